@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from typing import Any
 
@@ -189,6 +190,15 @@ def test_words_behind_the_year_say_what_a_title_was_until_2011(words: str, kind:
 def test_words_beside_the_heading_say_what_a_series_is(heading: str, kind: str, end_year: int | None) -> None:
     found = item(document(heading.format("Salt"), '<title>"Salt" (2005)</title>' + OWN), IMDB)
     assert (found["title"], found["title_type"], found["year"], found["end_year"]) == ("Salt", kind, 2005, end_year)
+
+
+@pytest.mark.parametrize("heading", ["tn15title", "overview-top"])
+@pytest.mark.parametrize("title", ['"Salt" Road', 'The "Salt"', '"Salt" & "Road"'])
+def test_quotes_of_a_title_are_its_own(heading: str, title: str) -> None:
+    stands = html.escape(title)
+    body = f'<div id="{heading}"><h1>{stands} <span>(<a href="/year/2005/">2005</a>)</span></h1></div>'
+    found = item(document(body, f"<title>{stands} (2005)</title>{OWN}"), IMDB)
+    assert (found["title"], found["kind"], found["year"]) == (title, "movie", 2005)
 
 
 def test_date_of_release_is_no_duration() -> None:

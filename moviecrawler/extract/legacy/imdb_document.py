@@ -30,8 +30,9 @@ _PERSON_ID = re.compile(r"/name/(nm\d{7,10})(?:[/?#]|$)")
 
 _HEAD_TITLE = re.compile(r"\((?P<words>[^()]*)\)(?:\s*\((?P<medium>TV|V|VG|mini)\))?\s*(?:[-\u2b50|][^()]*)?$")
 _EPISODE_IN_HEAD = re.compile(r'"[^"]+" (?P<title>.+)')
+_QUOTED = re.compile(r'"(?P<title>[^"]+)"(?=$| ?\()')
 _ABBREVIATED = re.compile(r"\d{1,9}(?:[.,]\d{1,9})?\s?[^\W\d_]+\.?")
-_YEARS = re.compile(r"(?<!\d)(?P<year>\d{4})(?!\d)(?:/[IVXL]+)?(?:\s*(?P<span>[\u2013-])\s*(?P<end>\d{4})?)?")
+_YEARS = re.compile(r"(?<!\d)(?P<year>\d{4})(?!\d)(?:/[IVXL]+)?(?:\s*(?P<span>[\u2013-])\s*(?:(?P<end>\d{4})|\?{4})?)?")
 
 LABELS: dict[str, tuple[TitleKind, str]] = {
     "tv series": ("series", "tvSeries"),
@@ -151,7 +152,7 @@ class Document:
     def _original_title(self) -> str | None:
         for element in self.root.xpath(f"//*[{of_class('originalTitle')}] | //*[{of_class('title-extra')}][i]"):
             if text := own_text(element):
-                return text.strip('"')
+                return unquoted(text)
         label = self.root.xpath(f"//*[{of_class('titlereference-original-title-label')}]/preceding-sibling::text()[1]")
         if label and (text := fold(label.get(""))):
             return text
@@ -171,9 +172,13 @@ class Document:
         kind = _schema_kind(self.title_data) or _OPEN_GRAPH_KINDS.get(open_graph)
         if kind is None and head.label:
             kind = "other"
-        if kind in {None, "movie"} and (first_text(self.root, "#tn15title h1") or "").startswith('"'):
-            # To 2011, series stood in quotes: "Tin Parliament" (2002).
-            return ("episode", "tvEpisode") if self.root.css("#tn15title h1 em") else ("series", "tvSeries")
+        oldest = first_text(self.root, "#tn15title a.main") or first_text(self.root, "#tn15title h1") or ""
+        if kind in {None, "movie"} and oldest.startswith('"'):
+            # To 2011, series stood in quotes: "Tin Parliament" (2002). A film may be called "Tin" Parliament.
+            if self.root.css("#tn15title h1 em"):
+                return "episode", "tvEpisode"
+            if _QUOTED.match(oldest):
+                return "series", "tvSeries"
         if kind is None and not self.root.xpath("//title[text()]"):
             raise ShapeError("kind", "nothing says what kind of title it is")
         return kind or "movie", None
@@ -229,8 +234,8 @@ def _head(root: Selector) -> _Head:
         if found and (year or label.lower() in LABELS):
             title = text[: found.start()].strip()
             # "Lantern Row" The First Lamp (TV Episode 1999)
-            episode = _EPISODE_IN_HEAD.fullmatch(title)
-            return _Head((episode["title"] if episode else title.strip('"')) or None, label, year, end_year, is_span)
+            episode = _EPISODE_IN_HEAD.fullmatch(title) if label == "TV Episode" else None
+            return _Head((episode["title"] if episode else title) or None, label, year, end_year, is_span)
     return _Head()
 
 
@@ -253,7 +258,13 @@ def _heading(heading: Selector) -> str | None:
     name = heading.css("em, a.main, [itemprop=name]:not(.title-extra), span.itemprop, [data-testid=hero__primary-text]")
     own = name[0] if name else heading
     text = own_text(own) or all_text(own)
-    return text.strip('"') if text else None
+    return unquoted(text) if text and heading.xpath("self::*[ancestor::*[@id='tn15title']]") else text
+
+
+def unquoted(text: str) -> str:
+    """Return a title without the quotes around it; those inside are its own."""
+    found = _QUOTED.fullmatch(text)
+    return found["title"] if found else text
 
 
 def of_class(name: str) -> str:

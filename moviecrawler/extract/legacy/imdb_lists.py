@@ -21,6 +21,7 @@ from moviecrawler.extract.legacy.imdb_document import (
     of_class,
     own_text,
     release_words,
+    unquoted,
 )
 from moviecrawler.extract.legacy.imdb_numbers import numbers_in, season_count, season_shown
 from moviecrawler.extract.values import parse_date, parse_integer, parse_year
@@ -89,15 +90,18 @@ def episodes(body: bytes, url: str | None) -> Page:
     Raises ExtractionError when the page was cut off or has a layout that isn't known.
     """
     document = Document(body, url)
-    rows = document.root.css(".eplist .list_item")
-    mobile_rows = document.root.css("#eplist a.btn-full")
-    season = season_shown(document.root)
-    entries = [_episode(row) for row in rows] or [_mobile_episode(row, season) for row in mobile_rows]
+    root = document.root
+    layouts: list[tuple[str, Callable[[Selector], Entry]]] = [
+        (".eplist .list_item", _episode),
+        ("#eplist a.btn-full", partial(_mobile_episode, season_shown(root))),
+        ("#tn15content .filter-all", _oldest_episode),
+    ]
+    entries = next((rows for css, read in layouts if (rows := [read(row) for row in root.css(css)])), [])
     if not entries:
-        shown = document.root.css(".eplist, #eplist")
+        shown = root.css(".eplist, #eplist")
         _require_empty(shown, shown)
     found = document.findings()
-    found.look("season_count", lambda: season_count(document.root))
+    found.look("season_count", lambda: season_count(root))
     return Page(site="imdb", kind="episodes", movie=found.done(), listing=Listing(site="imdb", entries=entries))
 
 
@@ -172,9 +176,7 @@ def _linked_entry(links: SelectorList[Selector], at: int = 0) -> Entry:
     worded = [(attribute(link, "href"), text) for link in links if (text := all_text(link))]
     if not worded:
         raise ShapeError("entries", "a row has no link to its title")
-    href, text = worded[at]
-    # To 2012, series stood in quotes.
-    return _entry(href, text[1:-1] if text[0] == text[-1] == '"' and len(text) > 2 else text)  # noqa: PLR2004 - quotes
+    return _entry(*worded[at])
 
 
 def _year_and_kind(text: str | None) -> tuple[int | None, TitleKind | None]:
@@ -288,6 +290,7 @@ def _oldest_row(row: Selector) -> Entry | None:
     if row.xpath("./td/a[contains(@href, '/name/nm')]"):
         return None
     entry = _linked_entry(row.xpath(_TITLE_LINKS))
+    entry.title = unquoted(entry.title)
     entry.year, entry.kind = _year_and_kind("".join(row.xpath(f"{_TITLE_LINKS}/following-sibling::text()").getall()))
     texts = [all_text(cell) or "" for cell in row.xpath("./td")]
     place = texts[0].rstrip(".")
@@ -310,7 +313,18 @@ def _episode(row: Selector) -> Entry:
     return entry
 
 
-def _mobile_episode(link: Selector, season: int | None) -> Entry:
+def _oldest_episode(row: Selector) -> Entry:
+    """Read an episode to 2012, whose page lists those of all seasons: Season 1, Episode 2: The First Lamp."""
+    heading = row.css("h3")
+    entry = _linked_entry(heading.css("a"))
+    entry.title = unquoted(entry.title)
+    entry.kind = "episode"
+    entry.season, entry.episode = numbers_in(all_text(heading))
+    entry.release_date, entry.year = _air_date(first_text(row, ".less-emphasis strong"))
+    return entry
+
+
+def _mobile_episode(season: int | None, link: Selector) -> Entry:
     entry = _entry(attribute(link, "href"), first_text(link, ".episode-list__title-text"))
     entry.kind, entry.season = "episode", season
     number = _EPISODE_NUMBER.match(first_text(link, "span") or "")

@@ -19,6 +19,7 @@ from moviecrawler.extract.legacy.imdb_document import (
     metascore,
     of_class,
     own_text,
+    unquoted,
 )
 from moviecrawler.extract.values import parse_integer
 from moviecrawler.urls import id_in_url
@@ -172,7 +173,7 @@ def look_for_series(found: Findings, root: Selector) -> None:
         f" | //*[@id='tn15main']//*[{of_class('info')}][h5[starts-with(., 'TV Series')]]//a[contains(@href, '/title/tt')]"
     )[-1:]
     found.look("series_id", lambda: id_in_url("imdb", attribute(links, "href")))
-    found.look("series_title", lambda: (all_text(links) or "").strip('"') or None)
+    found.look("series_title", lambda: unquoted(all_text(links) or "") or None)
     season, episode = next(
         filter(any, (numbers_in(all_text(element)) for element in root.css(_NUMBERED))), (None, None)
     )
