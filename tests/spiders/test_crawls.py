@@ -254,9 +254,9 @@ def test_block_on_the_way_leaves_the_rest_to_the_datasets(replica: ReplicaProces
 
 
 def test_dataset_is_fetched_in_parts(tmp_path: Path) -> None:
-    titles = 1_000
+    titles = 400
     with ReplicaProcess(titles=titles, light=True) as replica:
-        settings = {"DATASET_PART": "65536", "IMDB_DATASETS": "akas"}
+        settings = {"DATASET_PART": "65536", "IMDB_DATASETS": "principals"}
         finished = crawl("imdb", "via=datasets", "list=all", data=tmp_path, replica=replica, **settings)
         assert counts(replica)["statuses"]["206"] > 3  # the number of files
     assert finished.code == 0
