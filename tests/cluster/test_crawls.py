@@ -150,12 +150,12 @@ def name_of(job: dict[str, Any]) -> str:
 def test_node_killed_in_the_middle_of_a_crawl_costs_no_title_in_any_store(
     nodes: list[Node], replica: ReplicaProcess, stores: Stores
 ) -> None:
-    titles = ids(0, 60)
+    titles = ids(0, 40)
     killed, asked, _ = nodes
     shared = {**SLOWLY, "FRONTIER_RUN": "shared"}
     jobs = [killed.schedule("imdb", "moviecrawler", shared, ids=",".join(titles)) for _ in nodes]
     wait_for(lambda: {name_of(job) for job in asked.jobs("running")} == {node.name for node in nodes})
-    wait_for(lambda: len(stores.times(titles)) >= 10, 120, lambda: "".join(node.log for node in nodes))
+    wait_for(lambda: len(stores.times(titles)) >= 8, 120, lambda: "".join(node.log for node in nodes))
     assert len(stores.times(titles)) < len(titles)
     killed.kill()
     done = asked.wait_for_end(*jobs)
@@ -167,32 +167,32 @@ def test_node_killed_in_the_middle_of_a_crawl_costs_no_title_in_any_store(
     one, *others = ({movie.site_id: movie.scraped_at for movie in movies} for movies in stores.all().values())
     assert others == [one] * 3
     assert [execute(stores.database, f"SELECT count(*) FROM {name}") for name in ("items", "scoreboard")] == [  # noqa: S608
-        [(60,)],
-        [(60,)],
+        [(40,)],
+        [(40,)],
     ]
     # What was in flight is fetched again, and nothing else is.
     assert sum(times > 1 for path, times in counts(replica)["paths"].items() if "/title/" in path) <= 20
     [run] = [run for run in asked.get("progress.json").json["runs"] if run["run"] == "shared"]
-    assert (run["site"], run["done"], run["to_go"]) == ("imdb", 60, 0)
-    assert 'moviecrawler_crawl_done{run="shared",site="imdb"} 60.0' in asked.get("metrics").text
+    assert (run["site"], run["done"], run["to_go"]) == ("imdb", 40, 0)
+    assert 'moviecrawler_crawl_done{run="shared",site="imdb"} 40.0' in asked.get("metrics").text
 
 
 def test_new_version_is_rolled_out_in_the_middle_of_a_crawl(
     nodes: list[Node], stores: Stores, replica: ReplicaProcess
 ) -> None:
-    titles = ids(60, 90)
+    titles = ids(60, 76)
     asked = nodes[0]
     newer = project_egg({"moviecrawler/settings.py": lambda text: f"{text}\nREDIRECT_MAX_TIMES = 7\n"})
-    change(replica, latency=2_000)  # so that the crawl is not over before its node is stopped
     patient = {**SLOWLY, "DOWNLOAD_TIMEOUT": "60"}
     job = asked.schedule("imdb", "moviecrawler", patient, ids=",".join(titles))
-    wait_for(lambda: len(stores.times(titles)) >= 3, 120, lambda: "".join(node.log for node in nodes))
+    wait_for(lambda: stores.times(titles), 120, lambda: "".join(node.log for node in nodes))
+    change(replica, latency=2_000)  # so that the crawl is not over before its node is stopped
     assert asked.deploy(newer, "moviecrawler", "v2").json["status"] == "ok"
     [at_work] = asked.jobs("running")
     first = next(node for node in nodes if node.name == name_of(at_work))
     other = next(node for node in nodes if node is not first)
     first.stop()
-    change(replica, latency=LATENCY)
+    change(replica, latency=0)
     [done] = other.wait_for_end(job)
     assert done["reason"] == "finished"
     second = next(node for node in nodes if node.name == name_of(done))
@@ -222,11 +222,3 @@ def test_job_keeps_its_crawl_over_its_starts_and_shares_it_only_when_told(nodes:
     # Two that were asked for together fetch what they name once, however late the second one starts.
     assert (ends[0]["items"], ends[1]["items"] + ends[2]["items"]) == (3, 3)
     assert stores.times(titles) == dict.fromkeys(titles, 1)
-
-
-@pytest.mark.long  # a short one: test_spider_that_dies_is_started_again_and_then_given_up
-def test_spider_that_can_not_live_within_its_memory_is_given_up(nodes: list[Node]) -> None:
-    tiny = {**OF_CRAWLS, "MEMUSAGE_LIMIT_MB": "1"}
-    job = nodes[0].schedule("imdb", "moviecrawler", tiny, ids=ids(0, 1)[0])
-    [done] = nodes[0].wait_for_end(job)
-    assert done["reason"] == "gave up: it was started 2 times; the last end: memusage_exceeded"

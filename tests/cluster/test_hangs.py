@@ -58,7 +58,7 @@ def pid_of(notes: Path, spider: str) -> int:
 def test_spider_that_hangs_ends_without_a_node(tmp_path: Path) -> None:
     with zipfile.ZipFile(io.BytesIO(toy_egg("1", tmp_path))) as archive:
         archive.extractall(tmp_path / "toy.egg")
-    task = {"egg": str(tmp_path / "toy.egg"), "settings": {}, "arguments": {}, "hang_seconds": 2}
+    task = {"egg": str(tmp_path / "toy.egg"), "settings": {}, "arguments": {}, "hang_seconds": 1}
     command = [sys.executable, "-P", RUNNER, "crawl", "toy", "hanging", "a1"]
     process = subprocess.Popen(["sh", "-c", 'exec "$@" 3>report', "sh", *command], cwd=tmp_path, stdin=subprocess.PIPE)
     assert process.stdin is not None
@@ -68,7 +68,7 @@ def test_spider_that_hangs_ends_without_a_node(tmp_path: Path) -> None:
     process.stdin.close()  # the node is gone, and no thread gets the interpreter to end the process
     assert process.wait(30) == 1
     text = (tmp_path / "report").read_text()
-    assert re.match(r"Timeout \(0:00:02\.\d+\)!\n.*spiders\.py.*, line \d+ in start", text, re.DOTALL)
+    assert re.match(r"Timeout \(0:00:01\.\d+\)!\n.*spiders\.py.*, line \d+ in start", text, re.DOTALL)
 
 
 def test_memory_stays_where_deployed_eggs_of_other_versions_look_for_it() -> None:
@@ -134,10 +134,10 @@ def test_spider_that_is_paused_with_its_node_is_started_again_however_often(node
     while node.log.count(f"paused/{job} handed back: it was paused with its node") < 2:
         wait_for(spiders, 60, lambda: node.log)
         both = [*spiders(), node.process.pid]
-        for number in (signal.SIGSTOP, signal.SIGCONT):
+        for number, seconds in ((signal.SIGSTOP, 1.3 * float(HASTY["SCRAPYD_HANG_SECONDS"])), (signal.SIGCONT, 1.0)):
             for pid in both:
                 os.kill(pid, number)
-            time.sleep(2.5 * float(HASTY["SCRAPYD_HANG_SECONDS"]))
+            time.sleep(seconds)
     wait_for(spiders, 60, lambda: node.log)
     assert node.post("cancel.json", project="paused", job=job).json["prevstate"] == "running"
     assert [end["reason"] for end in node.wait_for_end(job)] == ["cancelled"]
@@ -168,6 +168,7 @@ def test_page_that_hangs_is_set_aside_and_all_others_are_stored(node: Node, repl
     assert "set aside, as it has made processes hang" in misses
 
 
+@pytest.mark.long  # short ones: the test above, and test_request_whose_page_has_hung_two_workers_is_set_aside
 def test_page_that_hangs_is_set_aside_for_all_jobs_that_share_its_crawl(
     tmp_path: Path, server: RedisServer, replica: ReplicaProcess
 ) -> None:

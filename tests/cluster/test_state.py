@@ -72,6 +72,7 @@ def test_higher_priority_goes_first_and_among_equals_who_came_first(state: Clust
     for number, priority in enumerate([0.0, 5.5, 0.0, -1.0, 5.5, 1e14]):
         assert state.schedule(job(number, priority=priority))
     assert [pending.job.id for pending in state.pending()] == ["job5", "job1", "job4", "job0", "job2", "job3"]
+    assert [pending.job.id for pending in state.pending(first=1, count=2)] == ["job1", "job4"]
     state.beat(info("a"), [])
     taken = [state.take("a") for _ in range(6)]
     assert [each and each.id for each in taken] == ["job5", "job1", "job4", "job0", "job2", "job3"]
@@ -115,26 +116,6 @@ def test_ids_of_two_projects_do_not_meet(state: ClusterState) -> None:
     assert state.cancel("one", "job1") == "pending"
     assert state.state_of("job1", "one") is None
     assert state.state_of("job1") == "pending"
-
-
-def test_500_jobs_are_listed_and_drained_in_their_order(redis_url: str) -> None:
-    state = ClusterState(NodeOptions(redis_url=redis_url, finished_to_keep=100))
-    state.beat(info("a"), [])
-    for number in range(500):
-        state.schedule(job(number))
-    ids = [f"job{number}" for number in range(500)]
-    assert [pending.job.id for pending in state.pending()] == ids
-    taken = []
-    while (each := state.take("a")) is not None:
-        taken.append(each.id)
-        state.settle("a", each, "finished", outcome("a"))
-        if len(taken) == 250:
-            assert [pending.job.id for pending in state.pending("movies")][:2] == ids[250:252]
-            assert [pending.job.id for pending in state.pending(first=1, count=2)] == ids[251:253]
-    assert taken == ids
-    assert state.counts() == (0, 0, 100)
-    assert state.counters() == {"scheduled": 500, "started": 500, "finished": 500}
-    state.client.close()
 
 
 def test_finished_jobs_are_kept_up_to_the_limit_latest_first(state: ClusterState) -> None:
@@ -332,18 +313,6 @@ def test_cancelled_job_of_a_node_that_dies_is_not_run_again(state: ClusterState)
 
 
 # --- What is told -----------------------------------------------------------------------------------------------------
-
-
-def test_running_jobs_are_listed_with_their_node_and_process(state: ClusterState) -> None:
-    state.schedule(job())
-    state.beat(info("a"), [])
-    state.take("a")
-    assert state.running()[0].process is None
-    state.beat(info("a", **{"movies/job1": Process(42, 7)}), ["movies/job1"])
-    [running] = state.running()
-    assert (running.job, running.node_id, running.process) == (job(), "a", Process(42, 7))
-    assert abs((running.started_at or 0) - state.now()) < 5
-    assert state.running("other") == []
 
 
 def test_clusters_under_two_prefixes_are_two(state: ClusterState, redis_url: str) -> None:
