@@ -24,15 +24,12 @@ from tests.processes import start
 from tests.waiting import LONGEST
 
 
-@pytest.mark.parametrize(
-    "arguments", [["deadletters"], ["progress", "--json"], ["catalogue", "import", "wikidata"]], ids=" ".join
-)
+@pytest.mark.parametrize("arguments", [["deadletters"], ["catalogue", "import", "wikidata"]], ids=" ".join)
 def test_command_whose_output_is_closed_ends_quietly(
     arguments: list[str], redis_url: str, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
     keys = Keys("imdb", "default")
     redis_client.zadd(keys.runs, {keys.run: 1})
-    redis_client.hset(keys.state, mapping={"born": "x", "started_at": 1, "total": 1})
     for number in range(300):
         redis_client.hset(keys.dead_letters, f"{number}", b'{"reason": "no reason"}\n' + b"x" * 500)
     reading, writing = os.pipe()

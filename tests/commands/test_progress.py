@@ -160,11 +160,9 @@ def test_refusal_of_a_site_is_shown_with_its_end(redis_url: str, redis_client: r
     [
         (["progress"], 2, "REDIS_URL is not set"),
         (["progress", "-s", "REDIS_URL=localhost:6379"], 2, "REDIS_URL is no Redis URL"),
-        (["progress", "-s", "REDIS_URL=redis://me:s3cret@127.0.0.1:99999/0"], 2, "REDIS_URL is no Redis URL"),
         (["progress", "-s", "REDIS_URL=redis://127.0.0.1:1/0", "now"], 2, "takes no argument 'now'"),
         (["progress", "-s", "REDIS_URL=redis://me:s3cret@127.0.0.1:1/0"], 1, "Redis at REDIS_URL can't be asked: "),
         (["deadletters"], 2, "REDIS_URL is not set"),
-        (["deadletters", "-s", "REDIS_URL=localhost:6379"], 2, "REDIS_URL is no Redis URL"),
         (["deadletters", "-s", "REDIS_URL=redis://127.0.0.1:1/0", "eat"], 2, "'eat' is none of list, show"),
         (["deadletters", "-s", "REDIS_URL=redis://127.0.0.1:1/0", "drop"], 2, "drop takes the ids of dead letters"),
         (["deadletters", "-s", "REDIS_URL=redis://127.0.0.1:1/0", "drop", "1", "--all"], 2, "drop takes the ids"),

@@ -36,11 +36,11 @@ def test_store_that_can_not_be_used_is_said_once_and_the_crawl_goes_on(replica: 
 
 
 def test_titles_that_are_overdue_are_an_alarm(replica: ReplicaProcess, database_url: str, tmp_path: Path) -> None:
-    change(replica, latency=700)
     with Webhook() as hook:
         stores = {"DATABASE_URL": database_url}
         assert crawl("imdb", f"ids={FORTY}", data=tmp_path, replica=replica, **stores).code == 0
         assert not hook.messages
+        change(replica, latency=700)
         execute(database_url, "UPDATE title_sites SET next_due = now() - interval '1 day'")
         settings = {"ALARM_WEBHOOK": hook.url, "ALARM_EVERY": "0.1", "FRESHNESS_MARGIN": "0"}
         assert crawl("imdb", f"ids={IDS[0]}", data=tmp_path, replica=replica, **settings, **stores).code == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from scrapy import Request, signals
@@ -141,12 +141,17 @@ def test_a_refusal_pauses_the_site_for_everybody(crawl: Crawl) -> None:
     ]
 
 
-def test_a_database_that_is_away_loses_nothing(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
-    item = movie()
-    crawl.send(store_opened, store="postgres")
-    crawl.send(signals.item_scraped, item=item, response=crawl.response, spider=None)
-    crawl.send(item_settled, item=item, store="postgres", outcome="durable", reason=None)
-    away = open_catalogue(Settings({"DATABASE_URL": "postgresql://a@127.0.0.1:1/b"}))
+def refuse() -> NoReturn:
+    raise ConfigurationError("DATABASE_URL leads to a database that refuses us")
+
+
+@pytest.mark.parametrize(
+    "away", [open_catalogue(Settings({"DATABASE_URL": "postgresql://a@127.0.0.1:1/b"})), CatalogueStore(refuse)]
+)
+def test_a_database_that_is_away_or_lets_nobody_in_for_a_while_loses_nothing(
+    crawl: Crawl, monkeypatch: pytest.MonkeyPatch, away: CatalogueStore
+) -> None:
+    crawl.send(signals.item_scraped, item=movie(), response=crawl.response, spider=None)
     with monkeypatch.context() as patched:
         patched.setattr(crawl.recorder.writer, "_store", away)
         assert crawl.state() == ("never", 0)
@@ -162,20 +167,6 @@ def test_an_outcome_that_the_database_refuses_takes_no_other_with_it(
         crawl.send(signals.item_scraped, item=movie(), response=response, spider=None)
     assert crawl.state() == ("ok", 0)
     assert "refused the outcome of tt1000001" in caplog.text
-
-
-def test_a_database_that_lets_nobody_in_for_a_while_loses_nothing(
-    crawl: Crawl, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    crawl.send(signals.item_scraped, item=movie(), response=crawl.response, spider=None)
-
-    def refuse() -> None:
-        raise ConfigurationError("DATABASE_URL leads to a database that refuses us")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(crawl.recorder.writer, "_store", CatalogueStore(refuse))
-        assert crawl.state() == ("never", 0)
-    assert crawl.state() == ("ok", 0)
 
 
 def test_claims_of_titles_without_an_outcome_are_not_extended(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:

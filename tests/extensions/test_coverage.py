@@ -18,7 +18,7 @@ from moviecrawler.monitors.alarm_store import open_alarm_store
 from moviecrawler.monitors.places import GONE_AFTER_PAGES
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import Finished, change, crawl
+from tests.crawling import change, crawl
 from tests.monitors.receivers import Webhook
 from tests.services.mongo import mongo_movies
 from tests.services.postgres import postgres_movies
@@ -53,12 +53,6 @@ def scores(movies: list[Movie]) -> dict[str | None, list[tuple[str, float, int |
 def alarms(folder: Path) -> list[str]:
     with closing(open_alarm_store({"DATA_DIR": folder})) as store:
         return [alarm.name for alarm in store.open_alarms()]
-
-
-def assert_no_alarm(finished: Finished, folder: Path) -> None:
-    assert finished.code == 0, finished.log
-    assert "Alarm: " not in finished.log
-    assert alarms(folder) == []
 
 
 def test_renamed_score_is_an_alarm_within_50_pages_and_loses_nothing(
@@ -130,12 +124,6 @@ def test_crawl_stops_when_all_scores_or_identity_are_gone_and_says_how_to_go_on(
     assert "(finished)" in on.log
     kind = "coverage/imdb/scores" if "score" in why else "extraction_errors/imdb"
     assert kind in alarms(tmp_path)
-    if "score" in why:
-        accepted = alarms(tmp_path)
-        with closing(open_alarm_store({"DATA_DIR": tmp_path})) as store:
-            for name in accepted:
-                store.accept(name, time.time())
-        assert_no_alarm(crawl("imdb", IDS, data=tmp_path, replica=replica, FRESHNESS_MARGIN="0"), tmp_path)
 
 
 def test_titles_that_a_stopping_crawl_has_not_asked_for_stay_in_the_shared_queue(

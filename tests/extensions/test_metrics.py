@@ -8,6 +8,7 @@ import json
 import re
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -129,23 +130,18 @@ async def test_figures_of_the_end_are_written_last(tmp_path: Path, monkeypatch: 
     assert written == [True, False]
 
 
-def test_gateway_that_is_away_is_no_reason_to_stop(replica: ReplicaProcess, tmp_path: Path) -> None:
-    with Webhook() as gateway:
-        port = gateway.port
-    away = f"http://127.0.0.1:{port}"
-    finished = crawl("imdb", "limit=5", data=tmp_path, replica=replica, METRICS_PUSH_URL=away, METRICS_EVERY="0.1")
-    assert finished.code == 0
-    assert finished.log.count("Metrics could not be written to METRICS_PUSH_URL") == 1
-
-
-def test_gateway_that_speaks_no_http_stops_neither_the_crawl_nor_the_file(
-    replica: ReplicaProcess, tmp_path: Path
+@pytest.mark.parametrize(("is_away", "error"), [(True, "URLError"), (False, "BadStatusLine")])
+def test_gateway_that_is_away_or_speaks_no_http_stops_neither_the_crawl_nor_the_file(
+    is_away: bool, error: str, replica: ReplicaProcess, tmp_path: Path
 ) -> None:
-    with Host(b"-ERR unknown command\r\n") as gateway:
+    with ExitStack() as stack:
+        gateway = stack.enter_context(Host(b"-ERR unknown command\r\n"))
         own = {"METRICS_FOLDER": str(tmp_path), "METRICS_PUSH_URL": f"http://{gateway.address}", "METRICS_EVERY": "0.1"}
+        if is_away:
+            stack.close()
         finished = crawl("imdb", "limit=5", data=tmp_path, replica=replica, **own)
     assert finished.code == 0
-    assert finished.log.count("Metrics could not be written to METRICS_PUSH_URL (BadStatusLine)") == 1
+    assert finished.log.count(f"Metrics could not be written to METRICS_PUSH_URL ({error})") == 1
     assert "Traceback" not in finished.log
 
 

@@ -14,7 +14,7 @@ import redis
 from scrapy.settings import Settings
 
 from moviecrawler.clock import utc_now
-from moviecrawler.dashboard.stores import _ITEM_ID, fetch_again, forget_rejected, page_of_rejected
+from moviecrawler.dashboard.stores import _ITEM_ID, fetch_again, page_of_rejected
 from moviecrawler.extensions import publishing
 from moviecrawler.extensions.crawl_keys import CrawlKeys
 from moviecrawler.extensions.rejected_items import KEPT, RejectedItem, RejectedItems, record_of
@@ -241,14 +241,3 @@ def test_items_are_paged_through_each_once_while_others_come(redis_url: str, red
         assert _ITEM_ID.fullmatch(before)
     assert [one.at for _, one in seen if one is not None] == list(range(24, -1, -1))
     assert not any(map(_ITEM_ID.fullmatch, ["", "x", "1", "-", "1-", "1-1 ", f"{'9' * 30}-1", "1-1\n"]))
-
-
-def test_item_of_no_title_is_only_forgotten(redis_url: str, redis_client: redis.Redis) -> None:
-    item = record_of("csv", "no", make_movie(1, site="nowhere"), run="r", node="n", now=1)
-    found: Any = redis_client.xadd(CrawlKeys.REJECTED, {"item": msgspec.json.encode(item)})
-    id_ = found.decode()
-    assert page(redis_url) == [(id_, item)]
-    assert not ask(redis_url, fetch_again, id_, START_URLS)
-    assert ask(redis_url, forget_rejected, id_)
-    assert not ask(redis_url, forget_rejected, id_)
-    assert page(redis_url) == []

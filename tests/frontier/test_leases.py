@@ -84,25 +84,18 @@ def test_stores_may_be_faster_than_the_engine(crawl: Crawl) -> None:
     assert crawl.ends == [("a", "done")]
 
 
-def test_item_of_an_earlier_run_is_no_request_s(crawl: Crawl) -> None:
-    crawl.send(item_settled, item=movie(), store="csv", outcome="durable", reason=None, earlier=True)
-    assert not crawl.tracker.unsettled
-
-
-def test_equal_items_are_told_apart(crawl: Crawl) -> None:
-    requests, items = [crawl.take("a"), crawl.take("b")], [movie(), movie()]
-    for request, item in zip(requests, items, strict=True):
-        crawl.ended(item, request)
-    crawl.settled(items[1])
-    assert crawl.ends == [("b", "done")]
-
-
-def test_request_is_done_when_its_page_is_in_the_archive_too(crawl: Crawl) -> None:
-    request, item = crawl.take(), movie()
+def archived(crawl: Crawl, request: Request) -> RawPage:
+    """Have a request's page pass to the archive."""
     page = RawPage(
         site="imdb", site_id="tt1", url="u", status=200, fetched_at=NOW, archive_id="urn:uuid:1", record=b"WARC"
     )
     crawl.send(page_archived, item=page, response=Response(request.url, request=request))
+    return page
+
+
+def test_request_is_done_when_its_page_is_in_the_archive_too(crawl: Crawl) -> None:
+    request, item = crawl.take(), movie()
+    page = archived(crawl, request)
     crawl.ended(item, request)
     crawl.settled(item)
     assert crawl.ends == []
@@ -113,11 +106,7 @@ def test_request_is_done_when_its_page_is_in_the_archive_too(crawl: Crawl) -> No
 
 def test_a_page_in_the_archive_is_no_answer_to_what_was_asked(crawl: Crawl) -> None:
     request = crawl.take()
-    page = RawPage(
-        site="imdb", site_id="tt1", url="u", status=200, fetched_at=NOW, archive_id="urn:uuid:1", record=b"WARC"
-    )
-    crawl.send(page_archived, item=page, response=Response(request.url, request=request))
-    crawl.settled(page, "archive")
+    crawl.settled(archived(crawl, request), "archive")
     crawl.tracker.ended(request)
     assert crawl.ends == []
     crawl.tracker.give_up()
@@ -187,14 +176,6 @@ def test_title_without_an_item_waits_for_one_from_elsewhere(crawl: Crawl) -> Non
     crawl.passed(item, Request("https://datasets.imdbws.com/"))
     crawl.settled(item)
     assert crawl.ends == [("a", "done")]
-
-
-def test_title_without_any_item_is_a_dead_letter_in_the_end(crawl: Crawl) -> None:
-    request, other = crawl.take("a"), crawl.take("b", "tt2")
-    crawl.tracker.ended(request)
-    crawl.ended(movie("tt2"), other)
-    crawl.tracker.give_up()
-    assert crawl.ends == [("a", "dead")]
 
 
 def test_leases_that_have_ended_are_not_kept(crawl: Crawl) -> None:

@@ -20,7 +20,6 @@ from moviecrawler.frontier.report import read_current_runs, read_earlier_runs, r
 from moviecrawler.frontier.runs import Rate, RunReport
 from moviecrawler.items import Site
 from moviecrawler.options import FrontierOptions
-from moviecrawler.texts import printable
 
 NOW = 1_000_000.0
 
@@ -96,14 +95,6 @@ def test_rate_survives_a_count_that_falls_and_a_clock_that_stands() -> None:
     rate.update(8, NOW + 20)  # dead letters were queued again
     assert rate.per_second is not None
     assert 0 < rate.per_second < 1
-
-
-def test_foreign_text_can_not_move_a_cursor_or_hide_itself() -> None:
-    hostile = "a\x1b]0;title\x07\r\n\x9b31m\u202eb\udcff"
-    shown = printable(hostile)
-    assert shown.isprintable()
-    assert shown.startswith("a\\x1b]0;title\\x07")
-    assert "\u202e" not in shown
 
 
 # --- Of many runs -------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from scrapy.settings import Settings
 from moviecrawler.frontier.budgets import Budget
 from moviecrawler.frontier.dupefilter import SharedDupeFilter, fingerprint
 from moviecrawler.frontier.keys import Keys
-from moviecrawler.frontier.queue import Batch, Push, SharedQueue
+from moviecrawler.frontier.queue import Batch, SharedQueue
 from moviecrawler.frontier.scheduler import FrontierScheduler
 from moviecrawler.frontier.worker_queue import WorkerQueue
 from moviecrawler.options import FrontierOptions
@@ -43,27 +43,16 @@ def test_parts_are_those_of_scrapy_redis(scheduler: FrontierScheduler) -> None:
     assert scheduler.df.request_fingerprint(PAGE) == fingerprint(PAGE)
 
 
-def test_what_waits_is_pending(scheduler: FrontierScheduler) -> None:
-    assert len(scheduler) == 0
-    assert not scheduler.has_pending_requests()
-    scheduler.queue.add(Push(2, "0" * 32, "request", True, True))
-    assert len(scheduler) == 1
-    assert scheduler.has_pending_requests()
-
-
 def test_nothing_that_others_share_can_be_emptied(scheduler: FrontierScheduler, redis_client: redis.Redis) -> None:
     redis_client.set("unused", 1)
     redis_client.rpush(scheduler.queue.key, "entry")
     for emptying in (scheduler.flush, scheduler.queue.clear, scheduler.df.clear):
         with pytest.raises(NotImplementedError):
             emptying()
+    with pytest.raises(NotImplementedError):  # pages are compared where they are queued, many at once
+        scheduler.df.request_seen(PAGE)
     scheduler.df.close("finished")
     assert sorted(redis_client.keys()) == sorted([b"unused", scheduler.queue.key.encode()])
-
-
-def test_pages_are_not_compared_one_by_one(scheduler: FrontierScheduler) -> None:
-    with pytest.raises(NotImplementedError):
-        scheduler.df.request_seen(PAGE)
 
 
 async def test_requests_that_come_late_lose_their_turn(client: Any, redis_url: str, spider: ImdbSpider) -> None:
@@ -89,12 +78,6 @@ async def test_requests_that_come_late_lose_their_turn(client: Any, redis_url: s
         await queue.exchange(Batch(want=10))
         await asyncio.sleep(0.02)
     assert sorted(urls) == [page.url for page in pages]  # none was lost or sent twice
-
-
-def test_pages_have_fingerprints_of_their_own() -> None:
-    pages = [PAGE.replace(url=f"https://www.imdb.com/title/tt{number:07}/") for number in range(1000)]
-    assert len({fingerprint(page) for page in pages}) == 1000
-    assert all(len(fingerprint(page)) == 32 for page in pages)
 
 
 def test_fingerprint_knows_the_site_of_a_replica() -> None:

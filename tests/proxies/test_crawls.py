@@ -59,7 +59,6 @@ def test_every_attempt_is_one_line_and_history_says_how_a_title_failed(replica: 
     "failing",
     [  # failures of three proxies in a row would count as the site's
         {Mode.DROP: "connection lost", Mode.REJECT: "407 from the proxy"},
-        {None: "connection refused", Mode.STALL: "timeout"},
         {Mode.CORRUPT: "200 damaged", Mode.CUT: "answer cut off"},
         {Mode.BROKEN: "502"},
     ],

@@ -87,12 +87,6 @@ def test_a_proxy_that_nothing_is_known_of_gets_one_request_until_it_answers() ->
     assert [site.take(), site.take()] == ["a:1", "a:1"]
 
 
-def test_no_more_requests_than_there_is_room_for_wait_at_a_proxy() -> None:
-    site = Site(pool("a", 1), concurrency=2)
-    site.use()
-    assert [site.take(), site.take(), site.take()] == ["a:1", "a:1", "wait"]
-
-
 def test_a_recovered_proxy_is_tried_with_one_request_before_it_gets_more() -> None:
     site = Site(pool("a", 2))
     site.use()
@@ -123,12 +117,6 @@ def test_a_request_goes_out_from_another_proxy_while_there_is_one() -> None:
     assert site.use("a:1", "a:2", "b:1") in {"a:1", "a:2"}
     site.rest("a:1", "b:1")
     assert site.use("a:2") == "a:2"
-
-
-def test_a_request_may_be_bound_to_a_pool() -> None:
-    site = Site(pool("a", 1), pool("b", 1))
-    assert site.take(only="b") == "b:1"
-    assert site.take(only="c") == "none"
 
 
 def test_while_another_process_tries_a_proxy_its_requests_wait() -> None:

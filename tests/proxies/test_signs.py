@@ -31,7 +31,6 @@ def ids(site: Site, most: int = 6) -> str:
     ("site", "fault", "expected", "hours"),
     [
         ("imdb", "challenge", "202 challenge", 24),
-        ("metacritic", "challenge", "403 challenge", 24),
         ("rottentomatoes", "403", "403 refusal", 24),
         ("metacritic", "429", "429 rate limit", 1),  # it says 30 seconds, and gets an hour
         ("rottentomatoes", "throttle", "200 unexpected: a page of", 6),
