@@ -177,20 +177,11 @@ def test_a_replay_that_was_broken_off_goes_on(crawled: Crawled, tmp_path: Path) 
     assert not list(tmp_path.glob("replay-*"))
 
 
-def test_a_damaged_page_keeps_no_other_from_being_read(crawled: Crawled, tmp_path: Path) -> None:
-    file = crawled.download(tmp_path)[-1]
-    content = bytearray(file.read_bytes())
-    content[-200] ^= 1
-    file.write_bytes(content)
-    ended = crawled.run("replay", "--site", "imdb", str(tmp_path), data=tmp_path)
-    assert ended.code == 1
-    assert "the body is not the one that was archived" in ended.log
-    titles = {movie.site_id for movie in Finished(0, "", "", crawled.data).movies if movie.site == "imdb"}
-    assert len(titles - {movie.site_id for movie in ended.movies}) == 1
-
-
 def test_no_page_keeps_others_from_being_read_nor_has_a_site_asked(crawled: Crawled, tmp_path: Path) -> None:
-    file = crawled.download(tmp_path)[0]
+    file, *_, other = crawled.download(tmp_path)
+    damaged = bytearray(other.read_bytes())
+    damaged[-200] ^= 1
+    other.write_bytes(damaged)
     content = file.read_bytes()
     answers = [read_record(record) for record in read_records(BytesIO(content))]
     movies = [movie for movie in crawled.movies if movie.site == "imdb"]
@@ -210,7 +201,8 @@ def test_no_page_keeps_others_from_being_read_nor_has_a_site_asked(crawled: Craw
     assert ended.code == 1
     assert ended.log.count(f"{file.name}: a page can't be read") == 3
     assert f"{endless.name} can't be read to its end" in ended.log
-    assert {movie.site_id for movie in ended.movies} == {movie.site_id for movie in movies}
+    assert "the body is not the one that was archived" in ended.log
+    assert len({movie.site_id for movie in movies} - {movie.site_id for movie in ended.movies}) == 1
     assert ended.stat("downloader/request_count") == 0
 
 
@@ -286,8 +278,7 @@ def test_a_refusal_is_not_archived(crawled: Crawled, tmp_path: Path) -> None:
     with ReplicaProcess(titles=5, faults={"challenge": 1.0}, light=True) as replica:
         before = objects(crawled.endpoint, crawled.bucket, "raw/")
         refused = Crawled(replica, crawled.endpoint, crawled.bucket, crawled.mongo, tmp_path)
-        for spider in ("metacritic", "rottentomatoes"):
-            ended = refused.run("crawl", spider, data=tmp_path, S3_BUCKET=crawled.bucket)
-            assert ended.code == 1
-            assert f"{spider} refused us" in ended.log
+        ended = refused.run("crawl", "metacritic", data=tmp_path, S3_BUCKET=crawled.bucket)
+        assert ended.code == 1
+        assert "metacritic refused us" in ended.log
     assert objects(crawled.endpoint, crawled.bucket, "raw/") == before

@@ -52,7 +52,7 @@ def test_worker_of_a_shared_crawl_shows_what_scrapy_progress_does(
 ) -> None:
     given = {"REDIS_URL": redis_url, "FRONTIER_NODE": "node7"}
     often = {"LOGSTATS_INTERVAL": "0.2", "CONCURRENT_REQUESTS": "2"}
-    crawled = crawl("imdb", "limit=40", data=tmp_path, replica=replica, **given, **often)
+    crawled = crawl("imdb", "limit=20", data=tmp_path, replica=replica, **given, **often)
     assert crawled.code == 0, crawled.log
     shown = re.findall(
         r"INFO: (imdb \(default\) running: .* of .* requests done, .*; here: .*)$", crawled.log, re.MULTILINE
