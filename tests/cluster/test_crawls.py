@@ -177,6 +177,7 @@ def test_node_killed_in_the_middle_of_a_crawl_costs_no_title_in_any_store(
     assert 'moviecrawler_crawl_done{run="shared",site="imdb"} 40.0' in asked.get("metrics").text
 
 
+@pytest.mark.long  # short ones: a node that ends gives its jobs to others, and recycled workers lose nothing
 def test_new_version_is_rolled_out_in_the_middle_of_a_crawl(
     nodes: list[Node], stores: Stores, replica: ReplicaProcess
 ) -> None:

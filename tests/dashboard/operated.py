@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from moviecrawler.database.connection import open_database
 from moviecrawler.extensions.crawl_keys import CrawlKeys
 from moviecrawler.extensions.failed_pages import Sample
 from moviecrawler.extensions.rejected_items import record_of
@@ -37,7 +38,7 @@ from tests.waiting import wait_for
 LOGIN = ("operator", "of-operators")
 TITLES = 700
 MANY = 600
-DONE = 24
+DONE = 12
 PER_SECOND = 8
 PER_DAY = 6000
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
@@ -126,6 +127,8 @@ def operated(folder: Path, postgres_server: str) -> Iterator[Operated]:
     """Run all of it."""
     catalogue = Catalogue(1, TITLES)
     database_url = new_database(postgres_server)
+    open_database(database_url).close()
+    run_script(database_url, "gone_wrong.sql", hostile=HOSTILE, imdb_id=HOSTILE_ID)
     proxies = [f"http://{USER}:{PASSWORD}@127.0.0.1:9", f"http://bob:{PASSWORD}@proxy.example:3128"]
     with (
         RedisServer() as redis,
@@ -209,4 +212,3 @@ def _go_wrong(made: Operated) -> None:
     output = record_of("postgres", f"out of range {HOSTILE}", refused, run="over", node="node1", now=now)
     for item in (unreadable, output):
         client.xadd(CrawlKeys.REJECTED, {"item": msgspec.json.encode(item)})
-    run_script(made.database_url, "gone_wrong.sql", hostile=HOSTILE, imdb_id=HOSTILE_ID)

@@ -103,7 +103,7 @@ def test_killed_workers_lose_no_title_and_double_none(
             replica=replica,
             redis_url=own_redis.url,
             environment={name: os.environ[name] for name in CREDENTIALS},
-            FRONTIER_LEASE="8",  # long enough that no worker is taken for dead that is only slow
+            FRONTIER_LEASE="5",  # long enough that no worker is taken for dead that is only slow
             FRONTIER_DELIVERIES=str(2 * kills),  # a title that every kill hits is not to blame for any
             **stores,
         ) as workers,
@@ -132,7 +132,7 @@ def test_redis_may_be_away_for_a_while(workers_of: WorkersOf, replica: ReplicaPr
         wait_for(partial(have_joined, own_redis, 2))
         wait_for(partial(have_been_fetched, replica, TITLES // 4))
         own_redis.stop()
-        time.sleep(3)  # longer than a lease
+        time.sleep(2.2)  # longer than a lease
         own_redis.start()
         assert workers.wait() == [0, 0], workers.log
         assert_whole(workers.movies)
@@ -243,6 +243,7 @@ class Deadly:
 """
 
 
+@pytest.mark.long  # a short one: test_request_that_kills_is_handed_out_alone_and_then_set_aside
 def test_page_that_kills_its_workers_is_set_aside_and_all_others_are_stored(
     workers_of: WorkersOf, replica: ReplicaProcess, own_redis: RedisServer, tmp_path: Path
 ) -> None:
