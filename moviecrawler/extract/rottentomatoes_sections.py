@@ -180,7 +180,8 @@ def part_of(lines: list[str]) -> str | None:
     characters = [text.removeprefix("as ") for text in texts if text.startswith("as ") or not _JOB.match(text)]
     if texts and not characters:
         return None
-    return " / ".join(_NOTE.sub("", character) for character in characters)
+    # A note can be a line of its own, and lines can end in commas.
+    return " / ".join(filter(None, (_NOTE.sub("", character).rstrip(", ") for character in characters)))
 
 
 # --- Consensus, offers, titles alike, ids ---------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract import rottentomatoes
 from moviecrawler.extract.pages import read_page
-from moviecrawler.extract.rottentomatoes_sections import read_consensus
+from moviecrawler.extract.rottentomatoes_sections import part_of, read_consensus
 from moviecrawler.items import Movie
 from tests.extract.golden import body_of, changed, movie_of
 from tests.extract.limits import processor_time
@@ -75,6 +75,14 @@ def test_words_behind_the_share_of_the_audience_are_none_of_it() -> None:
     assert movie_of(rottentomatoes.movie(changed(body, b"98%", b"98%\n liked it"))) == movie_of(
         rottentomatoes.movie(body)
     )
+
+
+@pytest.mark.parametrize(
+    ("lines", "part"),
+    [(["as The Keeper", "(Voice)"], "The Keeper"), (["as The Keeper,", "A Crow"], "The Keeper / A Crow")],
+)
+def test_whom_somebody_plays_is_told_without_notes_and_commas(lines: list[str], part: str) -> None:
+    assert part_of(lines) == part
 
 
 def test_chart_is_known_by_the_ranks_in_its_rows() -> None:
