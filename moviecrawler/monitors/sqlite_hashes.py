@@ -27,7 +27,7 @@ INSERT OR IGNORE INTO hashes SELECT '{alarms}:open', name, CAST(alarm AS TEXT), 
 INSERT OR IGNORE INTO hashes SELECT '{alarms}:coverage:' || site || ':' || day, field, present, NULL FROM coverage;
 INSERT OR IGNORE INTO hashes
     SELECT '{alarms}:coverage:' || site || ':' || day, 'pages', max(pages), NULL FROM coverage GROUP BY site, day;
-DROP TABLE alarms; DROP TABLE levels; DROP TABLE coverage
+DROP TABLE alarms; DROP TABLE IF EXISTS levels; DROP TABLE coverage
 """
 """Converts a file from before 22 November 2026. It had tables of alarms and counts, and shares of fields (`levels`), which nothing reads."""
 
