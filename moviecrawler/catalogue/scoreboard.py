@@ -1,11 +1,10 @@
-"""One row a title with every site's scores, in order and as text. Pure.
+"""One row a title with every site's scores, in order. Pure.
 
 Of seasons and episodes, a row says of which series. IMDb rates no seasons: a season's rating is the mean of its episodes' there, weighted by votes.
 """
 
 from __future__ import annotations
 
-import unicodedata
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Decimal
@@ -20,15 +19,6 @@ if TYPE_CHECKING:
 
     from moviecrawler.catalogue.matching import JoinedTitle
     from moviecrawler.items import Movie, Score, ScoreKind, TitleKind
-
-_MISSING = "–"  # noqa: RUF001 - the dash of tables
-_LEAST_TITLE = 16
-_ID_FROM = 110
-"""Columns of a terminal from which IMDb's ids are shown as well."""
-_FULL_NAMES_FROM = 96
-_GAP = "  "
-_WIDE = frozenset("WF")
-"""Unicode's classes of characters that take two columns."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -85,39 +75,6 @@ def scoreboard(movies: Iterable[Movie], kind: TitleKind | None = None) -> list[S
     return [row for _, row in sorted(rows, key=itemgetter(0)) if (row.kind == kind if kind else row.kind != "season")]
 
 
-def render_table(rows: Sequence[ScoreboardRow], width: int = 100) -> str:
-    """Return the rows as lines of at most `width` columns (80 at least), under a header; without a newline at the end."""
-    full = width >= _FULL_NAMES_FROM
-    names = ["Metascore", "User", "Tomatometer", "Popcornmeter"] if full else ["Meta", "User", "Tomato", "Popcorn"]
-    kinds = {row.kind for row in rows}
-    header = ["Title", "Year", *(["Kind"] if len(kinds) > 1 else []), "IMDb", "Votes", *names]
-    body = [
-        [
-            _printable(_full_title(row)),
-            _cell(row.year),
-            *([row.kind] if len(kinds) > 1 else []),
-            _decimal(row.imdb_rating) + ("*" if row.imdb_rating_derived else ""),
-            _MISSING if row.imdb_votes is None else f"{row.imdb_votes:,}",
-            _cell(row.metascore),
-            _decimal(row.metacritic_user_score),
-            _percent(row.tomatometer),
-            _percent(row.popcornmeter),
-        ]
-        for row in rows
-    ]
-    if width >= _ID_FROM:
-        header.append("IMDb id")
-        for cells, row in zip(body, rows, strict=True):
-            cells.append(row.imdb_id or _MISSING)
-    widths = [max(map(_columns, column)) for column in zip(header, *body, strict=True)]
-    room = width - sum(widths[1:]) - len(_GAP) * (len(widths) - 1)
-    widths[0] = min(widths[0], max(room, _LEAST_TITLE))
-    lines = [_line(cells, widths) for cells in [header, ["─" * w for w in widths], *body]]
-    if any(row.imdb_rating_derived for row in rows):
-        lines.append("* derived: the mean of the season's episodes, weighted by votes")
-    return "\n".join(lines)
-
-
 def _rows_of_parts(joined: Sequence[JoinedTitle], kind: TitleKind) -> Iterator[ScoreboardRow]:
     """Yield the rows of episodes; or those of seasons, with those of which only IMDb's episodes are known."""
     series_of = {(site, movie.site_id): title for title in joined for site, movie in title.movies.items()}
@@ -168,17 +125,6 @@ def _place_of_part(row: ScoreboardRow) -> tuple[Any, ...]:
     return (-(row.imdb_votes or 0), *((key is None, key) for key in keys))
 
 
-def _full_title(row: ScoreboardRow) -> str:
-    """Return a title; of a season or an episode with its series and number."""
-    if row.kind == "season" and row.season is not None:
-        own = "" if row.title in {row.series_title, f"Season {row.season}"} else f": {row.title}"
-        return f"{row.series_title or 'Unknown series'}, season {row.season}{own}"
-    if row.kind == "episode" and row.series_title:
-        place = "" if row.season is None or row.episode is None else f" {row.season}x{row.episode:02}"
-        return f"{row.series_title}{place}: {row.title}"
-    return row.title
-
-
 def _in_order(joined: JoinedTitle) -> list[Movie]:
     return [joined.movies[site] for site in BY_AUTHORITY if site in joined.movies]
 
@@ -223,40 +169,3 @@ def _place(joined: JoinedTitle) -> tuple[str, float, int, float]:
         return imdb.list_name, imdb.list_rank, votes, 0
     ranks = [movie.list_rank for movie in joined.movies.values() if movie.list_rank is not None]
     return "\U0010ffff", float("inf"), votes, min(ranks, default=float("inf"))
-
-
-def _cell(value: float | None) -> str:
-    return _MISSING if value is None else f"{value:g}"
-
-
-def _decimal(value: float | None) -> str:
-    return _MISSING if value is None else f"{value:.1f}"
-
-
-def _percent(value: float | None) -> str:
-    return _MISSING if value is None else f"{value:g}%"
-
-
-def _printable(text: str) -> str:
-    """Return a title without what would move a terminal's cursor."""
-    return "".join(c if c.isprintable() else " " for c in text)
-
-
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    """Return a line with the title on the left and everything else on the right of its column."""
-    title = _cut(cells[0], widths[0])
-    padding = " " * (widths[0] - _columns(title))
-    return _GAP.join([title + padding, *(c.rjust(w) for c, w in zip(cells[1:], widths[1:], strict=True))]).rstrip()
-
-
-def _cut(text: str, width: int) -> str:
-    if _columns(text) <= width:
-        return text
-    while _columns(text) > width - 1:
-        text = text[:-1]
-    return text.rstrip() + "…"
-
-
-def _columns(text: str) -> int:
-    """Return how many columns of a terminal a text takes."""
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in _WIDE else 1 for c in text)

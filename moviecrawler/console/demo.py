@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from moviecrawler.catalogue.scoreboard import render_table, scoreboard
+from moviecrawler.catalogue.scoreboard import scoreboard
 from moviecrawler.catalogue.tables import read_movies
 from moviecrawler.console.output import Console, check_no_arguments
+from moviecrawler.console.scoreboard import render_table
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.pipelines.files import check_data_dir
 from moviecrawler.replica.process import ReplicaProcess

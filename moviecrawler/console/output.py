@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import unicodedata
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
 _INTERRUPTED = 130
 """The exit code by which shells know Ctrl-C."""
+_GAP = "  "
+_LEAST_FIRST_COLUMN = 16
+_WIDE = frozenset("WF")
+"""Unicode's classes of characters that take two columns."""
 
 
 class Console:
@@ -80,12 +85,41 @@ def print_json(value: Any, *, indent: int | None = None) -> None:
 
 def print_table(rows: Sequence[Sequence[str]], *, right: bool = False) -> None:
     """Print rows as aligned columns. With `right`, all but the first column are aligned to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for first, *others in rows:
+    print("\n".join(table_lines(rows, right=right)))
+
+
+def table_lines(rows: Sequence[Sequence[str]], *, right: bool, width: int | None = None) -> list[str]:
+    """Return rows as lines of aligned columns.
+
+    With a width, the first column is cut so that lines have at most so many columns, and a rule stands below the first row.
+    """
+    widths = [max(map(_columns, column)) for column in zip(*rows, strict=True)]
+    if width is not None:
+        room = width - sum(widths[1:]) - len(_GAP) * (len(widths) - 1)
+        widths[0] = min(widths[0], max(room, _LEAST_FIRST_COLUMN))
+        rows = [rows[0], ["─" * columns for columns in widths], *rows[1:]]
+    lines = []
+    for name, *others in rows:
+        first = _cut(name, widths[0])
         cells = [
-            cell.rjust(width) if right else cell.ljust(width) for cell, width in zip(others, widths[1:], strict=True)
+            cell.rjust(columns) if right else cell.ljust(columns)
+            for cell, columns in zip(others, widths[1:], strict=True)
         ]
-        print("  ".join([first.ljust(widths[0]), *cells]).rstrip())
+        lines.append(_GAP.join([first + " " * (widths[0] - _columns(first)), *cells]).rstrip())
+    return lines
+
+
+def _cut(text: str, width: int) -> str:
+    if _columns(text) <= width:
+        return text
+    while _columns(text) > width - 1:
+        text = text[:-1]
+    return text.rstrip() + "…"
+
+
+def _columns(text: str) -> int:
+    """Return how many columns of a terminal a text takes."""
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in _WIDE else 1 for c in text)
 
 
 @contextmanager

@@ -9,11 +9,11 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from moviecrawler.catalogue.scoreboard import PART_FIELDS, ScoreboardRow, render_table, scoreboard
+from moviecrawler.catalogue.scoreboard import PART_FIELDS, ScoreboardRow, scoreboard
 from moviecrawler.catalogue.tables import read_movies, write_row
-from moviecrawler.console.output import Console, check_no_arguments, print_json, printing
+from moviecrawler.console.output import Console, check_no_arguments, print_json, printing, table_lines
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.pipelines.postgres import read_scoreboard
+from moviecrawler.texts import printable
 
 if TYPE_CHECKING:
     import argparse
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from moviecrawler.items import TitleKind
 
 _NARROWEST, _WIDEST = 80, 120
+_MISSING = "–"  # noqa: RUF001 - the dash of tables
+_ID_FROM = 110
+"""Columns of a terminal from which IMDb's ids are shown as well."""
+_FULL_NAMES_FROM = 96
 _WHOLE = frozenset({"metascore", "tomatometer", "popcornmeter"})
 """Scores that are whole numbers, though they are stored as floats."""
 _PARTS = frozenset({"season", "episode"})
@@ -61,6 +65,8 @@ class Scoreboard(Console):
         """Return the rows, and where they were read."""
         url = self.settings.get("DATABASE_URL")
         if url:
+            from moviecrawler.pipelines.postgres import read_scoreboard  # noqa: PLC0415 - imports Postgres' client
+
             return read_scoreboard(url, limit, kind), "the database that DATABASE_URL names"
         path = Path(self.settings.get("DATA_DIR", "data")) / "movies.csv"
         return scoreboard(read_movies(path), kind), str(path)
@@ -95,3 +101,48 @@ def _crawl_first(kind: TitleKind | None) -> str:
 
 def _cell(value: Any) -> Any:
     return str(value).lower() if isinstance(value, bool) else value
+
+
+def render_table(rows: Sequence[ScoreboardRow], width: int = 100) -> str:
+    """Return the rows as lines of at most `width` columns (80 at least), under a header; without a newline at the end."""
+    full = width >= _FULL_NAMES_FROM
+    names = ["Metascore", "User", "Tomatometer", "Popcornmeter"] if full else ["Meta", "User", "Tomato", "Popcorn"]
+    kinds = {row.kind for row in rows}
+    header = ["Title", "Year", *(["Kind"] if len(kinds) > 1 else []), "IMDb", "Votes", *names]
+    body = [
+        [
+            printable(_full_title(row)),
+            _shown(row.year),
+            *([row.kind] if len(kinds) > 1 else []),
+            _shown(row.imdb_rating, ".1f") + ("*" if row.imdb_rating_derived else ""),
+            _shown(row.imdb_votes, ","),
+            _shown(row.metascore),
+            _shown(row.metacritic_user_score, ".1f"),
+            _shown(row.tomatometer, unit="%"),
+            _shown(row.popcornmeter, unit="%"),
+        ]
+        for row in rows
+    ]
+    if width >= _ID_FROM:
+        header.append("IMDb id")
+        for cells, row in zip(body, rows, strict=True):
+            cells.append(row.imdb_id or _MISSING)
+    lines = table_lines([header, *body], right=True, width=width)
+    if any(row.imdb_rating_derived for row in rows):
+        lines.append("* derived: the mean of the season's episodes, weighted by votes")
+    return "\n".join(lines)
+
+
+def _full_title(row: ScoreboardRow) -> str:
+    """Return a title; of a season or an episode with its series and number."""
+    if row.kind == "season" and row.season is not None:
+        own = "" if row.title in {row.series_title, f"Season {row.season}"} else f": {row.title}"
+        return f"{row.series_title or 'Unknown series'}, season {row.season}{own}"
+    if row.kind == "episode" and row.series_title:
+        place = "" if row.season is None or row.episode is None else f" {row.season}x{row.episode:02}"
+        return f"{row.series_title}{place}: {row.title}"
+    return row.title
+
+
+def _shown(value: float | None, form: str = "g", unit: str = "") -> str:
+    return _MISSING if value is None else f"{value:{form}}{unit}"

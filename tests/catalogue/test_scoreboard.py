@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from moviecrawler.catalogue.scoreboard import render_table, scoreboard
+from moviecrawler.catalogue.scoreboard import scoreboard
 from moviecrawler.catalogue.tables import MOVIE_COLUMNS, movie_row, write_row
+from moviecrawler.console.scoreboard import render_table
 from moviecrawler.items import Movie, Score
 from tests.crawling import Finished, environment, scrapy
 

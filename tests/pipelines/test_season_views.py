@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg2
 
-from moviecrawler.catalogue.scoreboard import render_table, scoreboard
+from moviecrawler.catalogue.scoreboard import scoreboard
 from moviecrawler.catalogue.tables import read_movies
+from moviecrawler.console.scoreboard import render_table
 from moviecrawler.items import Score
 from moviecrawler.pipelines.csv import CsvStore
 from moviecrawler.pipelines.postgres import read_scoreboard
