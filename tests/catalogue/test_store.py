@@ -526,16 +526,6 @@ def test_a_renamed_page_keeps_its_title_and_its_history(store: Catalogued) -> No
     assert store.sql("SELECT site_id FROM records WHERE site = 'rottentomatoes'") == [("m/dune_new",)]
 
 
-def test_a_record_that_is_moved_by_hand_takes_its_state_along(store: Catalogued) -> None:
-    store.write(page("imdb", "tt1000001", "Dune", imdb_id="tt1000001"), page("rottentomatoes", "m/dune", "Dune"))
-    store.record([outcome("m/dune", site="rottentomatoes", got_id="m/dune")])
-    (moved,) = store.sql("SELECT move_record('rottentomatoes', 'm/dune')")[0]
-    assert store.state("tt1000001", "rottentomatoes").site_id is None
-    assert store.sql(
-        "SELECT state::text, site_id FROM title_sites WHERE title_id = %s AND site = 'rottentomatoes'", moved
-    ) == [("ok", "m/dune")]
-
-
 # --- Import -----------------------------------------------------------------------------------------------------------
 
 

@@ -17,7 +17,7 @@ from scrapy.utils.test import get_crawler
 from twisted.python.failure import Failure
 
 from moviecrawler import settings as project
-from moviecrawler.datasets.downloads import DownloadError, RangedDownload
+from moviecrawler.datasets.downloads import DownloadError
 from moviecrawler.datasets.joining import read_titles
 from moviecrawler.datasets.names import IdSet
 from moviecrawler.datasets.stored_facts import Pass, StoredFacts
@@ -139,18 +139,6 @@ async def items_of(spider: ImdbSpider, request: Request | None = None) -> list[A
 
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-def test_whatever_goes_wrong_ends_the_pass_and_is_accounted_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*_: object) -> bool:
-        raise RuntimeError("not foreseen")
-
-    monkeypatch.setattr(RangedDownload, "accept", broken)
-    (miss,) = asyncio.run(items_of(spider_of(tmp_path, ids="tt0900001")))
-    assert isinstance(miss, Miss)
-    assert (miss.site_id, miss.outcome, "not foreseen" in (miss.reason or "")) == ("tt0900001", "failed", True)
 
 
 def test_a_damaged_file_gives_nothing_and_is_fetched_anew_and_a_damaged_row_costs_what_it_tells(tmp_path: Path) -> None:

@@ -124,15 +124,6 @@ def test_exports_take_a_twentieth_of_the_time_at_most() -> None:
     assert pause_after_export(30.0) == 600.0
 
 
-def test_a_file_that_can_not_be_replaced_is_exported_later(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / "credits.csv").mkdir()
-    crawl(CsvStore(tmp_path), tmp_path, make_movie(1))
-    assert "could not be replaced" in caplog.text
-    (tmp_path / "credits.csv").rmdir()
-    crawl(CsvStore(tmp_path), tmp_path)
-    assert set(check_readable(tmp_path)) == {"tt0000001"}
-
-
 def test_files_that_can_not_be_replaced_are_not_tried_every_other_second(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -90,23 +90,6 @@ async def feed(process_item: object, count: int, begin: int = 0) -> None:
         await process_item(make_movie(number))
 
 
-def test_a_server_that_refuses_from_the_beginning_is_spooled_for(
-    database_url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def crawl(url: str, count: int) -> None:
-        async with running(PostgresStore(url), tmp_path, close_seconds=0.5) as run:
-            await feed(run.pipeline.process_item, count)
-            if url == database_url:
-                await until(lambda: not run.spool_files())
-
-    asyncio.run(crawl(UNREACHABLE, 15))
-    assert len(list((tmp_path / "spool").iterdir())) == 1
-    assert "can't be opened" in caplog.text
-    assert "s3cret" not in caplog.text
-    asyncio.run(crawl(database_url, 0))
-    check_whole(database_url, 15)
-
-
 class Cut(PostgresStore):
     """Has its connection cut in the middle of its first batch, by the server, when all but the credits is written."""
 

@@ -96,11 +96,11 @@ def test_episodes_have_their_series_season_and_number(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["title.ratings.tsv.gz", "title.basics.tsv.gz", "name.basics.tsv.gz"])
 def test_any_range_is_a_part_of_the_whole(name: str) -> None:
-    catalogue = Catalogue(2, 11_003, 450)
+    catalogue = Catalogue(2, 6_003, 250)
     dataset = Dataset(catalogue, name)
     whole = b"".join(dataset.read(0, dataset.size))
     assert len(whole) == dataset.size
-    assert len(gzip.decompress(whole).splitlines()) > 10_000
+    assert len(gzip.decompress(whole).splitlines()) > 5_000
     for start in (0, 200, dataset.size // 2, dataset.size - 1):
         end = min(start + 70_000, dataset.size)
         assert b"".join(dataset.read(start, end)) == whole[start:end]

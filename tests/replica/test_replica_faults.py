@@ -7,9 +7,8 @@ from typing import get_args
 
 import pytest
 
-from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import Site
-from moviecrawler.replica.faults import Fault, FaultPlan, parse_share
+from moviecrawler.replica.faults import Fault, FaultPlan
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from tests.replica.client import Control, ask
@@ -34,19 +33,6 @@ def test_the_same_requests_meet_the_same_faults_and_a_retry_can_succeed() -> Non
     assert [first.choose(*a) for a in asked] == [again.choose(*a) for a in asked] != [other.choose(*a) for a in asked]
     spoiled = [path for path, attempt in asked if attempt == 1 and first.choose(path, 1)]
     assert any(first.choose(path, 2) is None for path in spoiled)
-
-
-@pytest.mark.parametrize("shares", [{Fault.RESET: 1.5}, {Fault.RESET: -0.1}, {Fault.RESET: 0.6, Fault.TIMEOUT: 0.5}])
-def test_impossible_shares_are_refused(shares: dict[Fault, float]) -> None:
-    with pytest.raises(ConfigurationError):
-        FaultPlan(1, shares)
-
-
-@pytest.mark.parametrize("text", ["500", "500:", "500:much", "418:0.1", ":0.1", ""])
-def test_a_share_is_written_with_its_kind(text: str) -> None:
-    assert parse_share("challenge:1") == (Fault.CHALLENGE, 1)
-    with pytest.raises(ConfigurationError, match="use KIND:SHARE"):
-        parse_share(text)
 
 
 # --- What happens to them -------------------------------------------------------------------------------------------

@@ -22,12 +22,6 @@ def test_a_seed_makes_the_same_movies_in_every_catalogue_that_has_them() -> None
             small.title(index)
 
 
-@pytest.mark.parametrize(("seed", "titles"), [(1, 0), (1, MOST_TITLES + 1), (-1, 5)])
-def test_impossible_catalogues_are_refused(seed: int, titles: int) -> None:
-    with pytest.raises(ValueError, match=r"use 0|replica makes"):
-        Catalogue(seed, titles)
-
-
 def test_ids_lead_back_to_their_movies_and_others_nowhere() -> None:
     for catalogue in (LARGE, Catalogue(77, 1_000_000), Catalogue(1, MOST_TITLES), Catalogue(1, 300)):
         for index in [*(index for index in SAMPLE if index < catalogue.count), catalogue.count - 1]:
