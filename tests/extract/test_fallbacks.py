@@ -201,6 +201,17 @@ def test_quotes_of_a_title_are_its_own(heading: str, title: str) -> None:
     assert (found["title"], found["kind"], found["year"]) == (title, "movie", 2005)
 
 
+def test_episode_of_2009() -> None:
+    heading = (
+        '<div id="tn15title"><h1>"Salt" <span><em>The Well</em> (<a href="/year/2005/">2005</a>)</span></h1></div>'
+    )
+    series = '<div class="info"><h5>TV Series:</h5><a href="/title/tt9100001/">"Salt"</a></div>'
+    aired = '<div class="info"><h5>Original Air Date:</h5>2 June 2005 (Season 1, Episode 3)</div>'
+    found = item(document(f'<div id="tn15main">{heading}{series}{aired}</div>', f"<title>x</title>{OWN}"), IMDB)
+    assert (found["title"], found["series_title"], found["series_id"]) == ("The Well", "Salt", "tt9100001")
+    assert (found["season"], found["episode"], found["release_date"]) == (1, 3, "2005-06-02")
+
+
 def test_date_of_release_is_no_duration() -> None:
     facts = '<img src="/certificates/us/pg_13.png" title="PG_13"><time datetime="2005-03-04">4 March 2005</time>'
     block = '<div class="txt-block"><time datetime="PT98M">98 min</time></div>'

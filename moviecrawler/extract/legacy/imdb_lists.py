@@ -47,7 +47,7 @@ _RATING = re.compile(r"\d{1,9}[.,]\d")
 _STAR_AND_VOTES = re.compile(r"(\d{1,9}(?:[.,]\d)?)\s?(?:\(\s?([^()]{1,40}?)\s?\))?$")
 _TITLE_LINKS = ".//a[contains(@href, '/title/tt')]"
 _OF_TITLE = "(.//a[normalize-space()])[1][contains(@href, '/title/tt')]"
-"""That a row is about a title, not about a person who has titles beside the name."""
+"""That a row is about a title, not about a person or a character with titles beside the name."""
 
 
 @reader
@@ -126,7 +126,7 @@ def _rows(document: Document) -> tuple[str, list[Entry]]:
         ("calendar", f"//*[@id='main']//ul[preceding-sibling::h4]/li[{_TITLE_LINKS}]", _calendar_row),
         (
             "chart",
-            f"//*[@id='tn15' or @id='main' or @id='pagecontent']//tr[count(td) > 2][not(.//tr)][{_TITLE_LINKS}]",
+            f"//*[@id='tn15' or @id='main' or @id='pagecontent']//tr[count(td) > 2][not(.//tr)][{_OF_TITLE}]",
             _oldest_row,
         ),
     ]
@@ -282,13 +282,8 @@ def _calendar_row(row: Selector) -> Entry:
     return entry
 
 
-def _oldest_row(row: Selector) -> Entry | None:
-    """Read a row to 2012 of a chart (place, rating, title with year, votes) or of /find (picture, place, title).
-
-    None when it is a person, with a title that the person is known for.
-    """
-    if row.xpath("./td/a[contains(@href, '/name/nm')]"):
-        return None
+def _oldest_row(row: Selector) -> Entry:
+    """Read a row to 2012 of a chart (place, rating, title with year, votes) or of /find (picture, place, title)."""
     entry = _linked_entry(row.xpath(_TITLE_LINKS))
     entry.title = unquoted(entry.title)
     entry.year, entry.kind = _year_and_kind("".join(row.xpath(f"{_TITLE_LINKS}/following-sibling::text()").getall()))
