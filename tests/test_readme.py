@@ -75,19 +75,12 @@ def _shown(movie: Movie | None, kind: str, form: str) -> str:
     return "–" if score is None else form.format(score.value)
 
 
-def test_demo_names_its_files(demo: Finished) -> None:
-    for name in ("movies", "people", "credits", "scores"):
-        assert f"data/demo/{name}.csv" in demo.output
-        assert (demo.data / "data" / "demo" / f"{name}.csv").stat().st_size > 0
-
-
 def test_record_is_what_the_scoreboard_prints(demo: Finished) -> None:
     shown = re.search(r"`scrapy scoreboard --format json` prints it:\n\n(.*?)\n\n", README, re.DOTALL)
     assert shown is not None
     printed = scrapy("scoreboard", "--format", "json", data=demo.data, DATA_DIR="data/demo")
     (row,) = [row for row in json.loads(printed.output) if row["title"] == "Muted Mirror 13"]
     assert row == json.loads(shown[1])
-    assert json.dumps(row["metascore"]) == "84"
 
 
 def test_readme_shows_commands() -> None:

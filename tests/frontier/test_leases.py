@@ -75,15 +75,6 @@ def test_request_is_done_when_its_item_is_safe_in_every_store(crawl: Crawl) -> N
     assert not crawl.tracker.unsettled
 
 
-def test_stores_may_be_faster_than_the_engine(crawl: Crawl) -> None:
-    request, item = crawl.take(), movie()
-    crawl.settled(item)
-    crawl.passed(item, request)
-    assert crawl.ends == []
-    crawl.tracker.ended(request)
-    assert crawl.ends == [("a", "done")]
-
-
 def archived(crawl: Crawl, request: Request) -> RawPage:
     """Have a request's page pass to the archive."""
     page = RawPage(

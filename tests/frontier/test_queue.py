@@ -378,25 +378,6 @@ async def test_one_request_tries_for_all_until_its_outcome_is_known(site: Site) 
     assert not await site.client.exists(site.keys.circuit)
 
 
-async def test_refusal_stops_all_workers_until_one_request_is_answered(site: Site) -> None:
-    a, b = await site.worker("a"), await site.worker("b")
-    await push(a, *map(page, range(5)))
-    assert await pop(a, 1) == [0]
-    await a.exchange(Batch(refusal=("no", 300), ends=[(fingerprint_of(0), "back", "")]))
-    stopped = await b.exchange(Batch(want=5))
-    assert (stopped.handed_out, stopped.reason) == ([], "no")
-    assert 200 < stopped.shut <= 300
-    [report] = await read_runs(site.client)
-    assert report.stopped == "no"
-    await asyncio.sleep(0.35)
-    probe = await b.exchange(Batch(want=5))
-    assert numbers(probe) == [0]
-    assert probe.probing
-    assert (await a.exchange(Batch(want=5))).handed_out == []
-    await b.exchange(Batch(answered=True))
-    assert len(await pop(a, 4)) > 0
-
-
 async def test_site_that_refuses_again_is_left_alone_for_longer(site: Site) -> None:
     worker = await site.worker("a")
     await push(worker, *map(page, range(5)))
@@ -493,19 +474,6 @@ async def test_lease_ends_only_once_what_came_of_it_is_queued(site: Site) -> Non
     assert (await ours.exchange(Batch())).held == 1
     reply = await ours.exchange(Batch())
     assert (reply.held, reply.open, ours.pushes, ours.ends) == (0, 1000, 0, 0)
-
-
-async def test_worker_taken_for_dead_goes_on_under_a_new_name(site: Site) -> None:
-    ours = WorkerQueue(await site.worker("a"), "here")
-    ours.add(page(0))
-    await ours.exchange(Batch(want=1))
-    await site.client.zadd(site.keys.workers, {ours.shared.worker: 0})
-    other = await site.worker("b")
-    assert await other.reap(ours.shared.worker) == (1, 0)
-    ours.end(fingerprint_of(0), "done", "")
-    assert (await ours.exchange(Batch(want=1))).lost
-    assert numbers(await ours.exchange(Batch(want=1))) == [0]
-    assert (await other.exchange(Batch())).open == 1
 
 
 async def test_page_is_not_done_twice_at_once_by_a_worker(site: Site) -> None:

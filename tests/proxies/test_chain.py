@@ -282,14 +282,6 @@ async def test_how_many_bytes_unexpected_pages_have_makes_no_stats(tmp_path: Pat
         assert stats[reasons[0]] >= 2
 
 
-@pytest.mark.parametrize("status", [202, 403, 429])
-async def test_a_refusal_with_an_empty_body_that_says_gzip_is_one(status: int, tmp_path: Path) -> None:
-    headers = {"Content-Encoding": "gzip", "X-Amzn-Waf-Action": "challenge"}
-    for proxies in (0, 2):
-        with pytest.raises(SiteStopped):
-            await Chain(proxies, tmp_path, partial(page, status=status, body=b"", headers=headers)).run(URL)
-
-
 async def test_proxies_that_die_are_not_taken_for_refused_because_one_was_refused_before(tmp_path: Path) -> None:
     statuses = [403, 200]
 

@@ -58,7 +58,7 @@ def test_credentials_are_seen_nowhere(
         found: list[str] = []
         pools = json.dumps({"datacenter": {"kind": "datacenter", "urls": [one.url for one in fleet.proxies]}})
         given = {"PROXY_POOLS": pools, "PROXY_ORDER": "datacenter", "LOG_LEVEL": "DEBUG"}
-        arguments = crawl_command("imdb", write_ids(tmp_path, 20), "via=pages")
+        arguments = crawl_command("imdb", write_ids(tmp_path, 12), "via=pages")
         # One crawl with the shared queue, and one with Scrapy's own on disk.
         finished, seen = crawl_seen(arguments, shared, environment(shared, replica, REDIS_URL=redis_url, **given))
         assert "scrapy crawl imdb" in seen

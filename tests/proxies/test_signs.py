@@ -13,7 +13,7 @@ from moviecrawler.frontier.keys import Keys as FrontierKeys
 from moviecrawler.items import Site
 from moviecrawler.proxies.keys import Keys
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import change, counts, crawl, reset
+from tests.crawling import change, counts, crawl
 from tests.proxies.fleets import attempts, crawl_imdb, write_pools
 from tests.replica.truth import truth
 from tests.services.forward_proxy import Mode, ProxyFleet
@@ -76,11 +76,6 @@ def test_sign_rests_the_proxies_and_then_the_site_for_all_nodes(
         quarantines = [json.loads(one) for one in redis_client.hvals(Keys(site).quarantines)]
         assert len(quarantines) == 4
         assert {one["until"] - one["since"] for one in quarantines} == {HOUR if fault == "429" else HOUR / 2}
-    if site == "rottentomatoes":  # another node asks nothing
-        reset(replica)
-        again = crawl(site, ids(site), data=tmp_path / "again", replica=replica, REDIS_URL=redis_url)
-        assert counts(replica, site)["requests"] == 0
-        assert again.code == 1
 
 
 def test_a_new_worker_knows_the_proxies_that_another_has_seen_refused(
