@@ -47,12 +47,8 @@ if TYPE_CHECKING:
 
 # Triggers note what has changed, so that a version of this project that doesn't know the tables may write between two that do.
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS rendered (  -- the lines of a title in each file, as UTF-8
-    seq INTEGER PRIMARY KEY,  -- of movies
-    movie BLOB NOT NULL,
-    credits BLOB NOT NULL,
-    scores BLOB NOT NULL
-);
+-- The lines of a title in each file, as UTF-8: _COLUMNS.
+CREATE TABLE IF NOT EXISTS rendered (seq INTEGER PRIMARY KEY);  -- of movies
 CREATE TABLE IF NOT EXISTS unrendered (
     seq INTEGER PRIMARY KEY,
     changes INTEGER NOT NULL DEFAULT 0
