@@ -6,9 +6,12 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scrapy.http import Response
+from scrapy.utils.test import get_crawler
 
 from moviecrawler.frontier.serialisation import Envelope, SerialisationError, decode, encode
 from moviecrawler.spiders.imdb import ImdbSpider
+from moviecrawler.spiders.metacritic import MetacriticSpider
 
 
 def envelope(**changes: object) -> bytes:
@@ -37,6 +40,18 @@ def test_request_comes_back_as_it_was(spider: ImdbSpider) -> None:
     back = decode(encode(request, 1.5).encode(), spider)
     del request.meta["is_start_request"]
     assert back.to_dict(spider=spider) == request.to_dict(spider=spider)
+
+
+def test_sitemap_that_a_former_version_has_queued_is_read(spider: ImdbSpider) -> None:
+    """It is asked for without the name of its list."""
+    metacritic = MetacriticSpider.from_crawler(get_crawler(MetacriticSpider, dict(spider.settings)), list="sitemap")
+    asked = {"url": "https://www.metacritic.com/movies/1.xml", "site": "metacritic", "callback": "parse_sitemap"}
+    queued = envelope(**asked, errback="list_failed", expects="other", cb_kwargs={"later": [], "before": 0})
+    request = decode(queued, metacritic)
+    body = b"<urlset><url><loc>https://www.metacritic.com/movie/dune/</loc></url></urlset>"
+    assert request.callback is not None
+    [title] = request.callback(Response(request.url, body=body, request=request), **request.cb_kwargs)
+    assert title.cb_kwargs["site_id"] == "movie/dune"
 
 
 @pytest.mark.parametrize(
