@@ -59,7 +59,8 @@ _SCOREBOARDS = (
     b'id="all-critics-numbers"',
     b'id="tomatometer_score"',
 )
-_RESULTS = (b"<search-page-media-row", b'id="movies-json"', b'id="movie_results_ul"')
+_RESULTS = (b"<search-page-media-row", b'id="movies-json"', b'id="movie_results_ul"', b'id="SummaryResults"')
+_TILES = (b'data-qa="discovery-media-list"', b"var loadPage = (function(adPromise)")
 _DETAILS = (
     b'data-qa="item-label"',
     b'data-qa="movie-info-item"',
@@ -88,7 +89,7 @@ def kind_of(body: bytes, url: str | None = None) -> str | None:
     if kind is None:
         if _has(body, _RESULTS):
             return "search"
-        if b'data-qa="discovery-media-list"' in body:
+        if _has(body, _TILES):
             return "browse"
         if b'data-json="props"' in body:
             return "reviews"

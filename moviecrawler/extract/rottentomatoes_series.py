@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moviecrawler.extract import dig
 from moviecrawler.extract.findings import ShapeError, attempt, scores_of
-from moviecrawler.extract.rottentomatoes_values import score
+from moviecrawler.extract.rottentomatoes_values import score, slot
 from moviecrawler.extract.series import check_asked, listed_season, one_of_each_season
-from moviecrawler.extract.trees import text_of, tree_of
+from moviecrawler.extract.trees import tree_of
 from moviecrawler.extract.values import parse_date, parse_year
 from moviecrawler.urls import id_in_url, part_of_series, site_of
 
@@ -115,10 +115,6 @@ def _tiles(body: bytes) -> list[_Row]:
         return []
     if last < first:
         raise ShapeError("seasons", "the page ends inside its tiles")
-
-    def slot(tile: Selector, name: str) -> str:
-        return text_of(tile.css(f'[slot="{name}"]'))
-
     return [
         _Row(
             tile.attrib.get("href"),

@@ -18,12 +18,15 @@ from moviecrawler.extract.findings import (
     new_credits,
     new_score,
 )
+from moviecrawler.extract.trees import text_of
 from moviecrawler.extract.values import parse_count, parse_date, parse_decimal, parse_year
 from moviecrawler.items import Entry, Listing, Page
 from moviecrawler.urls import id_in_url, part_of_series
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+
+    from parsel import Selector, SelectorList
 
     from moviecrawler.extract.dig import Fact
     from moviecrawler.extract.findings import Person
@@ -97,6 +100,11 @@ def json_script(body: bytes, script_id: str) -> Any:
     """Return the data in a script; None when there is none or it is no JSON. Raises ShapeError when the page ends inside it."""
     raw = script(body, script_id)
     return attempt(lambda: decode_json(raw)) if raw else None
+
+
+def slot(part: Selector | SelectorList[Selector], name: str) -> str:
+    """Return the text in a slot of one of the site's own elements; "" without one."""
+    return text_of(part.css(f'[slot="{name}"]'))
 
 
 def read_release_date(value: Any) -> str | NoValue:

@@ -23,7 +23,7 @@ from moviecrawler.extract import dig
 from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError, attempt
 from moviecrawler.extract.rottentomatoes_sections import Detail, known_details, part_of
 from moviecrawler.extract.rottentomatoes_title import Head, read_props, read_years_and_runtime
-from moviecrawler.extract.rottentomatoes_values import finer_scores, json_script, read_side, score
+from moviecrawler.extract.rottentomatoes_values import finer_scores, json_script, read_side, score, slot
 from moviecrawler.extract.trees import text_of
 from moviecrawler.extract.values import parse_year
 from moviecrawler.items import Score
@@ -118,7 +118,7 @@ def _scored(board: dict[str, Any], kind: ScoreKind, key: str, count_key: str) ->
 
 def _read_score_board(board: SelectorList[Selector]) -> Head:
     """Read the element of pages of 2021 to 2024 that lack the script."""
-    critics, audience = (text_of(board.css(f'[slot="{slot}"]')) for slot in ("critics-count", "audience-count"))
+    critics, audience = slot(board, "critics-count"), slot(board, "audience-count")
     head = Head(
         {
             "tomatometer": lambda: score("tomatometer", board.attrib.get("tomatometerscore"), _counted(critics)),
@@ -127,33 +127,31 @@ def _read_score_board(board: SelectorList[Selector]) -> Head:
         title=text_of(board.css("h1")) or None,
         certificate=board.attrib.get("rating") or None,
     )
-    _read_info(head, text_of(board.css('[slot="info"]')))
+    _read_info(head, slot(board, "info"))
     return head
 
 
 def _read_media_scorecard(card: SelectorList[Selector], hero: SelectorList[Selector]) -> Head:
     """Read the elements of pages since 2024 that lack the scripts."""
 
-    def slots(part: SelectorList[Selector], name: str) -> list[str]:
-        return [text for found in part.css(f'[slot="{name}"]') if (text := text_of(found))]
-
-    def slot(part: SelectorList[Selector], name: str) -> str | None:
-        return next(iter(slots(part, name)), None)
-
     def shown(kind: ScoreKind, side: str) -> Score | NoValue:
-        return score(kind, slot(card, f"{side}Score"), _counted(slot(card, f"{side}Reviews") or ""))
+        return score(kind, slot(card, f"{side}Score") or None, _counted(slot(card, f"{side}Reviews")))
 
+    genres, props = (
+        [text_of(part).strip(" /,") for part in hero.css(f'[slot="{name}"]')]
+        for name in ("metadataGenre", "metadataProp")
+    )
     head = Head(
         {
             "tomatometer": partial(shown, "tomatometer", "critics"),
             "popcornmeter": partial(shown, "popcornmeter", "audience"),
         },
-        title=slot(hero, "title"),
-        genres=[genre.strip(" /,") for genre in slots(hero, "metadataGenre")],
-        plot=slot(card.css("drawer-more"), "content"),
+        title=slot(hero, "title") or None,
+        genres=list(filter(None, genres)),
+        plot=slot(card.css("drawer-more"), "content") or None,
         poster=card.css('[slot="posterImage"]').attrib.get("src"),
     )
-    read_props(head, [prop.strip(" /,") for prop in slots(hero, "metadataProp")])
+    read_props(head, props)
     return head
 
 
