@@ -138,17 +138,17 @@ async def test_page_is_forgotten_after_one_to_two_windows(site: Site, dupefilter
 
 
 async def test_bloom_filter_keeps_its_promise(site: Site) -> None:
-    site.set(dupefilter="bloom", capacity=50_000)
+    site.set(dupefilter="bloom", capacity=20_000)
     worker = await site.worker("a")
-    for start in range(0, 50_000, 1000):
+    for start in range(0, 20_000, 1000):
         await push(worker, *map(page, range(start, start + 1000)))
     total = (await push(worker)).open
-    assert total >= 50_000 * 0.9995
+    assert total >= 20_000 * 0.9995
     before = int(await site.client.hget(site.keys.state, "dropped") or 0)
     await push(worker, *map(page, range(10_000, 11_000)))
     assert int(await site.client.hget(site.keys.state, "dropped")) == before + 1000
     generation = int(await site.client.hget(site.keys.state, "generation"))
-    assert await site.client.strlen(site.keys.dupefilter(generation)) <= 50_000 * 2
+    assert await site.client.strlen(site.keys.dupefilter(generation)) <= 20_000 * 2
 
 
 async def test_lease_is_given_up_only_by_its_holder(site: Site) -> None:

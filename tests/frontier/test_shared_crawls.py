@@ -211,15 +211,14 @@ from moviecrawler.pipelines.csv import CsvStore
 class Slow:
     def update_settings(self, settings):
         fast = CsvStore.open
-        CsvStore.open = lambda store: (time.sleep(2.5), fast(store))
+        CsvStore.open = lambda store: (time.sleep(1.4), fast(store))
 """
 
 
 def test_worker_whose_stores_open_slowly_crawls_all_the_same(workers_of: WorkersOf, tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(_SLOW)
-    with workers_of(
-        "imdb", f"ids={','.join(IDS[:5])}", ADDONS='{"moviecrawler.addon.ConfiguredParts": 0, "slow.Slow": 1}'
-    ) as workers:
+    addons = '{"moviecrawler.addon.ConfiguredParts": 0, "slow.Slow": 1}'
+    with workers_of("imdb", f"ids={','.join(IDS[:5])}", FRONTIER_LEASE="1", ADDONS=addons) as workers:
         workers.start()
         assert workers.wait() == [0], workers.log
         assert {movie.site_id for movie in workers.movies} == set(IDS[:5])
