@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
+import doctest
+import importlib
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from moviecrawler.options import SETTINGS
 from tests.conftest import PROJECT
@@ -51,6 +55,15 @@ def _imports(module: Path) -> Iterator[str]:
             assert node.level == 0, f"{module}: relative import"
             assert node.module is not None
             yield from (f"{node.module}.{name.name}" for name in node.names)
+
+
+@pytest.mark.parametrize(
+    "module", [path for path in MODULES if ">>>" in path.read_text("utf-8")], ids=lambda path: path.stem
+)
+def test_examples_in_docstrings_hold(module: Path) -> None:
+    ran = doctest.testmod(importlib.import_module(".".join(module.relative_to(PROJECT).with_suffix("").parts)))
+    assert ran.failed == 0
+    assert ran.attempted > 0
 
 
 def test_imports_keep_the_contracts_of_pyproject() -> None:

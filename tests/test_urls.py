@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import doctest
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moviecrawler import urls
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import Site
 from moviecrawler.sites import SITES
@@ -26,10 +23,6 @@ HOSTS = st.sampled_from(
 ESCAPED = st.integers(0, 255).map(lambda byte: f"%{byte:02x}")
 TEXT = st.lists(st.one_of(st.characters(codec="utf-8"), ESCAPED), max_size=12).map("".join)
 PARAMETERS = st.lists(st.tuples(TEXT | st.sampled_from(["ref_", "utm_source", "page"]), TEXT).map("=".join), max_size=4)
-
-
-def test_examples_hold() -> None:
-    assert doctest.testmod(urls).failed == 0
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import doctest
 from dataclasses import replace
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-from moviecrawler.catalogue import lanes, people, slugs, tmdb_import
-from moviecrawler.catalogue import normalise as normalise_module
 from moviecrawler.catalogue.matching import join, match, verify
 from moviecrawler.catalogue.normalise import similar, sound
 from moviecrawler.catalogue.rows import IdSource, TitleFacts
@@ -216,12 +212,3 @@ def test_films_and_series_of_one_name_have_different_keys() -> None:
     assert slug_key("tv/fargo/season-2") != slug_key("tv/fargo")
     assert title_slug_keys(wanted("Fargo", kind=None)) == {slug_key("tv/fargo"), slug_key("m/fargo")}
     assert slug_key("m/fargo") not in title_slug_keys(wanted("Fargo", kind="series"))
-
-
-@pytest.mark.parametrize(
-    "module", [lanes, people, slugs, normalise_module, tmdb_import], ids=lambda module: module.__name__
-)
-def test_examples_are_true(module: ModuleType) -> None:
-    ran = doctest.testmod(module)
-    assert ran.attempted > 0
-    assert ran.failed == 0

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import doctest
 from dataclasses import replace
 from datetime import date
-from types import ModuleType
 from typing import Any
 
-import pytest
-
-from moviecrawler import clock, texts
-from moviecrawler.dashboard import overview, rendering, search
 from moviecrawler.dashboard.overview import Card, Concern, concerns, sentence
 from moviecrawler.dashboard.quality import Partial, coverage_of, partial_of
 from moviecrawler.frontier.budgets import Budget
@@ -30,11 +24,6 @@ def found(*cards: Card, **changed: Any) -> list[Concern]:
 
 
 BLOCKS = Alarm(name="blocks/imdb", kind="blocks", site="imdb", text="9 of 10 refused", since=NOW, seen_at=NOW)
-
-
-@pytest.mark.parametrize("module", [clock, overview, rendering, search, texts])
-def test_examples_hold(module: ModuleType) -> None:
-    assert doctest.testmod(module).failed == 0
 
 
 # --- What needs attention ---------------------------------------------------------------------------------------------
