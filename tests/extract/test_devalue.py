@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moviecrawler.extract.devalue import Devalue
@@ -41,11 +41,13 @@ JSON_VALUES = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(JSON_VALUES)
 def test_what_was_flattened_comes_back(value: Any) -> None:
     assert Devalue(flatten(value)).at() == value
 
 
+@settings(deadline=None)
 @given(JSON_VALUES)
 def test_script_text_is_decoded(value: Any) -> None:
     assert Devalue.decode(json.dumps(flatten({"data": value})).encode()).at("data") == value
