@@ -185,6 +185,11 @@ def test_words_behind_the_year_say_what_a_title_was_until_2011(words: str, kind:
         ('<div id="tn15title"><h1>{}<span class="tv-extra">TV series 2005-2009</span></h1></div>', "tvSeries", 2009),
         ('<div id="tn15title"><h1>{}<span class="tv-extra">TV mini-series</span></h1></div>', "tvMiniSeries", None),
         ('<div id="overview-top"><h1>{}<span>(TV Series 2005&ndash;2009)</span></h1></div>', "tvSeries", 2009),
+        (
+            '<div class="titlereference-header"><h3 itemprop="name">{}</h3><ul><li>TV-14</li><li>TV Mini-Series</li></ul></div>',
+            "tvMiniSeries",
+            None,
+        ),
     ],
 )
 def test_words_beside_the_heading_say_what_a_series_is(heading: str, kind: str, end_year: int | None) -> None:

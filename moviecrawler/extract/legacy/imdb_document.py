@@ -98,11 +98,25 @@ class Document:
         self.url = url
 
     @cached_property
-    def _head(self) -> _Head:
-        return _head(self.root)
+    def _head(self) -> tuple[str | None, ReleaseWords]:
+        """Return what a page's `<title>` says: Lantern Row (TV Series 1999-2003) - Episodes - IMDb.
+
+        Without a year, the words are part of the title itself: Lantern Row (Part One).
+        """
+        stated = self.root.xpath("//title/text() | //meta[@property='og:title' or @name='title']/@content").getall()
+        for text in map(fold, stated):
+            if found := _HEAD_TITLE.search(text):
+                words = release_words(found["words"])
+                words = words._replace(label=found["medium"] or words.label)
+                if words.year or words.label.lower() in LABELS:
+                    title = text[: found.start()].strip()
+                    # "Lantern Row" The First Lamp (TV Episode 1999)
+                    episode = _EPISODE_IN_HEAD.fullmatch(title) if words.label == "TV Episode" else None
+                    return (episode["title"] if episode else title) or None, words
+        return None, ReleaseWords()
 
     @cached_property
-    def _beside_heading(self) -> tuple[str, int | None, int | None, bool]:
+    def _beside_heading(self) -> ReleaseWords:
         return release_words((first_text(self.root, _YEAR_BESIDE_HEADING) or "").strip("()"))
 
     @cached_property
@@ -139,7 +153,7 @@ class Document:
         title = next((text for css in _HEADINGS for heading in self.root.css(css) if (text := _heading(heading))), None)
         # JSON-LD's name is the original title, until 2021 without the one displayed.
         if title is None and self.linked_name:
-            title = dig.text(self.title_data, "alternateName") or self._head.title or self.linked_name
+            title = dig.text(self.title_data, "alternateName") or self._head[0] or self.linked_name
         if title is None:
             raise ShapeError("title", "no heading that is known")
         return title
@@ -164,10 +178,11 @@ class Document:
 
     def kind(self) -> tuple[TitleKind, str | None]:
         """Return what the title is, and its titleType where the page tells. Raises ShapeError when nothing tells."""
-        head = self._head
-        for label in (head.label.lower(), self._beside_heading[0].lower()):
-            if label in LABELS:
-                return LABELS[label]
+        head = self._head[1]
+        below = first_text(self.root, ".titlereference-header h3 ~ ul li:last-child")
+        for label in (head.label, self._beside_heading.label, below or ""):
+            if label.lower() in LABELS:
+                return LABELS[label.lower()]
         open_graph = self.root.xpath("//meta[@property='og:type']/@content").get("")
         kind = _schema_kind(self.title_data) or _OPEN_GRAPH_KINDS.get(open_graph)
         if kind is None and head.label:
@@ -200,12 +215,12 @@ class Document:
             lambda: other_than(title, self._original_title()),
             lambda: other_than(title, self.linked_name),
         )
-        head, beside = self._head, self._beside_heading
-        found.look("year", lambda: head.year, lambda: beside[1])
+        stated = (self._head[1], self._beside_heading)
+        found.take("year", next((words.year for words in stated if words.year), None))
         if found.movie.kind == "series":
             # "2005-" is a series that runs; of one year or none nothing is said.
-            ends = [end or ABSENT for year, end, is_span in (head[2:], beside[1:]) if year and is_span]
-            found.take("end_year", ends[0] if ends else None)
+            ends = (words.end_year or ABSENT for words in stated if words.year and words.is_span)
+            found.take("end_year", next(ends, None))
 
 
 def _schema_kind(data: dict[str, Any]) -> TitleKind | None:
@@ -213,44 +228,27 @@ def _schema_kind(data: dict[str, Any]) -> TitleKind | None:
     return _SCHEMA_KINDS.get(schema_type) if isinstance(schema_type, str) else None
 
 
-class _Head(NamedTuple):
-    title: str | None = None
+class ReleaseWords(NamedTuple):
+    """What stands in parentheses beside a title."""
+
     label: str = ""
     year: int | None = None
     end_year: int | None = None
     is_span: bool = False
 
 
-def _head(root: Selector) -> _Head:
-    """Return what a page's `<title>` says: Lantern Row (TV Series 1999-2003) - Episodes - IMDb.
-
-    Without a year, the words are part of the title itself: Lantern Row (Part One).
-    """
-    stated = root.xpath("//title/text() | //meta[@property='og:title' or @name='title']/@content").getall()
-    for text in map(fold, stated):
-        found = _HEAD_TITLE.search(text)
-        label, year, end_year, is_span = release_words(found["words"]) if found else ("", None, None, False)
-        label = (found and found["medium"]) or label
-        if found and (year or label.lower() in LABELS):
-            title = text[: found.start()].strip()
-            # "Lantern Row" The First Lamp (TV Episode 1999)
-            episode = _EPISODE_IN_HEAD.fullmatch(title) if label == "TV Episode" else None
-            return _Head((episode["title"] if episode else title) or None, label, year, end_year, is_span)
-    return _Head()
-
-
-def release_words(words: str) -> tuple[str, int | None, int | None, bool]:
+def release_words(words: str) -> ReleaseWords:
     r"""Return label, first year, last year, and whether years are a span, of words that stand in parentheses.
 
-    >>> release_words("TV Series 1999\u20132013"), release_words("2013 TV Movie"), release_words("2005\u2013 ")
-    (('TV Series', 1999, 2013, True), ('TV Movie', 2013, None, False), ('', 2005, None, True))
+    >>> [tuple(release_words(words)) for words in ("TV Series 1999\u20132013", "2013 TV Movie", "2005\u2013 ")]
+    [('TV Series', 1999, 2013, True), ('TV Movie', 2013, None, False), ('', 2005, None, True)]
     """
     found = _YEARS.search(words)
     if not found:
-        return fold(words), None, None, False
+        return ReleaseWords(fold(words))
     label = fold(f"{words[: found.start()]} {words[found.end() :]}")
     year, end = (attempt(partial(check_year, int(found[part] or 0))) for part in ("year", "end"))
-    return label, year, end, bool(found["span"])
+    return ReleaseWords(label, year, end, bool(found["span"]))
 
 
 def _heading(heading: Selector) -> str | None:
