@@ -25,6 +25,7 @@ from moviecrawler.pipelines.postgres import PostgresStore
 from tests.benchmarks.harness import BATCH, numbers
 from tests.benchmarks.postgres_speed import fill, make_movies
 from tests.pipelines.runs import record_of
+from tests.pipelines.stored import opened
 from tests.services.postgres import GIVEN_URL, PostgresServer, new_database
 
 BATCHES = 16
@@ -36,8 +37,7 @@ _LOOK_SECONDS = 0.01
 def write(url: str, first: int, batches: int, begin: Barrier, failed: multiprocessing.Queue[str]) -> None:
     """Store so many batches, from a number on, once all writers are ready."""
     records = [record_of(movie) for movie in make_movies("imdb", first, batches * BATCH)]
-    with closing(PostgresStore(url)) as store:
-        store.open()
+    with opened(PostgresStore(url)) as store:
         begin.wait()
         for number in range(batches):
             try:

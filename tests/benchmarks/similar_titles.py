@@ -23,6 +23,7 @@ import psycopg2
 from moviecrawler.items import Credit, Movie, RelatedTitle
 from moviecrawler.pipelines.postgres import PostgresStore
 from tests.benchmarks.harness import numbers, write_movies
+from tests.pipelines.stored import opened
 from tests.services.postgres import PostgresServer, execute, new_database
 
 SUBJECTS = 300
@@ -97,8 +98,7 @@ def main() -> None:
     movies = list(world(titles, luck))
     with PostgresServer() as server:
         url = new_database(server.url)
-        with closing(PostgresStore(url)) as store:
-            store.open()
+        with opened(PostgresStore(url)) as store:
             write_movies(store, movies)
         execute(url, "VACUUM ANALYZE")
         ours, alone, popularity = (

@@ -27,6 +27,7 @@ from moviecrawler.items import Award, Credit, Movie, Offer, RelatedTitle, Score,
 from moviecrawler.pipelines.csv import CsvStore
 from moviecrawler.pipelines.postgres import PostgresStore
 from tests.benchmarks.harness import numbers, table, write_movies
+from tests.pipelines.stored import opened
 from tests.services.postgres import PostgresServer, execute, new_database
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -109,16 +110,14 @@ def sizes(made: list[Movie], server: PostgresServer) -> dict[str, float]:
     """Return bytes a title by store."""
     found: dict[str, float] = {}
     url = new_database(server.url)
-    with closing(PostgresStore(url)) as store:
-        store.open()
+    with opened(PostgresStore(url)) as store:
         empty: Any = execute(url, "SELECT pg_database_size(current_database())")
         write_movies(store, made)
     execute(url, "VACUUM FULL")
     full: Any = execute(url, "SELECT pg_database_size(current_database())")
     found["Postgres"] = full[0][0] - empty[0][0]
     with tempfile.TemporaryDirectory() as name:
-        with closing(CsvStore(Path(name))) as csv:
-            csv.open()
+        with opened(CsvStore(Path(name))) as csv:
             write_movies(csv, made)
         with closing(sqlite3.connect(Path(name) / "movies.sqlite3")) as connection:
             connection.execute("VACUUM")

@@ -276,7 +276,6 @@ def test_a_title_keeps_the_spaces_and_marks_of_its_script(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"", "has no column imdb_id, tmdb_id or tmdb_series_id"),
         (b"title,year\nSalt,2001\n", "no column imdb_id, tmdb_id or tmdb_series_id"),
         (b"imdb_id,colour\ntt0000001,red\n", "'colour'; the columns known are imdb_id"),
         (b"imdb_id,tconst\ntt0000001,tt0000001\n", "twice"),
@@ -284,23 +283,17 @@ def test_a_title_keeps_the_spaces_and_marks_of_its_script(tmp_path: Path) -> Non
         (b"imdb_id,metacritic_id\ntt0000001,m/salt\n", "metacritic"),
         (b"imdb_id\nnm0000001\n", "line 2: imdb_id is 'nm0000001'"),
         (b"imdb_id,year\ntt0000001,2001\ntt0000002,01/02/2001\n", "line 3: year is '01/02/2001'"),
-        (b"imdb_id,year\ntt0000001,1066\n", "line 2: year is '1066'"),
-        (b"imdb_id,year\ntt0000001,MCMXCIX\n", "line 2: year is 'MCMXCIX'"),
         (b"imdb_id,year\ntt0000001\n", "line 2 has 1 cells, not 2"),
         (b"imdb_id,year\n,2001\n", "line 2 has no imdb_id"),
         (b"imdb_id,kind\ntt0000001,film\n", "line 2: kind is 'film': give one of movie"),
-        (b"imdb_id,popularity\ntt0000001,nan\n", "line 2: popularity is 'nan'"),
         (b"imdb_id,popularity\ntt0000001,101\n", "0 to 100"),
         (b"imdb_id,title\ntt0000001," + b"a" * 1_000_000 + b"\n", "line 2"),
         (b"imdb_id,title\ntt0000001," + b"a" * 2_000 + b"\n", "line 2: title is 'aaa.* has 2000 letters"),
         (b"imdb_id,title\ntt0000001,Du\0ne\n", r"line 2: title is 'Du\\x00ne'"),
-        (b'imdb_id,title\ntt0000001,"Du\x1bne"\n', r"line 2: title is 'Du\\x1bne'"),
         (b"tmdb_id\n2147483648\n", "line 2: tmdb_id is '2147483648'"),
-        (b"tmdb_id\n603.0\n", "line 2: tmdb_id is '603.0'"),
         (b'imdb_id,title\ntt0000001,"Dune\ntt0000002,Up\n', "line 3: unexpected end of data"),
         (b"imdb_id,title\rtt0000001,Dune\r", "new-line character seen in unquoted field"),
         ("imdb_id,title\ntt0000001,Dune\n".encode("utf-16"), "is not UTF-8"),
-        ("imdb_id,title\ntt0000001,Élodie\n".encode("latin-1"), "is not UTF-8"),
     ],
 )
 def test_what_a_csv_can_not_mean_is_told_before_anything_is_imported(tmp_path: Path, content: bytes, told: str) -> None:

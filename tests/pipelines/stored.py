@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 import pytest
@@ -23,6 +24,16 @@ from tests.pipelines.runs import record_of
 from tests.services.mongo import documents, mongo_movies
 from tests.services.postgres import execute, postgres_movies
 from tests.services.s3 import s3_movies
+
+S = TypeVar("S", bound=Store)
+
+
+@contextmanager
+def opened(store: S) -> Iterator[S]:
+    """Open a store, and close it at the end of the block."""
+    with closing(store):
+        store.open()
+        yield store
 
 
 def sqlite_movies(folder: Path) -> list[Movie]:
@@ -68,9 +79,7 @@ class Stored:
     def write(self, *items: Movie | Miss, margin: float = 0) -> None:
         """Write items as one batch."""
         with ExitStack() as stack:
-            store = self._open or stack.enter_context(closing(self.store(margin)))
-            if store is not self._open:
-                store.open()
+            store = self._open or stack.enter_context(opened(self.store(margin)))
             store.write([record_of(item) for item in items])
 
     def movies(self) -> list[Movie]:
@@ -107,7 +116,5 @@ def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Stored:
 def every_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stored]:
     """Yield a place of each kind, written by one process that goes on."""
     place = Stored(request.param, request, tmp_path)
-    with closing(place.store()) as store:
-        store.open()
-        place._open = store
+    with opened(place.store()) as place._open:
         yield place

@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
@@ -28,7 +27,7 @@ from moviecrawler.pipelines.postgres import PostgresStore
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import FAST, environment
 from tests.pipelines.runs import make_miss, make_movie, record_of
-from tests.pipelines.stored import Stored
+from tests.pipelines.stored import Stored, opened
 from tests.services.postgres import execute
 
 NOW = utc_now()
@@ -161,8 +160,7 @@ def test_a_miss_or_a_reading_of_the_future_hides_nothing(stored: Stored) -> None
 
 def test_the_history_of_scores_has_nothing_of_the_future(database_url: str) -> None:
     now = utc_now()
-    with closing(PostgresStore(database_url)) as store:
-        store.open()
+    with opened(PostgresStore(database_url)) as store:
         for when, value in ((now - AHEAD, 6), (now + AHEAD, 7), (now, 7)):
             movie = make_movie(1, scraped_at=when, scores=[Score(kind="imdb", value=value, count=10)])
             store.write([record_of(movie)])

@@ -20,7 +20,7 @@ from moviecrawler.pipelines.csv import CsvStore
 from moviecrawler.pipelines.postgres import PostgresStore
 from moviecrawler.sites import SCOREBOARD_KINDS
 from tests.pipelines.runs import BEGIN
-from tests.pipelines.stored import Stored, in_order
+from tests.pipelines.stored import Stored, in_order, opened
 from tests.pipelines.test_erasing import write as write_into
 from tests.pipelines.test_postgres import write
 from tests.services.postgres import execute, migrate_below, postgres_movies
@@ -174,9 +174,8 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 def test_csv_files_have_it_all(tmp_path: Path) -> None:
-    with closing(CsvStore(tmp_path)) as opened:
-        opened.open()
-        write_into(opened, *ALL)
+    with opened(CsvStore(tmp_path)) as store:
+        write_into(store, *ALL)
     of_site = {row["site"]: row for row in rows(tmp_path / "movies.csv")}
     assert of_site["imdb"]["keywords"] == "lighthouse; keeper's oath"
     assert of_site["metacritic"]["poster_width"] == "1000"
@@ -258,10 +257,9 @@ def test_an_offer_that_an_older_page_tells_was_seen_then(every_store: Stored) ->
 def test_offers_of_older_pages_are_not_shown_as_seen_now(database_url: str, tmp_path: Path) -> None:
     silent = replace(METACRITIC, offers=[], silent=["offers"], scraped_at=BEGIN + timedelta(days=20))
     for made in (PostgresStore(database_url), CsvStore(tmp_path)):
-        with closing(made) as opened:
-            opened.open()
-            write_into(opened, silent)
-            write_into(opened, METACRITIC)
+        with opened(made) as store:
+            write_into(store, silent)
+            write_into(store, METACRITIC)
     seen = "SELECT DISTINCT since, seen_at FROM titles_by_provider"
     assert execute(database_url, seen) == [(BEGIN, BEGIN)]
     (line, *_) = rows(tmp_path / "offers.csv")
@@ -322,19 +320,18 @@ def test_the_views_have_finer_scores_their_history_and_what_each_provider_offers
 
 
 def test_a_batch_reads_no_table_from_end_to_end(database_url: str) -> None:
-    def scans(opened: PostgresStore) -> dict[str, int]:
-        assert opened._connection is not None
-        with opened._connection as connection, connection.cursor() as cursor:
+    def scans(store: PostgresStore) -> dict[str, int]:
+        assert store._connection is not None
+        with store._connection as connection, connection.cursor() as cursor:
             cursor.execute("SELECT pg_stat_force_next_flush()")
         rows = execute(database_url, "SELECT relname, seq_scan FROM pg_stat_user_tables WHERE schemaname = 'public'")
         return {str(name): int(str(count)) for name, count in rows}
 
-    with closing(PostgresStore(database_url)) as opened:
-        opened.open()
-        write_into(opened, *ALL)
-        before = scans(opened)
-        write_into(opened, *(replace(one, offers=one.offers[:1], scraped_at=BEGIN + timedelta(days=1)) for one in ALL))
-        assert scans(opened) == before
+    with opened(PostgresStore(database_url)) as store:
+        write_into(store, *ALL)
+        before = scans(store)
+        write_into(store, *(replace(one, offers=one.offers[:1], scraped_at=BEGIN + timedelta(days=1)) for one in ALL))
+        assert scans(store) == before
 
 
 def test_a_filled_database_of_the_version_before_is_migrated_and_reads_as_it_was_meant(empty_database_url: str) -> None:

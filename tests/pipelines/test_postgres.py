@@ -21,6 +21,7 @@ from moviecrawler.pipelines.postgres import PostgresStore, read_scoreboard
 from moviecrawler.replica.movies import Catalogue
 from tests.crawling import Finished, scrapy
 from tests.pipelines.runs import BEGIN, make_movie, record_of, running
+from tests.pipelines.stored import opened
 from tests.replica.truth import truth
 from tests.services.postgres import execute, postgres_movies
 
@@ -75,8 +76,7 @@ FULL = Movie(
 
 def write(url: str, *items: Movie | Miss, margin: float = 0) -> None:
     """Store items in one batch."""
-    with closing(PostgresStore(url, margin)) as store:
-        store.open()
+    with opened(PostgresStore(url, margin)) as store:
         store.write([record_of(item) for item in items])
 
 

@@ -17,6 +17,7 @@ from moviecrawler.items import Score
 from moviecrawler.pipelines import postgres
 from moviecrawler.pipelines.postgres import PostgresStore
 from tests.pipelines.runs import BEGIN, LIMIT, make_miss, make_movie, record_of
+from tests.pipelines.stored import opened
 from tests.services.postgres import LOCK_WAITS, execute, postgres_movies
 from tests.waiting import wait_for
 
@@ -132,11 +133,10 @@ def test_who_compares_what_another_left_and_who_writes_it_do_not_wait_for_each_o
     comparing: list[Future[None]] = []
     renamed = make_movie(1, title="The Buoy")
     with (
-        closing(PostgresStore(database_url)) as one,
+        opened(PostgresStore(database_url)) as one,
         closing(PostgresStore(database_url)) as other,
         ThreadPoolExecutor(1) as pool,
     ):
-        one.open()
         one.write([record_of(make_movie(1, 60))])
         execute(
             database_url,
@@ -181,8 +181,7 @@ def test_a_miss_that_is_stored_beside_a_page_stays_only_when_it_is_newer(writers
 @pytest.mark.parametrize("code", ["40P01", "23505", "23503"], ids=["deadlock", "unique", "foreign key"])
 @pytest.mark.parametrize("table", ["credits", "title_sites"], ids=["while it writes", "while it settles"])
 def test_who_meets_with_another_process_does_it_again_alone(database_url: str, code: str, table: str) -> None:
-    with closing(PostgresStore(database_url)) as store:
-        store.open()
+    with opened(PostgresStore(database_url)) as store:
         execute(
             database_url,
             f"""

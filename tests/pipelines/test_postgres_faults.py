@@ -29,6 +29,7 @@ from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.pipelines.postgres import PostgresStore
 from moviecrawler.pipelines.store import Record
 from tests.pipelines.runs import LIMIT, make_movie, record_of, running
+from tests.pipelines.stored import opened
 from tests.services.postgres import PostgresServer, execute, new_database
 from tests.waiting import until, wait_for
 
@@ -219,8 +220,7 @@ def test_a_database_or_user_that_does_not_exist_stops_the_crawl(postgres_server:
 def test_a_database_that_is_gone_in_the_middle_is_waited_for(postgres_server: str, database_url: str) -> None:
     name = urlsplit(database_url).path[1:]
     record = record_of(make_movie(1))
-    with closing(PostgresStore(database_url)) as store:
-        store.open()
+    with opened(PostgresStore(database_url)) as store:
         execute(postgres_server, f"DROP DATABASE {name} WITH (FORCE)")
         for _ in range(2):
             with pytest.raises(TransientStoreError):
@@ -231,8 +231,7 @@ def test_a_database_that_is_gone_in_the_middle_is_waited_for(postgres_server: st
 
 
 def test_every_connection_gives_up_in_time_and_says_who_it_is(database_url: str) -> None:
-    with closing(PostgresStore(database_url)) as store:
-        store.open()
+    with opened(PostgresStore(database_url)) as store:
         assert store._connection is not None
         with store._connection.cursor() as cursor:
             cursor.execute(
@@ -296,8 +295,7 @@ def test_a_migration_that_fails_leaves_nothing(empty_database_url: str, monkeypa
 
 
 def test_a_database_of_a_newer_version_is_left_alone(database_url: str) -> None:
-    with closing(PostgresStore(database_url)) as store:
-        store.open()
+    with opened(PostgresStore(database_url)) as store:
         execute(database_url, "INSERT INTO schema_migrations (version) VALUES (9999)")
         with pytest.raises(
             ConfigurationError, match=r"schema version 9999.* can't work with version 9999; .*go back as"
@@ -310,8 +308,7 @@ def test_what_only_adds_to_the_schema_is_worked_with_by_a_version_that_does_not_
 ) -> None:
     for version in (9998, 9999):
         execute(database_url, "INSERT INTO schema_migrations (version, additive) VALUES (%s, true)", version)
-    with closing(PostgresStore(database_url)) as store:
-        store.open()
+    with opened(PostgresStore(database_url)) as store:
         movie = make_movie(1)
         store.write([record_of(movie)])
     check_whole(database_url, 1)

@@ -18,6 +18,7 @@ from moviecrawler.errors import TransientStoreError
 from moviecrawler.pipelines import postgres
 from moviecrawler.pipelines.postgres import PostgresStore
 from tests.pipelines.runs import LIMIT, make_movie, record_of, running
+from tests.pipelines.stored import opened
 from tests.services.postgres import LOCK_WAITS, execute
 from tests.waiting import until, wait_for
 
@@ -65,9 +66,7 @@ def test_others_write_while_titles_are_compared(database_url: str, monkeypatch: 
         return plan
 
     monkeypatch.setattr(postgres, "plan_titles", slow)
-    with closing(PostgresStore(database_url)) as one, closing(PostgresStore(database_url)) as other:
-        one.open()
-        other.open()
+    with opened(PostgresStore(database_url)) as one, opened(PostgresStore(database_url)) as other:
         writer = threading.Thread(target=store_movies, args=(one, make_movie(1, title="The Lamp")))
         writer.start()
         assert comparing.wait(LIMIT)
@@ -84,9 +83,7 @@ def test_others_write_while_titles_are_compared(database_url: str, monkeypatch: 
 def test_what_is_planned_is_planned_again_when_others_wrote_the_same_titles(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with closing(PostgresStore(database_url)) as one, closing(PostgresStore(database_url)) as other:
-        one.open()
-        other.open()
+    with opened(PostgresStore(database_url)) as one, opened(PostgresStore(database_url)) as other:
         store_movies(one, make_movie(1, title="The Lamp"))
         plans = 0
 
@@ -110,12 +107,10 @@ def test_what_others_write_all_the_time_is_planned_while_they_wait(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with (
-        closing(PostgresStore(database_url)) as one,
-        closing(PostgresStore(database_url)) as other,
+        opened(PostgresStore(database_url)) as one,
+        opened(PostgresStore(database_url)) as other,
         ThreadPoolExecutor(1) as pool,
     ):
-        one.open()
-        other.open()
         store_movies(one, make_movie(1, title="The Lamp"))
         writing: list[Future[None]] = []
 
@@ -156,8 +151,7 @@ def test_a_title_that_takes_too_long_to_compare_stays_one_of_its_own(
 ) -> None:
     monkeypatch.setattr(postgres, "plan_titles", slow_for("movie/lamp-2"))
     names = [f"The {word} Lamp" for word in ("Red", "Green", "Blue", "Black")]
-    with closing(PostgresStore(database_url)) as store:
-        store.open()
+    with opened(PostgresStore(database_url)) as store:
         store_movies(store, *(make_movie(n, title=name) for n, name in enumerate(names)))
         store_movies(store, *(on_metacritic(n, name) for n, name in enumerate(names)))
     assert titles(database_url) == [1, 1, 2, 2, 2]
@@ -200,8 +194,6 @@ async def test_an_item_that_takes_too_long_to_write_is_set_aside_alone(
     session = postgres._SESSION
     monkeypatch.setattr(postgres, "_SESSION", session.replace("statement_timeout = '60s'", "statement_timeout = '1s'"))
     monkeypatch.setattr("moviecrawler.pipelines.writer._MAX_SLOW_TRIES", 0)
-    with closing(PostgresStore(database_url)) as store:
-        store.open()
     execute(
         database_url,
         """
@@ -220,8 +212,7 @@ async def test_an_item_that_takes_too_long_to_write_is_set_aside_alone(
 def test_who_waits_for_others_to_write_is_not_to_blame(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     session = postgres._SESSION
     monkeypatch.setattr(postgres, "_SESSION", session.replace("lock_timeout = '45s'", "lock_timeout = '100ms'"))
-    with closing(PostgresStore(database_url)) as store:
-        store.open()
+    with opened(PostgresStore(database_url)) as store:
         with closing(connect(database_url)) as other, other.cursor() as cursor:
             cursor.execute("SELECT lock_titles()")
             with pytest.raises(TransientStoreError, match="other processes write the same all the time"):
@@ -240,9 +231,7 @@ def test_what_a_process_could_not_compare_is_compared_later(
     def die(*_: object) -> Plan:
         raise ConnectionError("killed")
 
-    with closing(PostgresStore(database_url)) as one, closing(PostgresStore(database_url)) as other:
-        one.open()
-        other.open()
+    with opened(PostgresStore(database_url)) as one, opened(PostgresStore(database_url)) as other:
         store_movies(one, make_movie(1, title="The Lamp"))
         monkeypatch.setattr(*step, die)
         with pytest.raises(ConnectionError):
@@ -268,8 +257,7 @@ def test_titles_whose_comparing_failed_are_compared_by_later_tries_however_many_
     monkeypatch.setattr(postgres, "_MAX_UNJOINED", 1)
     names = [f"The {word} Lamp" for word in ("Red", "Green", "Blue", "Black")]
     movies = [on_metacritic(n, name) for n, name in enumerate(names)]
-    with closing(PostgresStore(database_url)) as store:
-        store.open()
+    with opened(PostgresStore(database_url)) as store:
         store_movies(store, *(make_movie(n, title=name) for n, name in enumerate(names)))
         with monkeypatch.context() as patched:
             patched.setattr(postgres, "plan_titles", Mock(side_effect=ConnectionError("killed")))
@@ -291,8 +279,7 @@ def test_similar_long_titles_take_seconds(database_url: str, words: int) -> None
         return " ".join(f"w{word % (17 + number % 5)}rd{word}" for word in range(words))[: words * 6]
 
     began = time.process_time()
-    with closing(PostgresStore(database_url)) as store:
-        store.open()
+    with opened(PostgresStore(database_url)) as store:
         store._connection.cursor().execute("SET statement_timeout = '20s'")  # type: ignore[union-attr]
         store_movies(store, *(make_movie(n, title=title(n)) for n in range(15)))
         store_movies(store, *(on_metacritic(n, title(n)) for n in range(15)))

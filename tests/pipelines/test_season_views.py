@@ -15,6 +15,7 @@ from moviecrawler.items import Score
 from moviecrawler.pipelines.csv import CsvStore
 from moviecrawler.pipelines.postgres import read_scoreboard
 from tests.pipelines.runs import make_movie, record_of
+from tests.pipelines.stored import opened
 from tests.pipelines.test_postgres import write
 from tests.pipelines.test_seasons import IMDB, METACRITIC, TOMATOES, critic, episode, part, rotten
 from tests.services.postgres import execute
@@ -113,9 +114,8 @@ def test_the_views_have_every_score_of_seasons_and_episodes(database_url: str) -
 def test_the_scoreboard_of_each_kind_is_that_of_the_csv_files(database_url: str, tmp_path: Path) -> None:
     movies = [IMDB, TOMATOES, METACRITIC, *RATED, make_movie(900)]
     write(database_url, *movies)
-    with closing(CsvStore(tmp_path)) as opened:
-        opened.open()
-        opened.write([record_of(movie) for movie in movies])
+    with opened(CsvStore(tmp_path)) as store:
+        store.write([record_of(movie) for movie in movies])
     boards = {kind: read_scoreboard(database_url, kind=kind) for kind in KINDS}
     for kind, rows in boards.items():
         assert rows == scoreboard(read_movies(tmp_path / "movies.csv"), kind)

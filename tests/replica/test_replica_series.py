@@ -9,17 +9,16 @@ from typing import get_args
 import pytest
 
 from moviecrawler.extract.pages import read_page
-from moviecrawler.extract.sitemaps import read_sitemap
 from moviecrawler.items import Listing, Page, Site
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.series import MOST_SERIES, SHAPES
 from moviecrawler.replica.sources import Answer, Generated
 from moviecrawler.replica.titles import TODAY, SlugSite, known
-from moviecrawler.sites import SCOREBOARD_KINDS, SITES
+from moviecrawler.sites import SITES
 from moviecrawler.urls import title_url
 from tests.replica.client import Control, ask
-from tests.replica.series_truth import every_title, scores_of, season_id, season_scores
+from tests.replica.series_truth import scores_of, season_id, season_scores
 from tests.replica.test_replica_pages import assert_says
 from tests.replica.truth import truth_of
 
@@ -83,18 +82,6 @@ def test_pages_of_series_say_the_truth(site: Site) -> None:
             assert movie.series_title == expected.title
 
 
-@pytest.mark.parametrize("site", SLUG_SITES)
-def test_pages_of_seasons_say_the_truth(site: SlugSite) -> None:
-    for index in SERIES.listed[site].part(0, SERIES.count):
-        series = SERIES.title(index)
-        for season in series.seasons:
-            movie = page(site, path_of(site, season_id(site, season))).movie
-            assert movie is not None
-            assert (movie.site_id, movie.kind, movie.season) == (season_id(site, season), "season", season.number)
-            assert (movie.series_id, movie.series_title) == (f"tv/{SERIES.slug(site, index)}", series.basics.title)
-            assert scores_of(movie) == season_scores(site, season)
-
-
 @pytest.mark.parametrize("site", SITES)
 def test_episodes_say_the_truth(site: Site) -> None:
     scored = []
@@ -142,34 +129,6 @@ def test_traps_of_the_sites_are_there() -> None:
     assert 0 < len(unscored) < len(every)
     of_seasons = [known(season.rottentomatoes).tomatometer for series in unscored for season in series.seasons]
     assert any(of_seasons), "a series of which few seasons have a score has none of its own"
-
-
-@pytest.mark.parametrize("site", SLUG_SITES)
-def test_lists_and_sitemaps_have_every_series(site: SlugSite) -> None:
-    true = every_title(CATALOGUE, site)
-    ids = [site_id for site_id, (kind, _) in true.items() if kind == "series"]
-    if site == "metacritic":
-        pages = [
-            listing(site, "/finder/metacritic/web", mcoTypeId="1", offset=str(offset), limit="24")
-            for offset in range(0, len(ids), 24)
-        ]
-        found = [entry for one in pages for entry in one.entries[:24]]
-        parts = ["/tvshows/0.xml"]
-    else:
-        found = listing(site, "/browse/tv_series_browse/sort:popular").entries
-        parts = ["/sitemaps/tv-series_0.xml", "/sitemaps/tv-seasons_0.xml"]
-    assert {entry.site_id for entry in found} == set(ids)
-    for entry in found:
-        scores = {kind: value for kind, (value, _) in true[entry.site_id][1].items() if kind in SCOREBOARD_KINDS}
-        assert (entry.kind, {score.kind: score.value for score in entry.scores}) == ("series", scores)
-    listed = [url for part in parts for url in read_sitemap(answer(site, part).body.identity(), None).urls]
-    assert sorted(listed) == sorted(title_url(site, one) for one in true)
-
-
-def test_charts_of_series_are_in_order() -> None:
-    for chart, indexes in (("toptv", SERIES.top), ("tvmeter", range(SERIES.count))):
-        entries = listing("imdb", f"/chart/{chart}/").entries
-        assert [entry.site_id for entry in entries] == [SERIES.imdb_id(index) for index in indexes]
 
 
 @pytest.mark.parametrize(
