@@ -9,7 +9,7 @@ import pytest
 from tests.dashboard.operated import Operated, operated
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory, postgres_server: str) -> Iterator[Operated]:
     """Return a cluster with a crawl that is over, and one that runs for as long as the tests do."""
     with operated(tmp_path_factory.mktemp("operated"), postgres_server) as made:
