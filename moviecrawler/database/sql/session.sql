@@ -10,6 +10,8 @@ SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('sync
 -- A batch is small beside what is stored, which is always found by an index. The planner, which can't know how few records
 -- have a key, would now and then read the whole table for each.
 SET enable_seqscan = off;
+-- The statistics of a batch, which are made anew for each, need not be fine.
+SET default_statistics_target = 10;
 SET jit = off;  -- it would compile each statement, which takes longer than a batch: a scan that is switched off counts as a dear one
 
 CREATE TEMPORARY TABLE incoming (
@@ -40,5 +42,7 @@ CREATE TEMPORARY TABLE incoming_credits (
     site_person_id text,
     name       text,
     named_at   timestamptz NOT NULL,
-    character  text
+    character  text,
+    person_id  bigint,  -- null: the person is new
+    known_name text
 ) ON COMMIT DELETE ROWS;

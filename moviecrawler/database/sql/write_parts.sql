@@ -32,19 +32,20 @@ INSERT INTO record_genres AS stored (record_id, position, genre_id) SELECT recor
 ON CONFLICT (record_id, position) DO UPDATE SET genre_id = excluded.genre_id
 WHERE stored.genre_id <> excluded.genre_id;
 
+-- A person is looked up once, by the index whatever the planner thinks of how many there are.
 INSERT INTO incoming_credits
-SELECT w.record_id, c.role, c.position, w.site, coalesce('#' || c.person_id, '=' || c.name), c.person_id, c.name,
-    w.scraped_at, c.character
-FROM written_items w CROSS JOIN LATERAL jsonb_to_recordset(w.item -> 'credits')
-    AS c (role credit_role, position integer, person_id text, name text, character text);
-ANALYZE incoming_credits (record_id, site, person_key);
+SELECT w.record_id, c.role, c.position, w.site, k.person_key, c.person_id, c.name, w.scraped_at, c.character, p.person_id, p.name
+FROM written_items w
+CROSS JOIN LATERAL jsonb_to_recordset(w.item -> 'credits')
+    AS c (role credit_role, position integer, person_id text, name text, character text)
+CROSS JOIN LATERAL coalesce('#' || c.person_id, '=' || c.name) AS k (person_key)
+LEFT JOIN LATERAL (
+    SELECT p.person_id, p.name FROM people p WHERE p.site = w.site AND p.person_key = k.person_key LIMIT 1) p ON true;
 
 INSERT INTO people AS stored (site, site_person_id, name, named_at)
 SELECT DISTINCT ON (c.site, c.person_key) c.site, c.site_person_id, c.name, c.named_at
 FROM incoming_credits c
-WHERE NOT EXISTS (
-    SELECT FROM people p
-    WHERE p.site = c.site AND p.person_key = c.person_key AND (p.name = c.name OR c.name IS NULL))
+WHERE c.person_id IS NULL OR c.name <> coalesce(c.known_name, '')
 ORDER BY c.site, c.person_key, c.name IS NULL, c.named_at DESC, c.role, c.position
 ON CONFLICT (site, person_key) DO UPDATE SET name = excluded.name, named_at = excluded.named_at
 WHERE stored.name IS NULL OR excluded.named_at > stored.named_at OR stored.named_at > now() + interval '10 minutes';
@@ -52,17 +53,18 @@ WHERE stored.name IS NULL OR excluded.named_at > stored.named_at OR stored.named
 -- What has changed is deleted and inserted: that is faster than ON CONFLICT, and nobody else writes these rows meanwhile.
 DELETE FROM credits stored USING written w
 WHERE stored.record_id = w.record_id AND NOT w.is_new AND NOT EXISTS (
-    SELECT FROM incoming_credits c JOIN people p USING (site, person_key)
-    WHERE c.record_id = stored.record_id AND c.role = stored.role AND c.position = stored.position
-        AND p.person_id = stored.person_id AND c.name IS NOT DISTINCT FROM stored.name AND c.character IS NOT DISTINCT FROM stored.character);
+    SELECT FROM incoming_credits c
+    WHERE (c.record_id, c.role, c.position, c.person_id) = (stored.record_id, stored.role, stored.position, stored.person_id)
+        AND c.name IS NOT DISTINCT FROM stored.name AND c.character IS NOT DISTINCT FROM stored.character);
 
 INSERT INTO credits (record_id, role, position, person_id, name, character)
-SELECT c.record_id, c.role, c.position, p.person_id, c.name, c.character
-FROM incoming_credits c JOIN people p USING (site, person_key)
-WHERE NOT EXISTS (
-    SELECT FROM credits s
-    WHERE s.record_id = c.record_id AND s.role = c.role AND s.position = c.position
-        AND s.person_id = p.person_id AND s.name IS NOT DISTINCT FROM c.name AND s.character IS NOT DISTINCT FROM c.character);
+SELECT c.record_id, c.role, c.position,
+    coalesce(c.person_id, (SELECT p.person_id FROM people p WHERE p.site = c.site AND p.person_key = c.person_key)),
+    c.name, c.character
+FROM incoming_credits c JOIN written w USING (record_id)
+-- Counted, as EXISTS would be answered by reading all credits.
+WHERE w.is_new OR (
+    SELECT count(*) FROM credits s WHERE s.record_id = c.record_id AND s.role = c.role AND s.position = c.position) = 0;
 
 -- Offers. What is gone has ended; what the same scrape had misread was never offered.
 UPDATE offers o SET since = w.scraped_at
