@@ -326,6 +326,8 @@ def test_migrations_that_change_what_is_there_are_not_called_additive() -> None:
         new = "|".join(re.findall(r"ADD COLUMN (\w+)", made_at_once))
         filling = rf"UPDATE \w+ t SET (?:(?:{new}) = [^=]*?(?:, |\s(?=FROM)))+FROM"  # noqa: S608 - of new columns
         made_at_once = re.sub(filling, "", made_at_once)
+        # Where a foreign key is gone, what a version before writes is as right as it was.
+        made_at_once = re.sub(r"DROP CONSTRAINT \w+_fkey\b", "", made_at_once)
         changing = (
             r"\b(?:DROP|RENAME|UPDATE|DELETE FROM|SET NOT NULL|ADD CONSTRAINT|(?<!CREATE )TYPE(?! \w+ ADD VALUE))\b"
         )
