@@ -116,7 +116,7 @@ def test_crawl_ends_that_stores_what_an_earlier_one_has_spooled(workers_of: Work
     Spool(tmp_path, "csv", [Movie]).write([("Movie", msgspec.json.encode(earlier))])
     # Its seeding is over only when nothing that datasets gave is on its way to a store.
     arguments = ("imdb", "via=datasets", f"ids={','.join(IDS[:5])}")
-    with workers_of(*arguments) as workers:
+    with workers_of(*arguments, IMDB_DATASETS="ratings") as workers:
         workers.start()
         assert workers.wait() == [0], workers.log
         assert {movie.site_id for movie in workers.movies} == {*IDS[:5], earlier.site_id}
@@ -257,7 +257,7 @@ def test_titles_that_may_not_be_fetched_are_read_from_the_datasets_and_then_ackn
 ) -> None:
     change(replica, robots="live")
     for argument in ("list=top", f"ids={','.join(IDS[:20])}"):
-        with workers_of("imdb", argument, "limit=30", CONCURRENT_REQUESTS="1") as workers:
+        with workers_of("imdb", argument, "limit=30", CONCURRENT_REQUESTS="1", IMDB_DATASETS="ratings") as workers:
             workers.start(2)
             assert workers.wait() == [0, 0], workers.log
             assert workers.movies
