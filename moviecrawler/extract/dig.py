@@ -28,23 +28,19 @@ _MOST_COUNTED, _MOST_PIXELS = 10**9, 100_000
 """More than anyone has ever counted of votes, and more than any picture is wide."""
 
 
-def at(data: Any, *path: str | int) -> Any:
+def at(data: Any, *path: str) -> Any:
     """Return what stands at `path`, or None when a step of it is missing or null."""
     for depth, step in enumerate(path):
-        if data is None:
-            return None
-        if isinstance(step, int):
-            if not isinstance(data, list):
-                raise ShapeError(_name(path[: depth + 1]), f"expected a list, not {_brief(data)}")
-            data = data[step] if -len(data) <= step < len(data) else None
-        else:
-            if not isinstance(data, dict):
-                raise ShapeError(_name(path[: depth + 1]), f"expected an object, not {_brief(data)}")
+        if isinstance(data, dict):
             data = data.get(step)
+        elif data is None:
+            return None
+        else:
+            raise ShapeError(_name(path[: depth + 1]), f"expected an object, not {_brief(data)}")
     return data
 
 
-def text(data: Any, *path: str | int) -> str | None:
+def text(data: Any, *path: str) -> str | None:
     """Return the text at `path`, white space folded and HTML entities resolved; None when it is empty."""
     value = at(data, *path)
     if value is None:
@@ -54,7 +50,7 @@ def text(data: Any, *path: str | int) -> str | None:
     return fold(html.unescape(value)) or None
 
 
-def integer(data: Any, *path: str | int) -> int | None:
+def integer(data: Any, *path: str) -> int | None:
     """Return the whole number at `path`."""
     value = at(data, *path)
     if value is None:
@@ -64,7 +60,7 @@ def integer(data: Any, *path: str | int) -> int | None:
     return int(value)
 
 
-def number(data: Any, *path: str | int) -> float | None:
+def number(data: Any, *path: str) -> float | None:
     """Return the number at `path`."""
     value = at(data, *path)
     if value is None:
@@ -74,7 +70,7 @@ def number(data: Any, *path: str | int) -> float | None:
     return float(value)
 
 
-def items(data: Any, *path: str | int) -> list[Any]:
+def items(data: Any, *path: str) -> list[Any]:
     """Return the list at `path`, without its nulls; empty when there is none."""
     value = at(data, *path)
     if value is None:
@@ -84,13 +80,13 @@ def items(data: Any, *path: str | int) -> list[Any]:
     return [item for item in value if item is not None]
 
 
-def listed(data: Any, *path: str | int) -> list[Any]:
+def listed(data: Any, *path: str) -> list[Any]:
     """Return the list at `path`, or what stands there alone: JSON-LD has one of something with or without a list."""
     value = at(data, *path)
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
-def size(data: Any, *path: str | int) -> int | None:
+def size(data: Any, *path: str) -> int | None:
     """Return the number of something at `path`, 0 and up."""
     value = integer(data, *path)
     if value is not None and not 0 <= value <= _MOST_COUNTED:
@@ -98,7 +94,7 @@ def size(data: Any, *path: str | int) -> int | None:
     return value
 
 
-def pixels(data: Any, *path: str | int) -> int | None:
+def pixels(data: Any, *path: str) -> int | None:
     """Return the width or height at `path`; 0 is none."""
     value = size(data, *path)
     if value is not None and value > _MOST_PIXELS:
@@ -137,7 +133,7 @@ def texts(*leaf: str) -> Callable[[Any], list[str] | None]:
 
 def places(reader: Callable[[Any], Any], sources: Collection[Any], *paths: str) -> list[Callable[[], Any]]:
     """Return where a fact is looked for: at the first path in each of the objects, then at the next. Dots separate a path's keys."""
-    return [partial(read, reader, source, *path.split(".")) for path in paths for source in sources]
+    return [partial(read, reader, source, *keys) for keys in (path.split(".") for path in paths) for source in sources]
 
 
 def look(found: Findings, facts: Iterable[Fact], sources: Collection[Any]) -> None:
@@ -146,8 +142,8 @@ def look(found: Findings, facts: Iterable[Fact], sources: Collection[Any]) -> No
         found.look(field, *places(reader, sources, *paths))
 
 
-def _name(path: tuple[str | int, ...]) -> str:
-    return ".".join(map(str, path)) or "page"
+def _name(path: tuple[str, ...]) -> str:
+    return ".".join(path) or "page"
 
 
 def _brief(value: Any) -> str:

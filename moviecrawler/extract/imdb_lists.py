@@ -43,8 +43,8 @@ def _chart(props: dict[str, Any]) -> Listing:
     releases = dig.at(props.get("pageData"), "topGrossingReleases")
     if releases is not None:
         # A release that is not bound to a title yet has none.
-        nodes = (dig.at(edge, "node", "release", "titles", 0) for edge in _rows(releases, "edges"))
-        ranked: list[tuple[Any, int | None]] = [(node, None) for node in nodes if node is not None]
+        titles = (dig.items(edge, "node", "release", "titles") for edge in _rows(releases, "edges"))
+        ranked: list[tuple[Any, int | None]] = [(found[0], None) for found in titles if found]
     else:
         edges = _rows(dig.at(props.get("pageData"), "chartTitles"), "edges")
         ranked = [(dig.at(edge, "node"), _rank(edge)) for edge in edges if dig.at(edge, "node") is not None]

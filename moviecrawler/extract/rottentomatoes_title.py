@@ -197,7 +197,7 @@ def _linked_cast(linked: dict[str, Any]) -> list[Person]:
     characters = dig.listed(linked, "character")
     if len(characters) != len(people):
         return people
-    return [(name, link, dig.text(characters, place)) for place, (name, link, _) in enumerate(people)]
+    return [(name, link, dig.text(played)) for (name, link, _), played in zip(people, characters, strict=True)]
 
 
 def _linked_people(role: Role, linked: dict[str, Any], key: str | None = None) -> list[Credit]:

@@ -79,7 +79,7 @@ def count_of(count: Any) -> int | None:
 
 def name_of(item: Any) -> str:
     """Return the name of a person or genre: a text, or an object with a name; "" without one."""
-    return (dig.text([item], 0) if isinstance(item, str) else dig.text(item, "name")) or ""
+    return (dig.text(item) if isinstance(item, str) else dig.text(item, "name")) or ""
 
 
 def read_names(value: Any) -> list[str]:
