@@ -317,6 +317,13 @@ def imdb_score(value: str, votes: str | None) -> Score:
     return new_score("imdb", parse_decimal(value), count)
 
 
+def linked_score(data: Any) -> Score | None:
+    """Return the rating of a title in JSON-LD, with its votes where those can be read. Raises ShapeError or ValueError."""
+    rating = dig.at(data, "aggregateRating")
+    votes = attempt(lambda: dig.integer(rating, "ratingCount"))
+    return None if rating is None else imdb_score(str(dig.at(rating, "ratingValue")), str(votes or ""))
+
+
 def metascore(value: str, reviews: str | None = None) -> Score:
     """Return a Metascore, 0 to 100. Raises ShapeError or ValueError."""
     return new_score("metascore", parse_integer(value), parse_integer(reviews) if reviews else None)

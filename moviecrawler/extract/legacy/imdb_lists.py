@@ -17,6 +17,7 @@ from moviecrawler.extract.legacy.imdb_document import (
     attribute,
     first_text,
     imdb_score,
+    linked_score,
     metascore,
     of_class,
     own_text,
@@ -25,7 +26,7 @@ from moviecrawler.extract.legacy.imdb_document import (
 )
 from moviecrawler.extract.legacy.imdb_numbers import numbers_in, season_count, season_shown
 from moviecrawler.extract.values import parse_date, parse_integer, parse_year
-from moviecrawler.items import Entry, Listing, Page, Score
+from moviecrawler.items import Entry, Listing, Page
 from moviecrawler.sites import SITES
 from moviecrawler.texts import fold
 from moviecrawler.urls import id_in_url
@@ -153,15 +154,9 @@ def _with_linked(document: Document, shown: list[Entry]) -> list[Entry]:
         entry = _entry(dig.text(item, "url") or "", dig.text(item, "alternateName") or dig.text(item, "name"))
         entry = by_id.get(entry.site_id, entry)
         entry.rank = dig.integer(element, "position")
-        rating = dig.at(item, "aggregateRating")
-        if rating is not None:
-            entry.scores = scores_of(partial(_linked_score, rating))
+        entry.scores = scores_of(partial(linked_score, item)) or entry.scores
         entries.append(entry)
     return entries
-
-
-def _linked_score(rating: Any) -> Score:
-    return imdb_score(str(dig.at(rating, "ratingValue")), str(dig.integer(rating, "ratingCount") or ""))
 
 
 def _entry(href: str, title: str | None) -> Entry:

@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from moviecrawler.extract import dig
 from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError, attempt
 from moviecrawler.extract.legacy.imdb_document import (
     Document,
@@ -16,6 +15,7 @@ from moviecrawler.extract.legacy.imdb_document import (
     first_match,
     first_text,
     imdb_score,
+    linked_score,
     metascore,
     of_class,
     own_text,
@@ -50,8 +50,14 @@ _UNRATED = re.compile(r"\bawaiting \d+ votes|\bneeds \d+ ratings", re.IGNORECASE
 def look_for_scores(found: Findings, document: Document) -> None:
     """Find the scores, the places in the Top 250 and the popularity."""
     root = document.root
-    ratings = (_rating, _old_rating, partial(_linked_rating, document), _hero_rating, _rating_beside_votes)
-    found.look("scores.imdb", *(partial(read, root) for read in ratings))
+    found.look(
+        "scores.imdb",
+        partial(_rating, root),
+        partial(_old_rating, root),
+        partial(linked_score, document.title_data),
+        partial(_hero_rating, root),
+        partial(_rating_beside_votes, root),
+    )
     found.look(
         "scores.metascore", *(partial(read, root) for read in (_metascore_block, _metascore_box, _metascore_text))
     )
@@ -79,12 +85,6 @@ def _old_rating(root: Selector) -> Score | None:
     links = root.css("#tn15rating a[href*=ratings], .starbar-meta a, .star-box a[href*=ratings]")
     number = first_match(_NUMBER, ((all_text(link) or "").strip("(") for link in links))
     return _score(shown[1], number[0].strip() if number else None) if shown else None
-
-
-def _linked_rating(document: Document, _: Selector) -> Score | None:
-    linked = dig.at(document.title_data, "aggregateRating")
-    value, votes = dig.at(linked, "ratingValue"), dig.at(linked, "ratingCount")
-    return None if value is None else _score(str(value), None if votes is None else str(votes))
 
 
 def _hero_rating(root: Selector) -> Score | None:
