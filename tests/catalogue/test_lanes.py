@@ -17,7 +17,6 @@ NOW = datetime(2026, 11, 5, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
 SECOND = timedelta(seconds=1)
 OLD = date(1999, 3, 31)
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 # --- When a title is due ----------------------------------------------------------------------------------------------

@@ -34,10 +34,6 @@ class Report:
 
     read: int = 0
     refused: int = 0
-    slowest: float = 0.0
-    """Seconds of processor time."""
-    largest: float = 0.0
-    """Megabytes of memory, beyond those of a process that has read nothing."""
     faults: list[str] = field(default_factory=list)
     """Page, seed, and what was wrong."""
 
@@ -89,7 +85,6 @@ def _read(body: bytes, name: str, before: float, report: Report, slack: float) -
     finally:
         faulthandler.cancel_dump_traceback_later()
     took, memory = time.process_time() - began, _memory_peak() - before
-    report.slowest, report.largest = max(report.slowest, took), max(report.largest, memory)
     if took > LONGEST_SECONDS * slack:
         report.faults.append(f"{name}: {took:.1f} s")
     if memory > MOST_MEGABYTES:
