@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from scrapy import Request, signals
@@ -109,6 +110,28 @@ async def test_a_full_disk_holds_the_crawl_back_until_there_is_room(
         await crawled
     assert list(run.outcomes().values()) == ["durable"] * 30
     assert "memory can neither be written nor spooled ([Errno 27] File too large)" in caplog.text
+
+
+@pytest.mark.parametrize(("settings", "reasons"), [({"REDIS_URL": "redis://127.0.0.1"}, ["store_stuck"]), ({}, [])])
+async def test_a_worker_whose_disk_stays_full_ends_where_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], reasons: list[str]
+) -> None:
+    monkeypatch.setattr("moviecrawler.pipelines.base._STUCK_SECONDS", 0.05)
+    store, ended = in_memory(), list[str]()
+    store.before_write = failing(10**6, TransientStoreError("database or disk is full"))
+
+    async def close(*, reason: str) -> None:
+        ended.append(reason)
+
+    async with running(store, tmp_path, close_seconds=0.2) as run:
+        slot = SimpleNamespace(closing=None)
+        engine = SimpleNamespace(spider=object(), running=True, _slot=slot, close_spider_async=close)
+        monkeypatch.setattr(run.pipeline, "_crawler", SimpleNamespace(engine=engine, settings=settings))
+        with largest_file(100):
+            await run.pipeline.process_item(make_movie(0))
+            await until(lambda: run.count("stuck"))
+            await asyncio.sleep(0.2)
+    assert ended == reasons
 
 
 async def test_what_can_neither_be_stored_nor_spooled_is_told_and_its_lease_goes_back(tmp_path: Path) -> None:
