@@ -77,13 +77,6 @@ class Pair(NamedTuple):
     """Points beside rivals."""
 
 
-def match(a: Movie, b: Movie) -> Match:
-    """Return how far two titles of different sites are the same."""
-    if a.site == b.site:
-        return Match(score=0.0, reasons=[f"but both are of {a.site}"], decision="refused")
-    return compare(title_of(a), title_of(b))
-
-
 def verify(wanted: TitleFacts, movie: Movie, evidence: IdSource | None) -> Match:
     """Return how far a page is that of a title of the catalogue; `evidence` says how the page was found.
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from moviecrawler.catalogue import matching
 from moviecrawler.catalogue.comparing import SAME_ID, Match, compare
-from moviecrawler.catalogue.matching import join, match
+from moviecrawler.catalogue.matching import join, title_of
 from moviecrawler.catalogue.normalise import normalise
 from moviecrawler.items import Credit, Movie, Score
 
@@ -44,6 +44,10 @@ def title(
     movie.credits = [Credit(name=director, role="director", position=1)] if director else []
     movie.scores = [Score(kind="imdb", value=6.0, count=votes)] if votes else []
     return movie
+
+
+def match(a: Movie, b: Movie) -> Match:
+    return compare(title_of(a), title_of(b))
 
 
 ours, theirs, tomatoes = partial(title, "imdb"), partial(title, "metacritic"), partial(title, "rottentomatoes")

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from moviecrawler.catalogue.matching import join, match, verify
+from moviecrawler.catalogue.comparing import compare
+from moviecrawler.catalogue.matching import join, title_of, verify
 from moviecrawler.catalogue.normalise import similar, sound
 from moviecrawler.catalogue.rows import IdSource, TitleFacts
 from moviecrawler.catalogue.slugs import slug_key, title_slug_keys
@@ -59,6 +60,16 @@ def test_a_page_is_judged_by_all_that_is_known(found: Movie, evidence: IdSource,
     assert judged.decision == decision, judged
 
 
+def test_a_page_that_fits_a_namesake_as_well_is_for_a_person_to_decide() -> None:
+    namesake = TitleFacts(imdb_id="tt0000008", title="Salt Harbour", kind="movie", year=2001)
+    wanted = replace(WANTED, rivals=[namesake])
+    judged = verify(wanted, page(), "guess")
+    assert (judged.decision, judged.reasons[-1]) == ("review", "but it may be tt0000008 as well")
+    assert verify(wanted, page(), "wikidata").accepted
+    assert verify(wanted, page(director="Mara Levin", runtime_minutes=104), "guess").accepted
+    assert verify(replace(WANTED, rivals=[replace(namesake, year=2004)]), page(), "guess").accepted
+
+
 def test_where_the_id_came_from_is_among_the_reasons() -> None:
     assert verify(WANTED, page(), "wikidata").reasons == ["named by Wikidata", "same title", "same year"]
     assert verify(WANTED, page(), "wikidata").score == 4
@@ -71,7 +82,7 @@ def test_where_the_id_came_from_is_among_the_reasons() -> None:
 def test_a_stored_record_is_judged_as_a_title_that_is_looked_for() -> None:
     film = page(director="Mara Levin", site="imdb", site_id="tt0000007", runtime_minutes=104)
     for found in (page(), page(year=1961), page("Havn av salt"), page(director="Ines Quarrie", runtime_minutes=61)):
-        assert match(film, found) == verify(WANTED, found, None)
+        assert compare(title_of(film), title_of(found)) == verify(WANTED, found, None)
 
 
 def test_a_further_title_is_as_good_as_a_title_of_the_same_year() -> None:

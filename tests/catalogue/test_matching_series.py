@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from moviecrawler.catalogue.matching import join, match
+from moviecrawler.catalogue.comparing import compare
+from moviecrawler.catalogue.matching import join, title_of
 from moviecrawler.items import Credit, Movie, Score
 
 
@@ -96,6 +97,6 @@ def test_series_are_compared_by_their_run_their_creators_and_the_number_of_their
     of_imdb: dict[str, Any], of_page: dict[str, Any], decision: str
 ) -> None:
     ours, theirs = show("imdb", site_id="tt0000009", **of_imdb), show("rottentomatoes", site_id="tv/salt", **of_page)
-    found = match(ours, theirs)
+    found = compare(title_of(ours), title_of(theirs))
     assert found.decision == decision, found
-    assert match(theirs, ours).decision == decision
+    assert compare(title_of(theirs), title_of(ours)).decision == decision
