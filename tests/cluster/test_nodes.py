@@ -325,7 +325,7 @@ def test_node_that_ends_or_is_killed_gives_its_jobs_to_the_others_and_leaves_no_
 def open_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RedisServer, list[Node]]]:
     """Return a Redis that a test may stop, and two nodes without a password."""
     folder = tmp_path_factory.mktemp("open")
-    quick = {"SCRAPYD_LEASE_SECONDS": "2", "REDIS_PARAMS": '{"socket_timeout": 2}'}
+    quick = {"SCRAPYD_LEASE_SECONDS": "3", "REDIS_PARAMS": '{"socket_timeout": 2}'}
     with RedisServer() as server, cluster(folder, server.url, 2, **quick) as running:
         yield server, running.nodes
 
@@ -348,7 +348,7 @@ def test_seconds_without_redis_lose_and_double_nothing(
     server, [one, two] = open_cluster
     one.deploy(toy_egg("1", tmp_path))
     ends_meanwhile = one.schedule("slow", note="meanwhile", seconds="3")
-    goes_on = two.schedule("slow", note="on", seconds="6")
+    goes_on = two.schedule("slow", note="on", seconds="8")
     waiting = one.schedule("quick", note="seconds")
     one.wait_for_end(waiting)
     wait_for(lambda: ran(tmp_path, "on") and ran(tmp_path, "meanwhile"))
@@ -362,7 +362,7 @@ def test_seconds_without_redis_lose_and_double_nothing(
     assert one.get("healthz").code == 200
     wait_for(lambda: one.get("readyz").code == 503)
     assert two.get("jobs").code == 503
-    time.sleep(2.5)  # longer than a lease
+    time.sleep(3.5)  # longer than a lease
     server.start()
     for node in (one, two):
         node.wait_until_ready()
