@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
     from moviecrawler.frontier.spider import SharedSpider
 
-logger = logging.getLogger(__name__)
 
 _CLOSE_SECONDS = 5.0
 """Seconds that a closing worker tries to reach Redis."""

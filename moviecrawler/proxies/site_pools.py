@@ -5,7 +5,6 @@ No sentence of this module shows a name or a password of a proxy.
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 from dataclasses import dataclass
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Site
 
-logger = logging.getLogger(__name__)
 
 _ORDER_FORM = 'direct,datacenter,tor for all sites, or {"imdb": "direct,tor"} for some'
 _POOLS_FORM = '{"datacenter": {"kind": "datacenter", "urls": ["http://user:password@host:port", ...]}}'
