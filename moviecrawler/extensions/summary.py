@@ -62,11 +62,16 @@ class Summary:
     async def spider_closed(self, reason: str) -> None:
         """Make them of the figures as they are now."""
         self._lines = self.lines(reason, await self._due_next())
+        if self._crawler.engine.start_time is None:  # an engine that has not started does not stop
+            self._log()
 
     def engine_stopped(self) -> None:
         """Log them, unless the spider was never opened."""
         if self._lines:
-            logger.info("%s", "\n  ".join(self._lines), extra={"spider": self._crawler.spider})
+            self._log()
+
+    def _log(self) -> None:
+        logger.info("%s", "\n  ".join(self._lines), extra={"spider": self._crawler.spider})
 
     def lines(self, reason: str, due: str) -> list[str]:
         """Return the lines; `reason` is why the crawl ended, `due` what is to be done next."""

@@ -58,3 +58,11 @@ def test_summary_says_why_a_site_was_stopped(replica: ReplicaProcess, tmp_path: 
     told = summary(crawl("imdb", f"ids={THIRTY}", "via=pages", data=tmp_path, replica=replica))
     assert "imdb refused us" in told["blocks"]
     assert told["alarms"].startswith("blocks/imdb")
+
+
+def test_a_crawl_that_cannot_begin_has_a_summary(tmp_path: Path) -> None:
+    finished = crawl("imdb", "ids=tt0000001", data=tmp_path, DATABASE_URL="postgresql://127.0.0.1:1/x")
+    assert re.search(
+        r"imdb: 0 titles asked for: nothing found; in [\d.]+ s \(store_unavailable\)\n  stores: none\n", finished.log
+    )
+    assert "\n  next: the catalogue can't be asked\n" in finished.log
