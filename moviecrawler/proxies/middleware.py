@@ -122,7 +122,7 @@ class ProxyMiddleware:
         self._unexpected_by_proxy: defaultdict[str, set[str]] = defaultdict(set)
         self._ended: str | None = None  # why this worker asks the site nothing more, though others may
         self._attempts: dict[Request, _Attempt] = {}
-        self._reactions: set[asyncio.Task[None]] = set()  # of pools that were exhausted
+        self._reactions: set[asyncio.Task[None]] = set()  # of pools that were exhausted, while they last
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -177,7 +177,8 @@ class ProxyMiddleware:
 
     async def spider_closed(self) -> None:
         """Publish the rest to other processes."""
-        await asyncio.gather(*self._reactions)
+        if self._reactions:
+            await asyncio.wait(self._reactions)
         if self.shared is not None:
             await self.shared.close()
 
@@ -390,7 +391,9 @@ class ProxyMiddleware:
         self._wake()
         if self.rotator.is_exhausted(now, attempt.pool.name):
             # Not awaited: a control port that is silent would hold the request for seconds.
-            self._reactions.add(asyncio.get_running_loop().create_task(attempt.pool.on_exhausted()))
+            reaction = asyncio.get_running_loop().create_task(attempt.pool.on_exhausted())
+            self._reactions.add(reaction)
+            reaction.add_done_callback(self._reactions.discard)  # asyncio logs what it raises
 
     def _stop_if_exhausted(self, request: Request) -> None:
         if self.rotator.is_exhausted(self.health.now()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 from functools import partial
@@ -234,6 +235,22 @@ async def test_no_request_waits_for_a_control_port_that_is_silent(
             assert {one.status for one in await chain.run(*[URL] * 4)} == {200}
         await chain.rotating.spider_closed()  # which waits for what was begun
     assert control.commands[-1] == "SIGNAL NEWNYM"
+
+
+async def test_a_pool_that_fails_when_it_is_exhausted_is_told_of_and_hinders_no_end(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail() -> None:
+        raise RuntimeError("no idea")
+
+    chain = Chain(0, tmp_path, 403, **TOR, PROXY_ATTEMPTS=20)
+    chain.rotating.pools["tor"].on_exhausted = fail  # type: ignore[method-assign]
+    with pytest.raises(SiteStopped):
+        await chain.run(URL)
+    await chain.rotating.spider_closed()
+    gc.collect()
+    assert not chain.rotating._reactions
+    assert "RuntimeError: no idea" in caplog.text
 
 
 async def test_cookies_of_sessions_that_were_left_are_deleted(tmp_path: Path) -> None:
