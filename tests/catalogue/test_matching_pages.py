@@ -36,6 +36,7 @@ def page(title: str = "Salt Harbour", year: int | None = 2001, director: str | N
         (page(year=None), "wikidata", "accepted"),
         (page(year=None, director="Ines Quarrie"), "wikidata", "accepted"),
         (page(year=1961, director="Ines Quarrie"), "wikidata", "review"),
+        (page(year=2003, director="Ines Quarrie"), "wikidata", "review"),
         (page("Havn av salt"), "guess", "review"),
         (page("Havn av salt"), "wikidata", "accepted"),
         (page("Havn av salt", 2005), "wikidata", "review"),
@@ -58,6 +59,13 @@ def page(title: str = "Salt Harbour", year: int | None = 2001, director: str | N
 def test_a_page_is_judged_by_all_that_is_known(found: Movie, evidence: IdSource, decision: str) -> None:
     judged = verify(WANTED, found, evidence)
     assert judged.decision == decision, judged
+
+
+def test_that_a_site_lists_a_title_is_no_reason_for_it() -> None:
+    wanted = TitleFacts(imdb_id="tt0000007", title="The Long Night of the Keeper", kind="movie", year=2001, votes=500)
+    found = page("The Long Night of the Keeper", 2002, runtime_minutes=92)
+    for evidence in ("guess", "list", "sitemap"):
+        assert verify(wanted, found, evidence).decision == "review"
 
 
 def test_a_page_that_fits_a_namesake_as_well_is_for_a_person_to_decide() -> None:

@@ -83,6 +83,7 @@ def show(site: Any, **fields: Any) -> Movie:
         ({"end_year": 2011, "creator": "Ida Quarrie"}, {"year": 2012, "creator": "Ida Quarrie"}, "review"),
         ({"end_year": 2011, "season_count": 8}, {"year": 2019, "season_count": 8}, "refused"),
         ({"end_year": 2011, "creator": "Ida Quarrie"}, {"year": 2009, "creator": "Otto Brandt"}, "refused"),
+        ({"season_count": 8, "creator": "Ida Quarrie"}, {"season_count": 8, "creator": "Otto Brandt"}, "review"),
         ({"season_count": 8}, {"season_count": 2}, "review"),
         ({"season_count": 8}, {"season_count": 8}, "accepted"),
         ({"season_count": 8, "scores": [Score(kind="imdb", value=6, count=12)]}, {"season_count": 8}, "review"),

@@ -32,6 +32,25 @@ def test_each_field_has_what_the_newest_reading_that_tells_of_it_says(luck: Rand
     assert not present_in(known) & set(known.silent)
 
 
+def test_what_stands_beside_a_score_stays_while_readings_are_silent_of_it() -> None:
+    known = Movie(site="imdb", site_id="tt9100001", url="u", title="T", kind="movie", silent=["scores.metascore.count"])
+    known.scores = [
+        Score(kind="imdb", value=7.5, count=1_000, histogram=list(range(10)), liked=0),
+        Score(kind="metascore", value=61),
+    ]
+    newer = replace(known, scores=[Score(kind="imdb", value=7.6)])
+    newer.silent = ["scores.imdb.count", "scores.imdb.histogram", "scores.metascore"]
+    merged = complete(newer, known)
+    assert merged.scores == [
+        Score(kind="imdb", value=7.6, count=1_000, histogram=list(range(10))),
+        Score(kind="metascore", value=61),
+    ]
+    assert merged.silent == ["scores.metascore.count"]
+    assert complete(replace(newer, silent=[]), known).scores == newer.scores  # without votes, as it states
+    unscored = complete(newer, replace(known, scores=[], silent=["scores.metascore"]))
+    assert unscored.silent == newer.silent  # nothing is known of what stands beside a score that there was not
+
+
 def test_a_whole_reading_of_a_page_stands_for_itself() -> None:
     page = Movie(site="metacritic", site_id="movie/t", url="u", title="T", kind="movie")
     assert not is_partial(page)
