@@ -158,7 +158,7 @@ def _backend(body: bytes, url: str | None = None) -> Page:
     found = next((part for part in components if component_name(part) == "search"), None)
     if found is not None:
         return Page(site="metacritic", kind="backend", listing=read_list(found))
-    if components or component_name(answer) == PRODUCT or dig.at(answer, "errors") is not None:
+    if components or PRODUCT in components_of(answer) or dig.at(answer, "errors") is not None:
         return detail(body, url)
     return Page(site="metacritic", kind="backend", listing=read_list(answer))
 

@@ -32,6 +32,16 @@ def test_answer_without_a_title_is_refused(body: bytes) -> None:
         metacritic.detail(body, URL)
 
 
+@pytest.mark.parametrize("meta", [[], "", 0])
+def test_list_of_the_host_is_read_whatever_its_meta_is(meta: Any) -> None:
+    body = body_of("metacritic/finder-movies")
+    answer = json.loads(body)
+    read_, whole = (
+        metacritic.READERS["backend"](page, None) for page in (json.dumps(answer | {"meta": meta}).encode(), body)
+    )
+    assert read_ == whole
+
+
 def page_of(answer: Any, title: str) -> bytes:
     """Return the page that has the components of an answer of the JSON host."""
     payload = flatten({"data": {f"loadPage:{title}:": {"components": answer["components"]}}}, 0)

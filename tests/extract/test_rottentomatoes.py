@@ -85,9 +85,30 @@ def test_whom_somebody_plays_is_told_without_notes_and_commas(lines: list[str], 
     assert part_of(lines) == part
 
 
-def test_chart_is_known_by_the_ranks_in_its_rows() -> None:
+def test_chart_is_the_longest_table_with_ranks_in_its_rows() -> None:
     body = page("2021-chart")
-    assert read_page(changed(body, b'<table class="table">', b"<table>")) == read_page(body)
+    beside = b'<table><tr><td>1.</td><td><a href="/m/lamp">The Lamp</a></td></tr></table>'
+    changed_ = changed(body, b'<table class="table">', beside + b"<table>")
+    assert read_page(changed(changed_, b"</body>", beside + b"</body>")) == read_page(body)
+
+
+@pytest.mark.parametrize(
+    ("movies", "series", "ids"), [(b"null", None, ["tv/lamps"]), (b"[]", None, ["tv/lamps"]), (b"[]", b"[]", [])]
+)
+def test_search_of_2018_that_finds_no_movie_has_its_series_once(
+    movies: bytes, series: bytes | None, ids: list[str]
+) -> None:
+    body = re.sub(rb'(?<="movies":)\[.*\](?=,"tvCount")', movies, page("2018-search"))
+    listing = read_page(re.sub(rb'(?<="tvSeries":)\[.*\]', series, body) if series else body).listing
+    assert listing is not None
+    assert [entry.site_id for entry in listing.entries] == ids
+
+
+def test_panel_of_another_generation_beside_the_own_is_not_read() -> None:
+    body = page("2015-info-table")
+    older = b"""<div id="tomatometer_score"><span class="percent">11</span></div><p id="tomatometer_data">Reviews Counted: 7</p>
+    <a class="fan_side"><span class="meter numeric">12</span><p class="critic_stats">liked it<br/>User Ratings: 8</p></a>"""
+    assert read_page(changed(body, b"<body>", b"<body>" + older)) == read_page(body)
 
 
 def test_title_that_nobody_has_reviewed_states_that_it_has_no_score() -> None:

@@ -100,6 +100,13 @@ def test_series_under_a_new_address_is_the_same_title() -> None:
     assert page.movie.site_id == "tv/salt_road"
 
 
+def test_first_release_on_a_seasons_page_of_2023_is_that_of_its_series() -> None:
+    body = body_of("metacritic/nuxt2-series").replace(b'/copper-moon/"', b'/copper-moon/season-2/"')
+    season = movie_of(read_page(body))
+    assert (season.site_id, season.genres[:1]) == ("tv/copper-moon/season-2", ["Drama"])
+    assert {"year", "release_date"} <= set(season.silent)
+
+
 def test_season_of_which_the_page_has_the_series_scores_only_has_none() -> None:
     body = body_of("metacritic/nuxt3-season-unreviewed")
     movie = movie_of(read_page(body, url_of("metacritic/nuxt3-season-unreviewed")))

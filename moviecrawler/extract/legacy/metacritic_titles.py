@@ -270,7 +270,8 @@ def _look_in_nuxt2(found: Findings, page: Selector, linked: dict[str, Any]) -> N
         found.look(f"credits.{role}", partial(_credits_in, role, staff))
     _look_in_json_ld(found, linked, is_whole=False)
     found.look("credits.cast", lambda: _json_ld_people("cast", dig.listed(linked, "actor")))
-    released = fact("Release Date", "Initial Release Date")
+    # The first release that a season's page shows is that of its series.
+    released = fact("Release Date", *([] if found.movie.season else ["Initial Release Date"]))
     found.look("release_date", lambda: read_day(released))
     found.look("year", lambda: _year(released))
     found.look("certificate", lambda: fact("Rating") or None)

@@ -37,9 +37,9 @@ def chart(body: bytes, url: str | None = None) -> Page:
     """Read a ranked list of 2014 to 2021: `/top/bestofrt/…`. Raises ExtractionError."""
     del url
     check_whole(body)
-    entries = []
+    lists: dict[Any, list[Entry]] = {}
     tree = tree_of(body)
-    # The page has more tables: menus and sidebars, in which the same movies stand without a rank.
+    # The page has more tables: menus and sidebars, in which the same movies stand without a rank, or fewer with one.
     for row in tree.css("table.table tr") or tree.css("tr"):
         cells = row.css("td")
         place = _PLACE.match(text_of(cells[0])) if cells else None
@@ -49,7 +49,7 @@ def chart(body: bytes, url: str | None = None) -> Page:
         titled = _TITLE_AND_YEAR.match(text_of(link[0]))
         shares, counts = text_of(row.css(".tMeterScore")), text_of(row.css("td.right")) or None
         scores = scores_of(partial(score, "tomatometer", shares, counts))
-        entries.append(
+        lists.setdefault(next(row.root.iterancestors("table"), None), []).append(
             new_entry(
                 link[0].attrib["href"],
                 titled["title"] if titled else text_of(link[0]),
@@ -58,9 +58,9 @@ def chart(body: bytes, url: str | None = None) -> Page:
                 rank=int(place[1]),
             )
         )
-    if not entries:
+    if not lists:
         raise ShapeError("entries", "a chart without ranked rows")
-    return list_page("chart", entries, None)
+    return list_page("chart", max(lists.values(), key=len), None)
 
 
 def search_results(body: bytes, tree: Selector) -> list[Entry]:
@@ -69,15 +69,15 @@ def search_results(body: bytes, tree: Selector) -> list[Entry]:
         return [_result(row) for row in rows]
     if stated := [raw for name in ("movies-json", "tvs-json") if (raw := script(body, name))]:
         return [_entry(item) for raw in stated for item in dig.items(decode_json(raw), "items")]
-    entries = [_entry(item) for sign in (b'"movies":', b'"tvSeries":') for item in _json_list(body, sign)]
-    if not entries:
+    lists = [_json_list(body, sign) for sign in (b'"movies":[', b'"tvSeries":[')]
+    if lists == [None, None]:
         raise ShapeError("entries", "neither search results nor a word that there are none")
-    return entries
+    return [_entry(item) for found in lists for item in found or []]
 
 
 def browse_rows(body: bytes) -> list[Entry]:
     """Return the rows of a browse page of 2015 to 2021; empty where none is known."""
-    return [_entry(row) for row in _json_list(body, b"var loadPage", b'[{"id":')]
+    return [_entry(row) for row in _json_list(body, b"var loadPage", b'[{"id":') or []]
 
 
 def _result(row: Selector) -> Entry:
@@ -91,13 +91,13 @@ def _result(row: Selector) -> Entry:
     )
 
 
-def _json_list(body: bytes, *signs: bytes) -> list[Any]:
-    """Return the list behind the last of these signs, which stand in this order in a script; empty without them."""
+def _json_list(body: bytes, *signs: bytes) -> list[Any] | None:
+    """Return the list that begins in the last of these signs, which stand in this order in a script; None without them."""
     start = 0
     for sign in signs:
         start = body.find(sign, start)
         if start == -1:
-            return []
+            return None
     start = body.find(b"[", start)
     found, _ = json.JSONDecoder(strict=False).raw_decode(decode_text(body[start : start + _LONGEST_LIST]))
     return dig.items(found)

@@ -191,9 +191,11 @@ def _worded(kind: ScoreKind, share: str, counted: str | None, around: str) -> Sc
 
 def _read_score_panel(tree: Selector) -> Head:
     """Read the score panel of 2009 to 2018."""
-    critics, audience = tree.css("#all-critics-numbers, #tomatometer_data"), tree.css(".audience-score, .fan_side")
-    counts = text_of(tree.css("div.audience-info, .fan_side .critic_stats"))
-    meters = critics.css(".meter-value, #all-critics-meter") or tree.css("#tomatometer_score .percent")
+    critics, audience = tree.css("#all-critics-numbers"), tree.css(".audience-score") or tree.css(".fan_side")
+    counts = text_of(tree.css("div.audience-info") or audience.css(".critic_stats"))
+    meters = critics.css(".meter-value, #all-critics-meter")
+    if not critics:
+        critics, meters = tree.css("#tomatometer_data"), tree.css("#tomatometer_score .percent")
     heading = tree.css("h1.movie_title [itemprop=name], h1#movie-title") or tree.css("h1.movie_title")
 
     liked = audience.css(".meter-value, .meter.numeric")
