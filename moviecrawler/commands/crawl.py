@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from typing import TYPE_CHECKING, Any
@@ -14,10 +15,12 @@ from moviecrawler.errors import ConfigurationError
 if TYPE_CHECKING:
     import argparse
 
-    from scrapy.crawler import CrawlerProcessBase
+    from scrapy.crawler import Crawler, CrawlerProcessBase
 
 _END_SECONDS = 5.0
 """Seconds for an event loop that still works to finish, after a second signal."""
+_CHECK_SECONDS = 0.1
+"""Seconds between two looks whether a crawl has closed."""
 
 
 class Command(CrawlCommand):
@@ -45,6 +48,7 @@ class Command(CrawlCommand):
                 crawler.spidercls.parse_arguments(crawler.settings, opts.spargs)
             except ConfigurationError as error:
                 raise UsageError(str(error), print_help=False) from error
+        close_wholly(crawler)
         self.crawler_process.crawl(crawler, **opts.spargs)
         end_at_second_signal(self.crawler_process)
         self.crawler_process.start()
@@ -78,6 +82,23 @@ def succeeded(stats: dict[str, Any], *, within_budget: bool = False) -> bool:
         and (stored + unchanged > 0 or absent == asked)
         and not any(stats.get(name) for name in troubles)
     )
+
+
+def close_wholly(crawler: Crawler) -> None:
+    """Have a first signal wait for a crawl that is closing already.
+
+    Scrapy's engine would stop at once, and the process end before the last items are stored.
+    """
+    from moviecrawler.frontier.engine import is_closing  # noqa: PLC0415 - as above
+
+    stop = crawler.stop_async
+
+    async def stop_async() -> None:
+        while crawler.crawling and crawler.engine.running and is_closing(crawler.engine):  # noqa: ASYNC110 - no event tells
+            await asyncio.sleep(_CHECK_SECONDS)
+        await stop()
+
+    crawler.stop_async = stop_async  # type: ignore[method-assign]
 
 
 def end_at_second_signal(process: CrawlerProcessBase) -> None:

@@ -1,4 +1,4 @@
-"""A crawl without a node, one of whose callbacks does not come back."""
+"""Signals to a crawl without a node."""
 
 from __future__ import annotations
 
@@ -61,3 +61,42 @@ def test_second_signal_ends_a_crawl_that_hangs(tmp_path: Path) -> None:
         for number, process in crawls.items():
             assert process.wait(30) == -signal.SIGALRM
             assert "Ending at once" in (tmp_path / f"log-{number}").read_text()
+
+
+CLOSING = """
+import asyncio
+from pathlib import Path
+
+import scrapy
+
+class Storing:
+    async def close_spider(self):
+        Path("stores").write_text("")
+        await asyncio.sleep(2)
+        Path("has-stored").write_text("")
+
+class Closing(scrapy.Spider):
+    name = "closing"
+    custom_settings = {"ITEM_PIPELINES": {Storing: 1}}
+
+    async def start(self):
+        yield {}
+"""
+
+
+def test_a_signal_to_a_crawl_that_closes_lets_it_close(tmp_path: Path) -> None:
+    (tmp_path / "closing.py").write_text(CLOSING)
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = closing_settings\n")
+    (tmp_path / "closing_settings.py").write_text(
+        'SPIDER_MODULES = ["closing"]\nCOMMANDS_MODULE = "moviecrawler.commands"\nTELNETCONSOLE_ENABLED = False\n'
+    )
+    command = [sys.executable, "-m", "scrapy", "crawl", "closing"]
+    with (tmp_path / "log").open("wb") as log, subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=log) as crawl:
+        try:
+            wait_for((tmp_path / "stores").exists, 60, (tmp_path / "log").read_text)
+            crawl.send_signal(signal.SIGTERM)
+            crawl.wait(60)
+        finally:
+            crawl.kill()
+    assert (tmp_path / "has-stored").exists()
+    assert (tmp_path / "log").read_text().endswith("INFO: Spider closed (finished)\n")
