@@ -16,6 +16,7 @@ from tests.extract.golden import body_of
 
 IMDB = "https://www.imdb.com/title/tt9100777/"
 OWN = f'<link rel="canonical" href="{IMDB}">'
+EPISODE_HEAD = f'<title>"Salt" The Well (TV Episode 2016) - IMDb</title>{OWN}'
 
 
 def document(body: str, head: str = "") -> bytes:
@@ -217,6 +218,53 @@ def test_episode_of_2009() -> None:
     assert (found["season"], found["episode"], found["release_date"]) == (1, 3, "2005-06-02")
 
 
+def test_page_of_an_episodes_credits_to_2012_is_not_its_series() -> None:
+    series = '<small>Full cast and crew for<br></small><a class="main" href="/title/tt9100777/">"Salt"</a>'
+    heading = (
+        f'<h1>{series} <span><em>The Well</em> (2005) <span class="tv-extra">TV series 1999-2003</span></span></h1>'
+    )
+    head = f'<title>"Salt" The Well (2005) - Full cast and crew</title>{OWN}'
+    found = item(document(f'<div id="tn15title">{heading}</div>', head), f"{IMDB}fullcredits")
+    assert (found["title"], found["kind"], found["year"]) == ("The Well", "episode", 2005)
+
+
+def test_facts_below_the_heading_are_no_original_title() -> None:
+    facts = "<div><ul><li>Certificate: PG-13</li></ul></div>"
+    assert item(hero().replace(b"</h1>", f"</h1>{facts}".encode()), IMDB)["original_title"] is None
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        '<div class="info">Season 9, Episode 8</div>',
+        '<div class="info">99 min - Drama</div>',
+        '<div class="info">They part. <a href="/title/tt9100001/plotsummary">more</a></div>',
+    ],
+)
+def test_what_stands_beside_of_other_titles_is_not_read(beside: str) -> None:
+    body = document(f'<div class="title_wrapper"><h1>The Well</h1></div>{beside}', EPISODE_HEAD)
+    found = item(body, IMDB)
+    assert [found[field] for field in ("season", "runtime_minutes", "plot")] == [None, None, None]
+
+
+def test_title_that_is_a_year() -> None:
+    heading = '<div id="overview-top"><h1><span itemprop="name">1984</span> <span>(2010)</span></h1></div>'
+    assert item(document(heading, f"<title>1984 - IMDb</title>{OWN}"), IMDB)["year"] == 2010
+
+
+def test_series_on_a_reference_page() -> None:
+    facts = (
+        '<ul><li class="ipl-inline-list__item">1 Std. 5 Min.</li><li class="ipl-inline-list__item">TV Series</li></ul>'
+    )
+    years = '<span class="titlereference-title-year">(<a href="/year/2005">2005-2009</a>)</span>'
+    heading = f'<div class="titlereference-header"><h3 itemprop="name">Salt {years}</h3>{facts}</div>'
+    seasons = '<div><b><a href="/title/tt9100777/episodes?season=2">2</a></b> Years</div><div>They part.</div>'
+    overview = f'<section class="titlereference-section-overview">{seasons}</section>'
+    found = item(document(heading + overview, f"<title>Salt - Reference View - IMDb</title>{OWN}"), f"{IMDB}reference")
+    assert (found["year"], found["end_year"], found["certificate"]) == (2005, 2009, None)
+    assert found["plot"] == "They part."
+
+
 def test_date_of_release_is_no_duration() -> None:
     facts = '<img src="/certificates/us/pg_13.png" title="PG_13"><time datetime="2005-03-04">4 March 2005</time>'
     block = '<div class="txt-block"><time datetime="PT98M">98 min</time></div>'
@@ -260,6 +308,16 @@ def test_rating_stands_beside_its_votes_in_any_layout(votes: str, count: int | N
 )
 def test_title_that_nobody_has_rated_has_no_score(rating: str) -> None:
     assert item(older(rating), IMDB)["scores"] == []
+
+
+@pytest.mark.parametrize(
+    ("rating", "value"), [({"ratingValue": None}, None), ({"ratingValue": 7.4, "ratingCount": -5}, 7.4)]
+)
+def test_rating_in_json_ld_may_be_empty(rating: dict[str, Any], value: float | None) -> None:
+    unrated = '<a href="ratings">(awaiting 5 votes)</a>' if value is None else ""
+    found = page_record(read_page(older(linked({**FILM, "aggregateRating": rating}) + unrated), IMDB))
+    assert [score["value"] for score in found["item"]["scores"]] == ([] if value is None else [value])
+    assert "scores.imdb" not in found["silent"]
 
 
 @pytest.mark.parametrize("votes", ["33,314", "33'314"])
@@ -325,6 +383,21 @@ def test_list_says_how_long_it_is(counted: str, total: int | None) -> None:
     assert page.listing is not None
     assert [entry.rank for entry in page.listing.entries] == [1, 2, 3]
     assert page.listing.total == total
+
+
+@pytest.mark.parametrize("first", ["", '<a href="/video/vi9100001/">Trailer</a>'])
+def test_row_about_a_title_may_begin_with_another_link(first: str) -> None:
+    row = f'<li class="ipc-metadata-list-summary-item">{first}<a href="/title/tt9100009/">Salt</a></li>'
+    page = read_page(document(f"<ul>{CARDS}{row}</ul>"), "https://www.imdb.com/chart/moviemeter/")
+    assert page.listing is not None
+    assert len(page.listing.entries) == CARDS.count("<li") + 1
+
+
+def test_titles_beside_a_list_of_2012_are_none_of_it() -> None:
+    row = '<tr><td>1.</td><td><a href="/title/tt9100009/">Salt</a> (2005)</td><td>$9M</td></tr>'
+    beside = f'<div id="pagecontent"><div id="main">No list</div><div id="sidebar"><table>{row}</table></div></div>'
+    with pytest.raises(ExtractionError, match="no list that is known"):
+        read_page(document(beside), "https://www.imdb.com/chart/top")
 
 
 def test_person_whom_a_search_finds_is_no_title() -> None:

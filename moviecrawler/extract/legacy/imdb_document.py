@@ -44,6 +44,7 @@ LABELS: dict[str, tuple[TitleKind, str]] = {
     "tv": ("movie", "tvMovie"),
     "tv special": ("other", "tvSpecial"),
     "tv short": ("short", "tvShort"),
+    "tv pilot": ("other", "tvPilot"),
     "short": ("short", "short"),
     "video": ("video", "video"),
     "v": ("video", "video"),
@@ -83,7 +84,7 @@ _HEADINGS = (
 )
 
 _YEAR_BESIDE_HEADING = (
-    "#tn15title .tv-extra, #overview-top h1 > span:not([class]), #titleYear, h1 .nobr, .subpage_title_block .nobr,"
+    "#tn15title .tv-extra, #overview-top h1 > span:not([class]):not([itemprop]), .titlereference-title-year, #titleYear, h1 .nobr, .subpage_title_block .nobr,"
     " h1[data-testid^=hero] ~ * a[href*=releaseinfo]"
 )
 
@@ -172,28 +173,27 @@ class Document:
             return text
         # "Original title: …", the words in the visitor's language.
         labelled = first_text(
-            self.root, "[data-testid=hero-title-block__original-title], h1[data-testid=hero__pageTitle] + div"
+            self.root,
+            "[data-testid=hero-title-block__original-title], h1[data-testid=hero__pageTitle] + div:not(:has(*))",
         )
         return labelled.partition(": ")[2] or None if labelled else None
 
     def kind(self) -> tuple[TitleKind, str | None]:
         """Return what the title is, and its titleType where the page tells. Raises ShapeError when nothing tells."""
         head = self._head[1]
+        # To 2011, series stood in quotes: "Tin Parliament" (2002). A film may be called "Tin" Parliament.
+        oldest = first_text(self.root, "#tn15title a.main") or first_text(self.root, "#tn15title h1") or ""
+        episode = "TV Episode" if oldest.startswith('"') and self.root.css("#tn15title h1 em") else ""
         below = first_text(self.root, ".titlereference-header h3 ~ ul li:last-child")
-        for label in (head.label, self._beside_heading.label, below or ""):
+        for label in (head.label, episode, self._beside_heading.label, below or ""):
             if label.lower() in LABELS:
                 return LABELS[label.lower()]
         open_graph = self.root.xpath("//meta[@property='og:type']/@content").get("")
         kind = _schema_kind(self.title_data) or _OPEN_GRAPH_KINDS.get(open_graph)
         if kind is None and head.label:
             kind = "other"
-        oldest = first_text(self.root, "#tn15title a.main") or first_text(self.root, "#tn15title h1") or ""
-        if kind in {None, "movie"} and oldest.startswith('"'):
-            # To 2011, series stood in quotes: "Tin Parliament" (2002). A film may be called "Tin" Parliament.
-            if self.root.css("#tn15title h1 em"):
-                return "episode", "tvEpisode"
-            if _QUOTED.match(oldest):
-                return "series", "tvSeries"
+        if kind in {None, "movie"} and _QUOTED.match(oldest):
+            return "series", "tvSeries"
         if kind is None and not self.root.xpath("//title[text()]"):
             raise ShapeError("kind", "nothing says what kind of title it is")
         return kind or "movie", None
@@ -253,7 +253,9 @@ def release_words(words: str) -> ReleaseWords:
 
 def _heading(heading: Selector) -> str | None:
     """Return the title in a heading, without the year and links beside it."""
-    name = heading.css("em, a.main, [itemprop=name]:not(.title-extra), span.itemprop, [data-testid=hero__primary-text]")
+    name = heading.css("em") or heading.css(
+        "a.main, [itemprop=name]:not(.title-extra), span.itemprop, [data-testid=hero__primary-text]"
+    )
     own = name[0] if name else heading
     text = own_text(own) or all_text(own)
     return unquoted(text) if text and heading.xpath("self::*[ancestor::*[@id='tn15title']]") else text
@@ -320,8 +322,8 @@ def imdb_score(value: str, votes: str | None) -> Score:
 def linked_score(data: Any) -> Score | None:
     """Return the rating of a title in JSON-LD, with its votes where those can be read. Raises ShapeError or ValueError."""
     rating = dig.at(data, "aggregateRating")
-    votes = attempt(lambda: dig.integer(rating, "ratingCount"))
-    return None if rating is None else imdb_score(str(dig.at(rating, "ratingValue")), str(votes or ""))
+    value, votes = dig.at(rating, "ratingValue"), attempt(lambda: dig.size(rating, "ratingCount"))
+    return None if value is None else imdb_score(str(value), str(votes or ""))
 
 
 def metascore(value: str, reviews: str | None = None) -> Score:

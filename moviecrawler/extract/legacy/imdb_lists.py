@@ -47,8 +47,11 @@ _USERS_RATED = re.compile(r"(?<![\d.,])([\d.,]+)/10 \((\d[\d,.\u00a0\u202f]*) ")
 _RATING = re.compile(r"\d{1,9}[.,]\d")
 _STAR_AND_VOTES = re.compile(r"(\d{1,9}(?:[.,]\d)?)\s?(?:\(\s?([^()]{1,40}?)\s?\))?$")
 _TITLE_LINKS = ".//a[contains(@href, '/title/tt')]"
-_OF_TITLE = "(.//a[normalize-space()])[1][contains(@href, '/title/tt')]"
-"""That a row is about a title, not about a person or a character with titles beside the name."""
+_OF_TITLE = (
+    f"{_TITLE_LINKS} and not((.//a[normalize-space()])[1]"
+    "[contains(@href, '/name/') or contains(@href, '/character/') or contains(@href, '/company/')])"
+)
+"""That a row is about a title, not about a person, a character or a company with titles beside the name."""
 
 
 @reader
@@ -127,7 +130,7 @@ def _rows(document: Document) -> tuple[str, list[Entry]]:
         ("calendar", f"//*[@id='main']//ul[preceding-sibling::h4]/li[{_TITLE_LINKS}]", _calendar_row),
         (
             "chart",
-            f"//*[@id='tn15' or @id='main' or @id='pagecontent']//tr[count(td) > 2][not(.//tr)][{_OF_TITLE}]",
+            f"//*[@id='tn15' or @id='main' or @id='pagecontent' and not(.//@id='main')]//tr[count(td) > 2][not(.//tr)][{_OF_TITLE}]",
             _oldest_row,
         ),
     ]

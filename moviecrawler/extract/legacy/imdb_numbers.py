@@ -37,7 +37,7 @@ _WORDS = re.compile(r"(?<!\s)\s*[^\W\d_]{4,}")
 _MOST_LINKS = 10
 """Links to ratings around which the rating is looked for; on pages it is around one of the first four."""
 _NUMBERED = (
-    ".bp_heading, .tv_header, .info, .titlereference-overview-season-episode-section,"
+    ".bp_heading, .tv_header, #tn15main .info, .titlereference-overview-season-episode-section,"
     " [data-testid=hero-subnav-bar-season-episode-numbers-section]"
 )
 _NUMBERS = re.compile(r"\bS(?:eason )?(\d{1,9})\W+E(?:p(?:isode )?)?(\d{1,9})\b", re.ASCII)

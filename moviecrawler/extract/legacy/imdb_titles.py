@@ -197,11 +197,10 @@ def _certificate(root: Selector) -> str | None:
         return text
     if shown := first_text(root.xpath(_HERO_FACTS), "a[href*=parentalguide]"):
         return shown
-    first_fact = root.css(_FACTS_OF_REFERENCE)[:1]
-    text = own_text(first_fact) or ""
-    # The last one is always the kind of title.
-    if text and not _HOURS.match(text) and first_fact.xpath("self::*[not(a)]/following-sibling::li"):
-        return text
+    # The last fact is always the kind of title.
+    fact = own_text(root.css(_FACTS_OF_REFERENCE)[:1].xpath("self::*[not(a)][following-sibling::li]"))
+    if fact and attempt(partial(parse_runtime, fact)) is None:
+        return fact
     reasons = root.xpath(
         "//*[@id='titleStoryLine']//*[@itemprop='contentRating']"
         f" | //*[{of_class('info')}][h5/a[contains(@href, '/mpaa')]]/descendant-or-self::div"
@@ -241,7 +240,8 @@ def _runtime(texts: Iterable[str | None], form: re.Pattern[str] = _ANY) -> int |
 
 def _runtime_in_block(root: Selector) -> int | None:
     blocks = root.xpath(
-        f"//*[{of_class('info')} or {of_class('info-content')} or {of_class('txt-block')}][not(.//a)] | //*[{of_class('infobar')}]"
+        f"//*[@id='tn15main']//*[{of_class('info')} or {of_class('info-content')}][not(.//a)]"
+        f" | //*[{of_class('txt-block')}][not(.//a)] | //*[{of_class('infobar')}]"
     )
     found = first_match(_MINUTES, map(own_text, blocks))
     return check_runtime(int(found[1])) if found else None
@@ -251,8 +251,8 @@ def _plot(root: Selector) -> str | NoValue:
     """Return the outline, without the links after it: See full summary, Add a Plot, of which the second says that there is none."""
     blocks = root.xpath(
         f"//*[{of_class('summary_text')}] | //p[@itemprop='description']"
-        f" | //*[{of_class('titlereference-section-overview')}]/div[not(@class)][not(a[contains(@href, 'episodes')])]"
-        f" | //*[{of_class('info')} or {of_class('info-content')}][a[contains(@href, 'plotsummary')]]"
+        f" | //*[{of_class('titlereference-section-overview')}]/div[not(@class)][not(.//a[contains(@href, 'episodes')])]"
+        f" | //*[@id='tn15main']//*[{of_class('info')} or {of_class('info-content')}][a[contains(@href, 'plotsummary')]]"
         " | //*[@id='overview-top']/p"
         # The same in three widths of window, of which only the widest is never cut.
         " | (//*[@data-testid='plot-xl'])[1]"
