@@ -6,6 +6,8 @@ import re
 
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 """Control characters, which no page shows, and of which some stores take none. Tab and line breaks are not among them."""
+_USER_AND_PASSWORD = re.compile(r"(\\?/\\?/)[^/?#@\s\"':]*+:[^/?#@]*+@")
+"""What stands between a URL's scheme and its host; a password may have spaces and quotation marks."""
 _WORD = re.compile(r"[^\s\"']+")
 _SLASHES = re.compile(r"(?:^|:)\\?/\\?/")
 """Those behind a URL's scheme, as JSON may have them too."""
@@ -37,14 +39,16 @@ def without_credentials(text: str) -> str:
     "no title: 'https://***@host/x'"
     >>> without_credentials("me:password@host/x")
     '***@host/x'
+    >>> without_credentials("no title: 'https://me:it's a secret@host/x'")
+    "no title: 'https://***@host/x'"
     """
-    return _WORD.sub(_without_credentials, text)
+    return _WORD.sub(_without_credentials, _USER_AND_PASSWORD.sub(r"\1***@", text))
 
 
 def _without_credentials(word: re.Match[str]) -> str:
     before, _, host = word[0].rpartition("@")
     slashes = _SLASHES.search(before)
-    if slashes is None and ":" not in before:
+    if slashes is None and ":" not in before and "//" not in before:
         return word[0]
     return f"{before[: slashes.end()] if slashes else ''}***@{host}"
 
