@@ -73,7 +73,6 @@ _PIECES = (*_SCOREBOARDS, *_DETAILS, b'id="media-hero-json"', b'"Tomatometer"')
 _SMALLEST_PAGE = 100_000
 """Bytes; the smallest title page that is known has 230,000."""
 
-_YEAR_BEHIND_TITLE = re.compile(r"^(?P<title>.*\S)\s*\((?P<year>(?:18[7-9]|19\d|20\d)\d)\)$", re.ASCII)
 _SITE_NAME = re.compile(r"(?<!\s)\s*[-|]\s*Rotten Tomatoes$")
 
 
@@ -186,12 +185,12 @@ def _new_movie(site_id: str | None, title: str, linked: dict[str, Any]) -> Movie
 
 def _title_and_year(page: TitlePage) -> tuple[str, int | None]:
     """Return the title without a year behind it ("Dune (2021)", as JSON-LD can write it), and the year."""
-    tagged = _YEAR_BEHIND_TITLE.match(page.tag or "")
+    tagged = values.YEAR_BEHIND_TITLE.match(page.tag or "")
     title = page.head.title or dig.text(page.linked, "name") or page.tag
     if title is None:
         raise ShapeError("title", "none in a place that is known")
     year = page.head.year or (int(tagged["year"]) if tagged else None)
-    named = _YEAR_BEHIND_TITLE.match(title)
+    named = values.YEAR_BEHIND_TITLE.match(title)
     if named and year in {None, int(named["year"])}:
         return named["title"], int(named["year"])
     return title, year

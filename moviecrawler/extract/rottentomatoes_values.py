@@ -39,6 +39,7 @@ _NO_DATE = re.compile(
     r"^(?:(?:TB[AD]|Spring|Summer|Fall|Autumn|Winter|Q[1-4])\b.*|\d{4}|\D+)$", re.ASCII | re.IGNORECASE
 )
 _PERSON = re.compile(r"/(celebrity/[^/?#\s]+)")
+YEAR_BEHIND_TITLE: Final = re.compile(r"^(?P<title>.*\S)\s*\((?P<year>(?:18[7-9]|19\d|20\d)\d)\)$", re.ASCII)
 
 ENOUGH_REVIEWS = 5
 """Reviews that a title needs to have a Tomatometer."""

@@ -86,9 +86,7 @@ def title(body: bytes, url: str | None, *, details: bool = False) -> Movie:
     site_id = _required_id(_own_address(page, linked or {}, url))
     if part_of_series("metacritic", site_id) and dig.at(linked, "@type") == "TVSeries":
         linked = None  # that of the season's series
-    is_nuxt2 = bool(
-        page.css(".c-movieDetails_sectionContainer, .c-productDetails_staff_directors, [data-testid=critic-score-info]")
-    )
+    is_nuxt2 = bool(page.css(f"{_NUXT_SECTIONS}, .c-productDetails_staff_directors, [data-testid=critic-score-info]"))
     # Nuxt 2 has "Reviews" behind the title in its head.
     title_ = _title(page, linked or {}, site_id)
     of_episode = dig.at(linked, "@type") == "TVEpisode"

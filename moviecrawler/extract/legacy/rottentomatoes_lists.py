@@ -16,16 +16,15 @@ from typing import TYPE_CHECKING, Any, Final
 from moviecrawler.extract import dig
 from moviecrawler.extract.embedded import check_whole, decode_json, decode_text, reader, script
 from moviecrawler.extract.findings import ShapeError, attempt, scores_of
-from moviecrawler.extract.rottentomatoes_values import list_page, new_entry, score
+from moviecrawler.extract.rottentomatoes_values import YEAR_BEHIND_TITLE, list_page, new_entry, score
 from moviecrawler.extract.trees import text_of, tree_of
-from moviecrawler.extract.values import check_year, parse_date, parse_year
+from moviecrawler.extract.values import parse_date, parse_year
 
 if TYPE_CHECKING:
     from parsel import Selector
 
     from moviecrawler.items import Entry, Page
 
-_TITLE_AND_YEAR = re.compile(r"^(?P<title>.+?)(?<!\s)\s*\((?P<year>\d{4})\)$", re.ASCII)
 _PLACE = re.compile(r"^(\d{1,4})\.?$", re.ASCII)
 _LINKS: Final = 'a[href*="/m/"], a[href*="/tv/"]'
 _LONGEST_LIST: Final = 500_000
@@ -46,15 +45,16 @@ def chart(body: bytes, url: str | None = None) -> Page:
         link = row.css(_LINKS)
         if place is None or not link:
             continue
-        titled = _TITLE_AND_YEAR.match(text_of(link[0]))
+        name = text_of(link[0])
+        dated = YEAR_BEHIND_TITLE.match(name)
         shares, counts = text_of(row.css(".tMeterScore")), text_of(row.css("td.right")) or None
         scores = scores_of(partial(score, "tomatometer", shares, counts))
         lists.setdefault(next(row.root.iterancestors("table"), None), []).append(
             new_entry(
                 link[0].attrib["href"],
-                titled["title"] if titled else text_of(link[0]),
+                dated["title"] if dated else name,
                 scores,
-                year=attempt(partial(check_year, int(titled["year"]))) if titled else None,
+                year=int(dated["year"]) if dated else None,
                 rank=int(place[1]),
             )
         )
