@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import time
 from typing import TYPE_CHECKING
+
+import psycopg2
 
 from moviecrawler.database.sql import is_additive, migrations
 from moviecrawler.errors import ConfigurationError
@@ -17,6 +20,8 @@ logger = logging.getLogger(__name__)
 
 _LOCK = 7_303_170_117_561_344_000
 """Held while a database is migrated; any number that no other program takes."""
+_PAUSE = 1.0
+"""Seconds in which others read, when a migration has met with them."""
 
 
 def migrate(connection: Connection) -> list[int]:
@@ -25,6 +30,19 @@ def migrate(connection: Connection) -> list[int]:
     Raises ConfigurationError when the database can't hold every text, or belongs to a newer version of this
     project that this one can't work with.
     """
+    told = False
+    while True:
+        try:
+            return _migrate(connection)
+        except (psycopg2.errors.LockNotAvailable, psycopg2.errors.DeadlockDetected) as error:
+            if not told:
+                reason = " ".join(str(error).split())
+                logger.warning("The database is migrated as soon as those let it who use it now: %s", reason)
+            told = True
+        time.sleep(_PAUSE)
+
+
+def _migrate(connection: Connection) -> list[int]:
     known = migrations()
     with connection, connection.cursor() as cursor:
         cursor.execute("SHOW server_encoding")
@@ -56,6 +74,9 @@ def migrate(connection: Connection) -> list[int]:
             cursor.execute("SELECT to_regproc('lock_titles') IS NOT NULL")
             if cursor.fetchall()[0][0]:
                 cursor.execute("SELECT lock_titles()")
+            # Who only reads takes no such lock, and each reader asks for tables in an order of its own. Less than the second after which the
+            # server takes two that wait for each other for a deadlock.
+            cursor.execute("SET LOCAL lock_timeout = '500ms'")
             cursor.execute(
                 "ALTER TABLE schema_migrations ADD COLUMN IF NOT EXISTS additive boolean NOT NULL DEFAULT false"
             )

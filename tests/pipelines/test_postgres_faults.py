@@ -30,7 +30,7 @@ from moviecrawler.pipelines.postgres import PostgresStore
 from moviecrawler.pipelines.store import Record
 from tests.pipelines.runs import LIMIT, make_movie, record_of, running
 from tests.pipelines.stored import opened
-from tests.services.postgres import PostgresServer, execute, new_database
+from tests.services.postgres import LOCK_WAITS, PostgresServer, execute, migrate_below, new_database
 from tests.waiting import until, wait_for
 
 if TYPE_CHECKING:
@@ -284,6 +284,22 @@ def test_a_migration_waits_until_others_have_written(database_url: str, monkeypa
             cursor.execute("INSERT INTO titles DEFAULT VALUES")  # a deadlock, if the migration held it
         assert applied.result(60) == [9999]
     assert execute(database_url, "SELECT count(*), count(a) FROM titles") == [(1, 0)]
+
+
+def test_a_migration_and_who_reads_do_not_wait_for_each_other(empty_database_url: str) -> None:
+    with (
+        closing(psycopg2.connect(empty_database_url)) as reader,
+        closing(psycopg2.connect(empty_database_url)) as migrator,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        with reader, reader.cursor() as cursor:
+            migrate_below(cursor, 19)
+        with reader, reader.cursor() as cursor:
+            cursor.execute("SELECT FROM records")
+            applied = pool.submit(migrate, migrator)
+            wait_for(lambda: execute(empty_database_url, LOCK_WAITS) == [(1,)])
+            cursor.execute("SELECT FROM credits")  # which the migration has locked by now
+        assert 19 in applied.result(60)
 
 
 def test_a_migration_that_fails_leaves_nothing(empty_database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
