@@ -75,6 +75,10 @@ SAME: dict[str, tuple[Movie, Movie]] = {
     "year unknown, date known": (ours(year=1931, runtime=92), tomatoes(year=None, release_date="1931-04", runtime=92)),
     "two years after the festival": (ours(director=LEVIN), theirs(year=2003, director=LEVIN)),
     "two years after the festival, directors unknown": (ours(runtime=92), theirs(year=2003, runtime=93)),
+    "two years after the festival, cut a little": (
+        ours(director=LEVIN, runtime=100),
+        theirs(year=2003, director=LEVIN, runtime=92),
+    ),
     "second title in brackets": (ours("Sennen no Akari"), tomatoes("A Thousand Years (Sennen no Akari) (Lamps)")),
     "whose film it is": (
         ours(director=LEVIN, runtime=92),
@@ -95,6 +99,10 @@ SAME: dict[str, tuple[Movie, Movie]] = {
     "IMDb id, other title": (ours("The Lamp", number=7), theirs("Lys", imdb_id="tt0000007")),
     "IMDb id, other year": (ours("The Lamp", 1931, number=7), theirs("The Lamp", imdb_id="tt0000007")),
     "short": (ours(kind="short"), tomatoes()),
+    "shorter in another country": (
+        ours("The Long Night of the Keeper", runtime=102, votes=5_000),
+        tomatoes("The Long Night of the Keeper", runtime=85),
+    ),
 }
 
 OTHER: dict[str, tuple[Movie, Movie]] = {
@@ -141,6 +149,9 @@ OTHER: dict[str, tuple[Movie, Movie]] = {
         tomatoes("Brewick: The Return", 2002, runtime=92),
     ),
     "two years after, about as long": (ours(runtime=92), theirs(year=2003, runtime=96)),
+    "a year after, one word, and only IMDb lacks the runtime": (ours("Lamp"), theirs("Lamp", 2002, runtime=92)),
+    "three years after, one word": (ours("Lamp", runtime=92), theirs("Lamp", 2004, runtime=92)),
+    "few have voted on it, and only IMDb lacks the runtime": (ours(votes=500), theirs(runtime=92)),
     "a relative of the director": (ours(director="Mara Levin"), theirs(director="Tobias Levin")),
     "hardly anybody has voted on it": (ours(votes=12, runtime=92), theirs(runtime=92)),
     "only IMDb lacks the runtime, a subtitle away": (ours("Brewick: The Long Night"), theirs("Brewick", runtime=92)),

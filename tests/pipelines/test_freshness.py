@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from moviecrawler.items import Score
+from tests.monitors.movies import movie as whole_page
 from tests.pipelines.runs import BEGIN, make_miss, make_movie
 from tests.pipelines.stored import Stored
 
@@ -32,6 +33,12 @@ def test_a_page_replaces_a_list_row_within_the_margin_but_never_a_newer_one(stor
     assert len(stored.movie().credits) == 3  # of which the row is silent
     stored.write(make_movie(2, source="list", credits=[], title="Listed"), make_movie(2, -1, title="Page"), margin=HOUR)
     assert {movie.title for movie in stored.movies()} == {"Listed", "Page"}
+
+
+def test_an_older_page_takes_the_place_of_no_newer_one(stored: Stored) -> None:
+    stored.write(whole_page(1, 2, title="Newer"))
+    stored.write(whole_page(1, 1, title="Older"))  # silent of nothing, so that it is not compared field by field
+    assert stored.movie().title == "Newer"
 
 
 def test_a_list_row_does_not_erase_what_the_page_told(stored: Stored) -> None:
