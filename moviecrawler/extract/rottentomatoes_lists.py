@@ -1,4 +1,4 @@
-"""Rotten Tomatoes' lists: browse pages and their JSON continuation, charts, search results."""
+"""Rotten Tomatoes' lists since 2021: browse pages and their JSON continuation, search results; older ones are asked of `legacy`."""
 
 from __future__ import annotations
 

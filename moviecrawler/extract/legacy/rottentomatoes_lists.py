@@ -1,4 +1,4 @@
-"""Rotten Tomatoes' lists that only archives hold: ranked tables of 2014 to 2021, search results and browse pages before 2021.
+"""Rotten Tomatoes' lists that only archives hold: ranked tables, search results and browse pages to 2021.
 
 | generation | search results | browse pages |
 | --- | --- | --- |
