@@ -247,6 +247,21 @@ def test_what_stands_beside_of_other_titles_is_not_read(beside: str) -> None:
     assert [found[field] for field in ("season", "runtime_minutes", "plot")] == [None, None, None]
 
 
+@pytest.mark.parametrize("year", ["/year/2005/", "/Sections/Years/2005/"])
+def test_first_date_of_a_page_of_release_dates_to_2012(year: str) -> None:
+    heading = '<div id="tn15title"><h1><small>Release dates for<br></small><a class="main" href="/">Salt</a></h1></div>'
+    rows = [
+        f'<tr><td><b><a href="/calendar/?region={region}">{region}</a></b></td><td align="right">{date}</td><td></td></tr>'
+        for region, date in (
+            ("us", f'<a href="{year}">2005</a>'),
+            ("no", f'<a href="/date/06-02/">2 June</a> <a href="{year}">2005</a>'),
+        )
+    ]
+    head = f"<title>Salt (2005) - Release dates</title>{OWN}"
+    body = f'{heading}<div id="tn15content"><table><tr><th>Country</th><th>Date</th></tr>{"".join(rows)}</table></div>'
+    assert item(document(body, head), f"{IMDB}releaseinfo")["release_date"] == "2005-06-02"
+
+
 def test_title_that_is_a_year() -> None:
     heading = '<div id="overview-top"><h1><span itemprop="name">1984</span> <span>(2010)</span></h1></div>'
     assert item(document(heading, f"<title>1984 - IMDb</title>{OWN}"), IMDB)["year"] == 2010
@@ -258,11 +273,13 @@ def test_series_on_a_reference_page() -> None:
     )
     years = '<span class="titlereference-title-year">(<a href="/year/2005">2005-2009</a>)</span>'
     heading = f'<div class="titlereference-header"><h3 itemprop="name">Salt {years}</h3>{facts}</div>'
-    seasons = '<div><b><a href="/title/tt9100777/episodes?season=2">2</a></b> Years</div><div>They part.</div>'
-    overview = f'<section class="titlereference-section-overview">{seasons}</section>'
+    links = [f'<a href="/title/tt9100777/episodes?season={number}">{number}</a>' for number in (2, 1)]
+    years = '<span class="titlereference-overview-years-links"><a href="/title/tt9100777/episodes?year=2005">2005</a></span>'
+    seasons = f"<div> Seasons: {links[0]} {links[1]} Years: {years}</div><div><b>{links[0]}</b> Years</div>"
+    overview = f'<section class="titlereference-section-overview">{seasons}<div>They part.</div></section>'
     found = item(document(heading + overview, f"<title>Salt - Reference View - IMDb</title>{OWN}"), f"{IMDB}reference")
     assert (found["year"], found["end_year"], found["certificate"]) == (2005, 2009, None)
-    assert found["plot"] == "They part."
+    assert (found["plot"], found["season_count"]) == ("They part.", 2)
 
 
 def test_date_of_release_is_no_duration() -> None:

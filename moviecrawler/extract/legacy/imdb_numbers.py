@@ -196,6 +196,9 @@ def season_count(root: Selector) -> int | None:
         if _MORE_SEASONS in address:
             return None
         chosen += _SEASON.findall(address)
+    listed = root.css(".titlereference-section-overview > div > a::attr(href)").re(_SEASON)
+    if "1" in listed:  # The latest stand first.
+        chosen += listed
     return len({number for number in chosen if number.isascii() and number.isdecimal()}) or None
 
 

@@ -59,7 +59,9 @@ _HOURS = re.compile(r"\d{1,9} ?(?:h|min)\b")
 _MINUTES = re.compile(r"(?:[^:|]{1,100}(?::|\s-))?\s?(\d{1,9})\s?min(?:ut\w*)?\b", re.IGNORECASE)
 _RATED = re.compile(r"Rated ([A-Z0-9+-]+)(?: for\b|\.?$)")
 _COUNTED = re.compile(r"(\d{1,3}(?:[,. ]\d{3}){1,3}|\d{1,9}) [^\W\d]")
-_SUM = re.compile(r"(?P<currency>[A-Z]{3}|[^\s\d.,()]{1,4})\s*(?P<value>\d[\d,.]{0,40})[\s,]*$")
+_SUM = re.compile(
+    r"(?P<currency>[A-Z]{3}|[^\s\d.,()]{1,4})\s*(?P<value>\d[\d,.]{0,40})[\s,]*(?:\(estimated\)|\d{1,2} \w+ \d{4})?$"
+)
 # How the site abbreviates currencies; all others stand as their ISO 4217 code.
 _CURRENCIES = dict(
     pair.split()
@@ -138,7 +140,7 @@ def look_for_facts(found: Findings, document: Document, page_kind: str) -> None:
     found.look("poster_url", partial(_poster, document))
     look_for_people(found, document, page_kind)
     look_for_scores(found, document)
-    for block in root.css("#titleDetails .txt-block"):
+    for block in root.css("#titleDetails .txt-block, .titlereference-section-box-office tr"):
         if (amount := attempt(partial(_amount, block))) is not None:
             found.take(f"amounts.{amount.kind}", amount)
     look_for_series(found, root)
@@ -216,6 +218,7 @@ def _release_date(root: Selector) -> str | None:
         f"[ancestor::*[{of_class('infobar')} or {of_class('subtext')} or {of_class('titlereference-header')}]]"
         f" | //*[{of_class('txt-block')} or {of_class('info')}][.//a[contains(@href, 'releaseinfo')][not(contains(@href, '#'))]]"
         f" | //table[@id='release_dates']//td[{of_class('release_date')}]"
+        " | //*[@id='tn15content']//td[a[contains(@href, '/year/') or contains(@href, '/Years/')]]"
         f" | //*[{of_class('info')}][h5[starts-with(., 'Original Air Date')]]"
         " | //*[@data-testid='title-details-releasedate']//a[contains(@href, 'releaseinfo')]"
     )
@@ -297,10 +300,13 @@ def _poster(document: Document) -> str | None:
 
 
 def _amount(block: Selector) -> Amount | None:
-    """Read budget or box office of the details: Gross USA: $8,349,430, to 2016 Gross: $8,349,430 (USA)."""
-    label = (first_text(block, "h4") or "").rstrip(":")
+    """Read budget or box office of the details: Gross USA: $8,349,430, to 2016 Gross: $8,349,430 (USA).
+
+    Reference pages have the day behind it: Opening Weekend United States $27,788,331, 04 Apr 1999.
+    """
+    label = (first_text(block, "h4, td") or "").rstrip(":")
     kind = _amount_kind(label, first_text(block, ".attribute") or "")
-    stated = _SUM.match(own_text(block) or "")
+    stated = _SUM.match(own_text(block) or own_text(block.css("td:last-child")) or "")
     if kind is None or stated is None:
         return None
     currency = _CURRENCIES.get(stated["currency"], stated["currency"])
@@ -313,7 +319,11 @@ def _amount(block: Selector) -> Amount | None:
 def _amount_kind(label: str, place: str) -> AmountKind | None:
     if label == "Budget":
         return "budget"
-    if label.startswith("Opening Weekend"):
+    # A British one may stand in front of it.
+    if label in {"Opening Weekend USA", "Opening Weekend United States"} or (label, place) == (
+        "Opening Weekend",
+        "(USA)",
+    ):
         return "opening_weekend"
     if "Worldwide" in label or (label, place) == ("Gross", "(Worldwide)"):
         return "worldwide"
