@@ -126,6 +126,7 @@ class Review(NamedTuple):
     site_id: str
     score: float
     reasons: list[str]
+    decided_at: datetime
 
     @property
     def place(self) -> ReviewPlace:

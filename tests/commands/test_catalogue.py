@@ -177,6 +177,8 @@ def test_doubtful_pages_are_shown_and_decided(run: Run, database_url: str) -> No
         store.record([outcome("m/dune", site="rottentomatoes", got_id="m/dune", title_id=title_id, **judged)])
     shown = run("review").output
     assert shown == "tt1000000    Dune (2021)  rottentomatoes m/dune  1.25: same title, but years 2021 and 1984\n"
+    [as_json] = json.loads(run("review", "--json").output)
+    assert ", ".join(as_json) == "title_id, imdb_id, title, year, site, site_id, score, reasons, decided_at"
     decided = run("review", "tt1000000", "rottentomatoes", "--accept")
     assert decided.output == "tt1000000: m/dune accepted\n"
     assert run("review").output == "nothing is under review\n"

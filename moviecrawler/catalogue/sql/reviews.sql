@@ -1,5 +1,5 @@
 -- Pages that may be a title's, the likeliest first, those after one: its score, title_id, site, site_id. limit.
-SELECT m.title_id, t.imdb_id, t.title, t.year, m.site::text, m.site_id, m.score, m.reasons
+SELECT m.title_id, t.imdb_id, t.title, t.year, m.site::text, m.site_id, m.score, m.reasons, m.decided_at
 FROM (
     SELECT * FROM title_matches
     WHERE decision = 'review' AND score <= %(score)s::real
