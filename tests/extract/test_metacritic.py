@@ -32,14 +32,11 @@ def test_answer_without_a_title_is_refused(body: bytes) -> None:
         metacritic.detail(body, URL)
 
 
-@pytest.mark.parametrize("meta", [[], "", 0])
-def test_list_of_the_host_is_read_whatever_its_meta_is(meta: Any) -> None:
+def test_list_of_the_host_is_read_whatever_its_meta_is() -> None:
     body = body_of("metacritic/finder-movies")
-    answer = json.loads(body)
-    read_, whole = (
-        metacritic.READERS["backend"](page, None) for page in (json.dumps(answer | {"meta": meta}).encode(), body)
-    )
-    assert read_ == whole
+    odd = json.dumps(json.loads(body) | {"meta": []}).encode()
+    read_list = metacritic.READERS["backend"]
+    assert read_list(odd, None) == read_list(body, None)
 
 
 def page_of(answer: Any, title: str) -> bytes:
