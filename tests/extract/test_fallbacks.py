@@ -410,6 +410,25 @@ def test_row_about_a_title_may_begin_with_another_link(first: str) -> None:
     assert len(page.listing.entries) == CARDS.count("<li") + 1
 
 
+def test_first_episodes_of_a_season_are_no_list() -> None:
+    page = body_of("imdb/episodes-2024-without-data").replace(
+        b"</section>", b'<span class="ipc-see-more">50 more</span></section>'
+    )
+    with pytest.raises(ExtractionError, match="first episodes"):
+        read_page(page, f"{IMDB}episodes/")
+
+
+@pytest.mark.parametrize(("below", "title"), [("Salt", "Salt"), ("Another", None)])
+def test_sub_page_since_2023_without_its_data(below: str, title: str | None) -> None:
+    heading = f'<h1>Filming &amp; production</h1><h2 data-testid="subtitle">{below}</h2>'
+    body = document(heading, f"<title>Salt (2005) - Filming &amp; production - IMDb</title>{OWN}")
+    if title is None:
+        with pytest.raises(ExtractionError, match="no heading that is known"):
+            read_page(body, f"{IMDB}locations/")
+    else:
+        assert item(body, f"{IMDB}locations/")["title"] == title
+
+
 def test_titles_beside_a_list_of_2012_are_none_of_it() -> None:
     row = '<tr><td>1.</td><td><a href="/title/tt9100009/">Salt</a> (2005)</td><td>$9M</td></tr>'
     beside = f'<div id="pagecontent"><div id="main">No list</div><div id="sidebar"><table>{row}</table></div></div>'

@@ -155,6 +155,9 @@ class Document:
         # JSON-LD's name is the original title, until 2021 without the one displayed.
         if title is None and self.linked_name:
             title = dig.text(self.title_data, "alternateName") or self._head[0] or self.linked_name
+        # Below the heading of a sub-page since 2023, "Filming & production".
+        if title is None and self._head[0] == first_text(self.root, "h2[data-testid=subtitle]"):
+            title = self._head[0]
         if title is None:
             raise ShapeError("title", "no heading that is known")
         return title

@@ -25,7 +25,7 @@ from moviecrawler.extract.legacy.imdb_document import (
     unquoted,
 )
 from moviecrawler.extract.legacy.imdb_numbers import numbers_in, season_count, season_shown
-from moviecrawler.extract.values import parse_date, parse_integer, parse_year
+from moviecrawler.extract.values import find_date, parse_date, parse_integer, parse_year
 from moviecrawler.items import Entry, Listing, Page
 from moviecrawler.sites import SITES
 from moviecrawler.texts import fold
@@ -99,8 +99,11 @@ def episodes(body: bytes, url: str | None) -> Page:
         (".eplist .list_item", _episode),
         ("#eplist a.btn-full", partial(_mobile_episode, season_shown(root))),
         ("#tn15content .filter-all", _oldest_episode),
+        ("article.episode-item-wrapper", _episode_card),
     ]
     entries = next((rows for css, read in layouts if (rows := [read(row) for row in root.css(css)])), [])
+    if root.css("article.episode-item-wrapper") and root.css("[class*=see-more]"):
+        raise ShapeError("entries", "the page shows the first episodes of its season alone")
     if not entries:
         shown = root.css(".eplist, #eplist")
         _require_empty(shown, shown)
@@ -325,6 +328,20 @@ def _mobile_episode(season: int | None, link: Selector) -> Entry:
     entry.release_date, entry.year = _air_date(own_text(link))
     if rating := all_text(link.xpath("./strong")):
         entry.scores = scores_of(lambda: imdb_score(rating, None))
+    return entry
+
+
+def _episode_card(row: Selector) -> Entry:
+    """Read an episode since 2023: S4.E0 ∙ The First Lamp. Its date may be a day early, by the server's clock."""
+    entry = _linked_entry(row.css("[data-testid=slate-list-card-title] a"))
+    entry.kind = "episode"
+    entry.season, entry.episode = numbers_in(entry.title)
+    entry.title = entry.title.partition(" ∙ ")[2] or entry.title
+    aired = find_date(all_text(row.css("[data-testid=slate-list-card-title] + span")) or "")
+    entry.year = int(aired[:4]) if aired and not aired.endswith("12-31") else None
+    rated = first_text(row, "[data-testid='ratingGroup--imdb-rating']") or ""
+    if starred := _STAR_AND_VOTES.match(rated.replace("/10", "")):
+        entry.scores = scores_of(lambda: imdb_score(starred[1], starred[2]))
     return entry
 
 

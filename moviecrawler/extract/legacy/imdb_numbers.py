@@ -191,7 +191,7 @@ def season_count(root: Selector) -> int | None:
     """Return how many seasons a page offers to choose from; None where it has no choice, or not room for all."""
     chosen = [attribute(option, "value").strip() for option in root.css("select#bySeason option")]
     chosen += [attribute(box, "season_number").strip() for box in root.css(".season_box [season_number]")]
-    for link in root.css(".seasons-and-year-nav a"):
+    for link in root.css(".seasons-and-year-nav a, a[data-testid=tab-season-entry]"):
         address = attribute(link, "href")
         if _MORE_SEASONS in address:
             return None
