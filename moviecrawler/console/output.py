@@ -118,7 +118,11 @@ def _cut(text: str, width: int) -> str:
 
 
 def _columns(text: str) -> int:
-    """Return how many columns of a terminal a text takes."""
+    r"""Return how many columns of a terminal a text takes.
+
+    >>> _columns("cafe\u0301"), _columns("\u5343\u3068")
+    (4, 4)
+    """
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in _WIDE else 1 for c in text)
 
 

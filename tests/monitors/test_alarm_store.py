@@ -190,7 +190,8 @@ def test_accepting_ends_the_alarm_and_learns_the_field_anew(store: AlarmStore) -
 # --- Where it is kept -------------------------------------------------------------------------------------------------
 
 
-def test_file_of_a_former_form_is_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize("levels", ["CREATE TABLE levels (site, category, field, pages REAL, present REAL)", ""])
+def test_file_of_a_former_form_is_read(tmp_path: Path, levels: str) -> None:
     alarm = b'{"name":"blocks/imdb","kind":"blocks","site":"imdb","text":"no","since":1.0,"seen_at":2.0,"told_at":2.0}'
     event = b'{"at":1.0,"what":"opened","alarm":' + alarm + b"}"
     with closing(sqlite3.connect(tmp_path / FILE)) as connection, connection:
@@ -198,12 +199,11 @@ def test_file_of_a_former_form_is_read(tmp_path: Path) -> None:
             """
             CREATE TABLE alarms (name TEXT PRIMARY KEY, alarm BLOB NOT NULL) WITHOUT ROWID;
             CREATE TABLE events (number INTEGER PRIMARY KEY, event BLOB NOT NULL);
-            CREATE TABLE levels (site, category, field, pages REAL, present REAL);
             CREATE TABLE coverage (site, day, field, pages INTEGER, present INTEGER);
-            INSERT INTO levels VALUES ('imdb', 'title|movie|released', 'year', 100, 98);
             INSERT INTO coverage VALUES ('imdb', '2026-11-01', 'year', 10, 9);
             """
         )
+        connection.executescript(levels)
         connection.execute("INSERT INTO alarms VALUES ('blocks/imdb', ?)", (alarm,))
         connection.execute("INSERT INTO events VALUES (7, ?)", (event,))
     for _ in range(2):
