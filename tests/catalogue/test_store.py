@@ -290,6 +290,14 @@ def test_a_boosted_title_is_fetched_at_most_once_a_week(store: Catalogued) -> No
     assert store.state("tt1000001").boost == 3
 
 
+def test_a_boost_whose_try_failed_is_as_strong_at_the_next(store: Catalogued) -> None:
+    store.bring_in(row(1), row(2))
+    store.boost([("imdb", "tt1000002")], 2.0, NOW)
+    store.record([outcome("tt1000002", "error")])
+    store.boost([("imdb", "tt1000001")], 1.0, NOW + DAY)
+    assert store.claim_ids(now=NOW + DAY) == ["tt1000002", "tt1000001"]
+
+
 def test_rounds_are_the_same_in_sql_as_in_the_lanes(store: Catalogued) -> None:
     cases = [(later, after) for later in (0.0, 1.0, 6.9, 7.0, 30.0) for after in (None, -2.0, 0.0, 3.0)]
     store.bring_in(*(row(number) for number in range(len(cases))))

@@ -86,6 +86,14 @@ def test_interrupted_download_goes_on_where_it_was(tmp_path: Path) -> None:
     assert server.asked[0]["Range"] == "bytes=4000-4999"
 
 
+def test_part_cut_by_a_kill_is_completed(tmp_path: Path) -> None:
+    fetch(tmp_path / "file", Server(), most=4)
+    partial = tmp_path / "file.part"
+    partial.write_bytes(partial.read_bytes()[:3456])
+    fetch(tmp_path / "file", Server())
+    assert (tmp_path / "file").read_bytes() == FILE
+
+
 def test_part_without_its_etag_is_not_trusted(tmp_path: Path) -> None:
     (tmp_path / "file.part").write_bytes(b"something else")
     fetch(tmp_path / "file", Server())
