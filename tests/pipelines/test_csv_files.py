@@ -16,7 +16,7 @@ from moviecrawler.items import Amount, Credit, Movie, OtherTitle, Score
 from moviecrawler.pipelines.csv import CsvStore, pause_after_export
 from moviecrawler.pipelines.files import check_data_dir, replacing
 from moviecrawler.pipelines.store import Record
-from tests.pipelines.runs import crawl, make_movie, record_of, running
+from tests.pipelines.runs import crawl, make_miss, make_movie, record_of, running
 from tests.pipelines.writers import open_at_once
 from tests.waiting import until
 
@@ -108,6 +108,15 @@ def test_rows_are_in_chart_order_then_in_the_order_of_arrival(tmp_path: Path) ->
         make_movie(7, list_name="popular", list_rank=5),
     )
     assert [row["site_id"][-1] for row in rows(tmp_path / "movies.csv")] == list("721398")
+
+
+def test_a_title_that_was_missed_stands_in_misses_with_the_reason(tmp_path: Path) -> None:
+    missed = make_miss(1, outcome="failed", reason="HTTP status 500")
+    crawl(CsvStore(tmp_path), tmp_path, missed, make_miss(2))
+    assert [(row["site_id"], row["outcome"], row["reason"]) for row in rows(tmp_path / "misses.csv")] == [
+        ("tt0000001", "failed", "HTTP status 500"),
+        ("tt0000002", "absent", "HTTP status 404"),
+    ]
 
 
 async def test_files_are_exported_while_the_crawl_goes_on(tmp_path: Path) -> None:
