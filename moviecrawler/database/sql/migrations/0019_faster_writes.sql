@@ -4,7 +4,7 @@
 -- Whoever writes credits has locked their record, and has just found their people, whom nobody deletes. To look for both once more for each
 -- credit, and to lock them, took more than half of the time that COPY takes for a title. A record's credits still go with it.
 ALTER TABLE credits DROP CONSTRAINT credits_person_id_fkey, DROP CONSTRAINT credits_record_id_fkey;
-CREATE FUNCTION delete_credits() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION delete_credits() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'TRUNCATE' THEN
         TRUNCATE credits;
