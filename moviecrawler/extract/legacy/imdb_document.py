@@ -31,7 +31,6 @@ _PERSON_ID = re.compile(r"/name/(nm\d{7,10})(?:[/?#]|$)")
 _HEAD_TITLE = re.compile(r"\((?P<words>[^()]*)\)(?:\s*\((?P<medium>TV|V|VG|mini)\))?\s*(?:[-\u2b50|][^()]*)?$")
 _EPISODE_IN_HEAD = re.compile(r'"[^"]+" (?P<title>.+)')
 _QUOTED = re.compile(r'"(?P<title>[^"]+)"(?=$| ?\()')
-_ABBREVIATED = re.compile(r"\d{1,9}(?:[.,]\d{1,9})?\s?[^\W\d_]+\.?")
 _YEARS = re.compile(r"(?<!\d)(?P<year>\d{4})(?!\d)(?:/[IVXL]+)?(?:\s*(?P<span>[\u2013-])\s*(?:(?P<end>\d{4})|\?{4})?)?")
 
 LABELS: dict[str, tuple[TitleKind, str]] = {
@@ -310,20 +309,12 @@ def person_id(href: str) -> str | None:
 
 
 def imdb_score(value: str, votes: str | None) -> Score:
-    """Return IMDb's rating, 1 to 10, with its votes where they are exact. Raises ShapeError or ValueError."""
-    count = None
-    if votes:
-        try:
-            count = parse_integer(votes)
-        except ValueError:
-            # 2.8M, and "2,8 Mio." or "2,8 mi" on translated pages, only say about how many.
-            if not _ABBREVIATED.fullmatch(votes):
-                raise
-    return new_score("imdb", parse_decimal(value), count)
+    """Return IMDb's rating, 1 to 10, with its votes where they are exact: 2.8M is not. Raises ValueError."""
+    return new_score("imdb", parse_decimal(value), attempt(partial(parse_integer, votes)) if votes else None)
 
 
 def linked_score(data: Any) -> Score | None:
-    """Return the rating of a title in JSON-LD, with its votes where those can be read. Raises ShapeError or ValueError."""
+    """Return the rating of a title in JSON-LD. Raises ShapeError or ValueError."""
     rating = dig.at(data, "aggregateRating")
     value, votes = dig.at(rating, "ratingValue"), attempt(lambda: dig.size(rating, "ratingCount"))
     return None if value is None else imdb_score(str(value), str(votes or ""))

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError, attempt
+from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError
 from moviecrawler.extract.legacy.imdb_document import (
     Document,
     all_text,
@@ -66,17 +66,11 @@ def look_for_scores(found: Findings, document: Document) -> None:
     found.look("popularity_rank", partial(_popularity, root))
 
 
-def _score(value: str, votes: str | None) -> Score:
-    """Return a rating, with its votes where those can be read."""
-    with_votes = attempt(lambda: imdb_score(value, votes))
-    return with_votes if with_votes is not None else imdb_score(value, None)
-
-
 def _rating(root: Selector) -> Score | None:
     blocks = root.css(".imdbRating, .star-box-details, .titlereference-header")
     value = first_text(blocks, "[itemprop=ratingValue], .ipl-rating-star__rating")
     votes = first_text(blocks, "[itemprop=ratingCount], .ipl-rating-star__total-votes")
-    return _score(value, votes.strip("()") if votes else None) if value else None
+    return imdb_score(value, votes.strip("()") if votes else None) if value else None
 
 
 def _old_rating(root: Selector) -> Score | None:
@@ -84,7 +78,7 @@ def _old_rating(root: Selector) -> Score | None:
     shown = _OUT_OF_TEN.match(first_text(root, "#tn15rating b, .starbar-meta b, .star-box .rating-rating") or "")
     links = root.css("#tn15rating a[href*=ratings], .starbar-meta a, .star-box a[href*=ratings]")
     number = first_match(_NUMBER, ((all_text(link) or "").strip("(") for link in links))
-    return _score(shown[1], number[0].strip() if number else None) if shown else None
+    return imdb_score(shown[1], number[0].strip() if number else None) if shown else None
 
 
 def _hero_rating(root: Selector) -> Score | None:
@@ -112,7 +106,7 @@ def _rating_beside_votes(root: Selector) -> Score | NoValue:
                 " ".join(element.xpath(".//text()").getall()) for element in link.xpath("ancestor::*[position() <= 4]")
             )
             if rated := next((rated for text in around if (rated := _OUT_OF_TEN.search(text))), None):
-                return _score(rated[1], votes)
+                return imdb_score(rated[1], votes)
     return absent
 
 
