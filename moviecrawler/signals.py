@@ -73,3 +73,6 @@ title_unread = object()
 
 coverage_changed = object()
 """Sent when the fields whose places are missing are others than before. No arguments."""
+
+end_asked = object()
+"""Sent when SIGINT or SIGTERM asks `scrapy crawl` to end, also while its crawl closes by itself. No arguments."""

@@ -85,15 +85,17 @@ def succeeded(stats: dict[str, Any], *, within_budget: bool = False) -> bool:
 
 
 def close_wholly(crawler: Crawler) -> None:
-    """Have a first signal wait for a crawl that is closing already.
+    """Have a first signal wait for a crawl that is closing already, and send `end_asked`.
 
     Scrapy's engine would stop at once, and the process end before the last items are stored.
     """
     from moviecrawler.frontier.engine import is_closing  # noqa: PLC0415 - as above
+    from moviecrawler.signals import end_asked  # noqa: PLC0415 - as above
 
     stop = crawler.stop_async
 
     async def stop_async() -> None:
+        crawler.signals.send_catch_log(end_asked)
         while crawler.crawling and crawler.engine.running and is_closing(crawler.engine):  # noqa: ASYNC110 - no event tells
             await asyncio.sleep(_CHECK_SECONDS)
         await stop()

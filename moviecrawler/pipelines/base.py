@@ -30,7 +30,7 @@ from moviecrawler.pipelines.files import append_rejected, check_data_dir
 from moviecrawler.pipelines.spool import Spool
 from moviecrawler.pipelines.store import Limits, Record
 from moviecrawler.pipelines.writer import StoreWriter
-from moviecrawler.signals import item_rejected, item_settled, nothing_queued, store_opened
+from moviecrawler.signals import end_asked, item_rejected, item_settled, nothing_queued, store_opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -155,6 +155,7 @@ class BatchingPipeline:
         self._before = self._store_before()
         # No more comes to fill a batch, and the crawl is over when the last one is written.
         self._signals.connect(self._writer.hurry, nothing_queued)
+        self._signals.connect(self._hurry_store, end_asked)
         try:
             await self._writer.open()
         except (ConfigurationError, TransientStoreError) as error:
@@ -208,6 +209,9 @@ class BatchingPipeline:
         self._hold(record)
         await self.reject(record, f"not to be written as JSON: {encoded}")
 
+    def _hurry_store(self) -> None:
+        self.store.hurried = True
+
     async def close_spider(self) -> None:
         """Flush everything within `close_seconds`, and spool what the store did not take."""
         if self._loading is None or self._writing is None:
@@ -215,7 +219,8 @@ class BatchingPipeline:
         # Write what is queued now. Items from spool files would otherwise wait until their batch is due, and a crawl that is
         # shorter than that would never load them.
         engine = self._crawler.engine if self._crawler is not None else None
-        self.store.hurried = engine is not None and not engine.running  # by SIGTERM or Ctrl-C, and not by itself
+        if engine is not None and not engine.running:  # by SIGTERM or Ctrl-C, and not by itself
+            self._hurry_store()
         self._writer.begin_closing()
         await asyncio.wait({self._loading}, timeout=self._writer.time_left())
         self._loading.cancel()

@@ -64,16 +64,31 @@ def test_second_signal_ends_a_crawl_that_hangs(tmp_path: Path) -> None:
 
 
 CLOSING = """
-import asyncio
+import time
 from pathlib import Path
 
 import scrapy
+from moviecrawler.pipelines.base import BatchingPipeline
+from moviecrawler.pipelines.store import Store
 
-class Storing:
-    async def close_spider(self):
+class Slow(Store):
+    name = "slow"
+
+    def open(self): ...
+
+    def write(self, records): ...
+
+    def close(self):
         Path("stores").write_text("")
-        await asyncio.sleep(2)
+        while not self.hurried:
+            time.sleep(0.05)
+        time.sleep(1)
         Path("has-stored").write_text("")
+
+class Storing(BatchingPipeline):
+    @classmethod
+    def store_from_settings(cls, settings):
+        return Slow()
 
 class Closing(scrapy.Spider):
     name = "closing"
@@ -84,7 +99,7 @@ class Closing(scrapy.Spider):
 """
 
 
-def test_a_signal_to_a_crawl_that_closes_lets_it_close(tmp_path: Path) -> None:
+def test_a_signal_to_a_crawl_that_closes_hurries_its_stores_and_lets_it_close(tmp_path: Path) -> None:
     (tmp_path / "closing.py").write_text(CLOSING)
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = closing_settings\n")
     (tmp_path / "closing_settings.py").write_text(
