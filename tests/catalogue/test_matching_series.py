@@ -91,6 +91,7 @@ def show(site: Any, **fields: Any) -> Movie:
         ({"year": 2009}, {"year": 2004, "end_year": 2011, "creator": "Ida Quarrie"}, "review"),
         ({"year": 2009, "season_count": 4}, {"year": 2004, "end_year": 2011, "season_count": 4}, "accepted"),
         ({}, {"kind": "season", "season": 1}, "refused"),
+        ({}, {"title": "Salt: Origins"}, "review"),
         ({}, {"title": "Salt: Origins", "year": 2008}, "refused"),
     ],
 )
