@@ -174,7 +174,7 @@ def _at_work(made: Operated) -> bool:
         runs.get("running", {}).get("done", 0) > 3
         and bool(made.redis.client.hlen(CrawlKeys.STORES))
         and counted is not None
-        and json.loads(counted)["sites"]["metacritic"]["to_review"] > 0
+        and json.loads(counted)["sites"]["metacritic"]["known"] >= DONE
     )
 
 
