@@ -20,8 +20,8 @@ logger = logging.getLogger(__name__)
 
 _LOCK = 7_303_170_117_561_344_000
 """Held while a database is migrated; any number that no other program takes."""
-_PAUSE = 1.0
-"""Seconds in which others read, when a migration has met with them."""
+_PAUSE_SECONDS = 1.0
+"""Seconds for which a migration lets others read before it is tried again."""
 
 
 def migrate(connection: Connection) -> list[int]:
@@ -37,9 +37,9 @@ def migrate(connection: Connection) -> list[int]:
         except (psycopg2.errors.LockNotAvailable, psycopg2.errors.DeadlockDetected) as error:
             if not told:
                 reason = " ".join(str(error).split())
-                logger.warning("The database is migrated as soon as those let it who use it now: %s", reason)
+                logger.warning("The database is in use; its migration is tried until it gets its tables: %s", reason)
             told = True
-        time.sleep(_PAUSE)
+        time.sleep(_PAUSE_SECONDS)
 
 
 def _migrate(connection: Connection) -> list[int]:
@@ -74,8 +74,8 @@ def _migrate(connection: Connection) -> list[int]:
             cursor.execute("SELECT to_regproc('lock_titles') IS NOT NULL")
             if cursor.fetchall()[0][0]:
                 cursor.execute("SELECT lock_titles()")
-            # Who only reads takes no such lock, and each reader asks for tables in an order of its own. Less than the second after which the
-            # server takes two that wait for each other for a deadlock.
+            # Readers take no such lock, and lock tables in an order of their own. This is shorter than the server's `deadlock_timeout` (1 s),
+            # so that the migration gives way, and no reader fails.
             cursor.execute("SET LOCAL lock_timeout = '500ms'")
             cursor.execute(
                 "ALTER TABLE schema_migrations ADD COLUMN IF NOT EXISTS additive boolean NOT NULL DEFAULT false"
