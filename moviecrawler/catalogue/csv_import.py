@@ -49,6 +49,8 @@ def _whole_title(site: Site, text: str) -> str:
     return site_id
 
 
+_SITE_OF: dict[str, Site] = {f"{site}_id": site for site in SITES if site != "imdb"}
+"""The site of each column that has ids of a site."""
 COLUMNS: dict[str, Callable[[str], Any]] = {
     "imdb_id": lambda text: parse_title_id("imdb", text),
     "tmdb_id": _number,
@@ -60,7 +62,7 @@ COLUMNS: dict[str, Callable[[str], Any]] = {
     "end_year": lambda text: check_year(_number(text)),
     "runtime_minutes": lambda text: check_runtime(_number(text)),
     "popularity": _popularity,
-    **{f"{site}_id": partial(_whole_title, site) for site in SITES if site != "imdb"},
+    **{column: partial(_whole_title, site) for column, site in _SITE_OF.items()},
 }
 """The columns that may be there, in any order, and how each is read. Ids may be given as URLs. An empty cell is no value."""
 _FOUND_BY = ("imdb_id", "tmdb_id", "tmdb_series_id")
@@ -88,6 +90,7 @@ def read_titles(lines: Iterable[str], name: str) -> Iterator[ImportRow]:
         values = read_values(row, place, _READERS)
         if not values.keys() & set(_FOUND_BY):
             raise ConfigurationError(f"{place} has no {_FOUND_BY_ONE}")
+        values["site_ids"] = {_SITE_OF[column]: values.pop(column) for column in values.keys() & _SITE_OF.keys()}
         yield ImportRow(**values, popularity_source="given", id_source="given", id_confidence=BY_HAND)
 
 

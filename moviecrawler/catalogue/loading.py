@@ -7,6 +7,7 @@ there, so that an import goes on where it was broken off, and an unchanged sourc
 from __future__ import annotations
 
 import io
+import json
 from dataclasses import dataclass, fields
 from datetime import timedelta
 from operator import attrgetter
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
 
 _LOAD = read_sql("load.sql")
 _INCOMING = read_sql("incoming.sql")
-_COLUMNS = tuple(field.name for field in fields(ImportRow))
+_COLUMNS = tuple(field.name for field in fields(ImportRow) if field.name != "site_ids")
 _CELLS = attrgetter(*_COLUMNS)
-_COPY = f"COPY incoming (n, {', '.join(_COLUMNS)}) FROM STDIN"
+_COPY = f"COPY incoming (n, site_ids, {', '.join(_COLUMNS)}) FROM STDIN"
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": None})
 """For COPY; a NUL is one thing that no text in Postgres holds."""
 
@@ -39,7 +40,7 @@ class Imported:
     added: int = 0
     changed: int = 0
     ids: int = 0
-    """New ids on the slug sites."""
+    """New ids on the sites beside IMDb."""
 
     def __iadd__(self, other: Imported) -> Self:
         """Add what another part did."""
@@ -74,7 +75,8 @@ def load(
 ) -> Imported:
     """Bring a part of a source into the catalogue, in one transaction; `rows_done` are those of it with this part."""
     text = io.StringIO()
-    text.writelines(copy_line((n, *_CELLS(row))) for n, row in enumerate(rows))
+    for n, row in enumerate(rows):
+        text.write(copy_line((n, json.dumps(row.site_ids) if row.site_ids else None, *_CELLS(row))))
     text.seek(0)
     with store.transaction() as cursor:
         cursor.execute(_INCOMING)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from moviecrawler.items import TitleKind  # noqa: TC001 - msgspec resolves annotations when it decodes what requests carry
+from moviecrawler.items import Site, TitleKind  # noqa: TC001 - msgspec resolves annotations when it decodes what requests carry
 
 State = Literal["never", "ok", "absent", "error", "blocked"]
 """How the last try to fetch a title from a site ended; `never` while there was none."""
@@ -55,10 +55,10 @@ class ImportRow:
     popularity: float | None = None
     """0 to 100, from `lanes.popularity_of_votes` or `lanes.popularity_of_tmdb`, or given; one decimal."""
     popularity_source: PopularitySource = "votes"
-    metacritic_id: str | None = None
-    rottentomatoes_id: str | None = None
+    site_ids: dict[Site, str] = field(default_factory=dict)
+    """Ids on the sites beside IMDb."""
     id_source: IdSource = "given"
-    """Where the two ids come from."""
+    """Where these come from."""
     id_confidence: float = 0.0
     """What `catalogue.matching` counts for that evidence, such as 2 for Wikidata and 4 for an id given by hand."""
 

@@ -39,7 +39,7 @@ PROPERTIES: dict[str, str] = {
     "tmdb": "P4947",
     "tmdb_series": "P4983",
 }
-"""What is asked for beside IMDb's ids, by the name of its column."""
+"""What is asked for beside IMDb's ids, by the name of its column: a site, or what is one of TMDB's ids."""
 BY_HAND_QUERY = f"""\
 SELECT ?imdb {" ".join(f"?{column}" for column in PROPERTIES)} WHERE {{
   {_FILM} . FILTER(STRSTARTS(?imdb, "tt"))
@@ -116,7 +116,7 @@ def links(rows: Iterable[Mapping[str, str]]) -> Iterator[ImportRow]:
             if owners.setdefault((column, value), imdb_id) != imdb_id:
                 several |= {(imdb_id, column), (owners[column, value], column)}
     for (imdb_id, column), value in found.items():
-        of: dict[str, Any] = {f"{column}_id": int(value) if column.startswith("tmdb") else value}
+        of: dict[str, Any] = {"site_ids": {column: value}} if column in SITES else {f"{column}_id": int(value)}
         confidence = _UNSURE if (imdb_id, column) in several else WIKIDATA
         yield ImportRow(imdb_id=imdb_id, id_source="wikidata", id_confidence=confidence, **of)
 
@@ -129,9 +129,9 @@ def _valid(column: str, value: str) -> str | None:
     value = value.strip()
     if not value.isprintable() or len(value) > _LONGEST_ID:
         return None
-    if column.startswith("tmdb"):
+    if column not in SITES:
         return value if value.isdigit() and value.isascii() and 0 < int(value) <= LARGEST_ID else None
-    site: Any = column  # the others are called as their sites
+    site: Any = column
     try:
         site_id = parse_title_id(site, value)
     except ConfigurationError:

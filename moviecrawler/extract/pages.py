@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict, fields
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from moviecrawler.errors import ExtractionError
-from moviecrawler.extract import imdb, metacritic, rottentomatoes
 from moviecrawler.extract.blocks import block_sign
 from moviecrawler.extract.embedded import reader
 from moviecrawler.extract.legacy.wayback import original, original_url
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _SAVED_FROM = re.compile(rb"<!-- saved from url=\(\d+\)(\S+) -->")
 _HEAD = 1024
 
-_READERS: dict[Site, Any] = {"imdb": imdb, "metacritic": metacritic, "rottentomatoes": rottentomatoes}
+_READERS: dict[Site, Any] = {site: import_module(f"moviecrawler.extract.{site}") for site in SITES}
 """The module that reads the pages of each site."""
 
 

@@ -30,7 +30,10 @@ def test_a_part_of_an_import_reads_no_table_from_end_to_end(store: Catalogued, *
     if analysed:
         analyse(store)
     titles = rows(MANY - 5, 10)
-    ids = [ImportRow(imdb_id=row.imdb_id, metacritic_id=f"film-{row.imdb_id}", id_confidence=2) for row in titles[:5]]
+    ids = [
+        ImportRow(imdb_id=row.imdb_id, site_ids={"metacritic": f"film-{row.imdb_id}"}, id_confidence=2)
+        for row in titles[:5]
+    ]
     for few, expected in ((titles, (4, 0)), (ids, (0, 5))):
         before = scanned(store)
         done = load(store, "few", "1", few, len(few), NOW)

@@ -24,12 +24,14 @@ SITE: Any = "rottentomatoes"
 
 def wikidata(number: int, site_id: str) -> ImportRow:
     return ImportRow(
-        imdb_id=f"tt{1_000_000 + number}", rottentomatoes_id=site_id, id_source="wikidata", id_confidence=2.0
+        imdb_id=f"tt{1_000_000 + number}", site_ids={"rottentomatoes": site_id}, id_source="wikidata", id_confidence=2.0
     )
 
 
 def given(number: int, site_id: str) -> ImportRow:
-    return ImportRow(imdb_id=f"tt{1_000_000 + number}", rottentomatoes_id=site_id, id_source="given", id_confidence=4.0)
+    return ImportRow(
+        imdb_id=f"tt{1_000_000 + number}", site_ids={"rottentomatoes": site_id}, id_source="given", id_confidence=4.0
+    )
 
 
 def ended(found: Claim, how: Any = "ok", **fields: Any) -> Any:

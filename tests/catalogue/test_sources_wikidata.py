@@ -43,14 +43,12 @@ def test_a_saved_answer_gives_each_films_ids(tmp_path: Path) -> None:
     )
     assert source.version()
     rows = list(source.rows())
-    assert [
-        (row.imdb_id, row.rottentomatoes_id, row.metacritic_id, row.tmdb_id, row.tmdb_series_id) for row in rows
-    ] == [
-        ("tt0000001", "m/salt_harbour", None, None, None),
-        ("tt0000001", None, "movie/salt-harbour", None, None),
-        ("tt0000001", None, None, 11, None),
-        ("tt0000002", "tv/brewick", None, None, None),
-        ("tt0000002", None, None, None, 11),
+    assert [(row.imdb_id, row.site_ids, row.tmdb_id, row.tmdb_series_id) for row in rows] == [
+        ("tt0000001", {"rottentomatoes": "m/salt_harbour"}, None, None),
+        ("tt0000001", {"metacritic": "movie/salt-harbour"}, None, None),
+        ("tt0000001", {}, 11, None),
+        ("tt0000002", {"rottentomatoes": "tv/brewick"}, None, None),
+        ("tt0000002", {}, None, 11),
     ]
     assert {(row.id_source, row.id_confidence) for row in rows} == {("wikidata", 2.0)}
     assert source.position == source.total
@@ -66,10 +64,10 @@ def test_what_names_no_title_of_the_site_is_left_out(tmp_path: Path) -> None:
         "nm0000001,m/person,movie/salt,\r\n",
     )
     source.version()
-    assert [(row.imdb_id, row.rottentomatoes_id, row.metacritic_id, row.tmdb_id) for row in source.rows()] == [
-        ("tt0000001", "m/dune", None, None),
-        ("tt0000001", None, "movie/dune", None),
-        ("tt0000001", None, None, 603),
+    assert [(row.imdb_id, row.site_ids, row.tmdb_id) for row in source.rows()] == [
+        ("tt0000001", {"rottentomatoes": "m/dune"}, None),
+        ("tt0000001", {"metacritic": "movie/dune"}, None),
+        ("tt0000001", {}, 603),
     ]
 
 
@@ -79,11 +77,11 @@ def test_an_id_that_is_given_twice_counts_less(tmp_path: Path) -> None:
         "imdb,rottentomatoes\r\ntt0000001,m/salt\r\ntt0000001,m/salt_2001\r\ntt0000002,m/lamp\r\ntt0000003,m/lamp\r\n"
         "tt0000004,m/river\r\ntt0000004,m/river\r\n",
     )
-    assert [(row.imdb_id, row.rottentomatoes_id, row.id_confidence) for row in source.rows()] == [
-        ("tt0000001", "m/salt", 1.0),
-        ("tt0000002", "m/lamp", 1.0),
-        ("tt0000003", "m/lamp", 1.0),
-        ("tt0000004", "m/river", 2.0),
+    assert [(row.imdb_id, row.site_ids, row.id_confidence) for row in source.rows()] == [
+        ("tt0000001", {"rottentomatoes": "m/salt"}, 1.0),
+        ("tt0000002", {"rottentomatoes": "m/lamp"}, 1.0),
+        ("tt0000003", {"rottentomatoes": "m/lamp"}, 1.0),
+        ("tt0000004", {"rottentomatoes": "m/river"}, 2.0),
     ]
 
 
@@ -205,8 +203,8 @@ def test_an_answer_of_the_query_that_is_run_by_hand_is_read(tmp_path: Path) -> N
         tmp_path,
         "imdb,rottentomatoes,metacritic,tmdb\r\ntt0000001,m/salt,,\r\ntt0000001,,movie/salt,\r\ntt0000001,,,11\r\n",
     )
-    assert [(row.rottentomatoes_id, row.metacritic_id, row.tmdb_id) for row in source.rows()] == [
-        ("m/salt", None, None),
-        (None, "movie/salt", None),
-        (None, None, 11),
+    assert [(row.site_ids, row.tmdb_id) for row in source.rows()] == [
+        ({"rottentomatoes": "m/salt"}, None),
+        ({"metacritic": "movie/salt"}, None),
+        ({}, 11),
     ]

@@ -272,7 +272,7 @@ def test_an_outcome_of_a_page_that_no_title_has_is_passed_over(store: Catalogued
 
 
 def test_a_boosted_title_goes_first_on_every_site_whose_id_is_known(store: Catalogued) -> None:
-    store.bring_in(row(1), row(2), row(3, metacritic_id="movie/title-3"))
+    store.bring_in(row(1), row(2), row(3, site_ids={"metacritic": "movie/title-3"}))
     assert store.boost([("imdb", "tt1000003"), ("imdb", "tt7777777")], 2.0, NOW) == [("imdb", "tt7777777")]
     assert store.claim_ids() == ["tt1000003", "tt1000001", "tt1000002"]
     assert store.claim_ids(site="metacritic") == ["movie/title-3"]
@@ -337,7 +337,9 @@ def test_what_is_popular_today_is_boosted_and_added(store: Catalogued) -> None:
 
 def test_an_id_that_wikidata_names_is_checked_against_its_page(store: Catalogued) -> None:
     store.bring_in(row(1, title="The Quiet Mill", original_title="Der stille Müller"))
-    store.bring_in(ImportRow(imdb_id="tt1000001", rottentomatoes_id="m/mill", id_source="wikidata", id_confidence=2.0))
+    store.bring_in(
+        ImportRow(imdb_id="tt1000001", site_ids={"rottentomatoes": "m/mill"}, id_source="wikidata", id_confidence=2.0)
+    )
     (found,) = store.claims_of(site="rottentomatoes")
     assert (found.ids, found.evidence) == (["m/mill"], "wikidata")
     assert found.wanted is not None
@@ -383,7 +385,7 @@ def test_a_title_that_only_the_catalogue_knows_gets_the_record_that_names_its_id
 
 def test_a_page_that_is_another_titles_is_not_tried_again(store: Catalogued) -> None:
     store.bring_in(row(1))
-    lead = ImportRow(imdb_id="tt1000001", rottentomatoes_id="m/wrong", id_source="wikidata")
+    lead = ImportRow(imdb_id="tt1000001", site_ids={"rottentomatoes": "m/wrong"}, id_source="wikidata")
     assert store.bring_in(lead).ids == 1
     store.write(page("rottentomatoes", "m/wrong", "Wrong", year=1950))
     store.record([judged("m/wrong", store.title_id(), decision="refused")])
@@ -413,13 +415,15 @@ def test_a_doubtful_page_waits_for_a_person(store: Catalogued) -> None:
     assert store.decide("tt1000002", "rottentomatoes", "m/two", accept=False, now=NOW) == []
     assert reviews(store, 10) == []
     assert store.state("tt1000001", "rottentomatoes").site_id == "m/one"
-    again = ImportRow(imdb_id="tt1000002", rottentomatoes_id="m/two", id_source="wikidata")
+    again = ImportRow(imdb_id="tt1000002", site_ids={"rottentomatoes": "m/two"}, id_source="wikidata")
     assert store.bring_in(again, now=NOW + 1000 * DAY).ids == 0  # what a person refused stays refused
 
 
 def test_a_lead_without_a_page_is_looked_for_in_the_lists(store: Catalogued) -> None:
     store.bring_in(row(1, title="The Quiet Mill"))
-    store.bring_in(ImportRow(imdb_id="tt1000001", rottentomatoes_id="m/10012345-quiet", id_source="wikidata"))
+    store.bring_in(
+        ImportRow(imdb_id="tt1000001", site_ids={"rottentomatoes": "m/10012345-quiet"}, id_source="wikidata")
+    )
     (found,) = store.claims_of(site="rottentomatoes")
     gone = outcome("m/10012345-quiet", "absent", site="rottentomatoes", title_id=found.title_id, evidence="wikidata")
     store.record([gone])
@@ -507,7 +511,7 @@ def test_a_listed_page_that_a_person_accepts_is_fetched_then(store: Catalogued) 
 
 
 def test_a_page_is_decided_on_for_the_title_that_it_was_fetched_for_alone(store: Catalogued) -> None:
-    store.bring_in(row(1, title="Dune", year=2021, rottentomatoes_id="m/dune"))
+    store.bring_in(row(1, title="Dune", year=2021, site_ids={"rottentomatoes": "m/dune"}))
     gone = 10**6  # a title that was merged into another while it was claimed
     store.record(
         [listed("m/dune_1984", gone, "ok", got_id="m/dune", decision="refused", reasons=["but other directors"])]
@@ -599,7 +603,7 @@ def test_the_scoreboard_has_tmdbs_id_of_a_film_and_of_a_series(store: Catalogued
         counted = store.bring_in(
             ImportRow(imdb_id=imdb_id, tmdb_id=602 + number),
             ImportRow(imdb_id=imdb_id, tmdb_series_id=601 + number),
-            ImportRow(imdb_id=imdb_id, metacritic_id=f"movie/title-{number}", id_source="wikidata"),
+            ImportRow(imdb_id=imdb_id, site_ids={"metacritic": f"movie/title-{number}"}, id_source="wikidata"),
         )
         assert (counted.changed, counted.ids) == (1, 1)
     store.bring_in(ImportRow(tmdb_id=603, popularity=70.0, popularity_source="tmdb"))
@@ -645,8 +649,8 @@ def test_an_id_that_a_page_has_shown_is_not_overruled(store: Catalogued) -> None
     store.bring_in(row(1), row(2))
     store.write(page("rottentomatoes", "m/right", "Title 1"))
     store.record([judged("m/right", store.title_id())])
-    store.bring_in(ImportRow(imdb_id="tt1000001", rottentomatoes_id="m/other", id_source="given"))
-    store.bring_in(ImportRow(imdb_id="tt1000002", rottentomatoes_id="m/right", id_source="given"))
+    store.bring_in(ImportRow(imdb_id="tt1000001", site_ids={"rottentomatoes": "m/other"}, id_source="given"))
+    store.bring_in(ImportRow(imdb_id="tt1000002", site_ids={"rottentomatoes": "m/right"}, id_source="given"))
     assert store.state("tt1000001", "rottentomatoes").site_id == "m/right"
     assert store.state("tt1000002", "rottentomatoes").site_id is None
 

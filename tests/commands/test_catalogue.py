@@ -116,7 +116,9 @@ def test_an_import_that_is_interrupted_ends_at_once_and_silently(database_url: s
 def test_status_shows_the_counts_and_how_long_all_takes(run: Run, database_url: str) -> None:
     now = datetime.now(UTC)
     with closing(Catalogued(database_url)) as store:
-        store.bring_in(*(row(n, popularity=None, metacritic_id=f"movie/t{n}") for n in range(1_300)), now=now)
+        store.bring_in(
+            *(row(n, popularity=None, site_ids={"metacritic": f"movie/t{n}"}) for n in range(1_300)), now=now
+        )
         store.record([outcome("tt1000000", at=now)])
     imdb, metacritic, tomatoes = json.loads(run("status", "--json").output)
     assert (imdb["known"], imdb["never"], imdb["ok"], imdb["due"], imdb["overdue"]) == (1300, 1299, 1, 1299, 0)
@@ -197,7 +199,7 @@ def test_what_pages_and_files_say_never_commands_a_terminal(run: Run, database_u
     now = datetime.now(UTC)
     hostile = "Du\x1b]0;owned\x07ne\x1b[2J\nimdb: 0 due \x9b31m\u202e\u3000end"
     with closing(Catalogued(database_url)) as store:
-        store.bring_in(row(0, title=hostile, rottentomatoes_id="m/a\x1b[1m"))
+        store.bring_in(row(0, title=hostile, site_ids={"rottentomatoes": "m/a\x1b[1m"}))
         store.pause("metacritic", now + timedelta(days=1), f"refused: {hostile}")
         judged: dict[str, Any] = {"evidence": "list", "decision": "review", "score": 1.0, "reasons": [hostile]}
         title_id = store.title_id("tt1000000")

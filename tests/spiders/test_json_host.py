@@ -79,7 +79,7 @@ def test_host_without_titles_takes_no_more_than_the_budget(
             title=CATALOGUE.basics(place).title,
             kind="movie",
             year=CATALOGUE.basics(place).year,
-            metacritic_id=f"movie/{CATALOGUE.slug('metacritic', place)}",
+            site_ids={"metacritic": f"movie/{CATALOGUE.slug('metacritic', place)}"},
         )
         for place in places
     ]

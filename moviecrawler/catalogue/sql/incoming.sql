@@ -13,8 +13,7 @@ CREATE TEMPORARY TABLE IF NOT EXISTS incoming (
     runtime_minutes   integer,
     popularity        real,
     popularity_source popularity_source NOT NULL,
-    metacritic_id     text,
-    rottentomatoes_id text,
+    site_ids          jsonb,  -- by site
     id_source         id_source NOT NULL,
     id_confidence     real NOT NULL
 ) ON COMMIT DELETE ROWS

@@ -113,10 +113,9 @@ WHERE NOT l.is_new AND s.title_id = p.title_id AND s.popularity <> t.popularity;
 
 -- Ids on the other sites: by themselves first, as most sources name none, and the planner must know.
 CREATE TEMPORARY TABLE named ON COMMIT DROP AS
-SELECT i.n, i.imdb_id, l.site, l.site_id, i.id_source, i.id_confidence
-FROM incoming i
-CROSS JOIN LATERAL (VALUES ('metacritic'::site, i.metacritic_id), ('rottentomatoes', i.rottentomatoes_id)) AS l (site, site_id)
-WHERE i.imdb_id IS NOT NULL AND l.site_id IS NOT NULL;
+SELECT i.n, i.imdb_id, l.site::site, l.site_id, i.id_source, i.id_confidence
+FROM incoming i CROSS JOIN LATERAL jsonb_each_text(i.site_ids) AS l (site, site_id)
+WHERE i.imdb_id IS NOT NULL;
 
 ANALYZE named;
 
