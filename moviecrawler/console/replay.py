@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 from collections import Counter
 from datetime import date
@@ -24,8 +23,9 @@ from moviecrawler.meta import POOL_META
 from moviecrawler.middlewares.compression import FastCompressionMiddleware
 from moviecrawler.pipelines.archive import archived_files, open_archive
 from moviecrawler.pipelines.files import check_data_dir, replacing
+from moviecrawler.pipelines.store import path_of_stores
 from moviecrawler.pipelines.warc import read_record, read_records
-from moviecrawler.signals import item_completed, store_opened
+from moviecrawler.signals import item_completed
 from moviecrawler.spiders.base import MovieSpider
 
 if TYPE_CHECKING:
@@ -63,14 +63,14 @@ class Replay(Console):
         try:
             archive = open_archive(args[0], self.settings.get("S3_ENDPOINT_URL") or None)
             files = [key for site in sites for key in archived_files(archive, site, begin, end)]
-            data_dir = check_data_dir(self.settings["DATA_DIR"])
+            check_data_dir(self.settings["DATA_DIR"])
         except (ConfigurationError, TransientStoreError) as error:
             raise UsageError(str(error), print_help=False) from error
         if not files:
             raise UsageError(f"{args[0]} holds no pages of that site and time", print_help=False)
         loader = self.crawler_process.spider_loader
         readers = [spider for name in loader.list() if issubclass(spider := loader.load(name), MovieSpider)]
-        progress = ReplayProgress(data_dir, args[0])
+        progress = ReplayProgress(path_of_stores(self.settings, "replay-{}.txt", args[0]))
         self.crawler_process.crawl(ReplaySpider, archive=archive, files=files, readers=readers, progress=progress)
         self.crawler_process.start()
         if progress.done.issuperset(files):
@@ -108,7 +108,10 @@ class ReplaySpider(scrapy.Spider):
     async def start(self) -> AsyncIterator[Any]:
         """Yield the items of every file that is not done yet."""
         self.compression = FastCompressionMiddleware.from_crawler(self.crawler)
-        self.progress.load()
+        done = self.progress.done.intersection(self.files)
+        if done:
+            message = "An earlier replay has read %d of the %d files; remove %s to have them read again"
+            self.logger.info(message, len(done), len(self.files), self.progress.path)
         for key in self.files:
             if key in self.progress.done:
                 continue
@@ -175,14 +178,12 @@ class ReplaySpider(scrapy.Spider):
 class ReplayProgress:
     """Which files of an archive are done: read, and all their items settled in every store.
 
-    It is kept in DATA_DIR until all are done, by the names of the archive and the stores: with another store it begins anew.
+    The file at `path` keeps it until all are done.
     """
 
-    def __init__(self, data_dir: Path, source: str) -> None:
-        self.done: set[str] = set()
-        self._data_dir = data_dir
-        self._source = source
-        self._stores: set[str] = set()
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.done = set(path.read_text("utf-8").splitlines()) if path.is_file() else set()
         self._files_of: dict[int, str] = {}  # by the identity of an item that is on its way
         self._left: Counter[str] = Counter()  # of a file: its unsettled items, and 1 until it is read
         self._in_pipelines = 0
@@ -190,28 +191,20 @@ class ReplayProgress:
 
     def connect(self, manager: SignalManager) -> None:
         """Connect the handlers to their signals."""
-        manager.connect(self._store_opened, store_opened)
         for signal in (signals.item_scraped, signals.item_dropped, signals.item_error):
             manager.connect(self._item_left, signal)
         manager.connect(self._item_settled, signals.item_dropped)
         manager.connect(self._item_failed, signals.item_error)
         manager.connect(self._item_completed, item_completed)
 
-    def load(self) -> None:
-        """Read which files an earlier run has done; the stores are open by now."""
-        names = "\0".join((self._source, *sorted(self._stores)))
-        self._path = self._data_dir / f"replay-{hashlib.sha256(names.encode()).hexdigest()[:16]}.txt"
-        if self._path.exists():
-            self.done.update(self._path.read_text("utf-8").splitlines())
-
     def forget(self, files: Iterable[str]) -> None:
         """Let the next replay of these files begin anew. The progress of other files is kept."""
         self.done.difference_update(files)
         if self.done:
-            with replacing(self._path) as file:
+            with replacing(self.path) as file:
                 file.writelines(f"{key}\n" for key in sorted(self.done))
         else:
-            self._path.unlink(missing_ok=True)
+            self.path.unlink(missing_ok=True)
 
     async def room(self) -> None:
         """Wait while the pipelines hold as many items as they may."""
@@ -228,9 +221,6 @@ class ReplayProgress:
         self._left[key] += 1
         self._in_pipelines += 1
         self._files_of[id(item)] = key
-
-    def _store_opened(self, store: str) -> None:
-        self._stores.add(store)  # whose name is a part of the progress file's name
 
     def _item_left(self) -> None:
         """Note that an item has left the pipelines."""
@@ -259,7 +249,7 @@ class ReplayProgress:
         if not self._left[key]:
             self.done.add(key)
             try:
-                with self._path.open("a", encoding="utf-8") as file:
+                with self.path.open("a", encoding="utf-8") as file:
                     file.write(f"{key}\n")
             except OSError as error:
                 logger.warning("%s is done, which can't be written down: %s", key, error)

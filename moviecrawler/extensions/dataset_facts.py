@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 from hashlib import blake2b
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy import signals
 
 from moviecrawler.datasets.stored_facts import StoredFacts
 from moviecrawler.items import movies_in
+from moviecrawler.pipelines.store import path_of_stores
 from moviecrawler.signals import item_completed
 
 if TYPE_CHECKING:
@@ -19,14 +19,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from scrapy.crawler import Crawler
-    from scrapy.settings import BaseSettings
 
     from moviecrawler.datasets.stored_facts import Facts, Pass
     from moviecrawler.items import Movie
     from moviecrawler.signals import Outcome
-
-_STORES = ("CSV_ENABLED", "DATABASE_URL", "MONGO_URL", "S3_BUCKET", "S3_PREFIX", "S3_ENDPOINT_URL")
-"""The settings that say which stores there are."""
 
 
 class DatasetFacts:
@@ -36,9 +32,7 @@ class DatasetFacts:
         """Read DATA_DIR, IMDB_VOTES_CHANGE, FRESHNESS_MARGIN and the settings of stores."""
         self._settings = crawler.settings
         self._opened: StoredFacts | None = None
-        has_csv = Path(crawler.settings["DATA_DIR"], "movies.sqlite3").exists()
-        self._begins_anew = crawler.settings.getbool("CSV_ENABLED") and not has_csv
-        """Whether somebody has removed the CSV files, who wants them anew."""
+        self._path = path_of_stores(crawler.settings, "datasets/stored-{}.sqlite3")
         self._following: dict[int, tuple[Movie, Facts]] = {}
         self._pass: tuple[str, int, list[str]] | None = None
         self._is_whole = True
@@ -53,11 +47,8 @@ class DatasetFacts:
         """What is kept of these stores; most crawls read pages, and don't need it."""
         if self._opened is None:
             settings = self._settings
-            path = Path(settings["DATA_DIR"], "datasets", f"stored-{_stores(settings)}.sqlite3")
-            if self._begins_anew:
-                path.unlink(missing_ok=True)
             margin = timedelta(seconds=settings.getfloat("FRESHNESS_MARGIN"))
-            self._opened = StoredFacts(path, least_change=settings.getfloat("IMDB_VOTES_CHANGE"), margin=margin)
+            self._opened = StoredFacts(self._path, least_change=settings.getfloat("IMDB_VOTES_CHANGE"), margin=margin)
         return self._opened
 
     def pass_of(self, files: str, asked: Iterable[str]) -> tuple[str, Pass | None]:
@@ -99,8 +90,3 @@ class DatasetFacts:
                 self._facts.add_pass(*self._pass)
         finally:
             self._opened.close()
-
-
-def _stores(settings: BaseSettings) -> str:
-    named = repr([str(settings.get(name) or "") for name in _STORES])
-    return blake2b(named.encode(), digest_size=6).hexdigest()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,7 +17,6 @@ from moviecrawler.options import StoreLimits
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
-    from pathlib import Path
 
     from scrapy.settings import BaseSettings
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 _FIRST_RETRY_SECONDS = 0.2
 _MAX_RETRY_SECONDS = 30.0
+_WHICH = ("CSV_ENABLED", "DATABASE_URL", "MONGO_URL", "S3_BUCKET", "S3_PREFIX", "S3_ENDPOINT_URL")
+"""The settings that say which stores there are."""
 
 
 class Limits(StoreLimits, frozen=True, kw_only=True):
@@ -54,6 +57,18 @@ def backoff(attempt: int, chance: float) -> float:
     """Return the seconds to wait after the attempt of that number (from 1); `chance`, 0 to 1, spreads many processes."""
     doubled: float = _FIRST_RETRY_SECONDS * 2 ** min(attempt - 1, 16)
     return min(_MAX_RETRY_SECONDS, doubled) * (0.5 + chance / 2)
+
+
+def path_of_stores(settings: BaseSettings, name: str, *of: str) -> Path:
+    """Return the path of a file in DATA_DIR that says what these stores have: `name`, where {} stands for them and for `of`.
+
+    When CSV files are to be made anew, since somebody has removed them, so is that file.
+    """
+    named = repr([*of, *(str(settings.get(name) or "") for name in _WHICH)])
+    path = Path(settings["DATA_DIR"], name.format(blake2b(named.encode(), digest_size=6).hexdigest()))
+    if settings.getbool("CSV_ENABLED") and not Path(settings["DATA_DIR"], "movies.sqlite3").exists():
+        path.unlink(missing_ok=True)
+    return path
 
 
 def time_of(item: Movie | Miss) -> datetime:

@@ -177,6 +177,41 @@ def test_a_replay_that_was_broken_off_goes_on(crawled: Crawled, tmp_path: Path) 
     assert not list(tmp_path.glob("replay-*"))
 
 
+def test_a_replay_into_another_database_begins_anew(crawled: Crawled, tmp_path: Path) -> None:
+    broken = crawled.download(tmp_path)[1]
+    whole = broken.read_bytes()
+    broken.write_bytes(whole[:-500])
+    replay = ("replay", "--site", "imdb", str(tmp_path))
+    first, second = (f"{crawled.mongo}_{number}" for number in (1, 2))
+    assert crawled.run(*replay, data=tmp_path, MONGO_URL=first).code == 1
+    broken.write_bytes(whole)
+    ended = crawled.run(*replay, data=tmp_path, MONGO_URL=second)
+    assert ended.code == 0
+    assert "An earlier replay" not in ended.log
+    stored = documents(second, "movies")
+    ended = crawled.run(*replay, data=tmp_path, MONGO_URL=first)
+    assert "An earlier replay has read" in ended.log
+    assert (
+        documents(first, "movies")
+        == stored
+        == {key: movie for key, movie in documents(crawled.mongo, "movies").items() if movie["site"] == "imdb"}
+    )
+
+
+def test_a_replay_begins_anew_for_csv_files_that_were_removed(crawled: Crawled, tmp_path: Path) -> None:
+    broken = crawled.download(tmp_path)[1]
+    whole = broken.read_bytes()
+    broken.write_bytes(whole[:-500])
+    replay = ("replay", "--site", "imdb", str(tmp_path))
+    assert crawled.run(*replay, data=tmp_path).code == 1
+    broken.write_bytes(whole)
+    for path in (*tmp_path.glob("*.csv"), *tmp_path.glob("movies.sqlite3*")):
+        path.unlink()
+    ended = crawled.run(*replay, data=tmp_path)
+    assert ended.code == 0
+    assert len(ended.movies) == len([movie for movie in crawled.movies if movie.site == "imdb"])
+
+
 def test_no_page_keeps_others_from_being_read_nor_has_a_site_asked(crawled: Crawled, tmp_path: Path) -> None:
     file, *_, other = crawled.download(tmp_path)
     damaged = bytearray(other.read_bytes())
@@ -219,9 +254,8 @@ def test_a_replay_of_one_day_leaves_another_that_was_broken_off_where_it_was(cra
 
 
 def test_a_file_is_done_even_if_that_can_not_be_written_down(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    progress = ReplayProgress(tmp_path, "s3://lamps")
-    progress.load()
-    progress._path.mkdir()  # nothing can be appended to it, as on a full disk
+    progress = ReplayProgress(tmp_path / "replay.txt")
+    progress.path.mkdir()  # nothing can be appended to it, as on a full disk
     progress.file_begun("raw/a.warc")
     progress.one_settled("raw/a.warc")
     assert progress.done == {"raw/a.warc"}
@@ -229,9 +263,8 @@ def test_a_file_is_done_even_if_that_can_not_be_written_down(tmp_path: Path, cap
 
 
 def test_a_file_of_which_an_item_was_lost_is_not_done(tmp_path: Path) -> None:
-    progress, manager = ReplayProgress(tmp_path, "s3://lamps"), SignalManager()
+    progress, manager = ReplayProgress(tmp_path / "replay.txt"), SignalManager()
     progress.connect(manager)
-    progress.load()
     for key, outcomes in (
         ("raw/a.warc", {"durable"}),
         ("raw/b.warc", {"durable", "lost"}),
