@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
+from itertools import tee
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -69,15 +70,16 @@ def _rows(path: Path) -> Iterator[tuple[dict[str, Any], str]]:
     """Yield rows without what is unknown, each with the words that name its place."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            first = next((line for line in file if line.strip()), None)
+            lines, ahead = tee(file)  # which may be a pipe
+            first = next((line for line in ahead if line.strip()), None)
+            del ahead  # else all lines would be kept for it
             if first is None:
                 raise ConfigurationError(
                     f"{path} is empty; give CSV with the columns {', '.join(COLUMNS)}, or JSON Lines"
                 )
-            file.seek(0)
             is_json = first.lstrip().startswith(("{", "["))
             for row, place in (
-                _json_rows(file, path) if is_json else read_rows(file, str(path), partial(_checked_header, path))
+                _json_rows(lines, path) if is_json else read_rows(lines, str(path), partial(_checked_header, path))
             ):
                 values = read_values(row, place, _READERS)
                 for column in _NEVER_EMPTY:

@@ -72,5 +72,5 @@ def kind_of(cell: Any) -> str:
 
 def shown(cell: Any) -> str:
     """Return a cell's beginning for a message."""
-    text = str(cell)
-    return repr(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!r}…"
+    text = repr(cell)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

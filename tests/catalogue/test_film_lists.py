@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -92,7 +94,7 @@ def test_more_columns_may_be_there(tmp_path: Path) -> None:
         (b"site,site_id,title\nimdb,tt0000001,Salt\n", "has no column original_title, year, release_date"),
         (b'{"site": "imdb", "site_id": "tt0000001"}\n', "line 1 has no title"),
         (b'{"site": "imdb", "site_id": "tt0000001", "title": "x"}\n\n{"site": \n', "line 3 is no JSON"),
-        (b'{"site": "imdb", "site_id": "tt0000001", "title": 7}\n', "title is '7': give a text"),
+        (b'{"site": "imdb", "site_id": "tt0000001", "title": 7}\n', "title is 7: give a text"),
         (b"[1, 2]\n", "line 1 is no JSON object"),
         pytest.param(b"[" * 5_000 + b"\n", "line 1 is no JSON", id="nested"),
         ("{header}\nimdb,tt0000001,Salt\n", "line 2 has 3 cells, not 9"),
@@ -115,6 +117,16 @@ def test_a_list_that_can_not_be_right_is_told_where_and_why(
     with pytest.raises(ConfigurationError, match="titles") as told:
         list(read_titles(path))
     assert sentence in str(told.value), told.value
+
+
+def test_a_list_may_come_through_a_pipe(tmp_path: Path) -> None:
+    content = write_csv(tmp_path / "titles", ROW, ROW).read_bytes()
+    for number, text in enumerate((content, json.dumps(ROW).encode())):
+        os.mkfifo(pipe := tmp_path / f"pipe-{number}")
+        writing = threading.Thread(target=pipe.write_bytes, args=(b"\n" + text,))
+        writing.start()
+        assert {title.imdb_id for title in read_titles(pipe)} == {ROW["site_id"]}
+        writing.join()
 
 
 def test_a_list_that_is_not_there_is_told(tmp_path: Path) -> None:
