@@ -61,20 +61,21 @@ class Summary:
 
     async def spider_closed(self, reason: str) -> None:
         """Make them of the figures as they are now."""
-        self._lines = self.lines(reason, await self._due_next())
+        self._lines = self._lines_of(reason)
         if self._crawler.engine.start_time is None:  # an engine that has not started does not stop
-            self._log()
+            await self._log()
 
-    def engine_stopped(self) -> None:
-        """Log them, unless the spider was never opened."""
+    async def engine_stopped(self) -> None:
+        """Log them, unless the spider was never opened. The catalogue knows by now what this crawl has fetched."""
         if self._lines:
-            self._log()
+            await self._log()
 
-    def _log(self) -> None:
-        logger.info("%s", "\n  ".join(self._lines), extra={"spider": self._crawler.spider})
+    async def _log(self) -> None:
+        lines = [*self._lines, f"next: {await self._due_next()}"]
+        logger.info("%s", "\n  ".join(lines), extra={"spider": self._crawler.spider})
 
-    def lines(self, reason: str, due: str) -> list[str]:
-        """Return the lines; `reason` is why the crawl ended, `due` what is to be done next."""
+    def _lines_of(self, reason: str) -> list[str]:
+        """Return all lines but the last; `reason` is why the crawl ended."""
         stats = self._crawler.stats.get_stats()
         seconds = time.monotonic() - self._started
         return [
@@ -88,7 +89,6 @@ class Summary:
             f"traffic: {_traffic(self._site, stats)}",
             f"alarms: {self._alarms()}",
             f"time: {_times(stats, seconds)}",
-            f"next: {due}",
         ]
 
     def _missed(self, outcome: str, stats: dict[str, Any]) -> str:

@@ -171,6 +171,8 @@ class MetacriticSpider(SitemapSpider):
             self.asks_json_host = False
             message = "The JSON host has failed to give %d titles in a row, so that pages are read"
             logger.warning(message, _MOST_FAILURES, extra={"spider": self})
+        if self.settings.get("REDIS_URL"):  # the worker counts it to which the frontier hands the page
+            self.crawler.stats.inc_value("titles/asked", -1)
         kept = {name: value for name, value in request.meta.items() if name in _KEPT}
         page = super().title_request(request.cb_kwargs["site_id"], None)
         return page.replace(

@@ -68,6 +68,17 @@ def test_title_is_read_from(robots: bytes, told: Told | None, outcome: str, tmp_
             assert sorted(host.pages) == sorted(COMPOSED.format(slug) + "?contentOnly=true" for slug in SLUGS)
 
 
+def test_a_shared_crawl_asks_for_a_title_once_whose_page_is_read_after_the_host(redis_url: str, tmp_path: Path) -> None:
+    with Site() as pages, Site() as host:
+        host.answers["/robots.txt"] = Told(404)
+        for slug in SLUGS:
+            pages.answers[PAGE.format(slug)] = served(PAGE.format(slug))
+            host.answers[COMPOSED.format(slug)] = Told(404, b'{"errors": [{"code": 404}]}')
+        urls = {"METACRITIC_URL": pages.url, "METACRITIC_API_URL": host.url, "REDIS_URL": redis_url}
+        finished = scrapy(*crawl_command("metacritic", TWO), data=tmp_path, **urls)
+        assert "metacritic: 2 titles asked for: 2 stored; in " in finished.log
+
+
 @pytest.mark.parametrize(("status", "per_day", "at_host"), [(404, 10, 5), (500, 100, 10)])
 def test_host_without_titles_takes_no_more_than_the_budget(
     status: int, per_day: int, at_host: int, database_url: str, tmp_path: Path
