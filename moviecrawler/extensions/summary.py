@@ -122,9 +122,13 @@ class Summary:
         return f"{', '.join(standing)}; see the runbook in scrapyd/README.md" if standing else "none"
 
     async def _due_next(self) -> str:
-        asked, ended = self._figures("asked"), sum(map(self._figures, OUTCOMES))
-        left = max(0, asked - ended + self._figures("lost"))
         scheduler = shared_scheduler(self._crawler)
+        told = []
+        if scheduler is not None:
+            if scheduler.waiting:
+                told.append(f"{scheduler.waiting:,} requests wait in the shared queue, for the next worker")
+        elif (left := self._figures("asked") - sum(map(self._figures, OUTCOMES)) + self._figures("lost")) > 0:
+            told.append(f"{left:,} titles of this crawl were not done; the same command asks for them again")
         if self._crawler.settings.get("DATABASE_URL"):
             from moviecrawler.extensions.catalogue_writer import ask  # noqa: PLC0415 - imports Postgres' client
 
@@ -133,16 +137,12 @@ class Summary:
                     due, following = await asyncio.to_thread(
                         ask, self._crawler.settings, _NEXT_DUE, self._site, seconds=_STATEMENT_SECONDS
                     )
+                then = f", the next one on {utc_text(following)}" if following is not None else ""
+                told.append(f"{due:,} titles are due now{then}")
             except (MovieCrawlerError, TimeoutError):
-                return "the catalogue can't be asked"
-            then = f", the next one on {utc_text(following)}" if following is not None else ""
-            return f"{due:,} titles are due now{then}"
-        if scheduler is not None:
-            waiting = scheduler.waiting
-            return f"{waiting:,} requests wait in the shared queue, for the next worker" if waiting else "nothing waits"
-        if left:
-            return f"{left:,} titles of this crawl were not done; the same command asks for them again"
-        return "nothing of this crawl; without DATABASE_URL, nothing is known of what is due"
+                told.append("the catalogue can't be asked")
+        nothing = "nothing of this crawl; without DATABASE_URL, nothing is known of what is due"
+        return "; ".join(told) or ("nothing waits" if scheduler is not None else nothing)
 
     def _figures(self, name: str) -> int:
         return int(self._crawler.stats.get_value(f"titles/{name}", 0))

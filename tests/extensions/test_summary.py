@@ -37,6 +37,16 @@ def test_summary_tells_what_was_stored_what_was_not_and_what_is_due_next(
     assert re.fullmatch(r"0 titles are due now, the next one on .* UTC", told["next"])
 
 
+def test_summary_tells_what_waits_in_the_shared_queue_and_what_is_due(
+    replica: ReplicaProcess, database_url: str, redis_url: str, tmp_path: Path
+) -> None:
+    urls = {"DATABASE_URL": database_url, "REDIS_URL": redis_url, "FRONTIER_MAX_PAGES": "5", "FRONTIER_BATCH": "5"}
+    told = summary(crawl("imdb", f"ids={THIRTY}", data=tmp_path, replica=replica, **urls))
+    assert re.fullmatch(
+        r"25 requests wait in the shared queue, for the next worker; \d+ titles are due now.*", told["next"]
+    )
+
+
 def test_traffic_has_the_outcomes_of_each_pool_also_of_an_operators_own_kind_of_refusal() -> None:
     pool = {"answered": 2, "refused/by country": 1, "bytes_in": 3_000_000, "bytes_out": 20_000}
     stats = {f"identity/imdb/home/{name}": count for name, count in pool.items()}

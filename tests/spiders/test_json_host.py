@@ -74,8 +74,8 @@ def test_a_shared_crawl_asks_for_a_title_once_whose_page_is_read_after_the_host(
         for slug in SLUGS:
             pages.answers[PAGE.format(slug)] = served(PAGE.format(slug))
             host.answers[COMPOSED.format(slug)] = Told(404, b'{"errors": [{"code": 404}]}')
-        urls = {"METACRITIC_URL": pages.url, "METACRITIC_API_URL": host.url, "REDIS_URL": redis_url}
-        finished = scrapy(*crawl_command("metacritic", TWO), data=tmp_path, **urls)
+        command = crawl_command("metacritic", TWO, METACRITIC_URL=pages.url, METACRITIC_API_URL=host.url)
+        finished = scrapy(*command, data=tmp_path, REDIS_URL=redis_url)
         assert "metacritic: 2 titles asked for: 2 stored; in " in finished.log
 
 
