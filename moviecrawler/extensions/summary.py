@@ -71,11 +71,10 @@ class Summary:
             await self._log()
 
     async def _log(self) -> None:
-        lines = [*self._lines, f"next: {await self._due_next()}"]
-        logger.info("%s", "\n  ".join(lines), extra={"spider": self._crawler.spider})
+        logger.info("%s; %s", "\n  ".join(self._lines), await self._due(), extra={"spider": self._crawler.spider})
 
     def _lines_of(self, reason: str) -> list[str]:
-        """Return all lines but the last; `reason` is why the crawl ended."""
+        """Return the lines, the last without what is due; `reason` is why the crawl ended."""
         stats = self._crawler.stats.get_stats()
         seconds = time.monotonic() - self._started
         return [
@@ -89,6 +88,7 @@ class Summary:
             f"traffic: {_traffic(self._site, stats)}",
             f"alarms: {self._alarms()}",
             f"time: {_times(stats, seconds)}",
+            f"next: {self._left()}",
         ]
 
     def _missed(self, outcome: str, stats: dict[str, Any]) -> str:
@@ -121,28 +121,31 @@ class Summary:
         standing = [verdict.name for verdict in alarms.verdicts if verdict.stands] if alarms is not None else []
         return f"{', '.join(standing)}; see the runbook in scrapyd/README.md" if standing else "none"
 
-    async def _due_next(self) -> str:
+    def _left(self) -> str:
+        """Return what the crawl has not done."""
         scheduler = shared_scheduler(self._crawler)
-        told = []
-        if scheduler is not None:
-            if scheduler.waiting:
-                told.append(f"{scheduler.waiting:,} requests wait in the shared queue, for the next worker")
-        elif (left := self._figures("asked") - sum(map(self._figures, OUTCOMES)) + self._figures("lost")) > 0:
-            told.append(f"{left:,} titles of this crawl were not done; the same command asks for them again")
-        if self._crawler.settings.get("DATABASE_URL"):
-            from moviecrawler.extensions.catalogue_writer import ask  # noqa: PLC0415 - imports Postgres' client
+        if scheduler is not None and scheduler.waiting:
+            return f"{scheduler.waiting:,} requests wait in the shared queue, for the next worker"
+        left = self._figures("asked") - sum(map(self._figures, OUTCOMES)) + self._figures("lost")
+        if scheduler is None and left > 0:
+            return f"{left:,} titles of this crawl were not done; the same command asks for them again"
+        return "nothing of this crawl"
 
-            try:
-                async with asyncio.timeout(_TIMEOUT_SECONDS):
-                    due, following = await asyncio.to_thread(
-                        ask, self._crawler.settings, _NEXT_DUE, self._site, seconds=_STATEMENT_SECONDS
-                    )
-                then = f", the next one on {utc_text(following)}" if following is not None else ""
-                told.append(f"{due:,} titles are due now{then}")
-            except (MovieCrawlerError, TimeoutError):
-                told.append("the catalogue can't be asked")
-        nothing = "nothing of this crawl; without DATABASE_URL, nothing is known of what is due"
-        return "; ".join(told) or ("nothing waits" if scheduler is not None else nothing)
+    async def _due(self) -> str:
+        """Return what is due, as far as it is known."""
+        if not self._crawler.settings.get("DATABASE_URL"):
+            return "without DATABASE_URL, nothing is known of what is due"
+        from moviecrawler.extensions.catalogue_writer import ask  # noqa: PLC0415 - imports Postgres' client
+
+        try:
+            async with asyncio.timeout(_TIMEOUT_SECONDS):
+                due, following = await asyncio.to_thread(
+                    ask, self._crawler.settings, _NEXT_DUE, self._site, seconds=_STATEMENT_SECONDS
+                )
+        except (MovieCrawlerError, TimeoutError):
+            return "the catalogue can't be asked"
+        then = f", the next one on {utc_text(following)}" if following is not None else ""
+        return f"{due:,} titles are due now{then}"
 
     def _figures(self, name: str) -> int:
         return int(self._crawler.stats.get_value(f"titles/{name}", 0))

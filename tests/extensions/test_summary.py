@@ -34,7 +34,7 @@ def test_summary_tells_what_was_stored_what_was_not_and_what_is_due_next(
     assert told["blocks"] == told["alarms"] == "none"
     assert re.fullmatch(r"imdb via direct 0\.\d\d MB in, 0\.\d\d MB out", told["traffic"])
     assert "30 title pages read" in told["time"]
-    assert re.fullmatch(r"0 titles are due now, the next one on .* UTC", told["next"])
+    assert re.fullmatch(r"nothing of this crawl; 0 titles are due now, the next one on .* UTC", told["next"])
 
 
 def test_summary_tells_what_waits_in_the_shared_queue_and_what_is_due(
@@ -75,4 +75,4 @@ def test_a_crawl_that_cannot_begin_has_a_summary(tmp_path: Path) -> None:
     assert re.search(
         r"imdb: 0 titles asked for: nothing found; in [\d.]+ s \(store_unavailable\)\n  stores: none\n", finished.log
     )
-    assert "\n  next: the catalogue can't be asked\n" in finished.log
+    assert "\n  next: nothing of this crawl; the catalogue can't be asked\n" in finished.log
