@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from moviecrawler.catalogue.lanes import choose
+from moviecrawler.catalogue.lanes import FARTHEST_DUE, choose
 from moviecrawler.catalogue.matching import DAYS_REMEMBERED
 from moviecrawler.catalogue.outcomes import BY_WEIGHT, Outcomes, SiteOutcome
 from moviecrawler.catalogue.slugs import title_slug_keys
@@ -186,7 +186,7 @@ class Claims(Outcomes):
 def next_titles(cursor: Any, site: Site, size: int, round_robin: DeficitRoundRobin, now: datetime) -> list[Any]:
     """Return the rows of at most `size` titles that are due, in the order in which to fetch them; each has its queue."""
     queues: dict[str, list[Any]] = {"boosted": [], "unread": [], "stale": []}
-    cursor.execute(_CANDIDATES, {"site": site, "now": now, "size": size})
+    cursor.execute(_CANDIDATES, {"site": site, "now": now, "farthest": FARTHEST_DUE, "size": size})
     for candidate in cursor.fetchall():
         queues[candidate.queue].append(candidate)
     return choose(size, round_robin=round_robin, now=now, **queues)

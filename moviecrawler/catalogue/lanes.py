@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from moviecrawler.catalogue.rows import Outcome
 
+# The database's functions have AIRING_EVERY, AIRING_AHEAD, ABSENT_FOR and BOOST_EVERY too, in numbers: another value of these takes a
+# migration of `hasten_series` and `boost_title_ids`, as well.
 FRESH_FOR = timedelta(days=180)
 """A title's scores move quickly until it is so old."""
 FRESH_EVERY = timedelta(days=14)
@@ -29,6 +31,8 @@ TILE_GRACE = timedelta(days=14)
 """For which a season that its series' page tells of waits, at most, for that page to come first."""
 ABSENT_FOR = timedelta(days=90)
 """For how long a site that has no such title isn't asked for it again."""
+FARTHEST_DUE = max(FRESH_EVERY, OLD_EVERY, AIRING_EVERY, ABSENT_FOR) + timedelta(days=30)
+"""What is due later than that was put off by a machine whose clock was ahead: it is due now."""
 RETRY_AFTER = timedelta(days=1)
 """After the first failure; doubled with each further one in a row, up to the title's regular interval."""
 BOOST_EVERY = timedelta(days=7)

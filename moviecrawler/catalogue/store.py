@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from moviecrawler.catalogue.claims import Claims
-from moviecrawler.catalogue.lanes import ABSENT_FOR
+from moviecrawler.catalogue.lanes import ABSENT_FOR, BOOST_EVERY
 from moviecrawler.catalogue.rows import Sighting
 from moviecrawler.catalogue.slugs import slug_key
 from moviecrawler.catalogue.sql import read_sql
@@ -88,8 +88,8 @@ class CatalogueStore(Claims):
 
     def sight(
         self, site: Site, sightings: Iterable[Sighting], reading: Reading, *, trending: bool, pages: int, now: datetime
-    ) -> int:
-        """Keep what a list page names; return how many titles are new.
+    ) -> None:
+        """Keep what a list page names.
 
         The titles of a list of what is popular today are boosted, the first ones most. IMDb's are added when they are not
         known; which titles the other sites' are is found out when these are looked for there.
@@ -115,17 +115,14 @@ class CatalogueStore(Claims):
                 cursor.execute("SELECT lock_titles()")
             if site != "imdb":
                 cursor.execute(_SIGHT, arguments)
-            added = 0
             if trending and site == "imdb":
                 cursor.execute(_ADD_TRENDING, arguments)
-                added = cursor.rowcount // 3
             if trending:
-                cursor.execute(_BOOST_TRENDING, arguments)
+                cursor.execute(_BOOST_TRENDING, {**arguments, "every": BOOST_EVERY})
             cursor.execute(
                 "UPDATE list_readings SET pages_open = greatest(pages_open + %s, 0) WHERE site = %s AND reading = %s",
                 (pages, site, reading),
             )
-        return added
 
     def begin_reading(self, site: Site, reading: Reading, pages: int, every: timedelta, now: datetime) -> bool:
         """Return whether this worker is to read a site's lists, of so many first pages: at most one in so long is."""

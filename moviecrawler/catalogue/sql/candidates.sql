@@ -1,14 +1,13 @@
 -- The first titles of each queue of a site, in the orders of catalogue.lanes: `boosted_order`, `unread_order`, `stale_order`.
--- site; now; size: titles of each. The conditions name those of the indexes word by word.
--- No title is put off for longer than 90 days. What is due much later was put off by a machine whose clock was ahead: it is due now.
+-- site; now; farthest: lanes.FARTHEST_DUE; size: titles of each. The conditions name those of the indexes word by word.
 (SELECT 'boosted' AS queue, title_id, popularity, next_due FROM title_sites
  WHERE site = %(site)s AND boost_due IS NOT NULL AND site_id IS NOT NULL
-    AND (boost_due <= %(now)s OR boost_due > %(now)s + interval '120 days') AND (claimed_until IS NULL OR claimed_until <= %(now)s)
+    AND (boost_due <= %(now)s OR boost_due > %(now)s + %(farthest)s) AND (claimed_until IS NULL OR claimed_until <= %(now)s)
  ORDER BY boost DESC, boost_due, title_id LIMIT %(size)s)
 UNION ALL
 (SELECT 'unread', title_id, popularity, next_due FROM title_sites
  WHERE site = %(site)s AND last_success IS NULL AND state <> 'absent' AND site_id IS NOT NULL
-    AND (next_due <= %(now)s OR next_due > %(now)s + interval '120 days')
+    AND (next_due <= %(now)s OR next_due > %(now)s + %(farthest)s)
     AND (claimed_until IS NULL OR claimed_until <= %(now)s)
  ORDER BY popularity DESC, title_id LIMIT %(size)s)
 UNION ALL
@@ -19,5 +18,5 @@ UNION ALL
 UNION ALL
 (SELECT 'stale', title_id, popularity, %(now)s FROM title_sites
  WHERE site = %(site)s AND (last_success IS NOT NULL OR state = 'absent') AND site_id IS NOT NULL
-    AND next_due > %(now)s + interval '120 days' AND (claimed_until IS NULL OR claimed_until <= %(now)s)
+    AND next_due > %(now)s + %(farthest)s AND (claimed_until IS NULL OR claimed_until <= %(now)s)
  ORDER BY title_sites.next_due, title_id LIMIT %(size)s)
