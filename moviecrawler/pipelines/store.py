@@ -114,8 +114,8 @@ class Store(ABC):
     def write(self, records: Sequence[Record]) -> None:
         """Store the records, so that they survive a crash of this process once it returns. When it raises, some may be stored, each whole.
 
-        A record of a title that is stored already replaces it, unless what is stored was scraped later. The same
-        record may be written again. A connection that was lost is made anew. Raises TransientStoreError to be called
+        What is stored of a title becomes what `catalogue.merging.merged` makes of that and the record; a store that only adds (S3) leaves
+        it to who reads. The same record may be written again. A connection that was lost is made anew. Raises TransientStoreError to be called
         again later with the same records, TooSlowError to be called with fewer, RejectedError when something in them is to
         blame.
         """

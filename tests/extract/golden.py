@@ -1,10 +1,14 @@
-"""The project's own pages, `tests/pages/<site>/<case>`, by their names such as `imdb/title-2014`."""
+"""The project's own pages, `tests/pages/<site>/<case>`, by their names such as `imdb/title-2014`.
+
+`python -m tests.extract.golden` writes `silent` of each `expected.json` anew, after a field was added.
+"""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
+from moviecrawler.extract.pages import read_page
 from moviecrawler.items import Movie, Page
 from tests.shared import PROJECT
 
@@ -48,3 +52,19 @@ def movie_of(page: Page) -> Movie:
     """Return the title that a page is about."""
     assert page.movie is not None
     return page.movie
+
+
+def write_silent() -> None:
+    """Write what each page is silent of, where that is expected of it and is no longer so."""
+    for case in CASES:
+        path = GOLDEN / case / "expected.json"
+        expected = json.loads(path.read_text("utf-8"))
+        if "silent" in expected:
+            silent = movie_of(read_page(body_of(case), url_of(case))).silent
+            if silent != expected["silent"]:
+                text = json.dumps({**expected, "silent": silent}, indent=2, ensure_ascii=False)
+                path.write_text(f"{text}\n", "utf-8")
+
+
+if __name__ == "__main__":
+    write_silent()
