@@ -35,8 +35,8 @@ _NAMED = (
     "SELECT s.site::text, s.site_id, s.title_id FROM title_sites s"
     " JOIN unnest(%s::site[], %s::text[]) AS named (site, site_id) USING (site, site_id)"
 )
-_READING_TAKES = timedelta(hours=1)
-"""The longest that others wait for the worker that reads a site's lists."""
+_PAGE_TAKES = timedelta(minutes=15)
+"""The longest that others wait for the next page of a site's lists. Then their reading was broken off, and is begun anew."""
 
 
 class CatalogueStore(Claims):
@@ -120,18 +120,22 @@ class CatalogueStore(Claims):
             if trending:
                 cursor.execute(_BOOST_TRENDING, {**arguments, "every": BOOST_EVERY})
             cursor.execute(
-                "UPDATE list_readings SET pages_open = greatest(pages_open + %s, 0) WHERE site = %s AND reading = %s",
-                (pages, site, reading),
+                "UPDATE list_readings SET pages_open = greatest(pages_open + %s, 0), began_at = %s"
+                " WHERE site = %s AND reading = %s AND pages_open > 0",
+                (pages, now, site, reading),
             )
 
     def begin_reading(self, site: Site, reading: Reading, pages: int, every: timedelta, now: datetime) -> bool:
-        """Return whether this worker is to read a site's lists, of so many first pages: at most one in so long is."""
+        """Return whether this worker is to read a site's lists, of so many first pages: at most one in so long is, unless it broke off.
+
+        The time of a reading (`began_at`) is that of its last page.
+        """
         with self.transaction() as cursor:
             cursor.execute(
                 "INSERT INTO list_readings AS r (site, reading, began_at, pages_open) VALUES (%s, %s, %s, %s)"
                 " ON CONFLICT (site, reading) DO UPDATE SET began_at = excluded.began_at, pages_open = excluded.pages_open"
-                " WHERE r.began_at <= %s RETURNING true",
-                (site, reading, now, pages, now - every),
+                " WHERE r.began_at <= %s OR r.pages_open > 0 AND r.began_at <= %s RETURNING true",
+                (site, reading, now, pages, now - every, now - _PAGE_TAKES),
             )
             return cursor.fetchone() is not None
 
@@ -140,9 +144,17 @@ class CatalogueStore(Claims):
         with self.transaction() as cursor:
             cursor.execute(
                 "SELECT FROM list_readings WHERE site = %s AND pages_open > 0 AND began_at > %s",
-                (site, now - _READING_TAKES),
+                (site, now - _PAGE_TAKES),
             )
             return bool(cursor.rowcount)
+
+    def break_off(self, site: Site, readings: Sequence[Reading]) -> None:
+        """Have those of a site's lists read anew that were begun and not read to their end."""
+        with self.transaction() as cursor:
+            cursor.execute(
+                "UPDATE list_readings SET began_at = 'epoch' WHERE site = %s AND reading = ANY (%s) AND pages_open > 0",
+                (site, list(readings)),
+            )
 
 
 def _of_whole_title(site: Site, sighting: Sighting) -> Sighting:

@@ -40,6 +40,10 @@ _REFUSED = re.compile(
     '^invalid |authentication failed|no password supplied|no pg_hba.conf entry|(?:database|role|file) ".*" does not exist'
 )
 """Messages of a server that refuses for good. libpq doesn't pass on the code that comes with them."""
+_MIXED_UP = (psycopg2.errors.UndefinedTable, psycopg2.errors.DuplicateTable)
+_SESSION_TABLE = "incoming"
+"""Of `session.sql`."""
+_POOLER = "if DATABASE_URL leads through a pooler such as PgBouncer, have it pool sessions, not transactions"
 REJECTIONS = (
     psycopg2.DataError,
     psycopg2.IntegrityError,
@@ -116,7 +120,13 @@ def errors_translated() -> Iterator[None]:
     except psycopg2.errors.QueryCanceled as error:
         raise TooSlowError(in_one_line(str(error))) from error
     except psycopg2.Error as error:
-        raise TransientStoreError(in_one_line(str(error)) or type(error).__name__) from error
+        raise TransientStoreError(told_by(error)) from error
+
+
+def told_by(error: psycopg2.Error) -> str:
+    """Return a server's words on one line, and what to do when a pooler has given us the session of another process."""
+    text = in_one_line(str(error)) or type(error).__name__
+    return f"{text}; {_POOLER}" if isinstance(error, _MIXED_UP) and _SESSION_TABLE in text else text
 
 
 def in_one_line(text: str) -> str:

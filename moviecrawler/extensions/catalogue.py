@@ -69,6 +69,8 @@ class CatalogueRecorder:
         """Titles that were claimed and whose requests have not ended here."""
         self.has_claimed = False
         """Whether anything was ever claimed, perhaps without our knowing."""
+        self.readings: list[Reading] = []
+        """Of the site's lists, those that this worker has begun to read."""
         self.sent: set[int] = set()
         """Titles of which a request was handed to the scheduler."""
         self.writer = CatalogueWriter(store)
@@ -142,6 +144,11 @@ class CatalogueRecorder:
                 await self.writer.call(CatalogueStore.release, self.worker, but=queued)
                 if queued:
                     await self.writer.call(CatalogueStore.extend, self.worker, utc_now() + _QUEUED_CLAIM_LEASE, queued)
+            if self.readings and not self.crawler.settings.get(
+                "REDIS_URL"
+            ):  # where list pages wait for the next worker
+                site: Site = self.crawler.spidercls.site  # type: ignore[attr-defined]
+                await self.writer.call(CatalogueStore.break_off, site, self.readings)
             await self.writer.call(CatalogueStore.close)
         except MovieCrawlerError as error:
             logger.warning(

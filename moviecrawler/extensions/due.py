@@ -125,13 +125,16 @@ class DueTitles:
                 continue
             if claims:
                 idle = 0.0
+                self._reason = None
                 async for request in self.spider.requests_of_claims(claims):
                     yield request
                     if "due" in request.cb_kwargs:
                         self.recorder.sent.add(request.cb_kwargs["due"]["title_id"])
                 await self._room()
             elif more:
+                self._tell(logging.INFO, f"the lists of {self.spider.site} are being read, which may name what is due")
                 await asyncio.sleep(_POLL_SECONDS)
+                has_begun = False  # whoever reads them may have died
             elif idle < self.options.idle:
                 await asyncio.sleep(min(_IDLE_POLL_SECONDS, self.options.idle))
                 idle += min(_IDLE_POLL_SECONDS, self.options.idle)
@@ -218,6 +221,7 @@ class DueTitles:
             )
             if not begins:
                 continue
+            self.recorder.readings.append(reading)
             scheduler = shared_scheduler(self.spider.crawler)
             if scheduler is not None:
                 await scheduler.begin_round()  # else the lists of yesterday would pass for known pages
@@ -231,7 +235,6 @@ class DueTitles:
             await self.recorder.writer.call(CatalogueStore.release, self.recorder.worker, but=self.recorder.held)
             self._is_unsure = False
         self.recorder.has_claimed = True
-        self._reason = None
         size = self.spider.claim_size(self.options.batch)
         if self.spider.plan.limit is not None:
             size = min(size, self.spider.plan.limit - self._asked)

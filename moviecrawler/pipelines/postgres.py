@@ -22,7 +22,7 @@ from moviecrawler.catalogue.merging import is_partial, merged
 from moviecrawler.catalogue.scoreboard import ScoreboardRow
 from moviecrawler.catalogue.stored import LATEST_FIELDS, encode_movie, read_movie
 from moviecrawler.clock import latest
-from moviecrawler.database.connection import REJECTIONS, connect, errors_translated, in_one_line, read_url
+from moviecrawler.database.connection import REJECTIONS, connect, errors_translated, in_one_line, read_url, told_by
 from moviecrawler.database.migrations import migrate
 from moviecrawler.database.sql import read_sql
 from moviecrawler.database.titles import (
@@ -397,7 +397,7 @@ def _prepare(connection: Connection) -> None:
                     cursor.execute(_SESSION)
         except (psycopg2.ProgrammingError, psycopg2.errors.ReadOnlySqlTransaction) as error:
             raise ConfigurationError(
-                f"the database that DATABASE_URL names doesn't let us make our tables: {in_one_line(str(error))}"
+                f"the database that DATABASE_URL names doesn't let us make our tables: {told_by(error)}"
             ) from error
     if refused:
         user = connection.info.user

@@ -55,11 +55,11 @@ def fetch_due(site: str, *arguments: str, data: Path, replica: ReplicaProcess, *
 
 
 @contextmanager
-def worker(data: Path, replica: ReplicaProcess, **settings: str) -> Iterator[ForkedCommand]:
-    """Run a worker on what is due at IMDb; its log is `worker.log`."""
+def worker(data: Path, replica: ReplicaProcess, *, site: str = "imdb", **settings: str) -> Iterator[ForkedCommand]:
+    """Run a worker on what is due at a site; its log is `worker.log`."""
     with (data / "worker.log").open("wb") as log:
         running = ForkedCommand(
-            ["crawl", "imdb", "-a", "lane=due"], env=environment(data, replica, **settings), cwd=data, stderr=log
+            ["crawl", site, "-a", "lane=due"], env=environment(data, replica, **settings), cwd=data, stderr=log
         )
         try:
             yield running

@@ -168,6 +168,24 @@ def test_a_worker_that_is_asked_to_stop_gives_back_what_it_has_not_fetched(
     assert execute(database_url, "SELECT count(*) FROM records") == [(states(database_url)["ok"],)]
 
 
+def test_lists_that_a_worker_was_asked_to_stop_reading_are_read_by_the_next(
+    database_url: str, replica: ReplicaProcess, tmp_path: Path
+) -> None:
+    change(replica, latency=1000)
+    know(database_url, TITLES)
+    settings = settings_of(database_url)
+    with worker(tmp_path, replica, site="rottentomatoes", **settings) as running:
+        wait_for(lambda: execute(database_url, "SELECT 1 FROM list_readings"))
+        running.terminate()
+        running.wait(LONGEST)
+    change(replica, latency=0)
+    finished = fetch_due("rottentomatoes", data=tmp_path, replica=replica, **settings)
+    assert finished.code == 0
+    assert execute(database_url, "SELECT max(pages_open) FROM list_readings") == [(0,)]
+    found = "SELECT count(*) FROM records WHERE site = 'rottentomatoes'"
+    assert execute(database_url, found) > [(TITLES // 2,)]
+
+
 def test_a_site_that_refuses_us_is_let_alone_by_all_later_workers(
     database_url: str, replica: ReplicaProcess, tmp_path: Path
 ) -> None:

@@ -685,16 +685,32 @@ def test_the_figures_count_each_title_once(store: Catalogued) -> None:
 
 def test_lists_are_read_by_one_worker_a_day_and_waited_for(store: Catalogued) -> None:
     assert store.begin_reading("metacritic", "lists", 2, DAY, NOW)
-    assert not store.begin_reading("metacritic", "lists", 2, DAY, NOW + DAY - timedelta(seconds=1))
+    assert not store.begin_reading("metacritic", "lists", 2, DAY, NOW)
     assert store.is_reading("metacritic", NOW)
     store.sight("metacritic", [], "lists", trending=False, pages=2 - 1, now=NOW)
     for _ in range(3):
         assert store.is_reading("metacritic", NOW)
         store.sight("metacritic", [], "lists", trending=False, pages=-1, now=NOW)
     assert not store.is_reading("metacritic", NOW)
+    assert not store.begin_reading("metacritic", "lists", 2, DAY, NOW + DAY - timedelta(seconds=1))
     assert store.begin_reading("metacritic", "lists", 2, DAY, NOW + DAY)
-    # A worker that died while it read them is not waited for for ever.
-    assert not store.is_reading("metacritic", NOW + DAY + timedelta(hours=1))
+
+
+def test_lists_are_read_anew_when_their_reading_was_broken_off(store: Catalogued) -> None:
+    silent = timedelta(minutes=15)
+    assert store.begin_reading("metacritic", "sitemap", 1, 30 * DAY, NOW)
+    store.sight("metacritic", [], "sitemap", trending=False, pages=2, now=NOW + silent)
+    last = NOW + 2 * silent - timedelta(seconds=1)
+    assert store.is_reading("metacritic", last)
+    assert not store.begin_reading("metacritic", "sitemap", 1, 30 * DAY, last)
+    assert not store.is_reading("metacritic", NOW + 2 * silent)
+    assert store.begin_reading("metacritic", "sitemap", 1, 30 * DAY, NOW + 2 * silent)
+    store.break_off("metacritic", ["sitemap"])
+    assert not store.is_reading("metacritic", NOW + 2 * silent)
+    assert store.begin_reading("metacritic", "sitemap", 1, 30 * DAY, NOW + 2 * silent)
+    store.sight("metacritic", [], "sitemap", trending=False, pages=-1, now=NOW + 2 * silent)
+    store.break_off("metacritic", ["sitemap"])  # which was read to its end
+    assert not store.begin_reading("metacritic", "sitemap", 1, 30 * DAY, NOW + 30 * DAY)
 
 
 def test_a_title_that_a_clock_ahead_has_put_off_is_due_now(store: Catalogued) -> None:
