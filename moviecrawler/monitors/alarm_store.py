@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Kind = Literal["coverage", "extraction_errors", "blocks", "stalled", "store", "dead_letters", "freshness"]
 _READER = (
-    "Is the value on a kept page, under another name? Then moviecrawler/extract/{site}_title.py needs that place. "
+    "Is the value on such a page, under another name? Then moviecrawler/extract/{site}_title.py needs that place. "
 )
 FIRST_STEPS: dict[Kind, tuple[str, str]] = {
-    "coverage": ("/quality#partial", f"{_READER}Is it gone from the site? Then take that for the new normal."),
+    "coverage": ("/quality#partial", f"{_READER}Is it gone from the site? Then: scrapy alarms --accept NAME"),
     "extraction_errors": ("/quality#errors", f"{_READER}The titles are tried again when they are due."),
     "blocks": (
         "/crawls#crawls",
