@@ -24,7 +24,12 @@ if TYPE_CHECKING:
 _FORM = "postgresql://user:password@host:5432/database"
 
 
-_TIMES = "SET TimeZone = 'UTC'; SET statement_timeout = '60s'; SET idle_in_transaction_session_timeout = '60s'"
+_SESSION = """
+SET TimeZone = 'UTC';
+SET statement_timeout = '60s';
+SET idle_in_transaction_session_timeout = '60s';
+SET default_transaction_isolation = 'read committed';  -- of a stricter one, a lock that was waited for shows what was before it
+"""
 _DEFAULTS = {
     "application_name": "moviecrawler",
     "client_encoding": "UTF8",
@@ -100,7 +105,7 @@ def open_database(url: str) -> Connection:
         with errors_translated():
             migrate(connection)
             with connection, connection.cursor() as cursor:
-                cursor.execute(_TIMES)
+                cursor.execute(_SESSION)
     except BaseException:
         connection.close()
         raise

@@ -22,7 +22,7 @@ import psycopg2
 import pytest
 from scrapy.exceptions import CloseSpider
 
-from moviecrawler.database.connection import connect
+from moviecrawler.database.connection import connect, open_database
 from moviecrawler.database.migrations import migrate
 from moviecrawler.database.sql import is_additive, migrations
 from moviecrawler.errors import ConfigurationError, TransientStoreError
@@ -262,6 +262,17 @@ def test_every_connection_gives_up_in_time_and_says_who_it_is(database_url: str)
         parameters = connection.get_dsn_parameters()
     assert (parameters["connect_timeout"], parameters["application_name"]) == ("3", "mine")
     assert parameters["sslmode"] == "disable"
+
+
+def test_a_stricter_isolation_of_a_database_does_not_count(database_url: str) -> None:
+    """As transactions that have waited for each other would fail."""
+    name = urlsplit(database_url).path[1:]
+    execute(database_url, f"ALTER DATABASE {name} SET default_transaction_isolation TO 'serializable'")
+    with opened(PostgresStore(database_url)) as store, closing(open_database(database_url)) as of_catalogue:
+        for connection in (store._connected(), of_catalogue):
+            with connection, connection.cursor() as cursor:
+                cursor.execute("SHOW transaction_isolation")
+                assert cursor.fetchall() == [("read committed",)]
 
 
 # --- The schema -------------------------------------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 -- Run once a connection. What a batch consists of stands in temporary tables, which are emptied at its end.
 SET TimeZone = 'UTC';
+-- A database or user may have a stricter one. Then a transaction sees what was before it has waited for a lock, and fails.
+SET default_transaction_isolation = 'read committed';
 SET statement_timeout = '60s';
 -- Less than that: who waits for other processes is not to blame.
 SET lock_timeout = '45s';
