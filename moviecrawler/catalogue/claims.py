@@ -182,6 +182,16 @@ class Claims(Outcomes):
                 (worker, list(but)),
             )
 
+    def claimed_by_others(self, site: Site, *, worker: str, now: datetime) -> tuple[int, datetime | None]:
+        """Return how many titles of a site other workers have claimed, or have left so when they were killed, and until when at most."""
+        with self.transaction() as cursor:
+            cursor.execute(
+                "SELECT count(*), max(claimed_until) FROM title_sites WHERE site = %s AND claimed_until > %s AND claimed_by <> %s",
+                (site, now, worker),
+            )
+            number, until = cursor.fetchone()
+            return number, until
+
 
 def next_titles(cursor: Any, site: Site, size: int, round_robin: DeficitRoundRobin, now: datetime) -> list[Any]:
     """Return the rows of at most `size` titles that are due, in the order in which to fetch them; each has its queue."""

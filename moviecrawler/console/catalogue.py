@@ -366,7 +366,7 @@ def _budget(settings: BaseSettings, site: Site) -> int | None:
 
 _COLUMNS = (
     *("known", "series", "seasons", "unfound", "never", "ok", "absent", "error", "blocked"),
-    *("due", "overdue", "boosted", "airing", "to_review"),
+    *("due", "claimed", "overdue", "boosted", "airing", "to_review"),
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -11,7 +12,7 @@ from scrapy import signals
 from scrapy.exceptions import CloseSpider
 
 from moviecrawler.catalogue.store import CatalogueStore
-from moviecrawler.clock import utc_now
+from moviecrawler.clock import utc_now, utc_text
 from moviecrawler.errors import TransientStoreError
 from moviecrawler.extensions.catalogue import CatalogueRecorder
 from moviecrawler.frontier.budgets import begin_of_day, until_next_day
@@ -139,7 +140,17 @@ class DueTitles:
                 await asyncio.sleep(min(_IDLE_POLL_SECONDS, self.options.idle))
                 idle += min(_IDLE_POLL_SECONDS, self.options.idle)
             else:
+                await self._tell_claims_of_others()
                 return
+
+    async def _tell_claims_of_others(self) -> None:
+        with suppress(TransientStoreError):
+            number, until = await self.recorder.writer.call(
+                CatalogueStore.claimed_by_others, self.spider.site, worker=self.recorder.worker, now=utc_now()
+            )
+            if until is not None:
+                message = "%d titles of %s are claimed by other workers, or by ones that were killed: until %s at most"
+                logger.info(message, number, self.spider.site, utc_text(until), extra={"spider": self.spider})
 
     def _enough(self) -> bool:
         limit = self.spider.plan.limit
