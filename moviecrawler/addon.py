@@ -78,6 +78,9 @@ class ConfiguredParts:
 
     def update_settings(self, settings: BaseSettings) -> None:
         """List the components whose settings have a value. Raises ConfigurationError for the first wrong value."""
+        from moviecrawler.configuration import warn_of_names  # noqa: PLC0415 - Scrapy imports this module for every command
+
+        warn_of_names(settings)
         _list_parts(settings)
         check(settings, self._spidercls)
 

@@ -6,11 +6,14 @@ import logging
 import os
 import re
 import stat
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scrapy.settings import default_settings
+
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.options import GONE, read_all
+from moviecrawler.options import GONE, project_settings, read_all
 from moviecrawler.urls import parse_title_id
 
 if TYPE_CHECKING:
@@ -36,15 +39,25 @@ _CLASS_SETTINGS = (
     *("DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "ITEM_PIPELINES", "EXTENSIONS", "ADDONS"),
 )
 
+_ALIKE = 0.87
+"""As `difflib` reckons it: DATABASE_URI is so near to DATABASE_URL, and no name of Spidermon's or scrapy-redis' is to one of ours."""
 _LARGEST_LIST = 16 * 1024 * 1024
 """Bytes of a file of titles: a million of them."""
 
 
-def check_settings(settings: BaseSettings) -> None:
-    """Raise ConfigurationError for the first of this project's settings whose value can't be right."""
+def warn_of_names(settings: BaseSettings) -> None:
+    """Log a warning of each setting that was removed, or whose name is misspelt."""
     for name, instead in GONE.items():
         if settings.get(name) or os.environ.get(name):
             logger.warning("The setting %s is gone: %s", name, instead)
+    known = project_settings({})
+    for name in sorted({*settings, *os.environ} - known.keys() - GONE.keys() - vars(default_settings).keys()):
+        for meant in get_close_matches(name, known, 1, _ALIKE):
+            logger.warning("Nothing reads the setting %s; is %s meant?", name, meant)
+
+
+def check_settings(settings: BaseSettings) -> None:
+    """Raise ConfigurationError for the first of this project's settings whose value can't be right."""
     for name in _CLASS_SETTINGS:
         value = settings.get(name)
         text = value if isinstance(value, str) else " ".join(map(str, value))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from scrapy.settings import Settings
 
-from moviecrawler.configuration import check_settings, parse_title_ids
+from moviecrawler.configuration import check_settings, parse_title_ids, warn_of_names
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.proxies.site_pools import read_pools
 from moviecrawler.spiders.base import MovieSpider
@@ -35,6 +35,20 @@ def test_a_setting_that_names_a_class_by_its_former_path_says_the_new_one(
     settings.set(name, value)
     with pytest.raises(ConfigurationError, match=rf"^{name} names .*, which has moved; write moviecrawler\.proxies\."):
         check_settings(settings)
+
+
+def test_a_misspelt_setting_is_named_with_the_one_that_is_meant(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    warn_of_names(settings)
+    settings.set("FRONTIER_LEASES", "30")
+    settings.set("SPIDERMON_SLACK_MESSAGE", "of Spidermon's own")
+    monkeypatch.setenv("DATABASE_URI", "postgresql://127.0.0.1/movies")
+    warn_of_names(settings)
+    assert [record.getMessage() for record in caplog.records] == [
+        "Nothing reads the setting DATABASE_URI; is DATABASE_URL meant?",
+        "Nothing reads the setting FRONTIER_LEASES; is FRONTIER_LEASE meant?",
+    ]
 
 
 @pytest.mark.parametrize(

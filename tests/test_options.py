@@ -10,6 +10,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
 
 from moviecrawler.addon import check
+from moviecrawler.configuration import warn_of_names
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.budgets import Budget, site_budget
 from moviecrawler.items import Site
@@ -35,13 +36,14 @@ def settings(tmp_path: Path) -> Settings:
 
 
 def test_settings_as_shipped_are_right(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
+    warn_of_names(settings)
     check(settings, ImdbSpider)
     assert caplog.text == ""
 
 
 def test_a_setting_that_is_gone_is_named_in_one_sentence(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
     settings.set("CATALOGUE_GUESSES", "5")
-    check(settings, ImdbSpider)
+    warn_of_names(settings)
     (record,) = caplog.records
     assert record.getMessage().startswith("The setting CATALOGUE_GUESSES is gone: ")
 
