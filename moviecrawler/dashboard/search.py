@@ -7,6 +7,7 @@ import unicodedata
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from moviecrawler.dashboard.sql import read_sql
+from moviecrawler.sites import BY_AUTHORITY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -124,10 +125,11 @@ _HISTORY = 2000
 
 def read_title(database: ShortTransactions, title_id: int) -> Title | None:
     """Return a title; None when there is none of that id. Raises AwayError."""
+    limits = {"cast": _CAST, "offers": _OFFERS, "history": _HISTORY}
     with database.transaction() as cursor:
 
         def rows(query: str) -> list[Any]:
-            cursor.execute(query, {"id": title_id, "cast": _CAST, "offers": _OFFERS, "history": _HISTORY})
+            cursor.execute(query, {"id": title_id, "sites": list(BY_AUTHORITY), **limits})
             found: list[Any] = cursor.fetchall()
             return found
 

@@ -21,6 +21,7 @@ from moviecrawler.dashboard.sources import count
 from moviecrawler.database.connection import open_database
 from moviecrawler.database.short_transactions import ShortTransactions
 from moviecrawler.errors import AwayError
+from moviecrawler.sites import BY_AUTHORITY
 from tests.dashboard.filling import fill
 from tests.services.postgres import execute, new_database
 
@@ -40,7 +41,10 @@ QUERIES = {
     "episodes": (search._EPISODES, {"id": 10, "episodes": 5000}),
     "series of titles": (search._SERIES_OF, {"ids": list(range(100, 160))}),
     "by IMDb id": ("SELECT title_id FROM titles WHERE imdb_id = %(id)s", {"id": "tt0000077"}),
-    **{name: (query, {"id": 10, "cast": 40, "history": 100, "offers": 40}) for name, query in search._OF_TITLE.items()},
+    **{
+        name: (query, {"id": 10, "sites": list(BY_AUTHORITY), "cast": 40, "history": 100, "offers": 40})
+        for name, query in search._OF_TITLE.items()
+    },
 }
 
 

@@ -1,5 +1,5 @@
--- The credits of a title: of the cast, so many. id, cast.
+-- The credits of a title: of the cast, so many. id, cast, sites: in their order.
 SELECT r.site::text, c.role::text, c.position, c.name, c.character
 FROM records r JOIN credits c USING (record_id)
 WHERE r.title_id = %(id)s AND (c.role <> 'cast' OR c.position <= %(cast)s)
-ORDER BY array_position('{imdb,rottentomatoes,metacritic}'::site[], r.site), c.role, c.position
+ORDER BY array_position(%(sites)s::site[], r.site), c.role, c.position
