@@ -72,6 +72,8 @@ _MOST_MONEY = 10**15
 _CURRENCY = re.compile("[A-Z]{3}")  # ISO 4217
 _LONGEST_OF_OFFER = 200
 """Characters of an offer's provider, country and so on. Three of them are a key in Postgres, whose indexes take 2,700 bytes."""
+_LONGEST_NAME = 500
+"""Characters of a person's name or id, which are a key there too."""
 _LONGEST_REASON = 500
 """Characters; longer ones are cut in the middle."""
 
@@ -272,9 +274,10 @@ def _check_credits(credits_: list[Credit]) -> None:
     for credit in credits_:
         check_choice("credits", credit.role, _ROLES)
         if credit.name is not None or credit.person_id is None:
-            check_text("credits", credit.name)
+            check_text("credits", credit.name, _LONGEST_NAME)
         check_integer("credits", credit.position, 1, _MOST)
-        check_given("credits", credit.person_id, credit.character)
+        check_given("credits", credit.person_id, most=_LONGEST_NAME)
+        check_given("credits", credit.character)
         if (credit.role, credit.position) in taken:
             raise InvalidItemError("credits", f"{credit.role} {credit.position} stands there twice")
         taken.add((credit.role, credit.position))

@@ -26,7 +26,14 @@ from moviecrawler.urls import title_url
 from tests.pipelines.runs import make_miss, make_movie
 
 WRONG_CREDITS: list[dict[str, Any]] = [
-    *({"character": "a" * 10_001}, {"name": ""}, {"role": "singer"}, {"position": 0}),
+    *(
+        {"character": "a" * 10_001},
+        {"name": ""},
+        {"name": "a" * 501},
+        {"person_id": "a" * 501},
+        {"role": "singer"},
+        {"position": 0},
+    ),
 ]
 WRONG_SCORES: list[dict[str, Any]] = [
     *({"kind": "imdb", "value": 93}, {"kind": "imdb", "value": 0}, {"kind": "stars", "value": 4}, {"value": -1}),
