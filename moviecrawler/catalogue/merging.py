@@ -44,17 +44,12 @@ def merged(movie: Movie, known: Movie, margin: float, latest: datetime) -> Movie
     """
     if supersedes(movie, known, margin, latest):
         return complete(movie, known)
-    filled = complete(known, movie) if is_partial(known) else known
+    filled = complete(known, movie)
     return None if filled == known else filled
 
 
-def is_partial(movie: Movie) -> bool:
-    """Return whether `complete` has to be asked, as a known reading may tell more."""
-    return bool(movie.silent) or movie.source != "page" or movie.site == "imdb"  # whose pages tell no other titles
-
-
 def complete(movie: Movie, known: Movie) -> Movie:
-    """Return a reading of a title with what an older one told of the fields that it is silent of.
+    """Return a reading of a title with what an older one told of the fields that it is silent of; itself where it tells all.
 
     What is returned is silent of what neither tells, and its source is the fuller of both.
     """

@@ -182,16 +182,7 @@ def rejoin(cursor: Cursor, site: Site, site_ids: Sequence[str]) -> None:
 
 def read_stored(cursor: Cursor, sites: Sequence[Site], site_ids: Sequence[str]) -> list[Stored]:
     """Return the records of titles that were not placed by hand, with the keys by which they are found brought up to date."""
-    cursor.execute(
-        _LOCATE,
-        {
-            "sites": sites,
-            "site_ids": site_ids,
-            "partial": [True] * len(site_ids),
-            "scraped": [None] * len(site_ids),
-            "margin": 0,
-        },
-    )
+    cursor.execute(_LOCATE, {"sites": sites, "site_ids": site_ids})
     stored = []
     for record_id, title_id, known_keys, by_hand, _, verified_imdb_id, item in cursor.fetchall():
         if known_keys is None or by_hand:

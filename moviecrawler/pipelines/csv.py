@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from filelock import FileLock, Timeout
 from scrapy.exceptions import NotConfigured
 
-from moviecrawler.catalogue.merging import is_partial, merged
+from moviecrawler.catalogue.merging import merged
 from moviecrawler.catalogue.stored import encode_movie, read_movie
 from moviecrawler.clock import latest
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
@@ -74,17 +74,14 @@ INSERT INTO state SELECT 0, 0 WHERE NOT EXISTS (SELECT * FROM state);
 PRAGMA user_version = 1;
 COMMIT;
 """
-# The last parameter of those below is the latest time that can be right. A stored row of a later time is replaced.
 _UPSERT_MOVIE = """
 INSERT INTO movies (site, site_id, scraped_at, list_name, list_rank, movie) VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (site, site_id) DO UPDATE SET
     scraped_at = excluded.scraped_at, list_name = excluded.list_name, list_rank = excluded.list_rank,
     movie = excluded.movie
-WHERE excluded.scraped_at >= movies.scraped_at OR movies.scraped_at > ?
 """
 _ONE_MOVIE = "SELECT movie FROM movies WHERE site = ? AND site_id = ?"
-_MOVIE_TO_MERGE = f"{_ONE_MOVIE} AND (? OR scraped_at > ?)"
-"""What is stored of a title, when the new reading is partial or older."""
+# The last parameter of those below is the latest time that can be right. A stored row of a later time is replaced.
 _UPSERT_PERSON = """
 INSERT INTO people (site, person_id, known_as, name, scraped_at) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (site, person_id, known_as) DO UPDATE SET name = excluded.name, scraped_at = excluded.scraped_at
@@ -255,17 +252,15 @@ def _write_movie(connection: sqlite3.Connection, movie: Movie, encoded: bytes) -
     last = latest().timestamp()
     if movie.source != "list":  # a row of a list does not show that the page is there
         connection.execute(_END_MISS, (movie.site, movie.site_id, scraped, last))
-    key = movie.site, movie.site_id
-    known = connection.execute(_MOVIE_TO_MERGE, (*key, is_partial(movie), scraped)).fetchone()
+    known = connection.execute(_ONE_MOVIE, (movie.site, movie.site_id)).fetchone()
     if known is not None:
         now_known = merged(movie, read_movie(known[0]), 0, latest())
         if now_known is None:
             return
-        movie, encoded = now_known, encode_movie(now_known)
-        scraped = time_of(movie).timestamp()
-    connection.execute(
-        _UPSERT_MOVIE, (movie.site, movie.site_id, scraped, movie.list_name, movie.list_rank, encoded, last)
-    )
+        if now_known is not movie:
+            movie, encoded = now_known, encode_movie(now_known)
+            scraped = time_of(movie).timestamp()
+    connection.execute(_UPSERT_MOVIE, (movie.site, movie.site_id, scraped, movie.list_name, movie.list_rank, encoded))
     connection.executemany(
         _UPSERT_PERSON,
         [

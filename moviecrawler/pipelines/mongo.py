@@ -16,7 +16,7 @@ from pymongo.errors import BulkWriteError, OperationFailure, PyMongoError
 from pymongo.uri_parser import parse_uri
 from scrapy.exceptions import NotConfigured
 
-from moviecrawler.catalogue.merging import is_partial, merged, supersedes
+from moviecrawler.catalogue.merging import merged
 from moviecrawler.catalogue.stored import LATEST_FIELDS, document_of_movie, movie_of_document
 from moviecrawler.clock import latest
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
@@ -56,8 +56,6 @@ _INDEXES = {
     ],
     "misses": [IndexModel([("site", ASCENDING), ("checked_at", ASCENDING)])],
 }
-_LEAST = ("site", "site_id", "url", "title", "kind", "source", "scraped_at", "silent", "external_ids", *LATEST_FIELDS)
-"""What a stored movie needs to be compared with a newer page of it."""
 _OVERTAKEN = "another process wrote the same titles meanwhile; they are compared again"
 _DUPLICATE_KEY = 11000
 _DOCUMENT_TO_BLAME = frozenset({2, 9, 52, 56, 57, 121, 10334, 17280, 17419, 17420})
@@ -151,14 +149,10 @@ class MongoStore(Store):
 
     def _write_movies(self, movies: Sequence[Movie]) -> None:
         movies = [_with_milliseconds(movie) for movie in movies]
-        stored = self._stored(movies, None if any(map(is_partial, movies)) else _LEAST)
-        outdated = [
-            movie
-            for movie in movies
-            if (known := stored.get(_key(movie))) and not supersedes(movie, known.movie, self._margin, latest())
-        ]
-        if outdated:  # they may fill fields that are not known yet
-            stored |= self._stored(outdated, None)
+        stored = {
+            document["_id"]: _Stored(movie_of_document(document), _state_of(document))
+            for document in self._collection("movies").find(_any_of(movies))
+        }
         newest: dict[str, Movie] = {}
         for movie in movies:
             key = _key(movie)
@@ -173,11 +167,6 @@ class MongoStore(Store):
                 for key, movie in newest.items()
             ],
         )
-
-    def _stored(self, movies: Sequence[Movie], fields: Sequence[str] | None) -> dict[str, _Stored]:
-        """Return what is stored of titles, by `_id`: these fields, or all."""
-        found = self._collection("movies").find(_any_of(movies), fields)
-        return {document["_id"]: _Stored(movie_of_document(document), _state_of(document)) for document in found}
 
     def _end_misses(self, movies: Sequence[Movie]) -> None:
         """Remove the misses of titles that have been read since; a list's row is no such reading."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import psycopg2
 from scrapy.exceptions import NotConfigured
 
-from moviecrawler.catalogue.merging import is_partial, merged
+from moviecrawler.catalogue.merging import merged
 from moviecrawler.catalogue.scoreboard import ScoreboardRow
 from moviecrawler.catalogue.stored import LATEST_FIELDS, encode_movie, read_movie
 from moviecrawler.clock import latest
@@ -77,16 +77,16 @@ _WRITE_RECORDS = partial(
     values=", ".join(_VALUES.values()),
     latest=f"{{{','.join(LATEST_FIELDS)}}}",
 )
-_REPLACE_RECORD = read_sql("replace_record.sql").format(
-    changes=", ".join(f'"{name}" = excluded."{name}"' for name in _COLUMNS if name not in {"site", "site_id"})
-)
+_REPLACED = ("match_keys", "absent_counts", *(name for name in _COLUMNS if name not in {"site", "site_id"}))
 _WRITE_SCORES = read_sql("write_scores.sql")
 _WRITE_MOVIES = ";\n".join(
     (
         "ANALYZE incoming",
         # In this order: who adds a record waits for whoever changes the same one.
         _WRITE_RECORDS(is_new="true", action="NOTHING"),
-        _WRITE_RECORDS(is_new="false", action=_REPLACE_RECORD),
+        _WRITE_RECORDS(
+            is_new="false", action="UPDATE SET " + ", ".join(f'"{name}" = excluded."{name}"' for name in _REPLACED)
+        ),
         "ANALYZE written",
         _WRITE_SCORES.format(scores="scores", history="score_history", kind="score_kind"),
         _WRITE_SCORES.format(scores="finer_scores", history="finer_score_history", kind="finer_score_kind"),
@@ -248,15 +248,7 @@ class PostgresStore(Store):
         names = _names([record.item for record in records])
         cursor.execute(_LOCK_RECORDS, names)
         locked = {record_id for (record_id,) in cursor.fetchall()}
-        cursor.execute(
-            _LOCATE,
-            {
-                **names,
-                "partial": [is_partial(record.item) for record in records],
-                "scraped": [record.item.scraped_at for record in records],
-                "margin": self._margin,
-            },
-        )
+        cursor.execute(_LOCATE, names)
         rows = io.BytesIO()
         new: dict[int, Record] = {}
         overtaken: list[Record] = []
@@ -274,7 +266,8 @@ class PostgresStore(Store):
                 now_known = merged(movie, read_movie(known), self._margin, latest())
                 if now_known is None:
                     continue
-                movie, encoded = now_known, encode_movie(now_known)
+                if now_known is not movie:
+                    movie, encoded = now_known, encode_movie(now_known)
             if movie.imdb_id is None and verified_imdb_id is not None:
                 movie = replace(movie, imdb_id=verified_imdb_id)
             keys = hash_keys(movie)
@@ -288,7 +281,7 @@ class PostgresStore(Store):
             )
         rows.seek(0)
         cursor.copy_expert(_COPY, rows)
-        cursor.execute(_WRITE_MOVIES, {"margin": self._margin})
+        cursor.execute(_WRITE_MOVIES)
         written = {record_id: stored[record_id] for (record_id,) in cursor.fetchall()}
         if changed := [record_id for record_id, record in written.items() if record.is_changed]:
             cursor.execute(_UNJOINED, (changed, self._owner))

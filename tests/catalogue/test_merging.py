@@ -13,7 +13,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moviecrawler.catalogue.merging import complete, is_partial, supersedes
+from moviecrawler.catalogue.merging import complete, supersedes
 from moviecrawler.catalogue.stored import movie_of_document, read_movie
 from moviecrawler.fields import present_in, silent_beside, silent_in_datasets
 from moviecrawler.items import Credit, Movie, OtherTitle, Score
@@ -53,10 +53,7 @@ def test_what_stands_beside_a_score_stays_while_readings_are_silent_of_it() -> N
 
 def test_a_whole_reading_of_a_page_stands_for_itself() -> None:
     page = Movie(site="metacritic", site_id="movie/t", url="u", title="T", kind="movie")
-    assert not is_partial(page)
     assert complete(page, replace(page, plot="Old.", source="list")) is page
-    assert is_partial(replace(page, silent=["plot"]))
-    assert is_partial(replace(page, source="dataset"))
 
 
 def test_a_dataset_adds_to_a_page_and_erases_nothing_of_it() -> None:

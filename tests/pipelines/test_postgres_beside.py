@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from psycopg2.extensions import cursor
 
-from moviecrawler.catalogue.merging import is_partial
 from moviecrawler.database.connection import connect
 from moviecrawler.database.titles import _LOCK, hash_keys
 from moviecrawler.items import Score
@@ -102,24 +102,31 @@ def test_what_two_processes_tell_of_a_title_at_the_same_moment_is_put_together(w
     assert execute(writers.url, "SELECT count(*) FROM people WHERE site_person_id = 'nm0000001'") == [(1,)]
 
 
-def test_a_title_that_comes_between_locking_and_reading_is_locked_before_it_is_written(
-    database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def before_reading(store: PostgresStore, action: Callable[[], None]) -> None:
+    """Have a store call `action` each time when it has locked records, and not read them."""
+
+    class Watched(cursor):  # type: ignore[misc]  # psycopg2 has no types
+        def execute(self, query: str, values: Any = None) -> None:
+            if query == postgres._LOCATE:
+                action()
+            super().execute(query, values)
+
+    store._connected().cursor_factory = Watched
+
+
+def test_a_title_that_comes_between_locking_and_reading_is_locked_before_it_is_written(database_url: str) -> None:
     unlocked: list[list[tuple[object, ...]]] = []
 
     with closing(PostgresStore(database_url)) as one, closing(PostgresStore(database_url)) as other:
         for store in (one, other):
             store.open()
 
-        def meanwhile(movie: Movie) -> bool:
+        def meanwhile() -> None:
             if not unlocked:
-                monkeypatch.setattr(postgres, "is_partial", is_partial)
                 other.write([record_of(make_movie(1, 60, plot="A keeper trims the lamp."))])
-                monkeypatch.setattr(postgres, "is_partial", meanwhile)
             unlocked.append(execute(database_url, "SELECT site_id FROM records FOR UPDATE SKIP LOCKED"))
-            return is_partial(movie)
 
-        monkeypatch.setattr(postgres, "is_partial", meanwhile)
+        before_reading(one, meanwhile)
         one.write([record_of(make_movie(1, silent=["plot"]))])
     assert unlocked == [[("tt0000001",)], []]
     (movie,) = postgres_movies(database_url)
@@ -127,7 +134,7 @@ def test_a_title_that_comes_between_locking_and_reading_is_locked_before_it_is_w
 
 
 def test_who_compares_what_another_left_and_who_writes_it_do_not_wait_for_each_other(
-    database_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    database_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG", logger=postgres.__name__)
     comparing: list[Future[None]] = []
@@ -145,13 +152,12 @@ def test_who_compares_what_another_left_and_who_writes_it_do_not_wait_for_each_o
         )
         other.open()
 
-        def meanwhile(movie: Movie) -> bool:  # when its record is locked, and not written
-            monkeypatch.setattr(postgres, "is_partial", is_partial)
-            comparing.append(pool.submit(other.write, [record_of(make_movie(2, credits=[]))]))
-            wait_for(lambda: execute(database_url, LOCK_WAITS) == [(1,)])
-            return is_partial(movie)
+        def meanwhile() -> None:  # when its record is locked, and not written
+            if not comparing:
+                comparing.append(pool.submit(other.write, [record_of(make_movie(2, credits=[]))]))
+                wait_for(lambda: execute(database_url, LOCK_WAITS) == [(1,)])
 
-        monkeypatch.setattr(postgres, "is_partial", meanwhile)
+        before_reading(one, meanwhile)
         one.write([record_of(renamed)])
         comparing[0].result(LIMIT)
     assert "Another process wrote the same" not in caplog.text

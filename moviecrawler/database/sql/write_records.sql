@@ -1,5 +1,4 @@
--- Stores the records of what stands in `incoming`, each title there once; `write_scores.sql` and `write_parts.sql` go on with it. Unchanged rows
--- are not touched. Run once for records that are stored, and are locked, and once for those that are new.
+-- Stores the records of what stands in `incoming`, each title there once; `write_scores.sql` and `write_parts.sql` go on with it. Run once for records that are stored, and are locked, and once for those that are new.
 -- Of the names in braces: columns are those of a movie's fields that have no table of their own, and values what an item `m` has of them; latest
 -- names those that are silent when they are missing (catalogue.stored.LATEST_FIELDS); is_new is which records; action what is done to one that is stored.
 -- A new one that another process has stored since `locate.sql` looked is left alone: it would be changed without what that process has read.
