@@ -6,13 +6,13 @@ Of seasons and episodes, a row says of which series. IMDb rates no seasons: a se
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from decimal import ROUND_HALF_UP, Decimal
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from moviecrawler.catalogue.matching import join
-from moviecrawler.sites import BY_AUTHORITY
+from moviecrawler.sites import BY_AUTHORITY, SCORES, SITES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -59,6 +59,10 @@ class ScoreboardRow:
         return self.kind == "season" and self.imdb_rating is not None
 
 
+_FIELDS = {field.name for field in fields(ScoreboardRow)}
+VALUE_FIELDS = {kind: form.columns[0] for kind, form in SCORES.items() if form.columns and form.columns[0] in _FIELDS}
+ID_FIELDS = {site: f"{site}_id" for site in SITES if f"{site}_id" in _FIELDS}
+"""The fields with the value of each score and with the id on each site; the database's views have columns of the same names."""
 PART_FIELDS = ("series_title", "series_imdb_id", "season", "episode", "imdb_rating_derived")
 """What only rows of seasons and episodes have."""
 
@@ -97,12 +101,9 @@ def _rows_of_parts(joined: Sequence[JoinedTitle], kind: TitleKind) -> Iterator[S
         if row.kind == "season":
             seasons[of] = replace(row, imdb_id=None)
         elif series is not None and row.season is not None:
-            blank = dict.fromkeys(
-                ("metascore", "metacritic_user_score", "tomatometer", "popcornmeter", "year", "episode")
-            )
-            ids = dict.fromkeys(("imdb_id", "metacritic_id", "rottentomatoes_id"))
+            blank: dict[str, Any] = dict.fromkeys((*VALUE_FIELDS.values(), *ID_FIELDS.values(), "year", "episode"))
             name = f"Season {row.season}"
-            seasons.setdefault(of, replace(row, **blank, **ids, title=name, kind="season", matched_by=[]))
+            seasons.setdefault(of, replace(row, **blank, title=name, kind="season", matched_by=[]))
             votes[of] += [score for m in title.movies.values() if m.site == "imdb" and (score := m.score("imdb"))]
     if kind == "season":
         for of, row in seasons.items():
@@ -131,28 +132,26 @@ def _in_order(joined: JoinedTitle) -> list[Movie]:
 
 def _row(joined: JoinedTitle) -> ScoreboardRow:
     movies = _in_order(joined)
-    imdb, metacritic, tomatoes = (joined.movies.get(site) for site in ("imdb", "metacritic", "rottentomatoes"))
 
     def value(kind: ScoreKind) -> float | None:
         # IMDb shows the Metascore too, as it was when IMDb last looked.
-        first = [metacritic] if metacritic is not None and kind == "metascore" else []
+        own = joined.movies.get(SCORES[kind].site)
+        first = [own] if own is not None else []
         return next((score.value for movie in [*first, *movies] if (score := movie.score(kind)) is not None), None)
 
+    found: dict[str, Any] = {field: value(kind) for kind, field in VALUE_FIELDS.items()}
+    found |= {
+        field: joined.movies[site].site_id if site in joined.movies else None for site, field in ID_FIELDS.items()
+    }
+    found["imdb_id"] = found["imdb_id"] or next((movie.imdb_id for movie in movies if movie.imdb_id), None)
     return ScoreboardRow(
         title=movies[0].title,
         year=next((movie.year for movie in movies if movie.year is not None), None),
         kind=movies[0].kind,
-        imdb_rating=value("imdb"),
         imdb_votes=_votes(joined),
-        metascore=value("metascore"),
-        metacritic_user_score=value("metacritic_user"),
-        tomatometer=value("tomatometer"),
-        popcornmeter=value("popcornmeter"),
-        imdb_id=imdb.site_id if imdb else next((movie.imdb_id for movie in movies if movie.imdb_id), None),
-        metacritic_id=metacritic.site_id if metacritic else None,
-        rottentomatoes_id=tomatoes.site_id if tomatoes else None,
         tmdb_id=None,  # which the catalogue knows
         matched_by=[", ".join(match.reasons) for match in joined.matches],
+        **found,
     )
 
 

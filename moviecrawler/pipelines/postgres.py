@@ -19,7 +19,7 @@ import psycopg2
 from scrapy.exceptions import NotConfigured
 
 from moviecrawler.catalogue.merging import merged
-from moviecrawler.catalogue.scoreboard import ScoreboardRow
+from moviecrawler.catalogue.scoreboard import ID_FIELDS, VALUE_FIELDS, ScoreboardRow
 from moviecrawler.catalogue.stored import LATEST_FIELDS, encode_movie, read_movie
 from moviecrawler.clock import latest
 from moviecrawler.database.connection import REJECTIONS, connect, errors_translated, in_one_line, read_url, told_by
@@ -95,13 +95,17 @@ _WRITE_MOVIES = ";\n".join(
 )
 _WRITE_MISSES = read_sql("write_misses.sql")
 _END_MISSES = read_sql("end_misses.sql")
-_SCOREBOARD = read_sql("scoreboard.sql")
-_OF_PARTS = read_sql("scoreboard_of_parts.sql")
+_SHOWN = {
+    "values": ", ".join(f"s.{field}::float" for field in VALUE_FIELDS.values()),
+    "ids": ", ".join(f"s.{field}" for site, field in ID_FIELDS.items() if site != "imdb"),
+}
+_SCOREBOARD = read_sql("scoreboard.sql").format(
+    first=" ".join(f"WHEN s.{site}_fetched_at IS NOT NULL THEN '{site}'::site" for site in ID_FIELDS), **_SHOWN
+)
+_OF_PARTS = partial(read_sql("scoreboard_of_parts.sql").format, **_SHOWN)
 _SCOREBOARDS: dict[TitleKind | None, str] = {
-    "season": _OF_PARTS.format(
-        view="season_scores", name="'Season ' || v.season", imdb_id="NULL", episode="NULL::integer"
-    ),
-    "episode": _OF_PARTS.format(view="episode_scores", name="v.imdb_id", imdb_id="v.imdb_id", episode="v.episode"),
+    "season": _OF_PARTS(view="season_scores", name="'Season ' || s.season", imdb_id="NULL", episode="NULL::integer"),
+    "episode": _OF_PARTS(view="episode_scores", name="s.imdb_id", imdb_id="s.imdb_id", episode="s.episode"),
 }
 """The queries of the kinds that have a view of their own, by kind."""
 _UNJOINED = (
