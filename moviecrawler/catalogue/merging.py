@@ -63,7 +63,7 @@ def complete(movie: Movie, known: Movie) -> Movie:
         if known.source == "page":
             movie = _without_poorer(movie, known)
             silent |= told_by(movie.site, movie.kind) - present_in(movie)
-    if not silent:
+    if not silent and known.external_ids.keys() <= movie.external_ids.keys():
         return movie if source == movie.source else replace(movie, source=source)
     changes: dict[str, Any] = {name: getattr(known, name) for name in silent & told if "." not in name}
     if "offers" in changes:

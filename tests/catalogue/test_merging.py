@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -101,8 +102,9 @@ def test_a_reading_takes_the_place_of_older_ones_only() -> None:
     assert supersedes(replace(page, scraped_at=before - timedelta(days=1)), page, 60, before)
 
 
-def test_an_id_that_a_page_does_not_name_is_kept() -> None:
-    page = Movie(site="rottentomatoes", site_id="m/a", url="u", title="T", kind="movie", silent=["plot"])
+@pytest.mark.parametrize("silent", [["plot"], []])
+def test_an_id_that_a_page_does_not_name_is_kept(silent: list[str]) -> None:
+    page = Movie(site="rottentomatoes", site_id="m/a", url="u", title="T", kind="movie", silent=silent)
     page.external_ids = {"ems": "1-2", "rottentomatoes": "77"}
     newer = replace(page, external_ids={"ems": "1-3"})
     assert complete(newer, page).external_ids == {"ems": "1-3", "rottentomatoes": "77"}
