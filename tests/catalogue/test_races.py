@@ -86,6 +86,20 @@ def test_a_record_that_is_moved_while_it_is_claimed_takes_its_outcome_along(stor
     assert store.sql(statement, found.title_id) == [("never", None, None, None)]
 
 
+def test_an_id_whose_record_a_person_has_placed_is_given_to_no_other_title(store: Catalogued) -> None:
+    store.bring_in(row(1))
+    store.write(page(SITE, "m/one", "Title 1"))
+    (moved,) = store.sql("SELECT move_record('rottentomatoes', 'm/one')")[0]
+    store.bring_in(wikidata(1, "m/one"))
+    store.list_names(SITE, "m/one")
+    assert [found.title_id for found in store.claims_of(site=SITE)] == [moved]
+    store.record([judged("m/one", store.title_id(), evidence="list")])
+    assert store.sql("SELECT title_id FROM title_sites WHERE site_id = 'm/one'") == [(moved,)]
+    assert store.sql("SELECT decision::text FROM title_matches WHERE site_id = 'm/one' AND title_id <> %s", moved) == [
+        ("review",)
+    ]
+
+
 def test_an_id_that_a_better_page_has_shown_to_be_another_titles_is_not_taken(store: Catalogued) -> None:
     store.bring_in(row(1), row(2))
     linked(store, 1, "m/new", score=3.5)
