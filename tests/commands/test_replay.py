@@ -157,59 +157,42 @@ def test_a_bucket_that_is_not_there_is_told(crawled: Crawled, tmp_path: Path) ->
     assert "Traceback" not in ended.log
 
 
-def test_a_replay_that_was_broken_off_goes_on(crawled: Crawled, tmp_path: Path) -> None:
-    files = crawled.download(tmp_path)
-    assert len(files) > 2
-    whole = files[1].read_bytes()
-    files[1].write_bytes(whole[:-500])
-    ended = crawled.run("replay", "--site", "imdb", str(tmp_path), data=tmp_path)
+def broken_off(crawled: Crawled, folder: Path, *arguments: str, **settings: str) -> tuple[Path, Finished]:
+    """Replay a copy of the archive of which a file is cut, make that whole again, and return it with what became of the replay."""
+    file = crawled.download(folder)[1]
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-500])
+    ended = crawled.run("replay", *arguments, str(folder), data=folder, **settings)
     assert ended.code == 1
-    assert f"{files[1].name} can't be read to its end" in ended.log
-    stored = len(ended.movies)
-    assert stored < 40
-    files[1].write_bytes(whole)
+    file.write_bytes(whole)
+    return file, ended
+
+
+def test_a_replay_that_was_broken_off_goes_on(crawled: Crawled, tmp_path: Path) -> None:
+    file, ended = broken_off(crawled, tmp_path, "--site", "imdb")
+    assert f"{file.name} can't be read to its end" in ended.log
+    assert len(ended.movies) < 40
     ended = crawled.run("replay", "--site", "imdb", str(tmp_path), data=tmp_path)
     assert ended.code == 0
+    assert "An earlier replay has read" in ended.log
     assert 0 < ended.stat("titles/asked") <= 10
-    assert len(ended.movies) == len(
-        [movie for movie in Finished(0, "", "", crawled.data).movies if movie.site == "imdb"]
-    )
+    assert len(ended.movies) == len([movie for movie in crawled.movies if movie.site == "imdb"])
     assert not list(tmp_path.glob("replay-*"))
 
 
-def test_a_replay_into_another_database_begins_anew(crawled: Crawled, tmp_path: Path) -> None:
-    broken = crawled.download(tmp_path)[1]
-    whole = broken.read_bytes()
-    broken.write_bytes(whole[:-500])
-    replay = ("replay", "--site", "imdb", str(tmp_path))
+def test_a_replay_into_another_database_or_into_csv_files_that_were_removed_begins_anew(
+    crawled: Crawled, tmp_path: Path
+) -> None:
     first, second = (f"{crawled.mongo}_{number}" for number in (1, 2))
-    assert crawled.run(*replay, data=tmp_path, MONGO_URL=first).code == 1
-    broken.write_bytes(whole)
-    ended = crawled.run(*replay, data=tmp_path, MONGO_URL=second)
+    broken_off(crawled, tmp_path, MONGO_URL=first)
+    ended = crawled.run("replay", str(tmp_path), data=tmp_path, MONGO_URL=second)
     assert ended.code == 0
-    assert "An earlier replay" not in ended.log
-    stored = documents(second, "movies")
-    ended = crawled.run(*replay, data=tmp_path, MONGO_URL=first)
-    assert "An earlier replay has read" in ended.log
-    assert (
-        documents(first, "movies")
-        == stored
-        == {key: movie for key, movie in documents(crawled.mongo, "movies").items() if movie["site"] == "imdb"}
-    )
-
-
-def test_a_replay_begins_anew_for_csv_files_that_were_removed(crawled: Crawled, tmp_path: Path) -> None:
-    broken = crawled.download(tmp_path)[1]
-    whole = broken.read_bytes()
-    broken.write_bytes(whole[:-500])
-    replay = ("replay", "--site", "imdb", str(tmp_path))
-    assert crawled.run(*replay, data=tmp_path).code == 1
-    broken.write_bytes(whole)
+    assert documents(second, "movies") == documents(crawled.mongo, "movies")
     for path in (*tmp_path.glob("*.csv"), *tmp_path.glob("movies.sqlite3*")):
         path.unlink()
-    ended = crawled.run(*replay, data=tmp_path)
+    ended = crawled.run("replay", str(tmp_path), data=tmp_path, MONGO_URL=first)
     assert ended.code == 0
-    assert len(ended.movies) == len([movie for movie in crawled.movies if movie.site == "imdb"])
+    assert len(ended.movies) == len(crawled.movies)
 
 
 def test_no_page_keeps_others_from_being_read_nor_has_a_site_asked(crawled: Crawled, tmp_path: Path) -> None:
@@ -242,10 +225,7 @@ def test_no_page_keeps_others_from_being_read_nor_has_a_site_asked(crawled: Craw
 
 
 def test_a_replay_of_one_day_leaves_another_that_was_broken_off_where_it_was(crawled: Crawled, tmp_path: Path) -> None:
-    broken = crawled.download(tmp_path)[1]
-    whole = broken.read_bytes()
-    broken.write_bytes(whole[:-500])
-    assert crawled.run("replay", str(tmp_path), data=tmp_path).code == 1
+    broken_off(crawled, tmp_path)
     (progress,) = tmp_path.glob("replay-*")
     done = set(progress.read_text().splitlines())
     assert crawled.run("replay", "--site", "metacritic", str(tmp_path), data=tmp_path).code == 0
