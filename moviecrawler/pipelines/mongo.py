@@ -131,11 +131,13 @@ class MongoStore(Store):
         movies = [record.item for record in records if isinstance(record.item, Movie)]
         misses = [record.item for record in records if isinstance(record.item, Miss)]
         with _errors_translated():
+            if (
+                misses
+            ):  # before a list's row of the same title makes its document newer, which is no reading of its page
+                self._write_misses(misses)
             if movies:
                 self._write_movies(movies)
                 self._end_misses(movies)
-            if misses:
-                self._write_misses(misses)
 
     def close(self) -> None:
         """Disconnect."""
@@ -170,7 +172,8 @@ class MongoStore(Store):
 
     def _end_misses(self, movies: Sequence[Movie]) -> None:
         """Remove the misses of titles that have been read since; a list's row is no such reading."""
-        read = {_key(movie): movie.scraped_at for movie in movies if movie.source != "list"}
+        pages = sorted((movie for movie in movies if movie.source != "list"), key=time_of)
+        read = {_key(movie): time_of(movie) for movie in pages}  # the latest of each
         ended: list[Operation] = [
             DeleteOne({"_id": miss["_id"], "checked_at": miss["checked_at"]})
             for miss in self._collection("misses").find({"_id": {"$in": list(read)}}, ("checked_at",))

@@ -196,11 +196,17 @@ class PostgresStore(Store):
         """
         for record in records:
             time_of(record.item)  # which all of them must have
-        parts = _each_title_once(record for record in records if isinstance(record.item, Movie))
+        movies = [record for record in records if isinstance(record.item, Movie)]
+        misses = [record for record in records if isinstance(record.item, Miss)]
+        parts = _each_title_once(movies)
         stored: dict[int, Stored] = {}
         reread: set[int] = set()  # new titles of which the batch has a second reading
         try:
             with errors_translated():
+                if (
+                    misses
+                ):  # before a list's row of the same title makes its record newer, which is no reading of its page
+                    self._transaction(SETTLE_BESIDE_OTHERS, partial(self._write_misses, misses))
                 while parts:
                     written = self._transaction(WRITE_BESIDE_OTHERS, partial(self._write_movies, parts.pop(0)))
                     for record_id, later in written.records.items():
@@ -211,7 +217,8 @@ class PostgresStore(Store):
                     stored |= written.records
                     if written.overtaken:
                         parts.insert(0, written.overtaken)
-                self._transaction(SETTLE_BESIDE_OTHERS, partial(self._settle_misses, records, reread))
+                if movies:
+                    self._transaction(SETTLE_BESIDE_OTHERS, partial(self._end_misses, movies, reread))
                 changed = [record_id for record_id, record in stored.items() if record.is_changed]
                 self._join([*stored.values(), *self._left_unjoined(changed)])
         except BaseException:
@@ -292,13 +299,15 @@ class PostgresStore(Store):
         overtaken += [record for record_id, record in new.items() if record_id not in written]
         return _Written(written, overtaken)
 
-    def _settle_misses(self, records: Sequence[Record], reread: Collection[int], cursor: Cursor) -> None:
-        """Note which titles of a batch were missed, and which no longer are; give `reread` ones their latest names when they are joined."""
+    def _write_misses(self, records: Sequence[Record], cursor: Cursor) -> None:
+        for part in _each_title_once(records):
+            cursor.execute(_WRITE_MISSES, {"misses": f"[{b','.join(record.encoded for record in part).decode()}]"})
+
+    def _end_misses(self, records: Sequence[Record], reread: Collection[int], cursor: Cursor) -> None:
+        """Note which titles are no longer missed, as they were read; give `reread` ones their latest names when they are joined."""
         if reread:
             cursor.execute(_FORGET_NAMES, (list(reread),))
-        for part in _each_title_once(record for record in records if isinstance(record.item, Miss)):
-            cursor.execute(_WRITE_MISSES, {"misses": f"[{b','.join(record.encoded for record in part).decode()}]"})
-        read = [record.item for record in records if isinstance(record.item, Movie) and record.item.source != "list"]
+        read = [record.item for record in records if record.item.source != "list"]
         cursor.execute(_END_MISSES, {**_names(read), "read": [movie.scraped_at for movie in read]})
 
     def _left_unjoined(self, but: Collection[int]) -> list[Stored]:

@@ -73,3 +73,16 @@ def test_a_miss_stands_until_the_titles_own_page_is_read(stored: Stored) -> None
     assert stored.misses() == 1
     assert stored.movie().scraped_at is not None
     assert stored.movie().scraped_at < BEGIN  # type: ignore[operator]
+
+
+def test_a_list_row_of_the_same_batch_hides_no_miss(stored: Stored) -> None:
+    stored.write(make_movie(1, 600))
+    stored.write(make_miss(1, 120), make_movie(1, 60, source="list"))
+    assert stored.misses() == 1
+    stored.write(make_movie(1), make_movie(1, 3 * HOUR), margin=HOUR)
+    assert stored.misses() == 0
+
+
+def test_a_page_ends_an_older_miss_of_its_batch_though_it_is_too_new_to_be_stored(stored: Stored) -> None:
+    stored.write(make_movie(1, 60), make_movie(1), make_miss(1, 30), margin=HOUR)
+    assert stored.misses() == 0

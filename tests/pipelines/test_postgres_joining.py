@@ -223,7 +223,7 @@ def test_who_waits_for_others_to_write_is_not_to_blame(database_url: str, monkey
 
 @pytest.mark.parametrize("same", [True, False], ids=["the same process", "another process"])
 @pytest.mark.parametrize(
-    "step", [(PostgresStore, "_settle_misses"), (postgres, "plan_titles")], ids=["settling", "comparing"]
+    "step", [(PostgresStore, "_end_misses"), (postgres, "plan_titles")], ids=["settling", "comparing"]
 )
 def test_what_a_process_could_not_compare_is_compared_later(
     database_url: str, monkeypatch: pytest.MonkeyPatch, step: tuple[object, str], same: bool
