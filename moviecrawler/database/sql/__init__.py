@@ -11,9 +11,17 @@ read_sql = partial(read_package_file, __name__)
 
 
 def migrations() -> dict[int, str]:
-    """Return the SQL of each version of the schema, in order; a file's name begins with its version in four digits."""
+    """Return the SQL of each version of the schema, in order; a file's name begins with its version in four digits.
+
+    Raises ValueError when two have one version, as of two branches that were merged.
+    """
     scripts = sorted(files(__name__).joinpath("migrations").iterdir(), key=lambda script: script.name)
-    return {int(script.name[:4]): script.read_text("utf-8") for script in scripts}
+    found: dict[int, str] = {}
+    for script in scripts:
+        if int(script.name[:4]) in found:
+            raise ValueError(f"{script.name} has the version of another migration; rename it to the next one")
+        found[int(script.name[:4])] = script.read_text("utf-8")
+    return found
 
 
 def is_additive(script: str) -> bool:
