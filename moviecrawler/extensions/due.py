@@ -35,8 +35,8 @@ _READ_INTERVALS: dict[Reading, timedelta] = {"lists": timedelta(hours=20), "site
 """Less than a day, so that a crawl that is started daily reads lists daily."""
 _POLL_SECONDS = 0.25
 """Seconds between two looks at how much is left to fetch."""
-_BUDGET_POLL_SECONDS = 1.0
-"""Seconds between two looks at whether more may be claimed today."""
+_MORE_POLL_SECONDS = 1.0
+"""Seconds between two looks at whether more may be claimed: today, or as another worker has read the lists."""
 _IDLE_POLL_SECONDS = 5.0
 """Seconds between two looks at whether a title has become due."""
 _MAX_PAUSE_SECONDS = 30.0
@@ -108,7 +108,7 @@ class DueTitles:
                 if budget == 0:
                     if self._day_is_over():
                         return
-                    await asyncio.sleep(_BUDGET_POLL_SECONDS)
+                    await asyncio.sleep(_MORE_POLL_SECONDS)
                     continue
                 if not stopped and not has_begun:
                     has_begun = True
@@ -134,8 +134,8 @@ class DueTitles:
                 await self._room()
             elif more:
                 self._tell(logging.INFO, f"the lists of {self.spider.site} are being read, which may name what is due")
-                await asyncio.sleep(_POLL_SECONDS)
-                has_begun = False  # whoever reads them may have died
+                has_begun = bool(self.recorder.readings)  # another worker that reads them may have died
+                await asyncio.sleep(_POLL_SECONDS if has_begun else _MORE_POLL_SECONDS)
             elif idle < self.options.idle:
                 await asyncio.sleep(min(_IDLE_POLL_SECONDS, self.options.idle))
                 idle += min(_IDLE_POLL_SECONDS, self.options.idle)
