@@ -8,7 +8,6 @@ are read by `legacy.metacritic_titles`.
 from __future__ import annotations
 
 import re
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -21,6 +20,7 @@ from moviecrawler.extract.metacritic_payload import (
     PRODUCT,
     component_name,
     components_of,
+    list_in_payload,
     refuse_errors,
     title_in_payload,
 )
@@ -36,11 +36,7 @@ if TYPE_CHECKING:
     from moviecrawler.extract.findings import Findings
     from moviecrawler.extract.metacritic_payload import Components
 
-_JSON_LD_ADDRESS: Final = re.compile(rb'"url"\s*:\s*"(?P<url>https?://(?:www\.)?metacritic\.com/[^"]*)"')
-
 _ASKED_AT_HOST: Final = re.compile(r"/pages/(?P<kind>movies|shows)/(?P<slug>[^/?]+)/web")
-_MOST_ADDRESSES: Final = 100
-"""Addresses in bare JSON-LD, of pictures and people too, among which the title's is looked for."""
 _SITE_IN_TITLE: Final = re.compile(rb"\bMetacritic\s*</title", re.IGNORECASE)
 _LAYOUTS: Final = tuple(
     (re.compile(rb"""\sclass=["']?(?:[^"'<>=]*\s)?%b[\s"'>]""" % name), kind)
@@ -66,11 +62,9 @@ def kind_of(body: bytes, url: str | None) -> str | None:
         is_theirs = url is not None or b"backend.metacritic.com/" in body or b'-score-summary"' in body
         return "backend" if is_theirs else None
     addresses = [address for address in stated_addresses(body) if site_of(address) == "metacritic"]
-    is_bare = legacy.is_bare(body)
-    if not addresses and is_bare:
-        # A picture has a "url", too.
-        stated = (found["url"].decode(errors="replace") for found in _JSON_LD_ADDRESS.finditer(body))
-        addresses = list(islice(filter(_kind_of_path, islice(stated, _MOST_ADDRESSES)), 1))
+    if not addresses:
+        address = attempt(lambda: dig.text(legacy.title_in_json_ld(body), "url")) or ""
+        addresses = [address] if site_of(address) == "metacritic" else []
     if not addresses and url is None:
         if b'id="__NUXT_DATA__"' in body and b'"loadPage:' in body:
             return "nuxt-data"
@@ -78,7 +72,7 @@ def kind_of(body: bytes, url: str | None) -> str | None:
             return None
         return next((kind for sign, kind in _LAYOUTS if sign.search(body)), None)
     kinds = [kind for kind in map(_kind_of_path, addresses or [url or ""]) if kind]
-    if is_bare and kinds and kinds[0] in KINDS:
+    if kinds and kinds[0] in KINDS and legacy.is_bare(body):
         return f"{kinds[0]}-trimmed"
     # The canonical link of a details page says so, and its og:url does not: the longer kind is the page's.
     return max(kinds, key=len, default=None)
@@ -127,8 +121,11 @@ def movie(body: bytes, url: str | None = None) -> Page:
 
 @reader
 def nuxt_data(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - `reader` names it in errors
-    """Return the title of a `__NUXT_DATA__` payload that was saved without its page. Raises ExtractionError."""
-    components = title_in_payload(script(body, "__NUXT_DATA__") or body)
+    """Return the title or the list of a `__NUXT_DATA__` payload that was saved without its page. Raises ExtractionError."""
+    payload = script(body, "__NUXT_DATA__") or body
+    if (found := list_in_payload(payload)) is not None:
+        return Page(site="metacritic", kind="nuxt-data", listing=read_list(found))
+    components = title_in_payload(payload)
     return _page("nuxt-data", read_title(components), components)
 
 

@@ -6,7 +6,7 @@ Pages without such a payload are read by `legacy.metacritic_lists`.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from moviecrawler.extract import dig
 from moviecrawler.extract.embedded import decode_json, reader, script
@@ -14,14 +14,11 @@ from moviecrawler.extract.findings import ShapeError, attempt, scores_of
 from moviecrawler.extract.legacy import metacritic_lists as legacy
 from moviecrawler.extract.metacritic_payload import list_in_payload, refuse_errors
 from moviecrawler.extract.metacritic_title import product_id, read_year
-from moviecrawler.extract.metacritic_values import KINDS, read_day, read_score
+from moviecrawler.extract.metacritic_values import KINDS, PREFIXES, read_day, read_score
 from moviecrawler.items import Entry, Listing, Page
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-_OTHER_TYPES: Final = frozenset({"person", "company", "article", "video"})
-"""What a search finds besides titles."""
 
 
 @reader
@@ -68,10 +65,12 @@ def _entry(item: Any) -> Entry:
     title = dig.text(item, "title") or dig.text(item, "name")
     if title is None:
         raise ShapeError("entries", "an item without a title")
-    item_type, slug = dig.text(item, "type"), dig.text(item, "slug")
-    if item_type in _OTHER_TYPES and slug:
+    site_id, item_type, slug = attempt(lambda: product_id(item, {})), dig.text(item, "type"), dig.text(item, "slug")
+    if site_id is None:
+        # A search finds people, companies, articles and videos, too.
+        if not (item_type and slug) or item_type in PREFIXES:
+            raise ShapeError("entries", f"{item_type!r} {slug!r} is no title")
         return Entry(site_id=f"{item_type}/{slug}", title=title, kind="other")
-    site_id = product_id(item, {})
     day, year = attempt(lambda: dig.read(read_day, item, "releaseDate")), attempt(lambda: read_year(item))
     scores = scores_of(
         lambda: dig.read(partial(read_score, "metascore"), item, "criticScoreSummary"),

@@ -55,11 +55,8 @@ def components_of(answer: Any) -> Components:
 def title_in_payload(raw: bytes) -> Components:
     """Return the components of a title's page. Raises ShapeError when the payload has no product."""
     payload = Devalue.decode(raw)
-    for page in _composed_pages(payload):
-        path = ("data", page, "components")
-        named = {
-            attempt(partial(payload.at, *path, n, "meta", "componentName")): n for n in range(payload.count(*path))
-        }
+    for path in _composed_pages(payload):
+        named = _named(payload, *path)
         wanted = {name: named[name] for name in (PRODUCT, OFFERS, SEASONS, *SUMMARIES.values()) if name in named}
         if PRODUCT in wanted:
             components: Components = {name: _component(payload, *path, n) for name, n in wanted.items()}
@@ -70,21 +67,30 @@ def title_in_payload(raw: bytes) -> Components:
 
 
 def list_in_payload(raw: bytes) -> dict[str, Any] | None:
-    """Return the list of a browse page's payload: the component that has items and says how many there are; None without one."""
+    """Return the list of a browse page's payload: the component that has items and says how many there are; None without one.
+
+    A title's page has lists, too: of its reviews, and of titles alike.
+    """
     payload = Devalue.decode(raw)
-    for page in _composed_pages(payload):
-        path = ("data", page, "components")
+    for path in _composed_pages(payload):
+        if {PRODUCT, *SUMMARIES.values()} & _named(payload, *path).keys():
+            continue
         for n in range(payload.count(*path)):
             if payload.at(*path, n, "data", "totalResults") is not None and payload.count(*path, n, "data", "items"):
                 return {part: payload.at(*path, n, part) for part in ("data", "links", "errors")}
     return None
 
 
-def _composed_pages(payload: Devalue) -> Iterator[str]:
-    """Yield the keys of what a payload has to show, such as `loadPage:movies:<slug>:`; `skeleton` is the frame."""
+def _composed_pages(payload: Devalue) -> Iterator[tuple[str, str, str]]:
+    """Yield the paths to the components that a payload has to show, such as those of `loadPage:movies:<slug>:`; `skeleton` is the frame."""
     for key in payload.keys("data"):
         if key.startswith("loadPage:") and not key.startswith("loadPage:skeleton:"):
-            yield key
+            yield "data", key, "components"
+
+
+def _named(payload: Devalue, *path: str) -> dict[str | None, int]:
+    """Return where each of the components at `path` stands, by its name."""
+    return {attempt(partial(payload.at, *path, n, "meta", "componentName")): n for n in range(payload.count(*path))}
 
 
 def _component(payload: Devalue, *path: str | int) -> dict[str, Any]:

@@ -48,7 +48,7 @@ _SEASON_IN_QUERY: Final = re.compile(r"(?:^|&)season=(season-[a-z0-9-]{1,60}|spe
 _SEASON_IN_TITLE: Final = re.compile(r"[:-]\s*(?:Season (?P<number>\d{1,4})|Specials)$")
 _ENOUGH_REVIEWS: Final = 4
 """Reviews or ratings from which on a title has a score."""
-_PREFIXES: Final = {"movie": "movie", "show": "tv", "tv": "tv", "tv-show": "tv", "game-title": "game", "album": "music"}
+PREFIXES: Final = {"movie": "movie", "show": "tv", "tv": "tv", "tv-show": "tv", "game-title": "game", "album": "music"}
 """The first part of a site_id, by a product's own type."""
 _OFFER_KINDS: Final[dict[str, OfferKind]] = {
     "free": "free",
@@ -166,8 +166,8 @@ def read_score(kind: ScoreKind, summary: Any) -> Score | NoValue:
     if value is ABSENT or value is None:
         # Reviews enough for a score are a score that stands elsewhere.
         return None if value is None or count >= _ENOUGH_REVIEWS else ABSENT
-    # Lists have 0 where details have null, and so have titles with too few ratings: nobody has a word for that 0.
-    if value == 0 and dig.text(summary, "sentiment") is None:
+    # Lists have 0 where details have null, and so have titles with too few ratings: nobody has a word for that 0 but "tbd".
+    if value == 0 and (dig.text(summary, "sentiment") or "tbd").lower() == "tbd":
         return ABSENT if count < _ENOUGH_REVIEWS else None
     scale = attempt(lambda: dig.integer(summary, "max"))
     if scale not in {None, SCORES[kind].scale}:
@@ -242,7 +242,7 @@ def _person(role: Role, person: Any) -> tuple[str, str | None, str | None]:
 def id_of_product(product: Any) -> str:
     """Return the site_id that a product's type and slug make. Raises ShapeError for what is no title."""
     kind, slug = dig.text(product, "type"), dig.text(product, "slug")
-    site_id = id_in(f"/{_PREFIXES.get(kind or '')}/{slug}")
+    site_id = id_in(f"/{PREFIXES.get(kind or '')}/{slug}")
     if slug is None or site_id is None:
         raise ShapeError("site_id", f"{kind!r} {slug!r} is no title")
     return site_id

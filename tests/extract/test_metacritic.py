@@ -9,6 +9,8 @@ import pytest
 
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract import metacritic
+from moviecrawler.extract.embedded import script
+from moviecrawler.extract.pages import read_page
 from moviecrawler.fields import present_in
 from moviecrawler.replica.nuxt import flatten
 from tests.extract.golden import body_of, changed, edit, movie_of
@@ -37,6 +39,46 @@ def test_list_of_the_host_is_read_whatever_its_meta_is() -> None:
     odd = json.dumps(json.loads(body) | {"meta": []}).encode()
     read_list = metacritic.READERS["backend"]
     assert read_list(odd, None) == read_list(body, None)
+
+
+def test_payload_of_a_list_is_read_without_its_page_and_a_title_never_as_the_list_of_titles_alike() -> None:
+    page = body_of("metacritic/browse-nuxt3")
+    assert read_page(script(page, "__NUXT_DATA__") or b"").listing == read_page(page).listing
+    answer = json.loads(body_of("metacritic/composer-offers"))
+    next(part for part in answer["components"] if part["meta"]["componentName"] == "product")["meta"] = {}
+    answer["components"][1]["data"]["totalResults"] = 9
+    with pytest.raises(ExtractionError, match="no page of a title"):
+        metacritic.nuxt_data(page_of(answer, "movies:the-lamp"))
+
+
+def test_row_of_a_type_that_is_not_known_is_no_title_and_hides_no_other_row() -> None:
+    answer = json.loads(body_of("metacritic/composer-search"))
+    answer["components"][1]["data"]["items"][2]["type"] = "podcast"
+    listing = read_page(json.dumps(answer).encode(), "https://backend.metacritic.com/").listing
+    assert listing is not None
+    assert [(row.site_id, row.kind) for row in listing.entries] == [
+        ("movie/glass-orchard", "movie"),
+        ("podcast/gil-glass", "other"),
+    ]
+
+
+def test_json_ld_names_the_title_also_where_markup_was_left_around_it() -> None:
+    body = body_of("metacritic/trimmed-2026")
+    bare = movie_of(read_page(body))
+    page = read_page(changed(body, b"</head>", b"</head><body><div>Kept</div></body>"))
+    assert (page.kind, movie_of(page)) == ("movie", bare)
+
+
+def test_json_ld_of_no_reviews_has_no_score() -> None:
+    linked = (
+        b'{"@type": "Movie", "name": "Salt", "url": "https://www.metacritic.com/movie/salt/", "aggregateRating": %b}'
+    )
+    html = b'<html><head><script type="application/ld+json">' + linked + b"</script></head></html>"
+    for rating, scores in (
+        (b'{"ratingValue": 0, "reviewCount": 0}', []),
+        (b'{"ratingValue": 0, "reviewCount": 4}', [0]),
+    ):
+        assert [score.value for score in movie_of(read_page(html % rating)).scores] == scores
 
 
 def page_of(answer: Any, title: str) -> bytes:
@@ -197,6 +239,15 @@ def test_crew_without_creators_does_not_say_that_a_series_has_none(crew: Any) ->
     movie = read(answer)
     assert "credits.creator" in movie.silent
     assert "credits.writer" not in movie.silent
+
+
+@pytest.mark.parametrize("word", ["tbd", "TBD", "", None])
+def test_score_of_0_without_a_word_for_it_is_none(word: str | None) -> None:
+    answer = composer()
+    answer["components"][2]["data"]["item"] |= {"score": 0, "reviewCount": 3, "sentiment": word}
+    movie = read(answer)
+    assert movie.score("metacritic_user") is None
+    assert "scores.metacritic_user" not in movie.silent
 
 
 def test_nothing_is_the_year_0() -> None:

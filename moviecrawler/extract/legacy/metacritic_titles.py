@@ -57,7 +57,7 @@ _ROLES_OF_TABLES: Final[dict[str, Role]] = {
     "star": "cast",
 }
 _MAIN_LABELS: Final = (
-    "//*[contains(concat(' ', @class, ' '), ' label ')]"
+    "//*[contains(concat(' ', @class, ' '), ' label ') or self::th[@scope='row']]"
     "[not(ancestor::*[@id='side' or contains(concat(' ', @class, ' '), ' side_col ')])]"
 )
 _BASED_ON: Final = re.compile(r"\bbased on (\S+) (?:Critic|User|Rating)", re.IGNORECASE)
@@ -72,23 +72,24 @@ def title(body: bytes, url: str | None, *, details: bool = False) -> Movie:
 
     `url` is where it came from. `details` is for the page of details and credits: its summary is the title page's, and left to that one.
     """
-    linked = next((thing for thing in json_ld(body) if thing.get("@type") in _TITLE_TYPES), None)
+    linked = title_in_json_ld(body)
     if is_bare(body):
-        if linked is None:
+        if not linked:
             raise ShapeError("page", "neither a payload nor JSON-LD nor markup of a title")
         name = dig.text(linked, "name")
         if name is None:
             raise ShapeError("title", "JSON-LD without a name")
         found = Findings(new_movie(_required_id(dig.text(linked, "url") or url), name))
         _look_in_json_ld(found, linked, is_whole=True)
+        _look_for_cast(found, linked)
         return found.done()
     page = whole_tree(body)
-    site_id = _required_id(_own_address(page, linked or {}, url))
+    site_id = _required_id(_own_address(page, linked, url))
     if part_of_series("metacritic", site_id) and dig.at(linked, "@type") == "TVSeries":
-        linked = None  # that of the season's series
+        linked = {}  # that of the season's series
     is_nuxt2 = bool(page.css(f"{_NUXT_SECTIONS}, .c-productDetails_staff_directors, [data-testid=critic-score-info]"))
     # Nuxt 2 has "Reviews" behind the title in its head.
-    title_ = _title(page, linked or {}, site_id)
+    title_ = _title(page, linked, site_id)
     of_episode = dig.at(linked, "@type") == "TVEpisode"
     if is_nuxt2 or of_episode:
         title_ = dig.text(linked, "name") or title_.removesuffix(" Reviews")
@@ -96,22 +97,29 @@ def title(body: bytes, url: str | None, *, details: bool = False) -> Movie:
     facts = _labelled(page)
     if of_episode:
         found.look("series_title", lambda: dig.text(linked, "partOfSeries", "name"))
-        _look_in_json_ld(found, linked or {}, is_whole=False)
+        _look_in_json_ld(found, linked, is_whole=False)
     elif is_nuxt2:
-        _look_in_nuxt2(found, page, linked or {})
+        _look_in_nuxt2(found, page, linked)
     else:
-        _look_at_labels(found, facts, page, linked or {}, details=details)
+        _look_at_labels(found, facts, page, linked, details=details)
+    if not details:
+        _look_for_cast(found, linked)
     return found.done()
 
 
 def look_beside_payload(found: Findings, body: bytes) -> None:
     """Find what a page's JSON-LD and markup say of what its payload hasn't told."""
-    linked = next((thing for thing in json_ld(body) if thing.get("@type") in _TITLE_TYPES), {})
+    linked = title_in_json_ld(body)
     _look_in_json_ld(found, linked, is_whole=False)
     for kind, testid in _NUXT_SCORES.items():
         if found.is_open(f"scores.{kind}") and testid.encode() in body:
             page = tree_of(body)
             found.look(f"scores.{kind}", partial(_nuxt2_score, page, kind, testid))
+
+
+def title_in_json_ld(body: bytes) -> dict[str, Any]:
+    """Return the title in a page's JSON-LD; empty without one."""
+    return next((thing for thing in json_ld(body) if thing.get("@type") in _TITLE_TYPES), {})
 
 
 def _title(page: Selector, linked: dict[str, Any], site_id: str) -> str:
@@ -168,7 +176,7 @@ def _required_id(url: str | None) -> str:
 
 
 def _look_in_json_ld(found: Findings, linked: dict[str, Any], *, is_whole: bool) -> None:
-    """Find what JSON-LD says. Beside other sources (not `is_whole`) it has no characters, and counts of all platforms of a game."""
+    """Find what JSON-LD says, but the cast. Beside other sources (not `is_whole`) it has counts of all platforms of a game."""
 
     def at(read: Callable[[Any], Any], *path: str) -> Any:
         return dig.read(read, linked, *path)
@@ -180,12 +188,15 @@ def _look_in_json_ld(found: Findings, linked: dict[str, Any], *, is_whole: bool)
     found.look("certificate", lambda: at(dig.text, "contentRating"))
     found.look("plot", lambda: at(dig.text if is_whole else _whole_text, "description"))
     found.look("poster_url", lambda: at(_picture, "image"))
-    found.look("credits.director", lambda: _json_ld_people("director", dig.listed(linked, "director")))
-    if is_whole:
-        found.look("credits.cast", lambda: _json_ld_people("cast", dig.listed(linked, "actor")))
+    found.look("credits.director", lambda: _json_ld_people("director", linked, "director"))
     has_count = is_whole or found.movie.kind in {"movie", "series"}
     found.look("scores.metascore", lambda: at(partial(_json_ld_score, has_count=has_count), "aggregateRating"))
     found.look("scores.metacritic_user", lambda: at(_json_ld_user_score, "aggregateRating"))
+
+
+def _look_for_cast(found: Findings, linked: dict[str, Any]) -> None:
+    """Find the cast in JSON-LD, where it has no characters."""
+    found.look("credits.cast", lambda: _json_ld_people("cast", linked, "actor"))
 
 
 def _whole_text(value: Any) -> str | None:
@@ -208,7 +219,9 @@ def _json_ld_score(rating: Any, *, has_count: bool) -> Score | None:
     if _is_of_users(rating):
         return None
     value, count = dig.at(rating, "ratingValue"), attempt(lambda: parse_integer(str(dig.at(rating, "reviewCount"))))
-    return None if value is None else new_score("metascore", parse_integer(str(value)), count if has_count else None)
+    if value is None or not (value or count):  # 0 of no reviews
+        return None
+    return new_score("metascore", parse_integer(str(value)), count if has_count else None)
 
 
 def _year(value: Any) -> int | None:
@@ -220,8 +233,9 @@ def _picture(value: Any) -> str | NoValue:
     return read_poster(address) or (ABSENT if address else None)
 
 
-def _json_ld_people(role: Role, people: list[Any]) -> list[Credit]:
-    named = [(dig.text(person, "name"), dig.text(person, "url")) for person in people if person is not None]
+def _json_ld_people(role: Role, linked: dict[str, Any], key: str) -> list[Credit]:
+    """Return the people of a list. To 2018 the key is repeated for each person: a JSON object then has the last only, and no list."""
+    named = [(dig.text(person, "name"), dig.text(person, "url")) for person in dig.items(linked, key)]
     if any(name is None for name, _ in named):
         raise ShapeError("credits", f"a {role} without a name")
     if any(link is None for _, link in named):
@@ -267,7 +281,6 @@ def _look_in_nuxt2(found: Findings, page: Selector, linked: dict[str, Any]) -> N
         staff = page.css(f".c-productDetails_staff_{role}s")[:1]
         found.look(f"credits.{role}", partial(_credits_in, role, staff))
     _look_in_json_ld(found, linked, is_whole=False)
-    found.look("credits.cast", lambda: _json_ld_people("cast", dig.listed(linked, "actor")))
     # The first release that a season's page shows is that of its series.
     released = fact("Release Date", *([] if found.movie.season else ["Initial Release Date"]))
     found.look("release_date", lambda: read_day(released))
@@ -312,11 +325,9 @@ def _look_at_labels(
     for role, labels in _PEOPLE.items():
         if role != "creator" or found.movie.kind == "series":
             found.look(f"credits.{role}", partial(tables.get, role), partial(_labelled_people, facts, role, labels))
-    # The JSON-LD of these pages repeats the key of an actor or director for each: a JSON object has the last only.
-    without_people = {key: value for key, value in linked.items() if key not in {"actor", "director"}}
     if details:
-        without_people.pop("description", None)
-    _look_in_json_ld(found, without_people, is_whole=False)
+        linked = {key: value for key, value in linked.items() if key != "description"}
+    _look_in_json_ld(found, linked, is_whole=False)
     for css in ('meta[itemprop="image"]', ".pfull_summary img", 'meta[property="og:image"]'):
         picture = page.css(css).xpath("@content | @src").get()
         found.look("poster_url", partial(_picture, picture))
@@ -368,15 +379,18 @@ def _credits_in(role: Role, holder: Selector | SelectorList[Selector]) -> list[C
 
 
 def _credits_of_tables(page: Selector) -> dict[Role, list[Credit]]:
-    """Return the credits of a details page: first the principal cast, then all of it, alphabetically.
+    """Return the credits of a details page: first the principal cast, then all of it, alphabetically; some films have one of the two.
 
     The column of the part played says "Principal Cast" or "Cast" where none is known. A table that can't be read leaves
     its role out.
     """
     people: dict[Role, list[tuple[str, str | None, str | None]]] = {}
-    headings = [text_of(table.css("th.person")).lower() for table in page.css("table.credits")]
-    unread: set[Role] = {"cast"} if ("cast" in headings) != ("principal cast" in headings) else set()
-    for heading, table in zip(headings, page.css("table.credits"), strict=True):
+    tables = [(text_of(table.css("th.person")).lower(), table) for table in page.css("table.credits")]
+    # The summary of a table, as in "Her's Cast Credits", says again whose it is.
+    are_named = all(table.attrib.get("summary", "").lower().endswith(f"{heading} credits") for heading, table in tables)
+    of_cast = sum(heading in {"cast", "principal cast"} for heading, _ in tables)
+    unread: set[Role] = {"cast"} if of_cast == 1 and not are_named else set()
+    for heading, table in tables:
         role = _ROLES_OF_TABLES.get(heading)
         if role is None:
             continue
