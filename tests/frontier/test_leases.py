@@ -105,7 +105,9 @@ def test_a_page_in_the_archive_is_no_answer_to_what_was_asked(crawl: Crawl) -> N
 
 
 @pytest.mark.parametrize("early", [False, True])
-@pytest.mark.parametrize(("outcome", "how"), [("durable", "done"), ("spooled", "back"), ("rejected", "failed")])
+@pytest.mark.parametrize(
+    ("outcome", "how"), [("durable", "done"), ("spooled", "back"), ("lost", "back"), ("rejected", "failed")]
+)
 def test_what_stores_say_decides(crawl: Crawl, outcome: str, how: str, early: bool) -> None:
     request, item = crawl.take(), movie()
     if early:

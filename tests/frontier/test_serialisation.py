@@ -107,6 +107,7 @@ def test_headers_and_unknown_meta_do_not_travel(spider: ImdbSpider) -> None:
         envelope(cb_kwargs={"site_id": "tt0000001", "found": None, "due": []}),
         envelope(callback="parse_list", errback="list_failed"),
         envelope(callback="parse_list", errback="list_failed", cb_kwargs={"name": {}}),
+        envelope(callback="parse_list", errback="list_failed", url="https://example.com/", cb_kwargs={"name": "top"}),
     ],
 )
 def test_forged_request_is_refused(spider: ImdbSpider, payload: bytes) -> None:
