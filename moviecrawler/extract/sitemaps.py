@@ -56,7 +56,8 @@ def read_sitemap(body: bytes, url: str | None = None) -> Sitemap:
     reading = _Reading()
     size = 0
     try:
-        for block in _unpacked(body) if body.startswith(_GZIP) else _plain(body):
+        # Templates leave line breaks before the XML declaration, where XML allows none.
+        for block in _unpacked(body) if body.startswith(_GZIP) else _plain(body.lstrip()):
             size += len(block)
             if size > LARGEST:
                 raise ShapeError("sitemap", f"more than {LARGEST} bytes")

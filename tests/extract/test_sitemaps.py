@@ -50,6 +50,10 @@ def test_namespace_does_not_matter() -> None:
     assert read_sitemap(PAGES.replace(NAMESPACE.encode(), b"")) == read_sitemap(PAGES)
 
 
+def test_white_space_before_the_declaration_is_passed_by() -> None:
+    assert read_sitemap(b"\r\n\n " + PAGES) == read_sitemap(PAGES)
+
+
 def test_gzip_is_unpacked() -> None:
     assert read_sitemap(gzip.compress(PAGES)) == read_sitemap(PAGES)
 
