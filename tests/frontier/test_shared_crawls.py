@@ -12,8 +12,6 @@ from typing import Any
 import msgspec
 import pytest
 import redis
-from scrapy.settings import Settings
-from scrapy.spiderloader import SpiderLoader
 
 from moviecrawler.frontier.keys import Keys
 from moviecrawler.items import Movie
@@ -23,13 +21,11 @@ from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, change, counts, reset, scrapy
 from tests.frontier.workers import SURE, WorkersOf, workers_on
 from tests.replica.truth import truth
-from tests.services.replica import CATALOGUE, IDS, TITLES
+from tests.services.replica import CATALOGUE, EVERYTHING, IDS, SPIDERS, TITLES
 from tests.waiting import wait_for
 
 logger = logging.getLogger(__name__)
 
-SPIDERS = SpiderLoader(Settings({"SPIDER_MODULES": ["moviecrawler.spiders"]})).list()
-EVERYTHING = {"imdb": [], "metacritic": ["list=new"], "rottentomatoes": ["list=movies_at_home/sort:newest"]}
 PER_SECOND = 50
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from scrapy.settings import Settings
+from scrapy.spiderloader import SpiderLoader
 
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
@@ -13,6 +15,9 @@ from tests.crawling import reset
 TITLES = 60
 CATALOGUE = Catalogue(1, TITLES)
 IDS = [CATALOGUE.imdb_id(index) for index in range(TITLES)]
+SPIDERS = SpiderLoader(Settings({"SPIDER_MODULES": ["moviecrawler.spiders"]})).list()
+EVERYTHING = {"imdb": [], "metacritic": ["list=new"], "rottentomatoes": ["list=movies_at_home/sort:newest"]}
+"""Arguments with which each spider finds all that its site has."""
 
 
 @pytest.fixture(scope="session")

@@ -9,8 +9,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from scrapy.settings import Settings
-from scrapy.spiderloader import SpiderLoader
 
 from moviecrawler.items import Movie
 from moviecrawler.replica.process import ReplicaProcess
@@ -18,12 +16,8 @@ from moviecrawler.sites import SCOREBOARD_KINDS
 from tests.crawling import change, counts, crawl, environment, reset
 from tests.processes import ForkedCommand
 from tests.replica.truth import truth
-from tests.services.replica import CATALOGUE, IDS, TITLES
+from tests.services.replica import CATALOGUE, EVERYTHING, IDS, SPIDERS, TITLES
 from tests.waiting import wait_for
-
-SPIDERS = SpiderLoader(Settings({"SPIDER_MODULES": ["moviecrawler.spiders"]})).list()
-EVERYTHING = {"imdb": [], "metacritic": ["list=new"], "rottentomatoes": ["list=movies_at_home/sort:newest"]}
-"""Arguments with which each spider finds all that its site has."""
 
 
 def expected(site: str) -> dict[str, Movie]:
