@@ -247,21 +247,23 @@ class EggStore:
 
 
 def list_spiders(egg: Path) -> Spiders:
-    """Return the spiders that `scrapy list` finds in an egg, in a separate process. Raises BadEggError with its output."""
+    """Return the spiders that Scrapy finds in an egg, in a separate process. Raises BadEggError with its output."""
     try:
         ended = subprocess.run(  # noqa: S603 - this package's own program
             [sys.executable, "-P", RUNNER, "list"],
             input=json.dumps({"egg": str(egg)}) + "\n",
             env=spider_environment(os.environ),
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             timeout=_LIST_SECONDS,
             check=False,
         )
     except subprocess.TimeoutExpired:
         raise BadEggError(f"listing the egg's spiders took more than {_LIST_SECONDS:g} s") from None
-    if ended.returncode:
-        output = redacted((ended.stderr or ended.stdout).strip()[-_ERROR_CHARACTERS:])
-        reason = output.rpartition("\n")[2] or f"exit code {ended.returncode}"
-        raise BadEggError(f"the egg's spiders can't be listed: {reason}\n{output}")
-    return [name for name in ended.stdout.splitlines() if name]
+    if not ended.returncode:
+        with suppress(msgspec.DecodeError):
+            return msgspec.json.decode(ended.stdout, type=Spiders)
+    output = redacted(ended.stderr.strip()[-_ERROR_CHARACTERS:])
+    reason = output.rpartition("\n")[2] or f"exit code {ended.returncode}"
+    raise BadEggError(f"the egg's spiders can't be listed: {reason}\n{output}")

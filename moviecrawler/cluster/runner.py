@@ -3,6 +3,7 @@
 It imports nothing of this project, as that comes from the egg. The node writes a line of JSON to standard input: `egg` (path)
 and, for a crawl, `settings`, `arguments` and `hang_seconds`. Arguments given so show in no list of processes. While a crawl runs, the end
 of standard input means that the node is gone, and the spider ends itself. Its report of the crawl is written to descriptor 3, as JSON of `Report`.
+`list` writes the spiders' names to standard output, as JSON.
 
 The process ends itself as well when its event loop has stood still for `hang_seconds`, and writes a traceback to descriptor 3. A thread of
 `faulthandler` does that, which needs no interpreter: a regular expression, say, may hold it for hours.
@@ -100,26 +101,38 @@ def _report(sender: Any) -> None:
     os.write(_REPORT, json.dumps(report).encode() + b"\n")
 
 
-def _main(command: str, spider: str = "") -> None:
-    task = _read_task()
-    os.environ["SCRAPY_SETTINGS_MODULE"] = _activate(task["egg"])
-    if command == "list":
-        arguments = ["list", "-s", "LOG_ENABLED=0"]
-    else:
-        threading.Thread(target=_end_with_node, daemon=True).start()
-        settings = [part for name, value in task["settings"].items() for part in ("-s", f"{name}={value}")]
-        given = [part for name, value in task["arguments"].items() for part in ("-a", f"{name}={value}")]
-        arguments = ["crawl", spider, *settings, *given]
+def _crawl(task: Any, spider: str) -> None:
+    threading.Thread(target=_end_with_node, daemon=True).start()
+    settings = [part for name, value in task["settings"].items() for part in ("-s", f"{name}={value}")]
+    arguments = [part for name, value in task["arguments"].items() for part in ("-a", f"{name}={value}")]
 
     from pydispatch import dispatcher  # noqa: PLC0415 - after the egg's modules have come first
     from scrapy import signals  # noqa: PLC0415
     from scrapy.cmdline import execute  # noqa: PLC0415
 
     dispatcher.connect(_report, signal=signals.engine_stopped, sender=dispatcher.Any, weak=False)
-    if command == "crawl":
-        watchdog = _Watchdog(task["hang_seconds"])
-        dispatcher.connect(watchdog.begin, signal=signals.engine_started, sender=dispatcher.Any, weak=False)
-    execute(["scrapy", *arguments])
+    watchdog = _Watchdog(task["hang_seconds"])
+    dispatcher.connect(watchdog.begin, signal=signals.engine_started, sender=dispatcher.Any, weak=False)
+    execute(["scrapy", "crawl", spider, *settings, *arguments])
+
+
+def _list() -> None:
+    # What the egg prints goes to standard error.
+    with os.fdopen(os.dup(1), "w") as answer:
+        os.dup2(2, 1)
+        from scrapy.spiderloader import get_spider_loader  # noqa: PLC0415 - after the egg's modules have come first
+        from scrapy.utils.project import get_project_settings  # noqa: PLC0415
+
+        json.dump(sorted(get_spider_loader(get_project_settings()).list()), answer)
+
+
+def _main(command: str, spider: str = "") -> None:
+    task = _read_task()
+    os.environ["SCRAPY_SETTINGS_MODULE"] = _activate(task["egg"])
+    if command == "list":
+        _list()
+    else:
+        _crawl(task, spider)
 
 
 if __name__ == "__main__":

@@ -151,6 +151,12 @@ def test_job_that_starts_while_its_version_is_deployed_anew_gets_the_new_egg(
     assert (found.spiders, _named_in(path)) == (["other"], ["other"])
 
 
+def test_what_an_egg_prints_is_not_listed_as_a_spider(store: EggStore) -> None:
+    spiders = "import scrapy\nprint('not a spider')\nclass A(scrapy.Spider):\n    name = 'a'\n"
+    put(store, data=toy_egg(more={"toy/spiders.py": spiders}))
+    assert store.find("toy").spiders == ["a"]
+
+
 def test_spiders_of_an_egg_are_listed_in_a_process_that_knows_no_secret_of_the_node(
     store: EggStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,6 +185,8 @@ def test_other_node_with_a_folder_of_its_own_sees_a_version_at_once(
     [
         (b"no egg", "not a ZIP file"),
         (toy_egg(more={"toy/spiders.py": "def broken(:"}), "SyntaxError"),
+        (toy_egg(more={"toy/spiders.py": "raise SystemExit(0)"}), "can't be listed: exit code 0"),
+        (toy_egg(more={"toy/spiders.py": "import os; os.write(2, b'\\xff'); broken"}), "NameError"),
         (egg({"toy/__init__.py": ""}, None), "no entry point `settings`"),
         (spoilt(6, 1, 8), "the egg is damaged: File"),  # said to be encrypted
         (spoilt(8, 99, 10), "the egg is damaged: That compression method is not supported"),
