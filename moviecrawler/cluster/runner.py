@@ -15,11 +15,14 @@ import asyncio
 import faulthandler
 import json
 import os
+import re
 import signal
 import sys
 import threading
 import time
+from contextlib import suppress
 from importlib.metadata import distributions
+from pathlib import Path
 from typing import Any
 
 _REPORT = 3
@@ -101,6 +104,17 @@ def _report(sender: Any) -> None:
     os.write(_REPORT, json.dumps(report).encode() + b"\n")
 
 
+def _peak_memory() -> int:
+    """Return the most bytes that this process has used; 0 where the system does not say.
+
+    Scrapy asks `getrusage`, whose figure begins with the peak of the node that has spawned the process.
+    """
+    peak = None
+    with suppress(OSError):
+        peak = re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text("utf-8"))
+    return int(peak[1]) * 1024 if peak else 0
+
+
 def _crawl(task: Any, spider: str) -> None:
     threading.Thread(target=_end_with_node, daemon=True).start()
     settings = [part for name, value in task["settings"].items() for part in ("-s", f"{name}={value}")]
@@ -109,7 +123,10 @@ def _crawl(task: Any, spider: str) -> None:
     from pydispatch import dispatcher  # noqa: PLC0415 - after the egg's modules have come first
     from scrapy import signals  # noqa: PLC0415
     from scrapy.cmdline import execute  # noqa: PLC0415
+    from scrapy.extensions.memusage import MemoryUsage  # noqa: PLC0415
 
+    scrapys_own = MemoryUsage.get_virtual_size
+    MemoryUsage.get_virtual_size = lambda self: _peak_memory() or scrapys_own(self)  # type: ignore[method-assign]
     dispatcher.connect(_report, signal=signals.engine_stopped, sender=dispatcher.Any, weak=False)
     watchdog = _Watchdog(task["hang_seconds"])
     dispatcher.connect(watchdog.begin, signal=signals.engine_started, sender=dispatcher.Any, weak=False)

@@ -55,15 +55,30 @@ def pid_of(notes: Path, spider: str) -> int:
     return int(next(iter(notes.glob(f"{spider}-*"))).name.partition("-")[2])
 
 
-def test_spider_that_hangs_ends_without_a_node(tmp_path: Path) -> None:
-    with zipfile.ZipFile(io.BytesIO(toy_egg("1", tmp_path))) as archive:
-        archive.extractall(tmp_path / "toy.egg")
-    task = {"egg": str(tmp_path / "toy.egg"), "settings": {}, "arguments": {}, "hang_seconds": 2}
-    command = [sys.executable, "-P", RUNNER, "crawl", "toy", "hanging", "a1"]
-    process = subprocess.Popen(["sh", "-c", 'exec "$@" 3>report', "sh", *command], cwd=tmp_path, stdin=subprocess.PIPE)
+def crawl_without_a_node(folder: Path, spider: str, begin: str, **settings: str) -> subprocess.Popen[bytes]:
+    """Run a toy's spider by a line of a shell, `begin`, in which "$@" is the command; its report goes to the file `report`."""
+    with zipfile.ZipFile(io.BytesIO(toy_egg("1", folder))) as archive:
+        archive.extractall(folder / "toy.egg")
+    task = {"egg": str(folder / "toy.egg"), "settings": settings, "arguments": {}, "hang_seconds": 2}
+    command = ["sh", "-c", f"{begin} 3>report", "sh", sys.executable, "-P", RUNNER, "crawl", "toy", spider, "a1"]
+    process = subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE)
     assert process.stdin is not None
     process.stdin.write(json.dumps(task).encode() + b"\n")
     process.stdin.flush()
+    return process
+
+
+def test_memory_of_a_spider_is_its_own_and_not_the_peak_of_its_node(tmp_path: Path) -> None:
+    once_large = "import os, sys; b'x' * 2**28; os.execv(sys.argv[1], sys.argv[1:])"
+    limits = {"MEMUSAGE_ENABLED": "1", "MEMUSAGE_LIMIT_MB": "200"}
+    with crawl_without_a_node(tmp_path, "quick", f'exec {sys.executable} -c "{once_large}" "$@"', **limits) as process:
+        assert process.wait(60) == 0
+    assert json.loads((tmp_path / "report").read_text())["reason"] == "finished"
+
+
+def test_spider_that_hangs_ends_without_a_node(tmp_path: Path) -> None:
+    process = crawl_without_a_node(tmp_path, "hanging", 'exec "$@"')
+    assert process.stdin is not None
     assert pid_of(tmp_path, "hanging") == process.pid
     process.stdin.close()  # the node is gone, and no thread gets the interpreter to end the process
     assert process.wait(30) == 1
