@@ -11,9 +11,11 @@ from contextlib import contextmanager, suppress
 from datetime import UTC
 from itertools import groupby
 from operator import itemgetter
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import boto3
+import botocore.session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, ConnectionError, HTTPClientError  # noqa: A004 - its name
 from isal import isal_zlib
@@ -36,6 +38,10 @@ if TYPE_CHECKING:
 # It logs where it found credentials, for each client.
 logging.getLogger("botocore.credentials").setLevel(logging.WARNING)
 
+_descriptions = botocore.session.get_session().get_component("data_loader")
+"""What botocore knows of AWS' services, read once for all clients: it takes 12 MB."""
+_making_a_client = Lock()
+"""Held while `_descriptions` are read."""
 _PART_BYTES = 16 * 1024 * 1024
 """Bytes; larger objects are uploaded in parts of this size. S3 asks for 5 MiB at least."""
 _GZIP = 31  # zlib's window size with a gzip header and trailer
@@ -100,8 +106,13 @@ class Bucket:
             response_checksum_validation="when_required",
         )
         try:
-            # A session of its own, as boto3's default one must not be used by several threads.
-            self._client = boto3.session.Session().client("s3", endpoint_url=self._endpoint_url, config=config)
+            # A session of its own, as boto3's default one must not be used by several threads, and credentials are read anew.
+            session = botocore.session.get_session()
+            session.register_component("data_loader", _descriptions)
+            with _making_a_client:
+                self._client = boto3.session.Session(botocore_session=session).client(
+                    "s3", endpoint_url=self._endpoint_url, config=config
+                )
             if self._client.meta.endpoint_url.startswith("https:"):
                 # TLS and our checksum keep an upload whole; its SHA-256 too would be a quarter of the archive's time. An endpoint that
                 # asks for it all the same gets it by `payload_signing_enabled` in AWS' file of settings. Which endpoint it is, and
