@@ -73,6 +73,7 @@ _PIECES = (*_SCOREBOARDS, *_DETAILS, b'id="media-hero-json"', b'"Tomatometer"')
 _SMALLEST_PAGE = 100_000
 """Bytes; the smallest title page that is known has 230,000."""
 
+_SHARED_TITLE = re.compile(rb'<meta\s[^<>]{0,200}property="og:title"\s[^<>]{0,200}content="([^"<>]{1,500})"')
 _SITE_NAME = re.compile(r"(?<!\s)\s*[-|]\s*Rotten Tomatoes$")
 
 
@@ -186,7 +187,7 @@ def _new_movie(site_id: str | None, title: str, linked: dict[str, Any]) -> Movie
 def _title_and_year(page: TitlePage) -> tuple[str, int | None]:
     """Return the title without a year behind it ("Dune (2021)", as JSON-LD can write it), and the year."""
     tagged = values.YEAR_BEHIND_TITLE.match(page.tag or "")
-    title = page.head.title or dig.text(page.linked, "name") or page.tag
+    title = page.head.title or dig.text(page.linked, "name") or (page.tag and (_shared_title(page.body) or page.tag))
     if title is None:
         raise ShapeError("title", "none in a place that is known")
     year = page.head.year or (int(tagged["year"]) if tagged else None)
@@ -194,6 +195,12 @@ def _title_and_year(page: TitlePage) -> tuple[str, int | None]:
     if named and year in {None, int(named["year"])}:
         return named["title"], int(named["year"])
     return title, year
+
+
+def _shared_title(body: bytes) -> str | None:
+    """Return the title that a page gives to those who link to it; beside it, the words of its `<title>` vary."""
+    shared = _SHARED_TITLE.search(body)
+    return _SITE_NAME.sub("", fold(html.unescape(decode_text(shared[1])))) if shared else None
 
 
 def _title_tag(body: bytes) -> str | None:

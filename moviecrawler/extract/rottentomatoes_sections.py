@@ -17,6 +17,7 @@ from moviecrawler.extract.findings import ABSENT, NoValue, Person, ShapeError, a
 from moviecrawler.extract.offers import one_of_each_offer, plain_address
 from moviecrawler.extract.rottentomatoes_values import json_script
 from moviecrawler.extract.trees import text_of, tree_of
+from moviecrawler.extract.values import check_year
 from moviecrawler.items import Offer, RelatedTitle
 from moviecrawler.texts import fold
 from moviecrawler.urls import id_in_url
@@ -32,7 +33,7 @@ _NOTE = re.compile(
     r"(?<!\s)\s*\((?:[^()]{0,200}\b(?:voice|uncredited|archive footage|cameo)\b[^()]{0,200}|as [^()]*)\)", re.IGNORECASE
 )
 _SYNOPSIS = re.compile(
-    rb"""\s(?:id=["']?(?:movieSynopsis|movie_synopsis_all)|data-qa=["']?(?:movie-info-synopsis|synopsis-value))(?=[\s"'>])"""
+    rb"""\s(?:id=["']?(?:movieSynopsis|movie_synopsis_all)|data-qa=["']?(?:(?:movie|series|season)-info-(?:synopsis|description)|synopsis-value))(?=[\s"'>])"""
 )
 _BEHIND_PARAGRAPH = re.compile(rb"<(?:p|div|dl|ul|table|section)\b", re.IGNORECASE)
 _CLOSED_BY_HEADING = re.compile(rb"(?<!\s)\s*</p>\s*(?=<h2)", re.IGNORECASE)
@@ -49,6 +50,7 @@ _JOB = re.compile(
 
 _LABELS: dict[str, str] = {
     "rating": "certificate",
+    "rated": "certificate",
     "genre": "genres",
     "directed by": "director",
     "director": "director",
@@ -61,6 +63,7 @@ _LABELS: dict[str, str] = {
     "creator": "creator",
     "creators": "creator",
     "created by": "creator",
+    "starring": "cast",
     "in theaters": "release_date",
     "theatrical release": "release_date",
     "release date (theaters)": "release_date",
@@ -222,7 +225,14 @@ _COUNTRY: Final = "US"
 """The site tells offers of the United States only."""
 _EMS: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _DIGITS: Final = re.compile(r"[0-9]{1,20}")
+_YEAR_FOR_ADVERTISERS: Final = re.compile(rb'"cag\[release\]"\]?\s{0,9}[:=]\s{0,9}"(\d{4})"')
 _NUMBER: Final = re.compile(rb'"field\[rtid\]":"(\d{1,20})"')
+
+
+def year_for_advertisers(body: bytes) -> int | None:
+    """Return the year that pages since 2017 tell their advertisers."""
+    told = _YEAR_FOR_ADVERTISERS.search(body)
+    return check_year(int(told[1])) if told else None
 
 
 def read_consensus(body: bytes) -> str | NoValue:

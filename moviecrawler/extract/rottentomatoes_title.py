@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from moviecrawler.items import Movie
 
 _SCORES: Final[tuple[ScoreKind, ...]] = ("tomatometer", "popcornmeter", *FINER)
-_CAST_SECTIONS: Final = (b"cast-and-crew", b"person-item", b"cast-item", b"castSection")
+_CAST_SECTIONS: Final = (b"cast-and-crew", b"person-item", b"cast-item", b"castSection", b'id="cast-info"')
 _BOILERPLATE: Final = "Discover reviews, ratings"
 _NO_POSTER: Final = re.compile(r"poster[-_]?default|default[-_]?poster|TwitterCard", re.IGNORECASE)
 _YEARS: Final = re.compile(r"^(?P<first>\d{4})(?:\s*[-–—]\s*(?P<last>\d{4})?)?$")  # noqa: RUF001 - the site's dashes
@@ -94,6 +94,8 @@ def read_title(movie: Movie, page: TitlePage, year: int | None) -> Findings:
         "year",
         lambda: year,
         lambda: values.read_year(row("release_date")),
+        # Of a season it may be its series'.
+        lambda: None if movie.series_id else sections.year_for_advertisers(body),
         lambda: values.read_year(dig.at(values.json_script(body, "where-to-watch-json"), "releaseYear")),
     )
     found.look("end_year", lambda: head.end_year or (ABSENT if head.is_running else None))
@@ -127,12 +129,13 @@ def read_title(movie: Movie, page: TitlePage, year: int | None) -> Findings:
     if movie.kind == "series" or "creator" in details:
         found.look("credits.creator", lambda: _people_in(details, "creator"), lambda: _linked_people("creator", alone))
     # JSON-LD names the first five: they are all that a page without any section of the cast names.
-    is_all = not details or not any(sign in body for sign in _CAST_SECTIONS)
+    is_all = not any(sign in body for sign in _CAST_SECTIONS)
     found.look(
         "credits.cast",
         lambda: credits_of("cast", sections.cast_tiles(body)),
         lambda: credits_of("cast", page.older_cast()),
-        lambda: credits_of("cast", _linked_cast(linked)) if is_all else None,
+        lambda: _people_in(details, "cast") if is_all else None,
+        lambda: credits_of("cast", _linked_cast(linked)) if is_all or not details else None,
     )
     for kind in _SCORES:
         places = [head.scores.get(kind), partial(_linked_score, linked) if kind == "tomatometer" else None]
@@ -169,7 +172,9 @@ def _poster(head: Head, tree: Selector | None, linked: str | None) -> str | None
     """Return the first address of a real poster; saved pages can name local files, and most have a placeholder."""
     pictures = [head.poster, linked]
     if tree is not None:
-        posters = tree.css("img.posterImage, #topSection img[itemprop=image]")
+        posters = tree.css(
+            "img.posterImage, #topSection img[itemprop=image], .movie_poster_area img, #tv-image-section img"
+        )
         pictures += [posters.attrib.get("data-src"), posters.attrib.get("src")]
         pictures += tree.css('meta[property="og:image"]::attr(content)').getall()
     return next((p for p in pictures if p and p.startswith(("https://", "http://")) and not _NO_POSTER.search(p)), None)

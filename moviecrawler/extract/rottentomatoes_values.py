@@ -38,6 +38,7 @@ _A_YEAR = re.compile(r"\b\d{4}\b", re.ASCII)
 _NO_DATE = re.compile(
     r"^(?:(?:TB[AD]|Spring|Summer|Fall|Autumn|Winter|Q[1-4])\b.*|\d{4}|\D+)$", re.ASCII | re.IGNORECASE
 )
+_BEHIND_CERTIFICATE = re.compile(r" (?:[(\[]|for )")
 _PERSON = re.compile(r"/(celebrity/[^/?#\s]+)")
 YEAR_BEHIND_TITLE: Final = re.compile(r"^(?P<title>.*\S)\s*\((?P<year>(?:18[7-9]|19\d|20\d)\d)\)$", re.ASCII)
 
@@ -123,8 +124,8 @@ def read_year(value: Any) -> int | None:
 
 
 def short_certificate(certificate: str | None) -> str | None:
-    """Return R of "R (Some Violence|Language)"."""
-    return certificate.partition(" (")[0] if certificate else None
+    """Return R of "R (Some Violence|Language)", or of "R [See Full Rating] for some violence"."""
+    return _BEHIND_CERTIFICATE.split(certificate)[0] if certificate else None
 
 
 def credits_of(role: Role, people: Iterable[Person]) -> list[Credit]:

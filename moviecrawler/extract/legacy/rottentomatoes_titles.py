@@ -7,6 +7,8 @@
 | 2014 | `#all-critics-numbers`, `.audience-score` with itemprops | `dl` |
 | 2015-2018 | the same markup; JSON-LD | `li.meta-row` |
 | 2019-2020 | `.mop-ratings-wrap__half` | `li.meta-row` |
+| 2015-2019, series | `#super_series_header` has the years | `#detail_panel`, `.movie_info` |
+| 2020-2024, series | as of movies | `#detail_panel`, `section:series-info` |
 | 2021-2024 | `#score-details-json`, then `#scoreDetails`: `scoreboard` | `[data-qa=movie-info-item]` |
 | since 2024 | `media-scorecard` | as with scripts |
 """
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from parsel import Selector, SelectorList
@@ -25,7 +28,6 @@ from moviecrawler.extract.rottentomatoes_sections import Detail, known_details, 
 from moviecrawler.extract.rottentomatoes_title import Head, read_props, read_years_and_runtime
 from moviecrawler.extract.rottentomatoes_values import finer_scores, json_script, read_side, score, slot
 from moviecrawler.extract.trees import text_of
-from moviecrawler.extract.values import parse_year
 from moviecrawler.items import Score
 from moviecrawler.texts import fold
 
@@ -38,6 +40,8 @@ _COUNTED = re.compile(
     r"|(?<!than )(?<![\d,./])(?P<before>\d[\d,]*\+?)\s+(?:Reviews?|(?:Verified )?Ratings?)\b"
 )
 _NO_METER = re.compile(r"no (?:score|consensus|reviews)|not (?:yet )?available|not enough|coming soon", re.IGNORECASE)
+_HEADINGS: Final = "h1.movie_title [itemprop=name], h1#movie-title, #super_series_header h1, .seriesHeader h1"
+_DETAILS_OF_SERIES: Final = '#detail_panel, [data-qa$="series-info"], [data-qa$="season-info"]'
 _PAIRS = ".//*[not(*)][substring-before(concat(normalize-space(), '|'), ':|')][following-sibling::*[1]]"
 """Whatever ends in a colon and has something beside it: tables and rows of other years."""
 
@@ -196,10 +200,10 @@ def _read_score_panel(tree: Selector) -> Head:
     meters = critics.css(".meter-value, #all-critics-meter")
     if not critics:
         critics, meters = tree.css("#tomatometer_data"), tree.css("#tomatometer_score .percent")
-    heading = tree.css("h1.movie_title [itemprop=name], h1#movie-title") or tree.css("h1.movie_title")
+    heading = tree.css(_HEADINGS) or tree.css("h1.movie_title")
 
     liked = audience.css(".meter-value, .meter.numeric")
-    return Head(
+    head = Head(
         {
             "tomatometer": lambda: _worded(
                 "tomatometer", text_of(meters), _counted(text_of(critics)), text_of(critics)
@@ -212,8 +216,10 @@ def _read_score_panel(tree: Selector) -> Head:
             ),
         },
         title=fold(" ".join(heading[:1].xpath("text()").getall())) or None,
-        year=attempt(lambda: parse_year(text_of(heading.css(".h3, .year")))),
     )
+    for part in heading[:1].xpath(".//span"):
+        read_years_and_runtime(head, text_of(part).strip("() "))
+    return head
 
 
 def _counted(text: str) -> str | None:
@@ -229,33 +235,35 @@ def older_details(tree: Selector) -> dict[str, Detail] | None:
     """Return the list of details of pages of 2009 to 2024; None without one."""
     rows = {}
     listed = tree.css('li.meta-row, [data-qa="movie-info-item"], .movie_info dt') or tree.css(
-        ".movie_info, #movie_stats, table.info"
+        f".movie_info, #movie_stats, table.info, {_DETAILS_OF_SERIES}"
     ).xpath(_PAIRS)
     # Backwards, so that the first of two rows with the same label is the one that stays.
     for row in reversed(listed):
         label = row.css('.meta-label, [data-qa="movie-info-item-label"]')
         value = row.css('.meta-value, [data-qa="movie-info-item-value"]')
         if not row.xpath("*") or row.root.tag == "dt":
-            label, value = SelectorList([row]), row.xpath("following-sibling::*[1][not(self::dt)]")
+            beside = row.xpath("following-sibling::*")
+            links = takewhile(lambda part: part.root.tag == "a", beside)
+            label, value = SelectorList([row]), SelectorList(links) or beside[:1].xpath("self::*[not(self::dt)]")
         parts: list[tuple[str, str | None]] = []
-        for piece in value.xpath(".//a | .//text()[not(ancestor::a)]"):
+        for piece in value.xpath("descendant-or-self::a | .//text()[not(ancestor::a)]"):
             if isinstance(piece.root, str):
                 parts += [(fold(part), None) for part in piece.root.split(",") if fold(part)]
             else:
                 parts.append((text_of(piece), piece.attrib.get("href")))
-        rows[text_of(label)] = Detail(text_of(value), parts)
+        rows[text_of(label)] = Detail(", ".join(map(text_of, value)), parts)
     return known_details(rows)
 
 
 def older_cast(tree: Selector) -> list[Person]:
-    """Return the cast of pages of 2014 to 2024."""
+    """Return the cast of pages of 2012 to 2024."""
     people = []
-    tiles = tree.css(".cast-item, .cast-and-crew-item")
+    tiles = tree.css(".cast-item, .cast-and-crew-item, #cast-info li")
     parts = tiles.css(".characters, .p--small")
     if parts and not any(map(text_of, parts)):
         raise ShapeError("cast", "no tile says whom anybody plays, and each has a place for it")
     for tile in tiles:
-        link = tile.css(".media-body a, .metadata a")
+        link = tile.css(".media-body a, .metadata a, .media_block_content a")
         name = text_of(link) or text_of(tile.css(".media-body [title]:not(.characters), .metadata p:not(.p--small)"))
         if not name or (not parts and text_of(tile) != name):
             raise ShapeError("cast", "a tile without a name, or with more than the name in an unknown form")
