@@ -37,6 +37,14 @@ def test_a_value_that_cannot_be_is_silent_or_read_elsewhere(old: bytes, new: byt
     assert field in movie.silent or field in present_in(movie)
 
 
+@pytest.mark.parametrize("case", ["title-2017", "title-series-2019-hu"])
+def test_a_page_saved_by_a_browser_has_whole_addresses_and_says_the_same(case: str) -> None:
+    page = body_of(f"imdb/{case}")
+    saved = page.replace(b'href="#', b'href="https://www.imdb.com/title/tt9100002/#')
+    saved = saved.replace(b'href="/', b'href="https://www.imdb.com/')
+    assert movie_of(imdb_titles.title(saved)) == movie_of(imdb_titles.title(page))
+
+
 def test_a_page_that_names_two_titles_is_an_error() -> None:
     own, other = (b'property="og:url" content="http://www.imdb.com/title/tt910000' + digit for digit in (b"2", b"3"))
     assert own in PAGE

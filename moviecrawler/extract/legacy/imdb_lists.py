@@ -159,7 +159,7 @@ def _with_linked(document: Document, shown: list[Entry]) -> list[Entry]:
         item = dig.at(element, "item")
         entry = _entry(dig.text(item, "url") or "", dig.text(item, "alternateName") or dig.text(item, "name"))
         entry = by_id.get(entry.site_id, entry)
-        entry.rank = dig.integer(element, "position")
+        entry.rank = dig.integer(element, "position") or entry.rank
         entry.scores = scores_of(partial(linked_score, item)) or entry.scores
         entries.append(entry)
     return entries

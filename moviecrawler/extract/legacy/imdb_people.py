@@ -129,7 +129,7 @@ def _cast_rows(root: Selector) -> Iterator[Credit]:
             "cast", row.xpath(f"./td[not({of_class('primary_photo')})]/a[contains(@href, '/name/nm')]")
         ):
             parts = row.xpath(
-                f"./td[{of_class('character')} or {of_class('char')}]//text()[not(ancestor::a[@href='#'])]"
+                f"./td[{of_class('character')} or {of_class('char')}]//text()[not(ancestor::a[contains(@href, '#')])]"
             )
             credit.character = _character("".join(parts.getall()))
             yield credit

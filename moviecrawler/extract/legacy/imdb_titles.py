@@ -102,7 +102,7 @@ def full_credits(body: bytes, url: str | None = None) -> Page:
     return Page(site="imdb", kind="fullcredits", movie=found.done())
 
 
-_KEYWORDS = 'a[href^="/keyword/"] .itemprop, a[href^="/search/keyword?"] .itemprop'
+_KEYWORDS = "a[href*='/keyword/'] .itemprop, a[href*='/search/keyword?'] .itemprop"
 
 
 def _similar(root: Selector) -> list[RelatedTitle]:
