@@ -18,7 +18,7 @@
 --   first       how many pushes of this worker were queued before these, as far as it knows: when an answer was lost, it tells some
 --               twice; false to queue all
 --   digest, limit           of the arguments: at most so many titles are queued under that digest; 0 for any number
---   capacity, error         of a Bloom filter; capacity 0 for an exact set
+--   bloom, capacity, error  whether pages are remembered in a Bloom filter, and its size; else in an exact set
 --   ends        {{id, how: "done" | "failed" | "back" | "dead", reason}, …}
 --   spent       requests that the worker sent besides those handed out, such as retries
 --   unsent      requests that were handed out and that it gives back without having sent them
@@ -102,18 +102,18 @@ if before ~= generation or #given.pushes > 0 then
 end
 local current, previous = KEYS[7 + generation % 2], KEYS[7 + (generation + 1) % 2]
 
-local remembered_before = redis.call('EXISTS', previous) == 1
-
-local bits, hashes
-if given.capacity > 0 then
-    local error = given.error * 0.8  -- as hashes made of two are a little worse than independent ones
-    bits = math.ceil(-given.capacity * math.log(error) / math.log(2) ^ 2)
-    hashes = math.ceil(-math.log(error) / math.log(2))
+-- A generation stays what it began as, a SET or the STRING of a Bloom filter, when FRONTIER_DUPEFILTER is another one since.
+local kind_of_current, kind_of_previous = redis.call('TYPE', current).ok, redis.call('TYPE', previous).ok
+if kind_of_current == 'none' then
+    kind_of_current = given.bloom and 'string' or 'set'
 end
+local error = given.error * 0.8  -- as hashes made of two are a little worse than independent ones
+local bits = math.ceil(-given.capacity * math.log(error) / math.log(2) ^ 2)
+local hashes = math.ceil(-math.log(error) / math.log(2))
 
--- The arguments of a BITFIELD on all of a page's bits. Two parts of the fingerprint make all hashes (Kirsch and
+-- Run BITFIELD on all of a page's bits; return whether all were set. Two parts of the fingerprint make all hashes (Kirsch and
 -- Mitzenmacher), and both stay exact in a double.
-local function bitfield(id, operation, value)
+local function all_were_set(key, id, operation, value)
     local first, second = tonumber(id:sub(1, 12), 16), tonumber(id:sub(13, 24), 16)
     local arguments = {}
     for i = 0, hashes - 1 do
@@ -121,11 +121,7 @@ local function bitfield(id, operation, value)
         arguments[at + 1], arguments[at + 2] = operation, 'u1'
         arguments[at + 3], arguments[at + 4] = (first + i * second) % bits, value
     end
-    return unpack(arguments)
-end
-
-local function all_were_set(found)
-    for _, bit in ipairs(found) do
+    for _, bit in ipairs(redis.call('BITFIELD', key, unpack(arguments))) do
         if bit == 0 then
             return false
         end
@@ -133,17 +129,19 @@ local function all_were_set(found)
     return true
 end
 
+local function bytes_of(hex)
+    return (hex:sub(1, 32):gsub('..', function(byte) return string.char(tonumber(byte, 16)) end))
+end
+
 -- Remember a page; return whether it was known.
 local function known(id)
-    if bits then
-        if remembered_before and all_were_set(redis.call('BITFIELD', previous, bitfield(id, 'GET'))) then
-            return true
-        end
-        return all_were_set(redis.call('BITFIELD', current, bitfield(id, 'SET', 1)))
-    end
-    local digest = id:gsub('..', function(hex) return string.char(tonumber(hex, 16)) end)
-    if remembered_before and redis.call('SISMEMBER', previous, digest) == 1 then
+    local digest = bytes_of(id)
+    if kind_of_previous == 'string' and all_were_set(previous, id, 'GET')
+        or kind_of_previous == 'set' and redis.call('SISMEMBER', previous, digest) == 1 then
         return true
+    end
+    if kind_of_current == 'string' then
+        return all_were_set(current, id, 'SET', 1)
     end
     return redis.call('SADD', current, digest) == 0
 end
@@ -151,8 +149,7 @@ end
 -- Remember that a round has queued a page; return whether it had before.
 local round = redis.call('HGET', state, 'round:' .. given.digest)
 local function known_in_round(id)
-    local digest = redis.sha1hex(id .. ' ' .. round):sub(1, 32):gsub('..', function(hex) return string.char(tonumber(hex, 16)) end)
-    return redis.call('SADD', KEYS[12], digest) == 0  -- revive.lua adds to it, too
+    return redis.call('SADD', KEYS[12], bytes_of(redis.sha1hex(id .. ' ' .. round))) == 0  -- revive.lua adds to it, too
 end
 
 local function still_open()
@@ -417,7 +414,7 @@ if open_after <= 0 and (queued > 0 or open_before > 0) then
     redis.call('HSET', state, 'idle_at', string.format('%.0f', now))
 end
 if sharing > 1 and (waiting > 0 and waiting_before <= 0 or open == 0 or given.answered) then
-    redis.call('PUBLISH', given.wakeup, '')
+    redis.pcall('PUBLISH', given.wakeup, '')  -- where we may not, those that wait still look now and then
 end
 local gone = redis.call('ZRANGEBYSCORE', workers, '-inf', now, 'LIMIT', 0, 4)
 local reply = {

@@ -191,7 +191,8 @@ class SharedQueue:
             "first": False if batch.first is None else batch.first,
             "digest": self._digest,
             "limit": self._limit or 0,
-            "capacity": options.capacity if options.dupefilter == "bloom" else 0,
+            "bloom": options.dupefilter == "bloom",
+            "capacity": options.capacity,
             "error": options.error,
             "ends": batch.ends,
             "spent": batch.spent,
@@ -264,9 +265,15 @@ class SharedQueue:
                     heard()
 
     async def eviction(self) -> str | None:
-        """Return the policy by which Redis throws keys away when it is full, which may be queued titles; None if it doesn't."""
+        """Return the policy by which Redis throws keys away when it is full, which may be queued titles.
+
+        None if it doesn't, and where we may not ask.
+        """
         self.round_trips += 1
-        info = await self.server.info("memory")
+        try:
+            info = await self.server.info("memory")
+        except redis.exceptions.ResponseError:
+            return None
         policy: str = info.get("maxmemory_policy", "noeviction")
         return policy if info.get("maxmemory") and policy != "noeviction" else None
 

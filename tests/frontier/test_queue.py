@@ -126,6 +126,15 @@ async def test_page_is_queued_once_in_a_window_whoever_asks(site: Site, dupefilt
     assert (await push(b)).waiting == 4
 
 
+@pytest.mark.parametrize(("before", "after"), [("set", "bloom"), ("bloom", "set")])
+async def test_pages_stay_known_when_what_remembers_them_is_changed(site: Site, before: str, after: str) -> None:
+    site.set(dupefilter=before, capacity=1000)
+    await push(await site.worker("a"), page(1))
+    site.set(dupefilter=after, capacity=1000)
+    reply = await push(await site.worker("b"), page(1), page(2), page(2))
+    assert (reply.dropped, reply.waiting) == (2, 2)
+
+
 @pytest.mark.parametrize("dupefilter", ["set", "bloom"])
 async def test_page_is_forgotten_after_one_to_two_windows(site: Site, dupefilter: str) -> None:
     site.set(dupefilter=dupefilter, capacity=1000, window=1.0)
@@ -432,6 +441,19 @@ async def test_redis_that_throws_keys_away_is_told_of(own_site: Site) -> None:
     assert await worker.eviction() is None
     await own_site.client.config_set("maxmemory", str(2**30))
     assert await worker.eviction() == "volatile-lru"
+
+
+async def test_a_user_of_redis_needs_neither_channels_nor_its_figures(own_site: Site) -> None:
+    await own_site.client.acl_setuser(
+        "few", enabled=True, nopass=True, keys=["*"], reset_channels=True, categories=["+@all", "-@dangerous"]
+    )
+    await own_site.client.aclose()
+    own_site.client = connect(own_site.url.replace("//", "//few:any@"))
+    a, b = await own_site.worker("a"), await own_site.worker("b")
+    assert await a.eviction() is None
+    await push(a, page(1), page(2))
+    assert await pop(b, 1) == [1]
+    assert (await b.exchange(ends("done", 1))).open == 1
 
 
 async def test_requests_whose_handing_out_never_arrived_go_back(site: Site) -> None:
