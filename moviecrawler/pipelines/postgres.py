@@ -203,9 +203,8 @@ class PostgresStore(Store):
         reread: set[int] = set()  # new titles of which the batch has a second reading
         try:
             with errors_translated():
-                if (
-                    misses
-                ):  # before a list's row of the same title makes its record newer, which is no reading of its page
+                if misses:
+                    # Before a list's row of the same title makes its record newer, which is no reading of its page.
                     self._transaction(SETTLE_BESIDE_OTHERS, partial(self._write_misses, misses))
                 while parts:
                     written = self._transaction(WRITE_BESIDE_OTHERS, partial(self._write_movies, parts.pop(0)))

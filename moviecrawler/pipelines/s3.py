@@ -9,6 +9,7 @@ import re
 import socket
 from contextlib import contextmanager, suppress
 from datetime import UTC
+from functools import cache
 from itertools import groupby
 from operator import itemgetter
 from threading import Lock
@@ -38,10 +39,7 @@ if TYPE_CHECKING:
 # It logs where it found credentials, for each client.
 logging.getLogger("botocore.credentials").setLevel(logging.WARNING)
 
-_descriptions = botocore.session.get_session().get_component("data_loader")
-"""What botocore knows of AWS' services, read once for all clients: it takes 12 MB."""
 _making_a_client = Lock()
-"""Held while `_descriptions` are read."""
 _PART_BYTES = 16 * 1024 * 1024
 """Bytes; larger objects are uploaded in parts of this size. S3 asks for 5 MiB at least."""
 _GZIP = 31  # zlib's window size with a gzip header and trailer
@@ -108,8 +106,8 @@ class Bucket:
         try:
             # A session of its own, as boto3's default one must not be used by several threads, and credentials are read anew.
             session = botocore.session.get_session()
-            session.register_component("data_loader", _descriptions)
             with _making_a_client:
+                session.register_component("data_loader", _descriptions())
                 self._client = boto3.session.Session(botocore_session=session).client(
                     "s3", endpoint_url=self._endpoint_url, config=config
                 )
@@ -229,6 +227,12 @@ def object_name(time: datetime, contents: bytes) -> str:
     digest = hashlib.sha256(contents).hexdigest()[:16]
     node = re.sub(r"[^A-Za-z0-9.]", "-", socket.gethostname())
     return f"{time.astimezone(UTC):%Y%m%dT%H%M%S}-{node}-{digest}"
+
+
+@cache
+def _descriptions() -> Any:
+    """Return what reads AWS' services' descriptions, and keeps them: one for all clients, as they take 12 MB."""
+    return botocore.session.get_session().get_component("data_loader")
 
 
 def _folder(item: Movie | Miss) -> str:

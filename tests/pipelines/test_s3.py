@@ -146,6 +146,12 @@ def test_missing_credentials_are_told_before_the_crawl(s3_url: str, monkeypatch:
         Bucket("some-bucket", endpoint_url=s3_url).open()
 
 
+def test_a_profile_that_is_not_there_is_told_before_the_crawl(s3_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "nobody")
+    with pytest.raises(ConfigurationError, match="nobody"):
+        Bucket("some-bucket", endpoint_url=s3_url).open()
+
+
 def test_a_wrong_endpoint_is_told_before_the_crawl(s3_url: str) -> None:
     assert s3_url
     with pytest.raises(ConfigurationError, match="Invalid endpoint: nowhere"):
