@@ -242,9 +242,7 @@ def older_details(tree: Selector) -> dict[str, Detail] | None:
         label = row.css('.meta-label, [data-qa="movie-info-item-label"]')
         value = row.css('.meta-value, [data-qa="movie-info-item-value"]')
         if not row.xpath("*") or row.root.tag == "dt":
-            beside = row.xpath("following-sibling::*")
-            links = takewhile(lambda part: part.root.tag == "a", beside)
-            label, value = SelectorList([row]), SelectorList(links) or beside[:1].xpath("self::*[not(self::dt)]")
+            label, value = SelectorList([row]), SelectorList(map(_selector, _beside(row.root)))
         parts: list[tuple[str, str | None]] = []
         for piece in value.xpath("descendant-or-self::a | .//text()[not(ancestor::a)]"):
             if isinstance(piece.root, str):
@@ -253,6 +251,21 @@ def older_details(tree: Selector) -> dict[str, Detail] | None:
                 parts.append((text_of(piece), piece.attrib.get("href")))
         rows[text_of(label)] = Detail(", ".join(map(text_of, value)), parts)
     return known_details(rows)
+
+
+def _beside(label: Any) -> list[Any]:
+    """Return the elements that a label is about: all links that follow it, or the next element, unless that is a label too."""
+    following = label.itersiblings("*")
+    first = next(following, None)
+    if first is None or first.tag == "dt":
+        return []
+    # A label that is a link takes one alone: a page of thousands of such would be walked for each of them.
+    are_links = first.tag == "a" != label.tag
+    return [first, *takewhile(lambda part: part.tag == "a", following)] if are_links else [first]
+
+
+def _selector(element: Any) -> Selector:
+    return Selector(root=element, type="html")
 
 
 def older_cast(tree: Selector) -> list[Person]:
