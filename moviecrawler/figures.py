@@ -1,0 +1,139 @@
+"""The figures of crawls that Prometheus sees: the only list of them, and their sums by site.
+
+A crawl counts in Scrapy's stats. Every 15 seconds it writes a line of JSON to the descriptor whose number the environment variable
+`DESCRIPTOR` names: `{"stats": {…}}`, as `selected` returns them. Its last line has `"summary": [...]`, too: the lines that tell how it ended.
+The node that reads them keeps `Totals`. A crawl without a node adds the same figures to a file in METRICS_FOLDER.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator, Mapping
+
+    from prometheus_client.metrics_core import Metric
+
+DESCRIPTOR = "MOVIECRAWLER_FIGURES"
+"""The environment variable by which a node tells its spiders the number of the descriptor."""
+
+Sample = tuple[str, tuple[str, ...]]
+"""A family's name, and the values of its labels but `site`."""
+Samples = defaultdict[Sample, float]
+
+
+class Figure(NamedTuple):
+    """A metric family, and the stats whose sum it is."""
+
+    name: str
+    text: str
+    pattern: re.Pattern[str]
+    """Matches a stat's name; its named groups are labels, all of which have few values."""
+    is_gauge: bool = False
+    """Whether it can fall: a site's value is then the one that was told last, not the sum of all crawls."""
+
+
+_POOL = r"identity/[\w.:-]+/(?P<pool>[\w-]+)"
+_STORE = r"store/(?P<store>\w+)"
+FIGURES = tuple(
+    Figure(f"moviecrawler_{name}", text, re.compile(pattern), is_gauge)
+    for name, text, pattern, is_gauge in (
+        ("crawls", "Crawls that ended, by whether they did all they were asked to.", "crawl/(?P<result>(?:in)?complete)", False),
+        ("stalled_seconds", "Time in which nothing came in although something was asked for.", "crawl/stalled_seconds", False),
+        ("titles_asked", "Titles asked for.", "titles/asked", False),
+        ("titles", "Titles that ended, by outcome.", r"titles/(?P<outcome>(?!asked)\w+)", False),
+        ("pages", "Title pages that were read.", "pages/read", False),
+        ("unknown_fields", "Title pages of which a field is unknown, by field.", r"pages/unknown/(?P<field>[\w.]+)", False),
+        ("unreadable_pages", "Pages that could not be read, by field.", r"extraction/errors/(?P<field>[\w.]+)", False),
+        ("lists_missed", "List pages that could not be read.", "lists/missed", False),
+        ("responses", "Answers, by HTTP status.", r"downloader/response_status_count/(?P<status>\d{3})", False),
+        ("received_bytes", "Bytes of answers, as they came over the wire.", "downloader/response_bytes", False),
+        ("request_errors", "Requests without an answer.", "downloader/exception_count", False),
+        ("retries", "Requests that were sent again.", "retry/count", False),
+        ("blocks", "Refusals, by how the site refused.", r"blocks/[\w.:-]+/(?P<kind>(?!stopped)\w+)", False),
+        ("site_stops", "Crawls whose site refused them for good.", r"blocks/[\w.:-]+/stopped", False),
+        ("proxy_attempts", "Attempts through a pool of proxies, by outcome.", _POOL + r"/(?P<outcome>(?!bytes_)\w+)", False),
+        ("proxy_bytes", "Bytes that went or came through a pool of proxies.", _POOL + "/bytes_(?:in|out)", False),
+        ("items_rejected", "Items that no title can have.", "items/rejected", False),
+        ("store_items", "Items that a store is done with, by outcome.", _STORE + "/(?P<outcome>durable|rejected|spooled|lost)", False),
+        ("store_batches", "Batches written.", _STORE + "/batches", False),
+        ("store_write_seconds", "Time spent in writing.", _STORE + "/seconds", False),
+        ("store_retries", "Writes that failed and were tried again.", _STORE + "/retries", False),
+        ("dead_letters", "Requests that became dead letters.", "frontier/dead_letters", False),
+        ("frontier_errors", "Exchanges with the shared queue that failed.", "frontier/errors", False),
+        ("titles_overdue", "Titles of the catalogue that were fetched before and are overdue.", "catalogue/overdue", True),
+        ("titles_fetched", "Titles of the catalogue that were fetched before.", "catalogue/fetched", True),
+    )
+)  # fmt: skip  # a table
+_BY_NAME = {figure.name: figure for figure in FIGURES}
+
+
+def selected(stats: Mapping[str, Any]) -> dict[str, float]:
+    """Return those of a crawl's stats that figures are made of. A text, such as why a site stopped, counts as 1."""
+    return {
+        name: float(value) if isinstance(value, int | float) else 1.0
+        for name, value in stats.items()
+        if any(figure.pattern.fullmatch(name) for figure in FIGURES)
+    }
+
+
+def samples_of(stats: Mapping[str, Any]) -> Samples:
+    """Return the figures of a crawl's stats."""
+    samples: Samples = defaultdict(float)
+    for stat, value in selected(stats).items():
+        for figure in FIGURES:
+            if found := figure.pattern.fullmatch(stat):
+                samples[figure.name, found.groups()] += value
+    return samples
+
+
+class Totals:
+    """The figures of many crawls, by site. They only grow, as Prometheus expects of counters."""
+
+    def __init__(self) -> None:
+        self._ended: defaultdict[str, Samples] = defaultdict(lambda: defaultdict(float))
+        self._running: dict[Hashable, tuple[str, Samples]] = {}
+
+    def update(self, crawl: Hashable, site: str, stats: Mapping[str, Any]) -> None:
+        """Take the figures that a running crawl has told; its `site` is the spider's name."""
+        self._running[crawl] = (site, samples_of(stats))
+
+    def end(self, crawl: Hashable) -> None:
+        """Keep what an ended crawl told last."""
+        if crawl in self._running:
+            self.add(*self._running.pop(crawl))
+
+    def add(self, site: str, samples: Mapping[Sample, float]) -> None:
+        """Add the figures of a site."""
+        _add(self._ended[site], samples)
+
+    def by_site(self) -> dict[str, Samples]:
+        """Return the sums of all crawls."""
+        totals: defaultdict[str, Samples] = defaultdict(lambda: defaultdict(float))
+        for site, samples in (*self._ended.items(), *self._running.values()):
+            _add(totals[site], samples)
+        return totals
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metric families. It is the method of a Prometheus collector."""
+        from prometheus_client.core import (  # noqa: PLC0415 - a crawl on a node only needs the list
+            CounterMetricFamily,
+            GaugeMetricFamily,
+        )
+
+        totals = self.by_site()
+        for figure in FIGURES:
+            make = GaugeMetricFamily if figure.is_gauge else CounterMetricFamily
+            family = make(figure.name, figure.text, labels=["site", *figure.pattern.groupindex])
+            for site, samples in totals.items():
+                for (name, labels), value in samples.items():
+                    if name == figure.name:
+                        family.add_metric([site, *labels], value)
+            yield family
+
+
+def _add(total: Samples, samples: Mapping[Sample, float]) -> None:
+    for sample, value in samples.items():
+        total[sample] = value if _BY_NAME[sample[0]].is_gauge else total[sample] + value
