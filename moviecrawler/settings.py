@@ -104,7 +104,6 @@ DOWNLOADER_MIDDLEWARES_BASE = {
 }
 DOWNLOADER_MIDDLEWARES = {
     "scrapy.downloadermiddlewares.offsite.OffsiteMiddleware": None,
-    "moviecrawler.middlewares.hangs.HungPagesMiddleware": 40,
     "moviecrawler.middlewares.offsite.StrictOffsiteMiddleware": 50,
     "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
     "moviecrawler.middlewares.robots.CautiousRobotsTxtMiddleware": 100,
@@ -123,8 +122,6 @@ ITEM_PIPELINES = {
 SPIDER_MIDDLEWARES = {
     # It looks for copies of a page's meta in all that the page yields; the spiders make none.
     "scrapy.spidermiddlewares.metacopy.MetaCopyDetectionMiddleware": None,
-    # The closest one to the spider.
-    "moviecrawler.middlewares.hangs.ReadingMiddleware": 1000,
 }
 EXTENSIONS = {
     "scrapy.extensions.throttle.AutoThrottle": None,

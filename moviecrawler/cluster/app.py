@@ -16,7 +16,6 @@ from moviecrawler.cluster.eggs import EggStore
 from moviecrawler.cluster.launcher import ClusterLauncher
 from moviecrawler.cluster.node import Node
 from moviecrawler.cluster.options import NodeOptions
-from moviecrawler.cluster.schedules import Schedules
 from moviecrawler.cluster.secrets import redacted
 from moviecrawler.cluster.state import ClusterState, check_server
 from moviecrawler.errors import ConfigurationError
@@ -46,7 +45,7 @@ def _application(config: Config, options: NodeOptions) -> Any:
     site = LimitedSite(root, node)
     server = TCPServer(options.http_port, ConnectionLimit(site), interface=options.bind_address)
     app = Application("Scrapyd")
-    for service in (node.launcher, Schedules(node), *root.services, server):
+    for service in (node.launcher, *root.services, server):
         service.setServiceParent(app)
     journal.info(
         "Scrapyd at {url}, {access}; its cluster is {prefix} in {redis}",

@@ -106,7 +106,7 @@ local function told(record, reason)
 end
 
 -- Queue a job again at its former place, unless it is to be cancelled or has died too often.
--- `how`: 'died', 'hung', 'recycled' or 'handed_back'; `why`: the reason of its death.
+-- `how`: 'died', 'recycled' or 'handed_back'; `why`: the reason of its death.
 local function give_back(key, record, how, why, max_deaths, keep)
     if record.signal then
         finish(key, told(record, 'cancelled'), keep)

@@ -129,6 +129,8 @@ class EggStore:
         digest = sha256(data).hexdigest()
         with self._checking:
             spiders = self._unpack(data, digest, list_spiders)
+        if not spiders:
+            raise BadEggError("the egg holds no spider")
         if not is_wanted():
             raise BadEggError("whoever has sent the egg is gone")
         now = self._state.now()

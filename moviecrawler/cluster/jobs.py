@@ -12,9 +12,8 @@ from moviecrawler.cluster.allowed import check_setting
 from moviecrawler.cluster.secrets import holds_secret
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError
 
-RunEnd = Literal["finished", "cancelled", "died", "hung", "recycled", "handed_back"]
-"""How a run of a job ended. After all but `finished` and `cancelled` the job is queued again. `hung`: a known page made it hang, which
-counts for the page and not for the job."""
+RunEnd = Literal["finished", "cancelled", "died", "recycled", "handed_back"]
+"""How a run of a job ended. After all but `finished` and `cancelled` the job is queued again."""
 
 _PLAIN = "letters, digits, dots, hyphens and underscores"
 _NAMES = {

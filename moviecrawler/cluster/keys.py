@@ -40,7 +40,7 @@ class Keys:
         self.last_beat = of("last_beat")
         """STRING: when any node's last heartbeat came (ms)."""
         self.counters = of("counters")
-        """HASH: `scheduled`, `started`, `finished`, `cancelled`, `gave_up`, `handed_back`, `died`, `hung`, `recycled`, `node_lost` → how many, ever."""
+        """HASH: `scheduled`, `started`, `finished`, `cancelled`, `gave_up`, `handed_back`, `died`, `recycled`, `node_lost` → how many, ever."""
         self.eggs = of("eggs")
         """HASH: `<project>/<version>` → JSON of `Egg`. At most `versions_to_keep` a project."""
         self.counts = of("dashboard:counts")
@@ -53,20 +53,6 @@ class Keys:
 
     def _of(self, name: str) -> str:
         return f"{{{self._prefix}}}:{name}"
-
-    def hangs(self, key: str) -> str:
-        """HASH of a job: URL → how many times it made the job's process hang. Expires a week after the last time.
-
-        Of requests that are not from a shared frontier, which has its own.
-        """
-        return self._of(f"hangs:{key}")
-
-    def schedule(self, name: str) -> str:
-        """HASH of a recurring job: `job`, the key of its last job; and by `Schedule.when`, the last time that was handled (s).
-
-        Expires when no node has had the schedule for 35 days.
-        """
-        return self._of(f"schedule:{name}")
 
     def egg(self, sha256: str) -> str:
         """Return the key of a STRING: an egg's bytes. Deleted with the last version that names it."""

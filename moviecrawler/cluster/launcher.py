@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import platform
 import time
@@ -24,17 +23,13 @@ from moviecrawler.cluster.environment import (
     spider_environment,
     spider_settings,
 )
-from moviecrawler.cluster.jobs import HUNG, BadEggError, Outcome, UnknownVersionError, check_job, classify_end
+from moviecrawler.cluster.jobs import BadEggError, Outcome, UnknownVersionError, check_job, classify_end
 from moviecrawler.cluster.poller import Poller
 from moviecrawler.cluster.process import SpiderProcess
 from moviecrawler.cluster.state import NodeInfo, Process
 from moviecrawler.cluster.threads import Threads, pause, reactor
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.frontier.hangs import count_hang
-from moviecrawler.frontier.keys import Keys as FrontierKeys
-from moviecrawler.frontier.queue import MOST_HANGS
 from moviecrawler.outages import Outages
-from moviecrawler.redis_client import redis_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +37,6 @@ if TYPE_CHECKING:
     from moviecrawler.cluster.eggs import EggStore
     from moviecrawler.cluster.jobs import Job, RunEnd
     from moviecrawler.cluster.state import Beat, ClusterState
-    from moviecrawler.node_memory import Work
 
 journal = Logger()
 
@@ -60,8 +54,6 @@ _LEAVE_SECONDS = 5.0
 """Seconds that killed spiders may take to end when the node ends."""
 _DRAIN_CHECK_SECONDS = 0.05
 """Seconds between two checks whether jobs still run, while the node drains."""
-_PULSES = 12
-"""How often within `hang_seconds` this node notes that it runs."""
 _BEAT_SOON_SECONDS = 0.2
 """Seconds after a change until the next heartbeat reports it."""
 
@@ -106,9 +98,6 @@ class ClusterLauncher(Service):
         self._beat_lock = DeferredLock()
         self._beats = LoopingCall(self.beat)
         self._polls = LoopingCall(self.poller.poll)
-        self._pulses = LoopingCall(self._note_pulse)
-        # By the monotonic clock: the last pulse, and the first one since this node stood still.
-        self._pulsed_at = self._awake_since = -math.inf
         # Separate threads, as a heartbeat must not wait for a slow fetch of an egg.
         self._fetching = Threads("eggs", _FETCH_THREADS)
         self._left = False
@@ -123,7 +112,6 @@ class ClusterLauncher(Service):
         self._fetching.start()
         self._beats.start(self.options.lease_seconds / _BEATS)
         self._polls.start(self.options.poll_interval)
-        self._pulses.start(self.options.hang_seconds / _PULSES)
         for _ in range(self.options.max_proc):
             filling = Deferred.fromCoroutine(self._fill_slot())
             filling.addErrback(lambda failure: journal.failure("A slot takes no more jobs", failure))
@@ -147,7 +135,6 @@ class ClusterLauncher(Service):
                     break
         self._beats.stop()
         self._polls.stop()
-        self._pulses.stop()
         self._left = True
         try:
             await self._beat_lock.run(self.poller.threads.run, self.state.leave, self.poller.node)
@@ -198,7 +185,6 @@ class ClusterLauncher(Service):
             egg, path = await run(self.eggs.fetch, job.project, job.version, in_use)
             held.sha256, held.version = egg.sha256, egg.version
             settings = await run(spider_settings, self.options, job)
-            hung = await run(self.state.hung_pages, job)
         except (ConfigurationError, UnknownVersionError, BadEggError) as error:
             return "finished", str(error)
         except Exception as error:  # of Redis or the disk
@@ -210,7 +196,6 @@ class ClusterLauncher(Service):
         process = SpiderProcess(
             *(job, path, settings, spider_environment(os.environ)),
             hang_seconds=self.options.hang_seconds,
-            hung=hung,
         )
         try:
             process.start()
@@ -220,15 +205,13 @@ class ClusterLauncher(Service):
         self._beat_soon()
         await process.ended
         last_error = process.last_error
-        if process.report is None and process.traceback and self._stood_still():
-            return "handed_back", "it was paused with its node"
         if process.report is None:
             log = log_path(self.options, job.project, job.spider, job.id)
             if why := process.traceback or last_error:
                 await run(append_log_line, log, why)
             else:
                 last_error = await run(last_line, log)
-        how, reason = classify_end(
+        return classify_end(
             process.report,
             signal=process.signal,
             exit_code=process.exit_code,
@@ -237,25 +220,6 @@ class ClusterLauncher(Service):
             stopped=held.stopped or self.draining,
             hung=bool(process.traceback),
         )
-        return await self._blame(job, process.work) if reason == HUNG else (how, reason)
-
-    async def _blame(self, job: Job, work: Work | None) -> tuple[RunEnd, str]:
-        """Count a hang for the page that the process was reading, or for the job when the page is unknown."""
-        if work is None:
-            return "died", HUNG
-        reason = f"{HUNG} at {work.url}"
-        try:
-            times = await self.poller.threads.run(self._count_hang, job, work)
-        except (redis.exceptions.RedisError, ConfigurationError) as error:
-            journal.warn("{job}: the hang can't be counted for its page: {error}", job=job.key, error=error)
-            return "died", reason
-        return ("hung" if times <= MOST_HANGS else "died"), reason
-
-    def _count_hang(self, job: Job, work: Work) -> int:
-        url = os.environ.get("REDIS_URL")
-        if url and work.lease:
-            return count_hang(url, redis_parameters(os.environ), FrontierKeys(job.spider, job.run), work.lease)  # type: ignore[arg-type]  # a site's spider is called as the site
-        return self.state.count_hang(job, work.url)
 
     async def _record_end(self, held: _HeldJob, how: RunEnd, reason: str) -> None:
         """Record how a job ended; try until Redis can be reached."""
@@ -302,19 +266,6 @@ class ClusterLauncher(Service):
         if held.process is not None:
             held.process.send(signal)
             reactor.callLater(self.options.cancel_seconds, held.process.send, "KILL")
-
-    # --- Pauses -------------------------------------------------------------------------------------------------------
-
-    def _note_pulse(self) -> None:
-        now = time.monotonic()
-        if now - self._pulsed_at > self.options.hang_seconds / 2:
-            self._awake_since = now
-        self._pulsed_at = now
-
-    def _stood_still(self) -> bool:
-        """Return whether this node was paused within `hang_seconds`, and its spiders with it (`docker pause`, a VM that is stopped)."""
-        self._note_pulse()
-        return time.monotonic() - self._awake_since < self.options.hang_seconds
 
     # --- Heartbeats ---------------------------------------------------------------------------------------------------
 

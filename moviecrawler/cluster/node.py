@@ -6,11 +6,9 @@ import asyncio
 import os
 import time
 from contextlib import aclosing
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
-from moviecrawler.cluster.cron import read_schedules
 from moviecrawler.cluster.jobs import check_job
 from moviecrawler.database.short_transactions import ShortTransactions
 from moviecrawler.errors import ConfigurationError
@@ -34,11 +32,9 @@ class Node:
     """This node: its options, its part of the cluster's state, what runs its jobs, and the stores that its services read."""
 
     def __init__(self, state: ClusterState, eggs: EggStore, launcher: ClusterLauncher) -> None:
-        """Create it, and read `schedules_file`. Raises ConfigurationError."""
         url, options = os.environ.get("DATABASE_URL"), state.options
         self._database = ShortTransactions(url) if url else None
         self.options = options
-        self.schedules = read_schedules(Path(options.schedules_file)) if options.schedules_file else []
         self.name = options.node_name
         self.state = state
         self.eggs = eggs

@@ -85,8 +85,6 @@ class NodeOptions(Options, frozen=True, kw_only=True):
     """Versions of a project. Older ones are deleted when a new one is added."""
     egg_max_mb: Annotated[int, Meta(ge=1, le=500)] = 32
     """The largest egg; unpacked it may have ten times that."""
-    schedules_file: str = ""
-    """Path of a TOML file of recurring jobs (see scrapyd/schedules.toml), from the node's folder."""
     eggs_dir: str = "eggs"
     """Folder for copies of the eggs that the node uses."""
     logs_dir: str = "logs"

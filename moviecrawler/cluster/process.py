@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 from contextlib import suppress
@@ -19,20 +18,18 @@ from moviecrawler.cluster.eggs import RUNNER
 from moviecrawler.cluster.jobs import Report
 from moviecrawler.cluster.secrets import redacted
 from moviecrawler.cluster.threads import reactor
-from moviecrawler.node_memory import DESCRIPTOR, NodeMemory, create_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from pathlib import Path
 
     from twisted.python.failure import Failure
 
     from moviecrawler.cluster.jobs import Job
-    from moviecrawler.node_memory import Work
 
 journal = Logger()
 
-_STDIN, _STDOUT, _STDERR, _REPORT, _MEMORY = range(5)
+_STDIN, _STDOUT, _STDERR, _REPORT = range(4)
 _MAX_REPORT_BYTES = 64 * 1024
 _MAX_LINE_LENGTH = 2000
 _OUTPUT_SECONDS = 5.0
@@ -52,9 +49,7 @@ class SpiderProcess(ProcessProtocol):
         environment: Mapping[str, str],
         *,
         hang_seconds: float,
-        hung: Sequence[str] = (),
     ) -> None:
-        """Create it. `hung` are the URLs of pages that made processes of this job hang; they are not fetched again."""
         self.key = job.key
         self._start = job.start
         self.pid: int | None = None
@@ -62,15 +57,12 @@ class SpiderProcess(ProcessProtocol):
         self.signal: int | None = None
         """The signal that killed it, if one did."""
         self.exit_code: int | None = None
-        self.work: Work | None = None
-        """The page that it was reading when it ended."""
         self.traceback = ""
         """Where its event loop stood still, if it ended itself for that."""
         self.report: Report | None = None
         """Its report of the crawl, when it has ended; None when it wrote none."""
         self.last_error = ""
         """The last line that it wrote to standard error."""
-        self._hung = hung
         self._report_text = b""
         self._task = {
             "egg": str(egg),
@@ -80,23 +72,17 @@ class SpiderProcess(ProcessProtocol):
         }
         # Every user of the machine can read these, so they only tell processes apart.
         self.args = [sys.executable, "-P", RUNNER, "crawl", job.project, job.spider, job.id]
-        self._environment = {**environment, DESCRIPTOR: str(_MEMORY)}
+        self._environment = dict(environment)
 
     def start(self) -> None:
         """Start it. Raises OSError."""
-        memory = create_memory()
-        try:
-            self._memory = NodeMemory(memory)
-            self._memory.forbid(self._hung)
-            reactor.spawnProcess(
-                self,
-                sys.executable,
-                args=self.args,
-                env=self._environment,
-                childFDs={_STDIN: "w", _STDOUT: "r", _STDERR: "r", _REPORT: "r", _MEMORY: memory},
-            )
-        finally:
-            os.close(memory)
+        reactor.spawnProcess(
+            self,
+            sys.executable,
+            args=self.args,
+            env=self._environment,
+            childFDs={_STDIN: "w", _STDOUT: "r", _STDERR: "r", _REPORT: "r"},
+        )
 
     def send(self, signal: str | int) -> None:
         """Send it a signal, unless it has ended."""
@@ -149,8 +135,6 @@ class SpiderProcess(ProcessProtocol):
             self.traceback = "\n".join(self._log(mark.strip() + traceback))
         with suppress(msgspec.DecodeError, RecursionError):
             self.report = msgspec.json.decode(report.lstrip().partition(b"\n")[0], type=Report)
-        self.work = self._memory.work
-        self._memory.close()
         how = f"was killed by signal {self.signal}" if self.signal is not None else f"ended with {self.exit_code}"
         journal.info("Process {pid} of {job} {how}", pid=self.pid, job=self.key, how=how)
         self.ended.callback(None)

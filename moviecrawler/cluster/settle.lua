@@ -1,5 +1,5 @@
 -- Record how a node's job ended.
--- ARGV: 1 the node's id, 2 the job's key, 3 how: 'finished', 'cancelled', 'died', 'hung', 'recycled' or 'handed_back', 4 JSON of the
+-- ARGV: 1 the node's id, 2 the job's key, 3 how: 'finished', 'cancelled', 'died', 'recycled' or 'handed_back', 4 JSON of the
 --       outcome, 5 the limit of deaths, 6 how many outcomes are kept, 7 the channel of events.
 -- Returns 1; 0 when the job is not this node's any more.
 local key, how, keep = ARGV[2], ARGV[3], tonumber(ARGV[6])

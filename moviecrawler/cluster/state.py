@@ -16,7 +16,6 @@ from moviecrawler.cluster.jobs import Job, Outcome, QueueFullError
 from moviecrawler.cluster.keys import Keys
 from moviecrawler.cluster.secrets import redacted
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError
-from moviecrawler.frontier.queue import MOST_HANGS
 from moviecrawler.package_files import read_package_file
 from moviecrawler.redis_client import connect_blocking, redis_parameters
 
@@ -36,11 +35,9 @@ _UNCLAIMED_MS = 10_000
 """Milliseconds after which a job goes back to the queue when the node that took it does not name it in its heartbeats."""
 _CANCELLED_MS = 600_000
 """Milliseconds for which it is remembered that a pending job was cancelled."""
-_HANGS_KEPT_SECONDS = 7 * 24 * 3600
-"""Seconds after a page's last hang for which its count is kept."""
-_SCRIPTS = ("put", "fire", "take", "beat", "adopt", "settle", "cancel", "leave")
+_SCRIPTS = ("put", "take", "beat", "adopt", "settle", "cancel", "leave")
 
-EVENTS = ("scheduled", "started", "finished", "cancelled", "died", "hung", "recycled", "handed_back", "gave_up")
+EVENTS = ("scheduled", "started", "finished", "cancelled", "died", "recycled", "handed_back", "gave_up")
 """Counters of jobs, which the scripts increment."""
 NODE_LOST = "node_lost"
 """Counter of nodes whose heartbeats stopped before they left, which the scripts increment."""
@@ -187,8 +184,8 @@ class ClusterState:
             for name in _SCRIPTS
         }
 
-    def _run(self, name: str, *arguments: Any, more_keys: Iterable[str] = ()) -> Any:
-        return self._scripts[name](keys=[*self.keys.of_scripts, *more_keys], args=arguments)
+    def _run(self, name: str, *arguments: Any) -> Any:
+        return self._scripts[name](keys=self.keys.of_scripts, args=arguments)
 
     def _pipe(self) -> Any:
         return self.client.pipeline(transaction=False)
@@ -209,12 +206,6 @@ class ClusterState:
         if answer < 0:
             raise QueueFullError(f"{self.options.max_pending:,} jobs are pending; wait for some, or cancel them")
         return bool(answer)
-
-    def fire(self, schedule: str, job: Job, when: str, last: str, tick: str, *, wanted: bool) -> str:
-        """Queue the job of a schedule's time, or skip it; return what became of it, as `fire.lua` says."""
-        times = when, last, tick, int(wanted)
-        answer: bytes = self._run("fire", *self._to_queue(job), *times, more_keys=[self.keys.schedule(schedule)])
-        return answer.decode()
 
     def _to_queue(self, job: Job) -> tuple[Any, ...]:
         return job.key, msgspec.json.encode(job), -job.priority, self.options.max_pending, self.keys.events
@@ -375,20 +366,6 @@ class ClusterState:
                 *(options.max_deaths, options.finished_to_keep, self.keys.events),
             )
         )
-
-    def count_hang(self, job: Job, url: str) -> int:
-        """Count that a page made a job's process hang; return how many times it has."""
-        key = self.keys.hangs(job.key)
-        return int(self.client.pipeline().hincrby(key, url, 1).expire(key, _HANGS_KEPT_SECONDS).execute()[0])
-
-    def hung_pages(self, job: Job) -> list[str]:
-        """Return the URLs of pages that made processes of a job hang too often to be fetched again."""
-        counts = self.client.hgetall(self.keys.hangs(job.key))
-        return [
-            url.decode(errors="replace")
-            for url, count in counts.items()
-            if count.isdigit() and int(count) >= MOST_HANGS
-        ]
 
     def leave(self, node: str) -> None:
         """Remove a node; the jobs that it still holds go back to the queue."""

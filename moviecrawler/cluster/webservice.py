@@ -21,9 +21,9 @@ from twisted.web.error import Error
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
-from moviecrawler.cluster.jobs import Job
+from moviecrawler.cluster.jobs import BadEggError, Job
 from moviecrawler.cluster.secrets import redacted
-from moviecrawler.errors import AwayError, MovieCrawlerError
+from moviecrawler.errors import AwayError, ConfigurationError, MovieCrawlerError
 from moviecrawler.frontier.report import read_runs
 
 if TYPE_CHECKING:
@@ -304,7 +304,11 @@ class AddVersion(ClusterResource):
     @param("egg", type=bytes)
     def render_POST(self, request: Request, *, project: str, version: str, egg: bytes) -> dict[str, Any]:
         # A deploy that is interrupted meanwhile looks for the version to delete it, so it must not come later.
-        added = self.node.eggs.put(BytesIO(egg), project, version, is_wanted=lambda: request.channel is not None)
+        try:
+            added = self.node.eggs.put(BytesIO(egg), project, version, is_wanted=lambda: request.channel is not None)
+        except (BadEggError, ConfigurationError) as error:
+            # With status 200, as Scrapyd has it, scrapyd-deploy would exit with 0.
+            raise error_response(str(error), http.BAD_REQUEST) from None
         journal.info("{project} {version} deployed: {size} bytes", project=project, version=version, size=added.size)
         return {"project": project, "version": version, "spiders": len(added.spiders)}
 

@@ -19,7 +19,6 @@ from moviecrawler.extract.blocks import block_sign, classify
 from moviecrawler.frontier.circuit import Circuit
 from moviecrawler.frontier.shared import shared_scheduler
 from moviecrawler.meta import DIRECT, PROXY_META
-from moviecrawler.middlewares.hangs import reading
 from moviecrawler.middlewares.refusal_samples import FOLDER, keep_sample
 from moviecrawler.middlewares.retry import Backoff
 from moviecrawler.signals import site_refused
@@ -89,8 +88,7 @@ class SiteBlockMiddleware:
         if PROXY_META in request.meta:
             return response
         site = _site(request)
-        with reading(request):
-            refusal = refusal_of(request, response)
+        refusal = refusal_of(request, response)
         if refusal is None or _is_missing_robots_txt(request, response):
             # A missing page says nothing of whether the site's pages are as they should be, nor does a robots.txt.
             if response.status == _OK and ROBOTS_OF not in request.meta:

@@ -18,7 +18,6 @@ from scrapy.utils._compression import (  # type: ignore[attr-defined]  # zstd st
 )
 
 from moviecrawler.meta import PROXY_META
-from moviecrawler.middlewares.hangs import reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,8 +124,7 @@ class FastCompressionMiddleware(HttpCompressionMiddleware):
         self._limit(request)
         encodings = response.headers.getlist("Content-Encoding")
         try:
-            with reading(request):
-                result = super().process_response(request, response)
+            result = super().process_response(request, response)
         except _DECODING_ERRORS as error:
             if response.status not in _WITH_CONTENT:
                 emptied = response.replace(body=b"")

@@ -27,7 +27,6 @@ from moviecrawler.frontier.shared import shared_scheduler
 from moviecrawler.meta import POOL_META, PROXY_META
 from moviecrawler.middlewares.blocks import ROBOTS_OF, SiteBlockMiddleware, SiteStopped
 from moviecrawler.middlewares.compression import DAMAGED
-from moviecrawler.middlewares.hangs import reading
 from moviecrawler.middlewares.refusal_samples import FOLDER, keep_sample
 from moviecrawler.middlewares.retry import Backoff
 from moviecrawler.proxies.health import Health
@@ -246,9 +245,7 @@ class ProxyMiddleware:
             return await self._failed(attempt, response, "407 from the proxy", certain=True)
         if DAMAGED in response.flags:
             return await self._failed(attempt, response, f"{response.status} damaged")
-        with reading(request):
-            is_ban = self.policy.response_is_ban(request, response)
-        if is_ban:
+        if self.policy.response_is_ban(request, response):
             refusal = self.policy.refusal(request, response) or UNKNOWN_REFUSAL
             if refusal.kind == "throttle":
                 return await self._unexpected(attempt, response, refusal)

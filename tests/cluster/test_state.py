@@ -15,11 +15,7 @@ import redis
 from moviecrawler.cluster.jobs import Job, Outcome, QueueFullError, RunEnd
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.state import EVENTS, NODE_LOST, ClusterState, LeaseLostError, NodeInfo, Process
-from moviecrawler.frontier.queue import MOST_HANGS
 from tests.waiting import wait_for
-
-DEEP = '{"x":' + "[" * 50_000
-"""JSON that no decoder follows to its end."""
 
 
 @pytest.fixture
@@ -321,79 +317,3 @@ def test_clusters_under_two_prefixes_are_two(state: ClusterState, redis_url: str
     assert other.counts() == (0, 0, 0)
     assert other.cancel("movies", "job1") is None
     other.client.close()
-
-
-# --- What is damaged --------------------------------------------------------------------------------------------------
-
-
-def test_damaged_field_costs_itself_alone_and_heals(state: ClusterState, redis_client: redis.Redis) -> None:
-    keys = state.keys
-    state.beat(info("a"), [])
-    for number in range(1, 5):
-        state.schedule(job(number, priority=10.0 - number))
-    held = state.take("a")
-    assert held is not None
-    redis_client.hset(keys.running, held.key, "rubbish")
-    redis_client.hset(keys.running, "movies/none", '{"node": 5}')
-    redis_client.hset(keys.node_infos, "b", '{"id": ')
-    redis_client.hset(keys.node_infos, "c", DEEP)
-    redis_client.hset(keys.counters, "finished", "many")
-    redis_client.hset(keys.deaths, held.key, "often")
-    redis_client.hset(keys.starts, job(3).key, "twice")
-    redis_client.hset(keys.jobs, job(2).key, DEEP)
-    redis_client.hset(keys.results, "movies/old", "?\n?")
-    redis_client.zadd(keys.finished, {"movies/old": 1})
-    redis_client.set(keys.sequence, "last")
-    redis_client.set(keys.last_beat, "lately")
-    # Everything can still be asked.
-    assert [node.id for node in state.nodes()] == ["a"]
-    assert [each.job.id for each in state.pending()] == ["job3", "job4"]
-    assert (state.running(), state.finished()) == ([], [])
-    assert state.counters()["finished"] == 0
-    assert state.starts(job(3).key) == []
-    # The node names its job, and keeps it; what was dropped is told, once.
-    text = state.beat(info("a"), [held.key])
-    assert sorted(text.damaged) == [f"{held.key} in {keys.running}", f"movies/none in {keys.running}"]
-    assert (text.stop, text.unknown) == ([], [])
-    assert state.beat(info("a"), [held.key]).damaged == []
-    assert [running.job.id for running in state.running()] == ["job1"]
-    # It may die and end as ever, and jobs are queued and taken past the one that nobody can read.
-    assert state.settle("a", held, "died", outcome("a"))
-    assert [taken.id for _ in range(3) if (taken := state.take("a"))] == ["job1", "job3", "job4"]
-    assert not redis_client.hexists(keys.running, job(2).key)
-    assert state.settle("a", held, "finished", outcome("a"))
-    assert [done.job.id for done in state.finished()] == ["job1"]
-    assert state.counters()["finished"] == 1
-    assert state.schedule(job(5))
-    taken = state.take("a")
-    assert taken is not None
-    assert taken.id == "job5"
-
-
-def test_job_whose_counts_are_damaged_is_started_and_cancelled_all_the_same(
-    state: ClusterState, redis_client: redis.Redis
-) -> None:
-    state.beat(info("a"), [])
-    state.schedule(job())
-    held = state.take("a")
-    assert held is not None
-    hangs = {"https://a.example/": "often", "https://b.example/": str(MOST_HANGS), b"\xff": "0"}
-    redis_client.hset(state.keys.hangs(held.key), mapping=hangs)  # type: ignore[arg-type]  # redis-py takes bytes, too
-    assert state.hung_pages(held) == ["https://b.example/"]
-    assert state.cancel("movies", "job1") == "running"
-    record = json.loads(redis_client.hget(state.keys.running, held.key) or "")
-    redis_client.hset(state.keys.running, held.key, json.dumps({**record, "cancels": "often"}))
-    assert state.beat(info("a"), [held.key]).cancels == [(held.key, "TERM", 1)]
-
-
-def test_key_of_another_type_is_put_aside(state: ClusterState, redis_client: redis.Redis) -> None:
-    for key in (state.keys.nodes, state.keys.running, state.keys.last_beat, state.keys.counters, state.keys.sequence):
-        redis_client.delete(key)
-        redis_client.rpush(key, "rubbish")
-    text = state.beat(info("a"), [])
-    assert len(text.damaged) == 5
-    assert all("which is a list and now called" in what for what in text.damaged)
-    assert state.schedule(job())
-    assert state.take("a") is not None
-    assert state.state_of("job1", "movies") == "running"
-    assert redis_client.lrange(f"{state.keys.running}:damaged", 0, -1) == [b"rubbish"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import socket
 import subprocess
@@ -20,8 +19,6 @@ import yaml  # type: ignore[import-untyped]
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from moviecrawler.cluster.cron import read_schedules
-from moviecrawler.cluster.deployment import read_target
 from moviecrawler.cluster.options import NodeOptions
 from tests.conftest import PROJECT
 from tests.services.redis import executable
@@ -59,7 +56,7 @@ SECRETS = {"PASSWORD", "SECRET", "REDIS_URL", "DATABASE_URL", "MONGO_URL", "KEY_
 def check_environment(given: Mapping[str, Any], secrets: set[str]) -> None:
     """Assert that each name is read by somebody, and that secrets come from files that are there."""
     for name, value in given.items():
-        if name.endswith("_FILE") and name != "SCRAPYD_SCHEDULES_FILE":
+        if name.endswith("_FILE"):
             assert name.removesuffix("_FILE") in FROM_FILES, f"the entry point reads no {name}"
             assert Path(value).name in secrets, f"{name} is no secret of the service"
         else:
@@ -255,18 +252,6 @@ def test_probes_ask_what_is_served() -> None:
     assert all(re.search(rf"^{path[1:]}\s*=", served, re.MULTILINE) for path in probes)
 
 
-@pytest.mark.parametrize("where", ["compose", "kubernetes"])
-def test_schedules_are_read(where: str, tmp_path: Path) -> None:
-    path = PROJECT / "scrapyd" / "schedules.toml"
-    if where == "kubernetes":
-        (text,) = [
-            held["schedules.toml"] for held in (one.get("data", {}) for one in MANIFESTS) if "schedules.toml" in held
-        ]
-        path = tmp_path / "schedules.toml"
-        path.write_text(text)
-    assert read_schedules(path) == []
-
-
 # --- Workflows --------------------------------------------------------------------------------------------------------
 
 
@@ -298,19 +283,15 @@ def test_tests_run_on_every_python_that_is_promised() -> None:
     assert SERVICES["s3"]["image"] in json.dumps(workflow["jobs"]["test"]["steps"])
 
 
-def test_deploy_follows_the_tests_with_secrets_of_its_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deploy_follows_the_tests_with_secrets_of_its_environment() -> None:
     workflow = yaml.safe_load((PROJECT / ".github" / "workflows" / "deploy.yml").read_text("utf-8"))
     assert workflow[True] == {"push": {"tags": ["v*"]}}  # YAML reads `on` as a truth value
     job = workflow["jobs"]["deploy"]
     assert job["needs"] == "test"
     assert job["environment"] == "production"
     step = job["steps"][-1]
-    assert step["run"].startswith("scrapy deploy production ")
+    assert step["run"].startswith("scrapyd-deploy production ")
     for name, value in step["env"].items():
         assert value == f"${{{{ secrets.{name} }}}}"
-        monkeypatch.setenv(name, f"https://{name}/")
-    monkeypatch.chdir(PROJECT)
     assert set(step["env"]) == set(re.findall(r"\$\{(\w+)\}", (PROJECT / "scrapy.cfg").read_text("utf-8")))
-    assert read_target("production", None).url == "https://SCRAPYD_URL/"
     assert not any("secrets." in json.dumps(other) for other in job["steps"][:-1])
-    assert os.environ["SCRAPYD_URL"]

@@ -16,7 +16,6 @@ import redis.exceptions
 
 from moviecrawler.frontier.budgets import UNLIMITED, Budget
 from moviecrawler.frontier.dead_letters import dead_letters
-from moviecrawler.frontier.hangs import count_hang
 from moviecrawler.frontier.keys import Keys
 from moviecrawler.frontier.queue import (
     BOOSTED,
@@ -621,7 +620,6 @@ async def test_runs_of_one_site_are_apart(site: Site) -> None:
             for value in ("x", "1.5")
         ),
         *(("nodes", field, "x") for field in ("here done", "here failed")),
-        ("hangs", fingerprint_of(1), "x"),
         ("budget", "", ""),
         ("circuit", "", ""),
     ],
@@ -660,17 +658,3 @@ async def test_site_that_has_refused_us_is_left_alone_when_nobody_knows_until_wh
     assert reply.damaged == ["until in {imdb}:circuit"]
     assert (reply.handed_out, reply.reason) == ([], "enough")
     assert 0 < reply.shut <= 3_600_000
-
-
-async def test_request_whose_page_has_hung_two_workers_is_set_aside(site: Site) -> None:
-    queue = await site.worker("a")
-    await push(queue, page(1), page(2), page(3))
-    await asyncio.to_thread(count_hang, site.url, {}, site.keys, fingerprint_of(2))
-    assert await pop(queue, 3) == [1]  # what has hung one is handed out by itself
-    assert await pop(queue, 3) == [2]
-    await queue.exchange(Batch(ends=[(fingerprint_of(2), "back", "")]))
-    await asyncio.to_thread(count_hang, site.url, {}, site.keys, fingerprint_of(2))
-    assert await pop(queue, 3) == [3]
-    [letter] = [letter async for letter in dead_letters(site.client, None)]
-    assert letter.reason == "its page made a worker hang 2 times"
-    assert not await site.client.exists(site.keys.hangs)
