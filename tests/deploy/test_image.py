@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 from importlib.metadata import requires
 from pathlib import Path
 
@@ -67,7 +68,8 @@ def test_builder_gets_what_is_copied_and_nothing_else() -> None:
 
 def test_lock_holds_what_a_node_needs() -> None:
     pinned = locked()
-    wanted = ["moviecrawler[cluster]"]
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["cluster"]]
     seen: set[tuple[str, str]] = set()
     while wanted:
         requirement = Requirement(wanted.pop())
@@ -80,7 +82,7 @@ def test_lock_holds_what_a_node_needs() -> None:
                 needed = Requirement(text)
                 if needed.marker is None or needed.marker.evaluate({"extra": extra}):
                     wanted.append(text)
-        if name not in {"moviecrawler", *PART_OF_PYTHON}:
+        if name not in PART_OF_PYTHON:
             assert name in pinned, f"make scrapyd/requirements.txt anew: {name} is missing"
             assert requirement.specifier.contains(pinned[name]), f"{requirement}, but {pinned[name]} is locked"
     assert len(seen) > 30
