@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from moviecrawler.database.sql import migrations
 from moviecrawler.options import SETTINGS
 from tests.conftest import PROJECT
 from tests.settings_table import table
@@ -34,7 +33,6 @@ PURE = {
     "catalogue/slugs.py": {"anyascii"},
     "catalogue/normalise.py": {"anyascii", "rapidfuzz"},
     "catalogue/scoreboard.py": {"msgspec"},
-    "catalogue/stored.py": {"msgspec"},
     "errors.py": set(),
     "fields.py": set(),
     "frontier/budgets.py": {"msgspec", "scrapy"},  # the latter for a type
@@ -108,18 +106,6 @@ def test_the_table_of_settings_is_that_of_their_declarations() -> None:
     assert written == table((PACKAGE / "settings.py").read_text("utf-8")), (
         "stale; run python -m tests.settings_table > moviecrawler/SETTINGS.md"
     )
-
-
-def test_migrations_are_numbered_from_1_and_two_of_one_version_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert list(migrations()) == list(range(1, len(migrations()) + 1))
-    (tmp_path / "migrations").mkdir()
-    for name in ("0001_schema.sql", "0001_views.sql"):
-        (tmp_path / "migrations" / name).touch()
-    monkeypatch.setattr("moviecrawler.database.sql.files", lambda _: tmp_path)
-    with pytest.raises(ValueError, match=r"0001_views\.sql has the version of another migration"):
-        migrations()
 
 
 def test_top_level_holds_only_what_belongs_there() -> None:

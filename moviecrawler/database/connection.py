@@ -11,7 +11,7 @@ import psycopg2
 from psycopg2.extensions import make_dsn, parse_dsn
 from psycopg2.extras import NamedTupleCursor
 
-from moviecrawler.database.migrations import migrate
+from moviecrawler.database.schema import update_schema
 from moviecrawler.errors import ConfigurationError, RejectedError, TooSlowError, TransientStoreError
 from moviecrawler.texts import on_one_line
 
@@ -103,7 +103,7 @@ def open_database(url: str) -> Connection:
     connection = connect(url)
     try:
         with errors_translated():
-            migrate(connection)
+            update_schema(connection)
             with connection, connection.cursor() as cursor:
                 cursor.execute(_SESSION)
     except BaseException:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from moviecrawler.catalogue.matching import join, match_keys, spelt_alike
-from moviecrawler.catalogue.stored import read_movie
 from moviecrawler.database.sql import read_sql
 from moviecrawler.items import Movie
 from moviecrawler.sites import BY_AUTHORITY
@@ -187,7 +186,7 @@ def read_stored(cursor: Cursor, sites: Sequence[Site], site_ids: Sequence[str]) 
     for record_id, title_id, known_keys, by_hand, _, verified_imdb_id, item in cursor.fetchall():
         if known_keys is None or by_hand:
             continue
-        movie = read_movie(item)
+        movie = msgspec.json.decode(item, type=Movie)
         movie.imdb_id = movie.imdb_id or verified_imdb_id
         keys = hash_keys(movie)
         if keys != known_keys:

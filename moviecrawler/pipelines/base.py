@@ -22,7 +22,6 @@ from scrapy.exceptions import CloseSpider, NotConfigured
 from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
 
-from moviecrawler.catalogue.stored import encode_movie
 from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.frontier.engine import is_closing
 from moviecrawler.items import Miss, Movie, MovieBatch
@@ -135,7 +134,7 @@ class BatchingPipeline:
 
     def encode(self, item: Any) -> bytes:
         """Return what is counted and written of an item. Raises TypeError, ValueError or OverflowError."""
-        return encode_movie(item) if isinstance(item, Movie) else msgspec.json.encode(item)
+        return msgspec.json.encode(item)
 
     def spooled(self, record: Record) -> bytes:
         """Return a record's item as the JSON that a spool file holds."""

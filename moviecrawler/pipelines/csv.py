@@ -12,11 +12,11 @@ import sqlite3
 import time
 from typing import TYPE_CHECKING
 
+import msgspec
 from filelock import FileLock, Timeout
 from scrapy.exceptions import NotConfigured
 
 from moviecrawler.catalogue.merging import merged
-from moviecrawler.catalogue.stored import encode_movie, read_movie
 from moviecrawler.clock import latest
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
 from moviecrawler.items import Miss, Movie
@@ -254,11 +254,11 @@ def _write_movie(connection: sqlite3.Connection, movie: Movie, encoded: bytes) -
         connection.execute(_END_MISS, (movie.site, movie.site_id, scraped, last))
     known = connection.execute(_ONE_MOVIE, (movie.site, movie.site_id)).fetchone()
     if known is not None:
-        now_known = merged(movie, read_movie(known[0]), 0, latest())
+        now_known = merged(movie, msgspec.json.decode(known[0], type=Movie), 0, latest())
         if now_known is None:
             return
         if now_known is not movie:
-            movie, encoded = now_known, encode_movie(now_known)
+            movie, encoded = now_known, msgspec.json.encode(now_known)
             scraped = time_of(movie).timestamp()
     connection.execute(_UPSERT_MOVIE, (movie.site, movie.site_id, scraped, movie.list_name, movie.list_rank, encoded))
     connection.executemany(
@@ -280,7 +280,7 @@ def _write_movie(connection: sqlite3.Connection, movie: Movie, encoded: bytes) -
 def _write_miss(connection: sqlite3.Connection, miss: Miss, encoded: bytes) -> None:
     known = connection.execute(_ONE_MOVIE, (miss.site, miss.site_id)).fetchone()
     if known is not None:
-        movie = read_movie(known[0])
+        movie = msgspec.json.decode(known[0], type=Movie)
         if movie.source != "list" and movie.scraped_at is not None and miss.checked_at < movie.scraped_at <= latest():
             return  # it has been read since
     connection.execute(

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from moviecrawler.catalogue.stored import read_movie
 from moviecrawler.catalogue.tables import (
     AWARD_COLUMNS,
     CREDIT_COLUMNS,
@@ -35,7 +34,7 @@ from moviecrawler.catalogue.tables import (
     score_rows,
     write_row,
 )
-from moviecrawler.items import Miss
+from moviecrawler.items import Miss, Movie
 from moviecrawler.pipelines.files import replacing
 
 if TYPE_CHECKING:
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from moviecrawler.items import Movie
 
 # Triggers note what has changed, so that a version of this project that doesn't know the tables may write between two that do.
 _SCHEMA = """
@@ -205,7 +203,7 @@ def _render(connection: sqlite3.Connection) -> int:
 
 def _lines(encoded: bytes) -> tuple[bytes, ...]:
     """Return the lines of a title, as in `_ROWS`."""
-    movie = read_movie(encoded)
+    movie = msgspec.json.decode(encoded, type=Movie)
     found = []
     text = io.StringIO(newline="")
     writer = csv.writer(text)

@@ -17,7 +17,6 @@ from pymongo.uri_parser import parse_uri
 from scrapy.exceptions import NotConfigured
 
 from moviecrawler.catalogue.merging import merged
-from moviecrawler.catalogue.stored import LATEST_FIELDS, document_of_movie, movie_of_document
 from moviecrawler.clock import latest
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
 from moviecrawler.items import Miss, Movie
@@ -152,7 +151,7 @@ class MongoStore(Store):
     def _write_movies(self, movies: Sequence[Movie]) -> None:
         movies = [_with_milliseconds(movie) for movie in movies]
         stored = {
-            document["_id"]: _Stored(movie_of_document(document), _state_of(document))
+            document["_id"]: _Stored(msgspec.convert(document, Movie), {"rev": document["rev"]})
             for document in self._collection("movies").find(_any_of(movies))
         }
         newest: dict[str, Movie] = {}
@@ -206,10 +205,8 @@ class MongoStore(Store):
 
     def _operation(self, key: str, item: Movie | Miss, known: Document | None) -> Operation:
         """Return the write of an item: in place of the document that is as `known`, or the first of its title."""
-        fields = (
-            document_of_movie(item) if isinstance(item, Movie) else msgspec.to_builtins(item, builtin_types=(datetime,))
-        )
-        document = {"_id": key, **fields}
+        rev = (known or {}).get("rev", 0) + 1
+        document = {"_id": key, "rev": rev, **msgspec.to_builtins(item, builtin_types=(datetime,))}
         try:
             encoded = bson.encode(document)
         except (BSONError, OverflowError, ValueError) as error:
@@ -251,15 +248,6 @@ def _sentence(error: PyMongoError) -> str:
 
 def _key(item: Movie | Miss) -> str:
     return f"{item.site}/{item.site_id}"
-
-
-def _state_of(document: Document) -> Document:
-    """Return what differs once a movie has changed. An older reading that fills what it was silent of leaves its time."""
-    told = {name: document.get(name) for name in ("scraped_at", "silent", *LATEST_FIELDS)}
-    return {
-        "external_ids": {"$exists": "external_ids" in document},
-        **{name: {"$size": len(value)} if isinstance(value, list) else value for name, value in told.items()},
-    }
 
 
 def _any_of(items: Sequence[Movie | Miss]) -> Document:

@@ -1,7 +1,7 @@
 """Movies in PostgreSQL: normalised tables, the history of scores, and one row a title with every site's scores.
 
 A batch is copied into a temporary table, from which a few statements bring all tables up to date; then its titles are settled. README.md
-says which locks that takes. The tables are described in `database/sql/migrations/`.
+says which locks that takes. The tables are described in `database/sql/schema.sql`.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+import msgspec
 import psycopg2
 from scrapy.exceptions import NotConfigured
 
 from moviecrawler.catalogue.merging import merged
 from moviecrawler.catalogue.scoreboard import ID_FIELDS, VALUE_FIELDS, ScoreboardRow
-from moviecrawler.catalogue.stored import LATEST_FIELDS, encode_movie, read_movie
 from moviecrawler.clock import latest
 from moviecrawler.database.connection import REJECTIONS, connect, errors_translated, in_one_line, read_url, told_by
-from moviecrawler.database.migrations import migrate
+from moviecrawler.database.schema import update_schema
 from moviecrawler.database.sql import read_sql
 from moviecrawler.database.titles import (
     SETTLE_BESIDE_OTHERS,
@@ -61,24 +61,12 @@ _LOCATE = read_sql("locate.sql")
 _RIGHTS = read_sql("rights.sql")
 _COLUMNS = [name for name in TYPES if name not in {"genres", "credits", "scores", "amounts", "offers"}]
 """Of `records`: the fields of a movie that have no table of their own."""
-_EMPTY = {
-    name: "'{}'" if kind == "list[str]" else "'[]'"
-    for name, kind in TYPES.items()
-    if kind.startswith("list") and name not in LATEST_FIELDS
-}
-"""What stands for a list that an item has left out."""
-_VALUES = {name: f'coalesce(m."{name}", {_EMPTY[name]})' if name in _EMPTY else f'm."{name}"' for name in _COLUMNS} | {
-    # As in catalogue.stored.
-    "kind": "CASE WHEN m.kind = 'series' AND m.season IS NOT NULL THEN 'season' ELSE m.kind END"
-}
 _WRITE_RECORDS = partial(
     read_sql("write_records.sql").format,
     columns=", ".join(f'"{name}"' for name in _COLUMNS),
-    values=", ".join(_VALUES.values()),
-    latest=f"{{{','.join(LATEST_FIELDS)}}}",
+    values=", ".join(f'm."{name}"' for name in _COLUMNS),
 )
-_REPLACED = ("match_keys", "absent_counts", *(name for name in _COLUMNS if name not in {"site", "site_id"}))
-_WRITE_SCORES = read_sql("write_scores.sql")
+_REPLACED = ("match_keys", *(name for name in _COLUMNS if name not in {"site", "site_id"}))
 _WRITE_MOVIES = ";\n".join(
     (
         "ANALYZE incoming",
@@ -88,8 +76,7 @@ _WRITE_MOVIES = ";\n".join(
             is_new="false", action="UPDATE SET " + ", ".join(f'"{name}" = excluded."{name}"' for name in _REPLACED)
         ),
         "ANALYZE written",
-        _WRITE_SCORES.format(scores="scores", history="score_history", kind="score_kind"),
-        _WRITE_SCORES.format(scores="finer_scores", history="finer_score_history", kind="finer_score_kind"),
+        read_sql("write_scores.sql"),
         read_sql("write_parts.sql"),
     )
 )
@@ -182,7 +169,7 @@ class PostgresStore(Store):
         """Connect, and bring the schema up to date."""
         connection = connect(self._url)
         try:
-            _prepare(connection)
+            _prepare(connection, lambda: self.hurried)
         except BaseException:
             connection.close()
             raise
@@ -273,11 +260,11 @@ class PostgresStore(Store):
                 continue
             movie, encoded = record.item, record.encoded
             if known is not None:
-                now_known = merged(movie, read_movie(known), self._margin, latest())
+                now_known = merged(movie, msgspec.json.decode(known, type=Movie), self._margin, latest())
                 if now_known is None:
                     continue
                 if now_known is not movie:
-                    movie, encoded = now_known, encode_movie(now_known)
+                    movie, encoded = now_known, msgspec.json.encode(now_known)
             if movie.imdb_id is None and verified_imdb_id is not None:
                 movie = replace(movie, imdb_id=verified_imdb_id)
             keys = hash_keys(movie)
@@ -391,10 +378,10 @@ def read_scoreboard(url: str, limit: int | None = None, kind: TitleKind | None =
         return [ScoreboardRow(**dict(zip(names, row, strict=True))) for row in cursor.fetchall()]
 
 
-def _prepare(connection: Connection) -> None:
+def _prepare(connection: Connection, is_ending: Callable[[], bool]) -> None:
     with errors_translated():
         try:
-            migrate(connection)
+            update_schema(connection, is_ending)
             with connection, connection.cursor() as cursor:
                 cursor.execute(_RIGHTS)
                 refused = cursor.fetchall()[0][0]

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from filelock import FileLock, Timeout
 
-from moviecrawler.catalogue.stored import read_movie
-from moviecrawler.items import Movie
 from moviecrawler.pipelines.files import replacing
 
 if TYPE_CHECKING:
@@ -83,8 +81,7 @@ class Spool:
         for line in path.read_bytes().splitlines():
             try:
                 found = msgspec.json.decode(line, type=_Line)
-                kind, encoded = self._types[found.type], bytes(found.item)
-                item: Any = read_movie(encoded) if kind is Movie else msgspec.json.decode(encoded, type=kind)
+                item: Any = msgspec.json.decode(found.item, type=self._types[found.type])
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError) as error:
                 yield line, None, f"{path.name} holds no item here: {error}"
             else:

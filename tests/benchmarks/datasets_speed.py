@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import psycopg2
 
-from moviecrawler.database.migrations import migrate
+from moviecrawler.database.schema import update_schema
 from moviecrawler.replica.movies import Catalogue
 from tests.benchmarks.harness import numbers, run, table, write_datasets
 from tests.datasets.served import serving
@@ -113,7 +113,7 @@ def copy_rows(source: str, target: str, server_seconds: Callable[[], float]) -> 
     """
     took = 0.0
     with closing(psycopg2.connect(source)) as one, closing(psycopg2.connect(target)) as other:
-        migrate(other)
+        update_schema(other)
         with one.cursor() as reading, other, other.cursor() as writing:
             for name in TABLES:
                 reading.execute(COLUMNS, (name,))

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import reduce
 from random import Random
-from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from moviecrawler.catalogue.merging import complete, supersedes
-from moviecrawler.catalogue.stored import movie_of_document, read_movie
-from moviecrawler.fields import present_in, silent_beside, silent_in_datasets
+from moviecrawler.fields import present_in, silent_in_datasets
 from moviecrawler.items import Credit, Movie, OtherTitle, Score
 from tests.catalogue.readings import TOLD, reading, said
 
@@ -111,50 +107,3 @@ def test_an_id_that_a_page_does_not_name_is_kept(silent: list[str]) -> None:
 
 
 # --- What a former version has written ------------------------------------------------------------------------------
-
-
-ADDED = (
-    *("silent", "offers", "keywords", "interests", "taglines", "awards", "related", "consensus", "external_ids"),
-    *("poster_width", "poster_height"),
-)
-
-
-def former(movie: Movie, **unsure: str) -> dict[str, Any]:
-    """Return a movie as versions before November 22, 2026 wrote it."""
-    plain = json.loads(msgspec.json.encode(movie))
-    for score in plain["scores"]:
-        for fact in {*score} - {"kind", "value", "count"}:
-            del score[fact]
-    return {name: value for name, value in plain.items() if name not in ADDED} | {"unsure": unsure}
-
-
-def test_what_an_earlier_version_was_unsure_of_is_silent_where_it_kept_no_value() -> None:
-    scores = [Score(kind="metascore", value=70)]
-    page = Movie(site="metacritic", site_id="movie/a", url="u", title="T", kind="movie", plot="Kept.", scores=scores)
-    unsure = {"plot": "unusual", "year": "collapsed", "scores.metacritic_user": "unusual", "amounts.budget": "unusual"}
-    old = former(page, **unsure, **{"scores.metascore.count": "unusual", "scores.metacritic_user.count": "unusual"})
-    for found in (read_movie(msgspec.json.encode(old)), movie_of_document(old)):
-        assert found.plot == "Kept."
-        assert {"scores.metacritic_user", "scores.metascore.count", "year"} < set(found.silent)
-        assert {"keywords", "offers", "scores.metascore.average"} < set(found.silent)
-        assert not {"plot", "genres", "amounts.budget", "scores.metascore"} & set(found.silent)
-
-
-def test_rows_of_lists_and_datasets_that_an_earlier_version_wrote_erase_nothing() -> None:
-    row = Movie(site="imdb", site_id="tt9100001", url="u", title="T", kind="movie", year=1999, source="list")
-    found = read_movie(msgspec.json.encode(former(row)))
-    assert found.silent == silent_beside(row)
-    known = replace(row, plot="P.", source="page", scores=[Score(kind="imdb", value=7.5, count=5)])
-    merged = complete(found, known)
-    assert (merged.plot, merged.scores, merged.source) == ("P.", known.scores, "page")
-    of_dataset = movie_of_document(former(replace(row, source="dataset")))
-    assert {"plot", "scores.metascore"} <= set(of_dataset.silent)
-    assert not {"runtime_minutes", "scores.imdb"} & set(of_dataset.silent)
-
-
-def test_an_item_of_this_version_is_read_as_it_is() -> None:
-    plot = '"silent": [] and "unsure": {}'
-    page = Movie(site="imdb", site_id="tt9100001", url="u", title="T", kind="movie", plot=plot, silent=["year"])
-    assert read_movie(msgspec.json.encode(page)) == page
-    found = read_movie(msgspec.json.encode(former(page, year="unusual")))
-    assert replace(found, silent=["year"]) == page

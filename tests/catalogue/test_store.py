@@ -26,7 +26,6 @@ from moviecrawler.pipelines.postgres import read_scoreboard
 from tests.catalogue import model
 from tests.catalogue.catalogued import DAY, LEASE, NOW, Catalogued, judged, outcome, page, row
 from tests.catalogue.model import SiteState
-from tests.services.postgres import migrate_below
 
 # --- Claims -----------------------------------------------------------------------------------------------------------
 
@@ -620,23 +619,6 @@ def test_titles_that_a_crawl_has_stored_are_the_imports_titles(store: Catalogued
     store.bring_in(row(1), row(2))
     assert store.sql("SELECT count(*) FROM titles") == [(2,)]
     assert store.claim_ids() == ["tt1000002"]
-
-
-def test_a_database_from_before_the_catalogue_keeps_what_it_knows(empty_database_url: str) -> None:
-    with closing(psycopg2.connect(empty_database_url)) as connection, connection, connection.cursor() as cursor:
-        migrate_below(cursor, 3)
-        cursor.execute(
-            "INSERT INTO titles DEFAULT VALUES;"
-            "INSERT INTO records (title_id, site, site_id, url, title, kind, year, countries, languages, list_computed, source,"
-            " scraped_at, match_keys) SELECT 1, site::site, id, 'u', 'Dune', 'movie', 2021, '{}', '{}', false, 'page',"
-            " '2026-10-01Z', '{}' FROM (VALUES ('imdb', 'tt1000001'), ('metacritic', 'movie/dune')) v (site, id)"
-        )
-    with closing(Catalogued(empty_database_url)) as store:
-        assert store.claim_ids(now=datetime(2026, 10, 14, 23, tzinfo=UTC)) == []
-        assert store.claim_ids(now=datetime(2026, 10, 15, 1, tzinfo=UTC)) == ["tt1000001"]
-        assert store.bring_in(row(1, title="Dune", year=2021)).added == 0
-        assert store.state("tt1000001", "metacritic").site_id == "movie/dune"
-        assert store.state("tt1000001", "rottentomatoes").state == "never"
 
 
 def test_a_broken_off_import_knows_how_far_it_is(store: Catalogued) -> None:

@@ -17,7 +17,7 @@ VALUES (900001, 900001, 'imdb', %(imdb_id)s, 'javascript:alert(4)', %(hostile)s,
 INSERT INTO offers (record_id, provider, kind, country, quality, price, currency, url, source, since) VALUES
     (900001, %(hostile)s, 'rent', 'US', 'HD', 3.99, 'USD', 'javascript:alert(5)', 'JustWatch', now()),
     (900001, 'Streamer', 'subscription', NULL, NULL, NULL, NULL, 'https://streamer.example/1', NULL, now());
-INSERT INTO finer_scores (record_id, kind, value, average) VALUES (900001, 'tomatometer_top', 88, 7.5);
+INSERT INTO scores (record_id, kind, value, average) VALUES (900001, 'tomatometer_top', 88, 7.5);
 INSERT INTO scores (record_id, kind, value, count) VALUES (900001, 'imdb', 8.3, 4321), (900001, 'metascore', 70, 12);
 INSERT INTO score_history (record_id, kind, since, value, count) VALUES
     (900001, 'imdb', now() - interval '40 days', 8.1, 4000), (900001, 'imdb', now() - interval '9 days', 8.3, 4321),

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from scrapy.utils.test import get_crawler
 
-from moviecrawler.catalogue.stored import encode_movie
 from moviecrawler.fields import silent_beside
 from moviecrawler.items import Credit, Miss, Movie, Score
 from moviecrawler.pipelines.base import BatchingPipeline
@@ -70,7 +69,7 @@ def make_movie(number: int, age: float = 0, **changes: Any) -> Movie:
 
 def record_of(item: Movie | Miss) -> Record:
     """Return an item on its way into a store."""
-    return Record(item, encode_movie(item) if isinstance(item, Movie) else msgspec.json.encode(item), 0.0)
+    return Record(item, msgspec.json.encode(item), 0.0)
 
 
 class Run:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
 
+import msgspec
 import pytest
 
-from moviecrawler.catalogue.stored import read_movie
 from moviecrawler.catalogue.tables import read_movies
 from moviecrawler.items import Miss, Movie
 from moviecrawler.pipelines.csv import CsvStore
@@ -39,7 +39,9 @@ def opened(store: S) -> Iterator[S]:
 def sqlite_movies(folder: Path) -> list[Movie]:
     """Return what the CSV files are exported from."""
     with closing(sqlite3.connect(folder / "movies.sqlite3")) as connection:
-        return [read_movie(encoded) for (encoded,) in connection.execute("SELECT movie FROM movies")]
+        return [
+            msgspec.json.decode(encoded, type=Movie) for (encoded,) in connection.execute("SELECT movie FROM movies")
+        ]
 
 
 def in_order(found: Movie) -> Movie:

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import csv
-from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import msgspec
-import psycopg2
-
-from moviecrawler.catalogue.stored import document_of_movie, encode_movie, movie_of_document, read_movie
-from moviecrawler.database.connection import open_database
-from moviecrawler.fields import silent_beside
 from moviecrawler.items import Award, Credit, Movie, Offer, RelatedTitle, Score
 from moviecrawler.pipelines.csv import CsvStore
 from moviecrawler.pipelines.postgres import PostgresStore
-from moviecrawler.sites import SCOREBOARD_KINDS
 from tests.pipelines.runs import BEGIN
 from tests.pipelines.stored import Stored, in_order, opened
 from tests.pipelines.test_erasing import write as write_into
 from tests.pipelines.test_postgres import write
-from tests.services.postgres import execute, migrate_below, postgres_movies
+from tests.services.postgres import execute
 
 RENT = Offer(provider="Vudu", kind="rent", country="US", price=3.99, currency="USD", quality="HD", source="JustWatch")
 STREAM = Offer(
@@ -123,46 +115,6 @@ def test_an_archived_page_that_is_read_anew_fills_what_newer_rows_are_silent_of(
 
 
 # --- The form in which stores keep a movie ----------------------------------------------------------------------------
-
-
-def test_versions_that_do_not_know_finer_scores_read_what_is_stored() -> None:
-    for one in ALL:
-        plain, document = msgspec.json.decode(encode_movie(one)), document_of_movie(one)
-        for found in (plain, document):
-            assert {score["kind"] for score in found["scores"]} <= set(SCOREBOARD_KINDS)
-        assert read_movie(encode_movie(one)) == movie_of_document(document) == one
-    assert [score["kind"] for score in plain_of(TOMATOES)["finer_scores"]] == [
-        "tomatometer_top",
-        "popcornmeter_verified",
-    ]
-    assert plain_of(TOMATOES)["scores"][1]["liked"] == 0
-    assert plain_of(TOMATOES)["scores"][1]["certified"] is False
-
-
-def plain_of(movie: Movie) -> dict[str, Any]:
-    plain: dict[str, Any] = msgspec.json.decode(encode_movie(movie))
-    return plain
-
-
-def test_a_movie_without_any_of_it_grows_by_one_empty_field() -> None:
-    bare = page(
-        "imdb", "tt0000001", scores=[Score(kind="imdb", value=7.5)], credits=[Credit(name="A", role="cast", position=1)]
-    )
-    newer = {"offers", "keywords", "taglines", "poster_width", "consensus", "interests", "awards", "related"}
-    assert not newer & plain_of(bare).keys()
-    assert plain_of(bare)["external_ids"] == {}
-    assert plain_of(bare)["scores"] == [{"kind": "imdb", "value": 7.5, "count": None}]
-
-
-def test_rows_of_datasets_and_lists_do_not_grow_by_what_they_are_silent_of() -> None:
-    for source in ("dataset", "list"):
-        row = page("imdb", "tt0000001", source=source, scores=[Score(kind="imdb", value=7.5, count=5)])
-        row.silent = silent_beside(row)
-        stored = plain_of(row)
-        assert "external_ids" not in stored
-        assert {"keywords", "offers", "scores.imdb.histogram"} <= {*row.silent} - {*stored["silent"]}
-        assert {"plot", "scores.metascore"} <= {*stored["silent"]}
-        assert read_movie(encode_movie(row)) == movie_of_document(document_of_movie(row)) == row
 
 
 # --- CSV --------------------------------------------------------------------------------------------------------------
@@ -280,7 +232,7 @@ def test_a_renamed_title_keeps_since_when_it_is_offered_and_its_finer_history(da
         ("vudu", "rent", None, 0, None),
         ("vudu", "buy", None, 2, None),
     ]
-    history = "SELECT since FROM all_score_history WHERE kind = 'tomatometer_top' ORDER BY since"
+    history = "SELECT since FROM score_history WHERE kind = 'tomatometer_top' ORDER BY since"
     assert execute(database_url, history) == [(BEGIN,), (BEGIN + timedelta(days=2),)]
 
 
@@ -289,16 +241,15 @@ def test_the_views_have_finer_scores_their_history_and_what_each_provider_offers
     write(database_url, *ALL)
     write(database_url, replace(later, scraped_at=BEGIN + timedelta(days=1)))
     scores = (
-        "SELECT kind, value::int, average::float, liked FROM all_scores WHERE site = 'rottentomatoes' ORDER BY kind"
+        "SELECT s.kind::text, value::int, average::float, liked FROM scores s JOIN records USING (record_id)"
+        " WHERE site = 'rottentomatoes' ORDER BY 1"
     )
     assert execute(database_url, scores) == [
         ("popcornmeter", 0, None, 0),
         ("tomatometer", 93, 7.9, 195),
         ("tomatometer_top", 88, 7.6, 36),
     ]
-    history = (
-        "SELECT kind, value::int, average::float FROM all_score_history WHERE kind LIKE '%%o%%_%%' ORDER BY kind, since"
-    )
+    history = "SELECT kind::text, value::int, average::float FROM score_history ORDER BY 1, since"
     assert [
         row for row in execute(database_url, history) if row[0] in {"tomatometer_top", "popcornmeter_verified"}
     ] == [
@@ -332,32 +283,6 @@ def test_a_batch_reads_no_table_from_end_to_end(database_url: str) -> None:
         before = scans(store)
         write_into(store, *(replace(one, offers=one.offers[:1], scraped_at=BEGIN + timedelta(days=1)) for one in ALL))
         assert scans(store) == before
-
-
-def test_a_filled_database_of_the_version_before_is_migrated_and_reads_as_it_was_meant(empty_database_url: str) -> None:
-    with closing(psycopg2.connect(empty_database_url)) as connection, connection, connection.cursor() as cursor:
-        migrate_below(cursor, 13)
-        cursor.execute(
-            """
-            INSERT INTO titles (imdb_id, tmdb_id) VALUES ('tt0000042', 603);
-            INSERT INTO records (title_id, site, site_id, url, title, kind, year, countries, languages, list_computed, source,
-                silent, scraped_at, match_keys)
-            VALUES (1, 'rottentomatoes', 'm/salt_harbour', 'u', 'Salt Harbour', 'movie', 2001, '{}', '{}', false, 'page',
-                '{plot}', '2026-03-01 12:00Z', '{}');
-            INSERT INTO scores (record_id, kind, value, count) VALUES (1, 'tomatometer', 90, 30);
-            INSERT INTO score_history (record_id, kind, since, value, count) VALUES (1, 'tomatometer', '2026-02-01Z', 90, 30);
-            """
-        )
-    open_database(empty_database_url).close()
-    (found,) = postgres_movies(empty_database_url)
-    assert found.scores == [Score(kind="tomatometer", value=90, count=30)]
-    newer = {"consensus", "offers", "related.similar", "scores.tomatometer_top", "scores.tomatometer.average"}
-    assert set(found.silent) >= {"plot", *newer}
-    assert execute(empty_database_url, "SELECT tmdb_id FROM scoreboard") == [(603,)]
-    write(empty_database_url, replace(TOMATOES, plot="A keeper."))
-    (found,) = postgres_movies(empty_database_url)
-    assert in_order(found) == in_order(replace(TOMATOES, plot="A keeper."))
-    assert execute(empty_database_url, "SELECT count(*) FROM all_score_history WHERE kind = 'tomatometer'") == [(2,)]
 
 
 def test_similar_titles_share_what_is_rare(database_url: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-import re
 import socket
 import threading
 import time
@@ -23,15 +22,13 @@ import pytest
 from scrapy.exceptions import CloseSpider
 
 from moviecrawler.database.connection import connect, open_database
-from moviecrawler.database.migrations import migrate
-from moviecrawler.database.sql import is_additive, migrations
 from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.pipelines.postgres import PostgresStore
 from moviecrawler.pipelines.store import Record
 from tests.pipelines.runs import LIMIT, make_movie, record_of, running
 from tests.pipelines.stored import opened
-from tests.services.postgres import LOCK_WAITS, PostgresServer, execute, migrate_below, new_database
-from tests.waiting import until, wait_for
+from tests.services.postgres import PostgresServer, execute, new_database
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -276,112 +273,6 @@ def test_a_stricter_isolation_of_a_database_does_not_count(database_url: str) ->
 
 
 # --- The schema -------------------------------------------------------------------------------------------------------
-
-
-def test_processes_that_start_together_migrate_once(empty_database_url: str) -> None:
-    def apply(_: int) -> list[int]:
-        with closing(psycopg2.connect(empty_database_url)) as connection:
-            return migrate(connection)
-
-    with ThreadPoolExecutor(8) as pool:
-        applied = list(pool.map(apply, range(8)))
-    assert sorted(applied, key=len) == [[]] * 7 + [list(migrations())]
-
-
-def test_a_migration_waits_until_others_have_written(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    changes = "-- additive\nALTER TABLE titles ADD COLUMN a integer; ALTER TABLE records ADD COLUMN a integer"
-    newer = {**migrations(), 9999: changes}
-    monkeypatch.setattr("moviecrawler.database.migrations.migrations", lambda: newer)
-    waiting = (
-        "SELECT count(*) FROM pg_locks JOIN pg_database d ON d.oid = database WHERE NOT granted"
-        " AND datname = current_database()"
-    )
-    with (
-        closing(psycopg2.connect(database_url)) as writer,
-        closing(psycopg2.connect(database_url)) as migrator,
-        ThreadPoolExecutor(1) as pool,
-    ):
-        with writer, writer.cursor() as cursor:
-            cursor.execute("SELECT lock_titles()")
-            cursor.execute("SELECT count(*) FROM records")
-            applied = pool.submit(migrate, migrator)
-            wait_for(lambda: execute(database_url, waiting) == [(1,)])
-            cursor.execute("INSERT INTO titles DEFAULT VALUES")  # a deadlock, if the migration held it
-        assert applied.result(60) == [9999]
-    assert execute(database_url, "SELECT count(*), count(a) FROM titles") == [(1, 0)]
-
-
-def test_a_migration_and_who_reads_do_not_wait_for_each_other(empty_database_url: str) -> None:
-    with (
-        closing(psycopg2.connect(empty_database_url)) as reader,
-        closing(psycopg2.connect(empty_database_url)) as migrator,
-        ThreadPoolExecutor(1) as pool,
-    ):
-        with reader, reader.cursor() as cursor:
-            migrate_below(cursor, 19)
-        with reader, reader.cursor() as cursor:
-            cursor.execute("SELECT FROM records")
-            applied = pool.submit(migrate, migrator)
-            wait_for(lambda: execute(empty_database_url, LOCK_WAITS) == [(1,)])
-            cursor.execute("SELECT FROM credits")  # which the migration has locked by now
-        assert 19 in applied.result(60)
-
-
-def test_a_migration_that_fails_leaves_nothing(empty_database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = {**migrations(), 9999: "CREATE TABLE half (n integer); SELECT 1 / 0"}
-    monkeypatch.setattr("moviecrawler.database.migrations.migrations", lambda: broken)
-    with closing(psycopg2.connect(empty_database_url)) as connection, pytest.raises(psycopg2.Error):
-        migrate(connection)
-    assert execute(empty_database_url, "SELECT to_regclass('records'), to_regclass('half')") == [(None, None)]
-
-
-def test_a_database_of_a_newer_version_is_left_alone(database_url: str) -> None:
-    with opened(PostgresStore(database_url)) as store:
-        execute(database_url, "INSERT INTO schema_migrations (version) VALUES (9999)")
-        with pytest.raises(
-            ConfigurationError, match=r"schema version 9999.* can't work with version 9999; .*go back as"
-        ):
-            store.open()
-
-
-def test_what_only_adds_to_the_schema_is_worked_with_by_a_version_that_does_not_know_it(
-    database_url: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    for version in (9998, 9999):
-        execute(database_url, "INSERT INTO schema_migrations (version, additive) VALUES (%s, true)", version)
-    with opened(PostgresStore(database_url)) as store:
-        movie = make_movie(1)
-        store.write([record_of(movie)])
-    check_whole(database_url, 1)
-    assert "has schema version 9999, of which this version of moviecrawler knows" in caplog.text
-    execute(database_url, "UPDATE schema_migrations SET additive = false WHERE version = 9998")
-    with pytest.raises(ConfigurationError, match="can't work with version 9998"):
-        PostgresStore(database_url).open()
-
-
-def test_migrations_that_change_what_is_there_are_not_called_additive() -> None:
-    additive = [script for script in migrations().values() if is_additive(script)]
-    assert additive
-    for script in additive:
-        made_at_once = re.sub(r"AS \$\$.*?\$\$", "", script, flags=re.DOTALL)  # what functions do, they do later
-        new = "|".join(re.findall(r"ADD COLUMN (\w+)", made_at_once))
-        filling = rf"UPDATE \w+ t SET (?:(?:{new}) = [^=]*?(?:, |\s(?=FROM)))+FROM"  # noqa: S608 - of new columns
-        made_at_once = re.sub(filling, "", made_at_once)
-        # Where a foreign key is gone, what a version before writes is as right as it was.
-        made_at_once = re.sub(r"DROP CONSTRAINT \w+_fkey\b", "", made_at_once)
-        changing = (
-            r"\b(?:DROP|RENAME|UPDATE|DELETE FROM|SET NOT NULL|ADD CONSTRAINT|(?<!CREATE )TYPE(?! \w+ ADD VALUE))\b"
-        )
-        assert not re.search(changing, made_at_once), script
-
-
-def test_a_database_that_can_not_hold_every_text_is_refused(postgres_server: str) -> None:
-    execute(postgres_server, "DROP DATABASE IF EXISTS latin")
-    execute(postgres_server, "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
-    url = urlsplit(postgres_server)._replace(path="/latin").geturl()
-    with pytest.raises(ConfigurationError, match="LATIN1"):
-        PostgresStore(url).open()
-    execute(postgres_server, "DROP DATABASE latin")
 
 
 def test_a_user_without_rights_is_told_so(postgres_server: str, database_url: str) -> None:

@@ -14,15 +14,14 @@ import pytest
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.store import CatalogueStore
-from moviecrawler.catalogue.stored import document_of_movie, encode_movie, movie_of_document, read_movie
 from moviecrawler.database.connection import open_database
 from moviecrawler.database.rematch import rematch
 from moviecrawler.items import Movie, Score
 from moviecrawler.urls import part_of_series
-from tests.pipelines.runs import BEGIN, make_movie
+from tests.pipelines.runs import BEGIN
 from tests.pipelines.stored import Stored, stored
 from tests.pipelines.test_postgres import groups, number_of, title, write
-from tests.services.postgres import execute, migrate_below, postgres_movies
+from tests.services.postgres import execute
 
 if TYPE_CHECKING:
     from moviecrawler.items import Site
@@ -321,52 +320,3 @@ def test_a_season_and_its_counts_come_back_from_every_store(stored: Stored) -> N
     stored.write(season, shown)
     found = {movie.site_id: movie for movie in stored.movies()}
     assert found == {movie.site_id: movie for movie in (season, shown)}
-
-
-def test_versions_that_know_no_seasons_read_what_is_stored() -> None:
-    """They read and wrote Metacritic's as series that have the number of a season."""
-    season = critic("season-2")
-    document = document_of_movie(season)
-    assert document["kind"] == "series"
-    assert read_movie(encode_movie(season)) == movie_of_document(document) == season
-    assert not {"season_count", "episode_count"} & document.keys()
-
-
-def test_what_the_version_before_has_stored_is_silent_of_counts(stored: Stored) -> None:
-    """So that an older page that is read anew fills them."""
-    shown = replace(TOMATOES, season_count=3)
-    newer: dict[str, Any] = {"scraped_at": BEGIN + timedelta(days=1)}
-    stored.write(replace(TOMATOES, silent=["season_count"], **newer))  # written as the version before does
-    assert "season_count" not in encode_movie(replace(TOMATOES, silent=["season_count"])).decode()
-    stored.write(shown)
-    assert stored.movie() == replace(shown, **newer)
-    stored.write(replace(TOMATOES, scraped_at=BEGIN + timedelta(days=2)))
-    assert (stored.movie().season_count, stored.movie().silent) == (None, [])
-    stored.write(shown)
-    assert stored.movie().season_count is None
-
-
-def test_a_filled_database_of_the_version_before_knows_the_series_of_its_episodes(empty_database_url: str) -> None:
-    with closing(psycopg2.connect(empty_database_url)) as connection, connection, connection.cursor() as cursor:
-        migrate_below(cursor, 15)
-        for number, kind, of, season in (
-            (1, "series", None, None),
-            (2, "episode", "tt0000001", 1),
-            (3, "episode", "tt9999999", 2),
-        ):
-            cursor.execute("INSERT INTO titles DEFAULT VALUES")
-            cursor.execute(
-                """
-                INSERT INTO records (title_id, site, site_id, url, title, kind, series_id, season, episode, countries, languages,
-                    list_computed, source, scraped_at, match_keys)
-                VALUES (%s, 'imdb', %s, 'u', 'Salt', %s, %s, %s, %s, '{}', '{}', false, 'page', '2026-03-01 12:00Z', '{1}')
-                """,
-                (number, f"tt{number:07}", kind, of, season, season),
-            )
-    open_database(empty_database_url).close()
-    query = "SELECT title_id, series_title_id, season, episode FROM titles ORDER BY title_id"
-    assert execute(empty_database_url, query) == [(1, None, None, None), (2, 1, 1, 1), (3, None, 2, 2)]
-    write(empty_database_url, make_movie(9), series("imdb", "tt9999999"))
-    ((series_title,),) = execute(empty_database_url, "SELECT title_id FROM titles WHERE imdb_id = 'tt9999999'")
-    assert execute(empty_database_url, query)[2] == (3, series_title, 2, 2)
-    assert {movie.kind for movie in postgres_movies(empty_database_url)} == {"series", "episode", "movie"}

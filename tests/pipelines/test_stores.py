@@ -14,16 +14,13 @@ import pytest
 from scrapy import signals
 from scrapy.exceptions import CloseSpider
 
-from moviecrawler.catalogue.stored import encode_movie
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
 from moviecrawler.extensions.outcomes import TitleOutcomes
 from moviecrawler.extensions.settlement import Settlement
 from moviecrawler.items import Movie, MovieBatch, movies_in
-from moviecrawler.pipelines import base
-from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.store import Limits, Record, Store, backoff
 from moviecrawler.signals import item_completed, item_settled, store_opened
-from tests.pipelines.runs import LIMIT, Run, make_movie, running
+from tests.pipelines.runs import LIMIT, make_movie, running
 from tests.pipelines.stored import Stored
 from tests.waiting import until
 
@@ -182,53 +179,6 @@ async def test_a_bad_item_takes_no_other_down(memory: Faulty, tmp_path: Path, er
     assert [(reason, item.site_id) for reason, item in run.told] == [(line["reason"], "tt0000003")]
     assert run.count("rejected") == 1
     assert len(stored(memory)) == 9
-
-
-class Renaming(BatchingPipeline):
-    """A store's pipeline that somebody has made their own."""
-
-    async def process_item(self, item: Any) -> Any:
-        if isinstance(item, Movie):
-            item.title = "Renamed"
-        return await super().process_item(item)
-
-
-@pytest.mark.parametrize("changed_by", ["nobody", "a pipeline between", "the second store's own pipeline"])
-async def test_an_item_is_encoded_once_for_stores_that_get_it_one_after_the_other(
-    memory: Faulty, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed_by: str
-) -> None:
-    between = changed_by == "a pipeline between"
-    encoded: list[str | None] = []
-
-    def encode(movie: Movie) -> bytes:
-        encoded.append(movie.title)
-        return encode_movie(movie)
-
-    monkeypatch.setattr(base, "encode_movie", encode)
-    other = Faulty(MemoryStore(), list)
-    other.name = "other"
-    written: list[bytes] = []
-    other.before_write = lambda records: written.extend(record.encoded for record in records)
-    async with running(memory, tmp_path) as first:
-        second = Run(other, tmp_path, first.pipeline.limits)
-        if changed_by.startswith("the second"):
-            second.pipeline.__class__ = Renaming
-        chain = (first.pipeline, *([object()] if between else []), second.pipeline)
-        engine: Any = SimpleNamespace(
-            scraper=SimpleNamespace(itemproc=SimpleNamespace(middlewares=chain)), running=True
-        )
-        second.crawler._engine = engine
-        second.pipeline._crawler = second.crawler
-        await second.pipeline.open_spider()
-        single, batch = make_movie(1), MovieBatch([make_movie(2), make_movie(3)])
-        for item in (single, batch):
-            await first.pipeline.process_item(item)
-            if between:
-                single.title = "Renamed"  # by somebody's own pipeline
-            await second.pipeline.process_item(item)
-        await second.pipeline.close_spider()
-    assert len(encoded) == (3 if changed_by == "nobody" else 6)
-    assert written == [encode_movie(movie) for movie in (single, *batch.movies)]
 
 
 async def test_a_batch_is_told_once_and_what_of_it_was_refused_one_by_one(memory: Faulty, tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ import uuid
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit, urlunsplit
 
+import msgspec
 import pytest
 from pymongo import MongoClient
 
-from moviecrawler.catalogue.stored import movie_of_document
 from moviecrawler.items import Movie
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def documents(url: str, collection: str) -> dict[str, dict[str, Any]]:
 
 def mongo_movies(url: str) -> list[Movie]:
     """Return the movies that a URL's database holds."""
-    return [movie_of_document(found) for found in documents(url, "movies").values()]
+    return [msgspec.convert(found, Movie) for found in documents(url, "movies").values()]
 
 
 @pytest.fixture(scope="session")

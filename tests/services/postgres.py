@@ -11,19 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
+import msgspec
 import psycopg2
 import pytest
 
-from moviecrawler.catalogue.stored import read_movie
-from moviecrawler.database.migrations import migrate
-from moviecrawler.database.sql import migrations
+from moviecrawler.database.schema import update_schema
 from moviecrawler.items import Movie
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Self
-
-    from psycopg2.extensions import cursor as Cursor  # noqa: N812 - psycopg2 writes its classes in small letters
 
 
 GIVEN_URL = os.environ.pop("DATABASE_URL", None)
@@ -98,18 +95,9 @@ def execute(url: str, statement: str, *values: object) -> list[tuple[object, ...
             return cursor.fetchall() if cursor.description else []
 
 
-def migrate_below(cursor: Cursor, version: int) -> None:
-    """Bring an empty database to the version before one."""
-    cursor.execute("CREATE TABLE schema_migrations (version integer PRIMARY KEY, applied_at timestamptz DEFAULT now())")
-    for earlier, text in migrations().items():
-        if earlier < version:
-            cursor.execute(text)
-            cursor.execute("INSERT INTO schema_migrations (version) VALUES (%s)", (earlier,))
-
-
 def postgres_movies(url: str) -> list[Movie]:
     """Return the movies that a database holds."""
-    return [read_movie(str(item)) for (item,) in execute(url, "SELECT item::text FROM items")]
+    return [msgspec.json.decode(str(item), type=Movie) for (item,) in execute(url, "SELECT item::text FROM items")]
 
 
 @pytest.fixture(scope="session")
@@ -127,7 +115,7 @@ def postgres_template(postgres_server: str) -> Iterator[str]:
     """Return the name of a database with all tables and no rows, which nobody is connected to."""
     url = new_database(postgres_server)
     with closing(psycopg2.connect(url)) as connection:
-        migrate(connection)
+        update_schema(connection)
     yield urlsplit(url).path[1:]
     _drop_database(postgres_server, url)
 

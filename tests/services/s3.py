@@ -11,12 +11,12 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self
 
 import boto3
+import msgspec
 import pytest
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 from moviecrawler.catalogue.merging import complete
-from moviecrawler.catalogue.stored import read_movie
 from moviecrawler.items import Movie
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def objects(endpoint_url: str, bucket: str, prefix: str = "") -> dict[str, bytes
 def s3_movies(endpoint_url: str, bucket: str, prefix: str = "") -> list[Movie]:
     """Return the movies of a bucket, each as all of its lines together say."""
     lines = [
-        read_movie(line)
+        msgspec.json.decode(line, type=Movie)
         for data in objects(endpoint_url, bucket, f"{prefix}/movies/".removeprefix("/")).values()
         for line in gzip.decompress(data).splitlines()
     ]

@@ -1,11 +1,10 @@
 -- Stores the records of what stands in `incoming`, each title there once; `write_scores.sql` and `write_parts.sql` go on with it. Run once for records that are stored, and are locked, and once for those that are new.
--- Of the names in braces: columns are those of a movie's fields that have no table of their own, and values what an item `m` has of them; latest
--- names those that are silent when they are missing (catalogue.stored.LATEST_FIELDS); is_new is which records; action what is done to one that is stored.
+-- Of the names in braces: columns are those of a movie's fields that have no table of their own, and values what an item `m` has of them; is_new
+-- is which records; action what is done to one that is stored.
 -- A new one that another process has stored since `locate.sql` looked is left alone: it would be changed without what that process has read.
 WITH upserted AS (
-    INSERT INTO records AS stored (record_id, title_id, match_keys, absent_counts, {columns})
-    SELECT i.record_id, i.title_id, i.match_keys,
-        ARRAY(SELECT c.name FROM unnest('{latest}'::text[]) AS c (name) WHERE i.item -> c.name = 'null'), {values}
+    INSERT INTO records AS stored (record_id, title_id, match_keys, {columns})
+    SELECT i.record_id, i.title_id, i.match_keys, {values}
     FROM incoming i CROSS JOIN LATERAL jsonb_populate_record(NULL::records, i.item) m
     WHERE i.is_new = {is_new}
     ORDER BY m.site, m.site_id  -- all processes wait for each other in this order

@@ -1,29 +1,28 @@
--- Stores the scores of what stands in `written`, and their history. Run once for each of the two tables of scores.
--- Of the names in braces: scores is the table, and the list in an item; history the table of its history; kind the type of a score's kind.
+-- Stores the scores of what stands in `written`, and their history.
 
 -- Scores from the future are written anew, so that they are in the history from now on.
 WITH untrue AS (
-    DELETE FROM {history} h USING written w
+    DELETE FROM score_history h USING written w
     WHERE h.record_id = w.record_id AND NOT w.is_new AND h.since > greatest(w.scraped_at, now() + interval '10 minutes')
     RETURNING h.record_id, h.kind
 )
-DELETE FROM {scores} s USING untrue f WHERE s.record_id = f.record_id AND s.kind = f.kind;
+DELETE FROM scores s USING untrue f WHERE s.record_id = f.record_id AND s.kind = f.kind;
 
 WITH given AS (
     SELECT w.record_id, s.*
-    FROM written_items w CROSS JOIN LATERAL jsonb_to_recordset(w.item -> '{scores}') AS s (
-        kind {kind}, value numeric, count integer, average numeric, reviews integer, liked integer, neutral integer,
+    FROM written_items w CROSS JOIN LATERAL jsonb_to_recordset(w.item -> 'scores') AS s (
+        kind score_kind, value numeric, count integer, average numeric, reviews integer, liked integer, neutral integer,
         disliked integer, certified boolean, sentiment text, histogram integer[])
 ), before AS (
-    SELECT s.record_id, s.kind, s.value, s.count, s.average FROM {scores} s JOIN written w USING (record_id)
+    SELECT s.record_id, s.kind, s.value, s.count, s.average FROM scores s JOIN written w USING (record_id)
     WHERE NOT w.is_new
 ), gone AS (
-    DELETE FROM {scores} stored USING written w
+    DELETE FROM scores stored USING written w
     WHERE stored.record_id = w.record_id AND NOT w.is_new
         AND NOT EXISTS (SELECT FROM given g WHERE g.record_id = stored.record_id AND g.kind = stored.kind)
     RETURNING stored.record_id, stored.kind, w.scraped_at
 ), changed AS (
-    INSERT INTO {scores} AS stored (record_id, kind, value, count, average, reviews, liked, neutral, disliked, certified,
+    INSERT INTO scores AS stored (record_id, kind, value, count, average, reviews, liked, neutral, disliked, certified,
         sentiment, histogram)
     SELECT * FROM given
     ON CONFLICT (record_id, kind) DO UPDATE SET value = excluded.value, count = excluded.count, average = excluded.average,
@@ -35,7 +34,7 @@ WITH given AS (
             excluded.disliked, excluded.certified, excluded.sentiment, excluded.histogram)
     RETURNING record_id, kind, value, count, average
 )
-INSERT INTO {history} AS stored (record_id, kind, since, value, count, average)
+INSERT INTO score_history AS stored (record_id, kind, since, value, count, average)
 SELECT c.record_id, c.kind, w.scraped_at, c.value, c.count, c.average
 FROM changed c JOIN written w USING (record_id) LEFT JOIN before b USING (record_id, kind)
 WHERE (c.value, c.count, c.average) IS DISTINCT FROM (b.value, b.count, b.average)

@@ -1,0 +1,93 @@
+"""The schema of the Postgres store: `sql/schema.sql` is its version 1, and each file of `sql/migrations/` makes the next one of it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+import psycopg2
+
+from moviecrawler.database.sql import read_sql
+from moviecrawler.errors import ConfigurationError, TransientStoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from psycopg2.extensions import connection as Connection  # noqa: N812 - psycopg2 writes its classes in small letters
+
+logger = logging.getLogger(__name__)
+
+_LOCK = 7_303_170_117_561_344_000
+"""Held while a schema is made or changed; any number that no other program takes."""
+_PAUSE_SECONDS = 0.5
+"""Seconds for which others may go on before the schema is tried again."""
+_REMIND_SECONDS = 10.0
+
+
+def schema_versions() -> list[str]:
+    """Return the SQL of each version of the schema, the first one from nothing."""
+    folder = files("moviecrawler.database.sql").joinpath("migrations")
+    later = sorted(folder.iterdir(), key=lambda script: script.name) if folder.is_dir() else []
+    return [read_sql("schema.sql"), *(script.read_text("utf-8") for script in later)]
+
+
+def update_schema(connection: Connection, is_ending: Callable[[], bool] = lambda: False) -> None:
+    """Bring a database to this version's schema in one transaction; of processes that start together, one does it.
+
+    Raises ConfigurationError when the database can't hold every text or has another schema, TransientStoreError when this process is to end
+    while it waits for others.
+    """
+    began = reminded = time.monotonic()
+    while True:
+        try:
+            with connection, connection.cursor() as cursor:
+                return _update(cursor)
+        except (psycopg2.errors.LockNotAvailable, psycopg2.errors.DeadlockDetected) as error:
+            reason = " ".join(str(error).split())
+        if is_ending():
+            raise TransientStoreError(f"other processes use the tables whose schema is to be changed: {reason}")
+        if time.monotonic() - reminded >= _REMIND_SECONDS:
+            reminded = time.monotonic()
+            logger.warning(
+                "Waiting %.0f s to change the database's schema, which is in use: %s", reminded - began, reason
+            )
+        time.sleep(_PAUSE_SECONDS)
+
+
+def _update(cursor: psycopg2.extensions.cursor) -> None:
+    versions = schema_versions()
+    if _current_version(cursor) == len(versions):
+        return
+    cursor.execute("SHOW server_encoding")
+    ((encoding,),) = cursor.fetchall()
+    if encoding != "UTF8":
+        raise ConfigurationError(
+            f"the database that DATABASE_URL names is in {encoding}; create one with ENCODING 'UTF8' TEMPLATE template0"
+        )
+    # Shorter than the server's `deadlock_timeout` (1 s): the change gives way to readers, who lock tables in an order of their own.
+    cursor.execute("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '500ms'")
+    cursor.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+    current = _current_version(cursor)
+    if not 0 <= current <= len(versions):
+        raise ConfigurationError(
+            f"the database that DATABASE_URL names has another schema (version {max(current, 0)}) than this version of moviecrawler"
+            f" ({len(versions)}); dump it, name a new database, and fill that from the dump or by scrapy replay"
+        )
+    if current:
+        cursor.execute("SELECT lock_titles()")  # who writes meanwhile waits for this as long as it takes
+    for version, script in enumerate(versions[current:], current + 1):
+        cursor.execute(script)
+        cursor.execute("UPDATE schema_version SET version = %s", (version,))
+
+
+def _current_version(cursor: psycopg2.extensions.cursor) -> int:
+    """Return the version of the database's schema: 0 of an empty one, -1 of one that another program has made."""
+    cursor.execute("SELECT to_regclass('schema_version') IS NOT NULL, to_regclass('records') IS NOT NULL")
+    ((has_version, has_tables),) = cursor.fetchall()
+    if not has_version:
+        return -1 if has_tables else 0
+    cursor.execute("SELECT version FROM schema_version")
+    ((version,),) = cursor.fetchall()
+    return int(version)
