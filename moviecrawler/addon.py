@@ -37,7 +37,7 @@ _PARTS = (
     _Part(("REDIS_URL",), "SPIDER_MIDDLEWARES", "moviecrawler.extensions.failed_pages.FailedPages", 20),
     # Learns how every attempt ended before a redirect is followed, and sees decompressed bodies.
     _Part(
-        ("PROXY_ORDER", "WORKER_POOL"),
+        ("PROXY_ORDER",),
         "DOWNLOADER_MIDDLEWARES",
         "moviecrawler.proxies.middleware.ProxyMiddleware",
         620,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from scrapy.settings import default_settings
 
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.options import GONE, project_settings, read_all
+from moviecrawler.options import project_settings, read_all
 from moviecrawler.urls import parse_title_id
 
 if TYPE_CHECKING:
@@ -25,20 +25,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_MOVED_CLASSES = {
-    "moviecrawler.dashboard.telling.StoreFigures": "moviecrawler.extensions.store_stats.StoreStats",
-    "moviecrawler.dashboard.telling.FailedPages": "moviecrawler.extensions.failed_pages.FailedPages",
-    "moviecrawler.dashboard.rejected.RejectedItems": "moviecrawler.extensions.rejected_items.RejectedItems",
-    "moviecrawler.identity.": "moviecrawler.proxies.",
-    "moviecrawler.middlewares.identity.IdentityMiddleware": "moviecrawler.proxies.middleware.ProxyMiddleware",
-    "moviecrawler.middlewares.traffic.": "moviecrawler.proxies.traffic.",
-}
-"""How paths of classes began that settings may name, and how they begin now."""
-_CLASS_SETTINGS = (
-    "PROXY_BAN_POLICY",
-    *("DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "ITEM_PIPELINES", "EXTENSIONS", "ADDONS"),
-)
-
 _ALIKE = 0.87
 """As `difflib` reckons it: DATABASE_URI is so near to DATABASE_URL, and no name of Spidermon's or scrapy-redis' is to one of ours."""
 _LARGEST_LIST = 16 * 1024 * 1024
@@ -46,24 +32,15 @@ _LARGEST_LIST = 16 * 1024 * 1024
 
 
 def warn_of_names(settings: BaseSettings) -> None:
-    """Log a warning of each setting that was removed, or whose name is misspelt."""
-    for name, instead in GONE.items():
-        if settings.get(name) or os.environ.get(name):
-            logger.warning("The setting %s is gone: %s", name, instead)
+    """Log a warning of each setting whose name is misspelt."""
     known = project_settings({})
-    for name in sorted({*settings, *os.environ} - known.keys() - GONE.keys() - vars(default_settings).keys()):
+    for name in sorted({*settings, *os.environ} - known.keys() - vars(default_settings).keys()):
         for meant in get_close_matches(name, known, 1, _ALIKE):
             logger.warning("Nothing reads the setting %s; is %s meant?", name, meant)
 
 
 def check_settings(settings: BaseSettings) -> None:
     """Raise ConfigurationError for the first of this project's settings whose value can't be right."""
-    for name in _CLASS_SETTINGS:
-        value = settings.get(name)
-        text = value if isinstance(value, str) else " ".join(map(str, value))
-        for old, new in _MOVED_CLASSES.items():
-            if old in text:
-                raise ConfigurationError(f"{name} names {old}, which has moved; write {new} in its place")
     read_all(settings)
     folder = settings.get("METRICS_FOLDER")
     if folder and not Path(folder).is_dir():

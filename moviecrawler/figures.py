@@ -35,7 +35,7 @@ class Figure(NamedTuple):
     """Whether it can fall: a site's value is then the one that was told last, not the sum of all crawls."""
 
 
-_POOL = r"identity/[\w.:-]+/(?P<pool>[\w-]+)"
+_POOL = r"proxy/[\w.:-]+/(?P<pool>[\w-]+)"
 _STORE = r"store/(?P<store>\w+)"
 FIGURES = tuple(
     Figure(f"moviecrawler_{name}", text, re.compile(pattern), is_gauge)

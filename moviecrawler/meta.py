@@ -4,7 +4,7 @@ from __future__ import annotations
 
 DIRECT = "direct"
 """The pool that is always there: this machine's own address, without a proxy."""
-PROXY_META = "exit"
+PROXY_META = "proxy_name"
 """The name of the proxy that a request was last sent through. Only requests of sites that rotate have one."""
 POOL_META = "pool"
 """The name of that proxy's pool. Without one, a request went out directly."""

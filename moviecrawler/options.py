@@ -17,7 +17,6 @@ from msgspec import Meta
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.option_types import (
     JOB,
-    NAME,
     BaseUrl,
     Count,
     Job,
@@ -58,8 +57,8 @@ _TUNNEL = Rule(
     lambda text: text.startswith("http://") and is_host_and_port(text.removeprefix("http://").removesuffix("/")),
 )
 _CONTROL = Rule(
-    "Tor's ControlPort, such as 127.0.0.1:9051, or to the path of its ControlSocket; its password is TOR_CONTROL_PASSWORD",
-    lambda text: text.startswith(("/", "unix:/")) or is_host_and_port(text),
+    "Tor's ControlPort, such as 127.0.0.1:9051; its password is TOR_CONTROL_PASSWORD",
+    is_host_and_port,
 )
 
 _DATASET_WORDS = frozenset({"basics", "ratings", "crew", "principals", "names", "akas", "episode"})
@@ -270,17 +269,13 @@ class ProxyOptions(Options, frozen=True, kw_only=True, rename=lambda field: f"PR
     order: Annotated[Any, Job(rule=_ORDER)] = ""
     """Pools in the order in which they are used: `direct,datacenter` for all sites, or JSON with an order by site. Empty: no proxies,
     and a block stops the site."""
-    worker_pool: Annotated[str, Job(rule=NAME)] = msgspec.field(default="", name="WORKER_POOL")
-    """The one pool that this worker keeps to."""
     attempts: Annotated[int, Meta(ge=1, le=20), JOB] = 3
     """Attempts of a request, each through another proxy."""
-    quarantine: Annotated[float, Meta(ge=1, le=604_800), JOB] = 1_800.0
-    """Seconds for which a proxy is not used for a site that refuses it; doubled each time up to a week."""
-    run_datacenter: Annotated[int, Meta(ge=1, le=1_000_000), JOB] = 1
-    """Requests after which a pool's next proxy has its turn, in all pools but residential ones."""
     run_residential: Annotated[int, Meta(ge=1, le=1_000_000), JOB] = 25
-    """The same, in residential pools."""
-    ban_policy: Any = "moviecrawler.proxies.policy.SiteBanPolicy"
+    """Requests after which the next proxy of a residential pool has its turn; in other pools each request takes the next one."""
+    ban_policy: Any = msgspec.field(
+        default="moviecrawler.proxies.policy.SiteBanPolicy", name="ROTATING_PROXY_BAN_POLICY"
+    )
     """What counts as a ban; a class that has scrapy-rotating-proxies' two hooks."""
 
 
@@ -290,11 +285,7 @@ class TorOptions(Options, frozen=True, kw_only=True, rename=lambda field: f"TOR_
     tunnel: Annotated[str, _TUNNEL] = ""
     """Where Tor's tunnel is, whose circuits are the proxies of the pool `tor`."""
     control: Annotated[str, _CONTROL] = ""
-    """Where Tor is asked for new identities, and how far its start has come."""
-    circuits: Annotated[int, Meta(ge=1, le=64), JOB] = 8
-    """Circuits that a worker uses in turn. Each is work for three volunteers' machines."""
-    timeout: Annotated[float, Meta(ge=1, le=600), JOB] = 60.0
-    """Seconds within which a site has to be reached through Tor at the start of a crawl."""
+    """Where Tor is asked for new identities."""
 
 
 class AlarmOptions(Options, frozen=True, kw_only=True, rename=lambda field: f"ALARM_{field.upper()}"):
@@ -380,12 +371,6 @@ REFUSED = {
     "SCHEDULER_DUPEFILTER_KEY": "keys are named by site and FRONTIER_RUN; remove it",
 }
 """scrapy-redis' settings that mean something else here, or that would do harm, and what to do."""
-
-GONE = {
-    "PROXY_IDENTITIES": "every request says honestly who asks, by USER_AGENT; remove it",
-    "CATALOGUE_GUESSES": "ids are no longer guessed; import Wikidata's, or let CATALOGUE_LISTS read the sites' lists",
-}
-"""Settings of earlier versions that nothing reads now, each with what to do instead."""
 
 
 def project_settings(environ: Mapping[str, str]) -> dict[str, Any]:

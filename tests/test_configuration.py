@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from scrapy.settings import Settings
 
-from moviecrawler.configuration import check_settings, parse_title_ids, warn_of_names
+from moviecrawler.configuration import parse_title_ids, warn_of_names
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.proxies.site_pools import read_pools
+from moviecrawler.proxies.site_pools import SitePools
 from moviecrawler.spiders.base import MovieSpider
 from moviecrawler.spiders.imdb import ImdbSpider
 from moviecrawler.spiders.metacritic import MetacriticSpider
@@ -20,21 +20,6 @@ def settings() -> Settings:
     settings = Settings()
     settings.setmodule("moviecrawler.settings")
     return settings
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("PROXY_BAN_POLICY", "moviecrawler.identity.policy.SiteBanPolicy"),
-        ("DOWNLOADER_MIDDLEWARES", {"moviecrawler.middlewares.identity.IdentityMiddleware": None}),
-    ],
-)
-def test_a_setting_that_names_a_class_by_its_former_path_says_the_new_one(
-    settings: Settings, name: str, value: object
-) -> None:
-    settings.set(name, value)
-    with pytest.raises(ConfigurationError, match=rf"^{name} names .*, which has moved; write moviecrawler\.proxies\."):
-        check_settings(settings)
 
 
 def test_a_misspelt_setting_is_named_with_the_one_that_is_meant(
@@ -137,4 +122,4 @@ def test_only_a_regular_file_of_a_bounded_size_is_read(tmp_path: Path) -> None:
         parse_title_ids("imdb", None, str(large))
     for pools in ("/dev/zero", str(tmp_path / "pipe")):
         with pytest.raises(ConfigurationError, match="it is no regular file"):
-            read_pools(Settings({"PROXY_POOLS": pools, "TOR_TUNNEL": ""}))
+            SitePools.from_settings(Settings({"PROXY_POOLS": pools}))

@@ -41,13 +41,6 @@ def test_settings_as_shipped_are_right(settings: Settings, caplog: pytest.LogCap
     assert caplog.text == ""
 
 
-def test_a_setting_that_is_gone_is_named_in_one_sentence(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
-    settings.set("CATALOGUE_GUESSES", "5")
-    warn_of_names(settings)
-    (record,) = caplog.records
-    assert record.getMessage().startswith("The setting CATALOGUE_GUESSES is gone: ")
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [

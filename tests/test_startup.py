@@ -73,7 +73,6 @@ def test_the_help_of_a_command_imports_nothing_that_its_work_needs(tmp_path: Pat
         ({"S3_BUCKET": "lamps"}, {"S3Pipeline", "ArchivePipeline", "ArchiveMiddleware"}),
         ({"REDIS_URL": "redis://queue"}, {"StoreStats", "RejectedItems", "FailedPages"}),
         ({"PROXY_ORDER": "datacenter"}, {"ProxyMiddleware"}),
-        ({"WORKER_POOL": "datacenter"}, {"ProxyMiddleware"}),
         ({"COOKIES_ENABLED": True}, {"CookiesMiddleware"}),
         ({"METRICS_FOLDER": "/metrics"}, {"Metrics"}),
         ({"SPIDERMON_PERIODIC_MONITORS": '{"suites.Lamps": 60}'}, {"Spidermon"}),

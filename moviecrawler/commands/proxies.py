@@ -1,14 +1,120 @@
-"""`scrapy proxies`: how each site answers through each proxy, and checking the proxies."""
+"""`scrapy proxies`: which proxies are in quarantine for which sites, and ending quarantines."""
 
 from __future__ import annotations
 
+import asyncio
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
 from moviecrawler.console.command import LazyCommand, option
+
+if TYPE_CHECKING:
+    import argparse
+
+    from moviecrawler.console.output import Console
+    from moviecrawler.items import Site
+    from moviecrawler.proxies.quarantines import Ban
+    from moviecrawler.proxies.site_pools import SitePools
 
 
 class Command(LazyCommand):
-    """A table of proxies; `clear` ends quarantines, and `check` asks for one URL through every proxy."""
+    """A table of proxies; `clear` ends quarantines."""
 
-    work = "proxies.Proxies"
-    arguments = "[--json] | clear [PROXY...] | check URL [PROXY...]"
-    summary = "Show the proxies and how sites answer through them, end their quarantines, or check them"
+    arguments = "[--json] | clear [PROXY...]"
+    summary = "Show the proxies and their quarantines, or end quarantines"
     options = (option("--json", action="store_true", help="one JSON object a line, in place of a table"),)
+
+    def execute(self, console: Console, args: list[str], opts: argparse.Namespace) -> None:
+        """Show or clear. Raises ConfigurationError, and MovieCrawlerError when Redis can't be reached."""
+        from moviecrawler.console.output import print_json, print_table  # noqa: PLC0415 - as is all below
+        from moviecrawler.errors import ConfigurationError  # noqa: PLC0415
+        from moviecrawler.proxies.site_pools import SitePools  # noqa: PLC0415
+
+        site_pools = SitePools.from_settings(console.settings)
+        has_redis = bool(console.settings.get("REDIS_URL"))
+        if args and args[0] != "clear":
+            raise ConfigurationError("give nothing, or `clear` and names of proxies")
+        if args and not has_redis:
+            raise ConfigurationError("REDIS_URL is not set; without it a crawl's quarantines end with it")
+        if args:
+            asyncio.run(_clear(console, site_pools, args[1:]))
+            return
+        if not has_redis:
+            print("REDIS_URL is not set: every crawl keeps its quarantines to itself", file=sys.stderr)
+        bans = asyncio.run(_read(console)) if has_redis else {}
+        rows = list(_rows(site_pools, bans, time.time()))
+        if opts.json:
+            for row in rows:
+                print_json(row)
+        else:
+            print_table([("proxy", "kind", "address", "site", "state"), *map(_cells, rows)])
+
+
+async def _read(console: Console) -> dict[Site, dict[str, Ban]]:
+    from moviecrawler.frontier.report import asking  # noqa: PLC0415
+    from moviecrawler.proxies.quarantines import read_bans  # noqa: PLC0415
+    from moviecrawler.sites import SITES  # noqa: PLC0415
+
+    async with asking(console.settings) as client:
+        return {site: await read_bans(client, site) for site in SITES}
+
+
+async def _clear(console: Console, site_pools: SitePools, names: list[str]) -> None:
+    """End the quarantines of proxies, or of pools; without names those that only other nodes know, too."""
+    from moviecrawler.errors import ConfigurationError  # noqa: PLC0415
+    from moviecrawler.frontier.report import asking  # noqa: PLC0415
+    from moviecrawler.proxies.quarantines import bans_key, read_bans  # noqa: PLC0415
+    from moviecrawler.sites import SITES  # noqa: PLC0415
+
+    labels = {
+        proxy.key: (pool.name, proxy.name) for pool in site_pools.pools.values() for proxy in pool.members.values()
+    }
+    unknown = set(names) - {name for label in labels.values() for name in label}
+    if unknown:
+        raise ConfigurationError(f"there is no proxy {', '.join(sorted(unknown))}")
+    async with asking(console.settings) as client:
+        for site in SITES:
+            for key in await read_bans(client, site):
+                label = labels.get(key, ("", key))
+                if not names or set(label) & set(names):
+                    await client.hdel(bans_key(site), key)
+                    print(f"{label[1]} may be used for {site} again")
+
+
+def _rows(site_pools: SitePools, bans: dict[Site, dict[str, Ban]], now: float) -> Any:
+    """Yield a row for each proxy and site that has banned it, and one for each proxy that no site has."""
+    used = {pool.name for order in site_pools.orders.values() for pool in order}
+    left = {(site, key): ban for site, of_site in bans.items() for key, ban in of_site.items()}
+    for pool in site_pools.pools.values():
+        for proxy in pool.members.values():
+            mine = [(site, left.pop((site, proxy.key or ""))) for site in bans if (site, proxy.key) in left]
+            address = (proxy.url or "").replace("://", "://***@" if proxy.authorization else "://")
+            for site, ban in mine:
+                yield _row(proxy.name, pool.kind, address, site, ban, now)
+            if not mine and (pool.kind != "direct" or pool.name in used):
+                yield _row(proxy.name, pool.kind, address, None, None, now)
+    for (site, key), ban in left.items():
+        yield _row(key, "of another node", "", site, ban, now)
+
+
+def _row(name: str, kind: str, address: str, site: str | None, ban: Ban | None, now: float) -> dict[str, Any]:
+    quarantined = ban is not None and ban.until > now
+    return {
+        "proxy": name,
+        "kind": kind,
+        "address": address,
+        "site": site,
+        "state": "quarantined" if quarantined else "usable",
+        "until": ban and ban.until,
+        "bans": ban.bans if ban else 0,
+        "reason": ban and ban.reason,
+    }
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    state = row["state"]
+    if state == "quarantined":
+        minutes = max(row["until"] - time.time(), 0) / 60
+        state = f"quarantined for {minutes:.0f} min, ban {row['bans']} in a row: {row['reason']}"
+    return row["proxy"], row["kind"], row["address"] or "-", row["site"] or "-", state

@@ -10,6 +10,8 @@ from scrapy.commands import ScrapyCommand
 if TYPE_CHECKING:
     import argparse
 
+    from moviecrawler.console.output import Console
+
 Option = tuple[tuple[str, ...], dict[str, Any]]
 
 
@@ -19,10 +21,10 @@ def option(*names: str, **parameters: Any) -> Option:
 
 
 class LazyCommand(ScrapyCommand):
-    """Declares a command. The `Console` class that does its work is imported when the command runs."""
+    """A command. What does its work is imported when it runs: the `Console` class that `work` names, or what `execute` imports."""
 
     requires_crawler_process = False
-    work: ClassVar[str]
+    work: ClassVar[str] = "output.Console"
     """Module and class in `console/`."""
     arguments: ClassVar[str] = ""
     """Usage: arguments and options."""
@@ -49,3 +51,7 @@ class LazyCommand(ScrapyCommand):
         module, _, name = self.work.partition(".")
         work = getattr(import_module(f"moviecrawler.console.{module}"), name)
         self.exitcode = work(self).exit_code(args, opts)
+
+    def execute(self, console: Console, args: list[str], opts: argparse.Namespace) -> None:
+        """Do the work of a command that names no class. Raises what `Console.run` does."""
+        raise NotImplementedError

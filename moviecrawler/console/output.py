@@ -37,6 +37,7 @@ class Console:
     def __init__(self, command: ScrapyCommand) -> None:
         """Take the settings and, where the command asks for one, the crawler process."""
         assert command.settings is not None  # noqa: S101 - set by Scrapy before a command runs
+        self._command = command
         self.name = type(command).__module__.rpartition(".")[2]
         self.settings = command.settings
         self.crawler_process = command.crawler_process
@@ -61,8 +62,11 @@ class Console:
         return self.exitcode
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Do the work. Raises ConfigurationError for a wrong argument, and MovieCrawlerError or OSError for exit code 1."""
-        raise NotImplementedError
+        """Do the work, by default the command's `execute`.
+
+        Raises ConfigurationError for a wrong argument, and MovieCrawlerError or OSError for exit code 1.
+        """
+        self._command.execute(self, args, opts)  # type: ignore[attr-defined]  # a LazyCommand
 
     def fail(self, sentence: str) -> None:
         """Print what went wrong; the exit code becomes 1."""

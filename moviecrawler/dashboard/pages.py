@@ -61,8 +61,6 @@ NOTICES = {
     "boosted": "Boosted: it is fetched before all others, on every site, at most once a week.",
     "no-title": "The catalogue has no such title.",
     "new-normal": "Accepted as the new normal: the alarm has ended.",
-    "no-proxy": "The proxy was not in quarantine any more.",
-    "released": "The proxy may be used again.",
 }
 """Sentences that a page shows after an action, by name: a link names one, so that it can't put its own text into a page."""
 

@@ -17,7 +17,6 @@ from moviecrawler.dashboard.crawls import Crawls, Jobs
 from moviecrawler.dashboard.nodes import Nodes
 from moviecrawler.dashboard.overview import Overview
 from moviecrawler.dashboard.pages import Page, Static
-from moviecrawler.dashboard.proxies import Proxies
 from moviecrawler.dashboard.quality import Quality
 from moviecrawler.dashboard.rendering import STATIC
 from moviecrawler.dashboard.sources import Sources
@@ -43,7 +42,6 @@ PAGES: dict[str, type[Page]] = {
     "/crawls": Crawls,
     "/jobs": Jobs,
     "/nodes": Nodes,
-    "/proxies": Proxies,
     "/stores": Stores,
     "/quality": Quality,
     "/titles": Titles,

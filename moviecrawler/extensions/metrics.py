@@ -57,7 +57,7 @@ class _Counter(NamedTuple):
     """Of a stat's name; its named groups are labels, all of which have few values."""
 
 
-_POOL = r"identity/[\w.:-]+/(?P<pool>[\w-]+)"
+_POOL = r"proxy/[\w.:-]+/(?P<pool>[\w-]+)"
 _STORE = r"store/(?P<store>\w+)"
 COUNTERS = [
     _Counter(f"moviecrawler_{name}", text, re.compile(pattern))
@@ -85,9 +85,9 @@ COUNTERS = [
         ("store_write_seconds", "Time spent in writing.", _STORE + "/seconds"),
         ("store_retries", "Writes that failed and were tried again.", _STORE + "/retries"),
         ("items_rejected", "Items that no title can have.", "items/rejected"),
-        ("exit_attempts", "Attempts through a pool of proxies, by outcome.", _POOL + r"/(?P<outcome>(?!bytes_)\w+)"),
-        ("exit_received_bytes", "Bytes that came through a pool.", _POOL + "/bytes_in"),
-        ("exit_sent_bytes", "Bytes that went through a pool.", _POOL + "/bytes_out"),
+        ("proxy_attempts", "Attempts through a pool of proxies, by outcome.", _POOL + r"/(?P<outcome>(?!bytes_)\w+)"),
+        ("proxy_received_bytes", "Bytes that came through a pool.", _POOL + "/bytes_in"),
+        ("proxy_sent_bytes", "Bytes that went through a pool.", _POOL + "/bytes_out"),
         ("pages", "Title pages that were read.", "coverage/pages"),
         ("partial_pages", "Title pages that are silent of a field that pages alike tell.", "coverage/partial"),
         (

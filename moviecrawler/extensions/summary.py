@@ -189,7 +189,7 @@ def _blocks(site: str, stats: dict[str, Any]) -> str:
 def _traffic(site: str, stats: dict[str, Any]) -> str:
     pools: dict[str, Counter[str]] = {DIRECT: Counter()}
     for name, count in stats.items():
-        if name.startswith(f"identity/{site}/"):
+        if name.startswith(f"proxy/{site}/"):
             pool, what = name.split("/", 3)[2:]
             pools.setdefault(pool, Counter())[what] = count
     # What did not go through a pool of proxies went directly.

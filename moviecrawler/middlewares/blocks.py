@@ -92,19 +92,26 @@ class SiteBlockMiddleware:
         if refusal is None or _is_missing_robots_txt(request, response):
             # A missing page says nothing of whether the site's pages are as they should be, nor does a robots.txt.
             if response.status == _OK and ROBOTS_OF not in request.meta:
-                self.unexpected.pop(site, None)
-                self.circuit.answered(site)
+                self.answered(site)
             return response
         self.crawler.stats.inc_value(f"blocks/{site}/{refusal.kind}")
         sampling = asyncio.to_thread(keep_sample, self.samples, site, refusal.kind, DIRECT, response, utc_now())
-        if refusal.kind == "throttle":
-            self.unexpected[site].add(response.url)
-            if len(self.unexpected[site]) < self.most_unexpected:
-                await sampling
-                return await self._again(request, refusal)
+        if refusal.kind == "throttle" and not self.is_unexpected_again(site, response.url):
+            await sampling
+            return await self._again(request, refusal)
         reason = self.stop(site, request, refusal.reason, refusal.pause_seconds)
         await sampling
         raise SiteStopped(reason)
+
+    def answered(self, site: str) -> None:
+        """Take a page that is as it should be."""
+        self.unexpected.pop(site, None)
+        self.circuit.answered(site)
+
+    def is_unexpected_again(self, site: str, url: str) -> bool:
+        """Count an unexpected page; return whether there are so many in a row that the site refuses us."""
+        self.unexpected[site].add(url)
+        return len(self.unexpected[site]) >= self.most_unexpected
 
     async def _again(self, request: Request, refusal: Refusal) -> Request:
         assert self.crawler.spider is not None  # noqa: S101 - set before the first request

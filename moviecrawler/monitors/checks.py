@@ -119,7 +119,7 @@ class Checks:
             return str(stopped)
         refusals = figures.total(f"blocks/{self._site}/")
         # Through proxies, refusals are outcomes of attempts.
-        refusals += sum(figures.total(f"identity/{self._site}/", f"/{kind}") for kind in _REFUSALS)
+        refusals += sum(figures.total(f"proxy/{self._site}/", f"/{kind}") for kind in _REFUSALS)
         return self._blocks.look(refusals, figures.total("downloader/response_count"), "answers are refusals")
 
     def _stall(self, figures: Figures) -> str | None:

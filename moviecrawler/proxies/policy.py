@@ -17,10 +17,11 @@ from scrapy.utils.misc import load_object
 from twisted.internet.error import ConnectError, ConnectionDone, ConnectionLost
 
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.extract.blocks import USUAL_PAUSE, Refusal
 from moviecrawler.middlewares.blocks import refusal_of
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from scrapy import Request
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
@@ -41,53 +42,47 @@ _FAILURES: dict[type[Exception], str] = {
 
 
 class SiteBanPolicy(BanDetectionPolicy):  # type: ignore[misc]  # scrapy-rotating-proxies has no types
-    """The project's own rules in place of "everything but 200, 301 and 302": see `moviecrawler/extract/blocks.py`.
+    """The signs in `extract/blocks.py`, in place of "everything but 200, 301 and 302".
 
-    A policy of the operator's (PROXY_BAN_POLICY) may subclass this one. `response_is_ban` is asked for every answer that
-    came through a proxy, `exception_is_ban` for every request that got none.
+    ROTATING_PROXY_BAN_POLICY may name another class with these two methods, such as a subclass.
     """
 
     def response_is_ban(self, request: Request, response: Response) -> bool:
-        """Return whether an answer is the site's refusal. A missing page, a redirect and a broken server are answers."""
-        return self.refusal(request, response) is not None
+        """Return whether an answer is a refusal or an unexpected page. A missing page, a redirect and a broken server are answers."""
+        return refusal_of(request, response) is not None
 
     def exception_is_ban(self, request: Request, exception: Exception) -> bool:
         """Return whether the proxy may be to blame that there is no answer."""
         return bool(super().exception_is_ban(request, exception)) and isinstance(exception, tuple(_FAILURES))
 
-    def refusal(self, request: Request, response: Response) -> Refusal | None:
-        """Return what kind of refusal an answer is, and for how long the site is to be left alone by whoever got it."""
-        return refusal_of(request, response)
 
-
-UNKNOWN_REFUSAL = Refusal("refusal", "the ban policy says so", USUAL_PAUSE)
-"""The refusal of an answer that only the operator's own policy calls a ban."""
-
-
-def load_policy(settings: BaseSettings) -> SiteBanPolicy:
-    """Return the policy that PROXY_BAN_POLICY names. Raises ConfigurationError."""
-    path = settings["PROXY_BAN_POLICY"]
+def load_policy(settings: BaseSettings) -> Any:
+    """Return the policy that ROTATING_PROXY_BAN_POLICY names. Raises ConfigurationError."""
+    path = settings["ROTATING_PROXY_BAN_POLICY"]
     try:
         policy = load_object(path)()
-    except (ImportError, NameError, ValueError, TypeError) as error:
-        raise ConfigurationError(f"PROXY_BAN_POLICY is {path!r}, which can't be loaded: {error}") from None
-    if not isinstance(policy, SiteBanPolicy):
-        raise ConfigurationError(f"PROXY_BAN_POLICY is {path!r}; name a subclass of {__name__}.SiteBanPolicy")
+        _ = policy.response_is_ban, policy.exception_is_ban
+    except (ImportError, NameError, ValueError, TypeError, AttributeError) as error:
+        raise ConfigurationError(f"ROTATING_PROXY_BAN_POLICY is {path!r}, which is no ban policy: {error}") from None
     return policy
 
 
 def describe_failure(exception: Exception) -> str:
     """Return in a few words why there was no answer."""
     why = next((words for kind, words in _FAILURES.items() if isinstance(exception, kind)), type(exception).__name__)
-    status = tunnel_status(exception)
+    status = _tunnel_status(exception)
     return f"{why} ({status})" if status else why
 
 
-def tunnel_status(exception: Exception) -> int | None:
-    """Return the status with which a proxy refused to open a tunnel."""
+def is_proxys_own(exception: Exception) -> bool:
+    """Return whether a failure is certainly that of the proxy: it is not there, or wants other credentials."""
+    refused = isinstance(exception, DownloadConnectionRefusedError | CannotResolveHostError)
+    return refused or _tunnel_status(exception) == "407"
+
+
+def _tunnel_status(exception: Exception) -> str:
+    """Return the status with which a proxy refused to open a tunnel, which Scrapy has in the message only."""
     if not isinstance(exception, TunnelError):
-        return None
-    # Scrapy has it in the message only.
-    _, found, rest = str(exception).partition("'status': ")
-    digits = rest[:3]
-    return int(digits) if found and digits.isascii() and digits.isdigit() else None
+        return ""
+    status = str(exception).partition("'status': ")[2][:3]
+    return status if status.isascii() and status.isdigit() else ""

@@ -1,57 +1,59 @@
-"""Proxies, their pools, and the route to each. The direct connection counts as a proxy, too."""
+"""Pools of proxies. The direct connection counts as a pool of one proxy."""
 
 from __future__ import annotations
 
 import base64
-import os
 import secrets
+from collections import OrderedDict
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Literal
+
+from rotating_proxies.expire import Proxies, exp_backoff
 
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.meta import DIRECT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Sequence
 
 Kind = Literal["direct", "datacenter", "residential", "tor"]
-"""`direct` is this machine's own address."""
 SESSION = "{session}"
-"""Stands for a session's token in the user's name or the password of a gateway."""
+"""Stands for a session's random token in the user or the password of a gateway."""
+QUARANTINE_SECONDS = 30 * 60.0
+MAX_QUARANTINE_SECONDS = 7 * 24 * 3600.0
+FORGOTTEN_SECONDS = 7 * 24 * 3600.0
+"""A quarantine that ended so long ago does not make the next one longer."""
 _TOKEN_BYTES = 12
 _MIN_SECRET_CHARACTERS = 4
-"""Shortest part of credentials that is removed from texts; shorter ones would be found by chance."""
+"""Shorter credentials are not removed from texts: they would be found by chance."""
 
 
 class ProxyPoolError(MovieCrawlerError):
     """A pool can't be used: which, and what to do."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Proxy:
-    """An address that requests are sent from. Nothing in it is secret: it may be logged, counted and stored in Redis."""
+    """An address that requests are sent from. Its name and key may be logged and stored; its credentials may not."""
 
     name: str
-    """For people: the pool's name and the place in it, such as `datacenter:3`."""
-    pool: str
-    kind: Kind
-    id: str
-    """Key of its health. A proxy of a list has the same id on every node, whatever its place in the list; the id of a proxy of one
-    node or process, such as a session, names that behind an @."""
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """How a request reaches its proxy."""
-
-    url: str | None
-    """Scheme, host and port, without credentials; None for a direct connection, for which http_proxy of the environment still applies."""
+    """The pool's name and the number in it, such as `datacenter:3`."""
+    url: str | None = None
+    """Scheme, host and port, without credentials; None for a direct connection."""
     authorization: bytes | None = field(default=None, repr=False)
     """The value of Proxy-Authorization."""
+    key: str | None = None
+    """Names the proxy in Redis, the same on all nodes; None for a session, which only this process has."""
+    in_flight: int = 0
+    doubts: int = 0
+    """Attempts in a row that failed, perhaps by its fault."""
+    renewals: int = 0
+    """How often in a row it got another session because it was refused."""
 
     @property
     def secrets(self) -> tuple[bytes, ...]:
-        """The credentials, in both forms: they must be shown nowhere."""
+        """The credentials as they are and as they are sent."""
         if self.authorization is None:
             return ()
         encoded = self.authorization.removeprefix(b"Basic ")
@@ -59,25 +61,31 @@ class Route:
         return tuple(secret for secret in (encoded, password, user) if len(secret) >= _MIN_SECRET_CHARACTERS)
 
 
-class ProxyPool:
-    """Proxies of one kind."""
+class ProxyPool(Proxies):  # type: ignore[misc]  # scrapy-rotating-proxies has no types
+    """The proxies of one pool, as one site takes them.
 
-    def __init__(self, name: str, kind: Kind, proxies: tuple[Proxy, ...]) -> None:
+    States and backoff are scrapy-rotating-proxies': a proxy is unchecked, good, or dead, which is in quarantine here. Proxies take
+    turns, where the package chooses at random; and they go by name, as the package takes proxies for one that differ in credentials
+    only, and logs their URLs.
+    """
+
+    def __init__(self, name: str, kind: Kind, proxies: Sequence[Proxy], run: int = 1) -> None:
+        """Create it. A proxy is used for `run` requests before the next one has its turn."""
+        backoff = partial(exp_backoff, base=QUARANTINE_SECONDS, cap=MAX_QUARANTINE_SECONDS)
+        super().__init__([proxy.name for proxy in proxies], backoff)
         self.name = name
         self.kind = kind
-        self.proxies = proxies
+        self.members = {proxy.name: proxy for proxy in proxies}
+        self._run = run
+        self._turns = OrderedDict.fromkeys(self.members, run)  # those not in quarantine → requests left in their turn
 
-    def check(self, setting: str, home: str) -> None:
-        """Raise ConfigurationError when a site's home, which a setting names, can't be asked through this pool."""
+    def check(self, setting: str, url: str) -> None:
+        """Raise ConfigurationError when a site's URL, which a setting names, can't be asked through this pool."""
 
     async def open(self, home: str) -> None:
         """Check that a site can be reached. Raises ProxyPoolError."""
 
-    def route(self, proxy: Proxy) -> Route:
-        """Return the route to a proxy as it is now. Opens nothing."""
-        raise NotImplementedError
-
-    def accepts(self, url: str) -> bool:  # noqa: ARG002 - Tor accepts fewer
+    def accepts(self, url: str) -> bool:  # noqa: ARG002 - Tor accepts https only
         """Return whether a URL can be asked through this pool."""
         return True
 
@@ -88,52 +96,101 @@ class ProxyPool:
     async def on_exhausted(self) -> None:
         """React to a site having refused every proxy of the pool."""
 
+    # --- Turns ---------------------------------------------------------------------------------------------------------
+
+    def is_usable(self, tried: Collection[str] = ()) -> bool:
+        """Return whether a proxy that is not in `tried` is not in quarantine."""
+        return any(name not in tried for name in self._turns)
+
+    def take(self, tried: Collection[str], concurrency: int) -> Proxy | None:
+        """Return the proxy whose turn it is, None while all are busy. An unchecked one gets one request at once."""
+        for name in self._turns:
+            proxy = self.members[name]
+            if name not in tried and proxy.in_flight < (concurrency if name in self.good else 1):
+                break
+        else:
+            return None
+        self._turns[name] -= 1
+        if not self._turns[name]:
+            self._turns[name] = self._run
+            self._turns.move_to_end(name)
+        proxy.in_flight += 1
+        return proxy
+
+    # --- Quarantines ---------------------------------------------------------------------------------------------------
+
+    def ban(self, name: str, now: float, least: float) -> float | None:
+        """Begin a quarantine of at least `least` seconds; return its end, None when the proxy is in one already."""
+        if name in self.dead:
+            return None
+        state = self.proxies[name]
+        if state.next_check is not None and now - state.next_check > FORGOTTEN_SECONDS:
+            state.failed_attempts = 0
+        self.mark_dead(name, now)
+        state.next_check = max(state.next_check, now + least)
+        self._turns.pop(name, None)
+        return float(state.next_check)
+
+    def answered(self, name: str, sent_at: float) -> bool:
+        """Take an answer as a proof that a proxy is good; return whether that ends a count of bans in a row."""
+        state = self.proxies[name]
+        if name in self.dead or (state.next_check is not None and sent_at < state.next_check):
+            return False  # the request was sent before the ban
+        was_banned = bool(state.failed_attempts)
+        self.mark_good(name)
+        state.next_check = None
+        return was_banned
+
+    def bans(self, name: str) -> int:
+        """Return how often in a row a proxy was banned."""
+        return int(self.proxies[name].failed_attempts)
+
+    def set_bans(self, name: str, until: float, bans: int, now: float) -> None:
+        """Take over what another process knows of a proxy; `bans` is 0 when nothing is known against it."""
+        state = self.proxies[name]
+        state.failed_attempts, state.next_check = bans, until if bans else None
+        if bans and until > now:
+            state.backoff_time = until - now
+            self.dead.add(name)
+            self.good.discard(name)
+            self.unchecked.discard(name)
+            self._turns.pop(name, None)
+        elif not bans and name in self.dead:
+            self.dead.remove(name)
+            self.unchecked.add(name)
+            self._turns[name] = self._run
+
+    def reanimate(self, _time: float | None = None) -> int:
+        """End the quarantines whose time is over; return how many."""
+        ended: int = super().reanimate(_time)
+        if ended:
+            self._turns.update(dict.fromkeys(self.unchecked - self._turns.keys(), self._run))
+        return ended
+
 
 class DirectPool(ProxyPool):
-    """The direct connection, whose address is a different one on each node."""
+    """The direct connection. Each node has its own address, so its quarantines are those of the node."""
 
     def __init__(self, node: str) -> None:
-        super().__init__(DIRECT, "direct", (Proxy(DIRECT, DIRECT, "direct", f"{DIRECT}@{node}"),))
-
-    def route(self, proxy: Proxy) -> Route:  # noqa: ARG002 - there is one
-        """Return that there is no proxy."""
-        return Route(None)
-
-
-class ListedPool(ProxyPool):
-    """Proxies of a list, each with an address of its own."""
-
-    def __init__(self, name: str, kind: Kind, routes: dict[Proxy, Route]) -> None:
-        super().__init__(name, kind, tuple(routes))
-        self._routes = routes
-
-    def route(self, proxy: Proxy) -> Route:
-        """Return a proxy's URL and credentials."""
-        return self._routes[proxy]
+        super().__init__(DIRECT, "direct", [Proxy(DIRECT, key=f"{DIRECT}@{node}")])
 
 
 class SessionPool(ProxyPool):
-    """Sessions of one gateway, such as a vendor's or Tor: a random token in the credentials is an address, another token another one.
+    """Sessions of one gateway, such as a vendor's or Tor's: a random token in the credentials is an address."""
 
-    A refused session is replaced at once, so that other processes need not know its health. A vendor that takes the token elsewhere
-    is a subclass with its own `route`.
-    """
-
-    def __init__(self, name: str, kind: Kind, labels: Iterable[str], url: str, user: str, password: str) -> None:
-        """Create it. `labels` are the sessions' names; `SESSION` in `user` or `password` stands for the token."""
-        process = os.urandom(4).hex()  # sessions are of this process, and new after a restart
-        super().__init__(name, kind, tuple(Proxy(label, name, kind, f"{label}@{process}") for label in labels))
-        self._url, self._user, self._password = url, user, password
-        self._tokens = {proxy: new_token() for proxy in self.proxies}
-
-    def route(self, proxy: Proxy) -> Route:
-        """Return the gateway, with the session's token in the credentials."""
-        user, password = (text.replace(SESSION, self._tokens[proxy]) for text in (self._user, self._password))
-        return Route(self._url, basic_authorization(user, password))
+    def __init__(self, name: str, kind: Kind, labels: Sequence[str], url: str, user: str, password: str) -> None:
+        """Create it. `labels` name the sessions; `SESSION` in `user` or `password` stands for the token."""
+        super().__init__(name, kind, [Proxy(label, url) for label in labels])
+        self._user, self._password = user, password
+        for proxy in self.members.values():
+            self.renew(proxy)
 
     def renew(self, proxy: Proxy) -> bool:
         """Replace a session by a new one, which most often has another address."""
-        self._tokens[proxy] = new_token()
+        token = new_token()
+        proxy.authorization = basic_authorization(
+            self._user.replace(SESSION, token), self._password.replace(SESSION, token)
+        )
         return True
 
 

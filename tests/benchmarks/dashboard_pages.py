@@ -148,7 +148,7 @@ def main() -> None:
             searches = ("the", "harbor", "silent harbor", "tt0500000", "zzz", "a", "lost kingdom of", "7")
             for path in (
                 *("", "crawls", "crawls?pending=100&finished=100", "crawls/moviecrawler/j0", "crawls/moviecrawler/j1"),
-                *(f"crawls?before={round(1000 * time.time() - 3e8)}", "metrics", "nodes", "proxies", "stores"),
+                *(f"crawls?before={round(1000 * time.time() - 3e8)}", "metrics", "nodes", "stores"),
                 *("stores?letters=imdb/j0/1", "quality", "quality?after=2_100_metacritic_", "titles"),
                 "titles?after=20_400000",
                 *("titles/1", f"titles/{titles // 2}", *(f"titles?q={quote(text)}" for text in searches)),

@@ -20,7 +20,7 @@ OPERATOR_S = {
     *("ALARM_WEBHOOK", "ALARM_SMTP_URL", "ALARM_MAIL_FROM", "ALARM_MAIL_TO", "FEEDS", "LOG_FILE"),
     # What protects the sites and the machine
     *("CONTACT", "USER_AGENT", "DEFAULT_REQUEST_HEADERS", "COOKIES_ENABLED", "REFERRER_POLICY", "ROBOTSTXT_OBEY"),
-    *("SITE_BUDGETS", "RETRY_HTTP_CODES", "PROXY_IDENTITIES", "PROXY_BAN_POLICY", "DOWNLOAD_VERIFY_CERTIFICATES"),
+    *("SITE_BUDGETS", "RETRY_HTTP_CODES", "ROTATING_PROXY_BAN_POLICY", "DOWNLOAD_VERIFY_CERTIFICATES"),
     *("DOWNLOAD_MAXSIZE", "PAGE_MAXSIZE", "HTTPCACHE_ENABLED", "REMOTE_CONTROL_ENABLED", "TELNETCONSOLE_ENABLED"),
     # What the project is made of
     *("ADDONS", "EXTENSIONS_BASE", "DOWNLOADER_MIDDLEWARES_BASE", "DOWNLOAD_HANDLERS", "FRONTIER_ASKED_AT"),
@@ -53,7 +53,7 @@ def test_no_setting_with_a_class_a_path_or_a_url_is_a_job_s() -> None:
 
 @pytest.mark.parametrize("name", sorted(SETTINGS))
 def test_value_of_another_type_is_refused_with_what_would_be_right(name: str) -> None:
-    plain = () if name in {"FRONTIER_RUN", "WORKER_POOL", "PROXY_ORDER"} else ("subprocess.Popen", "nan", "1_0", "-1")
+    plain = () if name in {"FRONTIER_RUN", "PROXY_ORDER"} else ("subprocess.Popen", "nan", "1_0", "-1")
     for value in ("a class;", "/etc/passwd", "http://evil.example/", "", "[]", "٣", *plain):
         with pytest.raises(ConfigurationError, match=f"setting {name} is .*; give "):
             check_setting(name, value)

@@ -25,8 +25,6 @@ from moviecrawler.frontier.keys import Keys
 from moviecrawler.items import Movie
 from moviecrawler.monitors.alarm_store import Alarm, open_alarm_store
 from moviecrawler.monitors.places import Example, Seen
-from moviecrawler.proxies.keys import HOUR
-from moviecrawler.proxies.keys import Keys as ExitKeys
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from tests.cluster.nodes import Answer, Cluster, Node, cluster, project_egg
@@ -186,10 +184,6 @@ def _go_wrong(made: Operated) -> None:
     envelope += [{}, "page", 0, 0, now, 0, None, None]
     reason = json.dumps({"reason": f"it kills {HOSTILE}", "at": round(now * 1000)})
     client.hset(Keys("metacritic", "over").dead_letters, LETTER, f"{reason}\n201{LETTER}{json.dumps(envelope)}")
-    for name, figure in (("successes", 7), ("bans", 3), ("ms", 2100)):
-        client.hincrby(ExitKeys("rottentomatoes").figures(int(now // HOUR)), f"datacenter:elsewhere {name}", figure)
-    quarantine = {"since": now, "until": now + 1800, "strikes": 1, "reason": HOSTILE, "served": False}
-    client.hset(ExitKeys("rottentomatoes").quarantines, "datacenter:elsewhere", json.dumps(quarantine))
     alarms = open_alarm_store({"REDIS_URL": made.redis.url})
     text = "15 of the latest 50 pages that should have a place for year are silent of it"
     alarms.fire(Alarm(name="coverage/imdb/year", kind="coverage", site="imdb", text=text, since=now, seen_at=now), 3600)

@@ -276,7 +276,7 @@ def test_title_shows_history_credits_and_where_it_is_all_from(world: Operated) -
 @pytest.mark.parametrize("path", [*PAGES, "/crawls/moviecrawler/{done}", "/crawls/moviecrawler/{running}"])
 def test_hostile_text_is_escaped_and_passwords_of_proxies_are_not_there(world: Operated, path: str) -> None:
     page = world.page(path.format(done=world.done, running=world.running))
-    if path in {"/titles", "/titles/900001", "/proxies", "/stores", "/quality"}:
+    if path in {"/titles", "/titles/900001", "/stores", "/quality"}:
         assert HOSTILE in html.unescape(page)
     assert "<script>alert" not in page
     assert "<img" not in page
@@ -284,14 +284,6 @@ def test_hostile_text_is_escaped_and_passwords_of_proxies_are_not_there(world: O
     for secret in (operated.PASSWORD, operated.USER, operated.LOGIN[1], "bob"):
         assert secret not in page
         assert urllib.parse.quote(secret) not in page
-
-
-def test_proxies_are_shown_with_what_they_are_asked_with_masked(world: Operated) -> None:
-    text = text_of(world.page("/proxies"))
-    assert "datacenter:1 http://***@127.0.0.1:9 datacenter · not used 0 – 0 0 –" in text
-    assert "datacenter:2 http://***@proxy.example:3128" in text
-    assert "datacenter:elsewhere datacenter ✕ quarantined until" in text
-    assert " 10 70 % 3 0 0.3 s" in text
 
 
 def test_pages_read_in_part_are_shown_by_field_with_the_latest_one_and_a_kept_page(world: Operated) -> None:
@@ -461,15 +453,6 @@ def test_crawls_that_are_over_for_long_are_paged_through(world: Operated) -> Non
         assert seen == list(begun)
     finally:
         client.delete(Keys("rottentomatoes", "").runs, *(Keys("rottentomatoes", run).state for run in begun))
-
-
-def test_proxy_is_released(world: Operated) -> None:
-    sent = {"site": "rottentomatoes", "proxy": "datacenter:elsewhere"}
-    kept = world.redis.client.hget("{rottentomatoes}:exits:quarantines", "datacenter:elsewhere")
-    assert kept
-    assert world.sent("/proxies", action="release", **sent) == "/proxies?notice=released"
-    assert world.sent("/proxies", action="release", **sent) == "/proxies?notice=no-proxy"
-    world.redis.client.hset("{rottentomatoes}:exits:quarantines", "datacenter:elsewhere", kept)
 
 
 def test_matches_are_accepted_and_refused(world: Operated) -> None:

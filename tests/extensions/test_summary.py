@@ -49,8 +49,8 @@ def test_summary_tells_what_waits_in_the_shared_queue_and_what_is_due(
 
 def test_traffic_has_the_outcomes_of_each_pool_also_of_an_operators_own_kind_of_refusal() -> None:
     pool = {"answered": 2, "refused/by country": 1, "bytes_in": 3_000_000, "bytes_out": 20_000}
-    stats = {f"identity/imdb/home/{name}": count for name, count in pool.items()}
-    told = _traffic("imdb", {**stats, "downloader/response_bytes": 4_000_000, "identity/metacritic/home/answered": 9})
+    stats = {f"proxy/imdb/home/{name}": count for name, count in pool.items()}
+    told = _traffic("imdb", {**stats, "downloader/response_bytes": 4_000_000, "proxy/metacritic/home/answered": 9})
     home = "imdb via home 3.00 MB in, 0.02 MB out (2 answered, 1 refused/by country)"
     assert told == f"imdb via direct 1.00 MB in, 0.00 MB out; {home}"
 

@@ -54,7 +54,7 @@ def test_refusals_are_an_alarm_when_too_many() -> None:
     assert look(checks(), blocks__imdb__throttle=20, downloader__response_count=100)["blocks"].stands
     assert "blocks" not in look(checks(), blocks__imdb__throttle=5, downloader__response_count=19)
     found = look(
-        *(checks(), 0), identity__imdb__a__challenge=15, identity__imdb__b__refusal=5, downloader__response_count=100
+        *(checks(), 0), proxy__imdb__a__challenge=15, proxy__imdb__b__refusal=5, downloader__response_count=100
     )
     assert found["blocks"].stands
 

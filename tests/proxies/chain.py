@@ -18,6 +18,7 @@ from scrapy.utils.test import get_crawler
 import moviecrawler.settings
 from moviecrawler.middlewares.blocks import SiteBlockMiddleware
 from moviecrawler.proxies.middleware import ProxyMiddleware
+from moviecrawler.proxies.pools import ProxyPool
 from moviecrawler.spiders.imdb import ImdbSpider
 
 T = TypeVar("T")
@@ -34,7 +35,6 @@ class Sent:
     """Its name; "direct" without one."""
     meta: dict[str, Any]
     authorization: bytes | None
-    cookie: bytes | None
 
 
 def page(request: Request, status: int = 200, body: bytes = PAGE, headers: dict[str, str] | None = None) -> Response:
@@ -86,11 +86,15 @@ class Chain:
         assert self.rotation is not None
         return self.rotation
 
+    def pool(self, name: str) -> ProxyPool:
+        """Return one of the site's pools."""
+        return next(pool for pool in self.rotating.order if pool.name == name)
+
     async def download(self, request: Request) -> Response:
         """Answer a request that has passed the chain."""
         meta, headers = request.meta, request.headers
-        proxy = meta.get("exit", "direct")
-        self.sent.append(Sent(proxy, dict(meta), headers.get(b"Proxy-Authorization"), headers.get(b"Cookie")))
+        proxy = meta.get("proxy_name", "direct")
+        self.sent.append(Sent(proxy, dict(meta), headers.get(b"Proxy-Authorization")))
         answer = page(request, self.answer) if isinstance(self.answer, int) else self.answer(request)
         return answer if isinstance(answer, Response) else await answer
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from scrapy import Request
-from scrapy.downloadermiddlewares.cookies import CookiesMiddleware
 from scrapy.exceptions import DownloadConnectionRefusedError, IgnoreRequest
 from scrapy.http import Response
 
@@ -24,7 +23,12 @@ from moviecrawler.proxies.policy import SiteBanPolicy
 from tests.proxies.chain import PAGE, URL, Chain, page
 from tests.proxies.tor_fakes import FakeControl
 
-TOR = {"TOR_TUNNEL": "http://127.0.0.1:9", "TOR_CIRCUITS": 2, "PROXY_ORDER": "tor"}
+
+def circuits(number: int) -> str:
+    return json.dumps({"tor": {"kind": "tor", "sessions": number}})
+
+
+TOR = {"TOR_TUNNEL": "http://127.0.0.1:9", "PROXY_POOLS": circuits(2), "PROXY_ORDER": "tor"}
 _SESSIONS = {"kind": "residential", "urls": ["http://me-{session}:pa55word@127.0.0.1:9"], "sessions": 2}
 GATEWAY = {"PROXY_POOLS": json.dumps({"home": _SESSIONS}), "PROXY_ORDER": "home"}
 
@@ -51,7 +55,7 @@ async def test_credentials_are_on_a_request_only_while_it_is_on_its_way(tmp_path
     assert len(sent) == 3
     for request in sent:
         assert b"Proxy-Authorization" not in request.headers
-        assert not {"proxy", "_auth_proxy", "download_slot", "cookiejar"} & request.meta.keys()
+        assert not {"proxy", "_auth_proxy", "download_slot"} & request.meta.keys()
         assert "pa55word" not in repr(request.to_dict())
     assert response.status == 200
 
@@ -63,36 +67,21 @@ async def test_a_site_without_an_order_is_asked_directly_and_a_block_stops_it(tm
         with pytest.raises(SiteStopped, match=r"imdb refused us \(x-amzn-waf-action: challenge\); ask again in 24 h"):
             await chain.run(URL)
     assert chain.rotation is None
-    assert [one.meta.keys() & {"exit", "proxy"} for one in chain.sent] == [set()]
+    assert [one.meta.keys() & {"proxy_name", "proxy"} for one in chain.sent] == [set()]
 
 
 async def test_a_proxy_that_gets_unexpected_pages_rests_while_others_go_on(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     def answer(request: Request) -> Response:
-        return page(request, body=b"<html></html>" if request.meta["exit"] == "datacenter:1" else PAGE)
+        return page(request, body=b"<html></html>" if request.meta["proxy_name"] == "datacenter:1" else PAGE)
 
     with caplog.at_level(logging.INFO):
         chain = Chain(4, tmp_path, answer)
         answers = await chain.run(*(f"https://www.imdb.com/title/tt{number:07}/" for number in range(1, 41)))
     assert [one.body for one in answers] == [PAGE] * 40
-    assert 1 <= [one.proxy for one in chain.sent].count("datacenter:1") <= 4
+    assert [one.proxy for one in chain.sent].count("datacenter:1") == 2
     assert "datacenter:1 is not used for imdb" in caplog.text
-
-
-async def test_cookies_stay_with_the_proxy_that_got_them(tmp_path: Path) -> None:
-    async def answer(request: Request) -> Response:
-        number = len(chain.sent)
-        return page(request, 403 if number == 3 else 200, headers={"Set-Cookie": f"owner={number}; Path=/"})
-
-    chain = Chain(2, tmp_path, answer, COOKIES_ENABLED=True)
-    await chain.run(URL, URL, URL)
-    assert [(one.proxy, one.cookie) for one in chain.sent] == [
-        ("datacenter:1", None),
-        ("datacenter:2", None),
-        ("datacenter:1", b"owner=1"),
-        ("datacenter:2", b"owner=2"),
-    ]
 
 
 async def test_every_proxy_has_the_slot_of_its_host_to_itself(tmp_path: Path) -> None:
@@ -162,18 +151,18 @@ async def test_a_site_that_was_stopped_is_not_asked_by_those_that_waited(tmp_pat
 
 async def test_an_operators_policy_decides(tmp_path: Path) -> None:
     async def answer(request: Request) -> Response:
-        return page(request, headers={"X-Go-Away": "1"} if request.meta["exit"] == "datacenter:1" else {})
+        return page(request, headers={"X-Go-Away": "1"} if request.meta["proxy_name"] == "datacenter:1" else {})
 
-    chain = Chain(2, tmp_path, answer, PROXY_BAN_POLICY=f"{__name__}.GoAwayPolicy")
+    chain = Chain(2, tmp_path, answer, ROTATING_PROXY_BAN_POLICY=f"{__name__}.GoAwayPolicy")
     assert "X-Go-Away" not in (await chain.run(URL))[0].headers
-    assert [one.reason for one in chain.rotating.health.quarantines.values()] == ["200 refusal"]
+    assert chain.pool("datacenter").dead == {"datacenter:1"}
 
 
 async def test_robots_txt_leaves_by_a_proxy_and_proves_nothing_of_it(tmp_path: Path) -> None:
     chain = Chain(2, tmp_path)
     await chain.send("https://www.imdb.com/robots.txt", meta={})
     assert [one.proxy for one in chain.sent] == ["datacenter:1"]
-    assert not any(chain.rotating.health.proven(one.id) for one in chain.rotating.pools["datacenter"].proxies)
+    assert not chain.pool("datacenter").good
 
 
 async def test_what_is_no_page_of_a_rotating_site_goes_out_directly(tmp_path: Path) -> None:
@@ -211,7 +200,7 @@ async def test_a_circuit_that_two_requests_find_refused_is_left_once(tmp_path: P
         is_first = request.headers[b"Proxy-Authorization"] == chain.sent[0].authorization
         return page(request, 403 if is_first and len(chain.sent) > 1 else 200)
 
-    chain = Chain(0, tmp_path, answer, **{**TOR, "TOR_CIRCUITS": 1})
+    chain = Chain(0, tmp_path, answer, **{**TOR, "PROXY_POOLS": circuits(1)})
     await chain.run(URL)  # after which a circuit may have two requests at once
     answers = await asyncio.gather(*(chain.send(URL) for _ in range(2)))
     assert [one.status for one in answers] == [200, 200]
@@ -244,31 +233,13 @@ async def test_a_pool_that_fails_when_it_is_exhausted_is_told_of_and_hinders_no_
         raise RuntimeError("no idea")
 
     chain = Chain(0, tmp_path, 403, **TOR, PROXY_ATTEMPTS=20)
-    chain.rotating.pools["tor"].on_exhausted = fail  # type: ignore[method-assign]
+    chain.pool("tor").on_exhausted = fail  # type: ignore[method-assign]
     with pytest.raises(SiteStopped):
         await chain.run(URL)
     await chain.rotating.spider_closed()
     gc.collect()
-    assert not chain.rotating._reactions
+    assert not chain.rotating._tasks
     assert "RuntimeError: no idea" in caplog.text
-
-
-async def test_cookies_of_sessions_that_were_left_are_deleted(tmp_path: Path) -> None:
-    def answer(request: Request) -> Response:
-        if request.url.endswith("late"):  # its session is left while it is on its way
-            for session in home.proxies:
-                home.renew(session)
-        return page(request, 403 if len(chain.sent) % 2 else 200, headers={"Set-Cookie": "owner=1; Path=/"})
-
-    chain = Chain(0, tmp_path, answer, **GATEWAY, COOKIES_ENABLED=True)
-    home = chain.rotating.pools["home"]
-    jars = chain.middleware(CookiesMiddleware).jars
-    jars["another's"].clear()
-    for _ in range(10):
-        await chain.run(URL, f"{URL}?late", URL)
-    assert len({one.authorization for one in chain.sent}) > 20
-    assert "another's" in jars
-    assert len(jars) <= 1 + 2 * 2  # two sessions, and those that late answers have filled again
 
 
 @pytest.mark.parametrize(

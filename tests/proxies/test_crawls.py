@@ -36,7 +36,7 @@ def test_many_titles_through_twelve_proxies_of_which_seven_fail(tmp_path: Path, 
         shares = [len(one.asked) for one in healthy]
         assert max(shares) <= 1.2 * min(shares)
         assert sum(len(one.asked) for one in banned[:2]) <= 4
-        assert finished.stat("identity/imdb/datacenter/answered") == titles + 1  # and robots.txt
+        assert finished.stat("proxy/imdb/datacenter/answered") == titles + 1  # and robots.txt
     assert not any("challenge" in path.read_text() for path in tmp_path.glob("*.csv"))
 
 
@@ -51,7 +51,7 @@ def test_every_attempt_is_one_line_and_history_says_how_a_title_failed(replica: 
     assert list(finished.misses.values()) == ["failed"]
     history = "; ".join(f"{found[1]} → 500" for found in proxies if found)
     assert f"AttemptsFailedError: {history}" in finished.log
-    assert finished.stat("identity/imdb/datacenter/error") == 3
+    assert finished.stat("proxy/imdb/datacenter/error") == 3
     assert "not used" not in finished.log  # a broken server is not the proxies' fault
 
 
@@ -120,9 +120,9 @@ def test_proxies_get_our_user_agent_and_a_title_that_is_missing_is_an_answer(
     assert "via datacenter:1 → 404\n" in finished.log
     assert "not used" not in finished.log
     # Bytes are counted as they cross the wire.
-    assert finished.stat("identity/imdb/datacenter/bytes_out") == pytest.approx(sent, rel=0.2)
+    assert finished.stat("proxy/imdb/datacenter/bytes_out") == pytest.approx(sent, rel=0.2)
     received = finished.stat("downloader/response_bytes")  # Scrapy's own count, of compressed bodies
-    assert finished.stat("identity/imdb/datacenter/bytes_in") == pytest.approx(received, rel=0.02)
+    assert finished.stat("proxy/imdb/datacenter/bytes_in") == pytest.approx(received, rel=0.02)
     assert re.search(r"traffic: imdb via datacenter 0\.\d\d MB in, 0\.\d\d MB out \(12 answered\)", finished.log)
     # What is stored names the pool that a page came through.
     with MongoClient[dict[str, Any]](mongo_url) as client:

@@ -26,7 +26,7 @@ def test_every_request_leaves_over_one_of_the_circuits(
             TOR_TUNNEL=f"http://{tunnel.address}",
             TOR_CONTROL=control.address,
             TOR_CONTROL_PASSWORD="hunter2",  # noqa: S106 - of a fake
-            TOR_CIRCUITS="4",
+            PROXY_POOLS='{"tor": {"kind": "tor", "sessions": 4}}',
         )
     assert crawled.code == 0, crawled.log
     assert len(crawled.movies) == 20
@@ -41,7 +41,7 @@ def test_every_request_leaves_over_one_of_the_circuits(
 def test_crawl_that_tor_cannot_carry_asks_nothing_and_says_why(
     replica: ReplicaProcess, front: HttpsFront, tmp_path: Path
 ) -> None:
-    crawled = crawl(front, tmp_path, "list=top", TOR_TUNNEL="http://127.0.0.1:1", TOR_TIMEOUT="1")
+    crawled = crawl(front, tmp_path, "list=top", TOR_TUNNEL="http://127.0.0.1:1")
     assert crawled.code != 0
     assert "nothing listens at TOR_TUNNEL 127.0.0.1:1" in crawled.log
     assert "Traceback" not in crawled.log

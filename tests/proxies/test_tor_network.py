@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from moviecrawler.options import TorOptions
-from moviecrawler.proxies.tor import TorError, TorPool
+from moviecrawler.proxies import tor
+from moviecrawler.proxies.pools import ProxyPoolError
+from moviecrawler.proxies.tor import TorPool
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import counts
 from tests.proxies.over_tor import crawl
@@ -29,13 +30,13 @@ CIRCUITS = 3
 ATTEMPT = re.compile(r"attempt (\d)/3 GET https://\S+(/title/tt\d+/) via (tor:c\d) → (\d+.*)")
 
 
-def pool(client: Client, **given: str | int) -> TorPool:
-    usual = {"TOR_TUNNEL": f"http://{client.tunnel}", "TOR_CONTROL": client.control, "TOR_CIRCUITS": CIRCUITS}
-    return TorPool("tor", TorOptions.read({**usual, "TOR_TIMEOUT": 60, **given}))
+def pool(client: Client, **given: str) -> TorPool:
+    settings = {"TOR_TUNNEL": client.tunnel, "TOR_CONTROL": client.control, **given}
+    return TorPool("tor", f"http://{settings['TOR_TUNNEL']}", settings["TOR_CONTROL"], CIRCUITS)
 
 
 def tokens(of: TorPool) -> list[bytes]:
-    return [of.route(proxy).authorization or b"" for proxy in of.proxies]
+    return [proxy.authorization or b"" for proxy in of.members.values()]
 
 
 @pytest.fixture(autouse=True)
@@ -86,7 +87,7 @@ def test_circuits_differ_by_token_and_a_ban_changes_one(tor_network: TorNetwork)
         before = await carried(tor_network, watch, *tokens(made))
         assert len(union(before)) == sum(map(len, before)), "two of them share a circuit"
 
-        made.renew(made.proxies[1])
+        made.renew(made.members["tor:c2"])
         after = await carried(tor_network, watch, *tokens(made))
         assert not after[1] & union(before)
         # Tor itself may replace a circuit that fails, but hardly two at once.
@@ -113,24 +114,23 @@ def test_new_identity_leaves_the_circuits_that_there_are(tor_network: TorNetwork
 def test_tunnel_and_control_port_of_one_tor_pass_the_check(tor_network: TorNetwork) -> None:
     client = tor_network.client
     with Host() as host:
-        for control in (client.control, client.control_socket, ""):
+        for control in (client.control, ""):
             asyncio.run(pool(client, TOR_CONTROL=control).open(f"https://{host.address}"))
     assert host.received == b""
 
 
-def test_every_wrong_port_is_named(tor_network: TorNetwork) -> None:
+def test_every_wrong_port_is_named(tor_network: TorNetwork, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tor, "_CIRCUITS_SECONDS", 3)
     client, lonely = tor_network.client, tor_network.lonely
     with Host() as host:
         for given, sentence in (
-            ({"TOR_TUNNEL": client.socks}, "but another port, such as its SOCKS port"),
-            ({"TOR_TUNNEL": client.control}, "but another port, such as its SOCKS port"),
-            ({"TOR_CONTROL": lonely.control}, "has no circuits yet: it is at "),
+            ({"TOR_TUNNEL": client.socks}, "it has to be Tor's HTTPTunnelPort, not its SOCKS port"),
+            ({"TOR_TUNNEL": client.control}, "it has to be Tor's HTTPTunnelPort, not its SOCKS port"),
             ({"TOR_CONTROL": client.socks}, "or correct TOR_CONTROL"),
-            ({"TOR_TUNNEL": lonely.tunnel, "TOR_CONTROL": ""}, "it may still be looking for its first circuits"),
+            ({"TOR_TUNNEL": lonely.tunnel, "TOR_CONTROL": ""}, "Tor's log has to say `Bootstrapped 100%`"),
         ):
-            where = {**given, "TOR_TUNNEL": f"http://{given.get('TOR_TUNNEL', client.tunnel)}"}
-            with pytest.raises(TorError) as error:
-                asyncio.run(pool(client, TOR_TIMEOUT=3, **where).open(f"https://{host.address}"))
+            with pytest.raises(ProxyPoolError) as error:
+                asyncio.run(pool(client, **given).open(f"https://{host.address}"))
             assert sentence in str(error.value)
 
 
@@ -142,7 +142,7 @@ def over_tor(network: TorNetwork) -> dict[str, str]:
         "TOR_TUNNEL": f"http://{network.client.tunnel}",
         "TOR_CONTROL": network.client.control,
         "TOR_CONTROL_PASSWORD": network.password,
-        "TOR_CIRCUITS": str(CIRCUITS),
+        "PROXY_POOLS": f'{{"tor": {{"kind": "tor", "sessions": {CIRCUITS}}}}}',
     }
 
 
@@ -155,7 +155,7 @@ def test_crawl_over_tor_stores_every_title_and_leaves_refused_circuits(tor_netwo
         crawled = crawl(front, tmp_path, "list=top", "limit=60", **over_tor(tor_network))
         assert crawled.code == 0, crawled.log
         assert len({movie.site_id for movie in crawled.movies}) == 60
-        assert counts(replica)["statuses"]["202"] == crawled.stat("identity/imdb/tor/challenge")
+        assert counts(replica)["statuses"]["202"] == crawled.stat("proxy/imdb/tor/challenge")
     attempts = [found.groups() for found in ATTEMPT.finditer(crawled.log)]
     refused = [(path, proxy) for number, path, proxy, outcome in attempts if outcome == "202 challenge"]
     assert refused

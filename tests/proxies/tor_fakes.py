@@ -61,8 +61,6 @@ class FakeControl(_Server):
         super().__init__()
         self._password = password
         self.commands: list[str] = []
-        self.progress = [100]
-        """How far Tor is, each time that it is asked; the last for ever."""
         self.silent_at = ""
         """The command that is never answered."""
 
@@ -92,10 +90,8 @@ class FakeControl(_Server):
             case ["PROTOCOLINFO", "1"]:
                 methods = "NULL" if self._password is None else "HASHEDPASSWORD"
                 return f'250-PROTOCOLINFO 1\n250-AUTH METHODS={methods}\n250-VERSION Tor="0.4.9.11"\n250 OK\n'
-            case ["GETINFO", "status/bootstrap-phase"]:
-                progress = self.progress.pop(0) if len(self.progress) > 1 else self.progress[0]
-                phase = f'NOTICE BOOTSTRAP PROGRESS={progress} TAG=x SUMMARY="Loading relay descriptors" WARNING="none"'
-                return f"250-status/bootstrap-phase={phase}\n250 OK\n"
+            case ["GETINFO", "version"]:
+                return "250-version=0.4.9.11\n250 OK\n"
             case ["SIGNAL", "NEWNYM"]:
                 return "250 OK\n"
         return f"510 Unrecognized command {line}\n"
