@@ -293,18 +293,6 @@ class Movie:
         return next((score for score in self.scores if score.kind == kind), None)
 
 
-@dataclass(slots=True, eq=False)
-class MovieBatch:
-    """Movies that go to the stores together, as one item of Scrapy's: what Scrapy and its signals cost is then spread over all of them."""
-
-    movies: list[Movie]
-
-
-def movies_in(item: object) -> list[Movie]:
-    """Return the movies of an item: those of a batch, or itself."""
-    return item.movies if isinstance(item, MovieBatch) else [item] if isinstance(item, Movie) else []
-
-
 @dataclass(slots=True, kw_only=True)
 class Miss:
     """A title that was asked for and whose page could not be read. Keyed by (site, site_id)."""

@@ -13,16 +13,15 @@ file could be written; its title has to be asked for again."""
 item_settled = object()
 """Sent once an item and store, when it is certain what became of the item.
 
-Keyword arguments: `item` (Movie, MovieBatch, Miss or RawPage), `store` (str), `outcome` (Outcome), `reason` (str for `rejected`
-and `lost`, else None), `earlier` (bool: the item is an earlier run's, from a spool file, and of no request of this one), and
-`otherwise` (Sequence[tuple[Movie, Outcome]]: those of a batch that ended in another way than `outcome` says of the rest).
+Keyword arguments: `item` (Movie, Miss or RawPage), `store` (str), `outcome` (Outcome), `reason` (str for `rejected`
+and `lost`, else None), and `earlier` (bool: the item is an earlier run's, from a spool file, and of no request of this one).
 Handlers run in the event loop's thread and must not block.
 """
 
 item_passed = object()
 """Sent by `Settlement` once an item has passed the pipelines, or a page was handed to the archive; `item_completed` comes after it.
 
-Keyword arguments: `item` (Movie, MovieBatch, Miss, RawPage or somebody's own) and `request` (that it came of, or None). Handlers run in
+Keyword arguments: `item` (Movie, Miss, RawPage or somebody's own) and `request` (that it came of, or None). Handlers run in
 the event loop's thread and must not block.
 """
 
@@ -30,7 +29,7 @@ item_completed = object()
 """Sent by `Settlement` once an item that has passed the pipelines, or an archived page, is settled in every store that takes it.
 
 Keyword arguments: `item`, `request` (that it came of, or None), and `outcomes` (frozenset[Outcome]; empty where no store takes
-it). Movies of a batch that did not end like the rest of it are sent one by one. Handlers run in the event loop's thread and must not
+it).  Handlers run in the event loop's thread and must not
 block.
 """
 

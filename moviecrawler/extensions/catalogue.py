@@ -21,7 +21,7 @@ from moviecrawler.clock import utc_now
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.extensions.catalogue_writer import CatalogueWriter
 from moviecrawler.frontier.budgets import DayBudget, begin_of_day, site_budget
-from moviecrawler.items import Miss, Movie, movies_in
+from moviecrawler.items import Miss, Movie
 from moviecrawler.options import CatalogueOptions
 from moviecrawler.signals import item_completed, lease_ended, list_missed, site_refused, titles_listed
 from moviecrawler.sites import SCOREBOARD_KINDS, SITES
@@ -171,9 +171,9 @@ class CatalogueRecorder:
         if isinstance(item, Movie) and _is_told_by_series(item):
             return
         self._failed(getattr(response, "request", None))
-        for movie in movies_in(item):
-            if movie.source == "dataset" and movie.site_id:  # of no request for a title: one pass gives many
-                self.writer.add(SiteOutcome(site=movie.site, outcome="error", at=utc_now(), asked_id=movie.site_id))
+        if isinstance(item, Movie) and item.source == "dataset" and item.site_id:
+            # Of no request for a title: one pass gives many.
+            self.writer.add(SiteOutcome(site=item.site, outcome="error", at=utc_now(), asked_id=item.site_id))
 
     def lease_ended(self, request: Request, how: str) -> None:
         """Count a title as failed whose request the shared queue has set aside."""
@@ -208,11 +208,10 @@ class CatalogueRecorder:
 
     def item_completed(self, item: Any, request: Request | None, outcomes: frozenset[StoreOutcome]) -> None:
         """Take note of what became of titles. One whose item was lost is due again when its claim ends."""
-        for title in [item] if isinstance(item, Miss) else movies_in(item):
-            if isinstance(title, Movie) and _is_told_by_series(title):
-                self._told_by_series(title, outcomes)
-            elif not _is_row_of_list(title):
-                self._title_completed(title, request, outcomes)
+        if isinstance(item, Movie) and _is_told_by_series(item):
+            self._told_by_series(item, outcomes)
+        elif isinstance(item, Movie | Miss) and not _is_row_of_list(item):
+            self._title_completed(item, request, outcomes)
 
     def _title_completed(self, item: Movie | Miss, request: Request | None, outcomes: frozenset[StoreOutcome]) -> None:
         due = request.cb_kwargs.get("due") if request is not None else None

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 
 from moviecrawler.datasets.stored_facts import StoredFacts
-from moviecrawler.items import movies_in
 from moviecrawler.pipelines.store import path_of_stores
 from moviecrawler.signals import item_completed
 
@@ -68,19 +67,17 @@ class DatasetFacts:
         self._pass = (name, titles, absent)
 
     def _completed(self, item: Any, outcomes: frozenset[Outcome]) -> None:
-        for each in movies_in(item):
-            followed = self._following.pop(id(each), None)
-            if followed is None:
-                continue
-            if outcomes == {"durable"} and each.scraped_at is not None:
-                self._facts.add(followed[1], each.scraped_at)
-            else:
-                self._is_whole = False
+        followed = self._following.pop(id(item), None)
+        if followed is None:
+            return
+        if outcomes == {"durable"} and item.scraped_at is not None:
+            self._facts.add(followed[1], item.scraped_at)
+        else:
+            self._is_whole = False
 
     def _dropped(self, item: Any) -> None:
-        for each in movies_in(item):
-            if self._following.pop(id(each), None) is not None:
-                self._is_whole = False
+        if self._following.pop(id(item), None) is not None:
+            self._is_whole = False
 
     def _closed(self) -> None:
         if self._opened is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 
-from moviecrawler.items import Miss, Movie, MovieBatch, movies_in
+from moviecrawler.items import Miss, Movie
 from moviecrawler.signals import item_completed, item_passed
 
 if TYPE_CHECKING:
@@ -49,14 +49,12 @@ class TitleOutcomes:
         return outcomes
 
     def item_passed(self, item: Any) -> None:
-        """Count a title that was missed, and each movie of what Scrapy counts as one item."""
+        """Count a title that was missed."""
         if isinstance(item, Miss):
             self._count(item.outcome)
             reasons = self.reasons[item.outcome]
             reason = _NOISE.sub("", item.reason).strip(" ,;:()") or item.outcome
             reasons[reason if reason in reasons or len(reasons) < _MAX_REASONS else "others"] += 1
-        elif isinstance(item, MovieBatch):
-            self.stats.inc_value("item_scraped_count", len(item.movies) - 1)
 
     def item_dropped(self, item: Any) -> None:
         """Count a title whose movie, or what is said of its miss, did not pass the checks."""
@@ -64,15 +62,12 @@ class TitleOutcomes:
             self._count("rejected")
 
     def item_completed(self, item: Any, outcomes: frozenset[Outcome]) -> None:
-        """Count titles whose movies are settled in all stores."""
-        titles = sum(movie.source != "list" for movie in movies_in(item))
-        if titles:
-            self._count(
-                next((worse for worse in ("lost", "rejected", "spooled") if worse in outcomes), "stored"), titles
-            )
+        """Count a title whose movie is settled in all stores."""
+        if isinstance(item, Movie) and item.source != "list":
+            self._count(next((worse for worse in ("lost", "rejected", "spooled") if worse in outcomes), "stored"))
 
-    def _count(self, outcome: str, titles: int = 1) -> None:
-        self.stats.inc_value(f"titles/{outcome}", titles)
+    def _count(self, outcome: str) -> None:
+        self.stats.inc_value(f"titles/{outcome}")
 
 
 def ended_by_itself(reason: str | None, *, within_budget: bool) -> bool:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pydispatch import dispatcher
 from scrapy import signals
 
-from moviecrawler.items import Miss, Movie, MovieBatch, RawPage
+from moviecrawler.items import Miss, Movie, RawPage
 from moviecrawler.signals import item_completed, item_passed, item_settled, page_archived, store_opened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
     from typing import Self
 
     from scrapy import Request
@@ -24,10 +22,6 @@ if TYPE_CHECKING:
     from moviecrawler.signals import Outcome
 
 
-_KNOW_BATCHES = ("moviecrawler.", "scrapy.spidermiddlewares.", "scrapy.extensions.corestats")
-"""Modules of what takes batches of movies, or counts them."""
-
-
 @dataclass(slots=True, eq=False)
 class _Followed:
     item: Any
@@ -36,8 +30,6 @@ class _Followed:
     request: Request | None = None
     """That it came of. Not its response: a page of 1 MB would be held until the item's batch is written."""
     outcomes: dict[str, Outcome] = field(default_factory=dict)
-    otherwise: list[tuple[Movie, Outcome]] = field(default_factory=list)
-    """Movies of a batch that some store did not settle like the rest."""
 
 
 class Settlement:
@@ -74,72 +66,22 @@ class Settlement:
         self._manager.send_catch_log(item_passed, item=item, request=entry.request)
         self._check(entry)
 
-    def _item_settled(
-        self,
-        item: Any,
-        store: str,
-        outcome: Outcome,
-        earlier: bool = False,
-        otherwise: Sequence[tuple[Movie, Outcome]] = (),
-    ) -> None:
+    def _item_settled(self, item: Any, store: str, outcome: Outcome, earlier: bool = False) -> None:
         if earlier:
             return  # nothing of this run waits for it
         entry = self._items.setdefault(id(item), _Followed(item))
         entry.outcomes[store] = outcome
-        entry.otherwise += otherwise
         self._check(entry)
 
     def _item_left(self, item: Any) -> None:
         self._items.pop(id(item), None)
 
     def _check(self, entry: _Followed) -> None:
-        stores = self._stores if isinstance(entry.item, Movie | MovieBatch | Miss) else set()
+        stores = self._stores if isinstance(entry.item, Movie | Miss) else set()
         if isinstance(entry.item, RawPage):
             stores = {"archive"}
         if not entry.passed or not entry.outcomes.keys() >= stores:
             return
         del self._items[id(entry.item)]
-        for item, outcomes in _parts(entry):
-            self._manager.send_catch_log(item_completed, item=item, request=entry.request, outcomes=outcomes)
-
-
-def _parts(entry: _Followed) -> Iterator[tuple[Any, frozenset[Outcome]]]:
-    """Yield an item with its outcomes; of a batch, the movies that did not end like the rest one by one."""
-    alike = list(entry.outcomes.values())
-    others: dict[int, list[Outcome]] = {}
-    for movie, outcome in entry.otherwise:
-        others.setdefault(id(movie), []).append(outcome)
-    if others:
-        for movie in entry.item.movies:
-            if (outcomes := others.get(id(movie))) is not None:
-                yield movie, frozenset(outcomes + alike[len(outcomes) :])
-        entry.item.movies = [movie for movie in entry.item.movies if id(movie) not in others]
-        if not entry.item.movies:
-            return
-    yield entry.item, frozenset(alike)
-
-
-def takes_batches(crawler: Crawler) -> bool:
-    """Return whether all that takes items is this project's own, and knows batches of them. Ask once the crawl has begun.
-
-    Feeds, other people's pipelines, extensions and scripts, and Scrapy's limit of items, take one movie at a time, and so do the
-    leases of a shared crawl.
-    """
-    settings = crawler.settings
-    components = [
-        path
-        for name in ("ITEM_PIPELINES", "SPIDER_MIDDLEWARES")
-        for path in settings.get_component_priority_dict_with_base(name)
-    ]
-    own = all(isinstance(path, str) and path.startswith(_KNOW_BATCHES) for path in components)
-    return own and not settings.get("REDIS_URL") and all(_listeners(crawler.signals))
-
-
-def _listeners(manager: SignalManager) -> Iterator[bool]:
-    """Yield of each that listens to what becomes of items whether it knows batches."""
-    for signal in (
-        *(signals.item_scraped, signals.item_dropped, signals.item_error),
-        *(item_passed, item_settled, item_completed),
-    ):
-        for receiver in dispatcher.liveReceivers(dispatcher.getAllReceivers(manager.sender, signal)):
-            yield str(getattr(receiver, "__module__", "")).startswith(_KNOW_BATCHES)
+        outcomes = frozenset(entry.outcomes.values())
+        self._manager.send_catch_log(item_completed, item=entry.item, request=entry.request, outcomes=outcomes)

@@ -14,7 +14,6 @@ import logging
 import time
 from contextlib import suppress
 from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
@@ -24,7 +23,7 @@ from scrapy.utils.misc import load_object
 
 from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.frontier.engine import is_closing
-from moviecrawler.items import Miss, Movie, MovieBatch
+from moviecrawler.items import Miss, Movie
 from moviecrawler.pipelines.files import append_rejected, check_data_dir
 from moviecrawler.pipelines.spool import Spool
 from moviecrawler.pipelines.store import Limits, Record
@@ -65,7 +64,7 @@ def check_stores(settings: BaseSettings) -> None:
 
 
 class BatchingPipeline:
-    """Scrapy item pipeline that writes Movies, batches of them and Misses, or other types of items, to a store; the rest pass through.
+    """Scrapy item pipeline that writes Movies and Misses, or other types of items, to a store; the rest pass through.
 
     Sends `moviecrawler.signals.item_settled` once an item, and `item_rejected`. Counts, under `store/<name>/`: `durable`, `rejected`,
     `spooled` and `lost` items, `batches` written, `retries`, `seconds` spent in writing, `buffered_max` items; and in
@@ -100,13 +99,6 @@ class BatchingPipeline:
         self._stuck = False  # whether the store can neither write nor spool
         self._held: dict[Record, None] = {}  # everything that is not settled yet, in order
         self._held_bytes = self._most_held = 0
-        self._batches: dict[
-            MovieBatch, tuple[int, list[tuple[Movie, Outcome]]]
-        ] = {}  # what is left, and was not durable
-        self._before: BatchingPipeline | None = (
-            None  # the pipeline of a store that is given each item just before this one
-        )
-        self._latest: tuple[Any, list[bytes | Exception]] = (None, [])  # an item, or a batch, and the JSON of its parts
         self._loading: asyncio.Task[None] | None = None
         self._writing: asyncio.Task[None] | None = None
         self._settled = asyncio.Event()
@@ -151,7 +143,6 @@ class BatchingPipeline:
         Raises CloseSpider when it can't be connected: at all, or now, unless it may be waited for.
         """
         self._loop = asyncio.get_running_loop()
-        self._before = self._store_before()
         # No more comes to fill a batch, and the crawl is over when the last one is written.
         self._signals.connect(self._writer.hurry, nothing_queued)
         self._signals.connect(self._hurry_store, end_asked)
@@ -168,45 +159,16 @@ class BatchingPipeline:
 
     async def process_item(self, item: Any) -> Any:
         """Put an item into the buffer; wait only while that is full."""
-        if isinstance(item, MovieBatch) and Movie in self.item_types:
-            self._batches[item] = (len(item.movies), [])
-            for movie, encoded in zip(item.movies, self._encode_once(item, item.movies), strict=True):
-                await self._take(movie, encoded, item)
-        elif isinstance(item, self.item_types):
-            (encoded,) = self._encode_once(item, [item])
-            await self._take(item, encoded)
+        if isinstance(item, self.item_types):
+            try:
+                encoded = self.encode(item)
+            except (TypeError, ValueError, OverflowError) as error:
+                record = Record(item, b"", time.monotonic())
+                self._hold(record)
+                await self.reject(record, f"not to be written as JSON: {error}")
+            else:
+                await self._admit(Record(item, encoded, time.monotonic()))
         return item
-
-    def _store_before(self) -> BatchingPipeline | None:
-        engine = self._crawler.engine if self._crawler is not None else None
-        pipelines = engine.scraper.itemproc.middlewares if engine is not None else ()
-        before = next((before for before, one in pairwise(pipelines) if one is self), None)
-        if not isinstance(before, BatchingPipeline):
-            return None
-        # A subclass of somebody's own may change an item in one of these.
-        own, its = type(self), type(before)
-        return before if (own.encode, own.process_item) == (its.encode, its.process_item) else None
-
-    def _encode_once(self, item: Any, parts: Sequence[Any]) -> list[bytes | Exception]:
-        """Return the JSON of an item's parts: that of the store before, as nobody has had the item in between."""
-        known = self._before._latest if self._before is not None else (None, [])  # noqa: SLF001 - of the same class
-        encoded = known[1] if known[0] is item else [self._try_encode(part) for part in parts]
-        self._latest = item, encoded
-        return encoded
-
-    def _try_encode(self, item: Any) -> bytes | Exception:
-        try:
-            return self.encode(item)
-        except (TypeError, ValueError, OverflowError) as error:
-            return error
-
-    async def _take(self, item: Any, encoded: bytes | Exception, batch: MovieBatch | None = None) -> None:
-        if isinstance(encoded, bytes):
-            await self._admit(Record(item, encoded, time.monotonic(), batch=batch))
-            return
-        record = Record(item, b"", time.monotonic(), batch=batch)
-        self._hold(record)
-        await self.reject(record, f"not to be written as JSON: {encoded}")
 
     def _hurry_store(self) -> None:
         self.store.hurried = True
@@ -274,7 +236,7 @@ class BatchingPipeline:
             await self._settled.wait()
 
     def settle(self, records: Sequence[Record], outcome: Outcome, reason: str | None = None) -> None:
-        """Report the outcome of records, each once; of those that came in a batch, once all of it are settled."""
+        """Report the outcome of records, each once."""
         # What the store takes after the deadline may have been spooled meanwhile.
         settled = [record for record in records if record in self._held]
         if settled:
@@ -284,36 +246,15 @@ class BatchingPipeline:
             self._held_bytes -= len(record.encoded)
             if outcome == "rejected":
                 self._send_rejected(reason or "", record.item)
-            if record.batch is None:
-                self._send_settled(record.item, outcome, reason, earlier=record.spool is not None)
-                continue
-            left, otherwise = self._batches[record.batch]
-            self._batches[record.batch] = (left - 1, otherwise)
-            if outcome != "durable":
-                otherwise.append((record.item, outcome))
-            if left == 1:
-                del self._batches[record.batch]
-                self._send_settled(record.batch, "durable", None, otherwise=otherwise)
+            self._signals.send_catch_log(
+                item_settled,
+                item=record.item,
+                store=self.store.name,
+                outcome=outcome,
+                reason=reason,
+                earlier=record.spool is not None,
+            )
         self._settled.set()
-
-    def _send_settled(
-        self,
-        item: Any,
-        outcome: Outcome,
-        reason: str | None,
-        *,
-        earlier: bool = False,
-        otherwise: Sequence[tuple[Movie, Outcome]] = (),
-    ) -> None:
-        self._signals.send_catch_log(
-            item_settled,
-            item=item,
-            store=self.store.name,
-            outcome=outcome,
-            reason=reason,
-            earlier=earlier,
-            otherwise=otherwise,
-        )
 
     async def _spool(self, records: Sequence[Record]) -> None:
         # What was loaded from a spool file is still in that file.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import NotConfigured
 
 from moviecrawler.extensions.coverage import CoverageWatch
-from moviecrawler.items import movies_in
+from moviecrawler.items import Movie
 
 if TYPE_CHECKING:
     from typing import Self
@@ -31,6 +31,6 @@ class CoveragePipeline:
 
     def process_item(self, item: Any) -> Any:
         """Return the item."""
-        for movie in movies_in(item):
-            self._watch.take(movie)
+        if isinstance(item, Movie):
+            self._watch.take(item)
         return item

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from moviecrawler.items import Miss, MovieBatch
+    from moviecrawler.items import Miss
 
 _FIRST_RETRY_SECONDS = 0.2
 _MAX_RETRY_SECONDS = 30.0
@@ -92,8 +92,6 @@ class Record:
     """When it was buffered, by `time.monotonic()`."""
     spool: Path | None = None
     """The file that it was loaded from, when an earlier run could not store it."""
-    batch: MovieBatch | None = None
-    """That the item came in; None where it came alone."""
     slow: int = 0
     """Times that the store took too long for it alone."""
 

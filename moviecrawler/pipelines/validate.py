@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 from itemadapter import ItemAdapter
 from scrapy.exceptions import DropItem
-from scrapy.signals import item_dropped
 
 from moviecrawler.errors import ConfigurationError, InvalidItemError
 from moviecrawler.extract.findings import attempt
@@ -24,7 +22,6 @@ from moviecrawler.items import (
     Credit,
     Miss,
     Movie,
-    MovieBatch,
     Offer,
     OfferKind,
     OtherTitle,
@@ -63,8 +60,6 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
     from moviecrawler.items import Site
-
-logger = logging.getLogger(__name__)
 
 _MOST = 10**9
 """More than anyone has ever counted of people, votes or places in a list."""
@@ -120,13 +115,7 @@ class ValidatePipeline:
         return cls(check_data_dir(crawler.settings.get("DATA_DIR", "data")), crawler.stats, crawler.signals)
 
     async def process_item(self, item: Any) -> Any:
-        """Return the item, or the Movie or Miss that a foreign item is; raise DropItem for what can't be right.
-
-        A batch loses the movies that can't be right, each with the signal `item_dropped`.
-        """
-        if isinstance(item, MovieBatch):
-            await self._check_batch(item)
-            return item
+        """Return the item, or the Movie or Miss that a foreign item is; raise DropItem for what can't be right."""
         try:
             if is_foreign(item):
                 item = adapted(item)
@@ -134,22 +123,6 @@ class ValidatePipeline:
         except InvalidItemError as error:
             raise DropItem(await self._reject(item, error)) from None
         return item
-
-    async def _check_batch(self, batch: MovieBatch) -> None:
-        kept, refused = [], []
-        for movie in batch.movies:
-            try:
-                _check(movie)
-                kept.append(movie)
-            except InvalidItemError as error:
-                refused.append((movie, error))
-        batch.movies = kept
-        for movie, fault in refused:
-            dropped = DropItem(await self._reject(movie, fault))
-            logger.warning("Rejected %s %s: %s", movie.site, movie.site_id, dropped)
-            self._signals.send_catch_log(item_dropped, item=movie, response=None, spider=None, exception=dropped)
-        if not kept:
-            raise DropItem("none of a batch is left")
 
     async def _reject(self, item: Any, error: InvalidItemError) -> str:
         """Set an item aside, and return why."""

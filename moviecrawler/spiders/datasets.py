@@ -18,10 +18,8 @@ from moviecrawler.datasets.joining import dataset_names, off_the_event_loop, rea
 from moviecrawler.datasets.names import IdSet
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.extensions.dataset_facts import DatasetFacts
-from moviecrawler.extensions.settlement import takes_batches
 from moviecrawler.extract.datasets import Damage, url_of
 from moviecrawler.frontier.engine import is_closing
-from moviecrawler.items import MovieBatch
 from moviecrawler.signals import list_missed
 from moviecrawler.sites import datasets_url
 from moviecrawler.spiders.base import LIST_PRIORITY, MovieSpider
@@ -53,7 +51,7 @@ _DAMAGED = "its row in IMDb's title.basics is damaged"
 _FIRST_BYTES = 65_536
 """Of the answer that a pass begins with: Scrapy holds it until the pass is over, and starts no other request while it holds 5 MB."""
 _AT_A_TIME = 100
-"""Movies read from the datasets between two turns of the event loop, and in a batch of them: some of these wait for room in the stores."""
+"""Movies read from the datasets between two turns of the event loop: some of these wait for room in the stores."""
 
 
 class DatasetSpider(MovieSpider):
@@ -283,7 +281,6 @@ class DatasetSpider(MovieSpider):
                 yield item
             return
         count = 0
-        gives_batches = takes_batches(self.crawler)  # otherwise one by one, like those of pages
         try:
             if self.refused_list is not None:
                 wanted, charted = await asyncio.to_thread(read_chart, files, self.refused_list, self.plan.limit, damage)
@@ -306,11 +303,8 @@ class DatasetSpider(MovieSpider):
                     self.refused_titles.pop(movie.site_id or "", None)
                 stats.inc_value("titles/asked", sum(movie.site_id not in asked for movie in movies))
                 stats.inc_value("titles/unchanged", len(movies) - len(changed))
-                if gives_batches and changed:
-                    yield MovieBatch(changed)
-                else:
-                    for movie in changed:
-                        yield movie
+                for movie in changed:
+                    yield movie
         except ExtractionError as error:
             damaged_files = [name for name in files if error.url == url_of(name)] or list(files)
             for name in damaged_files:

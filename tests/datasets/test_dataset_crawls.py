@@ -25,7 +25,7 @@ from moviecrawler.errors import ExtractionError
 from moviecrawler.extensions.dataset_facts import DatasetFacts
 from moviecrawler.extract.datasets import COLUMNS, Damage
 from moviecrawler.frontier.engine import NotSent
-from moviecrawler.items import Miss, Movie, MovieBatch, movies_in
+from moviecrawler.items import Miss, Movie
 from moviecrawler.signals import item_completed
 from moviecrawler.spiders import datasets as dataset_spider
 from moviecrawler.spiders.imdb import ImdbSpider
@@ -132,7 +132,7 @@ async def items_of(spider: ImdbSpider, request: Request | None = None) -> list[A
         (request,) = [each async for each in spider.start()]
     assert spider.crawler.engine is not None
     first = await spider.crawler.engine.download_async(request)
-    items = [each async for item in spider.read_datasets(first) for each in movies_in(item) or [item]]
+    items = [item async for item in spider.read_datasets(first)]
     assert spider.pass_done.is_set()  # else `lane=due` would wait for ever
     spider.close_downloads()
     return items
@@ -281,11 +281,11 @@ def test_a_pass_is_known_only_when_all_of_it_is_durable(tmp_path: Path, fate: st
     first, *others = movies = facts.changed([movie_of(number) for number in range(3)])
     assert len(movies) == 3
     manager.send_catch_log(item_completed, item=first, outcomes=frozenset({"durable"}))
-    batch = MovieBatch(others)
-    if fate == "dropped":
-        manager.send_catch_log(signals.item_dropped, item=batch)
-    elif fate != "unknown":
-        manager.send_catch_log(item_completed, item=batch, outcomes=frozenset({"durable", fate}))
+    for other in others:
+        if fate == "dropped":
+            manager.send_catch_log(signals.item_dropped, item=other)
+        elif fate != "unknown":
+            manager.send_catch_log(item_completed, item=other, outcomes=frozenset({"durable", fate}))
     facts.end_pass(version, 3, ["tt0900009"])
     manager.send_catch_log(signals.spider_closed)
     later, manager = facts_of_crawl()

@@ -21,7 +21,7 @@ from moviecrawler.errors import ConfigurationError, MovieCrawlerError
 from moviecrawler.extensions.catalogue import CatalogueRecorder
 from moviecrawler.extensions.catalogue_writer import ask
 from moviecrawler.extensions.settlement import Settlement
-from moviecrawler.items import Miss, Movie, MovieBatch
+from moviecrawler.items import Miss, Movie
 from moviecrawler.signals import item_settled, lease_ended, site_refused, store_opened
 from moviecrawler.spiders.imdb import ImdbSpider
 from tests.services.postgres import execute
@@ -104,16 +104,16 @@ def test_an_item_that_does_not_pass_is_a_failure(crawl: Crawl) -> None:
     assert crawl.state() == ("error", 1)
 
 
-@pytest.mark.parametrize("in_batch", [False, True])
+@pytest.mark.parametrize("failed", [False, True])
 def test_a_movie_of_the_datasets_that_does_not_pass_is_a_failure_though_no_request_named_it(
-    crawl: Crawl, in_batch: bool
+    crawl: Crawl, failed: bool
 ) -> None:
     item = movie(source="dataset")
     response = Response("https://datasets.example/", request=Request("https://datasets.example/"))
     crawl.send(
-        signals.item_error if in_batch else signals.item_dropped,
-        item=MovieBatch([item]) if in_batch else item,
-        response=None if in_batch else response,
+        signals.item_error if failed else signals.item_dropped,
+        item=item,
+        response=None if failed else response,
         spider=None,
     )
     assert crawl.state() == ("error", 1)

@@ -8,13 +8,11 @@ from typing import Any
 
 import pytest
 from scrapy import Request, Spider, signals
-from scrapy.crawler import Crawler
 from scrapy.http import Response
-from scrapy.settings import Settings
-from scrapy.utils.test import get_crawler, get_reactor_settings
+from scrapy.utils.test import get_crawler
 
 from moviecrawler.extensions.outcomes import TitleOutcomes
-from moviecrawler.extensions.settlement import Settlement, takes_batches
+from moviecrawler.extensions.settlement import Settlement
 from moviecrawler.items import Miss, Movie
 from moviecrawler.signals import item_completed, item_settled, store_opened
 
@@ -116,45 +114,3 @@ def test_miss_counts_as_its_outcome_and_its_list_row_not_at_all() -> None:
     ):
         crawl.item(item, csv="durable")
     assert crawl.counted == {"absent": 1}
-
-
-class Listener:
-    """An extension of somebody's own."""
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Listener:
-        listener = cls()
-        crawler.signals.connect(listener.item_scraped, signals.item_scraped)
-        return listener
-
-    def item_scraped(self, item: Any) -> None:
-        pass
-
-
-def crawler_with(settings: dict[str, Any]) -> Crawler:
-    """A crawler of this project's settings and some others."""
-    ours = Settings()
-    ours.setmodule("moviecrawler.settings")
-    return get_crawler(Spider, {**ours, "ADDONS": {}, **get_reactor_settings(), **settings})
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"FEEDS": {"movies.jsonl": {"format": "jsonlines"}}},
-        {"CLOSESPIDER_ITEMCOUNT": 10},
-        {"REDIS_URL": "redis://localhost:6379/0"},
-        {"ITEM_PIPELINES": {f"{__name__}.Crawl": 500}},
-        {"ITEM_PIPELINES": {"scrapy.pipelines.images.ImagesPipeline": 500}},
-        {"EXTENSIONS": {Listener: 500}},
-    ],
-)
-def test_items_come_in_batches_only_where_all_that_takes_them_knows_batches(settings: dict[str, Any]) -> None:
-    assert takes_batches(crawler_with({}))
-    assert not takes_batches(crawler_with(settings))
-
-
-def test_a_script_that_listens_to_items_is_given_movies_and_not_batches() -> None:
-    crawler, listener = crawler_with({}), Listener()
-    crawler.signals.connect(listener.item_scraped, signals.item_scraped)
-    assert not takes_batches(crawler)

@@ -6,20 +6,16 @@ import asyncio
 import os
 import threading
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from unittest.mock import Mock
 
 import msgspec
 import pytest
-from scrapy import signals
 from scrapy.exceptions import CloseSpider
 
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
-from moviecrawler.extensions.outcomes import TitleOutcomes
-from moviecrawler.extensions.settlement import Settlement
-from moviecrawler.items import Movie, MovieBatch, movies_in
+from moviecrawler.items import Movie
 from moviecrawler.pipelines.store import Limits, Record, Store, backoff
-from moviecrawler.signals import item_completed, item_settled, store_opened
 from tests.pipelines.runs import LIMIT, make_movie, running
 from tests.pipelines.stored import Stored
 from tests.waiting import until
@@ -179,48 +175,6 @@ async def test_a_bad_item_takes_no_other_down(memory: Faulty, tmp_path: Path, er
     assert [(reason, item.site_id) for reason, item in run.told] == [(line["reason"], "tt0000003")]
     assert run.count("rejected") == 1
     assert len(stored(memory)) == 9
-
-
-async def test_a_batch_is_told_once_and_what_of_it_was_refused_one_by_one(memory: Faulty, tmp_path: Path) -> None:
-    memory.before_write = refusing("tt0000003", RejectedError("NUL byte"))
-    completed: list[tuple[list[str | None], set[str]]] = []
-
-    def note(item: Any, outcomes: frozenset[str]) -> None:
-        completed.append(([movie.site_id for movie in movies_in(item)], set(outcomes)))
-
-    async with running(memory, tmp_path, buffer_items=5, batch_items=5) as run:  # less than the batch
-        titles = TitleOutcomes.from_crawler(run.crawler)
-        _settlement = Settlement(run.crawler.signals)
-        run.crawler.signals.connect(note, item_completed)
-        run.crawler.signals.send_catch_log(store_opened, store="memory")
-        for batch in (
-            MovieBatch([make_movie(number) for number in range(10)] + [make_movie(10, title="half a \ud83c")]),
-            MovieBatch([make_movie(number) for number in range(20, 30)]),
-        ):
-            await run.pipeline.process_item(batch)
-            run.crawler.signals.send_catch_log(signals.item_scraped, item=batch, response=None, spider=None)
-    kept = [f"tt{number:07}" for number in range(10) if number != 3]
-    assert completed[:2] == [(["tt0000003"], {"rejected"}), (["tt0000010"], {"rejected"})]
-    assert completed[2:] == [(kept, {"durable"}), ([f"tt{number:07}" for number in range(20, 30)], {"durable"})]
-    assert sorted(item.site_id for _, item in run.told) == ["tt0000003", "tt0000010"]
-    assert len(stored(memory)) == 19
-    assert (run.count("durable"), run.count("rejected")) == (19, 2)
-    assert titles.stats.get_value("titles/stored") == 19
-    assert titles.stats.get_value("titles/rejected") == 2
-
-
-async def test_a_batch_that_a_store_does_not_take_is_spooled(memory: Faulty, tmp_path: Path) -> None:
-    memory.before_write = failing(10**6, TransientStoreError("away"))
-    told: list[Any] = []
-    async with running(memory, tmp_path, close_seconds=0.2) as run:
-        run.crawler.signals.connect(lambda item, otherwise: told.append((item, otherwise)), item_settled, weak=False)
-        batch = MovieBatch([make_movie(1), make_movie(2)])
-        await run.pipeline.process_item(batch)
-    assert told == [(batch, [(movie, "spooled") for movie in batch.movies])]
-    memory.before_write = lambda _: None
-    async with running(memory, tmp_path) as again:
-        await until(lambda: again.count("durable") == 2)
-    assert len(stored(memory)) == 2
 
 
 async def test_what_can_not_be_written_as_json_is_rejected_alone(memory: Faulty, tmp_path: Path) -> None:

@@ -14,12 +14,10 @@ from typing import Any
 
 import pytest
 from scrapy.exceptions import DropItem
-from scrapy.signals import item_dropped
 from scrapy.utils.test import get_crawler
 
 from moviecrawler.errors import InvalidItemError
-from moviecrawler.items import Amount, Award, Credit, Fetch, Movie, MovieBatch, Offer, RelatedTitle, Score
-from moviecrawler.pipelines import validate
+from moviecrawler.items import Amount, Award, Credit, Fetch, Movie, Offer, RelatedTitle, Score
 from moviecrawler.pipelines.validate import ValidatePipeline, check_movie
 from moviecrawler.signals import item_rejected
 from moviecrawler.urls import title_url
@@ -334,38 +332,3 @@ def test_the_event_loop_does_not_wait_for_the_disk(tmp_path: Path, monkeypatch: 
         asyncio.run(pipeline.process_item(make_movie(1, year=15)))
     assert len(waited) == 1
     assert waited[0] != threading.get_ident()
-
-
-async def test_a_batch_loses_what_no_title_can_have(tmp_path: Path) -> None:
-    crawler = get_crawler(settings_dict={"DATA_DIR": str(tmp_path)})
-    dropped: list[tuple[str, str]] = []
-    crawler.signals.connect(
-        lambda item, exception: dropped.append((item.site_id, str(exception))), item_dropped, weak=False
-    )
-    pipeline = ValidatePipeline.from_crawler(crawler)
-    batch = MovieBatch([make_movie(1, title="Two\nlines"), make_movie(2, year=15), make_movie(3)])
-    assert await pipeline.process_item(batch) is batch
-    assert [movie.title for movie in batch.movies] == ["Two lines", make_movie(3).title]
-    assert dropped == [("tt0000002", "year: 15 is not within 1870 to 2100")]
-    assert json.loads((tmp_path / "rejected.jsonl").read_text())["item"]["site_id"] == "tt0000002"
-    assert crawler.stats is not None
-    assert crawler.stats.get_value("items/rejected/year") == 1
-    with pytest.raises(DropItem, match="none of a batch is left"):
-        await pipeline.process_item(MovieBatch([make_movie(2, year=15)]))
-
-
-async def test_a_batch_whose_check_fails_has_all_its_movies_still(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def check_or_fail(movie: Movie) -> None:
-        if movie.site_id == "tt0000003":
-            raise RuntimeError("unforeseen")
-        check_movie(movie)
-
-    monkeypatch.setattr(validate, "check_movie", check_or_fail)
-    pipeline = ValidatePipeline.from_crawler(get_crawler(settings_dict={"DATA_DIR": str(tmp_path)}))
-    movies = [make_movie(1), make_movie(2, year=15), make_movie(3)]
-    batch = MovieBatch(list(movies))
-    with pytest.raises(RuntimeError, match="unforeseen"):
-        await pipeline.process_item(batch)
-    assert batch.movies == movies
