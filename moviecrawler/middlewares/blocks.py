@@ -95,13 +95,18 @@ class SiteBlockMiddleware:
                 self.answered(site)
             return response
         self.crawler.stats.inc_value(f"blocks/{site}/{refusal.kind}")
-        sampling = asyncio.to_thread(keep_sample, self.samples, site, refusal.kind, DIRECT, response, utc_now())
         if refusal.kind == "throttle" and not self.is_unexpected_again(site, response.url):
-            await sampling
+            await self.keep_sample(site, refusal, DIRECT, response)
             return await self._again(request, refusal)
         reason = self.stop(site, request, refusal.reason, refusal.pause_seconds)
-        await sampling
+        await self.keep_sample(site, refusal, DIRECT, response)
         raise SiteStopped(reason)
+
+    async def keep_sample(
+        self, site: str, refusal: Refusal, via: str, response: Response, secrets: tuple[bytes, ...] = ()
+    ) -> None:
+        """Keep the beginning of a refusal, so that somebody can look at what it was."""
+        await asyncio.to_thread(keep_sample, self.samples, site, refusal.kind, via, response, utc_now(), secrets)
 
     def answered(self, site: str) -> None:
         """Take a page that is as it should be."""

@@ -11,7 +11,6 @@ import logging
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -23,15 +22,13 @@ from scrapy.exceptions import CloseSpider, IgnoreRequest, NotConfigured
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.request import request_httprepr
 
-from moviecrawler.clock import utc_now
 from moviecrawler.extract.blocks import THROTTLE_PAUSE, USUAL_PAUSE, Refusal
 from moviecrawler.meta import POOL_META, PROXY_META
 from moviecrawler.middlewares.blocks import ROBOTS_OF, SiteBlockMiddleware, SiteStopped, refusal_of
 from moviecrawler.middlewares.compression import DAMAGED
-from moviecrawler.middlewares.refusal_samples import FOLDER, keep_sample
 from moviecrawler.middlewares.retry import Backoff
 from moviecrawler.proxies.policy import describe_failure, is_proxys_own, load_policy
-from moviecrawler.proxies.pools import ProxyPoolError
+from moviecrawler.proxies.pools import ProxyPoolError, credentials_in
 from moviecrawler.proxies.quarantines import TIMEOUTS, Quarantines
 from moviecrawler.proxies.site_pools import SitePools
 from moviecrawler.redis_client import connect, describe_error, redis_parameters
@@ -80,10 +77,6 @@ class _Attempt:
     number: int
     sent_at: float
 
-    @property
-    def secrets(self) -> tuple[bytes, ...]:
-        return (*self.proxy.secrets, *((self.authorization.removeprefix(b"Basic "),) if self.authorization else ()))
-
 
 class ProxyMiddleware:
     """Sends each request of a site through a proxy that the site does not refuse.
@@ -101,7 +94,6 @@ class ProxyMiddleware:
         self.attempts = pools.options.attempts
         self.policy = load_policy(crawler.settings)
         self.backoff = Backoff.from_settings(crawler.settings)
-        self.samples = Path(crawler.settings["DATA_DIR"]) / FOLDER
         self.error_statuses = {int(status) for status in crawler.settings.getlist("RETRY_HTTP_CODES")}
         self._slots = crawler.settings.getdict("DOWNLOAD_SLOTS")
         usual = crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
@@ -296,8 +288,8 @@ class ProxyMiddleware:
             self._last_refusal = refusal
             asked = refusal.kind == "rate_limit" and b"Retry-After" in response.headers
             self._ban(attempt, why, refusal.pause_seconds if asked else 0.0)
-        site, via, secrets = self.site, attempt.proxy.name, attempt.secrets
-        await asyncio.to_thread(keep_sample, self.samples, site, refusal.kind, via, response, utc_now(), secrets)
+        secrets = credentials_in(attempt.authorization)
+        await self.blocks.keep_sample(self.site, refusal, attempt.proxy.name, response, secrets)
         if is_unexpected and self.blocks.is_unexpected_again(self.site, request.url):
             raise SiteStopped(self.blocks.stop(self.site, request, refusal.reason, THROTTLE_PAUSE))
         self._stop_if_exhausted(request)

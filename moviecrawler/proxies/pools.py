@@ -51,15 +51,6 @@ class Proxy:
     renewals: int = 0
     """How often in a row it got another session because it was refused."""
 
-    @property
-    def secrets(self) -> tuple[bytes, ...]:
-        """The credentials as they are and as they are sent."""
-        if self.authorization is None:
-            return ()
-        encoded = self.authorization.removeprefix(b"Basic ")
-        user, _, password = base64.b64decode(encoded).partition(b":")
-        return tuple(secret for secret in (encoded, password, user) if len(secret) >= _MIN_SECRET_CHARACTERS)
-
 
 class ProxyPool(Proxies):  # type: ignore[misc]  # scrapy-rotating-proxies has no types
     """The proxies of one pool, as one site takes them.
@@ -197,6 +188,15 @@ class SessionPool(ProxyPool):
 def new_token() -> str:
     """Return a token that nobody can guess, of letters and digits only, as vendors want it."""
     return secrets.token_hex(_TOKEN_BYTES)
+
+
+def credentials_in(authorization: bytes | None) -> tuple[bytes, ...]:
+    """Return the credentials as they are and as they are sent."""
+    if authorization is None:
+        return ()
+    encoded = authorization.removeprefix(b"Basic ")
+    user, _, password = base64.b64decode(encoded).partition(b":")
+    return tuple(secret for secret in (encoded, password, user) if len(secret) >= _MIN_SECRET_CHARACTERS)
 
 
 def basic_authorization(user: str, password: str) -> bytes:

@@ -10,13 +10,14 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 from urllib.parse import unquote
 
 import msgspec
 
 from moviecrawler.configuration import read_file
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.items import Site
 from moviecrawler.meta import DIRECT
 from moviecrawler.option_types import split_url
 from moviecrawler.options import ProxyOptions, TorOptions, node_of
@@ -29,11 +30,9 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from moviecrawler.items import Site
-
 _ORDER_FORM = 'direct,datacenter,tor for all sites, or {"imdb": "direct,tor"} for some'
-_POOLS_FORM = '{"datacenter": {"kind": "datacenter", "urls": ["http://user:password@host:port", ...]}}'
 _URL_FORM = "http://user:password@host:port"
+_POOLS_FORM = f'{{"datacenter": {{"kind": "datacenter", "urls": ["{_URL_FORM}", ...]}}}}'
 _POOL_NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _MAX_FILE_BYTES = 8 * 1024 * 1024
 """Some 100,000 proxies."""
@@ -64,7 +63,8 @@ class SitePools:
         options = ProxyOptions.read(settings)
         pools = {DIRECT: DirectPool(node_of(settings)), **_read_pools(settings, options)}
         orders = {
-            site: tuple(_pool(name, pools) for name in names) for site, names in _read_orders(options.order).items()
+            site: tuple(_pool(name, pools) for name in dict.fromkeys(names.replace(" ", "").split(",")))
+            for site, names in _read_orders(str(options.order)).items()
         }
         for site, order in orders.items():
             for setting, url in page_hosts_of(site, settings).items():
@@ -77,44 +77,25 @@ class SitePools:
         return cls(options, pools, orders)
 
 
-def _read_orders(given: Any) -> dict[Site, tuple[str, ...]]:
+def _read_orders(given: str) -> dict[Site, str]:
     """Return the names of pools by site, from one order for all sites or from JSON."""
-    if not given:
-        return {}
-    text = str(given)
-    if not text.lstrip().startswith("{"):
-        return dict.fromkeys(SITES, _names(text))
+    if not given.startswith("{"):
+        return dict.fromkeys(SITES, given) if given else {}
     try:
-        orders = msgspec.json.decode(text, type=dict[str, str])
+        return msgspec.json.decode(given, type=dict[Site, str])
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(
-            f"PROXY_ORDER is {_shown(text)}, which can't be read ({error}); set it to {_ORDER_FORM}"
-        ) from None
-    for site in orders:
-        if site not in SITES:
-            raise ConfigurationError(f"PROXY_ORDER names the site {site!r}; there are {', '.join(SITES)}")
-    return {site: _names(orders[site]) for site in SITES if site in orders}
-
-
-def _names(text: str) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in text.split(","))
-    if not all(names) or len(set(names)) < len(names):
-        raise ConfigurationError(f"PROXY_ORDER is {_shown(text)}; set it to pools, each once, as in {_ORDER_FORM}")
-    return names
+        raise ConfigurationError(f"PROXY_ORDER can't be read: {error}; set it to {_ORDER_FORM}") from None
 
 
 def _pool(name: str, pools: Mapping[str, ProxyPool]) -> ProxyPool:
     if name not in pools:
-        hint = " (it takes TOR_TUNNEL)" if name == "tor" else ""
+        # What is no name may be a proxy's URL with a password.
+        shown = repr(name) if _POOL_NAME.fullmatch(name) else "that can't be one"
         raise ConfigurationError(
-            f"PROXY_ORDER names the pool {_shown(name)}{hint}; PROXY_POOLS gives {', '.join(pools)}"
+            f"PROXY_ORDER names a pool {shown}; PROXY_POOLS gives {', '.join(pools)}, TOR_TUNNEL the pool tor; set it to "
+            f"{_ORDER_FORM}"
         )
     return pools[name]
-
-
-def _shown(text: str) -> str:
-    """Return a value for an error, but not what may be a proxy's URL with a password."""
-    return "something that looks like a proxy's URL" if "@" in text or "//" in text else repr(text)
 
 
 def _read_pools(settings: BaseSettings, options: ProxyOptions) -> dict[str, ProxyPool]:
@@ -125,8 +106,7 @@ def _read_pools(settings: BaseSettings, options: ProxyOptions) -> dict[str, Prox
     for name, entry in entries.items():
         if not _POOL_NAME.fullmatch(name) or name == DIRECT:
             raise ConfigurationError(
-                f"PROXY_POOLS has a pool {name!r}; name it with up to 32 small letters, digits, hyphens and underscores, "
-                f"but not {DIRECT}, which is the pool of no proxy"
+                f"PROXY_POOLS has a pool {name!r}; name it with small letters, digits, hyphens and underscores, but not {DIRECT}"
             )
         if entry.kind == "tor":
             pools[name] = _tor_pool(name, entry, settings)
@@ -144,25 +124,17 @@ def _read_entries(given: str) -> dict[str, _PoolEntry]:
     """Return what PROXY_POOLS, JSON or the path of a file with it, says."""
     if not given:
         return {}
-    text: str | bytes = given
-    if not given.lstrip().startswith("{"):
-        try:
-            text = read_file(given, _MAX_FILE_BYTES)
-        except (OSError, ValueError) as error:
-            # Not the value: it may be a proxy's URL with a password.
-            reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
-            raise ConfigurationError(
-                f"PROXY_POOLS is neither JSON nor a file that can be read ({reason}); set it to {_POOLS_FORM}, or to the path "
-                "of a file with that"
-            ) from None
     try:
+        text = given.encode() if given.lstrip().startswith("{") else read_file(given, _MAX_FILE_BYTES)
         return msgspec.json.decode(text, type=dict[str, _PoolEntry])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        # msgspec's messages give paths and types, and the value only where one of few words is expected.
-        reason = re.sub(
-            r"Invalid enum value '[^']*'", "the kind is none of datacenter, residential and tor", str(error)
-        )
-        raise ConfigurationError(f"PROXY_POOLS can't be read: {reason}; the form is {_POOLS_FORM}") from None
+    except (OSError, ValueError) as error:  # msgspec's among them
+        # Not the value: it may be a proxy's URL with a password. msgspec shows one only where it expects one of few words.
+        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+        reason = re.sub(r"Invalid enum value '[^']*'", "the kind is none of datacenter, residential and tor", reason)
+        raise ConfigurationError(
+            f"PROXY_POOLS is neither JSON nor a file with it that can be read: {reason}; set it to {_POOLS_FORM}, or to the path "
+            "of a file with that"
+        ) from None
 
 
 def _proxies(name: str, urls: list[str]) -> list[Proxy]:

@@ -9,9 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import re
 import socket
-from contextlib import suppress
 from math import inf
 from time import monotonic
 from urllib.parse import urlsplit
@@ -29,10 +27,10 @@ logging.getLogger("stem").setLevel(logging.WARNING)
 
 _USER = "tor"
 _RETRY_PAUSE_SECONDS = 0.5
-_LISTENING_SECONDS = 5.0
-"""Tor opens its ports at once; a port that is closed for longer is a wrong one."""
-_CIRCUITS_SECONDS = 60.0
+_START_SECONDS = 60.0
 """Time that Tor gets to build its first circuits."""
+_LISTENING_SECONDS = 5.0
+"""Time that it gets to open its port."""
 _CONTROL_TIMEOUT_SECONDS = 10.0
 _NEW_IDENTITY_INTERVAL_SECONDS = 10.0
 """Tor delays a new identity that is requested sooner."""
@@ -85,53 +83,33 @@ class TorPool(SessionPool):
         site = urlsplit(home)
         target = f"{site.hostname}:{site.port or 443}"
         started = monotonic()
-        if self._control:
-            await asyncio.to_thread(_ask_control, self._control, "GETINFO version")
-        while (problem := await self._problem(target)) is not None:
-            sentence, patience = problem
-            if monotonic() - started >= patience:
-                raise ProxyPoolError(sentence)
+        while not (answer := await self._connect(target)).startswith("HTTP/1.0 200 "):
+            if monotonic() - started >= (_START_SECONDS if answer.startswith("HTTP/") else _LISTENING_SECONDS):
+                raise ProxyPoolError(
+                    f"TOR_TUNNEL {self._tunnel.netloc} did not reach {target} ({answer or 'it hung up'}); it has to be Tor's "
+                    "HTTPTunnelPort, not its SOCKS port, and Tor's log has to say `Bootstrapped 100%`"
+                )
             await asyncio.sleep(_RETRY_PAUSE_SECONDS)
         logger.info("Tor reaches %s", target)
 
-    async def _problem(self, target: str) -> tuple[str, float] | None:
-        """Connect to a host and port once; return what is wrong, and for how many seconds trying again may help."""
-        tunnel = f"TOR_TUNNEL {self._tunnel.netloc}"
-        try:
-            # Not in a thread: at Ctrl-C, the process would wait for it.
-            async with asyncio.timeout(_CIRCUITS_SECONDS):
-                answer = await self._connect(target)
-        except TimeoutError:
-            answer = "HTTP/1.0 504 no answer in time"
-        except OSError as error:
-            return (
-                f"nothing listens at {tunnel} ({error}); start Tor with `HTTPTunnelPort` in its torrc, or correct TOR_TUNNEL",
-                _LISTENING_SECONDS,
-            )
-        status = re.match(r"HTTP/1\.\d (\d)\d\d ", answer)
-        if status is not None and status[1] == "2":
-            return None
-        sentence = (
-            f"{tunnel} did not reach {target} ({answer or 'it hung up'}); it has to be Tor's HTTPTunnelPort, not its SOCKS port, "
-            "and Tor's log has to say `Bootstrapped 100%`"
-        )
-        return sentence, _CIRCUITS_SECONDS if status is not None and status[1] == "5" else 0.0
-
     async def _connect(self, target: str) -> str:
-        """Return the first line of the tunnel's answer to CONNECT; empty when it hangs up. Raises OSError."""
+        """Return the first line of the tunnel's answer to CONNECT, or why there is none."""
         authorization = basic_authorization(_USER, new_token()).decode()
         head = f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\nProxy-Authorization: {authorization}\r\n\r\n"
-        reader, writer = await asyncio.open_connection(self._tunnel.hostname, self._tunnel.port)
         try:
-            writer.write(head.encode())
-            answer = await reader.read(_MAX_ANSWER_BYTES)
-            return printable(answer.decode("latin-1").partition("\r\n")[0])
-        except ConnectionError:
-            return ""
-        finally:
-            writer.transport.abort()
-            with suppress(OSError):
-                await writer.wait_closed()
+            # Not in a thread: at Ctrl-C, the process would wait for it.
+            async with asyncio.timeout(_START_SECONDS):
+                reader, writer = await asyncio.open_connection(self._tunnel.hostname, self._tunnel.port)
+                try:
+                    writer.write(head.encode())
+                    answer = await reader.read(_MAX_ANSWER_BYTES)
+                finally:
+                    writer.transport.abort()
+        except TimeoutError:
+            return "no answer in time"
+        except OSError as error:
+            return str(error)
+        return printable(answer.decode("latin-1").partition("\r\n")[0])
 
 
 def _ask_control(address: str, command: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 from scrapy.http import Response
 
 from moviecrawler.middlewares.refusal_samples import MAX_BODY_BYTES, MAX_SAMPLES, keep_sample
-from moviecrawler.proxies.pools import Proxy, basic_authorization
+from moviecrawler.proxies.pools import basic_authorization, credentials_in
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 URL = "https://www.imdb.com/title/tt0111161/"
@@ -49,7 +49,7 @@ def test_the_newest_few_of_each_site_and_kind_are_kept_and_no_more_of_each(tmp_p
 def test_credentials_that_a_proxy_echoes_are_taken_out(tmp_path: Path) -> None:
     sent = basic_authorization("customer", "pa55word")
     body = b"You sent " + sent + b", that is customer:pa55word"
-    secrets = Proxy("datacenter:1", authorization=sent).secrets
+    secrets = credentials_in(sent)
     keep(tmp_path, Response(URL, status=403, headers={"X-Echo": sent}, body=body), secrets=secrets)
     (path,) = tmp_path.iterdir()
     text = path.read_bytes()

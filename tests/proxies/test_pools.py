@@ -10,6 +10,7 @@ import pytest
 from scrapy.settings import Settings
 
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.proxies.pools import credentials_in
 from moviecrawler.proxies.site_pools import SitePools
 
 USER, PASSWORD = "customer-7", "pa55w0rd-of-mine"
@@ -76,7 +77,7 @@ def test_nothing_of_a_proxy_or_a_route_shows_its_credentials() -> None:
         assert PASSWORD not in str(shown)
         assert USER not in str(shown)
         assert "Y3VzdG9tZXI" not in str(shown)
-    assert PASSWORD.encode() in proxy.secrets
+    assert PASSWORD.encode() in credentials_in(proxy.authorization)
 
 
 def test_a_proxy_keeps_its_key_when_its_place_in_the_list_changes() -> None:
@@ -97,8 +98,8 @@ def pool(urls: Any = (URL,), kind: str = "datacenter", name: str = "datacenter",
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({"PROXY_POOLS": URL}, "neither JSON nor a file that can be read"),
-        ({"PROXY_POOLS": "{" + URL}, "can't be read"),
+        ({"PROXY_POOLS": URL}, "neither JSON nor a file with it that can be read"),
+        ({"PROXY_POOLS": "{" + URL}, "malformed"),
         ({"PROXY_POOLS": pool(kind=PASSWORD)}, "the kind is none of"),
         ({"PROXY_POOLS": json.dumps({"a": {"urls": [URL]}})}, "missing required field `kind`"),
         ({"PROXY_POOLS": json.dumps({"a": {"kind": "datacenter", "url": URL}})}, "unknown field `url`"),
@@ -108,8 +109,8 @@ def pool(urls: Any = (URL,), kind: str = "datacenter", name: str = "datacenter",
         ({"PROXY_POOLS": pool([URL.replace("proxy", "{session}")])}, "is to have one URL with {session}"),
         ({"PROXY_POOLS": pool([GATEWAY], sessions=1001)}, "Expected `int` <= 1000"),
         ({"PROXY_POOLS": pool([])}, "has no urls"),
-        ({"PROXY_POOLS": pool(name="direct")}, "which is the pool of no proxy"),
-        ({"PROXY_POOLS": pool(name="Home Sweet")}, "name it with up to 32"),
+        ({"PROXY_POOLS": pool(name="direct")}, "but not direct"),
+        ({"PROXY_POOLS": pool(name="Home Sweet")}, "name it with small letters"),
         ({"PROXY_POOLS": pool([URL, URL])}, "datacenter:2 is the same as one before"),
         ({"PROXY_POOLS": pool([URL.replace("http:", "socks5:")])}, "Scrapy can't use SOCKS"),
         ({"PROXY_POOLS": pool([URL.replace("http:", "https:")])}, "does not begin with http://"),
@@ -119,13 +120,13 @@ def pool(urls: Any = (URL,), kind: str = "datacenter", name: str = "datacenter",
         ({"PROXY_POOLS": pool(["http://a%3Ab:" + PASSWORD + "@h:1"])}, "has a colon in it"),
         ({"PROXY_POOLS": pool(kind="tor", urls=[])}, "takes no urls, but TOR_TUNNEL"),
         ({"TOR_CONTROL": "127.0.0.1:9051"}, "takes no urls, but TOR_TUNNEL"),
-        ({"PROXY_ORDER": "direct,tor"}, "'tor' (it takes TOR_TUNNEL); PROXY_POOLS gives direct"),
-        ({"PROXY_ORDER": "direct,,x"}, "each once"),
+        ({"PROXY_ORDER": "direct,tor"}, "a pool 'tor'; PROXY_POOLS gives direct, TOR_TUNNEL the pool tor"),
+        ({"PROXY_ORDER": "direct,,x"}, "that can't be one"),
         ({"PROXY_ORDER": "direct", "ROTATING_PROXY_BAN_POLICY": "no.such.Policy"}, "is no ban policy"),
         ({"PROXY_ORDER": "direct", "ROTATING_PROXY_BAN_POLICY": "collections.OrderedDict"}, "is no ban policy"),
-        ({"PROXY_ORDER": URL}, "looks like a proxy's URL"),
-        ({"PROXY_ORDER": "{" + URL}, "looks like a proxy's URL"),
-        ({"PROXY_ORDER": '{"imbd": "direct"}'}, "'imbd'; there are imdb, metacritic, rottentomatoes"),
+        ({"PROXY_ORDER": URL}, "that can't be one"),
+        ({"PROXY_ORDER": "{" + URL}, "PROXY_ORDER can't be read"),
+        ({"PROXY_ORDER": '{"imbd": "direct"}'}, "Invalid enum value 'imbd'"),
         ({"PROXY_ORDER": '{"imdb": 7}'}, "Expected `str`"),
         ({"PROXY_ATTEMPTS": "0"}, "PROXY_ATTEMPTS is '0'"),
         ({"PROXY_ATTEMPTS": "2.5"}, "a whole number"),

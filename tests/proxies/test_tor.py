@@ -35,7 +35,7 @@ def tokens(of: TorPool) -> list[bytes | None]:
 
 @pytest.fixture(autouse=True)
 def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tor, "_CIRCUITS_SECONDS", 1)
+    monkeypatch.setattr(tor, "_START_SECONDS", 1)
     monkeypatch.setattr(tor, "_LISTENING_SECONDS", 1)
 
 
@@ -98,7 +98,7 @@ async def test_the_check_reaches_the_host_and_sends_it_nothing() -> None:
             b"HTTP/1.0 503 Service Unavailable (resolve failed)\r\n\r\n",
             "(HTTP/1.0 503 Service Unavailable (resolve failed))",
         ),
-        (None, "did not reach 127.0.0.1:443 (HTTP/1.0 504 no answer in time)"),
+        (None, "did not reach 127.0.0.1:443 (no answer in time)"),
     ],
 )
 async def test_what_is_wrong_with_the_tunnel_is_one_sentence(answer: bytes | None, sentence: str) -> None:
@@ -110,7 +110,9 @@ async def test_what_is_wrong_with_the_tunnel_is_one_sentence(answer: bytes | Non
 async def test_nothing_that_listens_is_named() -> None:
     with FakeTunnel() as gone:
         pass
-    assert f"nothing listens at TOR_TUNNEL {gone.address}" in await refusal(pool(gone))
+    said = await refusal(pool(gone))
+    assert f"TOR_TUNNEL {gone.address} did not reach" in said
+    assert "Connect call failed" in said
 
 
 async def test_a_crawl_that_is_ended_while_it_connects_waits_for_no_thread() -> None:
@@ -123,7 +125,7 @@ async def test_a_crawl_that_is_ended_while_it_connects_waits_for_no_thread() -> 
 
 
 async def test_tor_that_starts_a_little_later_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tor, "_CIRCUITS_SECONDS", 60)
+    monkeypatch.setattr(tor, "_START_SECONDS", 60)
     monkeypatch.setattr(tor, "_LISTENING_SECONDS", 60)
     with FakeTunnel() as gone:
         pass
@@ -140,32 +142,37 @@ async def test_tor_that_starts_a_little_later_is_waited_for(monkeypatch: pytest.
 # --- The control port ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("password", ["hunter2", 'quote " and \\ backslash'])
-async def test_the_password_comes_from_the_environment_and_is_never_logged(
-    password: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("password", "given", "works"),
+    [
+        ("hunter2", "hunter2", True),
+        (*['quote " and \\ backslash'] * 2, True),
+        ("hunter2", "", False),
+        ("hunter2", "hunter3", False),
+    ],
+)
+async def test_the_password_of_the_control_port_is_never_logged(
+    password: str, given: str, works: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setenv("TOR_CONTROL_PASSWORD", password)
-    with caplog.at_level(1), Host() as host, FakeTunnel() as tunnel, FakeControl(password) as control:
-        await pool(tunnel, control).open(f"https://{host.address}")
-    assert password[:5] not in caplog.text
-
-
-@pytest.mark.parametrize("given", ["", "hunter3"])
-async def test_a_wrong_password_is_named_and_not_shown(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOR_CONTROL_PASSWORD", given)
-    with FakeTunnel() as tunnel, FakeControl("hunter2") as control:
-        said = await refusal(pool(tunnel, control))
-    assert "asks for another password; set TOR_CONTROL_PASSWORD in the environment" in said
-    assert "hunter" not in said
+    with caplog.at_level(1), FakeControl(password) as control:
+        await pool(control=control).on_exhausted()
+    assert ("SIGNAL NEWNYM" in control.commands) == works
+    assert ("asks for another password; set TOR_CONTROL_PASSWORD in the environment" in caplog.text) != works
+    for secret in (password, given):
+        assert not secret or secret[:5] not in caplog.text
 
 
-@pytest.mark.parametrize("command", ["PROTOCOLINFO 1", "GETINFO version"])
-async def test_a_control_port_that_is_silent_is_given_up_in_time(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("command", ["PROTOCOLINFO 1", "SIGNAL NEWNYM"])
+async def test_a_control_port_that_is_silent_is_given_up_in_time(
+    command: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(tor, "_CONTROL_TIMEOUT_SECONDS", 0.3)
-    with FakeTunnel() as tunnel, FakeControl() as control:
+    with FakeControl() as control:
         control.silent_at = command
         async with asyncio.timeout(20):
-            assert f"TOR_CONTROL {control.address} can't be asked: " in await refusal(pool(tunnel, control))
+            await pool(control=control).on_exhausted()
+        assert f"TOR_CONTROL {control.address} can't be asked: " in caplog.text
 
 
 async def test_a_new_identity_leaves_every_circuit_as_often_as_tor_allows(monkeypatch: pytest.MonkeyPatch) -> None:

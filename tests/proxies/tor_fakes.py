@@ -90,8 +90,6 @@ class FakeControl(_Server):
             case ["PROTOCOLINFO", "1"]:
                 methods = "NULL" if self._password is None else "HASHEDPASSWORD"
                 return f'250-PROTOCOLINFO 1\n250-AUTH METHODS={methods}\n250-VERSION Tor="0.4.9.11"\n250 OK\n'
-            case ["GETINFO", "version"]:
-                return "250-version=0.4.9.11\n250 OK\n"
             case ["SIGNAL", "NEWNYM"]:
                 return "250 OK\n"
         return f"510 Unrecognized command {line}\n"
