@@ -33,8 +33,6 @@ _PARTS = (
     _Part(("S3_BUCKET",), "ITEM_PIPELINES", "moviecrawler.pipelines.archive.ArchivePipeline", 340),
     # Before HttpErrorMiddleware, so that it sees a 404 too.
     _Part(("S3_BUCKET",), "SPIDER_MIDDLEWARES", "moviecrawler.middlewares.archive.ArchiveMiddleware", 10),
-    # Sees what the spider makes of a page, and keeps one that could not be read.
-    _Part(("REDIS_URL",), "SPIDER_MIDDLEWARES", "moviecrawler.extensions.failed_pages.FailedPages", 20),
     # Learns how every attempt ended before a redirect is followed, and sees decompressed bodies.
     _Part(
         ("PROXY_ORDER",),
@@ -47,7 +45,6 @@ _PARTS = (
         ("COOKIES_ENABLED",), "DOWNLOADER_MIDDLEWARES", "scrapy.downloadermiddlewares.cookies.CookiesMiddleware", 700
     ),
     _Part(("DATABASE_URL",), "EXTENSIONS", "moviecrawler.extensions.catalogue.CatalogueRecorder", 0),
-    _Part(("METRICS_FOLDER", "METRICS_PUSH_URL"), "EXTENSIONS", "moviecrawler.extensions.metrics.Metrics", 20),
     _Part(
         tuple(
             f"SPIDERMON_{when}_MONITORS"
@@ -60,8 +57,6 @@ _PARTS = (
         "spidermon.contrib.scrapy.extensions.Spidermon",
         10,
     ),
-    _Part(("REDIS_URL",), "EXTENSIONS", "moviecrawler.extensions.store_stats.StoreStats", 50),
-    _Part(("REDIS_URL",), "EXTENSIONS", "moviecrawler.extensions.rejected_items.RejectedItems", 50),
 )
 
 
@@ -97,7 +92,6 @@ def check(settings: BaseSettings, spidercls: type[Spider]) -> None:
     """Raise ConfigurationError for the first setting of a crawl of a site that can't be right; nothing is connected."""
     from moviecrawler.configuration import check_settings  # noqa: PLC0415 - Scrapy imports this module for every command
     from moviecrawler.frontier.budgets import site_budget  # noqa: PLC0415 - as above
-    from moviecrawler.monitors.receivers import read_receivers  # noqa: PLC0415 - as above
     from moviecrawler.pipelines.base import check_stores  # noqa: PLC0415 - as above
     from moviecrawler.pipelines.files import check_data_dir  # noqa: PLC0415 - as above
     from moviecrawler.proxies.site_pools import SitePools  # noqa: PLC0415 - as above
@@ -115,4 +109,3 @@ def check(settings: BaseSettings, spidercls: type[Spider]) -> None:
 
         connect(settings["REDIS_URL"], **redis_parameters(settings))  # which opens no connection
     SitePools.from_settings(settings)
-    read_receivers(settings)

@@ -1,4 +1,4 @@
-"""The time, as finely as every store can keep it, and as right as it is known."""
+"""The time, as finely as every store can keep it."""
 
 from __future__ import annotations
 
@@ -8,42 +8,23 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 TOLERANCE = timedelta(minutes=2)
-"""By which this machine's clock may differ from others' before it is corrected."""
+"""The difference from a server's clock at which a crawl refuses to start."""
 FUTURE = timedelta(minutes=10)
-"""What claims to have been read later than this from now was read by a machine whose clock was wrong: it gives way."""
+"""A record that says it was read later than this from now was read with a wrong clock: every other record replaces it."""
 _MILLISECOND = 1000  # microseconds
 _IMPORTED_AT = time.monotonic()
 _STARTED_AT = 19
 """Place of a process' start among the fields of /proc/…/stat that follow its name."""
 
-_corrected: tuple[datetime, float] | None = None
-"""The right time, and what `time.monotonic()` was then: as that goes on steadily when the clock is set."""
-
 
 def utc_now() -> datetime:
-    """Return the time, UTC, to the millisecond: by this machine's clock, or as it was corrected.
+    """Return the time, UTC, to the millisecond.
 
     That is all that Mongo keeps. A finer time would come back another one, and the same reading of a page would pass for a
     newer one.
     """
-    if _corrected is None:
-        now = datetime.now(UTC)
-    else:
-        right, then = _corrected
-        now = right + timedelta(seconds=time.monotonic() - then)
+    now = datetime.now(UTC)
     return now.replace(microsecond=now.microsecond // _MILLISECOND * _MILLISECOND)
-
-
-def correct(right: datetime) -> None:
-    """Have `utc_now` go on from the right time, in this process, whatever this machine's clock says."""
-    global _corrected  # noqa: PLW0603 - all of a process asks the same clock
-    _corrected = right, time.monotonic()
-
-
-def restore() -> None:
-    """Have `utc_now` return this machine's time again."""
-    global _corrected  # noqa: PLW0603 - as above
-    _corrected = None
 
 
 def latest() -> datetime:

@@ -42,10 +42,6 @@ class AwayError(MovieCrawlerError):
     """A store can't be asked now: a sentence for whoever asks."""
 
 
-class AlarmStoreError(AwayError):
-    """Alarms, and what is known of pages, can't be read or written now."""
-
-
 class TransientStoreError(MovieCrawlerError):
     """A store can't write now, and may be able to later: it is locked, full, restarting or out of reach."""
 

@@ -64,12 +64,14 @@ _TOLD: Final[dict[Site, frozenset[str]]] = {
 }
 """What pages of each site tell of all kinds of titles."""
 
-ON_OTHER_PAGES: Final[dict[Site, frozenset[str]]] = {
-    "imdb": frozenset({"taglines", "offers"}),  # of references, and answers of the API
-    "metacritic": frozenset({"countries", "languages"}),  # of details and credits, to 2023
-    "rottentomatoes": frozenset(),
+SHOWN_ONLY_WITH_VALUE: Final[dict[Site, frozenset[str]]] = {
+    "imdb": frozenset({"taglines", "offers"}),
+    "metacritic": frozenset({"countries", "languages", "poster_width", "poster_height"}),
+    "rottentomatoes": frozenset(
+        {"amounts.domestic", "certificate", "consensus", "languages", "offers", "release_date", "runtime_minutes"}
+    ),
 }
-"""What only other pages than a title's own tell: a title's page that is silent of it has been read whole."""
+"""Fields that a title's page leaves out when there is no value, or that stand on other pages: that one is unknown says nothing of the page."""
 
 SCORE_FACTS: Final = (
     *("count", "average", "reviews", "liked", "neutral", "disliked"),

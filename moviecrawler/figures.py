@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -89,6 +90,14 @@ def samples_of(stats: Mapping[str, Any]) -> Samples:
     return samples
 
 
+def difference(samples: Samples, earlier: Mapping[Sample, float]) -> Samples:
+    """Return by how much figures have grown; of those that can fall, what they are."""
+    grown: Samples = defaultdict(float)
+    for sample, value in samples.items():
+        grown[sample] = value if _BY_NAME[sample[0]].is_gauge else value - earlier.get(sample, 0.0)
+    return grown
+
+
 class Totals:
     """The figures of many crawls, by site. They only grow, as Prometheus expects of counters."""
 
@@ -108,6 +117,18 @@ class Totals:
     def add(self, site: str, samples: Mapping[Sample, float]) -> None:
         """Add the figures of a site."""
         _add(self._ended[site], samples)
+
+    def read(self, text: str) -> None:
+        """Add the figures that `collect` once yielded, in Prometheus' text format; a text that is none has none."""
+        from prometheus_client.parser import text_string_to_metric_families  # noqa: PLC0415 - as below
+
+        with suppress(ValueError):
+            for family in text_string_to_metric_families(text):
+                if (figure := _BY_NAME.get(family.name)) is None:
+                    continue
+                for _, labels, value, *_ in family.samples:
+                    of = tuple(labels.get(name, "") for name in figure.pattern.groupindex)
+                    self.add(labels.get("site", ""), {(family.name, of): value})
 
     def by_site(self) -> dict[str, Samples]:
         """Return the sums of all crawls."""

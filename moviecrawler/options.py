@@ -26,7 +26,6 @@ from moviecrawler.option_types import (
     RedisUrl,
     Rule,
     Seconds,
-    SecretUrl,
     Share,
     is_host_and_port,
 )
@@ -288,78 +287,18 @@ class TorOptions(Options, frozen=True, kw_only=True, rename=lambda field: f"TOR_
     """Where Tor is asked for new identities."""
 
 
-class AlarmOptions(Options, frozen=True, kw_only=True, rename=lambda field: f"ALARM_{field.upper()}"):
-    """Alarms."""
+class WatchOptions(Options, frozen=True, kw_only=True, rename=str.upper):
+    """What is watched."""
 
-    every: Annotated[float, Meta(ge=0.05, le=3600), JOB] = 30.0
-    """Seconds between two checks."""
-    reminder: Annotated[float, Meta(ge=1, le=1e7), JOB] = 21_600.0
-    """Seconds between two messages about an alarm that stands."""
-    stalled: Annotated[float, Meta(ge=0.1, le=1e6), JOB] = 900.0
-    """Seconds without any answer that raise an alarm, while there is something to ask for."""
-    extraction_errors: Annotated[Share, JOB] = 0.05
-    """Share of pages that may be unreadable before there is an alarm."""
-    blocks: Annotated[Share, JOB] = 0.05
-    """Share of answers that may be refusals before there is an alarm."""
-    freshness: Annotated[Share, JOB] = 0.9
-    """Share of the titles fetched before that have to be in date, or else there is an alarm; 0 for no such alarm."""
-    stops: Annotated[bool, JOB] = msgspec.field(default=True, name="COVERAGE_STOP")
-    """Whether a crawl ends after 30 title pages in a row that cannot be read, or that are silent of every score."""
-    webhook: SecretUrl = ""
-    """A URL to which each message is posted as JSON. It may hold a token: set it in the environment only."""
-    smtp_url: str = ""
-    """The mail server, such as smtp://user:password@host:587. Set it in the environment only."""
-    mail_from: str = ""
-    """The sender's address."""
-    mail_to: Any = ""
-    """Addresses, separated by commas."""
-
-
-class SpidermonOptions(Options, frozen=True, kw_only=True, rename=lambda field: f"SPIDERMON_{field.upper()}"):
-    """Alarms by Spidermon's own actions.
-
-    Each action is used when its recipients, URL or DSN are set; they need moviecrawler[alarms]. Tokens, URL and DSN are secrets.
-    """
-
-    slack_recipients: Any = ""
-    """Channels or people, such as #crawls, with commas between them."""
-    slack_sender_token: str = ""
-    """A bot's token."""
-    slack_sender_name: str = "moviecrawler"
-    telegram_recipients: Any = ""
-    """Ids of chats, with commas between them."""
-    telegram_sender_token: str = ""
-    """A bot's token."""
-    discord_webhook_url: SecretUrl = ""
-    """A channel's webhook."""
-    sentry_dsn: str = ""
-    """A project's DSN."""
-    sentry_project_name: str = "moviecrawler"
-    sentry_environment_type: str = "production"
-
-
-class MetricsOptions(Options, frozen=True, kw_only=True, rename=lambda field: f"METRICS_{field.upper()}"):
-    """Metrics of a single crawl."""
-
-    folder: str = ""
-    """The folder whose files Prometheus' node exporter reads; a file is written there for each site and run."""
-    push_url: SecretUrl = ""
-    """The URL of a push gateway, which may hold a password."""
-    every: Annotated[float, Meta(ge=0.05, le=86_400), JOB] = 15.0
-    """Seconds between two writes."""
-
-
-class OutputOptions(Options, frozen=True, kw_only=True, rename=str.upper):
-    """What is shown."""
-
-    progress: Annotated[Literal["auto", "bar", "lines", "json", "off"], JOB] = "auto"
-    """`auto`: a bar on a terminal, a line every LOGSTATS_INTERVAL seconds otherwise. `json`: a line of figures to standard
-    output whenever they change, for a program that draws its own."""
+    coverage_stop: Annotated[bool, JOB] = True
+    """Whether a crawl ends after 30 title pages in a row that cannot be read, or of which every score is unknown."""
+    metrics_folder: str = ""
+    """The folder whose files Prometheus' node exporter reads; crawls without a node add their figures to a file of each site there."""
 
 
 SETTINGS: tuple[type[Options], ...] = (
     *(SiteOptions, RequestOptions, StoreOptions, StoreLimits, CatalogueOptions, FrontierOptions),
-    *(ProxyOptions, TorOptions, AlarmOptions, SpidermonOptions, MetricsOptions, OutputOptions),
+    *(ProxyOptions, TorOptions, WatchOptions),
 )
 """All structs of settings, in the order of `SETTINGS.md`."""
 

@@ -116,7 +116,6 @@ DOWNLOADER_MIDDLEWARES = {
 }
 ITEM_PIPELINES = {
     "moviecrawler.pipelines.validate.ValidatePipeline": 100,
-    "moviecrawler.pipelines.coverage.CoveragePipeline": 200,
     "moviecrawler.pipelines.csv.CsvPipeline": 300,
 }
 SPIDER_MIDDLEWARES = {
@@ -126,14 +125,12 @@ SPIDER_MIDDLEWARES = {
 EXTENSIONS = {
     "scrapy.extensions.throttle.AutoThrottle": None,
     "scrapy.extensions.logstats.LogStats": None,
-    "moviecrawler.extensions.clock.ClockWatch": 0,
-    "moviecrawler.extensions.memory.FrozenStart": 0,
+    "moviecrawler.extensions.clock.ClockCheck": 0,
     "moviecrawler.extensions.settlement.Settlement": 0,
     "moviecrawler.extensions.outcomes.TitleOutcomes": 0,
     "moviecrawler.extensions.throttle.SiteThrottle": 0,
     "moviecrawler.extensions.coverage.CoverageWatch": 0,
-    # After what it looks at.
-    "moviecrawler.extensions.alarms.Alarms": 10,
+    "moviecrawler.extensions.metrics.Metrics": 20,
     "moviecrawler.extensions.progress.Progress": 30,
     "moviecrawler.extensions.summary.Summary": 40,
 }

@@ -67,11 +67,15 @@ titles_listed = object()
 (Sequence[Entry]), `ids` (Sequence[str], of a sitemap, which has nothing else), and `further` (int): how many more pages of it
 this one led to."""
 
-title_unread = object()
-"""Sent when a title's page could not be read. Keyword arguments: `site_id` (str, that was asked for) and `error` (ExtractionError)."""
+title_read = object()
+"""Sent when a title's page was read. Keyword arguments: `movie` (Movie) and `response`."""
 
-coverage_changed = object()
-"""Sent when the fields whose places are missing are others than before. No arguments."""
+title_unread = object()
+"""Sent when a title's page could not be read. Keyword arguments: `site_id` (str, that was asked for), `error` (ExtractionError)
+and `response`."""
+
+summary_written = object()
+"""Sent when a crawl is over and has summed itself up. Keyword argument: `lines` (list[str]). Handlers may be coroutines."""
 
 end_asked = object()
 """Sent when SIGINT or SIGTERM asks `scrapy crawl` to end, also while its crawl closes by itself. No arguments."""

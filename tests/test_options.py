@@ -57,7 +57,6 @@ def test_settings_as_shipped_are_right(settings: Settings, caplog: pytest.LogCap
         ("RETRY_BACKOFF_MAX", -1),
         ("BLOCK_AFTER_UNEXPECTED", 0),
         ("DATASET_PART", 1),
-        ("PROGRESS", "loud"),
         ("STORE_UNREACHABLE", "ignore"),
         ("STORE_BATCH_ITEMS", "0"),
         ("STORE_CLOSE_SECONDS", "nan"),
@@ -80,7 +79,6 @@ def test_settings_as_shipped_are_right(settings: Settings, caplog: pytest.LogCap
         ("SCHEDULER_QUEUE_CLASS", "scrapy_redis.queue.LifoQueue"),
         ("SCHEDULER_QUEUE_KEY", "x"),
         ("SCHEDULER_DUPEFILTER_KEY", "x"),
-        ("METRICS_EVERY", "0"),
         ("METRICS_FOLDER", "/no/such/folder"),
     ],
 )
@@ -105,8 +103,6 @@ def test_wrong_setting_is_named_with_its_value(settings: Settings, name: str, va
             {"IMDB_DATASETS_URL": "https://u:hun/ter2@mirror.example"},
             "IMDB_DATASETS_URL is 'https://***@mirror.example'",
         ),
-        ({"METRICS_PUSH_URL": "gateway:9091/hunter2"}, "METRICS_PUSH_URL is no http or https URL"),
-        ({"METRICS_PUSH_URL": "http://gateway:port"}, "METRICS_PUSH_URL is no http or https URL"),
         ({"SITE_BUDGETS": {"www.imdb.com": {"per_hour": 3}}}, "SITE_BUDGETS has a wrong budget"),
         ({"SITE_BUDGETS": {"www.imdb.com": {"per_second": 0}}}, "SITE_BUDGETS has a wrong budget"),
         ({"SITE_BUDGETS": {"www.imdb.com": 3}}, "SITE_BUDGETS has a wrong budget"),
@@ -142,8 +138,8 @@ def test_redis_urls_are_taken_with_the_signs_that_may_stand_in_them(url: str) ->
 
 
 def test_settings_come_from_the_environment_and_the_command_line_as_text() -> None:
-    values = project_settings({"FRONTIER_BATCH": "7", "METRICS_EVERY": "", "OTHER": "1"})
-    assert (values["FRONTIER_BATCH"], values["METRICS_EVERY"]) == ("7", 15.0)
+    values = project_settings({"FRONTIER_BATCH": "7", "FRONTIER_LEASE": "", "OTHER": "1"})
+    assert (values["FRONTIER_BATCH"], values["FRONTIER_LEASE"]) == ("7", 60.0)
     assert "OTHER" not in values
     options = FrontierOptions.read({"FRONTIER_BATCH": "7", "FRONTIER_LEASE": "2.5", "FRONTIER_IDLE": ""})
     assert (options.batch, options.lease, options.idle) == (7, 2.5, 0.0)

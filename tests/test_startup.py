@@ -71,10 +71,8 @@ def test_the_help_of_a_command_imports_nothing_that_its_work_needs(tmp_path: Pat
         ({"DATABASE_URL": "postgresql://db/movies"}, {"PostgresPipeline", "CatalogueRecorder"}),
         ({"MONGO_URL": "mongodb://db/movies"}, {"MongoPipeline"}),
         ({"S3_BUCKET": "lamps"}, {"S3Pipeline", "ArchivePipeline", "ArchiveMiddleware"}),
-        ({"REDIS_URL": "redis://queue"}, {"StoreStats", "RejectedItems", "FailedPages"}),
         ({"PROXY_ORDER": "datacenter"}, {"ProxyMiddleware"}),
         ({"COOKIES_ENABLED": True}, {"CookiesMiddleware"}),
-        ({"METRICS_FOLDER": "/metrics"}, {"Metrics"}),
         ({"SPIDERMON_PERIODIC_MONITORS": '{"suites.Lamps": 60}'}, {"Spidermon"}),
     ],
 )

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections import Counter
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client import (
@@ -20,7 +17,6 @@ from prometheus_client.registry import Collector
 from moviecrawler.cluster.state import EVENTS, NODE_LOST
 from moviecrawler.cluster.webservice import Answer, ClusterResource
 from moviecrawler.frontier.report import read_current_runs
-from moviecrawler.monitors.alarm_store import open_alarm_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -80,16 +76,6 @@ class _Cluster(Collector):
         for name, text in _OF_A_CRAWL.items():
             figures = [([run.site, run.run], getattr(run, name)) for run in runs]
             yield _family(f"moviecrawler_crawl_{name}", text, ["site", "run"], figures)
-        yield self._alarms()
-
-    def _alarms(self) -> Metric:
-        """Return the open alarms of crawls; none when spiders share no Redis. Raises AlarmStoreError."""
-        alarms = Counter[tuple[str, str]]()
-        if self._node.has_frontier:
-            with closing(open_alarm_store(os.environ)) as store:
-                alarms.update((alarm.site, alarm.kind) for alarm in store.open_alarms())
-        figures = sorted(alarms.items())
-        return _family("moviecrawler_alarms_open", "Alarms that stand, by kind.", ["site", "kind"], figures)
 
 
 def _family(name: str, text: str, labels: Sequence[str], figures: Iterable[tuple[Sequence[str], float]]) -> Metric:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 from typing import TYPE_CHECKING, Any
 
+from scrapy import signals
 from scrapy.commands.crawl import Command as CrawlCommand
 from scrapy.exceptions import UsageError
 
@@ -48,6 +50,7 @@ class Command(CrawlCommand):
                 crawler.spidercls.parse_arguments(crawler.settings, opts.spargs)
             except ConfigurationError as error:
                 raise UsageError(str(error), print_help=False) from error
+        crawler.signals.connect(spare_garbage_collector, signals.engine_started)
         close_wholly(crawler)
         self.crawler_process.crawl(crawler, **opts.spargs)
         end_at_second_signal(self.crawler_process)
@@ -82,6 +85,12 @@ def succeeded(stats: dict[str, Any], *, within_budget: bool = False) -> bool:
         and (stored + unchanged > 0 or absent == asked)
         and not any(stats.get(name) for name in troubles)
     )
+
+
+def spare_garbage_collector() -> None:
+    """Have Python look for garbage once in several pages, and not in the modules; by default that takes a seventh of a small page's time."""
+    gc.set_threshold(10_000, 20, 20)
+    gc.freeze()
 
 
 def close_wholly(crawler: Crawler) -> None:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 import sys
 import time
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from tqdm import tqdm
+from typing import TYPE_CHECKING
 
 from moviecrawler.catalogue.scoreboard import scoreboard
 from moviecrawler.catalogue.tables import read_movies
@@ -55,38 +52,27 @@ class Demo(Console):
 
 async def _crawl_all(sites: Mapping[str, str], folder: Path) -> list[str]:
     """Run all spiders, each in a process of its own as in production; return those that failed."""
-    with ExitStack() as stack:
-        crawls = [asyncio.create_task(_crawl(name, place, sites, folder, stack)) for place, name in enumerate(SITES)]
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, lambda: [crawl.cancel() for crawl in crawls])
-        codes = await asyncio.gather(*crawls)
+    crawls = [asyncio.create_task(_crawl(name, sites, folder)) for name in SITES]
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, lambda: [crawl.cancel() for crawl in crawls])
+    codes = await asyncio.gather(*crawls)
     return [name for name, code in zip(SITES, codes, strict=True) if code]
 
 
-async def _crawl(name: str, place: int, sites: Mapping[str, str], folder: Path, stack: ExitStack) -> int:
-    """Run one spider and show its progress; return its exit code."""
-    environment = {
-        **os.environ,
-        **sites,
-        "SCRAPY_SETTINGS_MODULE": "moviecrawler.settings",
-        "DATA_DIR": str(folder),
-        "PROGRESS": "json",
-    }
+async def _crawl(name: str, sites: Mapping[str, str], folder: Path) -> int:
+    """Run one spider and show the first line of its summary; return its exit code."""
     log = folder / f"{name}.log"
     log.unlink(missing_ok=True)
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "scrapy", "crawl", name, "--logfile", str(log)),
-        env=environment,
-        stdout=asyncio.subprocess.PIPE,
+        env={**os.environ, **sites, "SCRAPY_SETTINGS_MODULE": "moviecrawler.settings", "DATA_DIR": str(folder)},
+        stderr=asyncio.subprocess.PIPE,
     )
-    assert process.stdout is not None  # noqa: S101 - a pipe was asked for
-    bar = None
-    if sys.stderr.isatty():
-        bar = stack.enter_context(tqdm(desc=f"{name:<15}", unit=" titles", position=place, dynamic_ncols=True))
     try:
-        async for line in process.stdout:
-            _show(name, json.loads(line), bar)
-        return await process.wait()
+        _, output = await process.communicate()
+        print(output.decode().partition("\n")[0], flush=True)
+        assert process.returncode is not None  # noqa: S101 - it has ended
+        return process.returncode
     finally:
         if process.returncode is None:
             process.terminate()
@@ -94,14 +80,3 @@ async def _crawl(name: str, place: int, sites: Mapping[str, str], folder: Path, 
                 await asyncio.wait_for(process.wait(), _STOP_SECONDS)
             if process.returncode is None:
                 process.kill()
-
-
-def _show(name: str, figures: dict[str, Any], bar: tqdm[Any] | None) -> None:
-    """Show the figures that the extension Progress printed: on the bar, or in one line at the end."""
-    ended = {key: n for key, n in figures.items() if key not in {"spider", "asked", "finished"} and n}
-    if bar is not None:
-        bar.total, bar.n = figures["asked"], sum(ended.values())
-        bar.refresh()
-    elif figures["finished"]:
-        figures_text = ", ".join(f"{n} {outcome}" for outcome, n in ended.items())
-        print(f"{name}: {figures['asked']} titles asked for: {figures_text}", flush=True)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from moviecrawler.dashboard.sources import Counts, Frontier
     from moviecrawler.frontier.runs import RunReport, SiteState
     from moviecrawler.items import Site
-    from moviecrawler.monitors.alarm_store import Alarm
 
 _MAX_NAMED = 3
 """Concerns that the sentence names."""
@@ -31,14 +30,12 @@ class Overview(Page):
     def show(self, request: PageRequest) -> dict[str, Any]:
         counts = request.attempt(self.sources.counts)
         frontier = request.attempt(self.sources.frontier)
-        alarms = request.attempt(self.sources.alarms, otherwise=[])
         jobs = request.attempt(self.node.state.counts)
         nodes = request.attempt(self.node.state.nodes)
         cards = [card_of(site, counts, frontier) for site in SITES]
         found = list(
             concerns(
                 cards,
-                alarms=alarms,
                 troubles=request.troubles,
                 dead_letters=sum(run.dead_letters for run in frontier.runs) if frontier else 0,
                 pending=jobs.pending if jobs else 0,
@@ -122,7 +119,6 @@ class Concern(NamedTuple):
 def concerns(
     cards: Sequence[Card],
     *,
-    alarms: Sequence[Alarm],
     troubles: Sequence[str],
     dead_letters: int,
     pending: int,
@@ -149,15 +145,9 @@ def concerns(
                 "Leave it alone until then; it is tried again by itself. If it happens daily, lower the site's budget.",
                 "/crawls",
             )
-    # The concerns above have the open circuits already.
-    stopped = {f"blocks/{card.site}" for card in cards if card.stopped is not None}
-    for alarm in alarms:
-        if alarm.name not in stopped:
-            short, more = f"the alarm {alarm.name} stands", f"{alarm.name}: {alarm.text}"
-            yield Concern(short, more, alarm.todo, alarm.page)
     if dead_letters:
-        short = f"{counted(dead_letters, 'request was', 'requests were')} set aside"
-        yield Concern(short, f"{short}.", "Look at why, and queue or drop them.", "/stores")
+        short = f"{counted(dead_letters, 'request is a dead letter', 'requests are dead letters')}"
+        yield Concern(short, f"{short}.", "See why with scrapy deadletters, and queue or drop them.", "/crawls")
     for card in cards:
         idle = [run.to_go for run in card.runs if run.state == "no worker"]
         if idle and not pending:

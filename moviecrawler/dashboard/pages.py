@@ -49,18 +49,8 @@ NOTICES = {
     "cancelled": "The job was still pending, and is taken out of the queue.",
     "cancelling": "The job's node ends it.",
     "no-job": "There is no such job any more, or it is over.",
-    "requeued": "The request is queued again.",
-    "dropped": "The request is forgotten.",
-    "fetched-again": "Its title is queued: the crawl of its site that runs fetches it, or else the next one.",
-    "forgotten": "The item is forgotten here; its node's file still has it.",
-    "no-item": "It was not there any more, or its title is unknown.",
-    "no-dead-letter": "It was not there any more, or is no request that can be queued again.",
-    "accepted": "Accepted: the page is this title's.",
-    "refused": "Refused: the page is not this title's, and won't be tried again.",
-    "no-review": "That is not under review any more.",
     "boosted": "Boosted: it is fetched before all others, on every site, at most once a week.",
     "no-title": "The catalogue has no such title.",
-    "new-normal": "Accepted as the new normal: the alarm has ended.",
 }
 """Sentences that a page shows after an action, by name: a link names one, so that it can't put its own text into a page."""
 
@@ -147,8 +137,8 @@ class Page(Resource):
         self.here = here
         self.menu = menu
 
-    def show(self, request: PageRequest) -> dict[str, Any] | bytes:
-        """Return the template's variables, or a page of a site as it was stored, which is sent as plain text. Raises RefusedError.
+    def show(self, request: PageRequest) -> dict[str, Any]:
+        """Return the template's variables. Raises RefusedError.
 
         `template` and `title` are among the variables where they are not the page's own.
         """
@@ -189,9 +179,6 @@ class Page(Resource):
 
     def _shown(self, request: PageRequest) -> Answer:
         shown = self.show(request)
-        if isinstance(shown, bytes):
-            policy = "default-src 'none'; sandbox; frame-ancestors 'none'"
-            return _answer(http.OK, shown, "text/plain", {"Content-Security-Policy": policy})
         return self._page(request, http.OK, NOTICES.get(request.value("notice"), ""), **shown)
 
     def _acted(self, request: PageRequest) -> Answer:

@@ -17,10 +17,8 @@ from moviecrawler.dashboard.crawls import Crawls, Jobs
 from moviecrawler.dashboard.nodes import Nodes
 from moviecrawler.dashboard.overview import Overview
 from moviecrawler.dashboard.pages import Page, Static
-from moviecrawler.dashboard.quality import Quality
 from moviecrawler.dashboard.rendering import STATIC
 from moviecrawler.dashboard.sources import Sources
-from moviecrawler.dashboard.stores import Stores
 from moviecrawler.dashboard.titles import Titles
 from moviecrawler.errors import AwayError, ConfigurationError
 from moviecrawler.outages import Outages
@@ -42,8 +40,6 @@ PAGES: dict[str, type[Page]] = {
     "/crawls": Crawls,
     "/jobs": Jobs,
     "/nodes": Nodes,
-    "/stores": Stores,
-    "/quality": Quality,
     "/titles": Titles,
 }
 MENU = {path: page.in_menu for path, page in PAGES.items() if page.in_menu}

@@ -6,11 +6,8 @@ import math
 import os
 import threading
 import time
-from collections import Counter
 from dataclasses import dataclass
-from itertools import chain
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from scrapy.settings import Settings
@@ -19,28 +16,17 @@ from moviecrawler.catalogue.figures import SiteFigures, figures
 from moviecrawler.catalogue.lanes import FRESH_FOR
 from moviecrawler.clock import utc_now
 from moviecrawler.cluster.threads import Threads
-from moviecrawler.extensions.crawl_keys import CrawlKeys
-from moviecrawler.extensions.failed_pages import read_sample
-from moviecrawler.extensions.store_stats import ENDED_KEPT, read_figures
 from moviecrawler.frontier.keys import Keys as FrontierKeys
 from moviecrawler.frontier.report import budgets, read_current_runs, read_earlier_runs, read_sites
 from moviecrawler.frontier.runs import Rate
 from moviecrawler.frontier.seeds import count_seeds
-from moviecrawler.monitors.alarm_store import FILE, AlarmStore, open_alarm_store
 from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from moviecrawler.cluster.node import Node
     from moviecrawler.database.short_transactions import ShortTransactions
-    from moviecrawler.extensions.failed_pages import Sample
-    from moviecrawler.extensions.store_stats import ProcessFigures
     from moviecrawler.frontier.runs import RunReport, SiteState
     from moviecrawler.items import Site
-    from moviecrawler.monitors.alarm_store import Alarm
-
-T = TypeVar("T")
 
 _THREADS = 8
 """Pages that are rendered at once; others wait. Scrapyd's own services use other threads."""
@@ -99,7 +85,6 @@ class Sources:
         self.settings.setmodule("moviecrawler.settings")
         # Spiders get it from the environment, not from another settings file.
         self.settings.set("REDIS_URL", os.environ.get("REDIS_URL", ""), "cmdline")
-        self._alarm_store: AlarmStore | None = None
         self._rates: dict[tuple[str, str], Rate] = {}
         self._rates_lock = threading.Lock()
 
@@ -169,56 +154,3 @@ class Sources:
         """Return each site's key of the list to which titles are pushed."""
         form = self.settings.get("REDIS_START_URLS_KEY")
         return {site: (FrontierKeys(site, "", form) if form else FrontierKeys(site, "")).start_urls for site in SITES}
-
-    def _read(self, add_commands: Callable[[Any], object]) -> list[Any]:
-        """Return the answers to the commands that a function adds to a pipeline; none when spiders share no frontier."""
-
-        async def read(client: Any) -> list[Any]:
-            pipe = client.pipeline(transaction=False)
-            add_commands(pipe)
-            answers: list[Any] = await pipe.execute()
-            return answers
-
-        return self.node.ask_frontier(read) if self.node.has_frontier else []
-
-    def store_figures(self) -> list[ProcessFigures]:
-        """Return the figures that processes publish of their stores: of all that run, and of some that have ended."""
-        texts = self._read(lambda pipe: pipe.hvals(CrawlKeys.STORES).lrange(CrawlKeys.ENDED, 0, ENDED_KEPT - 1))
-        return [figures for text in chain.from_iterable(texts) if (figures := read_figures(text)) is not None]
-
-    def unreadable(self, days: Sequence[str]) -> Counter[str]:
-        """Return how many pages could not be read on days (ISO 8601, UTC), by `<site>/<field>`."""
-        total: Counter[str] = Counter()
-        for counted in self._read(lambda pipe: [pipe.hgetall(CrawlKeys.unreadable(day)) for day in days]):
-            total.update({name.decode(errors="replace"): int(number) for name, number in counted.items()})
-        return total
-
-    def samples(self) -> set[str]:
-        """Return the names of the kept pages, `<site>/<field>`."""
-        names = self._read(lambda pipe: pipe.hkeys(CrawlKeys.SAMPLES))
-        return {name.decode(errors="replace") for name in chain.from_iterable(names)}
-
-    def sample(self, name: str) -> tuple[Sample, bytes] | None:
-        """Return a kept page, and what is known of it."""
-        text: bytes | None = self.node.ask_frontier(lambda client: client.hget(CrawlKeys.SAMPLES, name))
-        try:
-            return None if text is None else read_sample(text)
-        except (msgspec.DecodeError, RecursionError, OSError):
-            return None
-
-    # --- Alarms -------------------------------------------------------------------------------------------------------
-
-    @property
-    def has_alarm_store(self) -> bool:
-        """Whether there is an alarm store: in the Redis that crawls share, or in a file of a crawl on this machine."""
-        return self.node.has_frontier or (Path(self.settings["DATA_DIR"]) / FILE).exists()
-
-    def ask_alarms(self, ask: Callable[[AlarmStore], T]) -> T:
-        """Call a function with the alarm store, and return its result. Raises AlarmStoreError and ConfigurationError."""
-        if self._alarm_store is None:
-            self._alarm_store = open_alarm_store(self.settings)
-        return ask(self._alarm_store)
-
-    def alarms(self) -> list[Alarm]:
-        """Return the open alarms; none where there is no alarm store."""
-        return self.ask_alarms(lambda store: store.open_alarms()) if self.has_alarm_store else []

@@ -1,9 +1,10 @@
-"""What a crawl did, in eleven lines at its end."""
+"""What a crawl did, in five lines at its end."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -13,12 +14,9 @@ from scrapy.exceptions import NotConfigured
 
 from moviecrawler.clock import utc_text
 from moviecrawler.errors import MovieCrawlerError
-from moviecrawler.extensions.alarms import Alarms
-from moviecrawler.extensions.coverage import CoverageWatch
 from moviecrawler.extensions.outcomes import OUTCOMES, TitleOutcomes
-from moviecrawler.fields import ON_OTHER_PAGES
 from moviecrawler.frontier.shared import shared_scheduler
-from moviecrawler.meta import DIRECT
+from moviecrawler.signals import summary_written
 
 if TYPE_CHECKING:
     from typing import Self
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _MAX_SHOWN = 3
-_MEGABYTE = 1_000_000
 _TIMEOUT_SECONDS = 15.0  # seconds for the catalogue's answer, with connecting
 _STATEMENT_SECONDS = 10
 _NEXT_DUE = """
@@ -41,7 +38,7 @@ FROM title_sites WHERE site = %s AND site_id IS NOT NULL
 
 
 class Summary:
-    """Logs the lines when everything is stored and closed, after Scrapy's own last lines."""
+    """Writes the lines to standard error when everything is stored and closed, whatever becomes of the log."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -60,73 +57,62 @@ class Summary:
         return summary
 
     async def spider_closed(self, reason: str) -> None:
-        """Make them of the figures as they are now."""
+        """Make the lines by the figures as they are now."""
         self._lines = self._lines_of(reason)
         if self._crawler.engine.start_time is None:  # an engine that has not started does not stop
-            await self._log()
+            await self.engine_stopped()
 
     async def engine_stopped(self) -> None:
-        """Log them, unless the spider was never opened. The catalogue knows by now what this crawl has fetched."""
-        if self._lines:
-            await self._log()
-
-    async def _log(self) -> None:
-        logger.info("%s; %s", "\n  ".join(self._lines), await self._due(), extra={"spider": self._crawler.spider})
+        """Write the lines, unless the spider was never opened. The catalogue knows by now what this crawl has fetched."""
+        if not self._lines:
+            return
+        *lines, last = self._lines
+        lines.append(f"{last}; {await self._due()}")
+        text = "\n  ".join(lines)
+        print(text, file=sys.stderr, flush=True)  # noqa: T201 - also with --nolog, which leaves no other way
+        if self._crawler.settings["LOG_FILE"]:
+            logger.info("%s", text, extra={"spider": self._crawler.spider})
+        await self._crawler.signals.send_catch_log_async(summary_written, lines=lines)
 
     def _lines_of(self, reason: str) -> list[str]:
         """Return the lines, the last without what is due; `reason` is why the crawl ended."""
         stats = self._crawler.stats.get_stats()
         seconds = time.monotonic() - self._started
         return [
-            _titles(self._site, stats, seconds, reason),
+            f"{self._site}: {self._titles(stats)}; in {seconds:,.1f} s ({reason})",
             f"stores: {_stores(stats)}",
-            f"absent: {self._missed('absent', stats)}",
-            f"failed: {self._missed('failed', stats)}",
-            f"read in part: {self._partial()}",
-            f"rejected and set aside: {_set_aside(stats)}",
-            f"blocks: {_blocks(self._site, stats)}",
-            f"traffic: {_traffic(self._site, stats)}",
-            f"alarms: {self._alarms()}",
-            f"time: {_times(stats, seconds)}",
-            f"next: {self._left()}",
+            f"refusals: {_refusals(self._site, stats)}",
+            f"missing fields: {_missing(stats)}",
+            f"next: {self._left(stats)}",
         ]
 
-    def _missed(self, outcome: str, stats: dict[str, Any]) -> str:
-        total = stats.get(f"titles/{outcome}", 0)
+    def _titles(self, stats: dict[str, Any]) -> str:
+        """Return how the titles asked for ended, with the most frequent reasons; the numbers add up."""
+        asked = stats.get("titles/asked", 0)
+        counts = {outcome: stats.get(f"titles/{outcome}", 0) for outcome in OUTCOMES}
+        counts["dead letters"] = min(stats.get("frontier/dead_letters", 0), max(0, asked - sum(counts.values())))
+        counts["not done"] = max(0, asked - sum(counts.values()))
         outcomes = self._crawler.get_extension(TitleOutcomes)
-        reasons = outcomes.reasons[outcome] if outcomes is not None else Counter[str]()
-        shown = [f"{count:,} {why}" for why, count in reasons.most_common(_MAX_SHOWN)]
-        more = total - sum(count for _, count in reasons.most_common(_MAX_SHOWN))
-        if shown and more > 0:
-            shown.append(f"{more:,} for other reasons")
-        return f"{total:,}" + (f" ({'; '.join(shown)})" if shown else "")
+        shown = []
+        for outcome, count in counts.items():
+            reasons = outcomes.reasons[outcome].most_common(_MAX_SHOWN) if outcomes is not None else []
+            more = count - sum(number for _, number in reasons)
+            texts = [f"{number:,} {why}" for why, number in reasons]
+            if reasons and more > 0:
+                texts.append(f"{more:,} for other reasons")
+            if count:
+                shown.append(f"{count:,} {outcome}" + (f" ({'; '.join(texts)})" if texts else ""))
+        if missed := stats.get("lists/missed", 0):
+            shown.append("the list could not be read" if not shown else f"{missed:,} list pages could not be read")
+        return f"{asked:,} titles asked for: {', '.join(shown) or 'nothing found'}"
 
-    def _partial(self) -> str:
-        watch = self._crawler.get_extension(CoverageWatch)
-        if watch is None or not watch.places.partial:
-            return "0"
-        places = watch.places
-        # What no page of the site has a place for is no news.
-        silent = ((name, number) for name, number in places.silent.items() if name not in ON_OTHER_PAGES[self._site])
-        fields = sorted(silent, key=lambda item: (item[1] == places.pages, -item[1]))
-        shown = [
-            f"{number:,} silent of {name}, such as {places.examples[name].site_id}"
-            for name, number in fields[:_MAX_SHOWN]
-        ]
-        more = len(fields) - len(shown)
-        return f"{places.partial:,} ({'; '.join(shown)}{f'; and {more} more fields' if more else ''})"
-
-    def _alarms(self) -> str:
-        alarms = self._crawler.get_extension(Alarms)
-        standing = [verdict.name for verdict in alarms.verdicts if verdict.stands] if alarms is not None else []
-        return f"{', '.join(standing)}; see the runbook in scrapyd/README.md" if standing else "none"
-
-    def _left(self) -> str:
+    def _left(self, stats: dict[str, Any]) -> str:
         """Return what the crawl has not done."""
         scheduler = shared_scheduler(self._crawler)
         if scheduler is not None and scheduler.waiting:
             return f"{scheduler.waiting:,} requests wait in the shared queue, for the next worker"
-        left = self._figures("asked") - sum(map(self._figures, OUTCOMES)) + self._figures("lost")
+        ended = sum(stats.get(f"titles/{outcome}", 0) for outcome in OUTCOMES if outcome != "lost")
+        left = stats.get("titles/asked", 0) - ended
         if scheduler is None and left > 0:
             return f"{left:,} titles of this crawl were not done; the same command asks for them again"
         return "nothing of this crawl"
@@ -147,16 +133,6 @@ class Summary:
         then = f", the next one on {utc_text(following)}" if following is not None else ""
         return f"{due:,} titles are due now{then}"
 
-    def _figures(self, name: str) -> int:
-        return int(self._crawler.stats.get_value(f"titles/{name}", 0))
-
-
-def _titles(site: str, stats: dict[str, Any], seconds: float, reason: str) -> str:
-    counts = {outcome: stats.get(f"titles/{outcome}", 0) for outcome in OUTCOMES}
-    counts["not accounted for"] = max(0, stats.get("titles/asked", 0) - sum(counts.values()))
-    ended = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count) or "nothing found"
-    return f"{site}: {stats.get('titles/asked', 0)} titles asked for: {ended}; in {seconds:.1f} s ({reason})"
-
 
 def _stores(stats: dict[str, Any]) -> str:
     stores = sorted({name.split("/")[1] for name in stats if name.startswith("store/")})
@@ -166,49 +142,32 @@ def _stores(stats: dict[str, Any]) -> str:
         batches, retries = stats.get(f"store/{store}/batches", 0), stats.get(f"store/{store}/retries", 0)
         kept = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count or what == "durable")
         shown.append(f"{store} {kept} in {batches:,} batches" + (f" and {retries:,} retries" if retries else ""))
+    if invalid := stats.get("items/rejected", 0):
+        shown.append(f"{invalid:,} invalid items were offered to none")
     return "; ".join(shown) or "none"
 
 
-def _set_aside(stats: dict[str, Any]) -> str:
-    invalid = stats.get("items/rejected", 0)
-    refused = sum(value for name, value in stats.items() if name.startswith("store/") and name.endswith("/rejected"))
-    return f"{invalid:,} invalid items, {refused:,} refused by stores, {stats.get('frontier/dead_letters', 0):,} dead letters"
-
-
-def _blocks(site: str, stats: dict[str, Any]) -> str:
-    counts = {
-        name.rpartition("/")[2]: value
-        for name, value in stats.items()
-        if name.startswith(f"blocks/{site}/") and isinstance(value, int)
-    }
+def _refusals(site: str, stats: dict[str, Any]) -> str:
+    """Return how often the site refused, directly or a proxy, by kind."""
+    counts = Counter[str]()
+    for name, value in stats.items():
+        area, _, rest = name.partition(f"/{site}/")
+        if area == "blocks" and isinstance(value, int):
+            counts[rest] += value
     shown = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items())) or "none"
     stopped = stats.get(f"blocks/{site}/stopped")
     return f"{shown}; {stopped}" if stopped else shown
 
 
-def _traffic(site: str, stats: dict[str, Any]) -> str:
-    pools: dict[str, Counter[str]] = {DIRECT: Counter()}
-    for name, count in stats.items():
-        if name.startswith(f"proxy/{site}/"):
-            pool, what = name.split("/", 3)[2:]
-            pools.setdefault(pool, Counter())[what] = count
-    # What did not go through a pool of proxies went directly.
-    for what, total in (("bytes_in", "downloader/response_bytes"), ("bytes_out", "downloader/request_bytes")):
-        pools[DIRECT][what] += max(0, stats.get(total, 0) - sum(pool[what] for pool in pools.values()))
-    shown = []
-    for pool, counts in sorted(pools.items()):
-        into, out = counts.pop("bytes_in", 0), counts.pop("bytes_out", 0)
-        outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in counts.most_common())
-        if into or out or outcomes:
-            size = f"{into / _MEGABYTE:,.2f} MB in, {out / _MEGABYTE:,.2f} MB out"
-            shown.append(f"{site} via {pool} {size}" + (f" ({outcomes})" if outcomes else ""))
+def _missing(stats: dict[str, Any]) -> str:
+    shown = [
+        f"{name.removeprefix('pages/missing/')} {why}"
+        for name, why in sorted(stats.items())
+        if name.startswith("pages/missing/")
+    ]
+    unreadable = {
+        name.rpartition("/")[2]: count for name, count in sorted(stats.items()) if name.startswith("extraction/errors/")
+    }
+    if unreadable:
+        shown.append(f"{sum(unreadable.values()):,} pages could not be read ({', '.join(unreadable)})")
     return "; ".join(shown) or "none"
-
-
-def _times(stats: dict[str, Any], seconds: float) -> str:
-    pages = stats.get("coverage/pages", 0)
-    rate = 60 * pages / seconds if seconds > 0 else 0.0
-    answers, retries = stats.get("downloader/response_count", 0), stats.get("retry/count", 0)
-    return (
-        f"{seconds:,.1f} s, {pages:,} title pages read, {rate:,.0f} a minute, {answers:,} answers, {retries:,} retries"
-    )

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING
 
 from scrapy import signals
@@ -19,7 +19,7 @@ from moviecrawler.extract.blocks import block_sign, classify
 from moviecrawler.frontier.circuit import Circuit
 from moviecrawler.frontier.shared import shared_scheduler
 from moviecrawler.meta import DIRECT, PROXY_META
-from moviecrawler.middlewares.refusal_samples import FOLDER, keep_sample
+from moviecrawler.middlewares.kept_pages import folder_of, keep_page
 from moviecrawler.middlewares.retry import Backoff
 from moviecrawler.signals import site_refused
 
@@ -55,7 +55,7 @@ class SiteBlockMiddleware:
         self.crawler = crawler
         self.backoff = backoff
         self.most_unexpected = most_unexpected
-        self.samples = Path(crawler.settings["DATA_DIR"]) / FOLDER
+        self.kept_pages = folder_of(crawler.settings)
         self.circuit = Circuit()
         self.unexpected: defaultdict[str, set[str]] = defaultdict(set)  # URLs since the last page as it should be
 
@@ -96,17 +96,18 @@ class SiteBlockMiddleware:
             return response
         self.crawler.stats.inc_value(f"blocks/{site}/{refusal.kind}")
         if refusal.kind == "throttle" and not self.is_unexpected_again(site, response.url):
-            await self.keep_sample(site, refusal, DIRECT, response)
+            await self.keep_page(site, refusal, DIRECT, response)
             return await self._again(request, refusal)
         reason = self.stop(site, request, refusal.reason, refusal.pause_seconds)
-        await self.keep_sample(site, refusal, DIRECT, response)
+        await self.keep_page(site, refusal, DIRECT, response)
         raise SiteStopped(reason)
 
-    async def keep_sample(
+    async def keep_page(
         self, site: str, refusal: Refusal, via: str, response: Response, secrets: tuple[bytes, ...] = ()
     ) -> None:
-        """Keep the beginning of a refusal, so that somebody can look at what it was."""
-        await asyncio.to_thread(keep_sample, self.samples, site, refusal.kind, via, response, utc_now(), secrets)
+        """Keep a refusal, so that somebody can look at what it was."""
+        keep = partial(keep_page, why=refusal.reason, via=via, secrets=secrets)
+        await asyncio.to_thread(keep, self.kept_pages, site, refusal.kind, response, utc_now())
 
     def answered(self, site: str) -> None:
         """Take a page that is as it should be."""

@@ -289,7 +289,7 @@ class ProxyMiddleware:
             asked = refusal.kind == "rate_limit" and b"Retry-After" in response.headers
             self._ban(attempt, why, refusal.pause_seconds if asked else 0.0)
         secrets = credentials_in(attempt.authorization)
-        await self.blocks.keep_sample(self.site, refusal, attempt.proxy.name, response, secrets)
+        await self.blocks.keep_page(self.site, refusal, attempt.proxy.name, response, secrets)
         if is_unexpected and self.blocks.is_unexpected_again(self.site, request.url):
             raise SiteStopped(self.blocks.stop(self.site, request, refusal.reason, THROTTLE_PAUSE))
         self._stop_if_exhausted(request)

@@ -17,7 +17,7 @@ from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.frontier.engine import NotSent
 from moviecrawler.items import Entry, Listing, Miss, Page
 from moviecrawler.options import CatalogueOptions
-from moviecrawler.signals import list_missed, title_unread, titles_listed
+from moviecrawler.signals import list_missed, title_read, title_unread, titles_listed
 from moviecrawler.sites import SITES, hosts_of
 from moviecrawler.spiders.plan import MAX_REASON_CHARS, Plan, Seed, due_of
 from moviecrawler.spiders.results import fetch_of, fetched_at, movie_of_list, outcome_of, series_of
@@ -372,7 +372,7 @@ class MovieSpider(scrapy.Spider):
                 yield other
                 return
             self.crawler.stats.inc_value(f"extraction/errors/{error.field}")
-            self.crawler.signals.send_catch_log(title_unread, site_id=site_id, error=error)
+            self.crawler.signals.send_catch_log(title_unread, site_id=site_id, error=error, response=response)
             yield from self.title_missed(site_id, found, "failed", str(error), fetched_at(response.meta))
             return
         if page.movie is not None and page.movie.kind == "season" and page.movie.series_id == site_id:
@@ -386,6 +386,7 @@ class MovieSpider(scrapy.Spider):
             movie.list_name, movie.list_rank = found["list_name"], found["list_rank"]
         movie.scraped_at = fetched_at(response.meta)
         movie.fetch = fetch_of(response)
+        self.crawler.signals.send_catch_log(title_read, movie=movie, response=response)
         if due is not None and due["wanted"] is not None:
             from moviecrawler.catalogue.matching import verify  # noqa: PLC0415 - only crawls of what is due compare titles
 

@@ -103,7 +103,6 @@ def crawl(folder: Path, site: str, redis: Proxy, pages: int, settings: dict[str,
         "DATA_DIR": str(folder / "data"),
         "CSV_ENABLED": "0",
         "LOG_LEVEL": "ERROR",
-        "PROGRESS": "off",
         "ROBOTSTXT_OBEY": "0",
         **settings,
     }

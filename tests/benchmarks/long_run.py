@@ -64,7 +64,7 @@ def main() -> None:
         Services() as services,
     ):
         folder = Path(name)
-        given = services.settings() | {"PROGRESS": "off"}
+        given = services.settings()
         settings = unhindered(CONCURRENT) | {"SITE_BUDGETS": "{}", "LOG_LEVEL": "INFO"}
         command = [*SCRAPY, "crawl", "imdb", "-a", f"file={write_ids(folder, pages)}", *options(settings)]
         client = services.redis.client

@@ -102,7 +102,6 @@ class Bench:
             "SCRAPY_SETTINGS_MODULE": "moviecrawler.settings",
             "IMDB_URL": self._home,
             "DATA_DIR": tempfile.mkdtemp(dir=self.folder),
-            "PROGRESS": "off",
         }
         given = options(unhindered(CONCURRENT) | dict(settings or {}))
         arguments = ["-a", f"file={write_ids(self.folder, pages, self._titles)}", *given]

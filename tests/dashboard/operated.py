@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import gzip
 import html
 import json
 import re
 import time
 import urllib.parse
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from moviecrawler.database.connection import open_database
-from moviecrawler.extensions.crawl_keys import CrawlKeys
-from moviecrawler.extensions.failed_pages import Sample
-from moviecrawler.extensions.rejected_items import record_of
 from moviecrawler.frontier.keys import Keys
-from moviecrawler.items import Movie
-from moviecrawler.monitors.alarm_store import Alarm, open_alarm_store
-from moviecrawler.monitors.places import Example, Seen
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from tests.cluster.nodes import Answer, Cluster, Node, cluster, project_egg
@@ -44,7 +34,6 @@ HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
 HOSTILE_ID = "tt99990001"
 PASSWORD = "s3cret-of-the-proxy"  # noqa: S105 - the test's own
 USER = "customer-alice"
-SAMPLE = b"<html><script>alert(3)</script>no score here</html>"
 LETTER = "0" * 32
 
 
@@ -170,7 +159,6 @@ def _at_work(made: Operated) -> bool:
     counted = made.redis.client.get("{test}:dashboard:counts")
     return (
         runs.get("running", {}).get("done", 0) > 3
-        and bool(made.redis.client.hlen(CrawlKeys.STORES))
         and counted is not None
         and json.loads(counted)["sites"]["metacritic"]["known"] >= DONE
     )
@@ -184,25 +172,3 @@ def _go_wrong(made: Operated) -> None:
     envelope += [{}, "page", 0, 0, now, 0, None, None]
     reason = json.dumps({"reason": f"it kills {HOSTILE}", "at": round(now * 1000)})
     client.hset(Keys("metacritic", "over").dead_letters, LETTER, f"{reason}\n201{LETTER}{json.dumps(envelope)}")
-    alarms = open_alarm_store({"REDIS_URL": made.redis.url})
-    text = "15 of the latest 50 pages that should have a place for year are silent of it"
-    alarms.fire(Alarm(name="coverage/imdb/year", kind="coverage", site="imdb", text=text, since=now, seen_at=now), 3600)
-    today = time.strftime("%Y-%m-%d", time.gmtime(now))
-    seen = Seen(100, Counter({"year": 90, "scores.metascore": 50}), Counter({"scores.metascore": 40}))
-    seen.examples["scores.metascore"] = Example("movie/odd", "https://www.metacritic.com/movie/odd/")
-    alarms.learn("metacritic", today, seen)
-    alarms.close()
-    sample = Sample(
-        site="metacritic", field="scores", site_id="movie/odd", url="https://www.metacritic.com/movie/odd/",
-        reason="scores: gone", at=now, size=9,
-    )  # fmt: skip
-    client.hset(CrawlKeys.SAMPLES, "metacritic/scores", msgspec.json.encode(sample) + b"\n" + gzip.compress(SAMPLE))
-    partial = msgspec.structs.replace(sample, field="silent scores.metascore", reason="silent of scores.metascore")
-    kept = msgspec.json.encode(partial) + b"\n" + gzip.compress(SAMPLE)
-    client.hset(CrawlKeys.SAMPLES, "metacritic/silent scores.metascore", kept)
-    url = "https://www.metacritic.com/movie/refused/"
-    refused = Movie(site="metacritic", site_id="movie/refused", url=url, title=HOSTILE, kind="movie")
-    unreadable = record_of("postgres", HOSTILE, f"no item {HOSTILE}", run="over", node="node2", now=now)
-    output = record_of("postgres", f"out of range {HOSTILE}", refused, run="over", node="node1", now=now)
-    for item in (unreadable, output):
-        client.xadd(CrawlKeys.REJECTED, {"item": msgspec.json.encode(item)})

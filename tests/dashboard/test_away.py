@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from scrapyd.config import Config
 
-from moviecrawler.clock import utc_now
 from moviecrawler.cluster.eggs import EggStore
 from moviecrawler.cluster.keys import Keys
 from moviecrawler.cluster.node import Node
@@ -19,8 +17,6 @@ from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.state import ClusterState, NodeInfo
 from moviecrawler.dashboard.pages import PageRequest
 from moviecrawler.dashboard.site import MENU, Root
-from moviecrawler.extensions.crawl_keys import CrawlKeys
-from moviecrawler.monitors.keys import OPEN
 from tests.dashboard.operated import text_of
 from tests.services.postgres import PostgresServer, new_database
 from tests.services.redis import RedisServer
@@ -64,7 +60,7 @@ def test_stores_that_go_and_come_back(node_of: Callable[..., Callable[[str], str
         page = node_of(redis.url, redis=redis.url, database=new_database(postgres.url))
         assert "The database lacks tables of this version; the next crawl makes them" in page("/titles")
         postgres.stop()
-        for path in ("/", "/quality", "/titles"):
+        for path in ("/", "/titles"):
             text = page(path)
             assert path == "/" or "Not all can be shown." in text
         assert "Not all can be shown. The database can't be reached" in page("/titles")
@@ -87,9 +83,6 @@ def test_node_without_stores_says_what_is_not_set(node_of: Callable[..., Callabl
     assert "DATABASE_URL is not set in this node’s environment" in text["/"]
     assert "REDIS_URL is not set in this node’s environment" in text["/crawls"]
     assert "DATABASE_URL is not set in the node's environment" in text["/titles"]
-    assert "What a store refuses stands in rejected.jsonl in the DATA_DIR of its node" in text["/stores"]
-    assert "Neither DATABASE_URL nor REDIS_URL is set" in text["/quality"]
-    assert "could be read" not in text["/quality"]
     assert "Due –" in text["/"]
 
 
@@ -99,22 +92,4 @@ def test_figures_that_cannot_be_read_are_left_out(
     nested = '{"x":' + "[" * 50_000
     page = node_of(redis_url, redis=redis_url, database=database_url)
     redis_client.set(Keys("cluster").counts, nested)
-    redis_client.hset(CrawlKeys.STORES, "a", nested)
-    redis_client.hset(OPEN, "blocks/imdb", nested)
     assert "The catalogue is being counted" in page("/")
-    assert "No process has reported lately." in page("/stores")
-    assert "No alarm stands." in page("/quality")
-
-
-def test_pages_that_could_not_be_read_are_counted_without_a_database(
-    node_of: Callable[..., Callable[[str], str]], redis_url: str, redis_client: Any
-) -> None:
-    today = utc_now().date()
-    for days, number in ((0, 2), (6, 3), (7, 50)):
-        counted = {"imdb/title": number, "metacritic/scores": 1}
-        redis_client.hset(CrawlKeys.unreadable((today - timedelta(days=days)).isoformat()), mapping=counted)
-    redis_client.hset(CrawlKeys.SAMPLES, "imdb/title", "{}")
-    page = node_of(redis_url, redis=redis_url)
-    assert "IMDb title 5 – – Kept page Metacritic scores 2 – – –" in page("/quality")
-    redis_client.delete(*redis_client.keys(CrawlKeys.unreadable("*")))
-    assert "Every page of the last 7 days that was fetched could be read." in page("/quality")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import timedelta
 from urllib.parse import urlsplit
 
 import psycopg2
@@ -13,8 +12,7 @@ import pytest
 
 from moviecrawler.catalogue import figures
 from moviecrawler.catalogue.figures import Review, ReviewPlace, reviews
-from moviecrawler.clock import utc_now
-from moviecrawler.dashboard import quality, search
+from moviecrawler.dashboard import search
 from moviecrawler.dashboard.search import popular, read_title, similar, tsquery
 from moviecrawler.dashboard.search import search as search_titles
 from moviecrawler.dashboard.sources import count
@@ -35,7 +33,6 @@ QUERIES = {
     ),
     "popular": (search._POPULAR, {"popularity": 50.0, "title_id": 3000, "limit": 51}),
     "scores": (search._SCORES, {"ids": list(range(100, 160))}),
-    "errors": (quality._ERRORS, {"since": utc_now() - timedelta(days=7), "most": 100}),
     "reviews": (figures._REVIEWS, {"score": 2.0, "title_id": 50, "site": "imdb", "site_id": "", "limit": 26}),
     "seasons": (search._SEASONS, {"id": 10, "seasons": 200}),
     "episodes": (search._EPISODES, {"id": 10, "episodes": 5000}),

@@ -1,22 +1,25 @@
-"""The eleven lines at the end of every crawl."""
+"""The five lines at the end of every crawl."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-from moviecrawler.extensions.summary import _traffic
+import pytest
+
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import Finished, change, crawl
+from tests.crawling import Finished, change, crawl, crawl_command, scrapy
 from tests.services.replica import IDS
 
 THIRTY = ",".join(IDS[:30])
 
 
 def summary(finished: Finished) -> dict[str, str]:
-    """Return the last eleven lines by what each begins with."""
-    first, *others = finished.log.splitlines()[-11:]
-    return dict(line.strip().split(": ", 1) for line in [first.partition("INFO: ")[2], *others])
+    """Return its lines by what each begins with."""
+    lines = re.findall(r"^\w+: [\d,]+ titles asked for(?:.*\n){5}", finished.log, re.MULTILINE)[-1].splitlines()
+    told = dict(line.strip().split(": ", 1) for line in lines)
+    assert ", ".join(told) == f"{lines[0].split(':')[0]}, stores, refusals, missing fields, next"
+    return told
 
 
 def test_summary_tells_what_was_stored_what_was_not_and_what_is_due_next(
@@ -24,55 +27,53 @@ def test_summary_tells_what_was_stored_what_was_not_and_what_is_due_next(
 ) -> None:
     finished = crawl("imdb", f"ids=tt0000001,{THIRTY}", data=tmp_path, replica=replica, DATABASE_URL=database_url)
     told = summary(finished)
-    names = "imdb, stores, absent, failed, read in part, rejected and set aside, blocks, traffic, alarms, time, next"
-    assert ", ".join(told) == names
-    assert re.fullmatch(r"31 titles asked for: 30 stored, 1 absent; in [\d.]+ s \(finished\)", told["imdb"])
+    ended = r"30 stored, 1 absent \(1 HTTP status 404\)"
+    assert re.fullmatch(rf"31 titles asked for: {ended}; in [\d.]+ s \(finished\)", told["imdb"])
     assert re.fullmatch(r"csv 31 durable in \d+ batches; postgres 31 durable in \d+ batches", told["stores"])
-    assert told["absent"] == "1 (1 HTTP status 404)"
-    assert told["failed"] == "0"
-    assert told["read in part"] == "0"
-    assert told["blocks"] == told["alarms"] == "none"
-    assert re.fullmatch(r"imdb via direct 0\.\d\d MB in, 0\.\d\d MB out", told["traffic"])
-    assert "30 title pages read" in told["time"]
+    assert told["refusals"] == told["missing fields"] == "none"
     assert re.fullmatch(r"nothing of this crawl; 0 titles are due now, the next one on .* UTC", told["next"])
 
 
-def test_summary_tells_what_waits_in_the_shared_queue_and_what_is_due(
-    replica: ReplicaProcess, database_url: str, redis_url: str, tmp_path: Path
-) -> None:
-    urls = {"DATABASE_URL": database_url, "REDIS_URL": redis_url, "FRONTIER_MAX_PAGES": "5", "FRONTIER_BATCH": "5"}
+def test_summary_tells_what_waits_in_the_shared_queue(replica: ReplicaProcess, redis_url: str, tmp_path: Path) -> None:
+    urls = {"REDIS_URL": redis_url, "FRONTIER_MAX_PAGES": "5", "FRONTIER_BATCH": "5"}
     told = summary(crawl("imdb", f"ids={THIRTY}", data=tmp_path, replica=replica, **urls))
-    assert re.fullmatch(
-        r"25 requests wait in the shared queue, for the next worker; \d+ titles are due now.*", told["next"]
-    )
-
-
-def test_traffic_has_the_outcomes_of_each_pool_also_of_an_operators_own_kind_of_refusal() -> None:
-    pool = {"answered": 2, "refused/by country": 1, "bytes_in": 3_000_000, "bytes_out": 20_000}
-    stats = {f"proxy/imdb/home/{name}": count for name, count in pool.items()}
-    told = _traffic("imdb", {**stats, "downloader/response_bytes": 4_000_000, "proxy/metacritic/home/answered": 9})
-    home = "imdb via home 3.00 MB in, 0.02 MB out (2 answered, 1 refused/by country)"
-    assert told == f"imdb via direct 1.00 MB in, 0.00 MB out; {home}"
+    assert told["next"].startswith("25 requests wait in the shared queue, for the next worker; ")
 
 
 def test_summary_names_the_reasons_of_failures(replica: ReplicaProcess, tmp_path: Path) -> None:
     change(replica, faults={"500": 0.5, "truncated": 0.5})
     told = summary(crawl("imdb", f"ids={THIRTY}", data=tmp_path, replica=replica, RETRY_TIMES="0"))
-    assert told["failed"].startswith("30 (")
-    assert "HTTP status 500" in told["failed"]
-    assert "http://" not in told["failed"]
+    assert told["imdb"].startswith("30 titles asked for: 30 failed (")
+    assert "HTTP status 500" in told["imdb"]
+    assert "http://" not in told["imdb"]
 
 
 def test_summary_says_why_a_site_was_stopped(replica: ReplicaProcess, tmp_path: Path) -> None:
     change(replica, faults={"403": 1})
     told = summary(crawl("imdb", f"ids={THIRTY}", "via=pages", data=tmp_path, replica=replica))
-    assert "imdb refused us" in told["blocks"]
-    assert told["alarms"].startswith("blocks/imdb")
+    assert "imdb refused us" in told["refusals"]
 
 
 def test_a_crawl_that_cannot_begin_has_a_summary(tmp_path: Path) -> None:
-    finished = crawl("imdb", "ids=tt0000001", data=tmp_path, DATABASE_URL="postgresql://127.0.0.1:1/x")
-    assert re.search(
-        r"imdb: 0 titles asked for: nothing found; in [\d.]+ s \(store_unavailable\)\n  stores: none\n", finished.log
-    )
-    assert "\n  next: nothing of this crawl; the catalogue can't be asked\n" in finished.log
+    told = summary(crawl("imdb", "ids=tt0000001", data=tmp_path, DATABASE_URL="postgresql://127.0.0.1:1/x"))
+    assert re.fullmatch(r"0 titles asked for: nothing found; in [\d.]+ s \(store_unavailable\)", told["imdb"])
+    assert told["stores"] == "none"
+    assert told["next"] == "nothing of this crawl; the catalogue can't be asked"
+
+
+def test_a_list_that_can_not_be_read_is_not_an_empty_one(replica: ReplicaProcess, tmp_path: Path) -> None:
+    change(replica, faults={"500": 1})
+    finished = crawl("metacritic", "limit=5", data=tmp_path, replica=replica, RETRY_TIMES="0")
+    assert finished.code == 1
+    assert summary(finished)["metacritic"].startswith("0 titles asked for: the list could not be read; ")
+
+
+@pytest.mark.parametrize("quiet", [["--nolog"], ["-L", "ERROR"], ["--logfile", "crawl.log"]])
+def test_summary_is_on_standard_error_whatever_becomes_of_the_log(
+    quiet: list[str], replica: ReplicaProcess, tmp_path: Path
+) -> None:
+    finished = scrapy(*crawl_command("imdb", "limit=2"), *quiet, data=tmp_path, replica=replica)
+    assert len(finished.log.splitlines()) == 5
+    assert summary(finished)["imdb"].startswith("2 titles asked for: 2 stored; in ")
+    if "--logfile" in quiet:
+        assert "\n  next: nothing of this crawl; " in (tmp_path / "crawl.log").read_text("utf-8")

@@ -98,7 +98,6 @@ def test_limit_is_that_of_the_crawl_not_of_each_worker(
         assert len(workers.movies) == 25
     assert redis_client.llen("metacritic:start_urls") == 0
     shared: dict[str, Any] = {"REDIS_URL": redis_url}
-    assert scrapy("alarms", data=tmp_path, **shared).output == "no alarm stands\n"
     progress = scrapy("progress", "--json", data=tmp_path, **shared)
     assert [run["done"] > 25 for run in json.loads(progress.output)["runs"]] == [True]  # with list pages
     assert "a bad seed" in scrapy("deadletters", data=tmp_path, **shared).output

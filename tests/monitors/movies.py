@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from moviecrawler.items import Amount, Credit, Movie, Score
-from moviecrawler.monitors.places import Places
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 
@@ -33,9 +32,3 @@ def movie(number: int = 1, day: float = 0, lacking: str = "", **fields: Any) -> 
         "scraped_at": START + timedelta(days=day),
     }
     return Movie(**{**given, **fields, **({lacking: None} if lacking else {})})
-
-
-def continued(places: Places) -> Places:
-    """Return what the next process knows."""
-    seen = places.learnt()
-    return Places({group: dict(fields) for group, fields in seen.baselines.items()}, dict(seen.marks))

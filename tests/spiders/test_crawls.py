@@ -185,7 +185,7 @@ def test_block_stops_the_site(spider: str, fault: str, most: int, replica: Repli
 
 def test_kill_in_the_middle_loses_nothing_that_was_stored(replica: ReplicaProcess, tmp_path: Path) -> None:
     change(replica, latency=400)
-    settings = {"STORE_BATCH_SECONDS": "0.05", "CONCURRENT_REQUESTS": "4", "LOG_LEVEL": "ERROR", "PROGRESS": "off"}
+    settings = {"STORE_BATCH_SECONDS": "0.05", "CONCURRENT_REQUESTS": "4", "LOG_LEVEL": "ERROR"}
     running = ForkedCommand(["crawl", "imdb"], env=environment(tmp_path, replica, **settings), cwd=tmp_path)
 
     def stored() -> list[str]:

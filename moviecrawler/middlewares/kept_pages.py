@@ -1,0 +1,84 @@
+"""Keeping a few of the pages by which a site refused us, or that could not be read, so that one can look at them."""
+
+from __future__ import annotations
+
+import logging
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from datetime import datetime
+
+    from scrapy.http import Response
+
+logger = logging.getLogger(__name__)
+
+FOLDER = "kept"
+"""In DATA_DIR."""
+MAX_PAGES = 20
+"""Pages of each site and kind; the oldest are removed."""
+MAX_BODY_BYTES = 4 * 1024 * 1024
+_PRIVATE = frozenset({"set-cookie", "proxy-authenticate", "authentication-info"})
+_MAX_HEADERS = 60
+_MAX_HEADER_CHARS = 500
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9_-]+")
+
+
+def folder_of(settings: Mapping[str, object]) -> Path:
+    """Return the folder of kept pages."""
+    return Path(str(settings["DATA_DIR"])) / FOLDER
+
+
+def keep_page(
+    folder: Path,
+    site: str,
+    kind: str,
+    response: Response,
+    now: datetime,
+    *,
+    why: str = "",
+    via: str = "",
+    secrets: Collection[bytes] = (),
+) -> None:
+    """Write `<site>-<kind>-<time>.html`, which `scrapy extract` reads, and a `.json` about how it was answered.
+
+    It writes to disk, so call it in a thread. A page that can't be kept is a warning in the log. `secrets` are removed:
+    some proxies answer with what they were sent.
+    """
+    label = _NOT_IN_NAMES.sub("-", f"{site}-{kind}".lower())
+    # Before anything is cut, as half of a secret would not be found.
+    headers = {
+        name.decode("latin-1"): _without(values[0], secrets).decode("latin-1")[:_MAX_HEADER_CHARS]
+        for name, values in list(response.headers.items())[:_MAX_HEADERS]
+        if values and name.decode("latin-1").lower() not in _PRIVATE
+    }
+    about = {
+        "url": response.url,
+        "why": why,
+        "status": response.status,
+        "via": via,
+        "at": now,
+        "headers": headers,
+        "body_bytes": len(response.body),
+    }
+    body = response.body[: MAX_BODY_BYTES + max(map(len, secrets), default=0)]
+    path = folder / f"{label}-{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03}.html"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(_without(body, secrets)[:MAX_BODY_BYTES])
+        path.with_suffix(".json").write_bytes(_without(msgspec.json.encode(about), secrets))
+        for old in sorted(folder.glob(f"{label}-????????T*.html"))[:-MAX_PAGES]:
+            old.with_suffix(".json").unlink(missing_ok=True)
+            old.unlink(missing_ok=True)
+    except OSError as error:
+        logger.warning("A page can't be kept in %s: %s", folder, error)
+
+
+def _without(text: bytes, secrets: Collection[bytes]) -> bytes:
+    for secret in secrets:
+        text = text.replace(secret, b"[removed]")
+    return text

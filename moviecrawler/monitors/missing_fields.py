@@ -1,0 +1,64 @@
+"""Decides which fields a site's pages have stopped to tell, and when none of its pages can be read any more. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from typing import TYPE_CHECKING
+
+from moviecrawler.fields import SHOWN_ONLY_WITH_VALUE, told_by
+from moviecrawler.sites import SCOREBOARD_KINDS
+
+if TYPE_CHECKING:
+    from moviecrawler.items import Movie
+
+SCORE_WINDOW, MOST_UNKNOWN_SCORES = 50, 15
+"""A score is missing when it, or the number of its votes, is unknown on so many of the latest pages."""
+FIELD_RUN = 30
+"""Another field is missing when it is unknown on so many pages in a row, after this crawl has seen it."""
+GONE_AFTER_PAGES = 30
+"""Title pages in a row that can't be read, or that tell no score: the site has changed its pages."""
+_WATCHED_SCORES = frozenset(name for kind in SCOREBOARD_KINDS for name in (f"scores.{kind}", f"scores.{kind}.count"))
+
+
+class MissingFields:
+    """Follows the title pages of one site, in one process."""
+
+    def __init__(self) -> None:
+        self.missing: dict[str, str] = {}
+        """Field → why it is missing, with the page that showed it."""
+        self.unreadable = 0
+        """Current number of pages in a row that could not be read."""
+        self.scoreless = 0
+        """Current number of pages in a row of which every score is unknown."""
+        self._windows: defaultdict[str, deque[bool]] = defaultdict(lambda: deque(maxlen=SCORE_WINDOW))
+        self._runs: Counter[str] = Counter()
+        self._seen: set[str] = set()
+
+    def take_unreadable(self) -> None:
+        """Take note of a page that could not be read."""
+        self.unreadable += 1
+
+    def take(self, movie: Movie) -> list[str]:
+        """Take what a page told; return the fields that are missing since this page."""
+        told, unknown = told_by(movie.site, movie.kind), frozenset(movie.silent)
+        scores = {name for name in told if name.startswith("scores.")}
+        self.unreadable = 0
+        self.scoreless = self.scoreless + 1 if scores <= unknown else 0
+        has_votes = {f"scores.{score.kind}.count" for score in movie.scores}
+        found = {}
+        for name in (told | has_votes) & _WATCHED_SCORES:
+            window = self._windows[name]
+            window.append(name in unknown)
+            if sum(window) >= MOST_UNKNOWN_SCORES:
+                found[name] = f"unknown on {sum(window)} of the latest {len(window)} pages"
+        for name in told - SHOWN_ONLY_WITH_VALUE[movie.site] - scores:
+            if name not in unknown:
+                self._runs[name] = 0
+                self._seen.add(name)
+                continue
+            self._runs[name] += 1
+            if name in self._seen and self._runs[name] >= FIELD_RUN:
+                found[name] = f"unknown on {self._runs[name]} pages in a row"
+        new = sorted(found.keys() - self.missing.keys())
+        self.missing.update({name: f"{found[name]}, such as {movie.site_id}" for name in new})
+        return new

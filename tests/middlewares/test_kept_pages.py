@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from scrapy.http import Response
+
+from moviecrawler.middlewares import kept_pages
+from moviecrawler.middlewares.kept_pages import MAX_PAGES, keep_page
+from moviecrawler.proxies.pools import basic_authorization, credentials_in
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+URL = "https://www.imdb.com/title/tt0111161/"
+
+
+def keep(folder: Path, response: Response, second: int = 0, site: str = "imdb", **others: tuple[bytes, ...]) -> None:
+    keep_page(folder, site, "challenge", response, NOW + timedelta(seconds=second), via="datacenter:3", **others)  # type: ignore[arg-type]
+
+
+def test_a_kept_page_says_what_was_answered_and_by_which_way(tmp_path: Path) -> None:
+    headers = {"X-Amzn-Waf-Action": "challenge", "Set-Cookie": "session=mine"}
+    keep(tmp_path / "kept", Response(URL, status=202, headers=headers, body=b"<script>"))
+    page, about = sorted((tmp_path / "kept").iterdir())
+    assert (page.name, about.suffix) == ("imdb-challenge-20261121T120000000.html", ".json")
+    assert page.read_bytes() == b"<script>"
+    assert json.loads(about.read_bytes()) == {
+        "url": URL,
+        "why": "",
+        "status": 202,
+        "via": "datacenter:3",
+        "at": "2026-11-21T12:00:00Z",
+        "headers": {"X-Amzn-Waf-Action": "challenge"},
+        "body_bytes": 8,
+    }
+
+
+def test_the_newest_few_of_each_site_and_kind_are_kept_and_no_more_of_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_pages, "MAX_BODY_BYTES", 100)
+    keep(tmp_path, Response(URL, body=b"x"), site="metacritic")
+    for second in range(MAX_PAGES + 5):
+        keep(tmp_path, Response(URL, body=b"x" * 200), second)
+    assert len(list(tmp_path.glob("metacritic-*.html"))) == 1
+    names = sorted(path.name for path in tmp_path.glob("imdb-*.html"))
+    assert len(names) == len(list(tmp_path.glob("imdb-*.json"))) == MAX_PAGES
+    assert names[0] == "imdb-challenge-20261121T120005000.html"
+    assert all(path.stat().st_size == 100 for path in tmp_path.glob("imdb-*.html"))
+
+
+def test_credentials_that_a_proxy_echoes_are_taken_out(tmp_path: Path) -> None:
+    sent = basic_authorization("customer", "pa55word")
+    body = b"You sent " + sent + b", that is customer:pa55word"
+    secrets = credentials_in(sent)
+    keep(tmp_path, Response(URL, status=403, headers={"X-Echo": sent}, body=body), secrets=secrets)
+    text = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert b"pa55word" not in text
+    assert b"customer" not in text
+    assert sent.removeprefix(b"Basic ") not in text
+    assert text.count(b"[removed]") == 4
+
+
+def test_a_page_that_can_not_be_kept_is_told_and_does_no_harm(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "kept").write_text("a file")
+    keep(tmp_path / "kept", Response(URL, body=b"x"))
+    assert "can't be kept" in caplog.text
+
+
+@pytest.mark.parametrize("shown", range(1, 9))
+def test_credentials_at_the_end_of_what_is_kept_leave_no_beginning(
+    shown: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_pages, "MAX_BODY_BYTES", 100)
+    secret = b"pa55word"
+    body, header = b"x" * (100 - shown) + secret, b"x" * (500 - shown) + secret
+    keep(tmp_path, Response(URL, headers={"X-Echo": header}, body=body), secrets=(secret,))
+    assert all(b"xp" not in path.read_bytes() for path in tmp_path.iterdir())

@@ -1,0 +1,111 @@
+"""Fields that pages have stopped to tell are found soon, and no order of a site's titles is taken for that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from moviecrawler.extract.pages import read_page
+from moviecrawler.items import Movie, Site
+from moviecrawler.monitors.missing_fields import FIELD_RUN, GONE_AFTER_PAGES, MOST_UNKNOWN_SCORES, MissingFields
+from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.sources import Answer, Generated
+from moviecrawler.sites import SCORES, SITES
+from moviecrawler.urls import title_url
+from tests.monitors.movies import movie
+
+TITLES = 200
+CATALOGUE = Catalogue(1, TITLES)
+
+
+def site_id(site: Site, index: int) -> str | None:
+    """Return a title's id on a site; None where the site doesn't have it."""
+    if site == "imdb":
+        return CATALOGUE.imdb_id(index)
+    found = CATALOGUE.metacritic(index) if site == "metacritic" else CATALOGUE.rottentomatoes(index)
+    return None if found is None else f"{'movie' if site == 'metacritic' else 'm'}/{found.slug}"
+
+
+@cache
+def movies(site: Site) -> list[Movie]:
+    """Return what is read from a site's title pages."""
+    generated = Generated(CATALOGUE, light=True)
+    found = []
+    for name in filter(None, (site_id(site, index) for index in range(TITLES))):
+        url = title_url(site, name)
+        answer = generated.answer(site, urlsplit(url).path, {}, SITES[site].home)
+        if isinstance(answer, Answer) and answer.status == 200:
+            read = read_page(answer.body.identity(), url).movie
+            assert read is not None
+            found.append(read)
+    return found
+
+
+def best(movie: Movie) -> float:
+    return max((score.value / SCORES[score.kind].scale for score in movie.scores), default=0)
+
+
+def fame(movie: Movie) -> int:
+    return max((score.count or 0 for score in movie.scores), default=0)
+
+
+def date(movie: Movie) -> str:
+    return movie.release_date or str(movie.year or 0)
+
+
+def spelling(movie: Movie) -> str:
+    return (movie.title or "")[::-1]
+
+
+@pytest.mark.parametrize("site", SITES)
+@pytest.mark.parametrize("key", [best, fame, date, spelling])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_no_order_of_a_sites_titles_is_a_finding(site: Site, key: Callable[[Movie], Any], reverse: bool) -> None:
+    fields = MissingFields()
+    for one in sorted(movies(site), key=key, reverse=reverse):
+        assert fields.take(one) == []
+        assert fields.scoreless < GONE_AFTER_PAGES
+
+
+def after(pages: int, *unknown: str, **lacking: object) -> list[list[str]]:
+    """Return what is found by each page after 40 whole ones, when these fields are unknown on each."""
+    fields = MissingFields()
+    for number in range(40):
+        assert fields.take(movie(number)) == []
+    return [fields.take(movie(number, silent=list(unknown), **lacking)) for number in range(pages)]  # type: ignore[arg-type]
+
+
+def test_score_is_missing_after_15_of_the_latest_50_pages() -> None:
+    found = after(MOST_UNKNOWN_SCORES, "scores.metascore")
+    assert found == [[]] * (MOST_UNKNOWN_SCORES - 1) + [["scores.metascore"]]
+
+
+def test_votes_are_missing_after_15_of_the_latest_50_pages() -> None:
+    found = after(MOST_UNKNOWN_SCORES + 5, "scores.metascore.count")
+    assert found == [[]] * (MOST_UNKNOWN_SCORES - 1) + [["scores.metascore.count"]] + [[]] * 5
+
+
+def test_another_field_is_missing_after_30_pages_in_a_row() -> None:
+    assert after(FIELD_RUN, "plot", plot=None) == [[]] * (FIELD_RUN - 1) + [["plot"]]
+
+
+def test_a_field_that_this_crawl_has_never_seen_is_not_missing() -> None:
+    fields = MissingFields()
+    assert not any(fields.take(movie(number, lacking="plot", silent=["plot"])) for number in range(100))
+
+
+def test_pages_that_tell_no_score_or_can_not_be_read_are_counted_in_a_row() -> None:
+    fields = MissingFields()
+    every = ["scores.metascore", "scores.metacritic_user"]
+    for number in range(5):
+        fields.take_unreadable()
+        fields.take_unreadable()
+        assert fields.unreadable == 2
+        fields.take(movie(number, scores=[], silent=every))
+        assert (fields.unreadable, fields.scoreless) == (0, number + 1)
+    fields.take(movie(9))
+    assert fields.scoreless == 0
