@@ -183,8 +183,6 @@ class CatalogueOptions(Options, frozen=True, kw_only=True, rename=lambda field: 
     """The largest share that titles fetched before may take of a site's pages while others wait."""
     idle: Annotated[Seconds, JOB] = 0.0
     """Seconds that a worker without titles waits for some to become due, before it ends."""
-    lists: Annotated[bool, JOB] = True
-    """Whether `lane=due` reads the site's current lists once a day, and its sitemap once a month."""
 
     def __post_init__(self) -> None:
         if self.boost_share + self.stale_share > 1:

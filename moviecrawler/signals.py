@@ -64,8 +64,7 @@ site_refused = object()
 
 titles_listed = object()
 """Sent once a list page or sitemap was read. Keyword arguments: `site` (str), `list_name` (str), `entries`
-(Sequence[Entry]), `ids` (Sequence[str], of a sitemap, which has nothing else), and `further` (int): how many more pages of it
-this one led to."""
+(Sequence[Entry]) and `ids` (Sequence[str], of a sitemap, which has nothing else)."""
 
 title_read = object()
 """Sent when a title's page was read. Keyword arguments: `movie` (Movie) and `response`."""

@@ -108,7 +108,9 @@ class Claims(Outcomes):
         with self.transaction() as cursor:
             cursor.execute(_LOCK_CLAIMS, {"number": list(SITES).index(site)})
             since = now - timedelta(days=DAYS_REMEMBERED)
-            cursor.execute(_UNFOUND, {"site": site, "now": now, "size": _LOOKED_AT, "since": since})
+            cursor.execute(
+                _UNFOUND, {"site": site, "now": now, "size": _LOOKED_AT, "since": since, "again": _LOOK_AGAIN}
+            )
             rows = cursor.fetchall()
             wanted = wanted_titles(cursor, site, [row.title_id for row in rows])
             listed = self._listed(cursor, site, wanted)
@@ -129,7 +131,7 @@ class Claims(Outcomes):
             cursor.execute(
                 "UPDATE title_sites SET next_due = %s, claimed_by = NULL, claimed_until = NULL, claims = 0"
                 " WHERE site = %s AND title_id = ANY (%s)",
-                (now.replace(hour=0, minute=0, second=0, microsecond=0) + _LOOK_AGAIN, site, put_off),
+                (now + _LOOK_AGAIN, site, put_off),
             )
             cursor.execute(
                 "UPDATE title_sites SET claimed_by = %s, claimed_until = %s, claims = claims + 1"

@@ -1,8 +1,8 @@
-"""What two titles of different sites have in common, and how far that says that they are one: points with reasons. Pure.
+"""How far two titles of different sites are one: points with reasons, and a verdict from one table of rules. Pure.
 
-Evidence adds up; README.md has what each piece of it counts, as the constants here do. A pair is accepted from ACCEPTED_FROM on, with an id or a
-title that fits: never on a title alone, never with other directors, never when IMDb ids or kinds contradict each other. The weaker the
-title, the more else must agree; see `_is_sure`. A series that began at another time, outside the run, is never accepted without an id.
+The points order the candidates of a title. The verdict is that of the first row of `FILMS` or `SERIES` that fits. Two vetoes stand above
+both: other directors, and a title that merely contains the other one, which is not similar to it. An id that a site or a source names
+counts more than the table, unless kinds or IMDb ids contradict each other.
 """
 
 from __future__ import annotations
@@ -11,74 +11,156 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from moviecrawler.catalogue.normalise import (
-    contains,
-    is_distinctive,
-    is_latin,
-    similar,
-    sound,
-    sounds_similar,
-    telling_words,
-    without_numbers,
-)
+from moviecrawler.catalogue.normalise import similar
 from moviecrawler.catalogue.people import same_person
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from moviecrawler.catalogue.forms import Title
 
 Decision = Literal["accepted", "review", "refused"]
-_Likeness = Literal["equal", "similar", "part", "contained"]
-_Runtimes = Literal["same", "near", "similar", "cut", "other"]
 
 ACCEPTED_FROM = 1.5
 REVIEW_FROM = 1.0
-SAME_ID = 4.0
-"""What an equal IMDb id counts: more than all else together."""
-BY_HAND = 4.0
+"""Points of a pair with an id from Wikidata; titles without an id are judged by the table."""
+SAME_ID = BY_HAND = 4.0
+"""An equal IMDb id, or one given by hand, counts more than all else together."""
 WIKIDATA = 2.0
 LISTED = 0.25
 RIVALS_WITHIN = 0.5
-"""Points by which a title has to be ahead of every other that a page may be of."""
+"""Points by which a pair has to be ahead of every other pair of one of its titles."""
 
-_LIKENESS: dict[_Likeness, float] = {"equal": 1.0, "similar": 0.5, "part": 0.5, "contained": 0.25}
-_OTHER_PART = -1.0
 _SURE_WITHOUT_TITLE = 2.5
 """From there on an id that Wikidata names needs no similar title: films are renamed in other countries."""
-_SAME_DIRECTOR, _OTHER_DIRECTORS = 1.5, -1.0
-_SAME_YEAR, _YEAR_LATER, _YEAR_APART, _DOUBTFUL_YEAR, _OTHER_YEAR = 1.0, 0.75, 0.5, 0.25, -1.0
-_LATE_RELEASE = 2
-"""Years after IMDb's in which many a film comes out in another country."""
-_LATEST_RELEASE = 3
-"""Years after which few do."""
-_RUNTIMES: dict[_Runtimes, float] = {"same": 0.5, "near": 0.25, "similar": 0.0, "cut": -0.5, "other": -1.0}
-_RUNTIME_SPREAD = 0.1
-"""Cuts of one film differ by less, and so does a film that is released again; when it is made again, it seldom does."""
-_CUT_SPREAD = 0.2
-"""The share by which a film may be shorter in another country."""
-_NEAR_RUNTIME = 5
-"""Minutes by which runtimes may differ in any case: a short film's tenth is nothing."""
-_SAME_RUNTIME = 2
-"""Minutes by which two sites round and count the credits differently."""
-_OTHER_RUNTIMES = frozenset({"cut", "other"})
-_SAME_SEASONS, _OTHER_SEASONS = 0.5, -0.5
-_SEVERAL_SEASONS = 2
-"""From here on the same number says something: most series have one."""
-_SEASONS_APART = 3
-"""From here on the numbers are of two series: sites count specials, halves of seasons, and those to come, each in its own way."""
-_RUNTIME_MISSING = -0.25
-"""IMDb knows the runtime of nearly every film that other sites have."""
+_LIKENESS = {"equal": 1.0, "near": 0.5}
+_DIRECTORS = {"same": 1.5, "other": -1.0}
+_YEARS = {"same": 1.0, "next": 0.75, "run": 0.5, "before": 0.25, "later": 0.25, "third": 0.0, "apart": -1.0}
+_EXTENTS = {"same": 0.5, "near": 0.25, "unlike": -0.5, "other": -1.0, "missing": -0.25}
+_VOTES = {"some": -0.25, "few": -1.0}
+_PROMINENCE = 0.25
+"""Points for ten times the votes, between rivals: a site with reviews means the film that people know."""
+_VOTES_UNKNOWN = 100
+"""Votes for which a rival passes whose votes are not known."""
 _KNOWN, _OBSCURE = 1_000, 100
 """Votes on IMDb from which nearly every film is on the other sites, and below which hardly any is."""
-_LITTLE_KNOWN_POINTS, _OBSCURE_POINTS = -0.25, -1.0
-_PROMINENCE = 0.25
-"""Points for ten times the votes, between rivals."""
-_VOTES_UNKNOWN = 100
-"""Votes for which a rival passes of which they are not known."""
-
+_SAME_MINUTES, _NEAR_MINUTES = 2, 5
+"""Minutes by which sites round and count the credits differently, and by which a short film's runtimes may differ."""
+_SIMILAR_SHARE, _UNLIKE_SHARE = 0.1, 0.2
+"""Cuts of one film differ by less than the first share; a film made again seldom does. In another country a film may be shorter by the second."""
+_SEASONS_APART = 3
+"""Sites count specials and halves of seasons in their own ways; from here on, twice as many seasons are those of another series."""
 _FILMS = frozenset({"movie", "short", "video"})
 """IMDb tells these apart; the other sites call all of them movies."""
 _MAY_BE_OTHER = _FILMS | {"series", "other"}
 """IMDb's specials (a comedian's hour) are films on one site and series on another."""
+
+
+class Facts(NamedTuple):
+    """What two titles have in common, in the words of the table."""
+
+    likeness: str
+    """`equal`, `near` (similar, or without a subtitle), or `none`."""
+    years: str
+    """Of the other site's year: `same`, `next` (a year after IMDb's), `before` (a year before it), `later` (two after it), `third` (three after
+    it), `run` (a year in which the series runs), `apart`, or `unknown`."""
+    directors: str
+    """Of series, creators: `same`, `other` or `unknown`."""
+    extent: str
+    """Runtimes: `same` (2 minutes), `near` (5), `similar` (a tenth), `unlike` (a fifth), `other`, `missing` (IMDb alone knows none) or `unknown`.
+    Of series, the numbers of seasons: `same`, `unlike` or `unknown`."""
+    votes: str
+    """On IMDb: `many` (1,000), `some`, `few` (fewer than 100) or `unknown`."""
+
+
+class Rule(NamedTuple):
+    """A row of the table: the values that each fact may have, and a pair that it decides."""
+
+    decision: Decision
+    facts: Facts
+    ours: str
+    """On IMDb: title | year or years | director or creator | minutes or seasons | votes."""
+    theirs: str
+    """On another site."""
+
+
+_ANY = ""
+_NOT_FEW = "many some unknown"
+_NOT_OTHER = "same near similar unknown missing"
+_NOT_OTHER_DIRECTOR = "same unknown"
+
+
+def _rule(decision: Decision, likeness: str, years: str, directors: str, extent: str, votes: str, pair: str) -> Rule:
+    ours, theirs = pair.split(" = ")
+    return Rule(decision, Facts(likeness, years, directors, extent, votes), ours, theirs)
+
+
+# fmt: off
+_VETO: list[Rule] = [
+    _rule("review", "equal", "same", "other", "same near similar unknown", _ANY,
+        "Crash|2004|Paul Haggis|112 = Crash|2004|David Cronenberg|110"),
+    _rule("refused", _ANY, _ANY, "other", _ANY, _ANY,
+        "Psycho|1960|Alfred Hitchcock|109 = Psycho|1998|Gus Van Sant|105"),
+    _rule("refused", "none", _ANY, _ANY, _ANY, _ANY,
+        "Alien|1979|Ridley Scott|117 = Alien Covenant|2017|Ridley Scott|122"),
+]
+FILMS: list[Rule] = [
+    *_VETO,
+    _rule("accepted", "equal", "same next before unknown", "same", _ANY, _ANY,
+        "The Hurt Locker|2008|Kathryn Bigelow|131 = The Hurt Locker|2009|Kathryn Bigelow|127"),
+    _rule("accepted", "equal", "later third", "same", _NOT_OTHER, _ANY,
+        "Hero|2002|Zhang Yimou|107 = Hero|2004|Yimou Zhang|99"),
+    _rule("accepted", "equal", _ANY, "same", "same near unknown missing", _ANY,
+        "Metropolis|1927|Fritz Lang|153 = Metropolis [re-release]|2010|Fritz Lang|150"),
+    _rule("review", "equal", _ANY, "same", _ANY, _ANY,
+        "The Man Who Knew Too Much|1934|Alfred Hitchcock|75 = The Man Who Knew Too Much|1956|Alfred Hitchcock|120"),
+    _rule("accepted", "near", "same", "same", _NOT_OTHER, _ANY,
+        "Star Wars: Episode IV - A New Hope|1977|George Lucas|121 = Star Wars|1977|George Lucas|125"),
+    _rule("accepted", "near", "next before", "same", "same", _ANY,
+        "Koyaanisqatsi|1982|Godfrey Reggio|86 = Koyaanisqatsi - Life Out of Balance|1983|Godfrey Reggio|87"),
+    _rule("accepted", "equal", "same", "unknown", "same near similar unknown", _NOT_FEW,
+        "The Godfather|1972|Francis Ford Coppola|175 = The Godfather|1972||177"),
+    _rule("accepted", "equal", "same", "unknown", "missing", "many unknown",
+        "The Godfather|1972|||2000000 = The Godfather|1972||177"),
+    _rule("accepted", "equal", "same", "unknown", "unlike", "many",
+        "Vatel|2000||103|9000 = Vatel|2000||117"),
+    _rule("accepted", "equal", "next", "unknown", "same near similar unknown", _NOT_FEW,
+        "The Hurt Locker|2008||131 = The Hurt Locker|2009||127"),
+    _rule("accepted", "equal", "before later third", "unknown", "same", _NOT_FEW,
+        "Hero|2002||99 = Hero|2004||99"),
+    _rule("accepted", "near", "same", "unknown", "same unknown", "many",
+        "The Lord of the Rings: The Two Towers|2002||179|1700000 = The Two Towers|2002||179"),
+    _rule("review", "equal", "same next before later third unknown", "unknown", _ANY, _ANY,
+        "Dracula|1931||75 = Dracula|1931||104"),
+    _rule("review", "equal", "apart", "unknown", "same near similar", _ANY,
+        "Rear Window|1954||112 = Rear Window|2000||112"),
+    _rule("review", "near", "same next before later unknown", _NOT_OTHER_DIRECTOR, _NOT_OTHER, _ANY,
+        "Brewick|2001|Mara Levin = Brewick: The Return|2002|Mara Levin"),
+    _rule("refused", _ANY, _ANY, _ANY, _ANY, _ANY,
+        "King Kong|1933||100 = King Kong|2005||187"),
+]
+SERIES: list[Rule] = [
+    *_VETO,
+    _rule("accepted", "equal", "same next before run", "same", "same unknown", _ANY,
+        "Twin Peaks|1990-1991|Mark Frost = Twin Peaks|1990|David Lynch, Mark Frost"),
+    _rule("accepted", "equal", "before run", "unknown", "same", _NOT_FEW,
+        "The Office|2005-2013||9 = The Office|2009||9"),
+    _rule("accepted", "equal", "same next", "unknown", "same unknown", _NOT_FEW,
+        "The Wire|2002-2008||5 = The Wire|2002"),
+    _rule("accepted", "near", "same", "same", "same unknown", _ANY,
+        "Marvel's Daredevil|2015-2018|Drew Goddard = Daredevil|2015|Drew Goddard"),
+    _rule("accepted", "near", "same", "unknown", "same", _NOT_FEW,
+        "Marvel's Daredevil|2015-2018||3 = Daredevil|2015||3"),
+    _rule("review", "equal", _ANY, "same", _ANY, _ANY,
+        "Frasier|1993-2004|Christopher Lloyd = Frasier|2023|Christopher Lloyd"),
+    _rule("review", "equal", "same next before run later third unknown", "unknown", _ANY, _ANY,
+        "The Office|2005-2013||9 = The Office|2005||2"),
+    _rule("review", "near", "same next", _NOT_OTHER_DIRECTOR, _ANY, _ANY,
+        "Marvel's Daredevil|2015-2018 = Daredevil|2015"),
+    _rule("refused", _ANY, _ANY, _ANY, _ANY, _ANY,
+        "Battlestar Galactica|1978-1979 = Battlestar Galactica|2004"),
+]
+# fmt: on
 
 
 @dataclass(slots=True, kw_only=True)
@@ -98,102 +180,61 @@ class Match:
         return self.decision == "accepted"
 
 
-class _Evidence(NamedTuple):
-    """What two titles have in common beside an id, as far as it decides whether they are one."""
-
-    likeness: _Likeness | None
-    gap: int | None
-    """Years between them."""
-    later: bool | None
-    """Whether IMDb's year is the earlier; None where neither title or each is IMDb's."""
-    in_run: bool
-    """Whether a series' first year is one of those in which the other runs."""
-    same_director: bool | None
-    """Of series, a creator."""
-    same_seasons: bool | None
-    runtimes: _Runtimes | None
-    one_sided: bool
-    """Whether only IMDb lacks the runtime."""
-    votes: int | None
-    distinctive: bool
-    """Whether there is much to a title that they have in common."""
-    one_word: bool
-    """Whether each of these has one word that says something."""
-
-
 def compare(a: Title, b: Title, found: tuple[float, str] | None = None) -> Match:
-    """Return how far two titles are one; `found` is what it counts where one was found, and says of it."""
+    """Return how far two titles are one; `found` is what the source of the id counts, and says of it."""
     against = contradiction(a, b)
     if against is not None:
         return Match(score=0.0, reasons=[f"but {against}"], decision="refused", alike=False)
     same_id = a.imdb_id is not None and a.imdb_id == b.imdb_id
-    likeness = _likeness(a, b)
-    other_part = None if likeness else _other_part(a, b)
-    gap, later = _years_apart(a, b)
     are_series = _are_series(a, b)
-    seasons = _seasons_points(a, b) if are_series else None
-    shared = a.names & b.names or (a.further & b.names) | (a.names & b.further)
-    evidence = _Evidence(
-        likeness=likeness[0] if likeness else None,
-        gap=gap,
-        later=later,
-        in_run=are_series and gap is not None and gap > 1 and (_in_run(a, b) or _in_run(b, a)),
-        same_director=same_person(a.directors, b.directors),
-        same_seasons=None if seasons is None else seasons[0] > 0,
-        runtimes=_runtimes(a, b),
-        one_sided=_lacks_runtime(a, b),
-        votes=_votes(a, b),
-        distinctive=any(map(is_distinctive, shared)),
-        one_word=all(telling_words(name) <= 1 for name in shared),
-    )
-    points: list[tuple[float, str] | None] = [
+    facts = facts_of(a, b)
+    maker = "creator" if are_series else "director"
+    said: list[tuple[float, str] | None] = [
         (SAME_ID, "same IMDb id") if same_id else None,
         found,
-        (_LIKENESS[likeness[0]], likeness[1]) if likeness else other_part,
-        (_YEAR_APART, "years of one run") if evidence.in_run else _year_points(a, b, gap, later),
-        _director_points("creator" if are_series else "director", same=evidence.same_director),
-        seasons,
-        _runtime_points(a, b, evidence.runtimes),
-        (_RUNTIME_MISSING, "IMDb knows no runtime") if evidence.one_sided else None,
-        None if evidence.same_director else _votes_points(evidence.votes),
+        (_LIKENESS.get(facts.likeness, 0.0), "same title" if facts.likeness == "equal" else "similar title"),
+        (_YEARS.get(facts.years, 0.0), _years_shown(a, b, facts.years)),
+        (_DIRECTORS.get(facts.directors, 0.0), f"same {maker}" if facts.directors == "same" else f"other {maker}s"),
+        (_EXTENTS.get(facts.extent, 0.0), _extents_shown(a, b, facts.extent, are_series=are_series)),
+        (0.0 if facts.directors == "same" else _VOTES.get(facts.votes, 0.0), f"only {_votes(a, b)} votes on IMDb"),
     ]
-    counted = [each for each in points if each is not None]
+    counted = [each for each in said if each is not None and each[0]]
     score = sum(value for value, _ in counted)
     named = SAME_ID if same_id else found[0] if found else 0.0
     return Match(
         score=score,
         reasons=[reason if value > 0 else f"but {reason}" for value, reason in counted],
-        decision=_decision(evidence, score, named, are_series=are_series, other_part=other_part is not None),
-        alike=evidence.likeness is not None or named > 0,
+        decision=_decision(facts, score, named, SERIES if are_series else FILMS),
+        alike=facts.likeness != "none" or named > 0,
     )
 
 
-def _decision(e: _Evidence, score: float, named: float, *, are_series: bool, other_part: bool) -> Decision:
-    """Return what is decided by a score, of which an id counts `named`; `other_part` is whether the titles differ by nothing but a number."""
+def decide(facts: Facts, rules: Sequence[Rule]) -> Rule:
+    """Return the first row that fits."""
+    return next(
+        rule
+        for rule in rules
+        if all(not allowed or fact in allowed.split() for allowed, fact in zip(rule.facts, facts, strict=True))
+    )
+
+
+def _decision(facts: Facts, score: float, named: float, rules: Sequence[Rule]) -> Decision:
+    """Return the verdict on a score, of which an id counts `named`."""
+    close = facts.years in {"same", "next", "before"}
     if named >= BY_HAND:
         # The id that a page names may be that of a pilot or a dub: then neither title nor year agree.
-        accepted = e.likeness is not None or e.gap is None or e.gap <= 1
-    elif named >= WIKIDATA and not (e.same_director is False and e.gap is not None and e.gap > 1):
+        return "accepted" if facts.likeness != "none" or close or facts.years == "unknown" else "review"
+    if named >= WIKIDATA:
+        enough = _SURE_WITHOUT_TITLE if facts.likeness == "none" else ACCEPTED_FROM
         # Other directors and another year: an old address has become that of a namesake.
-        accepted = score >= (ACCEPTED_FROM if e.likeness not in {None, "contained"} else _SURE_WITHOUT_TITLE)
-    else:
-        # That the site lists a title is no second reason for it.
-        accepted = score - named >= ACCEPTED_FROM and (_is_sure_series(e) if are_series else _is_sure(e))
-    if accepted:
-        return "accepted"
-    # A film that is released again may carry the year of that, and be cut anew.
-    may_be_again = e.likeness == "equal" and (
-        e.same_director or (e.same_director is None and e.runtimes in {"same", "near", "similar"})
-    )
-    is_other_part = other_part or (
-        e.likeness in {"part", "contained"} and e.gap is not None and (e.gap > _LATE_RELEASE or e.in_run)
-    )
-    undecided = (score >= REVIEW_FROM and (named >= WIKIDATA or not is_other_part)) or may_be_again
-    return "review" if undecided else "refused"
+        if score >= enough and (facts.directors != "other" or close or facts.years == "unknown"):
+            return "accepted"
+        return "review" if score >= REVIEW_FROM else "refused"
+    return decide(facts, rules).decision
 
 
 def weight(match: Match, a: Title, b: Title) -> float:
-    """Return by how many points a pair stands beside its rivals: sites with reviews have what many people vote on."""
+    """Return by how many points a pair stands beside its rivals."""
     votes = _votes(a, b)
     return match.score + _PROMINENCE * math.log10(1 + (_VOTES_UNKNOWN if votes is None else votes))
 
@@ -216,123 +257,57 @@ def contradiction(a: Title, b: Title) -> str | None:
 # --- What is compared -------------------------------------------------------------------------------------------------
 
 
-def _is_sure(e: _Evidence) -> bool:
-    """Return whether two films without an id are one."""
-    if e.likeness is None or e.same_director is False:
-        return False
-    about_the_same = e.runtimes in {"same", "near"}
-    if e.likeness == "contained":
-        return e.same_director is True and e.gap in {0, 1} and about_the_same
-    if e.same_director:
-        if e.likeness in {"similar", "part"}:
-            # A sequel is often a subtitle and a year away.
-            return e.runtimes not in _OTHER_RUNTIMES and (
-                e.gap == 0 or (e.likeness == "similar" and e.gap == 1 and e.runtimes == "same")
-            )
-        if e.gap is None or e.gap <= 1:
-            return True
-        # A film that is released again may carry the year of that. So does one that is made again, by someone else.
-        if e.gap <= _LATE_RELEASE and e.later is not False:
-            return e.runtimes not in _OTHER_RUNTIMES
-        return e.likeness == "equal" and (e.runtimes is None or about_the_same)
-    # The director is not known.
-    if e.gap is None or (e.votes is not None and e.votes < _OBSCURE):
-        return False
-    well_known = e.votes is not None and e.votes >= _KNOWN
-    if e.runtimes in _OTHER_RUNTIMES:
-        return e.runtimes == "cut" and e.likeness == "equal" and e.gap == 0 and well_known and e.distinctive
-    if e.likeness in {"similar", "part"}:
-        known_enough = e.votes is None or well_known
-        return e.gap == 0 and known_enough and not e.one_sided and (e.runtimes is None or about_the_same)
-    if e.gap == 0:
-        return e.votes is None or well_known or not e.one_sided
-    if e.gap == 1 and e.later is not False:
-        return well_known or e.distinctive or not e.one_sided or (e.votes is None and not e.one_word)
-    if e.runtimes != "same":
-        return False
-    if e.later is False:
-        return e.gap == 1
-    return e.gap <= _LATE_RELEASE or (e.gap <= _LATEST_RELEASE and (well_known or e.distinctive))
+def facts_of(a: Title, b: Title) -> Facts:
+    """Return what two titles have in common."""
+    directors = {True: "same", False: "other", None: "unknown"}[same_person(a.directors, b.directors)]
+    votes = _votes(a, b)
+    return Facts(
+        likeness=_likeness(a, b),
+        years=_years(a, b),
+        directors=directors,
+        extent=_seasons(a, b) if _are_series(a, b) else _runtimes(a, b),
+        votes="unknown" if votes is None else "many" if votes >= _KNOWN else "some" if votes >= _OBSCURE else "few",
+    )
 
 
-def _is_sure_series(e: _Evidence) -> bool:
-    """Return whether two series without an id are one.
-
-    Whoever begins a show again often is who began it, so that a creator says nothing about a year outside the run.
-    """
-    if e.likeness in {None, "contained"} or e.same_director is False or e.gap is None or e.same_seasons is False:
-        return False
-    backed = bool(e.same_director or e.same_seasons)
-    if e.votes is not None and e.votes < _OBSCURE and not e.same_director:
-        return False
-    if e.likeness != "equal":
-        return e.gap == 0 and backed
-    if e.in_run:
-        return backed or e.distinctive
-    return e.gap == 0 or (e.gap == 1 and (backed or e.later is not False))
+def _likeness(a: Title, b: Title) -> str:
+    if a.names & b.names or a.further & b.names or a.names & b.further:
+        return "equal"
+    if a.names & b.parts or a.parts & b.names or any(similar(one, other) for one in a.names for other in b.names):
+        return "near"
+    return "none"
 
 
-def _likeness(a: Title, b: Title) -> tuple[_Likeness, str] | None:
-    if a.names & b.names:
-        return "equal", "same title"
-    if a.further & b.names or a.names & b.further:
-        return "equal", "a title under which it is known too"
-    if a.names & b.parts or a.parts & b.names:
-        return "part", "same title but for a subtitle"
-    found: tuple[_Likeness, str] | None = None
-    for one in a.names:
-        for other in b.names:
-            if is_latin(one) != is_latin(other):
-                ours, theirs = sound(one), sound(other)
-                if sounds_similar(ours, theirs):
-                    if ours == theirs:
-                        return "equal", "same title in another script"
-                    found = "similar", "same title in another script"
-            elif found is None and similar(one, other):
-                found = "similar", "similar title"
-    if found is None and any(
-        contains(*sorted((one, other), key=len, reverse=True)) for one in a.names for other in b.names
-    ):
-        return "contained", "one title has the other in it"
-    return found
-
-
-def _other_part(a: Title, b: Title) -> tuple[float, str] | None:
-    """Return what it says that two titles differ by nothing but a number, as those of sequels do."""
-    ours, theirs = ({words for name in title.names if (words := without_numbers(name))} for title in (a, b))
-    return (_OTHER_PART, "another number") if ours & theirs else None
-
-
-def _years_apart(a: Title, b: Title) -> tuple[int | None, bool | None]:
-    """Return how many years two titles are apart, None when unknown; and whether IMDb's is the earlier, if one is IMDb's.
-
-    Where only a date of release agrees, that is one year.
-    """
+def _years(a: Title, b: Title) -> str:
     if a.year is not None and a.year == b.year:
-        return 0, None
-    at_least = 0 if a.year is None or b.year is None else 1
-    if at_least == 0 and not (a.years and b.years):
-        return None, None
-    gap, one, other = min((max(1, abs(one - other)), one, other) for one in a.years for other in b.years)
-    if one == other and a.year is not None and b.year is not None:
-        one, other = a.year, b.year
-    if (a.site == "imdb") == (b.site == "imdb") or one == other:
-        return gap, None
-    return gap, (one < other) if a.site == "imdb" else (other < one)
+        return "same"
+    if not (a.years and b.years):
+        return "unknown"
+    gap, one, other = min((abs(one - other), one, other) for one in a.years for other in b.years)
+    if gap == 0:  # only a date of release agrees
+        if a.year is None or b.year is None:
+            return "next"
+        gap, one, other = 1, a.year, b.year
+    if gap > 1 and _are_series(a, b) and (_in_run(a, b) or _in_run(b, a)):
+        return "run"
+    if (a.site == "imdb") == (b.site == "imdb"):
+        return "next" if gap == 1 else "apart"
+    is_after = (one < other) == (a.site == "imdb")
+    if gap == 1:
+        return "next" if is_after else "before"
+    return {2: "later", 3: "third"}.get(gap, "apart") if is_after else "apart"
 
 
-def _year_points(a: Title, b: Title, gap: int | None, later: bool | None) -> tuple[float, str] | None:
-    if gap is None:
-        return None
-    if gap == 0:
-        return _SAME_YEAR, "same year"
-    released = bool(a.years & b.years)
-    shown = "released in that year" if released else f"years {min(a.years)} and {min(b.years)}"
-    if released or gap == 1:
-        return (_YEAR_APART if later is None else _YEAR_LATER if later else _DOUBTFUL_YEAR), shown
-    if gap <= _LATE_RELEASE and later:
-        return _DOUBTFUL_YEAR, shown
-    return (0.0 if gap <= _LATEST_RELEASE and later else _OTHER_YEAR), shown
+def _years_shown(a: Title, b: Title, years: str) -> str:
+    if years == "same":
+        return "same year"
+    if years == "run":
+        return "years of one run"
+    return (
+        "released in that year"
+        if a.years & b.years
+        else f"years {min(a.years, default='')} and {min(b.years, default='')}"
+    )
 
 
 def _are_series(a: Title, b: Title) -> bool:
@@ -341,64 +316,41 @@ def _are_series(a: Title, b: Title) -> bool:
 
 
 def _in_run(a: Title, b: Title) -> bool:
-    """Return whether a series' first year is one of those in which the other runs. That one still runs only IMDb is sure to say."""
+    """Return whether a series' first year is one of those in which the other runs. Only IMDb is sure to say which one still runs."""
     if a.year is None or b.year is None or a.year < b.year:
         return False
     return a.year <= b.end_year if b.end_year is not None else b.site == "imdb"
 
 
-def _director_points(maker: str, *, same: bool | None) -> tuple[float, str] | None:
-    if same is None:
-        return None
-    return (_SAME_DIRECTOR, f"same {maker}") if same else (_OTHER_DIRECTORS, f"other {maker}s")
-
-
-def _seasons_points(a: Title, b: Title) -> tuple[float, str] | None:
+def _seasons(a: Title, b: Title) -> str:
     if a.seasons is None or b.seasons is None:
-        return None
+        return "unknown"
     fewer, more = sorted((a.seasons, b.seasons))
     if fewer == more:
-        return (_SAME_SEASONS, f"both of {more} seasons") if more >= _SEVERAL_SEASONS else None
-    if more - fewer >= _SEASONS_APART and more >= 2 * fewer:
-        return _OTHER_SEASONS, f"{a.seasons} and {b.seasons} seasons"
-    return None
+        return "same" if more > 1 else "unknown"  # most series have one
+    return "unlike" if more - fewer >= _SEASONS_APART and more >= 2 * fewer else "unknown"
 
 
-def _runtimes(a: Title, b: Title) -> _Runtimes | None:
-    # Of a series, some sites give an episode's runtime and some that of all of them.
-    if a.runtime is None or b.runtime is None or (a.kind or b.kind or "movie") not in _FILMS:
-        return None
+def _runtimes(a: Title, b: Title) -> str:
+    if (a.kind or b.kind or "movie") not in _FILMS:
+        return "unknown"  # of a special, some sites give an episode's runtime
+    if a.runtime is None or b.runtime is None:
+        told, untold = (a, b) if b.runtime is None else (b, a)
+        return "missing" if told.runtime is not None and untold.site == "imdb" != told.site else "unknown"
     shorter, longer = sorted((a.runtime, b.runtime))
-    if longer - shorter <= _NEAR_RUNTIME:
-        return "same" if longer - shorter <= _SAME_RUNTIME else "near"
-    if longer - shorter <= _RUNTIME_SPREAD * longer:
+    if longer - shorter <= _NEAR_MINUTES:
+        return "same" if longer - shorter <= _SAME_MINUTES else "near"
+    if longer - shorter <= _SIMILAR_SHARE * longer:
         return "similar"
-    return "cut" if longer - shorter <= _CUT_SPREAD * longer else "other"
+    return "unlike" if longer - shorter <= _UNLIKE_SHARE * longer else "other"
 
 
-def _runtime_points(a: Title, b: Title, runtimes: _Runtimes | None) -> tuple[float, str] | None:
-    if runtimes is None or runtimes == "similar":
-        return None
-    said = {"same": "same runtime", "near": "about the same runtime"}
-    return _RUNTIMES[runtimes], said.get(runtimes, f"runtimes of {a.runtime} and {b.runtime} min")
-
-
-def _lacks_runtime(a: Title, b: Title) -> bool:
-    """Return whether IMDb alone has no runtime of a film."""
-    return any(
-        one.site == "imdb" != other.site
-        and one.runtime is None
-        and other.runtime is not None
-        and (one.kind or other.kind or "movie") in _FILMS
-        for one, other in ((a, b), (b, a))
-    )
+def _extents_shown(a: Title, b: Title, extent: str, *, are_series: bool) -> str:
+    if are_series:
+        return f"both of {a.seasons} seasons" if extent == "same" else f"{a.seasons} and {b.seasons} seasons"
+    told = {"same": "same runtime", "near": "about the same runtime", "missing": "IMDb knows no runtime"}
+    return told.get(extent, f"runtimes of {a.runtime} and {b.runtime} min")
 
 
 def _votes(a: Title, b: Title) -> int | None:
     return a.votes if a.votes is not None else b.votes
-
-
-def _votes_points(votes: int | None) -> tuple[float, str] | None:
-    if votes is None or votes >= _KNOWN:
-        return None
-    return (_OBSCURE_POINTS if votes < _OBSCURE else _LITTLE_KNOWN_POINTS), f"only {votes} votes on IMDb"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from moviecrawler.catalogue.normalise import is_latin, names, parts, similar_key, sound
+from moviecrawler.catalogue.normalise import names, parts, similar_key
 from moviecrawler.catalogue.people import name_words
 
 if TYPE_CHECKING:
@@ -14,11 +14,6 @@ if TYPE_CHECKING:
     from moviecrawler.catalogue.people import Name
     from moviecrawler.catalogue.rows import TitleFacts
     from moviecrawler.items import TitleKind
-
-_LEAST_IN_KEYS = 4
-"""Letters of a word that says something about a title."""
-_STEM = 4
-"""Letters."""
 
 
 @dataclass(slots=True, eq=False)
@@ -81,11 +76,10 @@ def prepare(site: str, facts: TitleFacts) -> Title:
 
 
 def block_keys(title: Title) -> Iterator[str]:
-    """Yield keys of which two titles share one when `compare` may find anything in common, but for the script."""
+    """Yield keys of which two titles share one when `compare` may find anything in common."""
     if title.imdb_id:
         yield title.imdb_id
     yield from name_keys(title)
-    yield from word_keys(title)
 
 
 def name_keys(title: Title) -> Iterator[str]:
@@ -96,16 +90,3 @@ def name_keys(title: Title) -> Iterator[str]:
     for name in title.names:
         yield f"={name.replace(' ', '')}"
         yield f"~{similar_key(name)}"
-
-
-def word_keys(title: Title) -> Iterator[str]:
-    """Yield keys of which two titles by one director share one when a name of one may stand in one of the other."""
-    words = {word for name in title.names for word in name.split() if len(word) >= _LEAST_IN_KEYS}
-    for person in title.directors:
-        for who in {person[0], person[-1]}:
-            yield from (f"{who}/{word}" for word in words)
-
-
-def sound_keys(title: Title, *, latin: bool) -> set[str]:
-    """Return keys by which a title is found in another script: of those of its names that are in Latin letters, or not."""
-    return {sound(name)[:_STEM] for name in title.names if is_latin(name) is latin}

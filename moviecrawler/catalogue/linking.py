@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from moviecrawler.catalogue.comparing import compare, weight
-from moviecrawler.catalogue.forms import block_keys, sound_keys
+from moviecrawler.catalogue.forms import block_keys
 from moviecrawler.catalogue.matching import LARGEST_BLOCK, Pair, is_rival, settle
 
 if TYPE_CHECKING:
@@ -76,14 +76,10 @@ class _Asked:
 
     def __init__(self, records: Sequence[Title]) -> None:
         self._by_key: dict[str, list[int]] = defaultdict(list)
-        self._by_sound: dict[bool, dict[str, list[int]]] = {latin: defaultdict(list) for latin in (True, False)}
         self._used: dict[str, int] = defaultdict(int)
         for number, record in enumerate(records):
             for key in set(block_keys(record)):
                 self._by_key[key].append(number)
-            for latin, by_sound in self._by_sound.items():
-                for key in sound_keys(record, latin=latin):
-                    by_sound[key].append(number)
 
     def by(self, title: Title) -> set[int]:
         """Return the numbers of the records that a title is to be compared with."""
@@ -92,10 +88,6 @@ class _Asked:
             found = self._by_key.get(key)
             if found is not None:
                 numbers.update(self._rare(key, found))
-        for latin, by_sound in self._by_sound.items():
-            if by_sound:  # of titles in the other script
-                for key in sound_keys(title, latin=not latin):
-                    numbers.update(self._rare(f"{latin} {key}", by_sound.get(key, [])))
         return numbers
 
     def _rare(self, key: str, found: list[int]) -> list[int]:

@@ -25,8 +25,7 @@ from moviecrawler.catalogue.comparing import (
     contradiction,
     weight,
 )
-from moviecrawler.catalogue.forms import Title, block_keys, name_keys, prepare, sound_keys
-from moviecrawler.catalogue.normalise import contains, is_latin, names, similar, sound, sounds_similar
+from moviecrawler.catalogue.forms import Title, block_keys, name_keys, prepare
 from moviecrawler.catalogue.rows import TitleFacts
 
 if TYPE_CHECKING:
@@ -41,8 +40,6 @@ DAYS_REMEMBERED = 90
 LARGEST_BLOCK = 2_500
 """Pairs that are compared because of one thing in common. What more titles share says nothing about them, and comparing
 all of them would take time by the square of their number."""
-_WORTH_LITTLE = 2.0
-"""Points beside rivals from which on a pair is worth more than that one of its titles stays alone."""
 RIVAL_FROM = 0.5
 """Points from which a pair that is not accepted may still keep another from being so."""
 _YEARS_APART = 2
@@ -96,42 +93,18 @@ def verify(wanted: TitleFacts, movie: Movie, evidence: IdSource | None) -> Match
     return judged
 
 
-def match_keys(movie: Movie, *, asking: bool = False) -> tuple[set[str], list[set[str]]]:
-    """Return keys by which a title is found among many: those of its id and names, and those that many others have too.
+def match_keys(movie: Movie, *, asking: bool = False) -> set[str]:
+    """Return keys by which a title is found among many.
 
-    A title that is `asking` shares one of its keys with nearly each title of whose own keys `compare` may make a match. The
-    second are how its names sound, for titles in other scripts, and its directors, for names in which others' stand.
+    A title that is `asking` shares one of its keys with each title of whose own keys `compare` may make a match.
     """
-    title = title_of(movie)
-
-    def dated(keys: Iterable[str], reach: int) -> set[str]:
-        years = {year + apart for year in title.years for apart in range(-reach, reach + 1)}
-        return {f"{key} ({year})" for key in keys for year in years}
-
-    families = {person[-1] for person in title.directors}
-    common = {f"{stem}…" for latin in (True, False) for stem in sound_keys(title, latin=latin)}
-    common.update(f"/{family}" for family in families)
+    title, reach = title_of(movie), _YEARS_APART if asking else 0
+    years = {year + apart for year in title.years for apart in range(-reach, reach + 1)}
     # A film may be released again any time later.
-    undated = {f"{name}/{family}" for name in title.names for family in families}
+    undated = {f"{name}/{person[-1]}" for name in title.names for person in title.directors}
     if title.imdb_id:
         undated.add(title.imdb_id)
-    return (
-        dated(name_keys(title), _YEARS_APART if asking else 0) | undated,
-        [dated([key], 1 if asking else 0) for key in sorted(common)],
-    )
-
-
-def spelt_alike(movie: Movie, titles: Iterable[str]) -> bool:
-    """Return whether one of the titles is a movie's own, similar to it or in it, without which `match` never accepts the two."""
-    own = {name for title in (movie.title, movie.original_title) if title for name in names(title)}
-    others = {name for title in titles for name in names(title)}
-    return bool(own & others) or any(
-        similar(one, other) or contains(*sorted((one, other), key=len, reverse=True))
-        if is_latin(one) == is_latin(other)
-        else sounds_similar(sound(one), sound(other))
-        for one in own
-        for other in others
-    )
+    return undated.union(f"{key} ({year})" for key in name_keys(title) for year in years)
 
 
 def join(movies: Iterable[Movie]) -> list[JoinedTitle]:
@@ -189,60 +162,32 @@ def settle(
 
     Whoever iterates joins each pair before the next one is asked for; `may_join` then says which others are still possible.
     """
-    rivalry = _Rivalry(pairs, site_of, may_join)
-    left = [pair for pair in rivalry.pairs if pair.match.accepted]
-    while left:
-        undecided = []
+    ordered = sorted(pairs, key=lambda pair: (-pair.weight, pair.a, pair.b))
+    beside: dict[tuple[int, str], list[Pair]] = defaultdict(list)  # the pairs of a title with those of a site
+    for pair in ordered:
+        beside[pair.a, site_of(pair.b)].append(pair)
+        beside[pair.b, site_of(pair.a)].append(pair)
+
+    def is_ahead(pair: Pair) -> bool:
+        rivals = (*beside[pair.a, site_of(pair.b)], *beside[pair.b, site_of(pair.a)])
+        return pair.match.score >= SAME_ID or not any(
+            rival is not pair and rival.weight > pair.weight - RIVALS_WITHIN and may_join(rival.a, rival.b)
+            for rival in rivals
+        )
+
+    left = [pair for pair in ordered if pair.match.accepted]
+    is_changed = True
+    while is_changed:  # a pair that is joined may leave another one without rivals
+        is_changed, undecided = False, []
         for pair in left:
             if not may_join(pair.a, pair.b):
                 continue
-            if rivalry.is_clear(pair):
+            if is_ahead(pair):
+                is_changed = True
                 yield pair
             else:
                 undecided.append(pair)
-        if len(undecided) == len(left):
-            return
         left = undecided
-
-
-class _Rivalry:
-    """Pairs, and which other pairs have one of their two titles."""
-
-    def __init__(
-        self, pairs: Iterable[Pair], site_of: Callable[[int], str], may_join: Callable[[int, int], bool]
-    ) -> None:
-        self.pairs = sorted(pairs, key=lambda pair: (-pair.weight, pair.a, pair.b))
-        self._site_of = site_of
-        self._may_join = may_join
-        self._beside: dict[tuple[int, str], list[Pair]] = defaultdict(list)
-        """The pairs of a title with those of a site."""
-        for pair in self.pairs:
-            self._beside[pair.a, site_of(pair.b)].append(pair)
-            self._beside[pair.b, site_of(pair.a)].append(pair)
-
-    def is_clear(self, pair: Pair) -> bool:
-        """Return whether a pair is ahead of each that would take its place, and of what that one's titles could be else."""
-        if pair.match.score >= SAME_ID:
-            return True
-        return all(
-            pair.weight - rival.weight + self._elsewhere(pair, mine, rival) >= RIVALS_WITHIN
-            for mine, site in ((pair.a, self._site_of(pair.b)), (pair.b, self._site_of(pair.a)))
-            for rival in self._beside[mine, site]
-            if rival is not pair and rival.weight > pair.weight - RIVALS_WITHIN and self._may_join(rival.a, rival.b)
-        )
-
-    def _elsewhere(self, pair: Pair, mine: int, rival: Pair) -> float:
-        """Return how much more the rival's other title would rather be a third one's: then it stands back for that."""
-        theirs, yours = rival.b if rival.a == mine else rival.a, pair.b if pair.a == mine else pair.a
-        best = 0.0
-        for other in self._beside[theirs, self._site_of(mine)]:
-            third = other.a if other.b == theirs else other.b
-            if third != mine and other.match.accepted and self._may_join(other.a, other.b):
-                instead = (
-                    each.weight for each in self._beside[third, self._site_of(yours)] if yours in {each.a, each.b}
-                )
-                best = max(best, other.weight - max(_WORTH_LITTLE, *instead, 0.0))
-        return best
 
 
 def _is_part(movie: Movie, series: Collection[tuple[Site, str | None]]) -> bool:
@@ -311,19 +256,3 @@ def _candidates(titles: Mapping[int, Title]) -> Iterator[tuple[int, int]]:
         for ours, theirs in combinations(block.values(), 2):
             if len(ours) * len(theirs) <= LARGEST_BLOCK:
                 yield from ((min(pair), max(pair)) for pair in product(ours, theirs))
-    yield from _candidates_by_sound(titles)
-
-
-def _candidates_by_sound(titles: Mapping[int, Title]) -> Iterator[tuple[int, int]]:
-    """Yield titles of which one is written in Latin letters and the other is not, and that begin alike."""
-    foreign: dict[str, list[int]] = defaultdict(list)
-    for number, title in titles.items():
-        for key in sound_keys(title, latin=False):
-            foreign[key].append(number)
-    if not foreign:
-        return
-    for number, title in titles.items():
-        for key in sound_keys(title, latin=True):
-            others = [other for other in foreign.get(key, ()) if titles[other].site != title.site]
-            if len(others) <= LARGEST_BLOCK:
-                yield from ((min(number, other), max(number, other)) for other in others)

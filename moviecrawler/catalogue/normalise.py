@@ -7,7 +7,6 @@ import unicodedata
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from anyascii import anyascii
 from rapidfuzz.fuzz import ratio
 
 from moviecrawler.texts import fold
@@ -20,24 +19,14 @@ _SIMILAR = 80.0
 _SHORTEST_SIMILAR = 5
 """Letters; of four, one that differs makes another word ("Cars", "Cats")."""
 
-_SEVERAL = 3
-"""Words."""
-_LONG = 14
-"""Letters."""
-
 # Letters that Unicode doesn't take apart into a base and an accent, and signs that are words.
 _SPELT = str.maketrans(
-    {**dict(zip("øłđðı", "olddi", strict=True)), "þ": "th", "æ": "ae", "œ": "oe", "&": " and ", "+": " and "}
+    {**dict(zip("øłđðı", "olddi", strict=True)), "þ": "th", "æ": "ae", "œ": "oe", "$": "s", "&": " and ", "+": " and "}
 )
 _ACCENTS = re.compile("[\u0300-\u036f]")  # the marks of other scripts are vowels, and stay
 _INSIDE_WORDS = re.compile(r"['’‘ʼ`]|(?<=\w)\*(?=\w)|(?<!\w\w)(?<!\d)\.|\.(?!\w\w|\d)|(?<=\d),(?=\d\d\d(?!\d))")  # noqa: RUF001
 """What no word ends at: "Ocean's", "S.W.A.T.", "M*A*S*H", "20,000"; a full stop between two words is a space: "Ra.One"."""
 _FRACTION = re.compile("(?<=\\d)(?=[\u00bc-\u00be\u2150-\u215e])")  # "8½" is "8 1/2"
-_SIGNS_FOR_LETTERS = re.compile(
-    r"(?<=[a-z])[$@¢€£](?=[a-z])|(?<=[a-z])[$¢]+(?!\w)|(?<!\w)[$¢](?=[a-z])|(?<=[a-z])[0134578](?=[a-z])"
-)
-"""Signs and single digits that stand for a letter they look like, inside a word ("Se7en") or, of money, at its edge."""
-_LETTERS_MEANT = dict(zip("$¢€£@01345", "scelaoieas", strict=True)) | {"7": "v", "8": "b"}
 _LABEL = re.compile(r"\s*(?:\((?:18|19|20)\d\d\)|\[[^\]]*\])\s*$")  # "Dune (2021)", "Metropolis [re-release]"
 _BETWEEN_PARTS = re.compile(r":\s+|：|\s+[-–—]\s+")  # noqa: RUF001 - what stands before a subtitle
 _BRACKETS = re.compile(r"(?<!\w)\(([^()]+)\)(?!\w)")
@@ -52,12 +41,8 @@ _MERE_NUMBER = re.compile(r"(?:(?:part|volume|chapter|episode|season)\s)?(\d+)")
 _WORDS = re.compile(r"[a-z]+|\d+")
 _LETTER_MEETS_DIGIT = re.compile(r"(?<=\d)(?=[^\d\s])|(?<=[^\d\s])(?=\d)")
 _ARTICLES = ("the ", "a ", "an ")
-_SPELT_ARTICLES = (
-    "the a an der die das ein eine le la les l un une el los las una il lo gli i uno o os as um uma het een de den det"
-)
+_SPELT_ARTICLES = "the a an der die das ein eine le la les l un une el los las una il lo gli i uno o os as um uma het een de den det and"
 _ALL_ARTICLES = frozenset(_SPELT_ARTICLES.split())
-_COUNTED = frozenset({"part", "volume", "chapter", "episode", "season"})
-_NOT_DISTINCTIVE = _ALL_ARTICLES | {"and", "of", "in", "on", "to", "for", "at", "with", "my", "your", "part"}
 _INVERTED = re.compile(r"^(.+), (the|a|an|der|die|das|le|la|les|el|los|las|il|lo|gli|un|une)$", re.IGNORECASE)
 """As in a card index: "Godfather, The"."""
 _UNITS = "one two three four five six seven eight nine"
@@ -69,18 +54,7 @@ _NUMERALS = {
     for words, first, step in ((_UNITS, 1, 1), (_TEENS, 11, 1), (_TENS, 10, 10), (_ROMAN, 1, 1))
     for place, word in enumerate(words.split())
 }
-_BEFORE_UNITS, _AFTER_TENS = frozenset(_TENS.split()), frozenset(_UNITS.split())
-_SHORT_FORMS = "dr=doctor jr=junior mr=mister mt=mount n=and pt=part sr=senior st=saint vol=volume vs=versus"
-_WRITTEN_OUT = dict(pair.split("=") for pair in _SHORT_FORMS.split())
-"""Short forms, and the words that they stand for."""
-
-# The ways in which one sound of another script is written in Latin letters: "Zorbas" is spelt "Zormpas" in Greek, and a
-# Russian "Юрий" is Yuri, Jurij or Iurii. Longer ones first.
-_HEARD = (
-    "shch=s sch=s tch=c dzh=j tz=c zh=z kh=h ch=c sh=s ts=c ph=f th=t mp=b nt=d ks=x ou=u oo=u"
-    " ya=ia ja=ia yu=iu ju=iu yo=io jo=io ye=e je=e y=i j=i w=v q=k '="
-)
-_SOUNDS = tuple(pair.split("=") for pair in _HEARD.split())
+_THREE_D = re.compile(r"\b3 d\b")
 _VOWELS = re.compile("[aeiouy]")
 _DOUBLED = re.compile(r"([a-z])\1+")
 
@@ -90,36 +64,20 @@ def normalise(title: str) -> str:
     """Return a title in the form in which all spellings of it are equal.
 
     No difference is made by case, accents, punctuation, an English article in front (or behind a comma), roman numerals or
-    number words instead of digits, signs instead of letters, "&" for "and", short forms such as "Dr.", and a year or a
-    label in brackets behind. Letters of every script stay, and a title of nothing but signs stays as it is.
+    number words instead of digits, "&" for "and", and a year or a label in brackets behind. Letters of every script stay, and
+    a title of nothing but signs stays as it is.
 
     >>> normalise("The Fast & the Furious"), normalise("Rocky II"), normalise("Amélie (2001)"), normalise("Alien³")
     ('fast and the furious', 'rocky 2', 'amelie', 'alien 3')
-    >>> normalise("Godfather, The"), normalise("Sal7ed"), normalise("20,000 Leagues"), normalise("Twenty-One")
-    ('godfather', 'salved', '20000 leagues', '21')
+    >>> normalise("Godfather, The"), normalise("20,000 Leagues"), normalise("Twenty")
+    ('godfather', '20000 leagues', '20')
     """
     shown = (_LABEL.sub("", title) or title).strip(" ,")
-    plain = " ".join(_plain_words(split_words(_INVERTED.sub(r"\2 \1", shown))))
+    words = split_words(_INVERTED.sub(r"\2 \1", shown))
+    plain = _THREE_D.sub("3d", " ".join(str(_NUMERALS.get(word, word)) for word in words))
     for article in _ARTICLES:
         plain = plain.removeprefix(article)
     return plain or fold(title.casefold())
-
-
-def _plain_words(words: list[str]) -> Iterator[str]:
-    """Yield words with numbers as digits and short forms written out; "twenty-one" is one number, "3-D" one word."""
-    left = iter([*words, ""])
-    word = next(left)
-    while word:
-        following = next(left)
-        if word in _BEFORE_UNITS and following in _AFTER_TENS:
-            yield str(_NUMERALS[word] + _NUMERALS[following])
-            following = next(left)
-        elif (word, following) == ("3", "d"):
-            yield "3d"
-            following = next(left)
-        else:
-            yield str(_NUMERALS.get(word) or _WRITTEN_OUT.get(word, word))
-        word = following
 
 
 def split_words(text: str) -> list[str]:
@@ -129,7 +87,6 @@ def split_words(text: str) -> list[str]:
     else:
         plain = unicodedata.normalize("NFKD", _FRACTION.sub(" ", text)).casefold()
         plain = _ACCENTS.sub("", plain)
-    plain = _SIGNS_FOR_LETTERS.sub(lambda found: "".join(map(_LETTERS_MEANT.__getitem__, found[0])), plain)
     plain = _INSIDE_WORDS.sub("", plain.translate(_SPELT))
     if plain.isascii():
         return _WORDS.findall(plain)
@@ -175,7 +132,8 @@ def parts(title: str) -> Iterator[str]:
                 yield normalise(found[0])
             if number is None:
                 yield normalise(found[-1])
-                yield normalise(f"{found[0]} {found[-1]}")
+                # "Ice Age 2: The Meltdown" is called "Ice Age: The Meltdown" as well.
+                yield normalise(f"{found[0].rstrip('0123456789')} {found[-1]}")
         if (bare := _POSSESSOR.sub("", shown)) != shown:
             yield normalise(bare)
         if (plain := normalise(shown)).endswith(" 3d"):
@@ -212,50 +170,6 @@ def similar_key(name: str) -> str:
     return " ".join(word if len(word) < _SHORTEST_SIMILAR else _consonants(word) for word in bare)
 
 
-def contains(longer: str, shorter: str) -> bool:
-    """Return whether a normalised title's words stand in another's in their order, without what makes it another part.
-
-    >>> contains("ida brandts salt harbour", "salt harbour"), contains("salt harbour 2", "salt harbour")
-    (True, False)
-    >>> contains("brewick a year inside the harbour", "brewick inside the harbour"), contains("salt harbour", "harbour salt")
-    (True, False)
-    """
-    ours, theirs = longer.split(), shorter.split()
-    if _numbers(ours) != _numbers(theirs) or len(shorter) < _SHORTEST_SIMILAR:
-        return False
-    left = iter(ours)
-    whole = all(word in left for word in theirs)
-    return whole and (len(theirs) >= _SEVERAL or f" {shorter} " in f" {longer} ")
-
-
-def without_numbers(name: str) -> str:
-    """Return a normalised title without its numbers and what counts them.
-
-    >>> without_numbers("harbour part 2"), without_numbers("1917")
-    ('harbour', '')
-    """
-    return " ".join(word for word in name.split() if not word.isdigit() and word not in _COUNTED)
-
-
-def is_distinctive(name: str) -> bool:
-    """Return whether a normalised title has so much to it that two films seldom share it by chance.
-
-    >>> is_distinctive("the colour of some harbours"), is_distinctive("the harbour"), is_distinctive("salt harbour")
-    (True, False, False)
-    """
-    words = telling_words(name)
-    return words >= _SEVERAL or (words > 1 and len(name) >= _LONG)
-
-
-def telling_words(name: str) -> int:
-    """Return how many words of a normalised title say something of it.
-
-    >>> telling_words("the colour of some harbours"), telling_words("the harbour"), telling_words("to the harbour")
-    (3, 1, 1)
-    """
-    return sum(word not in _NOT_DISTINCTIVE for word in name.split())
-
-
 def similar_words(one: str, other: str) -> bool:
     """Return whether two words in small letters have most letters in common; short ones only when they are equal."""
     if one == other:
@@ -274,35 +188,6 @@ def _spelt_alike(one: str, other: str) -> bool:
 
 def _consonants(word: str) -> str:
     return _DOUBLED.sub(r"\1", _VOWELS.sub("", word.removesuffix("s")).replace("z", "s"))
-
-
-def sound(title: str) -> str:
-    """Return roughly how a title sounds, in Latin letters without spaces, whatever script it is written in.
-
-    Only for comparing titles in different scripts: it makes one of many words that are spelt differently on purpose.
-
-    >>> sound("Иди и смотри") == sound("Idi i smotri"), sound("Ζορμπάς") == sound("Zorbas")
-    (True, True)
-    """
-    latin = normalise(title)
-    if not is_latin(latin):  # of the title as it is: without its marks, a letter of another script is another letter
-        latin = normalise(anyascii(unicodedata.normalize("NFC", title)))
-    latin = latin.replace(" ", "")
-    for spelt, heard in _SOUNDS:
-        latin = latin.replace(spelt, heard)
-    return _DOUBLED.sub(r"\1", latin)
-
-
-def sounds_similar(one: str, other: str) -> bool:
-    """Return whether two titles, as `sound` returns them, sound alike."""
-    if min(len(one), len(other)) < _SHORTEST_SIMILAR or re.findall(r"\d+", one) != re.findall(r"\d+", other):
-        return False
-    return ratio(one, other, score_cutoff=_SIMILAR) > 0
-
-
-def is_latin(normalised: str) -> bool:
-    """Return whether a normalised title or name is written in Latin letters, or has no letters at all."""
-    return normalised.isascii()
 
 
 def _numbers(words: list[str]) -> list[str]:

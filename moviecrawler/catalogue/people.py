@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from moviecrawler.catalogue.normalise import is_latin, similar_words, sound, sounds_similar, split_words
+from moviecrawler.catalogue.normalise import similar_words, split_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,9 +52,8 @@ def _same(one: Name, other: Name) -> bool | None:
         return True
     if any(word.isdigit() for word in (*one, *other)):
         return set(one) == set(other)  # a number of a person, where names are not known
-    if is_latin("".join(one)) != is_latin("".join(other)):
-        # Letters without vowels, or names read in another language, tell nothing.
-        return True if sounds_similar(sound(one[-1]), sound(other[-1])) else None
+    if "".join(one).isascii() != "".join(other).isascii():
+        return None  # a name in another script tells nothing
     if sorted("".join(one)) == sorted("".join(other)) and set(one) & set(other):
         return True  # in another order, or joined: "Bong Joon Ho", "Joon-ho Bong", "Bong Joonho"
     shorter, longer = sorted((one, other), key=len)

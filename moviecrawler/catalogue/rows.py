@@ -13,9 +13,6 @@ State = Literal["never", "ok", "absent", "error", "blocked"]
 Outcome = Literal["ok", "absent", "error", "blocked"]
 """How a try ends."""
 
-Reading = Literal["lists", "sitemap"]
-"""What is read of a site beside its titles."""
-
 PopularitySource = Literal["tmdb", "votes", "given"]
 """Where a popularity comes from: what TMDB says is watched now, IMDb's votes, or a person. The larger of the first two counts,
 unless a person gave one."""

@@ -7,7 +7,6 @@ when that ends.
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from moviecrawler.catalogue.claims import Claims
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from moviecrawler.catalogue.rows import Reading
+    from moviecrawler.catalogue.rows import IdSource
     from moviecrawler.items import Site
 
 _SIGHT, _ADD_TRENDING, _BOOST_TRENDING, _FETCHED = (
@@ -35,8 +34,11 @@ _NAMED = (
     "SELECT s.site::text, s.site_id, s.title_id FROM title_sites s"
     " JOIN unnest(%s::site[], %s::text[]) AS named (site, site_id) USING (site, site_id)"
 )
-_PAGE_TAKES = timedelta(minutes=15)
-"""The longest that others wait for the next page of a site's lists. Then their reading was broken off, and is begun anew."""
+_READ = (
+    "INSERT INTO imports (source, version, rows_done, finished_at) VALUES (%s, '', 0, %s)"
+    " ON CONFLICT (source) DO UPDATE SET finished_at = excluded.finished_at"
+)
+"""Notes that a sitemap was read, so that titles are looked for anew that it may name."""
 
 
 class CatalogueStore(Claims):
@@ -87,14 +89,13 @@ class CatalogueStore(Claims):
     # --- What a site's lists and sitemaps name ------------------------------------------------------------------------
 
     def sight(
-        self, site: Site, sightings: Iterable[Sighting], reading: Reading, *, trending: bool, pages: int, now: datetime
+        self, site: Site, sightings: Iterable[Sighting], source: IdSource, *, trending: bool, now: datetime
     ) -> None:
         """Keep what a list page names.
 
         The titles of a list of what is popular today are boosted, the first ones most. IMDb's are added when they are not
         known; which titles the other sites' are is found out when these are looked for there.
         A season or an episode stands for its series: where that is says its own place.
-        `pages` is by how many the list pages grow that are still to be read, -1 for the last one.
         """
         seen = {each.site_id: each for each in (_of_whole_title(site, sighting) for sighting in sightings)}
         rows = [
@@ -108,53 +109,18 @@ class CatalogueStore(Claims):
             }
             for n, each in enumerate(seen.values())
         ]
-        source = "sitemap" if reading == "sitemap" else "list"
         arguments = {"site": site, "rows": as_json(rows), "source": source, "now": now, "weight": len(rows)}
         with self.transaction() as cursor:
             if trending:
                 cursor.execute("SELECT lock_titles()")
             if site != "imdb":
                 cursor.execute(_SIGHT, arguments)
+            if source == "sitemap":
+                cursor.execute(_READ, (f"{site} sitemap", now))
             if trending and site == "imdb":
                 cursor.execute(_ADD_TRENDING, arguments)
             if trending:
                 cursor.execute(_BOOST_TRENDING, {**arguments, "every": BOOST_EVERY})
-            cursor.execute(
-                "UPDATE list_readings SET pages_open = greatest(pages_open + %s, 0), began_at = %s"
-                " WHERE site = %s AND reading = %s AND pages_open > 0",
-                (pages, now, site, reading),
-            )
-
-    def begin_reading(self, site: Site, reading: Reading, pages: int, every: timedelta, now: datetime) -> bool:
-        """Return whether this worker is to read a site's lists, of so many first pages: at most one in so long is, unless it broke off.
-
-        The time of a reading (`began_at`) is that of its last page.
-        """
-        with self.transaction() as cursor:
-            cursor.execute(
-                "INSERT INTO list_readings AS r (site, reading, began_at, pages_open) VALUES (%s, %s, %s, %s)"
-                " ON CONFLICT (site, reading) DO UPDATE SET began_at = excluded.began_at, pages_open = excluded.pages_open"
-                " WHERE r.began_at <= %s OR r.pages_open > 0 AND r.began_at <= %s RETURNING true",
-                (site, reading, now, pages, now - every, now - _PAGE_TAKES),
-            )
-            return cursor.fetchone() is not None
-
-    def is_reading(self, site: Site, now: datetime) -> bool:
-        """Return whether a worker is reading the site's lists, so that ids may still be found there."""
-        with self.transaction() as cursor:
-            cursor.execute(
-                "SELECT FROM list_readings WHERE site = %s AND pages_open > 0 AND began_at > %s",
-                (site, now - _PAGE_TAKES),
-            )
-            return bool(cursor.rowcount)
-
-    def break_off(self, site: Site, readings: Sequence[Reading]) -> None:
-        """Have those of a site's lists read anew that were begun and not read to their end."""
-        with self.transaction() as cursor:
-            cursor.execute(
-                "UPDATE list_readings SET began_at = 'epoch' WHERE site = %s AND reading = ANY (%s) AND pages_open > 0",
-                (site, list(readings)),
-            )
 
 
 def _of_whole_title(site: Site, sighting: Sighting) -> Sighting:

@@ -9,7 +9,7 @@ class Command(LazyCommand):
     """Works on the database that DATABASE_URL names."""
 
     work = "catalogue.Catalogue"
-    arguments = "import imdb|episodes|tmdb|wikidata|csv | status | boost ID… | due [SITE] | review [ID SITE] | rematch  [options]"
+    arguments = "import imdb|episodes|tmdb|wikidata|csv | status | boost ID… | due [SITE] | review [ID SITE]  [options]"
     summary = "Fill the catalogue of titles, and show or change what is due"
     options = (
         option("--json", action="store_true", help="print JSON"),
@@ -22,5 +22,4 @@ class Command(LazyCommand):
         option("--accept", action="store_true", help="review: the page is the title's"),
         option("--refuse", action="store_true", help="review: it is not, and won't be tried again"),
         option("--page", metavar="SITE_ID", help="review: of several pages under review, this one"),
-        option("--apply", action="store_true", help="rematch: change what is shown otherwise"),
     )

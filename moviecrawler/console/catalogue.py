@@ -31,7 +31,6 @@ from moviecrawler.catalogue.wikidata_import import SERVICE as WIKIDATA
 from moviecrawler.clock import utc_now
 from moviecrawler.configuration import check_settings
 from moviecrawler.console.output import Console, print_json, print_table
-from moviecrawler.database.rematch import rematch
 from moviecrawler.datasets.downloads import DownloadError
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.budgets import site_budget
@@ -53,12 +52,11 @@ if TYPE_CHECKING:
     from moviecrawler.catalogue.figures import SiteFigures
     from moviecrawler.catalogue.file_source import FileSource
     from moviecrawler.catalogue.store import CatalogueStore
-    from moviecrawler.database.rematch import Standing
 
     TitleSource = ImdbDatasets | TmdbExport | WikidataCrosswalk | CsvTitles
     Source = TitleSource | ImdbEpisodes
 
-_ACTIONS = ("import", "status", "boost", "due", "review", "rematch")
+_ACTIONS = ("import", "status", "boost", "due", "review")
 _SOURCES = ("imdb", "episodes", "tmdb", "wikidata", "csv")
 _KINDS = "movie"
 """What `--kinds` is when nobody gives it."""
@@ -195,21 +193,6 @@ class Catalogue(Console):
             for row in rows
         ]
         _show([row._asdict() for row in rows], lines or ["nothing is under review"], as_json=opts.json)
-
-    def _rematch(self, store: CatalogueStore, arguments: Any, opts: argparse.Namespace) -> None:  # noqa: ARG002 - as all
-        changes = []
-        for batch in rematch(store, apply=opts.apply):
-            changes += batch
-            for change in () if opts.json else batch:
-                print(printable(f"{change.site} {change.site_id}  {fold(change.record_title)}"))
-                print(printable(f"    {'was':8} {_standing(change.was)}"))
-                print(printable(f"    {'is' if opts.apply else 'would be':8} {_standing(change.becomes)}"))
-        if opts.json:
-            print_json({"applied": opts.apply, "changes": msgspec.to_builtins(changes)}, indent=2)
-        elif opts.apply:
-            print(f"{len(changes):,} records are taken for other titles now")
-        else:
-            print(f"{len(changes):,} records would be taken for other titles; nothing was changed, --apply does it")
 
 
 def _show(data: Any, lines: Sequence[str], *, as_json: bool) -> None:
@@ -383,14 +366,6 @@ def _print_status(rows: Sequence[tuple[SiteFigures, int | None, Outlook | None]]
     for site, _, _ in rows:
         if site.paused_because is not None:
             print(printable(f"{site.site} is not asked: {fold(site.paused_because)}")[: max(width, 80)])
-
-
-def _standing(standing: Standing) -> str:
-    """Return in one line which title a record belongs to."""
-    title = f"{standing.imdb_id or 'no IMDb title'} {fold(standing.title or '')}".strip()
-    beside = f" with {', '.join(standing.beside)}" if standing.beside else " alone"
-    why = f": {fold('; '.join(standing.matched_by))}" if standing.matched_by and standing.beside else ""
-    return title + beside + why
 
 
 def _by(ahead: Outlook | None, name: str) -> str:

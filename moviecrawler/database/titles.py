@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from moviecrawler.catalogue.matching import join, match_keys, spelt_alike
+from moviecrawler.catalogue.matching import join, match_keys
 from moviecrawler.database.sql import read_sql
 from moviecrawler.items import Movie
 from moviecrawler.sites import BY_AUTHORITY
@@ -59,10 +59,6 @@ _STANDING = "SELECT record_id, title_id FROM records WHERE record_id = ANY (%s) 
 
 _MAX_RECORDS = 100
 """Records that one search may lead to."""
-_MAX_WORDS = 24
-"""Words of a title; others that begin alike are searched for."""
-_MAX_COMPARED = 500
-"""Records found by them whose titles are compared with one's own."""
 _SEARCH_BATCH = 1_000
 """Searches in one statement, so that none takes long."""
 
@@ -81,13 +77,6 @@ class Stored:
     placed_by_hand: bool = False
 
 
-class _Candidate(NamedTuple):
-    """A record that has a key in common with another."""
-
-    title_id: int
-    titles: list[str]
-
-
 def is_part(movie: Movie) -> bool:
     """Return whether a movie is a season, an episode, or something else of a series, as the database's function of that name."""
     return movie.series_id is not None or movie.kind in {"season", "episode"}
@@ -95,10 +84,7 @@ def is_part(movie: Movie) -> bool:
 
 def hash_keys(movie: Movie) -> list[int]:
     """Return the hashes by which a record is found, in ascending order; none of a part of a series."""
-    if is_part(movie):
-        return []
-    names, stems = match_keys(movie)
-    return sorted(_hashes(names.union(*stems), [movie.site]))
+    return [] if is_part(movie) else sorted(_hashes(match_keys(movie), [movie.site]))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -125,33 +111,14 @@ def plan_titles(cursor: Cursor, changed: Sequence[Stored]) -> Plan:
     cursor.execute(_STORED_SITES)
     stored_sites = {site for (site,) in cursor.fetchall()}
     # Where no other site has a record yet, as while IMDb's datasets are loaded, no search is needed.
-    asking = [record for record in changed if stored_sites - {record.movie.site}]
-    keys = {record.record_id: match_keys(record.movie, asking=True) for record in asking}
-    sites: dict[int, Collection[Site]] = {record.record_id: {record.movie.site} for record in asking}
-
-    asked = [(record, _hashes(keys[record.record_id][0], stored_sites - {record.movie.site})) for record in asking]
-    named = _search(cursor, asked, unmatched=False)
-    titles = {record.title_id for record in changed if record in named or not record.is_new}
-    titles.update(found.title_id for candidates in named.values() for found in candidates)
-    titles |= _known_to_catalogue(cursor, changed)
-    plan = _join(cursor, titles)
-    sites.update(_sites_of_groups(plan))
-
-    # Only what still lacks a match on a site is searched for there by what many share; for each such key by itself, so that
-    # a rare one finds something beside a common one.
     asked = [
-        (record, _hashes(common, stored_sites.difference(sites[record.record_id])))
-        for record in asking
-        for common in keys[record.record_id][1][:_MAX_WORDS]
+        (record, _hashes(match_keys(record.movie, asking=True), others))
+        for record in changed
+        if (others := stored_sites - {record.movie.site})
     ]
-    similar = {
-        title_id
-        for record, candidates in _search(cursor, asked, unmatched=True).items()
-        for found in candidates[:_MAX_COMPARED]
-        if spelt_alike(record.movie, found.titles)
-        for title_id in (record.title_id, found.title_id)
-    }
-    return plan if similar <= titles else _join(cursor, titles | similar)
+    found = _search(cursor, asked)
+    titles = {record.title_id for record in changed if record.record_id in found or not record.is_new}
+    return _join(cursor, titles.union(*found.values()) | _known_to_catalogue(cursor, changed))
 
 
 def still_holds(cursor: Cursor, plan: Plan) -> bool:
@@ -227,27 +194,14 @@ def _hashes(keys: Iterable[str], sites: Collection[Site]) -> set[int]:
     }
 
 
-def _search(
-    cursor: Cursor, asked: Sequence[tuple[Stored, Collection[int]]], *, unmatched: bool
-) -> dict[Stored, list[_Candidate]]:
-    """Return the records that have one of the hashes which a record asks for, by the records that ask and find any.
-
-    With `unmatched`, only those whose title is not on the site of the one that asks.
-    """
-    askers = {record.record_id: record for record, _ in asked}
-    found: dict[Stored, list[_Candidate]] = defaultdict(list)
+def _search(cursor: Cursor, asked: Sequence[tuple[Stored, Collection[int]]]) -> dict[int, set[int]]:
+    """Return the titles of records that have one of the hashes which a record asks for, by the id of the record that asks."""
+    found: dict[int, set[int]] = defaultdict(set)
     for begin in range(0, len(asked), _SEARCH_BATCH):
-        questions = [
-            {"asker": record.record_id, "site": record.movie.site, "keys": keys}
-            for record, keys in asked[begin : begin + _SEARCH_BATCH]
-        ]
-        cursor.execute(
-            _CANDIDATES,
-            {"asked": msgspec.json.encode(questions).decode(), "unmatched": unmatched, "most": _MAX_RECORDS},
-        )
-        for record_id, title_id, title, original_title in cursor.fetchall():
-            candidate = _Candidate(title_id, [title, original_title] if original_title else [title])
-            found[askers[record_id]].append(candidate)
+        questions = [{"asker": record.record_id, "keys": keys} for record, keys in asked[begin : begin + _SEARCH_BATCH]]
+        cursor.execute(_CANDIDATES, {"asked": msgspec.json.encode(questions).decode(), "most": _MAX_RECORDS})
+        for record_id, title_id in cursor.fetchall():
+            found[record_id].add(title_id)
     return found
 
 
@@ -273,12 +227,6 @@ def _join(cursor: Cursor, titles: Collection[int]) -> Plan:
     ]
     groups = join(record.movie for record in pool if not record.placed_by_hand)
     return Plan(titles=sorted(titles), rows=rows, pool=pool, groups=groups)
-
-
-def _sites_of_groups(plan: Plan) -> dict[int, Collection[Site]]:
-    """Return the sites that the group of each record is on, its own among them, by the records' ids."""
-    record_of = {id(record.movie): record.record_id for record in plan.pool}
-    return {record_of[id(movie)]: group.movies.keys() for group in plan.groups for movie in group.movies.values()}
 
 
 def _regroup(cursor: Cursor, pool: Sequence[Stored], groups: Iterable[JoinedTitle]) -> None:

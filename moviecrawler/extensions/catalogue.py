@@ -23,7 +23,7 @@ from moviecrawler.extensions.catalogue_writer import CatalogueWriter
 from moviecrawler.frontier.budgets import DayBudget, begin_of_day, site_budget
 from moviecrawler.items import Miss, Movie
 from moviecrawler.options import CatalogueOptions
-from moviecrawler.signals import item_completed, lease_ended, list_missed, site_refused, titles_listed
+from moviecrawler.signals import item_completed, lease_ended, site_refused, titles_listed
 from moviecrawler.sites import SCOREBOARD_KINDS, SITES
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
-    from moviecrawler.catalogue.rows import Outcome, Reading
+    from moviecrawler.catalogue.rows import IdSource, Outcome
     from moviecrawler.items import Entry, Site
     from moviecrawler.signals import Outcome as StoreOutcome
 
@@ -69,8 +69,6 @@ class CatalogueRecorder:
         """Titles that were claimed and whose requests have not ended here."""
         self.has_claimed = False
         """Whether anything was ever claimed, perhaps without our knowing."""
-        self.readings: list[Reading] = []
-        """Of the site's lists, those that this worker has begun to read."""
         self.sent: set[int] = set()
         """Titles of which a request was handed to the scheduler."""
         self.writer = CatalogueWriter(store)
@@ -97,7 +95,6 @@ class CatalogueRecorder:
             (recorder.title_failed, signals.spider_error),
             (recorder.item_completed, item_completed),
             (recorder.titles_listed, titles_listed),
-            (recorder.list_missed, list_missed),
             (recorder.site_refused, site_refused),
             (recorder.lease_ended, lease_ended),
         ):
@@ -144,11 +141,6 @@ class CatalogueRecorder:
                 await self.writer.call(CatalogueStore.release, self.worker, but=queued)
                 if queued:
                     await self.writer.call(CatalogueStore.extend, self.worker, utc_now() + _QUEUED_CLAIM_LEASE, queued)
-            if self.readings and not self.crawler.settings.get(
-                "REDIS_URL"
-            ):  # where list pages wait for the next worker
-                site: Site = self.crawler.spidercls.site  # type: ignore[attr-defined]
-                await self.writer.call(CatalogueStore.break_off, site, self.readings)
             await self.writer.call(CatalogueStore.close)
         except MovieCrawlerError as error:
             logger.warning(
@@ -186,23 +178,13 @@ class CatalogueRecorder:
             until = utc_now() + timedelta(seconds=pause)
             self.writer.add(lambda store: store.pause(site, until, reason))
 
-    def titles_listed(
-        self, site: Site, list_name: str, entries: Sequence[Entry], ids: Sequence[str], further: int
-    ) -> None:
+    def titles_listed(self, site: Site, list_name: str, entries: Sequence[Entry], ids: Sequence[str]) -> None:
         """Keep what a list page names."""
         seen = [Sighting(entry.site_id, entry.title, entry.year, entry.kind) for entry in entries]
         seen += [Sighting(site_id) for site_id in ids]
-        self._sight(site, seen, _reading_of(list_name), trending=list_name in SITES[site].trending, pages=further - 1)
-
-    def list_missed(self, url: str) -> None:
-        """Don't wait for the list page any more."""
-        site: Site = self.crawler.spidercls.site  # type: ignore[attr-defined]
-        reading: Reading = "sitemap" if url.endswith(".xml") else "lists"
-        self._sight(site, [], reading, trending=False, pages=-1)
-
-    def _sight(self, site: Site, seen: Sequence[Sighting], reading: Reading, *, trending: bool, pages: int) -> None:
-        now = utc_now()
-        self.writer.add(lambda store: store.sight(site, seen, reading, trending=trending, pages=pages, now=now))
+        source: IdSource = "sitemap" if list_name.startswith(SITEMAP) else "list"
+        trending, now = list_name in SITES[site].trending, utc_now()
+        self.writer.add(lambda store: store.sight(site, seen, source, trending=trending, now=now))
 
     # --- Outcomes -----------------------------------------------------------------------------------------------------
 
@@ -301,10 +283,6 @@ class CatalogueRecorder:
         self.held -= gone
         self.fetching -= gone
         self.sent -= gone
-
-
-def _reading_of(list_name: str) -> Reading:
-    return "sitemap" if list_name.startswith(SITEMAP) else "lists"
 
 
 def _is_told_by_series(item: Movie) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from scrapy import signals
@@ -20,23 +19,20 @@ from moviecrawler.frontier.shared import shared_scheduler
 from moviecrawler.signals import item_passed
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Sequence
 
     from scrapy import Request
     from scrapy.crawler import Crawler
 
     from moviecrawler.catalogue.claims import Claim
-    from moviecrawler.catalogue.rows import Reading
     from moviecrawler.items import Site
 
 logger = logging.getLogger(__name__)
 
-_READ_INTERVALS: dict[Reading, timedelta] = {"lists": timedelta(hours=20), "sitemap": timedelta(days=30)}
-"""Less than a day, so that a crawl that is started daily reads lists daily."""
 _POLL_SECONDS = 0.25
 """Seconds between two looks at how much is left to fetch."""
 _MORE_POLL_SECONDS = 1.0
-"""Seconds between two looks at whether more may be claimed: today, or as another worker has read the lists."""
+"""Seconds between two looks at whether more may be claimed today."""
 _IDLE_POLL_SECONDS = 5.0
 """Seconds between two looks at whether a title has become due."""
 _MAX_PAUSE_SECONDS = 30.0
@@ -51,7 +47,6 @@ class DueSpider(Protocol):
 
     site: ClassVar[Site]
     crawler: Crawler
-    current_lists: ClassVar[Mapping[Reading, Sequence[str]]]
 
     @property
     def requests_per_title(self) -> int:
@@ -70,9 +65,6 @@ class DueSpider(Protocol):
 
     def claim_size(self, batch: int) -> int:
         """Return how many titles to claim at once."""
-
-    def list_request(self, name: str) -> Request:
-        """Return the request for the first page of a list."""
 
     def requests_of_claims(self, claims: Sequence[Claim]) -> AsyncIterator[Request]:
         """Yield the requests for titles that were claimed."""
@@ -100,7 +92,6 @@ class DueTitles:
         """
         idle = 0.0
         pause = _POLL_SECONDS
-        has_begun = False
         while not self._enough() and not self.recorder.writer.closed:
             try:
                 stopped = await self._stopped()
@@ -110,10 +101,6 @@ class DueTitles:
                         return
                     await asyncio.sleep(_MORE_POLL_SECONDS)
                     continue
-                if not stopped and not has_begun:
-                    has_begun = True
-                    async for request in self._lists():
-                        yield request
                 claims, more = ([], False) if stopped else await self._claim(budget)
                 pause = _POLL_SECONDS
             except TransientStoreError as error:
@@ -133,9 +120,7 @@ class DueTitles:
                         self.recorder.sent.add(request.cb_kwargs["due"]["title_id"])
                 await self._room()
             elif more:
-                self._tell(logging.INFO, f"the lists of {self.spider.site} are being read, which may name what is due")
-                has_begun = bool(self.recorder.readings)  # another worker that reads them may have died
-                await asyncio.sleep(_POLL_SECONDS if has_begun else _MORE_POLL_SECONDS)
+                await asyncio.sleep(_POLL_SECONDS)
             elif idle < self.options.idle:
                 await asyncio.sleep(min(_IDLE_POLL_SECONDS, self.options.idle))
                 idle += min(_IDLE_POLL_SECONDS, self.options.idle)
@@ -221,24 +206,6 @@ class DueTitles:
 
     # --- Claims -------------------------------------------------------------------------------------------------------
 
-    async def _lists(self) -> AsyncIterator[Request]:
-        """Yield the requests for the site's current lists, if no worker has read them today."""
-        if not self.options.lists or self.spider.reads_elsewhere:
-            return
-        for reading, every in _READ_INTERVALS.items():
-            names = self.spider.current_lists.get(reading, [])
-            begins = await self.recorder.writer.call(
-                CatalogueStore.begin_reading, self.spider.site, reading, len(names), every, utc_now()
-            )
-            if not begins:
-                continue
-            self.recorder.readings.append(reading)
-            scheduler = shared_scheduler(self.spider.crawler)
-            if scheduler is not None:
-                await scheduler.begin_round()  # else the lists of yesterday would pass for known pages
-            for name in names:
-                yield self.spider.list_request(name)
-
     async def _claim(self, budget: int | None) -> tuple[Sequence[Claim], bool]:
         """Return titles to fetch, at most as many as the budget allows, and if there are none, whether some may follow soon."""
         if self._is_unsure:
@@ -258,8 +225,6 @@ class DueTitles:
         )
         more = False
         if not claims:
-            more = await self.recorder.writer.call(CatalogueStore.is_reading, site, utc_now())
-        if not claims and not more:
             claims, more = await self.recorder.writer.call(
                 CatalogueStore.claim_unfound, site, min(size, self.options.batch), **terms
             )

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from moviecrawler.catalogue.claims import Claim
-    from moviecrawler.catalogue.rows import Reading
     from moviecrawler.items import Site
     from moviecrawler.spiders.plan import Due, Found
 
@@ -121,17 +120,20 @@ class MovieSpider(scrapy.Spider):
 
     @classmethod
     def check_lane(cls, settings: BaseSettings, arguments: Mapping[str, str]) -> Plan:
-        """Return the plan of a crawl whose titles come from the catalogue."""
+        """Return the plan of a crawl whose titles come from the catalogue, or that only tells it what a list names."""
         lane = parse_choice("lane", arguments["lane"], ["due"])
-        for name in ("list", "seasons", *_TITLES):
-            if name in arguments:
+        for given in ("seasons", *_TITLES):
+            if given in arguments:
                 raise ConfigurationError(
-                    f"lane and {name} are given, but the catalogue names the titles; remove {name}"
+                    f"lane and {given} are given, but the catalogue names the titles; remove {given}"
                 )
         from moviecrawler.catalogue.store import open_catalogue  # noqa: PLC0415 - imports Postgres' client
 
         open_catalogue(settings)
-        return Plan(titles=[], list_name=None, limit=parse_limit(arguments.get("limit")), lane=lane)
+        name = arguments.get("list")
+        if name is not None:
+            cls.check_list(name)
+        return Plan(titles=[], list_name=name, limit=parse_limit(arguments.get("limit")), lane=lane)
 
     @classmethod
     @abstractmethod
@@ -144,7 +146,7 @@ class MovieSpider(scrapy.Spider):
         plan = cls.parse_arguments(crawler.settings, arguments)
         spider = super().from_crawler(crawler, *args)
         spider.plan = plan
-        spider.refills = plan.lane is not None
+        spider.refills = plan.lane is not None and plan.list_name is None
         if spider.refills:
             spider.idle_timeout = CatalogueOptions.read(crawler.settings).idle
         others = sorted((name, value) for name, value in arguments.items() if name not in _TITLES and name[0] != "_")
@@ -167,7 +169,7 @@ class MovieSpider(scrapy.Spider):
 
     async def start(self) -> AsyncIterator[Request]:
         """Yield a request for each title asked for, and the list's first; or for what is due."""
-        if self.plan.lane is not None:
+        if self.plan.lane is not None and self.plan.list_name is None:
             from moviecrawler.extensions.due import DueTitles  # noqa: PLC0415 - imports Postgres' client
 
             async for request in DueTitles(self).requests():
@@ -234,9 +236,6 @@ class MovieSpider(scrapy.Spider):
         return None
 
     # --- What is due --------------------------------------------------------------------------------------------------
-
-    current_lists: ClassVar[Mapping[Reading, Sequence[str]]]
-    """What `lane=due` reads beside titles: `lists` of what is popular now, once a day, and the `sitemap`, once a month."""
 
     @property
     def requests_per_title(self) -> int:
@@ -310,24 +309,22 @@ class MovieSpider(scrapy.Spider):
 
     # --- Reading lists ------------------------------------------------------------------------------------------------
 
-    def requests_of(self, listing: Listing, name: str, before: int = 0, further: int = 0) -> Iterator[Request]:
+    def requests_of(self, listing: Listing, name: str, before: int = 0) -> Iterator[Request]:
         """Yield the requests of a list page's titles.
 
-        `before` is how many entries the list has on earlier pages, `further` how many pages this one leads to. Of what is
-        due, the catalogue decides, so that `lane=due` only tells it what is listed.
+        `before` is how many entries the list has on earlier pages. Of what is due, the catalogue decides, so that `lane=due` only
+        tells it what is listed.
         """
-        self.tell_listed(name, listing.entries, further=further)
+        self.tell_listed(name, listing.entries)
         if self.plan.lane is not None:
             return
         for place, entry in enumerate(listing.entries, before + 1):
             found = {"list_name": name, "list_rank": entry.rank or place, "entry": msgspec.to_builtins(entry)}
             yield from self.title_requests([(entry.site_id, found)])
 
-    def tell_listed(self, name: str, entries: Sequence[Entry] = (), ids: Sequence[str] = (), further: int = 0) -> None:
+    def tell_listed(self, name: str, entries: Sequence[Entry] = (), ids: Sequence[str] = ()) -> None:
         """Tell whoever listens what a list page names, or a sitemap, which has nothing but ids."""
-        self.crawler.signals.send_catch_log(
-            titles_listed, site=self.site, list_name=name, entries=entries, ids=ids, further=further
-        )
+        self.crawler.signals.send_catch_log(titles_listed, site=self.site, list_name=name, entries=entries, ids=ids)
 
     def read_list(self, response: Response, read: Callable[[bytes, str], Page | Listing]) -> Listing | None:
         """Return what a page of a list says; None when it can't be read, which is accounted for."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from moviecrawler.configuration import parse_choice
 from moviecrawler.errors import ExtractionError
@@ -12,12 +12,11 @@ from moviecrawler.spiders.datasets import EVERYTHING, DatasetSpider
 from moviecrawler.urls import id_in_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
     from scrapy import Request
     from scrapy.http import Response
 
-    from moviecrawler.catalogue.rows import Reading
     from moviecrawler.items import Page
 
 CHARTS = {
@@ -36,7 +35,6 @@ class ImdbSpider(DatasetSpider):
     site = "imdb"
     default_list = "top"
     only_on_pages = frozenset({"boxoffice"})
-    current_lists: ClassVar[Mapping[Reading, Sequence[str]]] = {"lists": ["popular", "populartv"]}
 
     @classmethod
     def check_list(cls, name: str) -> None:

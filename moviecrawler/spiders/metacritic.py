@@ -15,14 +15,13 @@ from moviecrawler.spiders.base import TRENDING_SIZE
 from moviecrawler.spiders.sitemap import Sitemap, SitemapSpider
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
     from typing import Self
 
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from moviecrawler.catalogue.rows import Reading
     from moviecrawler.items import Page
     from moviecrawler.spiders.plan import Found
 
@@ -56,10 +55,6 @@ class MetacriticSpider(SitemapSpider):
         "sitemap": Sitemap("/movies.xml", "movie"),
         "sitemap-series": Sitemap("/tvshows.xml", "series"),
         "sitemap-seasons": Sitemap("/tvshows.xml", "season"),
-    }
-    current_lists: ClassVar[Mapping[Reading, Sequence[str]]] = {
-        "lists": ["popular", "new", "tv-popular", "tv-new"],
-        "sitemap": ["sitemap", "sitemap-series"],
     }
 
     @classmethod
@@ -97,7 +92,7 @@ class MetacriticSpider(SitemapSpider):
             if wanted > MOST_LISTED:
                 self._endless(response)
         yield from pages
-        yield from self.requests_of(listing, name, before=offset, further=len(pages))
+        yield from self.requests_of(listing, name, before=offset)
         listed = offset + FINDER_PAGE
         if listing.total is None and listing.entries and not self.listed_enough(listed):
             if listed < MOST_LISTED:

@@ -12,12 +12,11 @@ from moviecrawler.extract.rottentomatoes_lists import browse, browse_json
 from moviecrawler.spiders.sitemap import Sitemap, SitemapSpider
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from scrapy import Request
     from scrapy.http import Response
 
-    from moviecrawler.catalogue.rows import Reading
     from moviecrawler.items import Page
 
 _BROWSE_PATH = re.compile(
@@ -38,10 +37,6 @@ class RottenTomatoesSpider(SitemapSpider):
         "sitemap": Sitemap(_SITEMAPS, "movie", "movie_"),
         "sitemap-series": Sitemap(_SITEMAPS, "series", "tv-series_"),
         "sitemap-seasons": Sitemap(_SITEMAPS, "season", "tv-seasons_"),
-    }
-    current_lists: ClassVar[Mapping[Reading, Sequence[str]]] = {
-        "lists": ["movies_in_theaters", "movies_at_home/sort:popular", "tv_series_browse/sort:popular"],
-        "sitemap": ["sitemap"],
     }
 
     @classmethod
@@ -79,8 +74,7 @@ class RottenTomatoesSpider(SitemapSpider):
         if goes_on and len(seen) >= MOST_PAGES:
             self.list_missed(response.url, "failed", f"it goes on after {MOST_PAGES:,} pages, which are read")
             goes_on = False
-        goes_on_due = goes_on and self.plan.lane is not None and not self.listed_enough(listed)
-        yield from self.requests_of(listing, name, before, further=int(goes_on_due))
+        yield from self.requests_of(listing, name, before)
         if cursor and goes_on and not self.listed_enough(listed):
             yield self.browse_request(name, cursor, listed, [*seen, cursor])
 

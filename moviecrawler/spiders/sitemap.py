@@ -81,7 +81,6 @@ class SitemapSpider(MovieSpider):
             names = tuple(one.parts for one in self._read_for(name))
             parts = [url for url, path in others.items() if _file_name(path).startswith(names)]
             if self.plan.limit is None or self.plan.lane is not None:
-                self.tell_listed(SITEMAP, further=len(parts))
                 for part in parts:
                     yield self.sitemap_request(name, part)
             else:

@@ -82,7 +82,7 @@ class Catalogued(CatalogueStore):
 
     def list_names(self, site: Any, *ids: str) -> None:
         """Have a list of a site name ids."""
-        self.sight(site, map(Sighting, ids), "lists", trending=False, pages=0, now=NOW)
+        self.sight(site, map(Sighting, ids), "list", trending=False, now=NOW)
 
     def state(self, imdb_id: str, site: str = "imdb") -> Any:
         """Return the row of a title on a site."""

@@ -35,7 +35,7 @@ def replica(replica: ReplicaProcess, database_url: str) -> ReplicaProcess:
 
 def settings(database_url: str, per_day: int, **more: str) -> dict[str, str]:
     budgets = f'{{"127.0.0.1": {{"per_day": {per_day}}}}}'
-    return settings_of(database_url, CATALOGUE_LISTS="0", FRONTIER_PATIENCE="0", SITE_BUDGETS=budgets, **more)
+    return settings_of(database_url, FRONTIER_PATIENCE="0", SITE_BUDGETS=budgets, **more)
 
 
 def pages(replica: ReplicaProcess) -> int:

@@ -38,7 +38,7 @@ def replica(replica: ReplicaProcess, database_url: str) -> ReplicaProcess:
 
 
 def settings(database_url: str, **more: str) -> dict[str, str]:
-    return settings_of(database_url, CATALOGUE_LISTS="0", CATALOGUE_BATCH="10", **more)
+    return settings_of(database_url, CATALOGUE_BATCH="10", **more)
 
 
 def assert_all_fetched(database_url: str) -> None:

@@ -90,6 +90,11 @@ def test_from_an_empty_database_to_a_scoreboard_that_is_right(
     write_crosswalk(tmp_path / "wikidata.csv")
     bring_in(database_url, tmp_path, replica, "wikidata", "--from", str(tmp_path / "wikidata.csv"))
 
+    for listing in SITES[1:]:
+        read = fetch_due(listing, "-a", "list=sitemap", data=tmp_path, replica=replica, **shared)
+        assert read.code == 0, read.log
+        assert title_pages(replica, listing) == {}
+
     # Two workers a site, all six at once.
     workers = at_once([*SITES, *SITES], data=tmp_path, replica=replica, **shared)
     assert [finished.code for finished in workers] == [0] * 6, [
@@ -142,7 +147,7 @@ def test_what_a_killed_worker_had_claimed_is_fetched_by_the_next(
 ) -> None:
     change(replica, latency=300)
     know(database_url, TITLES)
-    settings = settings_of(database_url, CATALOGUE_LISTS="0")
+    settings = settings_of(database_url)
     with worker(tmp_path, replica, **settings):  # which is killed
         wait_for(lambda: len(title_pages(replica)) >= 5)
     assert claimed(database_url) > 0
@@ -164,31 +169,13 @@ def test_a_worker_that_is_asked_to_stop_gives_back_what_it_has_not_fetched(
 ) -> None:
     change(replica, latency=300)
     know(database_url, TITLES)
-    with worker(tmp_path, replica, **settings_of(database_url, CATALOGUE_LISTS="0")) as running:
+    with worker(tmp_path, replica, **settings_of(database_url)) as running:
         wait_for(lambda: len(title_pages(replica)) >= 5)
         running.terminate()
         running.wait(LONGEST)
     assert claimed(database_url) == 0
     assert states(database_url)["ok"] >= 5
     assert execute(database_url, "SELECT count(*) FROM records") == [(states(database_url)["ok"],)]
-
-
-def test_lists_that_a_worker_was_asked_to_stop_reading_are_read_by_the_next(
-    database_url: str, replica: ReplicaProcess, tmp_path: Path
-) -> None:
-    change(replica, latency=1000)
-    know(database_url, TITLES)
-    settings = settings_of(database_url)
-    with worker(tmp_path, replica, site="rottentomatoes", **settings) as running:
-        wait_for(lambda: execute(database_url, "SELECT 1 FROM list_readings"))
-        running.terminate()
-        running.wait(LONGEST)
-    change(replica, latency=0)
-    finished = fetch_due("rottentomatoes", data=tmp_path, replica=replica, **settings)
-    assert finished.code == 0
-    assert execute(database_url, "SELECT max(pages_open) FROM list_readings") == [(0,)]
-    found = "SELECT count(*) FROM records WHERE site = 'rottentomatoes'"
-    assert execute(database_url, found) > [(TITLES // 2,)]
 
 
 def test_a_site_that_refuses_us_is_let_alone_by_all_later_workers(
@@ -217,7 +204,7 @@ def test_errors_put_titles_off_and_do_not_end_the_crawl(
 ) -> None:
     change(replica, faults={"500": 0.6})
     know(database_url, 10)
-    settings = settings_of(database_url, CATALOGUE_LISTS="0")
+    settings = settings_of(database_url)
     finished = fetch_due("imdb", "-s", "RETRY_TIMES=0", data=tmp_path, replica=replica, **settings)
     ended = states(database_url, "imdb")
     assert ended["error"] > 0
@@ -246,7 +233,7 @@ def test_other_crawls_tell_the_catalogue_too(database_url: str, replica: Replica
     finished = scrapy(*command, data=tmp_path, replica=replica, **settings_of(database_url))
     assert finished.code == 0, finished.log
     assert states(database_url, "imdb") == {"ok": 20, "never": TITLES - 20}
-    due = fetch_due("imdb", data=tmp_path, replica=replica, **settings_of(database_url, CATALOGUE_LISTS="0"))
+    due = fetch_due("imdb", data=tmp_path, replica=replica, **settings_of(database_url))
     assert due.stat("titles/asked") == TITLES - 20
 
 
@@ -257,7 +244,7 @@ def test_other_crawls_tell_the_catalogue_too(database_url: str, replica: Replica
         ({"lane": "due", "ids": "tt0111161"}, {}, "lane and ids are given"),
         ({"lane": "top"}, {}, "lane is 'top'; give one of due"),
         ({"lane": "due"}, {"CATALOGUE_BATCH": "0"}, "CATALOGUE_BATCH is '0'"),
-        ({"lane": "due"}, {"CATALOGUE_BOOST_SHARE": "1"}, "CATALOGUE_BOOST_SHARE"),
+        ({"lane": "due", "list": "bottom"}, {}, "list is 'bottom'"),
     ],
 )
 def test_mistakes_are_told(arguments: dict[str, str], changes: dict[str, str], told: str, tmp_path: Path) -> None:

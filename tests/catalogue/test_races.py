@@ -232,5 +232,5 @@ def test_signs_that_no_database_takes_lose_no_outcome(store: Catalogued) -> None
     store.record([refusal, outcome("tt1000001")])
     assert store.state("tt1000001").state == "ok"
     assert store.state("tt1000001", SITE).state == "absent"
-    store.sight("imdb", [Sighting("tt7777777", hostile, 2000, "movie")], "lists", trending=True, pages=0, now=NOW)
+    store.sight("imdb", [Sighting("tt7777777", hostile, 2000, "movie")], "list", trending=True, now=NOW)
     assert store.sql("SELECT count(*) FROM titles WHERE imdb_id = 'tt7777777'") == [(1,)]

@@ -102,7 +102,9 @@ def test_claims_read_indexes_and_no_table_from_end_to_end(store: Catalogued) -> 
         read_sql("take.sql"),
         {"site": "metacritic", "titles": list(range(1, 101)), "worker": "w", "now": NOW, "until": NOW + LEASE},
     )
-    looking = plan(read_sql("unfound.sql"), {"site": "rottentomatoes", "now": NOW, "size": 500, "since": NOW})
+    looking = plan(
+        read_sql("unfound.sql"), {"site": "rottentomatoes", "now": NOW, "size": 500, "since": NOW, "again": 7 * DAY}
+    )
     assert "title_sites_unfound" in looking, looking
     for each in (candidates, taking, looking):
         assert "Seq Scan on title_sites" not in each, each
@@ -317,7 +319,7 @@ def test_what_is_popular_is_not_fetched_for_it_within_a_week_of_the_last_time(st
     store.bring_in(row(1), row(2), row(3))
     store.record([outcome("tt1000001"), outcome("tt1000002")])
     store.boost([("imdb", "tt1000002")], 1.0, NOW)  # by a person
-    store.sight("imdb", [Sighting(f"tt100000{n}") for n in (1, 2, 3)], "lists", trending=True, pages=-1, now=NOW)
+    store.sight("imdb", [Sighting(f"tt100000{n}") for n in (1, 2, 3)], "list", trending=True, now=NOW)
     assert sorted(store.claim_ids()) == ["tt1000002", "tt1000003"]
     assert store.state("tt1000001").boost_due == NOW + 7 * DAY
 
@@ -325,12 +327,12 @@ def test_what_is_popular_is_not_fetched_for_it_within_a_week_of_the_last_time(st
 def test_what_is_popular_today_is_boosted_and_added(store: Catalogued) -> None:
     store.bring_in(row(1), row(2))
     seen = [Sighting("tt1000002", "Title 2", 2000, "movie"), Sighting("tt5000000", "New", 2026, "movie")]
-    store.sight("imdb", seen, "lists", trending=True, pages=-1, now=NOW)
+    store.sight("imdb", seen, "list", trending=True, now=NOW)
     assert store.claim_ids() == ["tt1000002", "tt5000000", "tt1000001"]
     assert store.sql(
         "SELECT count(*) FROM title_sites s JOIN titles t USING (title_id) WHERE imdb_id = 'tt5000000'"
     ) == [(3,)]
-    store.sight("imdb", seen, "lists", trending=True, pages=-1, now=NOW)
+    store.sight("imdb", seen, "list", trending=True, now=NOW)
     assert store.sql("SELECT count(*) FROM titles") == [(3,)]
 
 
@@ -430,7 +432,7 @@ def test_a_lead_without_a_page_is_looked_for_in_the_lists(store: Catalogued) -> 
     gone = outcome("m/10012345-quiet", "absent", site="rottentomatoes", title_id=found.title_id, evidence="wikidata")
     store.record([gone])
     assert store.state("tt1000001", "rottentomatoes").site_id is None
-    store.sight("rottentomatoes", [Sighting("m/the_quiet_mill")], "sitemap", trending=False, pages=0, now=NOW)
+    store.sight("rottentomatoes", [Sighting("m/the_quiet_mill")], "sitemap", trending=False, now=NOW)
     claims = store.unfound()
     assert [(each.ids, each.evidence) for each in claims] == [(["m/the_quiet_mill"], "sitemap")]
 
@@ -438,7 +440,7 @@ def test_a_lead_without_a_page_is_looked_for_in_the_lists(store: Catalogued) -> 
 def test_listed_ids_are_tried_by_year_and_never_another_titles(store: Catalogued) -> None:
     store.bring_in(row(1, title="Dune", year=2021), row(2, title="Dune", year=1984))
     seen = [Sighting("m/dune"), Sighting("m/dune_2021"), Sighting("m/1000086-dune", "Dune", 1984)]
-    store.sight("rottentomatoes", seen, "lists", trending=False, pages=0, now=NOW)
+    store.sight("rottentomatoes", seen, "list", trending=False, now=NOW)
     claims = store.unfound()
     assert [found.ids[0] for found in claims] == ["m/dune_2021", "m/1000086-dune"]
     store.release("w")
@@ -458,7 +460,7 @@ def test_a_title_whose_listed_ids_kill_workers_is_put_off(store: Catalogued) -> 
     assert store.claim_unfound("metacritic", 1, worker="w", lease=LEASE, now=last) == ([], True)
     stored = store.state("tt1000001", "metacritic")
     assert (stored.claimed_by, stored.claims) == (None, 0)
-    assert stored.next_due == NOW.replace(hour=0) + 7 * DAY
+    assert stored.next_due == last + 7 * DAY
 
 
 def listed(site_id: str, title_id: Any, ended: Any = "absent", **fields: Any) -> SiteOutcome:
@@ -663,36 +665,6 @@ def test_the_figures_count_each_title_once(store: Catalogued) -> None:
     assert imdb.oldest == NOW - 20 * DAY
     assert imdb.paused_because == "imdb refused us"
     assert (metacritic.known, metacritic.unfound) == (0, 6)
-
-
-def test_lists_are_read_by_one_worker_a_day_and_waited_for(store: Catalogued) -> None:
-    assert store.begin_reading("metacritic", "lists", 2, DAY, NOW)
-    assert not store.begin_reading("metacritic", "lists", 2, DAY, NOW)
-    assert store.is_reading("metacritic", NOW)
-    store.sight("metacritic", [], "lists", trending=False, pages=2 - 1, now=NOW)
-    for _ in range(3):
-        assert store.is_reading("metacritic", NOW)
-        store.sight("metacritic", [], "lists", trending=False, pages=-1, now=NOW)
-    assert not store.is_reading("metacritic", NOW)
-    assert not store.begin_reading("metacritic", "lists", 2, DAY, NOW + DAY - timedelta(seconds=1))
-    assert store.begin_reading("metacritic", "lists", 2, DAY, NOW + DAY)
-
-
-def test_lists_are_read_anew_when_their_reading_was_broken_off(store: Catalogued) -> None:
-    silent = timedelta(minutes=15)
-    assert store.begin_reading("metacritic", "sitemap", 1, 30 * DAY, NOW)
-    store.sight("metacritic", [], "sitemap", trending=False, pages=2, now=NOW + silent)
-    last = NOW + 2 * silent - timedelta(seconds=1)
-    assert store.is_reading("metacritic", last)
-    assert not store.begin_reading("metacritic", "sitemap", 1, 30 * DAY, last)
-    assert not store.is_reading("metacritic", NOW + 2 * silent)
-    assert store.begin_reading("metacritic", "sitemap", 1, 30 * DAY, NOW + 2 * silent)
-    store.break_off("metacritic", ["sitemap"])
-    assert not store.is_reading("metacritic", NOW + 2 * silent)
-    assert store.begin_reading("metacritic", "sitemap", 1, 30 * DAY, NOW + 2 * silent)
-    store.sight("metacritic", [], "sitemap", trending=False, pages=-1, now=NOW + 2 * silent)
-    store.break_off("metacritic", ["sitemap"])  # which was read to its end
-    assert not store.begin_reading("metacritic", "sitemap", 1, 30 * DAY, NOW + 30 * DAY)
 
 
 def test_a_title_that_a_clock_ahead_has_put_off_is_due_now(store: Catalogued) -> None:

@@ -189,12 +189,6 @@ def test_doubtful_pages_are_shown_and_decided(run: Run, database_url: str) -> No
     ]
 
 
-def test_rematch_changes_nothing_unless_told(run: Run) -> None:
-    assert run("rematch").output.startswith("0 records would be taken for other titles; nothing was changed")
-    assert run("rematch", "--apply").output == "0 records are taken for other titles now\n"
-    assert json.loads(run("rematch", "--json").output) == {"applied": False, "changes": []}
-
-
 def test_what_pages_and_files_say_never_commands_a_terminal(run: Run, database_url: str) -> None:
     now = datetime.now(UTC)
     hostile = "Du\x1b]0;owned\x07ne\x1b[2J\nimdb: 0 due \x9b31m\u202e\u3000end"

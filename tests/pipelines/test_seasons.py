@@ -15,7 +15,6 @@ from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.store import CatalogueStore
 from moviecrawler.database.connection import open_database
-from moviecrawler.database.rematch import rematch
 from moviecrawler.items import Movie, Score
 from moviecrawler.urls import part_of_series
 from tests.pipelines.runs import BEGIN
@@ -288,19 +287,6 @@ def test_seasons_follow_a_series_whose_page_has_another_address_now(database_url
     execute(database_url, "SELECT rename_record('rottentomatoes', 'tv/salt', 'tv/salt_harbour')")
     assert frozenset({"tv/salt/s01", "tv/salt-harbour/season-1"}) in groups(database_url)
     assert of_series(database_url)["tv/salt/s01"] == "tv/salt-harbour tv/salt_harbour"
-
-
-def test_a_rematch_moves_seasons_with_their_series(database_url: str) -> None:
-    write(database_url, TOMATOES, METACRITIC, rotten("s01"), critic("season-1"))
-    execute(database_url, "SELECT move_record('metacritic', 'tv/salt-harbour')")
-    execute(database_url, "UPDATE records SET placed_by_hand = false")
-    assert pair(1) not in groups(database_url)
-    with closing(CatalogueStore(lambda: open_database(database_url))) as store:
-        assert [change for batch in rematch(store, apply=False) for change in batch]
-        assert pair(1) not in groups(database_url)
-        list(rematch(store, apply=True))
-        assert pair(1) in groups(database_url)
-        assert [change for batch in rematch(store, apply=True) for change in batch] == []
 
 
 def test_what_was_taken_for_a_series_becomes_a_season_of_its_own(database_url: str) -> None:

@@ -137,5 +137,3 @@ def test_an_index_at_one_address_is_asked_for_once(lane: str | None, name: str, 
     home, addresses = "https://www.rottentomatoes.com/sitemaps/", ("movie_0", "tv-series_0", "tv-seasons_0", "person_0")
     led = read(spider.sitemap_request(name), index(*(f"{home}{part}.xml" for part in addresses)))
     assert [request.url for request in led] == [f"{home}{part}.xml" for part in parts]
-    indexes = [spider.list_request(one).url for lists in spider.current_lists.values() for one in lists]
-    assert len(set(indexes)) == len(indexes), "the queue has each address once"

@@ -96,7 +96,7 @@ def test_host_without_titles_takes_no_more_than_the_budget(
     ]
     with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
         load(store, "test", "1", rows, len(rows), datetime.now(UTC))
-    given = {"RETRY_TIMES": "0", "CATALOGUE_LISTS": "0", "CATALOGUE_BATCH": "10" if per_day == 10 else "5"}
+    given = {"RETRY_TIMES": "0", "CATALOGUE_BATCH": "10" if per_day == 10 else "5"}
     given |= {"SITE_BUDGETS": json.dumps({"127.0.0.1": {"per_day": per_day}}), "CSV_ENABLED": "0"}
     with Site() as pages, Site() as host:
         host.answers["/robots.txt"] = pages.answers["/robots.txt"] = Told(404)

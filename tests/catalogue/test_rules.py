@@ -1,0 +1,63 @@
+"""Each row of the tables of `comparing.py` decides its own example."""
+
+from __future__ import annotations
+
+import pytest
+
+from moviecrawler.catalogue.comparing import FILMS, SERIES, Rule, compare, decide, facts_of
+from moviecrawler.catalogue.forms import Title, prepare
+from moviecrawler.catalogue.rows import TitleFacts
+from moviecrawler.items import TitleKind
+
+ROWS: list[tuple[TitleKind, Rule]] = [*(("movie", rule) for rule in FILMS), *(("series", rule) for rule in SERIES)]
+
+
+def title(site: str, text: str, kind: TitleKind) -> Title:
+    name, years, makers, extent, votes = [*text.split("|"), "", "", "", ""][:5]
+    first, _, last = years.partition("-")
+    return prepare(
+        site,
+        TitleFacts(
+            title=name,
+            kind=kind,
+            year=int(first),
+            end_year=int(last) if last else None,
+            runtime_minutes=int(extent) if extent and kind == "movie" else None,
+            season_count=int(extent) if extent and kind == "series" else None,
+            directors=[maker for maker in makers.split(", ") if maker],
+            votes=int(votes) if votes else None,
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "rule"), ROWS, ids=[f"{kind} {rule.decision} {rule.ours} and {rule.theirs}" for kind, rule in ROWS]
+)
+def test_a_row_decides_its_example_whichever_title_comes_first(kind: TitleKind, rule: Rule) -> None:
+    ours, theirs = title("imdb", rule.ours, kind), title("rottentomatoes", rule.theirs, kind)
+    facts = facts_of(ours, theirs)
+    assert facts == facts_of(theirs, ours)
+    assert decide(facts, FILMS if kind == "movie" else SERIES) == rule, facts
+    assert compare(ours, theirs).decision == compare(theirs, ours).decision == rule.decision
+
+
+@pytest.mark.parametrize("rules", [FILMS, SERIES], ids=["films", "series"])
+def test_other_directors_and_titles_that_only_contain_the_other_are_never_accepted(rules: list[Rule]) -> None:
+    accepting = [rule.facts for rule in rules if rule.decision == "accepted"]
+    first = next(place for place, rule in enumerate(rules) if rule.decision == "accepted")
+    assert all(facts.directors != "other" and facts.likeness in {"equal", "near"} for facts in accepting)
+    assert {rule.facts.directors for rule in rules[:first]} == {"other", ""}
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        # Its own record has another number in its title; only a namesake without votes is left when the prefix is cut off.
+        ("The Long Way Home|2011||90", "Harbour Kids: The Long Way Home|2011||89"),
+        # A series that began a year before, whose runtime is not known.
+        ("Lampo: Keepers of Light|1999", "Lampo: Keepers of Light|2000||82"),
+    ],
+    ids=["prefix", "series"],
+)
+def test_a_namesake_of_which_hardly_anything_is_known_is_not_taken_for_a_film(ours: str, theirs: str) -> None:
+    assert compare(title("imdb", ours, "movie"), title("metacritic", theirs, "movie")).decision == "review"
