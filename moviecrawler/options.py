@@ -103,13 +103,7 @@ class RequestOptions(Options, frozen=True, kw_only=True, rename=str.upper):
     """Requests."""
 
     retry_backoff: Annotated[float, Meta(ge=0, le=3_600), JOB] = 2.0
-    """Seconds before the first retry; doubled each time up to RETRY_BACKOFF_MAX, and drawn at random below that."""
-    retry_backoff_max: Annotated[float, Meta(ge=0, le=86_400), JOB] = 60.0
-    """The longest of these waits, in seconds."""
-    block_after_unexpected: Annotated[int, Meta(ge=1, le=1_000_000), Job(most=10)] = 3
-    """Unexpected answers in a row, such as pages of under 2 KB, that stop a site; read by SiteBlockMiddleware."""
-    page_maxsize: Annotated[int, Meta(ge=1, le=1024**3)] = 16 * 1024 * 1024
-    """Bytes of a page after decompression; the largest seen has 3.4 MB. Read by FastCompressionMiddleware."""
+    """Seconds before the first retry; doubled each time up to a minute, and drawn at random below that."""
     dataset_part: Annotated[int, Meta(ge=65_536, le=1024**3), Job(most=64 * 1024 * 1024)] = 16 * 1024 * 1024
     """Bytes of one ranged request for a dataset, so that 228 MB never stand in memory; read by DatasetSpider and `scrapy catalogue import`."""
 

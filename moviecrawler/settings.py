@@ -74,8 +74,8 @@ DOWNLOAD_VERIFY_CERTIFICATES = True
 DOWNLOAD_HANDLERS = {"data": None, "file": None, "ftp": None, "s3": None}
 # Seconds; the slowest page seen took 20.
 DOWNLOAD_TIMEOUT = 60
-# Bytes after decompression, of a sitemap, which may have 50 MB, or a part of a dataset (DATASET_PART); of a page, PAGE_MAXSIZE.
-# Read by the downloader and FastCompressionMiddleware.
+# Bytes after decompression, of a sitemap, which may have 50 MB, or a part of a dataset (DATASET_PART); of a page, PAGE_MAX_BYTES in
+# `middlewares/compression.py`. Read by the downloader and GzipMiddleware.
 DOWNLOAD_MAXSIZE = 64 * 1024 * 1024
 REDIRECT_MAX_TIMES = 5
 # Old answers would pass for fresh ones.
@@ -112,7 +112,7 @@ DOWNLOADER_MIDDLEWARES = {
     # Sees decompressed bodies, and before a retry can be made of a refusal.
     "moviecrawler.middlewares.blocks.SiteBlockMiddleware": 560,
     "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": None,
-    "moviecrawler.middlewares.compression.FastCompressionMiddleware": 640,
+    "moviecrawler.middlewares.compression.GzipMiddleware": 640,
 }
 ITEM_PIPELINES = {
     "moviecrawler.pipelines.validate.ValidatePipeline": 100,

@@ -17,7 +17,7 @@ from moviecrawler.items import Movie
 from moviecrawler.replica.process import ReplicaProcess
 from tests.processes import start
 
-FAST = {"RETRY_BACKOFF": "0.02", "RETRY_BACKOFF_MAX": "0.1", "DOWNLOAD_TIMEOUT": "2"}
+FAST = {"RETRY_BACKOFF": "0.02", "DOWNLOAD_TIMEOUT": "2"}
 """Settings with which failing takes no time."""
 LONGEST = 120
 """Seconds that a command may take before it counts as hung."""

@@ -21,7 +21,7 @@ PACKAGE = PROJECT / "moviecrawler"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 PURE = {
-    "extract": {"brotli", "html", "isal", "lxml", "msgspec", "parsel", "w3lib"},
+    "extract": {"html", "isal", "lxml", "msgspec", "parsel", "w3lib"},
     "catalogue/lanes.py": set(),
     "catalogue/merging.py": set(),
     "catalogue/rows.py": set(),

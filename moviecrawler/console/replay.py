@@ -20,7 +20,7 @@ from moviecrawler.console.output import Console
 from moviecrawler.errors import ArchiveError, ConfigurationError, TransientStoreError
 from moviecrawler.items import Site
 from moviecrawler.meta import POOL_META
-from moviecrawler.middlewares.compression import FastCompressionMiddleware
+from moviecrawler.middlewares.compression import GzipMiddleware
 from moviecrawler.pipelines.archive import archived_files, open_archive
 from moviecrawler.pipelines.files import check_data_dir, replacing
 from moviecrawler.pipelines.store import path_of_stores
@@ -107,7 +107,7 @@ class ReplaySpider(scrapy.Spider):
 
     async def start(self) -> AsyncIterator[Any]:
         """Yield the items of every file that is not done yet."""
-        self.compression = FastCompressionMiddleware.from_crawler(self.crawler)
+        self.compression = GzipMiddleware.from_crawler(self.crawler)
         done = self.progress.done.intersection(self.files)
         if done:
             message = "An earlier replay has read %d of the %d files; remove %s to have them read again"

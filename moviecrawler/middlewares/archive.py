@@ -9,7 +9,7 @@ from scrapy.exceptions import NotConfigured
 
 from moviecrawler.clock import utc_now
 from moviecrawler.meta import DIRECT, POOL_META
-from moviecrawler.middlewares.compression import wire_body
+from moviecrawler.middlewares.compression import sent_body
 from moviecrawler.pipelines.archive import ArchivePipeline
 from moviecrawler.pipelines.warc import Answer, write_record
 from moviecrawler.signals import page_archived
@@ -62,7 +62,7 @@ class ArchiveMiddleware:
 
 
 def _answer(response: Response) -> Answer:
-    body, encoding = wire_body(response)
+    body, encoding = sent_body(response)
     headers = [
         (name.decode("latin-1"), value.decode("latin-1"))
         for name, values in dict.items(response.headers)  # as they are

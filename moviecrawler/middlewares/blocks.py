@@ -20,7 +20,7 @@ from moviecrawler.frontier.circuit import Circuit
 from moviecrawler.frontier.shared import shared_scheduler
 from moviecrawler.meta import DIRECT, PROXY_META
 from moviecrawler.middlewares.kept_pages import folder_of, keep_page
-from moviecrawler.middlewares.retry import Backoff
+from moviecrawler.middlewares.retry import wait_before
 from moviecrawler.signals import site_refused
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ logger = logging.getLogger(__name__)
 ROBOTS_OF = "robots_of"
 """In the `meta` of a request for a robots.txt: the site of the request that has to wait for it."""
 _OK, _FORBIDDEN = 200, 403
+_MAX_UNEXPECTED = 3
+"""Unexpected pages in a row that stop a site."""
 
 
 class SiteStopped(IgnoreRequest):
@@ -46,24 +48,21 @@ class SiteStopped(IgnoreRequest):
 class SiteBlockMiddleware:
     """Recognises refusals, and from the first on lets no request to that site through for the rest of the run.
 
-    A page that is too small or of the wrong kind is unexpected, and fetched again a little later; BLOCK_AFTER_UNEXPECTED
+    A page that is too small or of the wrong kind is unexpected, and fetched again a little later; three
     such pages in a row are a refusal too. Requests say what they expect in `meta["expects"]` ("page", "json" or "other") and
     which site they belong to in `meta["site"]`; without one, a request belongs to its host.
     """
 
-    def __init__(self, crawler: Crawler, most_unexpected: int, backoff: Backoff) -> None:
+    def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
-        self.backoff = backoff
-        self.most_unexpected = most_unexpected
         self.kept_pages = folder_of(crawler.settings)
         self.circuit = Circuit()
         self.unexpected: defaultdict[str, set[str]] = defaultdict(set)  # URLs since the last page as it should be
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read BLOCK_AFTER_UNEXPECTED and DATA_DIR, and what `Backoff` reads."""
-        most_unexpected = crawler.settings.getint("BLOCK_AFTER_UNEXPECTED")
-        middleware = cls(crawler, most_unexpected, Backoff.from_settings(crawler.settings))
+        """Read DATA_DIR."""
+        middleware = cls(crawler)
         crawler.signals.connect(middleware.spider_opened, signals.spider_opened)
         return middleware
 
@@ -117,7 +116,7 @@ class SiteBlockMiddleware:
     def is_unexpected_again(self, site: str, url: str) -> bool:
         """Count an unexpected page; return whether there are so many in a row that the site refuses us."""
         self.unexpected[site].add(url)
-        return len(self.unexpected[site]) >= self.most_unexpected
+        return len(self.unexpected[site]) >= _MAX_UNEXPECTED
 
     async def _again(self, request: Request, refusal: Refusal) -> Request:
         assert self.crawler.spider is not None  # noqa: S101 - set before the first request
@@ -125,7 +124,7 @@ class SiteBlockMiddleware:
         retry = get_retry_request(request, spider=self.crawler.spider, reason="unexpected page")
         if retry is None:
             raise IgnoreRequest(f"unexpected page: {refusal.reason}")
-        await self.backoff.wait(retry)
+        await wait_before(retry, self.crawler.settings)
         return retry
 
     def stop(self, site: str, request: Request, why: str, pause: float) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from scrapy import Request
@@ -14,50 +13,32 @@ from scrapy.http.request import NO_CALLBACK
 from moviecrawler.frontier.engine import is_closing
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
+_LONGEST_WAIT_SECONDS = 60.0
 
-@dataclass(frozen=True, slots=True)
-class Backoff:
-    """How long to wait before a retry."""
 
-    first: float
-    """Seconds before the first retry."""
-    longest: float
-    """Seconds that the wait, doubled each time, does not go beyond."""
+def backoff_seconds(first: float, retry: int) -> float:
+    """Return the wait before the `retry`-th retry, counted from 1: `first` doubled each time, up to a minute.
 
-    @classmethod
-    def from_settings(cls, settings: BaseSettings) -> Self:
-        """Read RETRY_BACKOFF and RETRY_BACKOFF_MAX."""
-        return cls(settings.getfloat("RETRY_BACKOFF"), settings.getfloat("RETRY_BACKOFF_MAX"))
+    Half of it is drawn at random, so that many workers that failed together don't come back together.
+    """
+    full: float = min(first * 2 ** min(retry - 1, 30), _LONGEST_WAIT_SECONDS)
+    return full * random.uniform(0.5, 1)  # noqa: S311 - nothing is to be kept secret
 
-    def seconds(self, retry: int) -> float:
-        """Return the wait before the `retry`-th retry, counted from 1.
 
-        Half of it is certain and half is drawn at random, so that many workers that failed together don't come back
-        together.
-        """
-        full: float = min(self.first * 2 ** min(retry - 1, 30), self.longest)
-        return full * random.uniform(0.5, 1)  # noqa: S311 - nothing is to be kept secret
+async def wait_before(request: Request, settings: BaseSettings) -> None:
+    """Wait before a request that `get_retry_request` made, by RETRY_BACKOFF.
 
-    async def wait(self, request: Request) -> None:
-        """Wait before a request that `get_retry_request` made.
-
-        The wait keeps the request's place in the downloader, so that a site in trouble is asked less as a whole, and the
-        spider is not taken for idle.
-        """
-        await asyncio.sleep(self.seconds(request.meta["retry_times"]))
+    The wait keeps the request's place in the downloader, so that a site in trouble is asked less as a whole, and the spider is not
+    taken for idle.
+    """
+    await asyncio.sleep(backoff_seconds(settings.getfloat("RETRY_BACKOFF"), request.meta["retry_times"]))
 
 
 class BackoffRetryMiddleware(RetryMiddleware):
     """Scrapy's middleware, with a wait before each retry."""
-
-    def __init__(self, settings: BaseSettings) -> None:
-        super().__init__(settings)
-        self.backoff = Backoff.from_settings(settings)
 
     async def process_response(  # type: ignore[override]
         self, request: Request, response: Response
@@ -67,7 +48,7 @@ class BackoffRetryMiddleware(RetryMiddleware):
             return response
         result = super().process_response(request, response)
         if isinstance(result, Request):
-            await self.backoff.wait(result)
+            await wait_before(result, self.crawler.settings)
         return result
 
     async def process_exception(  # type: ignore[override]
@@ -78,7 +59,7 @@ class BackoffRetryMiddleware(RetryMiddleware):
             return None
         result = super().process_exception(request, exception)
         if isinstance(result, Request):
-            await self.backoff.wait(result)
+            await wait_before(result, self.crawler.settings)
         return result
 
     def _is_unwanted(self, request: Request) -> bool:

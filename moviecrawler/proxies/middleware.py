@@ -26,7 +26,7 @@ from moviecrawler.extract.blocks import THROTTLE_PAUSE, USUAL_PAUSE, Refusal
 from moviecrawler.meta import POOL_META, PROXY_META
 from moviecrawler.middlewares.blocks import ROBOTS_OF, SiteBlockMiddleware, SiteStopped, refusal_of
 from moviecrawler.middlewares.compression import DAMAGED
-from moviecrawler.middlewares.retry import Backoff
+from moviecrawler.middlewares.retry import wait_before
 from moviecrawler.proxies.policy import describe_failure, is_proxys_own, load_policy
 from moviecrawler.proxies.pools import ProxyPoolError, credentials_in
 from moviecrawler.proxies.quarantines import TIMEOUTS, Quarantines
@@ -93,7 +93,6 @@ class ProxyMiddleware:
         self.order = pools.orders[site]
         self.attempts = pools.options.attempts
         self.policy = load_policy(crawler.settings)
-        self.backoff = Backoff.from_settings(crawler.settings)
         self.error_statuses = {int(status) for status in crawler.settings.getlist("RETRY_HTTP_CODES")}
         self._slots = crawler.settings.getdict("DOWNLOAD_SLOTS")
         usual = crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
@@ -367,7 +366,7 @@ class ProxyMiddleware:
         tried = [*request.meta.get(_TRIED, ()), attempt.proxy.name]
         retry.meta.update({_TRIED: tried, _HISTORY: history})
         if wait:
-            await self.backoff.wait(retry)
+            await wait_before(retry, self.crawler.settings)
         return retry
 
     def _max_attempts(self, request: Request) -> int:

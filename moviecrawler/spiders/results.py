@@ -13,7 +13,7 @@ from moviecrawler.fields import silent_beside
 from moviecrawler.items import Entry, Fetch, Movie, Page
 from moviecrawler.meta import DIRECT, POOL_META
 from moviecrawler.middlewares.blocks import SiteStopped
-from moviecrawler.middlewares.compression import wire_size
+from moviecrawler.middlewares.compression import sent_size
 from moviecrawler.spiders.plan import MAX_REASON_CHARS
 from moviecrawler.urls import title_url
 
@@ -42,7 +42,7 @@ def fetch_of(response: Response) -> Fetch:
         url=response.url,
         status=response.status,
         attempts=1 + response.meta.get("retry_times", 0),
-        wire_bytes=wire_size(response),
+        wire_bytes=sent_size(response),
         body_bytes=len(response.body),
         pool=response.meta.get(POOL_META, DIRECT),
         archive_id=response.meta.get("archive_id"),

@@ -63,7 +63,7 @@ def test_files_are_fetched_in_parts_with_an_honest_name_and_then_only_when_they_
     server.files[f"/moved/{RATINGS}"] = server.files[f"/{RATINGS}"]
     (tmp_path / "feed.csv").write_text("what a crawl has stored", encoding="ascii")
     feed = {"feed.csv": {"format": "csv", "overwrite": True}}
-    settings = {"DOWNLOAD_TIMEOUT": "0.5", "PAGE_MAXSIZE": str(PART // 2), "FEEDS": json.dumps(feed)}
+    settings = {"DOWNLOAD_TIMEOUT": "0.5", "FEEDS": json.dumps(feed)}
     first = import_episodes(server, tmp_path, database_url, **settings)
     assert (first.code, "1 episodes added" in first.output, first.log) == (0, True, "")
     assert (tmp_path / "datasets" / BASICS).read_bytes() == body

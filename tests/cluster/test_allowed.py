@@ -21,7 +21,7 @@ OPERATOR_S = {
     # What protects the sites and the machine
     *("CONTACT", "USER_AGENT", "DEFAULT_REQUEST_HEADERS", "COOKIES_ENABLED", "REFERRER_POLICY", "ROBOTSTXT_OBEY"),
     *("SITE_BUDGETS", "RETRY_HTTP_CODES", "ROTATING_PROXY_BAN_POLICY", "DOWNLOAD_VERIFY_CERTIFICATES"),
-    *("DOWNLOAD_MAXSIZE", "PAGE_MAXSIZE", "HTTPCACHE_ENABLED", "REMOTE_CONTROL_ENABLED", "TELNETCONSOLE_ENABLED"),
+    *("DOWNLOAD_MAXSIZE", "HTTPCACHE_ENABLED", "REMOTE_CONTROL_ENABLED", "TELNETCONSOLE_ENABLED"),
     # What the project is made of
     *("ADDONS", "EXTENSIONS_BASE", "DOWNLOADER_MIDDLEWARES_BASE", "DOWNLOAD_HANDLERS", "FRONTIER_ASKED_AT"),
     *("BOT_NAME", "SPIDER_MODULES", "COMMANDS_MODULE", "METAREFRESH_ENABLED", "CONCURRENT_ITEMS", "SPIDERMON_ENABLED"),
@@ -35,12 +35,6 @@ def test_a_job_may_make_no_setting_that_does_harm() -> None:
     assert not SETTINGS & OPERATOR_S
     known = {name for name in (*vars(settings), *vars(default_settings)) if name.isupper()}
     assert known | {"MEMUSAGE_WARNING_MB"} >= SETTINGS
-
-
-def test_a_job_keeps_to_its_own_limit_of_what_protects_a_site() -> None:
-    check_setting("BLOCK_AFTER_UNEXPECTED", "10")
-    with pytest.raises(ConfigurationError, match="at most 10 for a job"):
-        check_setting("BLOCK_AFTER_UNEXPECTED", "11")
 
 
 def test_no_setting_with_a_class_a_path_or_a_url_is_a_job_s() -> None:

@@ -17,13 +17,7 @@ TINY = b"<html></html>"
 
 @pytest.fixture
 def middleware(tmp_path: Path) -> SiteBlockMiddleware:
-    settings: dict[str, int | str] = {
-        "RETRY_TIMES": 1,
-        "RETRY_BACKOFF": 0,
-        "RETRY_BACKOFF_MAX": 0,
-        "BLOCK_AFTER_UNEXPECTED": 3,
-    }
-    settings["DATA_DIR"] = str(tmp_path)
+    settings = {"RETRY_TIMES": 1, "RETRY_BACKOFF": 0, "DATA_DIR": str(tmp_path)}
     crawler = get_crawler(Spider, settings)
     crawler.spider = Spider.from_crawler(crawler, name="test")
     return SiteBlockMiddleware.from_crawler(crawler)

@@ -11,7 +11,7 @@ from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.test import get_crawler
 
-from moviecrawler.middlewares.retry import Backoff, BackoffRetryMiddleware
+from moviecrawler.middlewares.retry import BackoffRetryMiddleware, backoff_seconds
 
 URL = "https://example.com/"
 
@@ -29,7 +29,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 @pytest.fixture
 def middleware() -> BackoffRetryMiddleware:
-    settings = {"RETRY_TIMES": 3, "RETRY_BACKOFF": 2.0, "RETRY_BACKOFF_MAX": 60.0, "RETRY_HTTP_CODES": [500, 503]}
+    settings = {"RETRY_TIMES": 3, "RETRY_BACKOFF": 2.0, "RETRY_HTTP_CODES": [500, 503]}
     crawler = get_crawler(Spider, settings)
     crawler.spider = Spider.from_crawler(crawler, name="test")
     return BackoffRetryMiddleware.from_crawler(crawler)
@@ -73,6 +73,5 @@ def test_the_end_of_a_crawl_waits_for_no_retry_of_a_file_that_a_callback_awaits(
 
 
 def test_wait_is_bounded_and_spread() -> None:
-    backoff = Backoff(first=2.0, longest=60.0)
-    assert all(0 < backoff.seconds(retry) <= 60 for retry in range(1, 2000))
-    assert len({backoff.seconds(3) for _ in range(20)}) > 10
+    assert all(0 < backoff_seconds(2.0, retry) <= 60 for retry in range(1, 2000))
+    assert len({backoff_seconds(2.0, 3) for _ in range(20)}) > 10

@@ -24,7 +24,7 @@ from moviecrawler.errors import ArchiveError, ConfigurationError
 from moviecrawler.extensions.settlement import Settlement
 from moviecrawler.items import RawPage
 from moviecrawler.middlewares.archive import ArchiveMiddleware
-from moviecrawler.middlewares.compression import FastCompressionMiddleware
+from moviecrawler.middlewares.compression import GzipMiddleware
 from moviecrawler.pipelines.archive import ArchivePipeline, ArchiveStore, archived_files, open_archive
 from moviecrawler.pipelines.s3 import Bucket
 from moviecrawler.pipelines.store import Limits
@@ -253,7 +253,7 @@ def received(body: bytes, encoding: str | None, **meta: Any) -> Response:
     if encoding is not None:
         headers["Content-Encoding"] = encoding
     response = Response(request.url, headers=headers, body=body, request=request)
-    result = FastCompressionMiddleware.from_crawler(crawler).process_response(request, response)
+    result = GzipMiddleware.from_crawler(crawler).process_response(request, response)
     assert isinstance(result, Response)
     result.request = request
     return result

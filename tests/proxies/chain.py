@@ -63,7 +63,6 @@ class Chain:
             "ROBOTSTXT_OBEY": False,
             "REDIS_URL": "",
             "RETRY_BACKOFF": 0,
-            "RETRY_BACKOFF_MAX": 0,
         }
         self.crawler = get_crawler(ImdbSpider, {**own, **given, **settings})
         self.crawler.spider = ImdbSpider.from_crawler(self.crawler, ids="tt0111161")

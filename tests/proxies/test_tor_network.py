@@ -17,6 +17,7 @@ from tests.crawling import counts
 from tests.proxies.over_tor import crawl
 from tests.services.https import HttpsFront
 from tests.services.threads import Host
+from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -180,6 +181,8 @@ def test_site_that_refuses_every_circuit_gets_one_new_identity_and_is_left_alone
         ids = ",".join(f"tt{number:07}" for number in range(1, 61))
         crawled = crawl(front, tmp_path, f"ids={ids}", **over_tor(tor_network))
         asked = counts(replica)["statuses"]["202"]
+        # Tor delays a new identity that comes soon after another one.
+        wait_for(lambda: watch.new_identities, told=lambda: crawled.log)
     assert crawled.code == 1
     assert crawled.movies == []
     assert set(crawled.misses.values()) <= {"blocked", "failed"}

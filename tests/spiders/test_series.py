@@ -17,7 +17,7 @@ from scrapy.settings import Settings
 from moviecrawler.console.replay import ReplaySpider
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import Site
-from moviecrawler.middlewares.compression import FastCompressionMiddleware
+from moviecrawler.middlewares.compression import GzipMiddleware
 from moviecrawler.pipelines.warc import Answer
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
@@ -278,7 +278,7 @@ def test_a_replay_gives_a_series_with_its_seasons_and_asks_for_nothing(tmp_path:
     )
     spider = object.__new__(ReplaySpider)
     spider.crawler = spider_of(RottenTomatoesSpider, {"DATA_DIR": str(tmp_path)}).crawler
-    spider.compression = FastCompressionMiddleware.from_crawler(spider.crawler)
+    spider.compression = GzipMiddleware.from_crawler(spider.crawler)
     spider.readers = {"rottentomatoes": spider_of(RottenTomatoesSpider, seasons="pages")}
     items = list(spider.items(archived))
     assert [item.site_id for item in items] == [
