@@ -92,6 +92,7 @@ def check(settings: BaseSettings, spidercls: type[Spider]) -> None:
     """Raise ConfigurationError for the first setting of a crawl of a site that can't be right; nothing is connected."""
     from moviecrawler.configuration import check_settings  # noqa: PLC0415 - Scrapy imports this module for every command
     from moviecrawler.frontier.budgets import site_budget  # noqa: PLC0415 - as above
+    from moviecrawler.monitors.actions import chosen_actions  # noqa: PLC0415 - as above
     from moviecrawler.pipelines.base import check_stores  # noqa: PLC0415 - as above
     from moviecrawler.pipelines.files import check_data_dir  # noqa: PLC0415 - as above
     from moviecrawler.proxies.site_pools import SitePools  # noqa: PLC0415 - as above
@@ -109,3 +110,4 @@ def check(settings: BaseSettings, spidercls: type[Spider]) -> None:
 
         connect(settings["REDIS_URL"], **redis_parameters(settings))  # which opens no connection
     SitePools.from_settings(settings)
+    chosen_actions(settings)

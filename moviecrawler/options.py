@@ -26,6 +26,7 @@ from moviecrawler.option_types import (
     RedisUrl,
     Rule,
     Seconds,
+    SecretUrl,
     Share,
     is_host_and_port,
 )
@@ -280,10 +281,16 @@ class TorOptions(Options, frozen=True, kw_only=True, rename=lambda field: f"TOR_
 
 
 class WatchOptions(Options, frozen=True, kw_only=True, rename=str.upper):
-    """What is watched."""
+    """What is watched.
+
+    Spidermon's own settings, `SPIDERMON_…`, are read from the environment, too: see `monitors/README.md`.
+    """
 
     coverage_stop: Annotated[bool, JOB] = True
     """Whether a crawl ends after 30 title pages in a row that cannot be read, or of which every score is unknown."""
+    alert_webhook: SecretUrl = ""
+    """A URL to which what is wrong with a crawl is posted when it is over, as {"text": ...}. It may hold a token: set it in the
+    environment only."""
     metrics_folder: str = ""
     """The folder whose files Prometheus' node exporter reads; crawls without a node add their figures to a file of each site there."""
 

@@ -130,14 +130,19 @@ EXTENSIONS = {
     "moviecrawler.extensions.outcomes.TitleOutcomes": 0,
     "moviecrawler.extensions.throttle.SiteThrottle": 0,
     "moviecrawler.extensions.coverage.CoverageWatch": 0,
+    "moviecrawler.extensions.alerts.Alerts": 10,
     "moviecrawler.extensions.metrics.Metrics": 20,
     "moviecrawler.extensions.progress.Progress": 30,
     "moviecrawler.extensions.summary.Summary": 40,
 }
 
-# --- Alarms ----------------------------------------------------------------------------------------------------------
-# Whether there are alarms. Suites of your own, which Spidermon's other settings name, run beside them.
+# --- What is watched -------------------------------------------------------------------------------------------------
+# Whether somebody is told what is wrong, by the actions whose settings have a value. All of Spidermon's settings may stand in the
+# environment, and suites of a user's own are run by its own extension.
 SPIDERMON_ENABLED = True
+SPIDERMON_SLACK_SENDER_NAME = SPIDERMON_SENTRY_PROJECT_NAME = BOT_NAME
+SPIDERMON_SENTRY_ENVIRONMENT_TYPE = "production"
+globals().update({name: value for name, value in os.environ.items() if name.startswith("SPIDERMON_") and value})
 
 # --- What is shown ---------------------------------------------------------------------------------------------------
 LOG_LEVEL = os.environ.get("LOG_LEVEL") or "INFO"

@@ -30,9 +30,11 @@ logger = logging.getLogger(__name__)
 _MAX_SHOWN = 3
 _TIMEOUT_SECONDS = 15.0  # seconds for the catalogue's answer, with connecting
 _STATEMENT_SECONDS = 10
-_NEXT_DUE = """
-SELECT count(*) FILTER (WHERE next_due <= now() AND (claimed_until IS NULL OR claimed_until <= now())),
-    min(next_due) FILTER (WHERE next_due > now())
+_DUE = """
+SELECT count(*) FILTER (WHERE next_due <= now() AND (claimed_until IS NULL OR claimed_until <= now())) AS due,
+    min(next_due) FILTER (WHERE next_due > now()) AS following,
+    count(*) FILTER (WHERE last_success IS NOT NULL AND state <> 'absent' AND next_due <= now()) AS overdue,
+    count(*) FILTER (WHERE last_success IS NOT NULL AND state <> 'absent') AS fetched
 FROM title_sites WHERE site = %s AND site_id IS NOT NULL
 """
 
@@ -118,18 +120,20 @@ class Summary:
         return "nothing of this crawl"
 
     async def _due(self) -> str:
-        """Return what is due, as far as it is known."""
+        """Return what is due, as far as it is known, and count what is overdue of the titles fetched before."""
         if not self._crawler.settings.get("DATABASE_URL"):
             return "without DATABASE_URL, nothing is known of what is due"
         from moviecrawler.extensions.catalogue_writer import ask  # noqa: PLC0415 - imports Postgres' client
 
         try:
             async with asyncio.timeout(_TIMEOUT_SECONDS):
-                due, following = await asyncio.to_thread(
-                    ask, self._crawler.settings, _NEXT_DUE, self._site, seconds=_STATEMENT_SECONDS
+                due, following, overdue, fetched = await asyncio.to_thread(
+                    ask, self._crawler.settings, _DUE, self._site, seconds=_STATEMENT_SECONDS
                 )
         except (MovieCrawlerError, TimeoutError):
             return "the catalogue can't be asked"
+        self._crawler.stats.set_value("catalogue/overdue", overdue)
+        self._crawler.stats.set_value("catalogue/fetched", fetched)
         then = f", the next one on {utc_text(following)}" if following is not None else ""
         return f"{due:,} titles are due now{then}"
 

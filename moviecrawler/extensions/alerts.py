@@ -1,0 +1,66 @@
+"""Telling people what is wrong with a crawl, when it is over."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from scrapy.exceptions import NotConfigured
+
+from moviecrawler.monitors.actions import chosen_actions
+from moviecrawler.signals import summary_written
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
+
+_TIMEOUT_SECONDS = 60.0
+"""An action of Spidermon's may take that long."""
+
+
+class Alerts:
+    """Runs the monitors of `monitors/suite.py` in a thread, once all is counted, and where an action is switched on."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Read SPIDERMON_ENABLED, and what switches actions on."""
+        settings = crawler.settings
+        if not settings.getbool("SPIDERMON_ENABLED") or not hasattr(crawler.spidercls, "site"):
+            raise NotConfigured
+        if not chosen_actions(settings):
+            raise NotConfigured
+        alerts = cls(crawler)
+        crawler.signals.connect(alerts.summary_written, summary_written)
+        return alerts
+
+    async def summary_written(self, lines: Sequence[str]) -> None:
+        """Look, and wait until people are told, for a minute at most."""
+        loop, is_over = asyncio.get_running_loop(), asyncio.Event()
+
+        def work() -> None:
+            from moviecrawler.monitors.suite import run_suite  # noqa: PLC0415 - imports Spidermon, which takes long
+
+            try:
+                run_suite(self._crawler, lines)
+            except Exception as error:  # noqa: BLE001 - Spidermon raises many; their texts may hold secrets
+                logger.error("Nobody could be told of what is wrong: %s", type(error).__name__)  # noqa: TRY400 - as above
+            with suppress(RuntimeError):  # the loop has ended meanwhile
+                loop.call_soon_threadsafe(is_over.set)
+
+        # A daemon: an action that hangs does not keep the process from ending.
+        threading.Thread(target=work, name="alerts", daemon=True).start()
+        try:
+            async with asyncio.timeout(_TIMEOUT_SECONDS):
+                await is_over.wait()
+        except TimeoutError:
+            logger.error("Nobody could be told of what is wrong within %.0f s", _TIMEOUT_SECONDS)  # noqa: TRY400 - a sentence says it

@@ -1,0 +1,196 @@
+"""The Spidermon suite that looks at a crawl's stats when it is over.
+
+This module is imported only when somebody is to be told, as importing Spidermon takes long.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import requests
+from scrapy.utils.misc import load_object
+from spidermon import Monitor, MonitorSuite, settings
+from spidermon.core.actions import Action
+from spidermon.runners import MonitorRunner
+
+from moviecrawler.errors import MovieCrawlerError
+from moviecrawler.monitors.actions import chosen_actions
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
+
+MOST_UNREADABLE = MOST_REFUSED = 0.05
+"""Share of a crawl's pages that may be unreadable, and of its answers that may be refusals."""
+LEAST_FRESH = 0.9
+"""Share of the titles fetched before that have to be within their due date."""
+LEAST_COUNT = 20
+"""Pages, answers or titles, below which no share is judged."""
+_PAUSE_SECONDS = (0.0, 1.0, 2.0)
+"""Seconds before each try to post."""
+_TIMEOUT_SECONDS = 10.0
+_OK = 200
+
+
+class NotPostedError(MovieCrawlerError):
+    """A message was not taken by the webhook. The error's text holds no secret."""
+
+
+class CrawlMonitor(Monitor):  # type: ignore[misc]  # Spidermon has no types
+    """A test fails when something is wrong."""
+
+    data: Any
+
+    def _sum(self, prefix: str, suffix: str = "") -> float:
+        """Return the sum of the stats whose names begin and end so."""
+        stats: dict[str, Any] = self.data.stats
+        return sum(
+            value
+            for name, value in stats.items()
+            if name.startswith(prefix) and name.endswith(suffix) and isinstance(value, int | float)
+        )
+
+    def _fail_above(self, share: float, bad: float, of: float, what: str) -> None:
+        if of >= LEAST_COUNT and bad > share * of:
+            self.fail(f"{bad:,.0f} of {of:,.0f} {what}")
+
+    def test_site_does_not_refuse(self) -> None:
+        """Compare the share of refusals with what is allowed; a site that was stopped is a failure."""
+        site = self.data.spider.site
+        if stopped := self.data.stats.get(f"blocks/{site}/stopped"):
+            self.fail(stopped)
+        self._fail_above(
+            MOST_REFUSED, self._sum(f"blocks/{site}/"), self._sum("downloader/response_count"), "answers are refusals"
+        )
+
+    def test_pages_can_be_read(self) -> None:
+        """Compare the share of unreadable pages with what is allowed."""
+        unreadable = self._sum("extraction/errors/")
+        self._fail_above(MOST_UNREADABLE, unreadable, unreadable + self._sum("pages/read"), "pages could not be read")
+
+    def test_no_field_is_missing(self) -> None:
+        """Look for fields that pages have stopped to tell."""
+        prefix = "pages/missing/"
+        missing = [
+            f"{name.removeprefix(prefix)} {why}" for name, why in self.data.stats.items() if name.startswith(prefix)
+        ]
+        if missing:
+            self.fail("; ".join(sorted(missing)))
+
+    def test_stores_took_everything(self) -> None:
+        """Look for items that a store has refused, or not taken in time."""
+        counts = {what: self._sum("store/", f"/{what}") for what in ("rejected", "spooled", "lost")}
+        counts["invalid"] = self.data.stats.get("items/rejected", 0)
+        if found := [f"{count:,.0f} {what}" for what, count in counts.items() if count]:
+            self.fail(f"items: {', '.join(found)}")
+
+    def test_no_request_is_a_dead_letter(self) -> None:
+        """Look for requests that were given up."""
+        if letters := self.data.stats.get("frontier/dead_letters"):
+            self.fail(f"{letters:,} requests are dead letters")
+
+    def test_something_was_fetched(self) -> None:
+        """Look whether a list could not be read, or all that was asked for came to nothing."""
+        stats = self.data.stats
+        if missed := stats.get("lists/missed"):
+            self.fail(f"{missed:,} list pages could not be read")
+        asked = stats.get("titles/asked", 0)
+        if asked and not any(stats.get(f"titles/{outcome}") for outcome in ("stored", "unchanged", "absent")):
+            self.fail(f"none of {asked:,} titles was stored")
+        if not asked and stats.get("finish_reason") not in {"finished", "recycled", "budget_spent"}:
+            self.fail(f"nothing was asked for ({stats.get('finish_reason')})")
+
+    def test_titles_are_fresh(self) -> None:
+        """Compare the share of the catalogue's titles within their due date with the goal."""
+        overdue, titles = (self.data.stats.get(f"catalogue/{name}", 0) for name in ("overdue", "fetched"))
+        self._fail_above(1 - LEAST_FRESH, overdue, titles, "titles are overdue")
+
+
+class CrawlSuite(MonitorSuite):  # type: ignore[misc]  # Spidermon has no types
+    """The suite; it can be listed in Spidermon's own settings, too."""
+
+    monitors: ClassVar = [CrawlMonitor]
+
+    def on_monitors_failed(self, result: Any) -> None:
+        """Make the text of messages: what is wrong, and the crawl's summary."""
+        failed = result.monitors_failed_results
+        data, wrong = failed[0].monitor.data, [f"- {one.reason or one.error}" for one in failed]
+        data.meta["text"] = "\n".join(
+            [f"{data.sc_spider_name}: something is wrong", *wrong, "", data.meta.get("summary", "")]
+        )
+
+
+class PostWebhook(Action):  # type: ignore[misc]  # Spidermon has no types
+    """Posts {"text": ...} to ALERT_WEBHOOK, as Slack, Mattermost, Teams and ntfy take it."""
+
+    data: Any
+
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        self._url = url
+
+    @classmethod
+    def from_crawler_kwargs(cls, crawler: Crawler) -> dict[str, Any]:
+        """Read ALERT_WEBHOOK."""
+        return {"url": crawler.settings["ALERT_WEBHOOK"]}
+
+    def run_action(self) -> None:
+        """Post it; try again twice."""
+        for pause in _PAUSE_SECONDS:
+            time.sleep(pause)
+            try:
+                answer = requests.post(
+                    self._url, json={"text": self.data.meta["text"]}, timeout=_TIMEOUT_SECONDS, allow_redirects=False
+                )
+            except requests.RequestException as error:
+                why = type(error).__name__
+                continue
+            if _OK <= answer.status_code < _OK + 100:
+                return
+            why = f"HTTP status {answer.status_code}"
+        raise NotPostedError(why)
+
+
+def run_suite(crawler: Crawler, summary: Sequence[str]) -> None:
+    """Run the monitors on a crawl's stats, and when one fails the actions that the settings name. Call it in a thread.
+
+    Nothing of an action's error but its class is logged, as its text may hold a URL with a token.
+    """
+    for name in ("urllib3", "slack_sdk"):  # which log URLs with tokens in them
+        logging.getLogger(name).setLevel(logging.ERROR)
+    # Spidermon's runner for spiders logs thirty lines, and errors with the URLs that failed.
+    result = MonitorRunner().run(
+        CrawlSuite(crawler=crawler, monitors_failed_actions=_actions(crawler)),
+        stats=crawler.stats.get_stats() if crawler.stats is not None else {},
+        crawler=crawler,
+        spider=crawler.spider,
+        sc_spider_name=crawler.spidercls.name,
+        job=None,
+        meta={"summary": "\n".join(summary)},
+    )
+    for one in result.monitors_failed_results:
+        logger.error("%s: %s", one.monitor.method_description, one.reason)
+    for one in result.monitors_failed_action_results:
+        if one.status == settings.ACTION.STATUS.ERROR:
+            logger.error("%s could not tell anybody (%s)", one.item.name, _reason(one.error))
+
+
+def _actions(crawler: Crawler) -> list[Action]:
+    made = []
+    for choice in chosen_actions(crawler.settings):
+        action = load_object(choice.path)
+        made.append(action(**{**action.from_crawler_kwargs(crawler), **dict(choice.arguments)}))
+    return made
+
+
+def _reason(traceback: str) -> str:
+    """Return the class of an exception, and the text of one of our own."""
+    last = traceback.strip().splitlines()[-1]
+    name, _, text = last.partition(": ")
+    name = name.rpartition(".")[2]
+    return text if name == NotPostedError.__name__ else name
