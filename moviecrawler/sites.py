@@ -64,8 +64,6 @@ class SiteProfile:
     """What may stand before the id in the path of a page that is about a title."""
     id: str
     """The form of the id of a title without parts."""
-    id_in_archives: str | None = None
-    """Of titles that only archived pages name, and that are not asked for."""
     parts: Parts | None = None
     """None where the ids of series, seasons and episodes are of the same form as those of other titles."""
     example: str
@@ -106,8 +104,7 @@ SITES: dict[Site, SiteProfile] = {
             Host("IMDB_URL", "https://www.imdb.com"),
             Host("IMDB_DATASETS_URL", "https://datasets.imdbws.com", delay=0.0, has_files=True),
         ),
-        # The others are its translations, until 2012.
-        domains=(".imdb.com", ".imdb.de", ".imdb.es", ".imdb.fr", ".imdb.it", ".imdb.pt"),
+        domains=(".imdb.com",),
         aliases=("imdb.com", "m.imdb.com"),
         title_path="/title/{}/",
         before_id=r"(?:[a-z]{2}(?:-[a-z]{2})?/)?title/",
@@ -129,7 +126,6 @@ SITES: dict[Site, SiteProfile] = {
         aliases=("metacritic.com",),
         title_path="/{}/",
         id=f"movie/{NAME}",
-        id_in_archives=f"(?:game|music)/{NAME}",
         parts=Parts(
             series=f"tv/{NAME}",
             part=r"/(?:season-(?P<season>[0-9]{1,4})(?P<special>-[a-z0-9-]{1,60})?|specials)"

@@ -26,7 +26,7 @@ def _series(parts: Parts | None, otherwise: str) -> str:
 _ID = {site: re.compile(rf"(?P<id>{profile.id}{_series(profile.parts, '')})") for site, profile in SITES.items()}
 _ID_IN_PATH = {
     site: re.compile(
-        rf"^/?{profile.before_id}(?P<id>{profile.id}|{profile.id_in_archives or profile.id}"
+        rf"^/?{profile.before_id}(?P<id>{profile.id}"
         rf"{_series(profile.parts, f'(?!{profile.parts.no_part})' if profile.parts else '')})(?:/|$)"
     )
     for site, profile in SITES.items()

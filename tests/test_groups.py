@@ -26,7 +26,7 @@ def test_pages(): pass
 
 def test_always(): pass
 """
-READERS = "tests/extract/test_shared_pages.py", "tests/extract/test_changed_pages.py"
+READERS = ("tests/extract/test_shared_pages.py",)
 
 
 @pytest.mark.parametrize(

@@ -49,10 +49,6 @@ class DueSpider(Protocol):
     crawler: Crawler
 
     @property
-    def requests_per_title(self) -> int:
-        """The most requests that a title takes, beside retries."""
-
-    @property
     def plan(self) -> _Plan:
         """What its arguments ask for."""
 
@@ -180,9 +176,7 @@ class DueTitles:
                 CatalogueStore.fetched_since, self.spider.site, begin_of_day(now)
             )
             self._counted = True
-        # Rounded up, so that the last of an odd number is spent, too.
-        titles = -(-budget.left(now) // self.spider.requests_per_title)
-        return max(0, titles - len(self.recorder.fetching))
+        return max(0, budget.left(now) - len(self.recorder.fetching))
 
     def _day_is_over(self) -> bool:
         """Return whether to end, as nothing may be fetched today, and the new day is too far away to wait for."""

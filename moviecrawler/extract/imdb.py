@@ -1,173 +1,63 @@
-"""IMDb's pages: which one a page is, and reading those about a title.
+"""IMDb's pages since 2022: titles and charts, whose facts are in the JSON of their `__NEXT_DATA__` script.
 
-Since 2022 all facts are in the JSON of a page's `__NEXT_DATA__` script, as objects of IMDb's GraphQL API: a title page
-has two about its title, `aboveTheFoldData` and `mainColumnData`, its sub-pages one, `contentData.entityMetadata`. Where
-such an object has each field is told by `imdb_title`; pages without that script are read by `legacy.imdb_titles`.
+That holds objects of IMDb's GraphQL API; a title's page has two about its title, `aboveTheFoldData` and `mainColumnData`.
+Where they have each field is told by `imdb_title`.
 """
 
 from __future__ import annotations
 
+import html
 import re
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-
-from moviecrawler.extract.embedded import decode_json, json_ld, reader, script, stated_addresses
-from moviecrawler.extract.findings import NoValue, ShapeError, attempt
-from moviecrawler.extract.imdb_lists import calendar, chart, episodes, find, graphql, search, suggestion
-from moviecrawler.extract.imdb_props import is_json, page_props
-from moviecrawler.extract.imdb_title import brief_genres, read_entity, read_known_movie
-from moviecrawler.extract.legacy import imdb_titles as legacy
-from moviecrawler.extract.legacy.imdb_document import Document
-from moviecrawler.items import Page
-from moviecrawler.urls import site_of
+from moviecrawler.extract import dig, linked_data
+from moviecrawler.extract import imdb_values as values
+from moviecrawler.extract.embedded import check_whole, decode_text, reader
+from moviecrawler.extract.findings import ABSENT, Findings, ShapeError, attempt, scores_of
+from moviecrawler.extract.imdb_credits import cast_in_markup
+from moviecrawler.extract.imdb_props import page_props
+from moviecrawler.extract.imdb_title import brief_genres, read_movie
+from moviecrawler.extract.series import new_title
+from moviecrawler.items import Entry, Listing, Page
+from moviecrawler.texts import fold
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from moviecrawler.extract.findings import NoValue
 
-    from moviecrawler.items import Movie
-
-# --- Which page it is -----------------------------------------------------------------------------------------------
-
-_TITLE_PATH = re.compile(r"^(?:/[a-z]{2}(?:-[a-z]{2})?)?/title/(?:tt\d+|\[\w+\])(?:/(?P<page>\w*).*)?$")
-_LIST_PATH = re.compile(
-    r"^(?:/[a-z]{2}(?:-[a-z]{2})?)?/(?:(?P<page>chart)/[\w-]+|(?P<find>find)|(?P<calendar>calendar)"
-    r"|(?P<search>search)(?:/title|/\[tab\])?|(?P<suggestion>suggestion)/.+)/?$"
-)
-_RENAMED = {"combined": "reference", "maindetails": "title"}
-"""What two of a title's pages were called until 2016."""
-_SITE_IN_TITLE = re.compile(rb"\bIMDb\s*</title", re.IGNORECASE)
-_LAYOUTS = tuple(
-    (re.compile(rb"""<%b\b[^<>]*\s%b=["']?(?:[^"'<>=]*\s)?%b[\s"'>]""" % (tag, attribute, value)), kind)
-    for tag, attribute, value, kind in (
-        (rb"\w+", b"class", b"findHeader", "find"),
-        (rb"\w+", b"class", b"titleColumn", "chart"),
-        (rb"\w+", b"class", b"lister-item", "search"),
-        (b"table", b"class", b"results", "search"),
-        (rb"\w+", b"data-testid", b"coming-soon-entry", "calendar"),
-        (rb"\w+", b"id", b"fullcredits_content", "fullcredits"),
-        (rb"\w+", b"class", b"titlereference-header", "reference"),
-        (rb"\w+", b"class", b"title_wrapper", "title"),
-        (rb"\w+", b"id", b"overview-top", "title"),
-        (rb"\w+", b"data-testid", b"hero__pageTitle", "title"),
-        (rb"\w+", b"data-testid", b"hero-title-block__title", "title"),
-        (rb"\w+", b"id", b"tn15title", "title"),
-    )
-)
-"""What only one kind of older pages has in its markup."""
-_PROPS = (
-    ("aboveTheFoldData", "title"),
-    ("pageData", "chart"),
-    ("searchResults", "search"),
-    ("titleResults", "find"),
-    ("groups", "calendar"),
-)
-"""What only one kind of pages has in its `__NEXT_DATA__`."""
-
-
-class _Outline(TypedDict, total=False):
-    page: Any
-    data: Any
-    d: Any
-    v: Any
-    props: dict[str, msgspec.Raw]
-    pageProps: msgspec.Raw
-
-
-def kind_of(body: bytes, url: str | None) -> str | None:
-    """Return which of `READERS` reads a page: by its URL when that says it, else by what the page says of itself.
-
-    None when it isn't IMDb's, or is one of which nothing is read here.
-    """
-    if url is not None:
-        if site_of(url) not in (None, "imdb"):
-            return None
-        kind = _kind_of_url(url)
-        if kind is not None:
-            return kind
-    return _kind_of_json(body) if is_json(body) else _kind_of_markup(body)
-
-
-def _kind_of_url(url: str) -> str | None:
-    try:
-        address = urlsplit(url)
-    except ValueError:
-        return None
-    return "graphql" if address.hostname == "api.graphql.imdb.com" else _kind_of_path(address.path)
-
-
-def _kind_of_path(path: str) -> str | None:
-    """Return the kind of page behind a path, or behind a route such as `/title/[tconst]/episodes`."""
-    found = _TITLE_PATH.match(path)
-    if found:
-        page = found["page"] or "title"
-        page = _RENAMED.get(page, page)
-        return page if page in READERS else None
-    found = _LIST_PATH.match(path)
-    return next((kind for kind in found.groups() if kind), None) if found else None
-
-
-def _kind_of_json(body: bytes) -> str | None:
-    try:
-        outline: _Outline = decode_json(body, _Outline)
-        page, data = outline.get("page"), outline.get("data")
-        kind = _kind_of_path(page) if isinstance(page, str) else None
-        if kind is not None:
-            return kind
-        # Without a route that is known: the India charts, or `pageProps` alone, as the site's own scripts fetch it.
-        raw = outline.get("props", {}).get("pageProps") or outline.get("pageProps")
-        props: dict[str, msgspec.Raw] = decode_json(bytes(raw), dict[str, msgspec.Raw]) if raw else {}
-    except ShapeError:
-        return None
-    if isinstance(data, dict) and ("title" in data or "mainSearch" in data):
-        return "graphql"
-    if isinstance(outline.get("d"), list) and "v" in outline:
-        return "suggestion"
-    return next((kind for key, kind in _PROPS if key in props), None)
-
-
-def _kind_of_markup(body: bytes) -> str | None:
-    try:
-        raw = script(body, "__NEXT_DATA__")
-    except ShapeError:
-        raw = None
-    # The route first: the canonical link of a search for titles says only "/search/".
-    kind = _kind_of_json(raw) if raw else None
-    if kind is not None:
-        return kind
-    for address in stated_addresses(body):
-        kind = _kind_of_url(address) if site_of(address) == "imdb" else None
-        if kind is not None:
-            return kind
-    is_theirs = b"media-imdb.com" in body or _SITE_IN_TITLE.search(body) is not None
-    return next((kind for sign, kind in _LAYOUTS if sign.search(body)), None) if is_theirs else None
-
-
-# --- Titles ---------------------------------------------------------------------------------------------------------
+_TITLE: Final = re.compile(rb"<title[^<>]*>([^<>]{1,1000})</title")
+_SOURCES: Final = ("aboveTheFoldData", "mainColumnData")
 
 
 @reader
-def title(body: bytes, url: str | None = None, kind: str = "title") -> Page:
-    """Read a title page, or its reference page. Raises ExtractionError when it doesn't say which title it is about."""
+def title(body: bytes, url: str | None = None) -> Page:
+    """Read a title's page. Raises ExtractionError when it doesn't say which title it is about."""
     props = page_props(body)
     sources = [about for key in _SOURCES if (about := (props or {}).get(key))]
     if not sources:
-        return legacy.title(body, url)
-    return Page(site="imdb", kind=kind, movie=_movie(body, url, sources))
-
-
-def _movie(body: bytes, url: str | None, sources: list[dict[str, Any]]) -> Movie:
-    """Return a title from a page's data, and from its markup what the data doesn't tell as the pages of its kind do."""
-    found = read_known_movie(sources)
+        return Page(site="imdb", kind="title", movie=_linked(body, url).done())
+    found = read_movie(sources)
     found.look("genres", lambda: _whole_genres(body, sources))
-    if not is_json(body) and any(map(found.is_open, _ON_EVERY_PAGE)):
-        document = attempt(lambda: Document(body, url))
-        if document is not None:
-            document.look_for_names(found)
-            legacy.look_for_facts(found, document, "data")
-    return found.done()
+    if sources == [dig.at(props, "aboveTheFoldData")]:  # some pages of 2022 have no main column in their data
+        found.look("credits.cast", lambda: cast_in_markup(body))
+    return Page(site="imdb", kind="title", movie=found.done())
+
+
+def _linked(body: bytes, url: str | None) -> Findings:
+    """Return what JSON-LD says of a title: `name` is its original title, where `alternateName` is the one that the page shows.
+
+    Until 2020 it had the original title alone, so that it is the page's `<title>` that tells.
+    """
+    check_whole(body)
+    site_id, linked = linked_data.title_in("imdb", body, url)
+    name = linked_data.name_of(linked)
+    shown = dig.text(linked, "alternateName") or name
+    tag = _TITLE.search(body)
+    if tag is None or not fold(html.unescape(decode_text(tag[1]))).startswith(shown):
+        raise ShapeError("title", f"the page's <title> is not {shown!r}")
+    found = Findings(new_title("imdb", site_id, shown, linked_data.KINDS[linked["@type"]]))
+    found.look("original_title", lambda: None if shown == name else name)
+    linked_data.look(found, linked)
+    return found
 
 
 def _whole_genres(body: bytes, sources: list[dict[str, Any]]) -> list[str] | NoValue:
@@ -178,54 +68,46 @@ def _whole_genres(body: bytes, sources: list[dict[str, Any]]) -> list[str] | NoV
     if any("genres" in source for source in sources):
         return None  # which can't be understood
     genres = brief_genres(sources)
-    linked: list[Any] = next((data["genre"] for data in json_ld(body) if isinstance(data.get("genre"), list)), [])
+    linked = next(
+        (data["genre"] for data in linked_data.objects(body) if isinstance(data.get("genre"), list)), list[str]()
+    )
     return genres if isinstance(genres, list) and set(linked) <= set(genres) else None
 
 
+# --- Charts ---------------------------------------------------------------------------------------------------------
+
+
 @reader
-def full_credits(body: bytes, url: str | None = None) -> Page:
-    """Read a title's page of credits. Raises ExtractionError as `title` does."""
-    props = page_props(body)
-    if props is None:
-        return legacy.full_credits(body, url)
-    content = props.get("contentData")
-    if content is None:
-        return title(body, url, "fullcredits")
-    listed = {"categories": content["categories"]} if "categories" in content else {}
-    return Page(site="imdb", kind="fullcredits", movie=read_entity(props, listed).done())
+def chart(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - `reader` names it in errors
+    """Read a chart: the Top 250s, the most popular, or the box office, which gives no ranks. Raises ExtractionError."""
+    data = dig.at(page_props(body), "pageData")
+    if dig.at(data, "topGrossingReleases") is not None:
+        # A release that is not bound to a title yet has none.
+        titles = (
+            dig.items(edge, "node", "release", "titles") for edge in dig.items(data, "topGrossingReleases", "edges")
+        )
+        entries = [_entry(found[0], None) for found in titles if found]
+    elif dig.at(data, "chartTitles", "edges") is not None:
+        edges = dig.items(data, "chartTitles", "edges")
+        entries = [_entry(node, edge) for edge in edges if (node := dig.at(edge, "node")) is not None]
+    else:
+        raise ShapeError("entries", "the page has no list that is known")
+    return Page(site="imdb", kind="chart", listing=Listing(site="imdb", entries=entries))
 
 
-def _sub_page(kind: str) -> Callable[[bytes, str | None], Page]:
-    @reader
-    def read(body: bytes, url: str | None = None) -> Page:
-        props = page_props(body)
-        if props is None:
-            return legacy.title(body, url)
-        return Page(site="imdb", kind=kind, movie=read_entity(props).done())
-
-    return read
-
-
-_SOURCES: tuple[Literal["aboveTheFoldData", "mainColumnData"], ...] = ("aboveTheFoldData", "mainColumnData")
-_ON_EVERY_PAGE = (
-    *("original_title", "year", "release_date", "runtime_minutes", "certificate", "plot", "poster_url", "countries"),
-    *("languages", "scores.imdb", "scores.metascore", "popularity_rank"),
-    *("credits.director", "credits.writer", "credits.cast"),
-)
-"""What the data of every title's page says, if only that there is none."""
-
-
-READERS: dict[str, Callable[[bytes, str | None], Page]] = {
-    "title": title,
-    "reference": partial(title, kind="reference"),
-    "fullcredits": full_credits,
-    "episodes": episodes,
-    "chart": chart,
-    "search": search,
-    "find": find,
-    "calendar": calendar,
-    "suggestion": suggestion,
-    "graphql": graphql,
-    **{kind: _sub_page(kind) for kind in ("locations", "soundtrack", "technical", "releaseinfo", "criticreviews")},
-}
-"""What reads each kind of page, by the names that `kind_of` returns."""
+def _entry(node: Any, edge: Any) -> Entry:
+    """Return a row of a chart. What can't be read of it is left out. Raises ShapeError when it has no id or title."""
+    site_id, name = values.read_id(node, "id"), dig.text(node, "titleText", "text")
+    if site_id is None or name is None:
+        raise ShapeError("entries", f"a row with the id {site_id!r} and the title {name!r}")
+    title_type = attempt(lambda: dig.text(node, "titleType", "id"))
+    date = attempt(lambda: dig.read(values.read_date, node, "releaseDate"))
+    return Entry(
+        site_id=site_id,
+        title=name,
+        year=attempt(lambda: values.read_year(dig.at(node, "releaseYear", "year"))),
+        kind=values.TITLE_KINDS.get(title_type, "other") if title_type else None,
+        rank=attempt(lambda: values.read_rank(dig.at(edge, "currentRank"))),
+        release_date=None if date is ABSENT else date,
+        scores=scores_of(lambda: dig.read(values.read_rating, node, "ratingsSummary")),
+    )

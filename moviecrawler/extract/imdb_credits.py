@@ -1,4 +1,4 @@
-"""The people in the objects of IMDb's GraphQL API: where each role has been listed over the years."""
+"""The people in the objects of IMDb's GraphQL API: where each role has been listed since 2022."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from moviecrawler.extract import dig
-from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError, one_of_each
+from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError, new_credits, one_of_each
+from moviecrawler.extract.trees import text_of, tree_of
 from moviecrawler.items import Credit
 
 if TYPE_CHECKING:
@@ -29,14 +30,12 @@ _ROLES: dict[str | None, Role] = {
     _CATEGORY + "c84ecaff-add5-4f2e-81db-102a41881fe3": "writer",
     "creator": "creator",
     _GROUP + "85198717-6c2d-481e-93a5-47858774bcce": "creator",
-    "cast": "cast",
-    _GROUP + "7caf7d16-5db9-4f4f-8864-d4c6e711c686": "cast",
 }
 _HEADS = ("principalCredits", "principalCreditsV2", "crewV2")
 """The groups in the head of a page."""
 _PAGE_TITLES: dict[Role, str] = {"director": "directorsPageTitle", "creator": "creatorsPageTitle"}
 CREDIT_KEYS = (
-    *("categories", "directors", "writers", "creators", "cast", "castV2", "principalCast"),
+    *("directors", "writers", "creators", "cast", "castV2", "principalCast"),
     *_HEADS,
     *_PAGE_TITLES.values(),
 )
@@ -46,25 +45,17 @@ CREDIT_KEYS = (
 def credit_places(sources: list[Any], role: Role) -> Iterator[Callable[[], list[Credit] | NoValue]]:
     """Yield every place that has the whole list of a role, or says how many it leaves out."""
     for source in sources:
-        yield partial(_of_categories, source, role)
         yield partial(_of_main_column, source, role)
-    # Those of the head of a page name the first three or four.
+    # Those of the head of a page name the first three or four, and don't say whom the cast plays.
     for source in reversed(sources):
-        for key in _HEADS:
-            yield partial(_of_head, source, key, role, is_answer=len(sources) == 1)
         if role == "cast":
             # Of the main column it has taken the place of `cast`; the head's is the first four.
             yield partial(_of_cast_v2, source, is_whole=source is sources[-1] and len(sources) > 1)
+            continue
+        for key in _HEADS:
+            yield partial(_of_head, source, key, role)
         if role in _PAGE_TITLES:
             yield partial(dig.read, partial(_of_groups, role), source, _PAGE_TITLES[role])
-
-
-def _of_categories(source: Mapping[str, Any], role: Role) -> list[Credit] | NoValue:
-    """Read a list of departments, in which each has its own section."""
-    for category in dig.items(source, "categories"):
-        if _ROLES.get(dig.text(category, "id")) == role:
-            return dig.read(partial(_credits, role), category, "section", "items")
-    return None
 
 
 def _of_main_column(source: Mapping[str, Any], role: Role) -> list[Credit] | NoValue:
@@ -83,26 +74,17 @@ def _of_main_column(source: Mapping[str, Any], role: Role) -> list[Credit] | NoV
     return _credits(role, listed) if listed else ABSENT
 
 
-def _of_head(source: Mapping[str, Any], key: str, role: Role, *, is_answer: bool) -> list[Credit] | None:
-    """Read the groups in the head of a page. A group that leaves out people is not the list.
-
-    On pages they don't say whom the cast plays.
-    """
-    if role == "cast" and not is_answer:
-        return None
+def _of_head(source: Mapping[str, Any], key: str, role: Role) -> list[Credit] | None:
+    """Read the groups in the head of a page. A group that leaves out people is not the list."""
     for group in dig.items(source, key):
         named = dig.text(group, "category", "id") or dig.text(group, "grouping", "groupingId")
         if _ROLES.get(named) == role:
             listed = dig.items(group, "credits")
-            total = dig.integer(group, "totalCredits")
-            # An answer of the API has what was asked for: no total, and not always ids.
-            if total == len(listed) or (total is None and is_answer):
-                return _credits(role, listed, have_ids=not is_answer)
-            return None
+            return _credits(role, listed) if dig.integer(group, "totalCredits") == len(listed) else None
     return None
 
 
-def _of_groups(role: Role, groups: Any) -> list[Credit] | None:
+def _of_groups(role: Role, groups: Any) -> list[Credit]:
     """Read groups of credits, which have no group for a role that nobody has."""
     return _credits(role, _in_groups(groups))
 
@@ -122,27 +104,19 @@ def _of_cast_v2(source: Mapping[str, Any], *, is_whole: bool) -> list[Credit] | 
     return _credits("cast", listed) if (is_whole or len(listed) > _HEAD) else None
 
 
-def _credits(role: Role, listed: list[Any], *, have_ids: bool = True) -> list[Credit]:
-    return one_of_each(role, [_credit(raw, role, has_id=have_ids) for raw in listed if raw is not None])
+def _credits(role: Role, listed: list[Any]) -> list[Credit]:
+    return one_of_each(role, [_credit(raw, role) for raw in listed if raw is not None])
 
 
-def _credit(raw: Any, role: Role, *, has_id: bool) -> Credit:
-    """Return one credit: an object of the API, in one of its two versions, or a row of a page of credits."""
-    row_title = dig.text(raw, "rowTitle")
-    person = {"id": dig.at(raw, "id"), "nameText": {"text": row_title}} if row_title else dig.at(raw, "name")
-    name, person_id = dig.text(person, "nameText", "text"), dig.text(person, "id")
-    if name is None or not (PERSON_ID.fullmatch(person_id) if person_id else not has_id):
+def _credit(raw: Any, role: Role) -> Credit:
+    """Return one credit: an object of the API, in one of its two versions."""
+    name, person_id = dig.text(raw, "name", "nameText", "text"), dig.text(raw, "name", "id")
+    if name is None or person_id is None or not PERSON_ID.fullmatch(person_id):
         raise ShapeError("credits", f"a {role} with the name {name!r} and the id {person_id!r}")
-    if role == "cast" and has_id and not row_title and not {"characters", "creditedRoles"} & raw.keys():
+    if role == "cast" and not {"characters", "creditedRoles"} & raw.keys():
         raise ShapeError("credits", "a member of the cast without a place for whom they play")
-    played = list(_characters(raw)) if role == "cast" else []
-    return Credit(
-        name=name,
-        role=role,
-        position=0,
-        person_id=person_id,
-        character=" / ".join(dict.fromkeys(played)) or None,
-    )
+    played = dict.fromkeys(_characters(raw)) if role == "cast" else ()
+    return Credit(name=name, role=role, position=0, person_id=person_id, character=" / ".join(played) or None)
 
 
 def _characters(raw: Any) -> Iterator[str]:
@@ -161,3 +135,16 @@ def _name_of(character: Any) -> str:
     if name is None:
         raise ShapeError("credits", "a character without a name")
     return name
+
+
+def cast_in_markup(body: bytes) -> list[Credit]:
+    """Return the cast that a page shows."""
+    tiles = tree_of(body).css('[data-testid="title-cast-item"]')
+    people = []
+    for tile in tiles:
+        actor = tile.css('[data-testid="title-cast-item__actor"]')
+        played = [text_of(link) for link in tile.css('[data-testid="cast-item-characters-link"]')]
+        people.append((text_of(actor), actor.attrib.get("href"), " / ".join(filter(None, played)) or None))
+    if any(not name for name, _, _ in people):
+        raise ShapeError("credits", "a member of the cast without a name")
+    return new_credits("cast", people, lambda link: found[0] if (found := PERSON_ID.search(link)) else None)

@@ -1,6 +1,6 @@
-"""Where IMDb's pages since 2022 have each field of a title: in objects of its GraphQL API, at the paths of the tables below.
+"""Where IMDb's pages since 2022 have each field of a title: in two objects of its GraphQL API, at the paths of the tables below.
 
-A title's page has two such objects, its sub-pages and an answer of the API have one. A field that has moved gets one more path.
+A field that has moved gets one more path.
 """
 
 from __future__ import annotations
@@ -48,7 +48,6 @@ _FACTS: Final[tuple[Fact, ...]] = (
     ("taglines", _NODE_TEXTS, "taglines.edges"),
     ("related.similar", values.read_similar, "moreLikeThisTitles.edges"),
     ("related.connection", values.read_connections, "connections.edges"),
-    ("offers", values.read_offers, "watchOptionsByCategory.categorizedWatchOptionsList"),
 )
 """What titles of all kinds have."""
 _OF_MOVIES: Final[tuple[Fact, ...]] = (("imdb_top250_rank", values.read_top_place, "ratingsSummary.topRanking"),)
@@ -90,37 +89,21 @@ KEYS: Final = (
 """All keys of such an object under which something is read. The others aren't even decoded."""
 
 
-def read_known_movie(sources: list[dict[str, Any]]) -> Findings:
-    """Return the title of a page, which always says which one it is and of what type; an answer of the API need not.
-
-    Raises ShapeError as `read_movie` does, and when the page says neither.
-    """
-    found = read_movie(sources)
-    if found.movie.site_id is None:
-        raise ShapeError("site_id", "the page has no id")
-    if found.movie.title_type is None:
-        raise ShapeError("title_type", "the page has no titleType")
-    return found
-
-
 def read_movie(sources: list[dict[str, Any]]) -> Findings:
-    """Return what one or more objects say of a title; each fact is taken from the first that has it.
+    """Return what a page's objects say of a title; each fact is taken from the first that has it.
 
-    Raises ShapeError when they name no title, or several.
+    Raises ShapeError when they name no title, or several, or don't say of what type it is.
     """
     ids = dict.fromkeys(site_id for source in sources if (site_id := values.read_id(source, "id")))
-    if len(ids) > 1:
-        raise ShapeError("site_id", f"the page names {' and '.join(ids)}")
-
-    def stated(path: str) -> str | None:
-        found = first(*dig.places(dig.text, sources, path))
-        return None if found is ABSENT else found
-
-    name, title_type = stated("titleText.text"), stated("titleType.id")
+    if len(ids) != 1:
+        raise ShapeError("site_id", f"the page names {len(ids)} titles: {' and '.join(ids)}")
+    name, title_type = (_stated(sources, path) for path in ("titleText.text", "titleType.id"))
     if name is None:
         raise ShapeError("title", "the page has no titleText")
-    kind = values.TITLE_KINDS.get(title_type or "", "other")
-    found = Findings(new_title("imdb", next(iter(ids), None), name, kind))
+    if title_type is None:
+        raise ShapeError("title_type", "the page has no titleType")
+    kind = values.TITLE_KINDS.get(title_type, "other")
+    found = Findings(new_title("imdb", next(iter(ids)), name, kind))
     found.take("title_type", title_type)
     original = dig.places(dig.text, sources, "originalTitleText.text")
     found.look("original_title", lambda: other_than(name, first(*original)))
@@ -131,14 +114,9 @@ def read_movie(sources: list[dict[str, Any]]) -> Findings:
     return found
 
 
-def read_entity(props: dict[str, Any], *listed: dict[str, Any]) -> Findings:
-    """Return the title of one of its sub-pages; `listed` is what that of credits has beside."""
-    entity = (props.get("contentData") or {}).get("entityMetadata")
-    if entity is None:
-        raise ShapeError("page", "the script has no contentData.entityMetadata")
-    found = read_known_movie([entity, *listed])
-    found.look("genres", lambda: brief_genres([entity]))
-    return found
+def _stated(sources: list[dict[str, Any]], path: str) -> str | None:
+    found = first(*dig.places(dig.text, sources, path))
+    return None if found is ABSENT else found
 
 
 def brief_genres(sources: list[dict[str, Any]]) -> list[str] | NoValue:

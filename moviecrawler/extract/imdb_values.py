@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moviecrawler.extract import dig
 from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError, attempt, new_score, one_of_each_title
-from moviecrawler.extract.offers import one_of_each_offer, plain_address
-from moviecrawler.extract.values import check_runtime, check_year, iso_date, parse_date
-from moviecrawler.items import HISTOGRAM_BARS, Amount, AmountKind, Award, Offer, RelatedTitle, Score
+from moviecrawler.extract.values import check_runtime, check_year, iso_date
+from moviecrawler.items import HISTOGRAM_BARS, Amount, AmountKind, Award, RelatedTitle, Score
 from moviecrawler.urls import IMDB_ID
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from moviecrawler.items import OfferKind, Relation, TitleKind
+    from moviecrawler.items import Relation, TitleKind
 
 TITLE_KINDS: dict[str, TitleKind] = {
     "movie": "movie",
@@ -36,15 +35,6 @@ _TOP_PLACES = 250
 _MINUTE = 60
 _FEWEST_VOTES = 5
 """Votes that a title needs to have a rating."""
-_OFFERS: Final[tuple[tuple[re.Pattern[str], OfferKind], ...]] = (
-    (re.compile("with ads|free with", re.IGNORECASE), "ads"),
-    (re.compile("free", re.IGNORECASE), "free"),
-    (re.compile("rent", re.IGNORECASE), "rent"),
-    (re.compile("buy|purchase", re.IGNORECASE), "buy"),
-    (re.compile("theater|cinema|showtime", re.IGNORECASE), "cinema"),
-    (re.compile("stream|subscri", re.IGNORECASE), "subscription"),
-)
-"""What the names of IMDb's categories of watch options say; "RENT/BUY" is both."""
 _NOMINATIONS: Final = ("nominationsExcludeWins", "nominations")
 """How the number of nominations is called, and was called until 2024."""
 AWARD_KEYS: Final = (*_NOMINATIONS, "wins", "prestigiousAwardSummary")
@@ -128,12 +118,7 @@ def read_minutes(value: Any) -> int | None:
 
 
 def read_date(value: Any) -> str | NoValue:
-    """Return an object of year, month and day, or a text such as "Thu, 12 Oct 2023 00:00:00 GMT", as an ISO date.
-
-    ABSENT when only the year is known.
-    """
-    if isinstance(value, str):
-        return parse_date(re.sub(r"^[A-Z][a-z]{2}, ", "", value))
+    """Return an object of year, month and day as an ISO date; ABSENT when only the year is known."""
     year, month, day = (dig.read(dig.integer, value, part) for part in ("year", "month", "day"))
     if isinstance(year, int) and month is ABSENT:
         return ABSENT
@@ -212,23 +197,6 @@ def read_id(value: Any, *path: str) -> str | None:
     return text
 
 
-def read_offers(categories: Any) -> list[Offer]:
-    """Return the watch options of each category. An answer of the API has them; pages fetch them later."""
-    return one_of_each_offer(
-        Offer(provider=provider, kind=kind, url=plain_address(dig.text(option, "link")))
-        for category in dig.items(categories)
-        for option in dig.items(category, "watchOptions")
-        for provider in [dig.text(option, "provider", "name", "value")]
-        for kind in _kinds_of(dig.text(category, "categoryName", "value") or "")
-        if provider
-    )
-
-
-def _kinds_of(category: str) -> list[OfferKind]:
-    found = [kind for pattern, kind in _OFFERS if pattern.search(category)]
-    return found if set(found) == {"rent", "buy"} else found[:1]
-
-
 # --- Series ---------------------------------------------------------------------------------------------------------
 
 
@@ -241,12 +209,6 @@ def read_number(number: Any) -> int | NoValue:
     if value is not None and value < 0:
         raise ShapeError("episode", f"{value} is not a number of a season or an episode")
     return value
-
-
-def number_in_row(row: Any, key: str) -> int | None:
-    """Return the season or the episode of a row of a list; None where it doesn't tell."""
-    number = attempt(lambda: read_number(dig.at(row, key)))
-    return number if isinstance(number, int) else None
 
 
 def count_seasons(key: str, seasons: Any) -> int | NoValue:

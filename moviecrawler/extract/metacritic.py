@@ -1,181 +1,109 @@
-"""Metacritic's pages: which one a page is, and reading those about a title.
+"""Metacritic's pages: titles, which are composed of components, in their `__NUXT_DATA__` since 2026; and the finder's JSON.
 
-Since 2026 their facts are JSON: a page is composed of components, the same in its `__NUXT_DATA__` and in the answer of
-`backend.metacritic.com/composer/…`. Where they have each field is told by `metacritic_title`; pages without such a payload
-are read by `legacy.metacritic_titles`.
+Where the components have each field is told by `metacritic_title`. Pages without them, and episodes, are read from JSON-LD.
 """
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from moviecrawler.extract import dig
-from moviecrawler.extract.embedded import decode_json, reader, script, starts_with, stated_addresses
-from moviecrawler.extract.findings import attempt
-from moviecrawler.extract.legacy import metacritic_titles as legacy
-from moviecrawler.extract.metacritic_lists import browse, read_list, search
-from moviecrawler.extract.metacritic_payload import (
-    PRODUCT,
-    component_name,
-    components_of,
-    list_in_payload,
+from moviecrawler.extract import dig, linked_data
+from moviecrawler.extract.devalue import unflatten
+from moviecrawler.extract.embedded import check_whole, decode_json, reader, script, stated_addresses
+from moviecrawler.extract.findings import Findings, ShapeError, attempt, scores_of
+from moviecrawler.extract.metacritic_title import COMPONENTS, PRODUCT, read_title, read_year, seasons_of
+from moviecrawler.extract.metacritic_values import (
+    KINDS,
+    id_in,
+    id_of_product,
+    new_movie,
+    read_day,
+    read_score,
     refuse_errors,
-    title_in_payload,
 )
-from moviecrawler.extract.metacritic_title import read_title, seasons_of
-from moviecrawler.extract.metacritic_values import KINDS, id_in
 from moviecrawler.extract.series import check_asked
-from moviecrawler.items import Page
-from moviecrawler.urls import part_of_series, site_of
+from moviecrawler.items import Entry, Listing, Page
+from moviecrawler.urls import part_of_series
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from moviecrawler.extract.findings import Findings
-    from moviecrawler.extract.metacritic_payload import Components
-
-_ASKED_AT_HOST: Final = re.compile(r"/pages/(?P<kind>movies|shows)/(?P<slug>[^/?]+)/web")
-_SITE_IN_TITLE: Final = re.compile(rb"\bMetacritic\s*</title", re.IGNORECASE)
-_LAYOUTS: Final = tuple(
-    (re.compile(rb"""\sclass=["']?(?:[^"'<>=]*\s)?%b[\s"'>]""" % name), kind)
-    for name, kind in (
-        (b"query_results", "search"),
-        (b"clamp-summary-wrap", "browse"),
-        (b"list_products", "browse"),
-        (b"c-finderProductCard", "browse"),
-    )
-)
-"""What only lists have in their markup; their heads have not always named their address."""
-
-
-def kind_of(body: bytes, url: str | None) -> str | None:
-    """Return which of Metacritic's pages this is, by its content and its URL, or None when it is not one of them.
-
-    One of the keys of `READERS`: movie, tv, game or music, each also with `-details` and `-trimmed` (to its JSON-LD, by
-    whoever saved it), reviews, nuxt-data (a payload without its page), backend (the JSON host), browse, search.
-    """
-    if starts_with(body, b"["):
-        return "nuxt-data" if b'"loadPage:' in body and b"metacritic" in body else None
-    if starts_with(body, b"{"):
-        is_theirs = url is not None or b"backend.metacritic.com/" in body or b'-score-summary"' in body
-        return "backend" if is_theirs else None
-    addresses = [address for address in stated_addresses(body) if site_of(address) == "metacritic"]
-    if not addresses:
-        address = attempt(lambda: dig.text(legacy.title_in_json_ld(body), "url")) or ""
-        addresses = [address] if site_of(address) == "metacritic" else []
-    if not addresses and url is None:
-        if b'id="__NUXT_DATA__"' in body and b'"loadPage:' in body:
-            return "nuxt-data"
-        if not _SITE_IN_TITLE.search(body):
-            return None
-        return next((kind for sign, kind in _LAYOUTS if sign.search(body)), None)
-    kinds = [kind for kind in map(_kind_of_path, addresses or [url or ""]) if kind]
-    if kinds and kinds[0] in KINDS and legacy.is_bare(body):
-        return f"{kinds[0]}-trimmed"
-    # The canonical link of a details page says so, and its og:url does not: the longer kind is the page's.
-    return max(kinds, key=len, default=None)
-
-
-def _kind_of_path(url: str) -> str | None:
-    try:
-        parts = urlsplit(url).path.strip("/").split("/")
-    except ValueError:
-        return None
-    if parts[0] in {"browse", "search"}:
-        return parts[0]
-    if parts[0] in {"composer", "finder"}:
-        return "backend"
-    if parts[0] not in KINDS or len(parts) == 1:
-        return None
-    if parts[-1] in {"critic-reviews", "user-reviews"}:
-        return "reviews"
-    return f"{parts[0]}-details" if parts[-1] == "details" else parts[0]
+    from moviecrawler.extract.metacritic_title import Components
 
 
 @reader
 def movie(body: bytes, url: str | None = None) -> Page:
-    """Return the title of an HTML page of any generation: movie, series, season, game or album.
-
-    Raises ExtractionError.
-    """
-    kind = kind_of(body, url) or "movie"
-    payload = script(body, "__NUXT_DATA__")
+    """Return the title of a page: a film, a series, a season or an episode. Raises ExtractionError."""
     stated = next(filter(None, map(id_in, stated_addresses(body))), None)
     part = part_of_series("metacritic", stated or "")
     # What an episode's payload holds is not known.
-    is_read = payload is not None and not (part and part.kind == "episode")
-    components = attempt(lambda: title_in_payload(payload or b"")) if is_read else None
-    found = None if components is None else attempt(lambda: read_title(components, stated))
-    if found is None or components is None:
-        older = legacy.title(body, url, details=kind.endswith("-details"))
-        check_asked("metacritic", older.site_id, id_in(url))
-        return Page(site="metacritic", kind=kind, movie=older)
+    components = {} if part and part.kind == "episode" else _components(script(body, "__NUXT_DATA__"))
+    found = read_title(components, stated) if PRODUCT in components else _linked(body, url)
     check_asked("metacritic", found.movie.site_id, id_in(url))
-    # The markup of a season's page may show its series'.
-    if found.movie.season is None and any(map(found.is_open, _ON_EVERY_PAGE)):
-        legacy.look_beside_payload(found, body)
-    return _page(kind, found, components)
+    linked = linked_data.title_of(body)
+    if id_in(attempt(lambda: dig.text(linked, "url"))) == found.movie.site_id:
+        linked_data.look(found, linked)
+    title = found.done()
+    seasons = seasons_of(title, components) if title.kind == "series" else []
+    return Page(site="metacritic", kind="movie" if title.kind == "movie" else "tv", movie=title, seasons=seasons)
+
+
+def _components(payload: bytes | None) -> Components:
+    """Return those components of a page that are read, by their names; none where there is no payload, or none of a title."""
+    data = None if payload is None else attempt(lambda: dig.at(unflatten(payload), "data"))
+    for key in data if isinstance(data, dict) else ():
+        if key.startswith("loadPage:") and not key.startswith("loadPage:skeleton:"):
+            listed = attempt(partial(dig.items, data, key, "components")) or []
+            named = {attempt(partial(dig.text, part, "meta", "componentName")): part for part in listed}
+            if PRODUCT in named:
+                return {name: part for name, part in named.items() if name in COMPONENTS}
+    return {}
+
+
+def _linked(body: bytes, url: str | None) -> Findings:
+    check_whole(body)
+    site_id, linked = linked_data.title_in("metacritic", body, url)
+    return Findings(new_movie(site_id, linked_data.name_of(linked)))
+
+
+# --- The finder -----------------------------------------------------------------------------------------------------
 
 
 @reader
-def nuxt_data(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - `reader` names it in errors
-    """Return the title or the list of a `__NUXT_DATA__` payload that was saved without its page. Raises ExtractionError."""
-    payload = script(body, "__NUXT_DATA__") or body
-    if (found := list_in_payload(payload)) is not None:
-        return Page(site="metacritic", kind="nuxt-data", listing=read_list(found))
-    components = title_in_payload(payload)
-    return _page("nuxt-data", read_title(components), components)
+def finder(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - `reader` names it in errors
+    """Return a list of the JSON host; `next` is the address of the page after it.
 
-
-@reader
-def detail(body: bytes, url: str | None = None) -> Page:
-    """Return the title of a composer answer: a title's own page or one of its reviews. Raises ExtractionError."""
+    Where scores tie, the host repeats rows on the next page: whoever follows `next` has to expect them.
+    Raises ExtractionError.
+    """
     answer = decode_json(body)
     refuse_errors(answer, "page")
-    components = components_of(answer)
-    found, asked = read_title(components), _ASKED_AT_HOST.search(url or "")
-    if asked:
-        prefix = "tv" if asked["kind"] == "shows" else "movie"
-        check_asked("metacritic", found.movie.site_id, f"{prefix}/{asked['slug']}")
-    return _page("backend", found, components)
+    items = dig.at(answer, "data", "items")
+    if items is None:
+        raise ShapeError("entries", "no items")
+    listing = Listing(
+        site="metacritic",
+        entries=[_entry(item) for item in dig.items(items)],
+        total=dig.integer(answer, "data", "totalResults"),
+        next=dig.text(answer, "links", "next", "href"),
+    )
+    return Page(site="metacritic", kind="finder", listing=listing)
 
 
-def _page(kind: str, found: Findings, components: Components) -> Page:
-    movie = found.done()
-    seasons = seasons_of(movie, components) if movie.kind == "series" else []
-    return Page(site="metacritic", kind=kind, movie=movie, seasons=seasons)
-
-
-@reader
-def _backend(body: bytes, url: str | None = None) -> Page:
-    answer = decode_json(body)
-    components = dig.items(answer, "components")
-    found = next((part for part in components if component_name(part) == "search"), None)
-    if found is not None:
-        return Page(site="metacritic", kind="backend", listing=read_list(found))
-    if components or PRODUCT in components_of(answer) or dig.at(answer, "errors") is not None:
-        return detail(body, url)
-    return Page(site="metacritic", kind="backend", listing=read_list(answer))
-
-
-READERS: Final[dict[str, Callable[[bytes, str | None], Page]]] = {
-    **{f"{kind}{part}": movie for kind in KINDS for part in ("", "-details", "-trimmed")},
-    "reviews": movie,
-    "nuxt-data": nuxt_data,
-    "backend": _backend,
-    "browse": browse,
-    "search": search,
-}
-"""What reads each kind of page; each raises ExtractionError."""
-
-
-# --- A title --------------------------------------------------------------------------------------------------------
-
-
-_ON_EVERY_PAGE: Final = (
-    *("year", "release_date", "runtime_minutes", "genres", "certificate", "plot", "poster_url"),
-    *("credits.director", "scores.metascore", "scores.metacritic_user"),
-)
-"""What every payload of a title's page says, if only that there is none."""
+def _entry(item: Any) -> Entry:
+    title = dig.text(item, "title")
+    if title is None:
+        raise ShapeError("entries", "an item without a title")
+    site_id = id_of_product(item)
+    day, year = attempt(lambda: dig.read(read_day, item, "releaseDate")), attempt(lambda: read_year(item))
+    scores = scores_of(
+        lambda: dig.read(partial(read_score, "metascore"), item, "criticScoreSummary"),
+        lambda: dig.read(partial(read_score, "metacritic_user"), item, "userScore"),
+    )
+    return Entry(
+        site_id=site_id,
+        title=title,
+        year=year if isinstance(year, int) else None,
+        kind=KINDS[site_id.partition("/")[0]],
+        release_date=day if isinstance(day, str) else None,
+        scores=scores,
+    )

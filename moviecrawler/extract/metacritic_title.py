@@ -11,16 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from moviecrawler.extract import dig
 from moviecrawler.extract import metacritic_values as values
 from moviecrawler.extract.findings import ABSENT, Findings, NoValue, ShapeError, attempt, scores_of
-from moviecrawler.extract.metacritic_payload import (
-    OFFERS,
-    PRODUCT,
-    RELATED,
-    SEASONS,
-    SUMMARIES,
-    is_not_found,
-    refuse_errors,
-)
-from moviecrawler.extract.metacritic_values import id_in, read_score
+from moviecrawler.extract.metacritic_values import id_in, read_score, refuse_errors
 from moviecrawler.extract.series import listed_season, one_of_each_season
 from moviecrawler.extract.values import check_year
 from moviecrawler.sites import SITES
@@ -28,9 +19,17 @@ from moviecrawler.urls import part_of_series
 
 if TYPE_CHECKING:
     from moviecrawler.extract.dig import Fact
-    from moviecrawler.extract.metacritic_payload import Components
     from moviecrawler.items import Movie, Score, ScoreKind
 
+Components = dict[str | None, Any]
+"""The components of a page by their names, each with its `data` and `errors`."""
+PRODUCT: Final = "product"
+_SUMMARIES: Final[dict[ScoreKind, str]] = {"metascore": "critic-score-summary", "metacritic_user": "user-score-summary"}
+_OFFERS: Final = "where-to-watch"
+_RELATED: Final = "related-carousel"
+_SEASONS: Final = "seasons"
+COMPONENTS: Final = frozenset({PRODUCT, *_SUMMARIES.values(), _OFFERS, _RELATED, _SEASONS})
+"""The names of the components that are read."""
 _FACTS: Final[tuple[Fact, ...]] = (
     ("runtime_minutes", values.read_minutes, "duration"),
     ("genres", dig.texts("name"), "genres"),
@@ -62,6 +61,7 @@ _BESIDE_SCORES: Final[tuple[Fact, ...]] = (
 )
 """What stands beside a score in its summary."""
 _IMAGES: Final = SITES["metacritic"].home + "/a/img/catalog"
+_NOT_FOUND: Final = 404
 _MARKS: Final = ("mustSee", "mustWatch", "mustPlay")
 _SUMMARIES_OF_ROWS: Final[dict[ScoreKind, str]] = {"metascore": "criticScoreSummary", "metacritic_user": "userScore"}
 
@@ -85,7 +85,7 @@ def read_title(components: Components, stated: str | None = None) -> Findings:
         found.look("season_count", *dig.places(values.read_number, [product], "seasonCount", "numberOfSeasons"))
         # Few series have their creators marked; a crew without them doesn't say that there are none.
         found.look("credits.creator", lambda: values.read_creators(dig.at(product, "production", "crew")))
-    row, watch = _season_row(components, site_id), attempt(lambda: dig.at(components.get(OFFERS), "data", "item"))
+    row, watch = _season_row(components, site_id), attempt(lambda: dig.at(components.get(_OFFERS), "data", "item"))
     if movie.season is None:
         dig.look(found, _OF_WHOLE_TITLES, [product])
         found.look("year", lambda: read_year(product))
@@ -103,19 +103,20 @@ def read_title(components: Components, stated: str | None = None) -> Findings:
     )
     found.look("scores.metacritic_user", partial(_component_score, site_id, components, "metacritic_user"))
     _look_beside_scores(found, product, components)
-    similar = partial(values.read_similar, movie.kind)
-    found.look("related.similar", *dig.places(similar, [components.get(RELATED)], "data.items"))
+    found.look("related.similar", *dig.places(values.read_similar, [components.get(_RELATED)], "data.items"))
     found.look("offers", lambda: values.read_offers(watch))
     return found
 
 
 def product_id(product: Any, components: Components, stated: str | None = None) -> str:
     """Return the site_id. The summaries of its scores tell a season's, as the product beside them is its series; or, without any, its page."""
-    summaries = [attempt(partial(dig.at, components.get(name), "data", "item")) for name in SUMMARIES.values()]
+    summaries = [attempt(partial(dig.at, components.get(name), "data", "item")) for name in _SUMMARIES.values()]
     own = attempt(lambda: dig.at(product, "criticScoreSummary"))
     ids = [found for summary in (own, *summaries) if (found := attempt(partial(_id_of_summary, summary)))]
     season = next(filter(partial(part_of_series, "metacritic"), ids), None)
-    whole = ids[0] if ids else values.id_of_product(product)
+    whole = ids[0] if ids else id_in(f"/{values.id_of_product(product)}")
+    if whole is None:
+        raise ShapeError("site_id", "a product whose slug is none")
     part = part_of_series("metacritic", stated or "")
     return season or (stated if stated and part and part.series_id == whole else whole)
 
@@ -144,13 +145,18 @@ def _poster(product: Any, image: Any) -> str | NoValue:
 
 
 def _component_score(site_id: str, components: Components, kind: ScoreKind) -> Score | NoValue:
-    component = components.get(SUMMARIES[kind])
-    if is_not_found(component):
+    component = components.get(_SUMMARIES[kind])
+    if _is_not_found(component):
         return ABSENT
     refuse_errors(component, "scores")
     if component is None or not _is_own(site_id, attempt(lambda: dig.at(component, "data", "item"))):
         return None
     return dig.read(partial(read_score, kind), component, "data", "item")
+
+
+def _is_not_found(component: Any) -> bool:
+    """Return whether the site says that a title has no such component."""
+    return any(dig.integer(error, "code") == _NOT_FOUND for error in dig.items(component, "errors"))
 
 
 def _own_score(site_id: str, product: Any) -> Score | NoValue:
@@ -176,7 +182,7 @@ def _look_beside_scores(found: Findings, product: Any, components: Components) -
     """Find how many like a title and how many don't, and the rest of what stands beside its scores."""
     site_id = found.movie.site_id or ""
     own = attempt(lambda: _own_summary(site_id, product))
-    for kind, name in SUMMARIES.items():
+    for kind, name in _SUMMARIES.items():
         of_page = attempt(partial(dig.at, components.get(name), "data", "item"))
         summaries = [of_page if _is_own(site_id, of_page) else None, *([own] if kind == "metascore" else [])]
         dig.look(found, ((f"scores.{kind}.{fact}", *places) for fact, *places in _BESIDE_SCORES), summaries)
@@ -214,7 +220,7 @@ def _score_in_row(kind: ScoreKind, site_id: str, row: Any) -> Score | NoValue:
 
 
 def _rows(components: Components) -> list[Any]:
-    data = attempt(partial(dig.at, components.get(SEASONS), "data"))
+    data = attempt(partial(dig.at, components.get(_SEASONS), "data"))
     return next(
         (rows for path in (("items",), ("item", "seasons")) if (rows := attempt(partial(dig.items, data, *path)))),
         [],

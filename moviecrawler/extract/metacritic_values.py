@@ -1,8 +1,9 @@
-"""Metacritic's values: ids, dates, certificates, posters and scores of all generations of pages, and the JSON values of its components."""
+"""Metacritic's values: each function takes what stands in a place and returns the value of a field, ABSENT or None."""
 
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -31,24 +32,18 @@ if TYPE_CHECKING:
     from moviecrawler.extract.findings import Person
     from moviecrawler.items import Credit, Movie, OfferKind, Role, ScoreKind, TitleKind
 
-KINDS: Final[dict[str, TitleKind]] = {"movie": "movie", "tv": "series", "game": "game", "music": "music"}
+KINDS: Final[dict[str, TitleKind]] = {"movie": "movie", "tv": "series"}
 """What the first part of a site_id says of a title."""
 
-# Games had their platform in the path until 2023 (`/game/pc/slug`), albums have their artist (`/music/slug/artist`).
-_ID: Final = re.compile(
-    r"^/(?P<id>movie/[^/]+|tv/[^/]+(?:/(?:season-[a-z0-9-]+|specials)(?:/episode-[^/]+)?)?"
-    r"|(?:game|music)/[^/]+(?:/(?!critic-reviews|user-reviews|details|trailers|credits)[^/]+)?)(?=/|$)"
-)
 _NO_DAY: Final = re.compile(
     r"(?:TB[AD]\b.*|Coming Soon.*|(?:(?:[A-Za-z]{3,9}\.?|Q[1-4]) )?\d{4}|[A-Za-z]{3,9}\.? +\d{1,2})$", re.IGNORECASE
 )
 """What stands in the place of a date that isn't known to the day."""
-_SERIES: Final = re.compile(r"tv/[^/]+")
 _SEASON_IN_QUERY: Final = re.compile(r"(?:^|&)season=(season-[a-z0-9-]{1,60}|specials)(?:&|$)")
 _SEASON_IN_TITLE: Final = re.compile(r"[:-]\s*(?:Season (?P<number>\d{1,4})|Specials)$")
 _ENOUGH_REVIEWS: Final = 4
 """Reviews or ratings from which on a title has a score."""
-PREFIXES: Final = {"movie": "movie", "show": "tv", "tv": "tv", "tv-show": "tv", "game-title": "game", "album": "music"}
+_PREFIXES: Final = {"movie": "movie", "show": "tv", "tv": "tv", "tv-show": "tv"}
 """The first part of a site_id, by a product's own type."""
 _OFFER_KINDS: Final[dict[str, OfferKind]] = {
     "free": "free",
@@ -62,12 +57,10 @@ _MOST_EXPENSIVE: Final = 1_000_000
 """In any currency; Indonesia's films cost some 100,000 rupiah."""
 _LONGEST_SENTIMENT: Final = 100
 """Characters; "Overwhelming dislike" has 20."""
-_WATCHED: Final = frozenset({"movie", "series"})
 _JUSTWATCH: Final = "JustWatch"
 _LOCALE: Final = re.compile(r"[a-z]{2}_([A-Z]{2})")
 _JUSTWATCH_PATH: Final = re.compile(r"/[\w/.-]{1,300}")
 _YEAR: Final = re.compile(r"(?<!\d)\d{4}(?!\d)")
-_RATED: Final = re.compile(r"^Rated (?P<certificate>[A-Z0-9][A-Za-z0-9-]*)\b")
 _PLACEHOLDER: Final = re.compile(r"/images/products/\w+/\d+[hw]?-\w+\.\w+$|/images/icons/")
 _NOTE: Final = re.compile(r"(?<!\s)\s*\((?:voice|uncredited|archive|segment|as |credit)[^()]*\)", re.IGNORECASE)
 
@@ -84,14 +77,10 @@ def id_in(url: str | None) -> str | None:
     >>> id_in("/tv/the-lighthouse/?season=season-0")
     'tv/the-lighthouse/specials'
     """
-    parts = urlsplit(url) if url else None
-    found = _ID.match(parts.path) if parts else None
-    if parts is None or found is None:
-        return None
-    season = _SEASON_IN_QUERY.search(parts.query)
-    site_id = f"{found['id']}/{season[1]}" if season and _SERIES.fullmatch(found["id"]) else found["id"]
-    is_part = part_of_series("metacritic", site_id) is not None
-    return id_in_url("metacritic", site_id) if is_part else site_id
+    site_id = id_in_url("metacritic", url) if url else None
+    season = _SEASON_IN_QUERY.search(urlsplit(url or "").query) if site_id else None
+    is_whole = site_id and site_id.startswith("tv/") and part_of_series("metacritic", site_id) is None
+    return id_in_url("metacritic", f"/{site_id}/{season[1]}") if season and is_whole else site_id
 
 
 def new_movie(site_id: str, title: str) -> Movie:
@@ -146,16 +135,6 @@ def read_day(value: Any) -> str | NoValue:
     return day or (ABSENT if text and _NO_DAY.match(text) else None)
 
 
-def read_certificate(text: str | None) -> str | None:
-    """Return the short form of a certificate: details pages say "Rated R for language".
-
-    >>> read_certificate("Rated PG-13 for some violence"), read_certificate("Not Rated")
-    ('PG-13', 'Not Rated')
-    """
-    rated = _RATED.match(text) if text else None
-    return rated["certificate"] if rated else text
-
-
 def read_score(kind: ScoreKind, summary: Any) -> Score | NoValue:
     """Return the score in a summary, of a page or of a row of a list."""
     value, reviews = (
@@ -178,6 +157,14 @@ def read_score(kind: ScoreKind, summary: Any) -> Score | NoValue:
 def read_poster(url: str | None) -> str | None:
     """Return the address of a real poster: `…/products/movies/250h-movie.jpg` and the site's icons are none."""
     return None if url is None or _PLACEHOLDER.search(url) else url
+
+
+def refuse_errors(part: Any, field: str) -> None:
+    """Raise ShapeError when the site says that it could not get a part of the page."""
+    errors = dig.items(part, "errors")
+    if errors:
+        codes = ", ".join(str(dig.at(error, "code")) for error in errors)
+        raise ShapeError(field, f"the site answers error {codes}")
 
 
 # --- Components, since 2026 ------------------------------------------------------------------------------------------
@@ -242,10 +229,9 @@ def _person(role: Role, person: Any) -> tuple[str, str | None, str | None]:
 def id_of_product(product: Any) -> str:
     """Return the site_id that a product's type and slug make. Raises ShapeError for what is no title."""
     kind, slug = dig.text(product, "type"), dig.text(product, "slug")
-    site_id = id_in(f"/{PREFIXES.get(kind or '')}/{slug}")
-    if slug is None or site_id is None:
+    if slug is None or kind not in _PREFIXES:
         raise ShapeError("site_id", f"{kind!r} {slug!r} is no title")
-    return site_id
+    return f"{_PREFIXES[kind]}/{slug}"
 
 
 def read_sentiment(text: Any) -> str | None:
@@ -288,16 +274,18 @@ def _award(award: Any) -> Award:
     return Award(event=event, wins=wins, nominations=nominations)
 
 
-def read_similar(kind: TitleKind, items: Any) -> list[RelatedTitle]:
-    """Return the titles that the page recommends; beside a film or series no game, which no store takes as its relation."""
-    is_watched = kind in _WATCHED
-    titles = [(id_of_product(item), dig.text(item, "title")) for item in dig.items(items)]
+def read_similar(items: Any) -> list[RelatedTitle]:
+    """Return the titles that the page recommends; games among them are left out."""
+    named = [
+        (dig.text(item, "type"), attempt(partial(id_of_product, item)), dig.text(item, "title"))
+        for item in dig.items(items)
+    ]
+    if any(kind is None for kind, _, _ in named):
+        raise ShapeError("related", "a title without a type")
     return one_of_each_title(
         RelatedTitle(relation="similar", site_id=site_id, title=title)
-        for site_id, title in titles
-        if title
-        and id_in_url("metacritic", f"/{site_id}") == site_id
-        and not (is_watched and KINDS[site_id.partition("/")[0]] not in _WATCHED)
+        for _, site_id, title in named
+        if site_id and title
     )
 
 

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Offer
 
-_COUNTER: Final = re.compile(
-    r"https?://(?:(?P<justwatch>click\.justwatch\.com)(?=[/?#]|$)[^?#]*|[^/?#]+/c/\d+/\d+/\d+)(?:\?(?P<query>[^#]*))?",
-    re.IGNORECASE,
+_REDIRECT: Final = re.compile(
+    r"https?://(?:click\.justwatch\.com(?=[/?#]|$)[^?#]*|[^/?#]+/c/\d+/\d+/\d+)(?:\?(?P<query>[^#]*))?", re.IGNORECASE
 )
-"""Where a link is counted on its way to a provider, whose address is a parameter: JustWatch's `r`, and `u` of Impact's hosts."""
-_MOST_COUNTERS: Final = 3
+"""An advertiser's redirect on the way to a provider, whose address is a parameter: JustWatch's `r`, and `u` of Impact's hosts."""
+_MOST_REDIRECTS: Final = 3
 """In a row; links of JustWatch's pass two."""
+_JUSTWATCH: Final = re.compile(r"https?://click\.justwatch\.com(?:/|$)", re.IGNORECASE)
 _ADDRESS: Final = re.compile(r"(?P<plain>https?://[^\s/?#]+(?:/[^\s?#]*)?)(?:\?(?P<query>[^\s#]*))?(?:#\S*)?")
 _TRACKING: Final = re.compile(
     r"(?:utm|uct|wt|mc|gad|af|aff)_\w{1,40}|its[a-z]{2}|\w{0,20}cli(?:ck)?id|irgwc|linkcode|ascsubtag|cx|cmp|cid|at|ct|tag|ref_?|refid|"
@@ -37,15 +37,15 @@ def plain_address(url: str | None) -> str | None:
     >>> plain_address("https://click.justwatch.com/a?cx=eyJ&r=https%3A%2F%2Flamp.example%2Ft%2F7%3Futm_source%3Djw%26v%3D1")
     'https://lamp.example/t/7?v=1'
     """
-    for _ in range(_MOST_COUNTERS):
-        counter = _COUNTER.match(url or "")
-        pairs = (counter["query"] or "").split("&") if counter else []
+    for _ in range(_MOST_REDIRECTS):
+        redirect = _REDIRECT.match(url or "")
+        pairs = (redirect["query"] or "").split("&") if redirect else []
         target = next((pair[2:] for pair in pairs if pair[:2] in {"r=", "u="}), None)
         if target is None:
             break
         url = unquote(target)
     found = _ADDRESS.fullmatch(url) if url is not None and len(url) <= _LONGEST else None
-    if found is None or (counter and counter["justwatch"]):
+    if found is None or _JUSTWATCH.match(found["plain"]):
         return None
     pairs = (found["query"] or "").split("&")
     kept = [pair for pair in pairs if pair and not _TRACKING.fullmatch(pair.partition("=")[0])]

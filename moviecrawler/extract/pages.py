@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict, fields
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from moviecrawler.errors import ExtractionError
+from moviecrawler.extract import dig, imdb, metacritic, rottentomatoes
 from moviecrawler.extract.blocks import block_sign
-from moviecrawler.extract.embedded import reader
-from moviecrawler.extract.legacy.wayback import original, original_url
+from moviecrawler.extract.embedded import decode_json, reader, stated_addresses
 from moviecrawler.fields import SCORE_FACTS
-from moviecrawler.sites import SCOREBOARD_KINDS, SITES
+from moviecrawler.sites import SCOREBOARD_KINDS
 from moviecrawler.urls import site_of
 
 if TYPE_CHECKING:
@@ -20,40 +20,46 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Entry, Movie, Page, Role, Score, Site, TitleKind
 
-_SAVED_FROM = re.compile(rb"<!-- saved from url=\(\d+\)(\S+) -->")
-_HEAD = 1024
-
-_READERS: dict[Site, Any] = {site: import_module(f"moviecrawler.extract.{site}") for site in SITES}
-"""The module that reads the pages of each site."""
+_PART = r"(?:/season-\d[^/]*|/specials)(?:/episode-[^/]+)?"
+READERS: Final[tuple[tuple[Site, str, Callable[[bytes, str | None], Page]], ...]] = (
+    ("imdb", r"(?:/[a-z]{2}(?:-[a-z]{2})?)?/title/tt\d+/?", imdb.title),
+    ("imdb", r"(?:/[a-z]{2}(?:-[a-z]{2})?)?/chart/[\w-]+/?", imdb.chart),
+    ("metacritic", rf"/(?:movie/[^/]+|tv/[^/]+(?:{_PART})?)/?", metacritic.movie),
+    ("metacritic", r"/finder/metacritic/web/?", metacritic.finder),
+    ("rottentomatoes", r"/(?:m/[^/]+|tv/[^/]+(?:/s\d[\d.]*(?:/e\d[\d.]*)?)?)/?", rottentomatoes.movie),
+    ("rottentomatoes", r"/browse/.*", rottentomatoes.browse),
+    ("rottentomatoes", r"/cnapi/browse/.*", rottentomatoes.browse_json),
+)
+"""What reads each page that the spiders ask for, by its site and path."""
 
 
 @reader
 def read_page(body: bytes, url: str | None = None) -> Page:
     """Return what a page of any of the sites says, by its URL when given, else by what the page itself shows.
 
-    A page out of a web archive is read as it was before the archive wrote its own addresses into it.
     Raises ExtractionError when it is none of theirs, or not in a shape that is known; its field is `block` for a block page.
     """
-    body = original(body)
-    url = original_url(url) if url else _saved_from(body)
     sign = block_sign(body)
     if sign is not None:
         raise ExtractionError("block", url, f"no page, but a {sign[0]}: {sign[1]}")
-    site = site_of(url) if url else None
-    for name in [site] if site else _READERS:
-        kind = _READERS[name].kind_of(body, url)
-        if kind is not None:
-            read: Callable[[bytes, str | None], Page] = _READERS[name].READERS[kind]
-            return read(body, url)
-    *others, last = (profile.name for profile in SITES.values())
-    raise ExtractionError("page", url, f"not a page of {', '.join(others)} or {last} that is known here")
+    # A page without its address shows a list of its site's JSON, or names itself.
+    addresses = [url] if url else [*_addresses_in_json(body), *stated_addresses(body)]
+    for address in addresses:
+        site = site_of(address)
+        for name, path, read in READERS:
+            if name == site and re.fullmatch(path, urlsplit(address).path):
+                return read(body, url)
+    raise ExtractionError("page", url, "not a page of a title or a list that is known here")
 
 
-def _saved_from(body: bytes) -> str | None:
-    """Return the address that a browser wrote into the page when it saved it, if that is of one of the sites."""
-    found = _SAVED_FROM.search(body, 0, _HEAD)
-    address = original_url(found[1].decode(errors="replace")) if found else ""
-    return address if site_of(address) else None
+def _addresses_in_json(body: bytes) -> list[str]:
+    """Return the address of a page's kind, where it is a list in JSON."""
+    if not body[:200].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+        return []
+    answer = decode_json(body)
+    if isinstance(dig.at(answer, "grid"), dict):
+        return ["https://www.rottentomatoes.com/cnapi/browse/"]
+    return [address] if (address := dig.text(answer, "links", "self", "href")) else []
 
 
 _NOT_AS_THEY_ARE = frozenset(

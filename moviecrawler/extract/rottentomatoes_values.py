@@ -1,4 +1,4 @@
-"""Rotten Tomatoes' values, as pages of all generations have them: names, dates, scores, and the sides of a title's scores."""
+"""Rotten Tomatoes' values: each function takes what stands in a place and returns the value of a field, ABSENT or None."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from moviecrawler.extract import dig
-from moviecrawler.extract.embedded import decode_json, script
+from moviecrawler.extract.embedded import decode_json
 from moviecrawler.extract.findings import (
     ABSENT,
     NoValue,
@@ -20,11 +20,11 @@ from moviecrawler.extract.findings import (
 )
 from moviecrawler.extract.trees import text_of
 from moviecrawler.extract.values import parse_count, parse_date, parse_decimal, parse_year
-from moviecrawler.items import Entry, Listing, Page
-from moviecrawler.urls import id_in_url, part_of_series
+from moviecrawler.items import Amount
+from moviecrawler.urls import part_of_series
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable
 
     from parsel import Selector, SelectorList
 
@@ -42,6 +42,9 @@ _BEHIND_CERTIFICATE = re.compile(r" (?:[(\[]|for )")
 _PERSON = re.compile(r"/(celebrity/[^/?#\s]+)")
 YEAR_BEHIND_TITLE: Final = re.compile(r"^(?P<title>.*\S)\s*\((?P<year>(?:18[7-9]|19\d|20\d)\d)\)$", re.ASCII)
 
+NO_POSTER: Final = re.compile(r"poster[-_]?default|default[-_]?poster|TwitterCard", re.IGNORECASE)
+_EMS: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+_DIGITS: Final = re.compile(r"[0-9]{1,20}")
 ENOUGH_REVIEWS = 5
 """Reviews that a title needs to have a Tomatometer."""
 
@@ -98,12 +101,6 @@ def title_kind(site_id: str) -> TitleKind:
     return part.kind if part else "series" if site_id.startswith("tv/") else "movie"
 
 
-def json_script(body: bytes, script_id: str) -> Any:
-    """Return the data in a script; None when there is none or it is no JSON. Raises ShapeError when the page ends inside it."""
-    raw = script(body, script_id)
-    return attempt(lambda: decode_json(raw)) if raw else None
-
-
 def slot(part: Selector | SelectorList[Selector], name: str) -> str:
     """Return the text in a slot of one of the site's own elements; "" without one."""
     return text_of(part.css(f'[slot="{name}"]'))
@@ -128,6 +125,44 @@ def short_certificate(certificate: str | None) -> str | None:
     return _BEHIND_CERTIFICATE.split(certificate)[0] if certificate else None
 
 
+def split(text: str) -> list[str]:
+    """Return the parts of a text between its commas."""
+    return [part for part in re.split(r"\s*,\s*", text) if part]
+
+
+def as_list(text: str) -> list[str]:
+    """Return a list of one."""
+    return [text]
+
+
+def read_dollars(text: str) -> Amount:
+    """Return the box office of "$108.3M"."""
+    return Amount(kind="domestic", value=parse_count(text.removeprefix("$"))[0], currency="USD")
+
+
+def is_poster(address: str | None) -> bool:
+    """Return whether an address is that of a real poster; most placeholders have one, too."""
+    return bool(address and address.startswith(("https://", "http://")) and not NO_POSTER.search(address))
+
+
+def read_ids(tree: Selector, scorecard: Any) -> dict[str, str] | None:
+    """Return the title's id in the site's database, and the number that stands for it there."""
+    curation = attempt(lambda: json_of(tree, "curation-json"))
+    number = str(attempt(lambda: dig.at(curation, "rtId")))
+    texts = (
+        attempt(partial(dig.text, data, key)) for data, key in ((curation, "emsId"), (scorecard, "criticReviewHref"))
+    )
+    ems = next((found[0] for text in texts if (found := _EMS.search(text or ""))), None)
+    ids = {"ems": ems, "rottentomatoes": number if _DIGITS.fullmatch(number) else None}
+    return {namer: text for namer, text in ids.items() if text} or None
+
+
+def json_of(tree: Selector, script_id: str) -> Any:
+    """Return the data in a script; None when there is none or it is no JSON."""
+    raw = tree.xpath("//script[@id=$id]/text()", id=script_id).get()
+    return attempt(lambda: decode_json(raw.encode())) if raw else None
+
+
 def credits_of(role: Role, people: Iterable[Person]) -> list[Credit]:
     """Return the credits of one role, nobody twice. A person's id is the path of their page."""
     return new_credits(role, people, _person_id)
@@ -138,64 +173,15 @@ def _person_id(link: str) -> str | None:
     return linked[1] if linked else None
 
 
-# --- Lists -----------------------------------------------------------------------------------------------------------
+# --- Objects with a score, and what stands beside it -----------------------------------------------------------------
 
-
-def new_entry(
-    path: str | None,
-    title: str | None,
-    scores: list[Score],
-    *,
-    year: int | None = None,
-    rank: int | None = None,
-    release_date: str | None = None,
-) -> Entry:
-    """Return a row of a list. Raises ShapeError when it has no title or no link to one."""
-    site_id = id_in_url("rottentomatoes", path) if path else None
-    if site_id is None or not title:
-        raise ShapeError("entries", f"a row without a title or a link to one: {title!r}, {path!r}")
-    part = part_of_series("rottentomatoes", site_id)
-    return Entry(
-        site_id=site_id,
-        title=title,
-        season=part.season if part else None,
-        episode=part.episode if part else None,
-        kind=title_kind(site_id),
-        year=year,
-        rank=rank,
-        release_date=release_date,
-        scores=scores,
-    )
-
-
-def list_page(kind: str, entries: list[Entry], following: str | None) -> Page:
-    """Return a page that is a list."""
-    return Page(
-        site="rottentomatoes", kind=kind, listing=Listing(site="rottentomatoes", entries=entries, next=following)
-    )
-
-
-# --- The sides of a title's scores ----------------------------------------------------------------------------------
-# A side is what critics, top critics, the audience, or its verified part make of a title; the scripts in a page's head have
-# them since 2021.
-
-FINER: Final[dict[ScoreKind, str]] = {
-    "tomatometer_top": "criticsTop",
-    "popcornmeter_all": "audienceAll",
-    "popcornmeter_verified": "audienceVerified",
-}
 _CRITICS_COUNTS: Final = ("reviewCount", "ratingCount")
 _KNOWN_KEYS: Final = {"title", "reviewsPageUrl", "scoreType", "certified", "sentiment"}
-"""What a side has, scored or not."""
+"""What such an object has, scored or not."""
 
 
-def finer_scores(sides: Mapping[ScoreKind, Any]) -> dict[ScoreKind, Callable[[], Score | NoValue]]:
-    """Return where the scores stand that a page has beside those that it shows."""
-    return {kind: partial(dig.read, partial(read_side, kind), side) for kind, side in sides.items() if side is not None}
-
-
-def read_side(kind: ScoreKind, side: Any) -> Score | NoValue:
-    """Return the score of one side. A side without a score is a title without one, unless it has counts: then its key is another."""
+def read_score(kind: ScoreKind, side: Any) -> Score | NoValue:
+    """Return the score of an object. One without a score is a title without one, unless it has counts: then its key is another."""
     value = first(*(partial(dig.read, dig.at, side, key) for key in ("score", "scorePercent", "value")))
     of_critics = kind.startswith("tomatometer")
     if value is None or value is ABSENT or value == "":
@@ -221,13 +207,13 @@ def _audience_count(side: Any) -> int | None:
 
 
 def facts_beside(kind: ScoreKind) -> tuple[Fact, ...]:
-    """Return where each of the facts stands that a side has beside a score of that kind."""
+    """Return where each of the facts stands that an object has beside a score of that kind."""
     facts: tuple[Fact, ...] = (
         ("average", partial(_average, kind), "averageRating"),
         ("liked", dig.size, "likedCount"),
         ("disliked", dig.size, "notLikedCount"),
-        ("certified", _certified, "certified", "state", "tomatometerState"),
-        ("sentiment", dig.text, "sentiment", "scoreSentiment"),
+        ("certified", _certified, "certified", "state"),
+        ("sentiment", dig.text, "sentiment"),
     )
     return facts if kind.startswith("tomatometer") else (*facts, ("reviews", dig.size, "reviewCount"))
 
@@ -237,9 +223,9 @@ def _average(kind: ScoreKind, average: Any) -> float | None:
 
 
 def _certified(mark: Any) -> bool | None:
-    """Return whether a title is marked: yes or no since 2024 and in 2021, between them the state of the tomato."""
+    """Return whether a title is marked: yes or no, until spring 2024 the state of the tomato."""
     if isinstance(mark, str):
-        return mark.replace("_", "-") == "certified-fresh" if mark else None
+        return mark == "certified-fresh" if mark else None
     if not isinstance(mark, bool):
         raise ShapeError("certified", f"{mark!r} is neither yes nor no")
     return mark

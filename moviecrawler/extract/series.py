@@ -47,11 +47,15 @@ def check_asked(site: Site, site_id: str | None, asked: str | None) -> None:
 
     A series whose id has changed leads to the page of the new one: that is the same title.
     """
-    if asked is not None and site_id is not None and _place(site, asked) != _place(site, site_id):
+    if (
+        asked is not None
+        and site_id is not None
+        and _season_and_episode(site, asked) != _season_and_episode(site, site_id)
+    ):
         raise ShapeError("site_id", f"{asked} was asked for, and the page is about {site_id}")
 
 
-def _place(site: Site, site_id: str) -> tuple[object, ...] | None:
+def _season_and_episode(site: Site, site_id: str) -> tuple[object, ...] | None:
     part = part_of_series(site, site_id)
     return part[1:] if part else None
 

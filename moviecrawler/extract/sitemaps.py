@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-from xml.parsers import expat
+from typing import TYPE_CHECKING, Final
+
+from lxml import etree
 
 from moviecrawler.extract.embedded import reader
 from moviecrawler.extract.findings import ShapeError
@@ -16,20 +17,18 @@ from moviecrawler.extract.findings import ShapeError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LARGEST = 52_428_800
+LARGEST: Final = 52_428_800
 """Bytes of XML: the protocol's own limit for one file."""
-MOST_LOCATIONS = 50_000
+MOST_LOCATIONS: Final = 50_000
 """Addresses in one file: the protocol's own limit, too."""
-LONGEST_ADDRESS = 2048
+LONGEST_ADDRESS: Final = 2048
 """Characters of one address, as the protocol has it."""
-_BLOCK = 65_536
-_LONGEST_TAG = 4 * _BLOCK
-"""Bytes of a tag or a comment, which stand in memory as a whole."""
-_MOST_ELEMENTS = 1_000_000
-"""Also comments; 20 for each entry. Only the images of pages could be more."""
-_DEEPEST = 20
-_GZIP = b"\x1f\x8b"
-_GZIP_WINDOW = 31
+_BLOCK: Final = 65_536
+_DEPTH: Final = 3
+"""How deep the addresses of entries stand; those of images stand deeper."""
+_DEEPEST: Final = 20
+_GZIP: Final = b"\x1f\x8b"
+_GZIP_WINDOW: Final = 31
 """What zlib calls a gzip stream."""
 
 
@@ -38,7 +37,7 @@ class Sitemap:
     """A sitemap file."""
 
     urls: list[str]
-    """In the file's order, up to MOST_LOCATIONS."""
+    """In the file's order, up to MOST_LOCATIONS; an entry without an address, or with something else in its place, is left out."""
     is_index: bool
     """Whether the URLs are further sitemaps, not pages."""
     is_cut: bool = False
@@ -46,134 +45,80 @@ class Sitemap:
 
 
 @reader
-def read_sitemap(body: bytes, url: str | None = None) -> Sitemap:
+def read_sitemap(body: bytes, url: str | None = None) -> Sitemap:  # noqa: ARG001 - `reader` names it in errors
     """Read a sitemap or an index of sitemaps, plain or gzip.
 
     Raises ExtractionError when it is cut, larger than the protocol allows, something else, or declares a document type:
     sitemaps have none, and it is where entities, which are never resolved here, come from.
     """
-    del url
-    reading = _Reading()
-    size = 0
+    addresses, size = _Addresses(), 0
+    parser = etree.XMLParser(target=addresses, resolve_entities=False, no_network=True)
     try:
         # Templates leave line breaks before the XML declaration, where XML allows none.
-        for block in _unpacked(body) if body.startswith(_GZIP) else _plain(body.lstrip()):
+        for block in _unpacked(body) if body.startswith(_GZIP) else _blocks(body.lstrip()):
             size += len(block)
-            if size > LARGEST:
-                raise ShapeError("sitemap", f"more than {LARGEST} bytes")
-            reading.feed(block)
-        reading.feed(b"", is_last=True)
-    except expat.ExpatError as error:
+            if size > LARGEST or (len(block) == _BLOCK and block.isspace()):
+                raise ShapeError("sitemap", f"more than {LARGEST} bytes, or {_BLOCK} of white space")
+            parser.feed(block)
+        parser.close()
+    except (etree.XMLSyntaxError, zlib.error) as error:
         raise ShapeError("sitemap", str(error)) from error
-    except _EnoughError:
-        return Sitemap(reading.urls, is_index=reading.is_index, is_cut=True)
-    return Sitemap(reading.urls, is_index=reading.is_index)
+    urls = addresses.urls
+    return Sitemap(urls[:MOST_LOCATIONS], is_index=addresses.is_index, is_cut=len(urls) > MOST_LOCATIONS)
 
 
-class _EnoughError(Exception):
-    """As many locations are read as a file may have."""
-
-
-class _Reading:
-    """What was read of a sitemap so far."""
+class _Addresses:
+    """The addresses of a sitemap's entries, as lxml's parser calls it: `<urlset><url><loc>`, and nothing that stands deeper."""
 
     def __init__(self) -> None:
         self.urls: list[str] = []
         self.is_index = False
-        self._depth = 0
-        self._url = ""  # of the entry that is being read
-        self._text: str | None = None  # of its element `loc`
-        self._elements = 0
-        self._unhandled = 0  # bytes since something was last told
-        self._parser = expat.ParserCreate()
-        self._parser.buffer_text = True
-        self._parser.StartElementHandler = self._start
-        self._parser.EndElementHandler = self._end
-        self._parser.CharacterDataHandler = self._characters
-        self._parser.CommentHandler = self._parser.ProcessingInstructionHandler = self._passed_by
-        self._parser.StartDoctypeDeclHandler = self._doctype
+        self._path: list[str] = []
+        self._text = ""  # of the element that is being read
 
-    def feed(self, block: bytes, *, is_last: bool = False) -> None:
-        """Read on. Raises ShapeError, ExpatError and _EnoughError."""
-        self._unhandled += len(block)
-        self._parser.Parse(block, is_last)
-        if self._unhandled > _LONGEST_TAG:
-            raise ShapeError("sitemap", f"more than {_LONGEST_TAG} bytes that are no element")
-
-    # By local names: some sites declare a namespace of their own making. Children of children are images and videos.
-
-    def _start(self, name: str, _: dict[str, str]) -> None:
-        self._passed_by()
-        self._depth += 1
-        name = _local(name)
-        if self._depth == 1:
-            self.is_index = name == "sitemapindex"
-            if not self.is_index and name != "urlset":
-                raise ShapeError("sitemap", f"<{name:.40}> is no sitemap")
-        elif self._depth == _ENTRY:
-            if len(self.urls) == MOST_LOCATIONS:
-                raise _EnoughError
-            self._url = ""
-        elif self._depth > _DEEPEST:
-            raise ShapeError("sitemap", f"more than {_DEEPEST} elements inside of each other")
-        self._text = "" if self._depth == _ENTRY + 1 and name == "loc" else None
-
-    def _end(self, _: str) -> None:
-        self._unhandled = 0
-        if self._text is not None:
-            self._url = self._text.strip()
-            self._text = None
-        elif self._depth == _ENTRY:
-            self.urls.append(_checked(self._url))
-        self._depth -= 1
-
-    def _characters(self, text: str) -> None:
-        self._unhandled = 0
-        if self._text is not None:
-            self._text += text
-            if len(self._text) > 2 * LONGEST_ADDRESS:  # with white space around it
-                raise ShapeError("loc", f"{self._text[:100]!r}… has more than {LONGEST_ADDRESS:,} characters")
-
-    def _passed_by(self, *_: str) -> None:
-        self._unhandled = 0
-        self._elements += 1
-        if self._elements > _MOST_ELEMENTS:
-            raise ShapeError("sitemap", f"more than {_MOST_ELEMENTS:,} elements")
-
-    def _doctype(self, *_: object) -> None:
+    def doctype(self, *_: object) -> None:
         raise ShapeError("sitemap", "it declares a document type, which sitemaps don't have")
 
+    def start(self, tag: str, _: object) -> None:
+        # By local names: some sites declare a namespace of their own making.
+        self._path.append(etree.QName(tag).localname)
+        self._text = ""
+        if len(self._path) > _DEEPEST:
+            raise ShapeError("sitemap", f"more than {_DEEPEST} elements inside of each other")
+        if len(self._path) == 1:
+            self.is_index = self._path == ["sitemapindex"]
+            if self._path not in (["urlset"], ["sitemapindex"]):
+                raise ShapeError("sitemap", f"<{self._path[0]:.40}> is no sitemap")
 
-_ENTRY = 2
-"""How deep the entries stand."""
+    def data(self, text: str) -> None:
+        if self._is_address() and len(self._text) <= 2 * LONGEST_ADDRESS:  # with white space around it
+            self._text += text
+
+    def end(self, _: str) -> None:
+        address = self._text.strip()
+        is_one = self._is_address() and address.startswith(("https://", "http://")) and len(address) <= LONGEST_ADDRESS
+        if is_one and len(self.urls) <= MOST_LOCATIONS:
+            self.urls.append(address)
+        self._path.pop()
+
+    def close(self) -> None:
+        """Nothing is returned."""
+
+    def _is_address(self) -> bool:
+        return len(self._path) == _DEPTH and self._path[-1] == "loc"
 
 
-def _checked(address: str) -> str:
-    if not address.startswith(("https://", "http://")):
-        raise ShapeError("loc", f"{address!r} is not a URL")
-    if len(address) > LONGEST_ADDRESS:
-        raise ShapeError("loc", f"{address[:100]!r}… has more than {LONGEST_ADDRESS:,} characters")
-    return address
-
-
-def _local(name: str) -> str:
-    return name.rpartition(":")[2]
-
-
-def _plain(body: bytes) -> Iterator[bytes]:
+def _blocks(body: bytes) -> Iterator[bytes]:
     for at in range(0, len(body), _BLOCK):
         yield body[at : at + _BLOCK]
 
 
 def _unpacked(body: bytes) -> Iterator[bytes]:
     unpacking = zlib.decompressobj(wbits=_GZIP_WINDOW)
-    try:
-        for packed in _plain(body):
-            yield unpacking.decompress(packed, _BLOCK)
-            while unpacking.unconsumed_tail:
-                yield unpacking.decompress(unpacking.unconsumed_tail, _BLOCK)
-            if unpacking.eof:
-                return
-    except zlib.error as error:
-        raise ShapeError("sitemap", str(error)) from error
+    for packed in _blocks(body):
+        yield unpacking.decompress(packed, _BLOCK)
+        while unpacking.unconsumed_tail:
+            yield unpacking.decompress(unpacking.unconsumed_tail, _BLOCK)
+        if unpacking.eof:
+            return
     raise ShapeError("sitemap", "the compressed file was cut")

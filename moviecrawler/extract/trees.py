@@ -7,16 +7,12 @@ children of one element and attributes take quadratic time: libxml2 walks along 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from parsel import Selector, SelectorList
 
-from moviecrawler.extract.embedded import LARGEST_PAGE, decode_text, outside_scripts
+from moviecrawler.extract.embedded import LARGEST_PAGE, decode_text
 from moviecrawler.extract.findings import ShapeError
 from moviecrawler.texts import fold
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MOST_TAGS = 40_000
 """Opening and closing ones; the largest page seen has 28,000."""
@@ -25,8 +21,8 @@ MOST_CHILDREN = 4000
 DEEPEST = 100
 """Elements inside of each other; the deepest page seen has 33."""
 MOST_ATTRIBUTES = 500
-"""Of one element. libxml2 compares each with all before it."""
-_LONG_TAG = re.compile(rb"<[a-zA-Z][^<>]{2000,}")
+"""Of an element that is kept. libxml2 compares each with all before it."""
+_LONG_TAG = re.compile(rb"<[a-zA-Z][^<>]{2000,}>?")
 """Shorter ones have fewer attributes than matter."""
 _ATTRIBUTE = re.compile(rb"""[^\s"'=<>/]+(?:\s*=\s*(?:"[^"]*"|'[^']*'))?""")
 _BELOW = "/*" * (DEEPEST + 1)
@@ -39,9 +35,7 @@ def tree_of(markup: bytes) -> Selector:
         raise ShapeError("page", f"{len(markup):,} bytes; {LARGEST_PAGE:,} are the most")
     if (tags := markup.count(b"<")) > MOST_TAGS:
         raise ShapeError("page", f"{tags:,} tags; {MOST_TAGS:,} are the most")
-    if any(attributes > MOST_ATTRIBUTES for attributes in _numbers_of_attributes(markup)):
-        raise ShapeError("page", f"an element with more than {MOST_ATTRIBUTES} attributes")
-    root = Selector(text=decode_text(markup), type="html")
+    root = Selector(text=decode_text(_LONG_TAG.sub(_without_attributes, markup)), type="html")
     if root.xpath(_BELOW):
         raise ShapeError("page", f"more than {DEEPEST} elements inside of each other")
     if root.xpath(_WITH_MORE_CHILDREN):
@@ -49,10 +43,9 @@ def tree_of(markup: bytes) -> Selector:
     return root
 
 
-def _numbers_of_attributes(markup: bytes) -> Iterator[int]:
-    for start, end in outside_scripts(markup):
-        for tag in _LONG_TAG.finditer(markup, start, end):
-            yield len(_ATTRIBUTE.findall(tag[0]))
+def _without_attributes(tag: re.Match[bytes]) -> bytes:
+    """Return a tag as it is, or without its attributes when it has more than any that is read. Texts in scripts can look like tags."""
+    return tag[0] if len(_ATTRIBUTE.findall(tag[0])) <= MOST_ATTRIBUTES else tag[0].split(maxsplit=1)[0] + b">"
 
 
 def text_of(selection: Selector | SelectorList[Selector]) -> str:

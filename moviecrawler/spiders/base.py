@@ -48,9 +48,6 @@ _TITLES = ("ids", "file")
 _MAX_IGNORED_FIELDS = 100
 """Names of ignored fields of seeds that are remembered."""
 
-SEASON_PRIORITY = -1
-"""Of seasons that a series' page names: below that of titles, so that a crawl that is cut short has the series first."""
-
 BOOST_PRIORITY = 100
 """Of titles of lane 2: above everything else."""
 
@@ -110,19 +107,13 @@ class MovieSpider(scrapy.Spider):
         name = arguments.get("list", None if titles else cls.default_list)
         if name is not None:
             cls.check_list(name)
-        seasons = parse_choice("seasons", arguments.get("seasons", "listed"), ["listed", "pages"])
-        return Plan(
-            titles=titles,
-            list_name=name,
-            limit=parse_limit(arguments.get("limit")),
-            fetches_seasons=seasons == "pages",
-        )
+        return Plan(titles=titles, list_name=name, limit=parse_limit(arguments.get("limit")))
 
     @classmethod
     def check_lane(cls, settings: BaseSettings, arguments: Mapping[str, str]) -> Plan:
         """Return the plan of a crawl whose titles come from the catalogue, or that only tells it what a list names."""
         lane = parse_choice("lane", arguments["lane"], ["due"])
-        for given in ("seasons", *_TITLES):
+        for given in _TITLES:
             if given in arguments:
                 raise ConfigurationError(
                     f"lane and {given} are given, but the catalogue names the titles; remove {given}"
@@ -154,14 +145,12 @@ class MovieSpider(scrapy.Spider):
         spider.hosts = hosts_of(cls.site, crawler.settings)
         spider.home = spider.hosts[SITES[cls.site].home_setting]
         spider.allowed_domains = sorted({urlsplit(url).hostname or "" for url in spider.hosts.values()})
-        spider.asked, spider.asked_seasons = set(), set()
+        spider.asked = set()
         spider.ignored_fields = set()
         return spider
 
     asked: set[str]
     """Titles, which the limit counts."""
-    asked_seasons: set[str]
-    """Seasons that series' pages have named, which it doesn't."""
     ignored_fields: set[str]
     """Fields of seeds of which a warning was logged."""
 
@@ -209,8 +198,7 @@ class MovieSpider(scrapy.Spider):
                 logger.warning("A list names what can't be a title: %s", error, extra={"spider": self})
                 continue
             self.asked.add(site_id)
-            if site_id not in self.asked_seasons:  # else a series' page has come first, and Scrapy drops this request
-                self._count_asked()
+            self._count_asked()
             yield self.title_request(site_id, found)
 
     def _count_asked(self) -> None:
@@ -220,7 +208,7 @@ class MovieSpider(scrapy.Spider):
     def title_request(self, site_id: str, found: Found | None) -> Request:
         """Return the request of one title's page."""
         return Request(
-            self.title_addresses(site_id)[-1],
+            self.title_addresses(site_id)[0],
             callback=self.parse_title,
             errback=self.title_failed,
             cb_kwargs={"site_id": site_id, "found": found},
@@ -228,19 +216,10 @@ class MovieSpider(scrapy.Spider):
         )
 
     def title_addresses(self, site_id: str) -> list[str]:
-        """Return the addresses at which a title may be asked for, that of its page last."""
+        """Return the addresses at which a title may be asked for."""
         return [title_url(self.site, site_id, self.home)]
 
-    def fallback(self, request: Request, outcome: str) -> Request | None:  # noqa: ARG002 - one site needs them
-        """Return where to ask next for a title whose request gave none; None when there is no other address."""
-        return None
-
     # --- What is due --------------------------------------------------------------------------------------------------
-
-    @property
-    def requests_per_title(self) -> int:
-        """The most requests that a title takes, beside retries: what is due is claimed by the budget of the day."""
-        return 1
 
     @property
     def reads_elsewhere(self) -> bool:
@@ -365,9 +344,6 @@ class MovieSpider(scrapy.Spider):
         try:
             page = self.read_title(response)
         except ExtractionError as error:
-            if response.request is not None and (other := self.fallback(response.request, "failed")) is not None:
-                yield other
-                return
             self.crawler.stats.inc_value(f"extraction/errors/{error.field}")
             self.crawler.signals.send_catch_log(title_unread, site_id=site_id, error=error, response=response)
             yield from self.title_missed(site_id, found, "failed", str(error), fetched_at(response.meta))
@@ -400,18 +376,11 @@ class MovieSpider(scrapy.Spider):
         yield from self._seasons_of(page, movie.scraped_at)
 
     def _seasons_of(self, page: Page, now: datetime) -> Iterator[Any]:
-        """Yield what a series' page says of its seasons, and the requests for their own pages, where these are wanted."""
+        """Yield what a series' page says of its seasons."""
         for season in page.seasons:
             season.scraped_at = now
             self.crawler.stats.inc_value("seasons/listed")
             yield season
-        if not self.plan.fetches_seasons:
-            return
-        for site_id in (season.site_id for season in page.seasons if season.site_id):
-            if site_id not in self.asked and site_id not in self.asked_seasons:
-                self.asked_seasons.add(site_id)
-                self._count_asked()
-                yield self.title_request(site_id, None).replace(priority=SEASON_PRIORITY)
 
     def title_failed(self, failure: Failure) -> Iterator[Any]:
         """Account for a title whose page could not be fetched."""
@@ -420,9 +389,6 @@ class MovieSpider(scrapy.Spider):
         request: Request = failure.request  # type: ignore[attr-defined]
         known = request.cb_kwargs
         outcome, reason = outcome_of(failure)
-        if (page := self.fallback(request, outcome)) is not None:
-            yield page
-            return
         yield from self.title_missed(known["site_id"], known["found"], outcome, reason, fetched_at(request.meta))
         if outcome == "absent":
             yield from self.next_candidate(known.get("due"))

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from moviecrawler.configuration import parse_choice
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract import imdb
-from moviecrawler.extract.imdb_lists import chart
 from moviecrawler.spiders.datasets import EVERYTHING, DatasetSpider
 from moviecrawler.urls import id_in_url
 
@@ -47,7 +46,7 @@ class ImdbSpider(DatasetSpider):
 
     def parse_list(self, response: Response, name: str) -> Iterator[Any]:
         """Yield the chart's titles."""
-        if (listing := self.read_list(response, chart)) is not None:
+        if (listing := self.read_list(response, imdb.chart)) is not None:
             yield from self.requests_of(listing, name)
 
     def read_title(self, response: Response) -> Page:

@@ -1,15 +1,14 @@
-"""Metacritic: the finder's lists or the sitemap, then each title from the JSON host, or else from its page."""
+"""Metacritic: the finder's lists or the sitemap, then each title's page."""
 
 from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING, Any, ClassVar
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 from moviecrawler.configuration import parse_choice
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.extract import metacritic
-from moviecrawler.extract.metacritic_lists import finder
 from moviecrawler.sites import SITES
 from moviecrawler.spiders.base import TRENDING_SIZE
 from moviecrawler.spiders.sitemap import Sitemap, SitemapSpider
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from moviecrawler.items import Page
-    from moviecrawler.spiders.plan import Found
 
 logger = logging.getLogger(__name__)
 
@@ -32,13 +30,6 @@ FINDER_LISTS = {
     f"{prefix}{name}": (number, order) for prefix, number in (("", 2), ("tv-", 1)) for name, order in _ORDERS.items()
 }
 """The finder's number for films or series, and its name for the order, by the names of the lists."""
-_COMPOSER = "/composer/metacritic/pages"
-_COMPOSED = {"movie": "movies", "tv": "shows"}
-"""What the JSON host calls each kind of titles."""
-_MOST_FAILURES = 5
-"""Of the JSON host in a row: each costs the budget a request, and retries, before the page is asked for."""
-_KEPT = frozenset({"proxy_pool", "max_retry_times"})
-"""What the fallback keeps of a request's meta: what the seed of the title asks for."""
 FINDER_PAGE = 24
 """Rows that the site's own browse pages ask the finder for."""
 MOST_LISTED = 20_000 * FINDER_PAGE
@@ -78,7 +69,7 @@ class MetacriticSpider(SitemapSpider):
 
         A finder that doesn't say how many there are is asked page by page.
         """
-        listing = self.read_list(response, finder)
+        listing = self.read_list(response, metacritic.finder)
         if listing is None:
             return
         pages: list[Request] = []
@@ -106,11 +97,7 @@ class MetacriticSpider(SitemapSpider):
     # --- Titles -------------------------------------------------------------------------------------------------------
 
     json_host: str
-    """Where lists are asked for, and titles, too, where it is a host of its own: beside a stand-in of the pages, only the pages' host may be there."""
-    asks_json_host: bool
-    """Whether titles are asked for at the JSON host, whose answer is what the page is made of, in a third of its bytes."""
-    failures_of_json_host: int
-    """Titles in a row that it has failed to give."""
+    """Where the finder is asked: beside a stand-in of the pages, only the pages' host may be there."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **arguments: Any) -> Self:
@@ -126,62 +113,8 @@ class MetacriticSpider(SitemapSpider):
             message = "METACRITIC_URL is no host of Metacritic's, and METACRITIC_API_URL is not set: all is asked for at METACRITIC_URL"
             logger.info(message, extra={"spider": spider})
         spider.json_host = json_host or spider.home
-        spider.failures_of_json_host = 0
-        spider.asks_json_host = json_host is not None
         return spider
 
-    @property
-    def requests_per_title(self) -> int:
-        """One at the JSON host, and one for the page where that has failed."""
-        return 2 if self.asks_json_host else 1
-
-    def title_addresses(self, site_id: str) -> list[str]:
-        """Return the address at the JSON host, which has none for a season, and that of the page."""
-        kind, _, slug = site_id.partition("/")
-        page = super().title_addresses(site_id)
-        if kind not in _COMPOSED or "/" in slug:
-            return page
-        return [f"{self.json_host}{_COMPOSER}/{_COMPOSED[kind]}/{slug}/web?contentOnly=true", *page]
-
-    def title_request(self, site_id: str, found: Found | None) -> Request:
-        """Return the request of one title, at the JSON host until its robots.txt forbids that or it fails again and again."""
-        request, address = super().title_request(site_id, found), self.title_addresses(site_id)[0]
-        if not self.asks_json_host or address == request.url:
-            return request
-        return request.replace(url=address, meta={**request.meta, "expects": "json"})
-
-    def fallback(self, request: Request, outcome: str) -> Request | None:
-        """Return the request for a title's page when the JSON host doesn't have the title, fails, or may not be asked.
-
-        Only the page knows what a renamed title is called now. After a refusal the site is not asked at all.
-        """
-        if outcome == "blocked" or not _is_composed(request.url):
-            return None
-        self.crawler.stats.inc_value(f"metacritic/json_host/{outcome}")
-        self.failures_of_json_host = self.failures_of_json_host + 1 if outcome == "failed" else 0
-        if outcome == "disallowed" and self.asks_json_host:
-            self.asks_json_host = False
-            logger.info("robots.txt forbids the JSON host, so that pages are read", extra={"spider": self})
-        elif self.failures_of_json_host == _MOST_FAILURES and self.asks_json_host:
-            self.asks_json_host = False
-            message = "The JSON host has failed to give %d titles in a row, so that pages are read"
-            logger.warning(message, _MOST_FAILURES, extra={"spider": self})
-        if self.settings.get("REDIS_URL"):  # the worker counts it to which the frontier hands the page
-            self.crawler.stats.inc_value("titles/asked", -1)
-        kept = {name: value for name, value in request.meta.items() if name in _KEPT}
-        page = super().title_request(request.cb_kwargs["site_id"], None)
-        return page.replace(
-            cb_kwargs=request.cb_kwargs, meta={**page.meta, **kept}, priority=request.priority, dont_filter=True
-        )
-
     def read_title(self, response: Response) -> Page:
-        """Return what the JSON host or a title's page says."""
-        if not _is_composed(response.url):
-            return metacritic.movie(response.body, response.url)
-        page = metacritic.detail(response.body, response.url)
-        self.failures_of_json_host = 0
-        return page
-
-
-def _is_composed(url: str) -> bool:
-    return urlsplit(url).path.startswith(_COMPOSER)
+        """Return what the page of a film, a series, a season or an episode says."""
+        return metacritic.movie(response.body, response.url)

@@ -38,8 +38,6 @@ class Plan:
     """The most titles to ask for."""
     lane: str | None = None
     """`due`: titles come from the catalogue."""
-    fetches_seasons: bool = False
-    """Whether the own page of each season is fetched that a series' page names."""
 
 
 class Seed(msgspec.Struct):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any, ClassVar
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.extract import rottentomatoes
-from moviecrawler.extract.rottentomatoes_lists import browse, browse_json
 from moviecrawler.spiders.sitemap import Sitemap, SitemapSpider
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ class RottenTomatoesSpider(SitemapSpider):
 
     def parse_list(self, response: Response, name: str, before: int, seen: list[str]) -> Iterator[Any]:
         """Yield the titles of one page, and the next page while its cursor is a new one."""
-        listing = self.read_list(response, browse_json if seen else browse)
+        listing = self.read_list(response, rottentomatoes.browse_json if seen else rottentomatoes.browse)
         if listing is None:
             return
         cursor = listing.next
@@ -80,6 +79,4 @@ class RottenTomatoesSpider(SitemapSpider):
 
     def read_title(self, response: Response) -> Page:
         """Return what the page of a movie, a series, a season or an episode says."""
-        is_series = "/tv/" in urlsplit(response.url).path
-        read = rottentomatoes.tv if is_series else rottentomatoes.movie
-        return read(response.body, response.url)
+        return rottentomatoes.movie(response.body, response.url)

@@ -38,7 +38,6 @@ class SitemapSpider(MovieSpider):
 
     sitemaps: ClassVar[Mapping[str, Sitemap]]
     """By the names of the lists: `sitemap` has the movies."""
-    arguments = MovieSpider.arguments | {"seasons"}
 
     def sitemap_request(
         self, name: str, url: str | None = None, later: list[str] | None = None, before: int = 0
@@ -53,7 +52,7 @@ class SitemapSpider(MovieSpider):
         return self.list_page(address, self.parse_sitemap, "other", name=name, later=later or [], before=before)
 
     def parse_sitemap(self, response: Response, later: list[str], before: int, name: str = SITEMAP) -> Iterator[Any]:
-        """Yield the parts of an index or the titles of a part. Requests that an older version has queued have no `name`.
+        """Yield the parts of an index or the titles of a part; what names none of those that are known could not be read.
 
         All parts at once; with a limit one by one, as an index does not say how many movies a part holds. An index in the
         place of a part, which the protocol does not know, could lead back to itself.
@@ -80,14 +79,21 @@ class SitemapSpider(MovieSpider):
             others = {url: path for url, path in paths.items() if path and path != self.sitemaps[name].path}
             names = tuple(one.parts for one in self._read_for(name))
             parts = [url for url, path in others.items() if _file_name(path).startswith(names)]
+            if not parts:
+                begin = " or ".join(filter(None, names)) or "a name"
+                reason = f"none of the {len(others)} parts that it names begins with {begin}"
+                self.list_missed(response.url, "failed", reason)
             if self.plan.limit is None or self.plan.lane is not None:
                 for part in parts:
                     yield self.sitemap_request(name, part)
             else:
                 yield from self._next_part(name, [*parts, *later], before)
             return
-        ids, kinds = (id_in_url(self.site, url) for url in sitemap.urls), {one.kind for one in self._read_for(name)}
-        titles = [site_id for site_id in ids if site_id and _kind_of(self.site, site_id) in kinds]
+        ids = [site_id for url in sitemap.urls if (site_id := id_in_url(self.site, url))]
+        if not ids:
+            self.list_missed(response.url, "failed", f"none of its {len(sitemap.urls)} addresses is that of a title")
+        kinds = {one.kind for one in self._read_for(name)}
+        titles = [site_id for site_id in ids if _kind_of(self.site, site_id) in kinds]
         # A season is found on its series' page; a sitemap says only that there is one.
         self.tell_listed(SITEMAP, ids=titles if "season" not in kinds else [])
         if self.plan.lane is not None:

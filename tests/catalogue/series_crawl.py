@@ -190,4 +190,4 @@ class SeriesCrawl:
 
 
 def _is_title(path: str) -> bool:
-    return path.startswith(("/title/", "/tv/", "/m/", "/movie/", "/composer/"))
+    return path.startswith(("/title/", "/tv/", "/m/", "/movie/"))

@@ -138,7 +138,7 @@ def test_from_an_empty_database_to_a_scoreboard_that_is_right(
     assert [finished.code for finished in workers] == [0] * 3
     assert title_pages(replica, "imdb") == {f"/title/{imdb_id}/": 1}
     slug = str(metacritic_id).removeprefix("movie/")
-    assert title_pages(replica, "metacritic") == {f"/composer/metacritic/pages/movies/{slug}/web?contentOnly=true": 1}
+    assert title_pages(replica, "metacritic") == {f"/movie/{slug}/": 1}
     assert title_pages(replica, "rottentomatoes") == {f"/{rottentomatoes_id}": 1}
 
 

@@ -1,19 +1,17 @@
-"""The project's own pages, `tests/pages/<site>/<case>`, by their names such as `imdb/title-2014`.
-
-`python -m tests.extract.golden` writes `silent` of each `expected.json` anew, after a field was added.
-"""
+"""The project's own pages, `tests/pages/<site>/<case>`, by their names such as `imdb/title-2024-series`; and ways to change them."""
 
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
-from moviecrawler.extract.pages import read_page
 from moviecrawler.items import Movie, Page
 from tests.shared import PROJECT
 
 GOLDEN = PROJECT / "tests" / "pages"
 CASES = sorted(f"{path.parent.parent.name}/{path.parent.name}" for path in GOLDEN.glob("*/*/meta.json"))
+GONE = object()
 
 
 def body_of(case: str) -> bytes:
@@ -28,13 +26,16 @@ def url_of(case: str) -> str | None:
     return url
 
 
+def movie_of(page: Page) -> Movie:
+    """Return the title that a page is about."""
+    assert page.movie is not None
+    return page.movie
+
+
 def changed(body: bytes, old: bytes, new: bytes) -> bytes:
     """Return a page with a part of it replaced, which must be there."""
     assert old in body
     return body.replace(old, new)
-
-
-GONE = object()
 
 
 def edit(data: Any, path: str, value: Any = GONE) -> None:
@@ -48,23 +49,38 @@ def edit(data: Any, path: str, value: Any = GONE) -> None:
         data[last] = value
 
 
-def movie_of(page: Page) -> Movie:
-    """Return the title that a page is about."""
-    assert page.movie is not None
-    return page.movie
+def edited(case: str, script_id: str, edits: dict[str, Any]) -> bytes:
+    """Return a page with the JSON of one of its scripts edited."""
+    body = body_of(case)
+    found = re.search(rb"""<script\b[^<>]*id="%b"[^<>]*>(.*?)</script>""" % script_id.encode(), body, re.DOTALL)
+    assert found is not None
+    data = json.loads(found[1])
+    for path, value in edits.items():
+        edit(data, path, value)
+    return body[: found.start(1)] + json.dumps(data).encode() + body[found.end(1) :]
 
 
-def write_silent() -> None:
-    """Write what each page is silent of, where that is expected of it and is no longer so."""
-    for case in CASES:
-        path = GOLDEN / case / "expected.json"
-        expected = json.loads(path.read_text("utf-8"))
-        if "silent" in expected:
-            silent = movie_of(read_page(body_of(case), url_of(case))).silent
-            if silent != expected["silent"]:
-                text = json.dumps({**expected, "silent": silent}, indent=2, ensure_ascii=False)
-                path.write_text(f"{text}\n", "utf-8")
+def flatten(root: Any) -> list[Any]:
+    """Write a value as devalue does; a tuple is a typed one, such as ("Ref", value)."""
+    elements: list[Any] = []
+
+    def put(value: Any) -> int:
+        index = len(elements)
+        elements.append(None)
+        if isinstance(value, tuple):
+            elements[index] = [value[0], *map(put, value[1:])]
+        elif isinstance(value, dict):
+            elements[index] = {name: put(member) for name, member in value.items()}
+        else:
+            elements[index] = [put(member) for member in value] if isinstance(value, list) else value
+        return index
+
+    put(root)
+    return elements
 
 
-if __name__ == "__main__":
-    write_silent()
+def plain(value: Any) -> Any:
+    """Return what was looked up in a payload of devalue as plain data."""
+    if isinstance(value, dict):
+        return {name: plain(value[name]) for name in value}
+    return [plain(member) for member in value] if isinstance(value, list) else value

@@ -22,6 +22,8 @@ def counted(target: str, counter: str = "https://click.justwatch.com/a?cx=eyJ&r=
         (counted(LAMP, "http://click.justwatch.com/a?r="), LAMP),
         (counted(f"{LAMP}?v=1", "https://lamp.pay.example/c/12/345/6789?subId1=a&u="), f"{LAMP}?v=1"),
         (counted(counted(LAMP, "https://lamp.pay.example/c/12/345/6789?u=") + "&subId3=b"), LAMP),
+        (counted(counted(counted(LAMP))), LAMP),  # as many redirects as are followed
+        (counted(counted(counted(counted(LAMP)))), None),
         ("https://lamp.example/c/12/345/6789", "https://lamp.example/c/12/345/6789"),
         ("https://click.justwatch.com/a?cx=eyJ", None),
         ("https://click.justwatch.com", None),

@@ -1,35 +1,47 @@
-"""Every fact that is known of the saved pages, one test a page."""
+"""Pages that the sites really served, from `../shared/pages`: of those of today every fact that is known, of all others nothing wrong."""
 
 from __future__ import annotations
 
+import io
+import json
+import subprocess
+import sys
 from typing import Literal
 
 import pytest
 
+from moviecrawler.errors import ExtractionError
 from moviecrawler.extract.blocks import classify
 from moviecrawler.extract.pages import page_record, read_page
-from tests.extract.saved_pages import CORE, TRUTH, URLS, compare, holds
-from tests.shared import PAGES
+from tests.shared import PAGES, is_here
 
 pytestmark = pytest.mark.shared("pages")
 
 
-@pytest.mark.parametrize("file", CORE)
-def test_every_known_fact_is_read(file: str) -> None:
-    truth, body = TRUTH[file], (PAGES / file).read_bytes()
-    got = page_record(read_page(body))
-    wrong = [fact for fact in compare().FACTS if fact in truth and not holds(truth, fact, got)]
-    said = got.get("item") or {"entries": [entry["site_id"] for entry in got.get("entries", [])][:5]}
-    assert not wrong, {fact: {"want": truth[fact], "got": said.get(fact, said.get("entries"))} for fact in wrong}
-    # And its address changes nothing of it.
-    with_url = page_record(read_page(body, URLS[file] or None))
-    for key, value in got.get("item", {}).items():
-        if value is not None:  # a trimmed page names itself only by its URL
-            assert with_url["item"][key] == value, key
-    assert with_url.get("entries") == got.get("entries")
+def _files() -> list[str]:
+    lines = (PAGES / "TRUTH.jsonl").read_text("utf-8").splitlines() if is_here("pages") else []
+    return sorted(json.loads(line)["file"] for line in lines)
 
 
-@pytest.mark.parametrize("file", sorted(TRUTH))
+def test_every_fact_of_todays_pages_is_read_and_nothing_wrong_of_any_other() -> None:
+    records = io.StringIO()
+    for file in _files():
+        try:
+            record = page_record(read_page((PAGES / file).read_bytes()))
+        except ExtractionError as error:
+            record = {"error": str(error)}
+        records.write(json.dumps({"file": file, **record}) + "\n")
+    compared = subprocess.run(
+        [sys.executable, PAGES / "compare.py", "--live", "-v"],
+        input=records.getvalue(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert compared.returncode == 0, compared.stdout
+
+
+@pytest.mark.parametrize("file", _files())
 def test_healthy_page_is_not_taken_for_a_block(file: str) -> None:
     body = (PAGES / file).read_bytes()
     expects: Literal["json", "page"] = "json" if file.endswith(".json") else "page"

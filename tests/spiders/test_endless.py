@@ -137,3 +137,22 @@ def test_an_index_at_one_address_is_asked_for_once(lane: str | None, name: str, 
     home, addresses = "https://www.rottentomatoes.com/sitemaps/", ("movie_0", "tv-series_0", "tv-seasons_0", "person_0")
     led = read(spider.sitemap_request(name), index(*(f"{home}{part}.xml" for part in addresses)))
     assert [request.url for request in led] == [f"{home}{part}.xml" for part in parts]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        index("https://www.rottentomatoes.com/sitemaps/films_1.xml"),
+        index(),
+        titles_of(),
+        b"<urlset><url><loc>https://www.rottentomatoes.com/celebrity/x</loc></url><url/></urlset>",
+    ],
+    ids=["index of other parts", "empty index", "empty part", "part of other pages"],
+)
+def test_sitemap_with_nothing_of_the_known_kind_could_not_be_read(body: bytes) -> None:
+    spider = spider_of(RottenTomatoesSpider, list="sitemap")
+    request = spider.list_request("sitemap")
+    if b"<urlset" in body:
+        (request,) = read(request, index("https://www.rottentomatoes.com/sitemaps/movie_1.xml"))
+    assert read(request, body) == []
+    assert missed(spider) == 1

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy import Request
-from scrapy.http import HtmlResponse
 from scrapy.settings import Settings
 
 from moviecrawler.console.replay import ReplaySpider
@@ -28,7 +26,6 @@ from moviecrawler.replica.titles import known
 from moviecrawler.settings import ITEM_PIPELINES
 from moviecrawler.sites import SCOREBOARD_KINDS, SITES
 from moviecrawler.spiders.base import MovieSpider
-from moviecrawler.spiders.imdb import ImdbSpider
 from moviecrawler.spiders.metacritic import MetacriticSpider
 from moviecrawler.spiders.rottentomatoes import RottenTomatoesSpider
 from tests.crawling import Finished, change, counts, crawl, reset
@@ -89,31 +86,6 @@ def test_a_list_of_series_gives_their_seasons_too(site: Site, replica: ReplicaPr
         if movie.kind == "season":
             assert movie.series_id in series
             assert movie.season is not None
-
-
-@pytest.mark.parametrize("site", ["metacritic", "rottentomatoes"])
-def test_every_season_has_the_scores_of_its_own_page(site: Site, replica: ReplicaProcess, tmp_path: Path) -> None:
-    change(replica, faults={"500": 0.1, "truncated": 0.05, "reset": 0.05, "redirect": 0.05})
-    finished = crawl(site, f"list={LISTS[site]}", "seasons=pages", data=tmp_path, replica=replica, RETRY_TIMES="9")
-    assert finished.code == 0, finished.log
-    expected = shown_of(site)
-    assert stored(finished) == expected
-    assert not finished.misses
-    assert finished.stat("titles/asked") == finished.stat("titles/stored") == len(expected)
-    # Once more without the pages of seasons: what their own pages said stays, as the lists are silent of it.
-    change(replica, faults={})
-    again = crawl(site, f"list={LISTS[site]}", data=tmp_path, replica=replica)
-    assert stored(again) == expected
-
-
-def test_the_limit_counts_series_and_not_their_seasons(replica: ReplicaProcess, tmp_path: Path) -> None:
-    finished = crawl(
-        "rottentomatoes", "list=tv_series_browse", "seasons=pages", "limit=3", data=tmp_path, replica=replica
-    )
-    kinds = [movie.kind for movie in finished.movies]
-    seasons = sum(len(SERIES.title(number).seasons) for number in range(3))
-    assert (kinds.count("series"), kinds.count("season")) == (3, seasons)
-    assert finished.stat("titles/asked") == 3 + seasons
 
 
 def test_a_sitemap_lists_seasons(replica: ReplicaProcess, tmp_path: Path) -> None:
@@ -189,9 +161,7 @@ def test_charts_of_series_are_computed_where_pages_may_not_be_had(replica: Repli
 @pytest.mark.parametrize(
     ("spider", "arguments", "sentence"),
     [
-        (RottenTomatoesSpider, {"seasons": "all"}, "seasons is 'all'; give one of listed, pages"),
-        (ImdbSpider, {"seasons": "pages"}, "unknown argument 'seasons'"),
-        (RottenTomatoesSpider, {"lane": "due", "seasons": "pages"}, "lane and seasons are given"),
+        (RottenTomatoesSpider, {"seasons": "pages"}, "unknown argument 'seasons'"),
         (MetacriticSpider, {"list": "tv"}, "list is 'tv'"),
         (RottenTomatoesSpider, {"list": "tv_series"}, "sitemap-seasons"),
         (RottenTomatoesSpider, {"ids": "tv/a_show/second"}, "'tv/a_show/second' is not a title of rottentomatoes"),
@@ -213,14 +183,14 @@ def test_a_kill_between_the_items_of_a_page_loses_none_and_doubles_none(
     pipelines = json.dumps({**ITEM_PIPELINES, "tests.spiders.dying.DyingPipeline": 400})
     # Each item is stored before the next one comes.
     settings: dict[str, Any] = {"ITEM_PIPELINES": pipelines, "STORE_BATCH_ITEMS": "1", "CONCURRENT_ITEMS": "1"}
-    arguments = ("rottentomatoes", f"ids=tv/{SERIES.slug('rottentomatoes', number)}", "seasons=pages")
+    arguments = ("rottentomatoes", f"ids=tv/{SERIES.slug('rottentomatoes', number)}")
     with Workers(*arguments, data=tmp_path, replica=replica, redis_url=redis_url, **settings) as workers:
         workers.start()
         assert workers.wait() == [-signal.SIGKILL]
         workers.start(2)
         assert workers.wait() == [0, 0], workers.log
         ids = [movie.site_id for movie in workers.movies]
-    true = every_title(CATALOGUE, "rottentomatoes")
+    true = every_title(CATALOGUE, "rottentomatoes", listed=True)
     part = [site_id for site_id in true if f"{site_id}/".startswith(f"tv/{SERIES.slug('rottentomatoes', number)}/")]
     assert sorted(map(str, ids)) == sorted(part)
     found = {movie.site_id or "": scores_of(movie) for movie in workers.movies}
@@ -245,21 +215,6 @@ def test_a_series_whose_address_leads_to_its_only_season_is_stored_with_it(tmp_p
     assert (finished.code, finished.misses, finished.stat("titles/stored")) == (0, {}, 1)
 
 
-def test_a_season_that_a_series_page_names_before_the_arguments_do_is_counted_once() -> None:
-    slug = SERIES.slug("rottentomatoes", 0)
-    found = Generated(CATALOGUE, light=True).answer("rottentomatoes", f"/tv/{slug}", {}, "http://x")
-    assert isinstance(found, Served)
-    spider = spider_of(RottenTomatoesSpider, seasons="pages")
-    (series,) = spider.title_requests([(f"tv/{slug}", None)])
-    page = HtmlResponse(series.url, body=found.body.identity(), request=series)
-    seasons = [
-        one.cb_kwargs["site_id"] for one in series.callback(page, **series.cb_kwargs) if isinstance(one, Request)
-    ]
-    assert seasons
-    assert len(list(spider.title_requests((site_id, None) for site_id in seasons))) == len(seasons)
-    assert spider.crawler.stats.get_value("titles/asked") == 1 + len(seasons)
-
-
 def test_a_replay_gives_a_series_with_its_seasons_and_asks_for_nothing(tmp_path: Path) -> None:
     slug = SERIES.slug("rottentomatoes", 0)
     found = Generated(CATALOGUE, light=True).answer("rottentomatoes", f"/tv/{slug}", {}, "http://x")
@@ -279,7 +234,7 @@ def test_a_replay_gives_a_series_with_its_seasons_and_asks_for_nothing(tmp_path:
     spider = object.__new__(ReplaySpider)
     spider.crawler = spider_of(RottenTomatoesSpider, {"DATA_DIR": str(tmp_path)}).crawler
     spider.compression = GzipMiddleware.from_crawler(spider.crawler)
-    spider.readers = {"rottentomatoes": spider_of(RottenTomatoesSpider, seasons="pages")}
+    spider.readers = {"rottentomatoes": spider_of(RottenTomatoesSpider)}
     items = list(spider.items(archived))
     assert [item.site_id for item in items] == [
         f"tv/{slug}",

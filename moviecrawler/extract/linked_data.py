@@ -1,0 +1,214 @@
+"""Schema.org's JSON-LD: what pages of all three sites say in one form, and the one fallback where their own data is not there.
+
+It states no absence: a site leaves out of it what it likes. A list in it may be cut off.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from moviecrawler.extract import dig
+from moviecrawler.extract.embedded import decode_json, scripts, stated_addresses
+from moviecrawler.extract.findings import ABSENT, Findings, ShapeError, attempt, new_credits, new_score
+from moviecrawler.extract.values import check_runtime, parse_date, parse_decimal, parse_integer, parse_runtime
+from moviecrawler.urls import id_in_url, site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from moviecrawler.extract.dig import Fact
+    from moviecrawler.items import Credit, Role, Score, ScoreKind, Site, TitleKind
+
+KINDS: Final[dict[str, TitleKind]] = {
+    "Movie": "movie",
+    "TVSeries": "series",
+    "TVSeason": "season",
+    "TVEpisode": "episode",
+}
+"""What JSON-LD calls a title."""
+_TYPE: Final = re.compile(rb"application/ld\+json")
+_PERSON: Final[dict[Site, re.Pattern[str]]] = {
+    "imdb": re.compile(r"/name/(nm\d{7,10})"),
+    "metacritic": re.compile(r"/(person/[^/?#\s]+)"),
+    "rottentomatoes": re.compile(r"/(celebrity/[^/?#\s]+)"),
+}
+"""The id of a person in the address of their page."""
+_NO_PLOT: Final = re.compile(r"^Discover reviews, ratings|\b(?:starring|directed by)\b|(?:\.\.\.|…)$", re.IGNORECASE)
+"""Words for search engines in place of a plot, and a plot that is cut off."""
+_NO_POSTER: Final = re.compile(
+    r"poster[-_]?default|default[-_]?poster|TwitterCard|/images/(?:products|icons)/", re.IGNORECASE
+)
+_SHIFTED_DURATION: Final = re.compile(r"PT(?:(?P<hours>\d{1,2})M)?(?P<minutes>[1-5]?\d)S")
+
+
+def objects(body: bytes) -> Iterator[dict[str, Any]]:
+    """Yield the page's JSON-LD objects in order. A script that is no JSON is passed by: templates have left quotes unescaped."""
+    for raw in scripts(body, _TYPE):
+        with suppress(ShapeError):
+            for item in dig.listed(decode_json(raw)):
+                for part in dig.listed(item, "@graph") or [item]:
+                    if isinstance(part, dict):
+                        yield {**part, "@type": _one(part.get("@type"))}
+
+
+def title_of(body: bytes) -> dict[str, Any]:
+    """Return the title in a page's JSON-LD; empty without one."""
+    return next((data for data in objects(body) if data["@type"] in KINDS), {})
+
+
+def title_in(site: Site, body: bytes, url: str | None) -> tuple[str, dict[str, Any]]:
+    """Return the id and the JSON-LD of the title that a page is about. Raises ShapeError when it names none, or several."""
+    linked = title_of(body)
+    if not linked:
+        raise ShapeError("page", "neither the data nor the JSON-LD of a title is there in a form that is known")
+    own = (address for address in stated_addresses(body) if site_of(address) == site)
+    ids = {id_in_url(site, address) for address in (*own, dig.text(linked, "url") or "")} - {None}
+    if len(ids) != 1:
+        raise ShapeError("site_id", f"{url} names {len(ids)} titles")
+    return str(ids.pop()), linked
+
+
+def name_of(linked: dict[str, Any]) -> str:
+    """Return the name of a title. Raises ShapeError without one."""
+    name = dig.text(linked, "name")
+    if name is None:
+        raise ShapeError("title", "JSON-LD without a name")
+    return name
+
+
+def look(found: Findings, linked: dict[str, Any]) -> None:
+    """Find what JSON-LD says of a title's fields that have no value yet."""
+    site = found.movie.site
+    for field, read, key in (*_FACTS[site], *_EVERYWHERE):
+        found.look(field, partial(_value, partial(read, site), linked, key))
+
+
+def _value(read: Any, linked: dict[str, Any], key: str) -> Any:
+    value = dig.read(read, linked, *key.split("."))
+    return None if value is ABSENT else value
+
+
+def _one(value: Any) -> Any:
+    """Return what stands alone, or first in a list."""
+    return next(iter(value), None) if isinstance(value, list) else value
+
+
+def _text(_: Site, value: Any) -> str | None:
+    return dig.text(value)
+
+
+def _texts(_: Site, value: Any) -> list[str]:
+    return [text for item in dig.listed(value) if (text := dig.text(item))]
+
+
+def _size(_: Site, value: Any) -> int | None:
+    return dig.size(value) or None
+
+
+def _plot(_: Site, value: Any) -> str | None:
+    text = dig.text(value)
+    return None if text is None or _NO_PLOT.search(text) else text
+
+
+def _picture(_: Site, value: Any) -> str | None:
+    picture = _one(value)
+    address = (
+        dig.text(picture) if isinstance(picture, str) else dig.text(picture, "url") or dig.text(picture, "contentUrl")
+    )
+    return address if address and address.startswith("http") and not _NO_POSTER.search(address) else None
+
+
+def _date(_: Site, value: Any) -> str | None:
+    text = dig.text(value)
+    return parse_date(text) if text else None
+
+
+def _year(site: Site, value: Any) -> int | None:
+    date = _date(site, value)
+    return int(date[:4]) if date else None
+
+
+def _runtime(site: Site, value: Any) -> int | None:
+    """Return a runtime in minutes.
+
+    Metacritic has hours where minutes belong and minutes where seconds do, since 2026: `PT2M17S` is 2 h 17 min. `PT2M` may
+    then be two hours or, on pages before that, two minutes: it is not read.
+    """
+    text = dig.text(value) or ""
+    shifted = _SHIFTED_DURATION.fullmatch(text) if site == "metacritic" else None
+    if shifted:
+        return check_runtime(int(shifted["hours"] or 0) * 60 + int(shifted["minutes"]))
+    if not text or (site == "metacritic" and re.fullmatch(r"PT\dM|PT[0HMS]*", text)):
+        return None
+    return parse_runtime(text)
+
+
+def _people(role: Role, site: Site, value: Any) -> list[Credit] | None:
+    """Return the people of a list. One person alone may be the last of several, whose key was written again for each."""
+    if not isinstance(value, list):
+        return None
+    people = [person for person in value if dig.at(person, "@type") == "Person"]
+    named = [
+        (dig.text(person, "name"), dig.text(person, "url") or dig.text(person, "sameAs"), None) for person in people
+    ]
+    if any(name is None for name, _, _ in named):
+        raise ShapeError("credits", f"a {role} without a name")
+
+    def id_of(link: str) -> str | None:
+        linked = _PERSON[site].search(link)
+        return linked[1] if linked else None
+
+    return new_credits(role, ((name or "", link, part) for name, link, part in named), id_of)
+
+
+def _score(kind: ScoreKind, _: Site, value: Any) -> Score | None:
+    """Return the score that JSON-LD states. Metacritic's episodes have that of its users in the same place."""
+    rating = _one(value)
+    is_of_users = "user" in (dig.text(rating, "name") or "").lower()
+    if is_of_users != (kind == "metacritic_user"):
+        return None
+    counts = [attempt(partial(_number, dig.at(rating, key))) for key in ("reviewCount", "ratingCount")]
+    count, share = next(filter(None, counts), None), _number(dig.at(rating, "ratingValue"))
+    return new_score(kind, share, int(count) if count else None) if share is not None and (share or count) else None
+
+
+def _number(value: Any) -> float | None:
+    """Return a number, which may be written as text. Raises ValueError for anything else."""
+    if isinstance(value, str):
+        return float(parse_integer(value)) if "," in value else parse_decimal(value)
+    return dig.number(value)
+
+
+_EVERYWHERE: Final[tuple[Fact, ...]] = (
+    ("plot", _plot, "description"),
+    ("runtime_minutes", _runtime, "duration"),
+    ("credits.director", partial(_people, "director"), "director"),
+)
+_CAST: Final[Fact] = ("credits.cast", partial(_people, "cast"), "actor")
+_SHOWN: Final[tuple[Fact, ...]] = (
+    ("genres", _texts, "genre"),
+    ("certificate", _text, "contentRating"),
+    ("poster_url", _picture, "image"),
+)
+_SERIES: Final[Fact] = ("series_title", _text, "partOfSeries.name")
+_FACTS: Final[dict[Site, tuple[Fact, ...]]] = {
+    "imdb": (*_SHOWN, ("scores.imdb", partial(_score, "imdb"), "aggregateRating")),
+    "metacritic": (
+        *(*_SHOWN, _CAST, _SERIES),
+        ("year", _year, "datePublished"),
+        ("release_date", _date, "datePublished"),
+        ("scores.metascore", partial(_score, "metascore"), "aggregateRating"),
+        ("scores.metacritic_user", partial(_score, "metacritic_user"), "aggregateRating"),
+    ),
+    "rottentomatoes": (
+        *(_CAST, _SERIES),
+        ("season_count", _size, "numberOfSeasons"),
+        ("episode_count", _size, "numberOfEpisodes"),
+        ("scores.tomatometer", partial(_score, "tomatometer"), "aggregateRating"),
+    ),
+}
+"""What JSON-LD of each site says rightly: IMDb's and Rotten Tomatoes' dates can be those of a later release, IMDb's cast are its stars,
+and Rotten Tomatoes' genres, writers, certificates and pictures are others than the page shows."""

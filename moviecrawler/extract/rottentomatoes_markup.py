@@ -1,0 +1,211 @@
+"""What Rotten Tomatoes' title pages say in their markup: details, cast, seasons; where to watch, titles alike, the critics' consensus."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from moviecrawler.extract import dig
+from moviecrawler.extract.findings import ABSENT, NoValue, Person, ShapeError, attempt, one_of_each_title, scores_of
+from moviecrawler.extract.offers import one_of_each_offer, plain_address
+from moviecrawler.extract.rottentomatoes_values import score, slot
+from moviecrawler.extract.series import listed_season, one_of_each_season
+from moviecrawler.extract.trees import text_of
+from moviecrawler.extract.values import parse_date, parse_year
+from moviecrawler.items import Offer, RelatedTitle
+from moviecrawler.texts import fold
+from moviecrawler.urls import id_in_url
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from parsel import Selector, SelectorList
+
+    from moviecrawler.items import Movie, OfferKind
+
+Rows = dict[str, list[tuple[str, str | None]]]
+"""The rows of the list of details, by the names that they have here: their parts, each with its link."""
+
+_LABELS: Final[dict[str, str]] = {
+    "rating": "certificate",
+    "genre": "genres",
+    "director": "director",
+    "directed by": "director",
+    "writer": "writer",
+    "written by": "writer",
+    "screenwriter": "writer",
+    "creator": "creator",
+    "starring": "cast",
+    "release date (theaters)": "release_date",
+    "premiere date": "release_date",
+    "release date": "release_date",
+    "runtime": "runtime",
+    "original language": "language",
+    "box office (gross usa)": "domestic",
+}
+"""The rows of the list of details that are read, by their labels in lower case."""
+_NOTE: Final = re.compile(
+    r"(?<!\s)\s*\((?:[^()]{0,200}\b(?:voice|uncredited|archive footage|cameo)\b[^()]{0,200}|as [^()]*)\)", re.IGNORECASE
+)
+_JOB: Final = re.compile(
+    r"^(?:(?:executive|co|associate|line|assistant|original|film|art|set|costume|production|music|sound)[\s-]*)*"
+    r"(?:director(?: of photography)?|writer|screenwriter|screenplay|story|novel|book|author|creator|producer|showrunner|"
+    r"cinematograph(?:er|y)|edit(?:or|ing)|composer|music|design(?:er)?|decorat(?:or|ion)|direction|casting)$",
+    re.IGNORECASE,
+)
+"""What stands in the place of a character at somebody of the crew."""
+_NO_CONSENSUS: Final = re.compile(r"no consensus yet\b|not enough reviews", re.IGNORECASE)
+_LONGEST_CONSENSUS: Final = 2_000
+_LICENCES: Final[tuple[tuple[str, tuple[OfferKind, ...]], ...]] = (
+    ("rent/buy", ("rent", "buy")),
+    ("rent", ("rent",)),
+    ("buy", ("buy",)),
+    ("subscription", ("subscription",)),
+    ("free with ads", ("ads",)),
+    ("free", ("free",)),
+    ("in theaters", ("cinema",)),
+    ("in cinemas", ("cinema",)),
+    ("showtimes", ("cinema",)),
+)
+"""What licences begin with, and what they are here; a price may stand behind them."""
+_SHOWTIMES: Final = "showtimes"
+_COUNTRY: Final = "US"
+"""The site tells offers of the United States only."""
+_LONGEST_AIRED: Final = 100
+"""Characters of what a tile says of when its season was shown."""
+
+
+def details_of(tree: Selector) -> Rows:
+    """Return the rows of the list of details; of two with the same label the first."""
+    rows: Rows = {}
+    # The labels and the values of pages of 2024 to spring have other names.
+    for row in tree.css('[data-qa="item"], [data-qa="movie-info-item"]'):
+        label = text_of(row.css('[data-qa="item-label"], [data-qa="movie-info-item-label"]')).rstrip(":").lower()
+        name, values = _LABELS.get(label.removesuffix("s")) or _LABELS.get(label), row.css('[data-qa="item-value"]')
+        parts = [(text_of(value), value.attrib.get("href")) for value in values if text_of(value)]
+        parts = parts or list(_pieces(row.css('[data-qa="movie-info-item-value"]')))
+        if name and parts:
+            rows.setdefault(name, parts)
+    return rows
+
+
+def _pieces(value: SelectorList[Selector]) -> Iterator[tuple[str, str | None]]:
+    """Yield the parts of a value with commas between them, of which links may have commas inside."""
+    for piece in value.xpath("descendant::a | descendant::text()[not(ancestor::a)]"):
+        if isinstance(piece.root, str):
+            yield from ((fold(part), None) for part in piece.root.split(",") if fold(part))
+        else:
+            yield text_of(piece), piece.attrib.get("href")
+
+
+def plot_of(tree: Selector) -> str | None:
+    """Return the plot that a page shows."""
+    return (
+        text_of(tree.css('[data-qa="synopsis-value"], [data-qa$="-info-synopsis"], [data-qa$="-info-description"]'))
+        or None
+    )
+
+
+def poster_of(tree: Selector) -> str | None:
+    """Return the address of the picture in the part of the page above all else."""
+    return tree.css('media-hero [slot*="poster"], media-scorecard [slot*="poster"]').xpath("@src").get()
+
+
+def cast_of(tree: Selector) -> list[Person]:
+    """Return the cast, among whom crew stands. Raises ShapeError when a tile can't be read."""
+    tiles = tree.css('[data-qa="person-item"], [data-qa="cast-crew-item"]')
+    roles = [tile.css('[data-qa="person-role"], .p--small') for tile in tiles]
+    if any(roles) and not any(map(text_of, roles)):
+        raise ShapeError("cast", "no tile says whom anybody plays, and each has a place for it")
+    people = []
+    for tile, role in zip(tiles, roles, strict=True):
+        name = text_of(tile.css('[data-qa="person-name"], .metadata a, .metadata p:not(.p--small)'))
+        if not name or (not any(roles) and text_of(tile) != name):
+            raise ShapeError("cast", "a tile without a name, or with more than the name in an unknown form")
+        # A note can be a line of its own, and lines can end in commas.
+        lines = [line for line in map(fold, role.css("::text").getall()) if line and line != "Actor"]
+        characters = [line for line in lines if not _JOB.match(line)]
+        if characters or not lines:
+            part = " / ".join(filter(None, (_NOTE.sub("", character).rstrip(", ") for character in characters)))
+            link = tile.css("[href]").xpath("@href").get()
+            people.append((name, link, part or None))
+    return people
+
+
+def consensus_of(tree: Selector) -> str | NoValue:
+    """Return what the site says that its critics agree on; a page of few reviews has no place for it."""
+    places = tree.css('#critics-consensus p, [data-qa="critics-consensus"]')
+    text = text_of(places)
+    if len(text) > _LONGEST_CONSENSUS:
+        raise ShapeError("consensus", f"{len(text):,} characters")
+    return ABSENT if _NO_CONSENSUS.match(text) else text or None
+
+
+def offers_of(tree: Selector) -> list[Offer] | NoValue:
+    """Return where the title can be watched; the section is left out where that is nowhere."""
+    section = tree.css('#where-to-watch, [data-qa="section:where-to-watch"]')[:1]
+    if not section:
+        return None
+    offers = [offer for item in section.css("where-to-watch-meta") for offer in _offers(item)]
+    if not offers and section.css("[href]"):
+        raise ShapeError("offers", "links that are no offers")
+    return one_of_each_offer(offers) or ABSENT
+
+
+def _offers(item: Selector) -> Iterator[Offer]:
+    provider, licence = item.attrib.get("affiliate"), slot(item, "license").lower()
+    kinds = next((kinds for begin, kinds in _LICENCES if licence.startswith(begin)), None)
+    if provider == _SHOWTIMES:
+        kinds = ("cinema",)
+    if not provider or kinds is None:
+        raise ShapeError("offers", f"{licence!r} of {provider!r} is no licence that is known")
+    for kind in kinds:
+        yield Offer(provider=provider, kind=kind, country=_COUNTRY, url=plain_address(item.attrib.get("href")))
+
+
+def similar_of(tree: Selector) -> list[RelatedTitle] | NoValue:
+    """Return the titles that the site recommends to whoever likes this one."""
+    section = tree.css('#more-like-this, [data-qa="section:more-like-this"], #recommendations')[:1]
+    if not section:
+        return None
+    links, found = section.css("a[href], rt-link[href]"), []
+    for link in links:
+        site_id = id_in_url("rottentomatoes", link.attrib["href"])
+        name = text_of(link if link.attrib.get("slot") == "title" else link.css('[slot="title"], .p--small'))
+        if site_id and name:
+            found.append(RelatedTitle(relation="similar", site_id=site_id, title=name))
+    if links and not found:
+        raise ShapeError("related", "links without titles")
+    return one_of_each_title(found) or ABSENT
+
+
+def seasons_of(series: Movie, tree: Selector, linked: dict[str, Any]) -> list[Movie]:
+    """Return the seasons that a series' page lists, with what it says of each. A tile that can't be read is passed by: JSON-LD names its season, too."""
+    listed = [season for season in dig.listed(linked, "containsSeason") if isinstance(season, dict)]
+    named = {
+        _season_id(attempt(partial(dig.text, season, "url"))): attempt(partial(dig.text, season, "name"))
+        for season in listed
+    }
+    tiles = (_season(series, tile, named) for tile in tree.css("tile-season"))
+    return one_of_each_season([*tiles, *(listed_season(series, site_id, name) for site_id, name in named.items())])
+
+
+def _season(series: Movie, tile: Selector, names: dict[str | None, str | None]) -> Movie | None:
+    site_id, aired = _season_id(tile.attrib.get("href")), slot(tile, "air-date")
+    aired = aired if len(aired) <= _LONGEST_AIRED else ""
+    return listed_season(
+        series,
+        site_id,
+        slot(tile, "title") or names.get(site_id),
+        scores_of(
+            partial(score, "tomatometer", slot(tile, "critics-score")),
+            partial(score, "popcornmeter", slot(tile, "audience-score")),
+        ),
+        year=attempt(lambda: parse_year(aired)),
+        release_date=attempt(lambda: parse_date(aired)),
+    )
+
+
+def _season_id(address: str | None) -> str | None:
+    return id_in_url("rottentomatoes", address) if address else None
