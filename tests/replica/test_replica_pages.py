@@ -134,15 +134,6 @@ def test_the_finder_lists_every_movie(replica: ReplicaProcess, order: str) -> No
         assert scores == sorted(scores, reverse=True)
 
 
-def test_the_json_host_says_what_the_page_says(replica: ReplicaProcess) -> None:
-    expected = truth(CATALOGUE, "metacritic", 1)
-    assert expected is not None
-    slug = (expected.site_id or "").removeprefix("movie/")
-    path = f"/composer/metacritic/pages/movies/{slug}/web"
-    body = ask(f"{replica.urls['metacritic']}{path}?contentOnly=true").body
-    assert_says(read_page(body, f"https://backend.metacritic.com{path}").movie, expected)
-
-
 @pytest.mark.parametrize(("name", "rows"), [("movies_at_home/sort:popular", 262), ("movies_in_theaters", 56)])
 def test_browse_lists_end(replica: ReplicaProcess, name: str, rows: int) -> None:
     listing = listing_at(replica, "rottentomatoes", f"/browse/{name}")

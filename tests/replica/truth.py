@@ -83,7 +83,6 @@ def _on_imdb(catalogue: Catalogue, title: Title) -> Movie:
         interests=list(traits.interests),
         taglines=[traits.tagline] if traits.tagline else [],
         critic_review_count=traits.critic_reviews or None,
-        offers=[Offer(provider=offer.provider, kind=offer.kind, url=offer.url) for offer in traits.offers],
         related=_related_on_imdb(catalogue, traits),
     )
     if not title.is_series:
