@@ -285,7 +285,7 @@ def read_similar(items: Any) -> list[RelatedTitle]:
     return one_of_each_title(
         RelatedTitle(relation="similar", site_id=site_id, title=title)
         for _, site_id, title in named
-        if site_id and title
+        if title and site_id and id_in(f"/{site_id}") == site_id
     )
 
 
