@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from moviecrawler import options as declared
-from moviecrawler.cluster.allowed import ScrapyOptions
+from moviecrawler.cluster.allowed import SCRAPY_JOB_SETTINGS
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.option_types import declarations, form_of
 
@@ -112,10 +112,8 @@ def table(source: str) -> str:
         names = "<br>".join(f"`{name}`" for name in row.names)
         cells = (names, "<br>".join(row.values), row.text)
         parts.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n")
-    parts.append(
-        f"\n## {inspect.getdoc(ScrapyOptions)}\n\n| setting | values |\n| --- | --- |\n".replace(".\n", "\n", 1)
-    )
-    parts += [f"| `{name}` | {form_of(one.kind, one.rule)} |\n" for name, one in declarations(ScrapyOptions).items()]
+    names = ", ".join(f"`{name}`" for name in SCRAPY_JOB_SETTINGS)
+    parts.append(f"\n## Scrapy's own settings that a job may make\n\n{names}\n")
     parts.append(_declared(NodeOptions, redis_url="REDIS_URL", node_name="the host's name"))
     return "".join(parts)
 

@@ -1,23 +1,20 @@
-"""The node as a Twisted application: Scrapyd's own, with components that share their state."""
+"""The node as a Twisted application: Scrapyd's own, of the components that scrapyd.conf names."""
 
 from __future__ import annotations
 
 import os
+import socket
 from typing import TYPE_CHECKING, Any
 
-from scrapy.utils.misc import load_object
+from scrapyd.app import application as scrapyd_application
 from scrapyd.exceptions import ConfigError
-from twisted.application.internet import TCPServer
-from twisted.application.service import Application
+from scrapyd.interfaces import ISpiderScheduler
 from twisted.logger import Logger
 
-from moviecrawler.cluster.auth import ConnectionLimit, LimitedSite
-from moviecrawler.cluster.eggs import EggStore
-from moviecrawler.cluster.launcher import ClusterLauncher
 from moviecrawler.cluster.node import Node
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.secrets import redacted
-from moviecrawler.cluster.state import ClusterState, check_server
+from moviecrawler.cluster.views import Queues
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.redis_client import redis_parameters
 
@@ -25,6 +22,8 @@ if TYPE_CHECKING:
     from scrapyd.config import Config
 
 journal = Logger()
+
+_POLL_SECONDS = 1.0
 
 
 def application(config: Config) -> Any:
@@ -37,21 +36,33 @@ def application(config: Config) -> Any:
 
 def _application(config: Config, options: NodeOptions) -> Any:
     redis_parameters(os.environ)  # raises ConfigurationError for parameters that no client accepts
-    state = ClusterState(options)
-    check_server(state.client)
-    eggs = EggStore(state)
-    node = Node(state, eggs, ClusterLauncher(state, eggs))
-    root = load_object(config.get("webroot", "moviecrawler.dashboard.site.Root"))(config, node)
-    site = LimitedSite(root, node)
-    server = TCPServer(options.http_port, ConnectionLimit(site), interface=options.bind_address)
-    app = Application("Scrapyd")
-    for service in (node.launcher, *root.services, server):
-        service.setServiceParent(app)
+    _check_port(options)
+    node = config.node = Node(config, options)
+    node.state.check_server()
+    own = {"node_name": options.node_name, "logs_dir": options.logs_dir, "poll_interval": str(_POLL_SECONDS)}
+    # Scrapyd's own check of passwords knows one user, and would close the probes.
+    for name, value in {**own, "username": "", "password": ""}.items():
+        config.cp.set(config.SECTION, name, value)
+    for name in ("SCRAPYD_USERNAME", "SCRAPYD_PASSWORD", "SCRAPYD_DEPLOY_PASSWORD"):
+        os.environ.pop(name, None)
+    app = scrapyd_application(config)
+    app.getComponent(ISpiderScheduler).queues = Queues(node, with_jobs=False)
     journal.info(
-        "Scrapyd at {url}, {access}; its cluster is {prefix} in {redis}",
-        url=options.url,
+        "The cluster is {prefix} in {redis}, {access}",
         prefix=options.redis_prefix,
         redis=redacted(options.redis_url),
-        access="with a password" if site.credentials.needed else "without a password, for this machine only",
+        access="with a password" if options.username else "without a password, for this machine only",
     )
     return app
+
+
+def _check_port(options: NodeOptions) -> None:
+    """Raise ConfigurationError when another program listens at the node's port."""
+    address = (options.bind_address, options.http_port)
+    try:
+        socket.create_server(address, family=socket.AF_INET6 if ":" in options.bind_address else socket.AF_INET).close()
+    except OSError as error:
+        raise ConfigurationError(
+            f"{options.bind_address}:{options.http_port} can't be listened at ({os.strerror(error.errno or 0)}); set SCRAPYD_HTTP_PORT to "
+            "another port, and SCRAPYD_NODE_NAME to another name, for a second node of this machine"
+        ) from None

@@ -15,25 +15,30 @@ from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 from zipfile import BadZipFile, ZipFile, is_zipfile
 
 import msgspec
-import redis
 
 from moviecrawler.cluster.environment import oldest, spider_environment
 from moviecrawler.cluster.jobs import BadEggError, UnknownVersionError, check_name
 from moviecrawler.cluster.secrets import redacted
-from moviecrawler.cluster.state import connect, decode
+from moviecrawler.cluster.state import Egg, connect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection
 
     from moviecrawler.cluster.state import ClusterState
 
-
 RUNNER = str(Path(__file__).with_name("runner.py"))
 """The program of spiders' processes."""
+VERSIONS_KEPT = 20
+"""Versions of a project. Older ones are deleted when a new one is added."""
+MAX_EGG_BYTES = 32 * 1024 * 1024
+_MAX_UNPACKED_BYTES = 10 * MAX_EGG_BYTES
+_MAX_FILES = 10_000
+_MAX_NAME_LENGTH = 200
 _EGG_SECONDS = 30.0
 """Seconds to read or write a whole egg in Redis."""
 _LIST_SECONDS = 60.0
@@ -42,144 +47,64 @@ _ERROR_CHARACTERS = 2000
 """Characters of an error that are shown."""
 _UNFINISHED_SUFFIX = ".new.egg"
 """Suffix of a copy that is being written or checked. It must end in .egg for Python to read it as an egg."""
-_UNPACKED_FACTOR = 10
-"""Multiple of `egg_max_mb` that an egg may have when it is unpacked."""
-_TRIES = 20
-"""How often a change of versions is tried while others change them, or while Redis does not answer in time."""
 _UNUSED_COPIES = 20
 """Eggs that a node keeps on its disk unpacked, beside those in use."""
 
 
-Spiders = list[str]
-"""Names of spiders. Inside EggStore, `list` is a method."""
-
-
-class Egg(msgspec.Struct, frozen=True, kw_only=True):
-    """A version of a project."""
-
-    project: str
-    version: str
-    sha256: str
-    size: int
-    """Bytes."""
-    spiders: Spiders
-    added_at: float
-    """Seconds since 1970."""
-
-
 class EggStore:
-    """The cluster's projects. Its methods block, so call them in a thread. They raise redis.RedisError."""
+    """The cluster's eggs. Its methods block, so call them in a thread. They raise redis.RedisError."""
 
     def __init__(self, state: ClusterState) -> None:
-        options = state.options
         self._state = state
-        self._key = state.keys.eggs
-        self._keep = options.versions_to_keep
-        self._largest = options.egg_max_mb * 1024 * 1024
-        self._folder = Path(options.eggs_dir).absolute()
+        self._keys = state.keys
+        self._folder = Path(state.options.eggs_dir).absolute()
         self._checking = Lock()
-        self._client = connect(options, socket_timeout=_EGG_SECONDS)
-
-    # --- Reading ------------------------------------------------------------------------------------------------
-
-    def _all(self, client: Any = None) -> list[Egg]:
-        """Return every version, the latest one last."""
-        found = (client or self._state.client).hvals(self._key)
-        eggs = [egg for text in found if (egg := decode(text, Egg)) is not None]
-        return sorted(eggs, key=lambda egg: (egg.added_at, egg.version))
-
-    def list_projects(self) -> list[str]:
-        """Return the projects, by name."""
-        return sorted({egg.project for egg in self._all()})
-
-    def list(self, project: str) -> list[str]:
-        """Return a project's versions, the latest one last; none for an unknown project.
-
-        The latest is the one that was deployed last, so that timestamps and tags mix and a roll-back is a deploy.
-        """
-        return [egg.version for egg in self._all() if egg.project == project]
+        self._client = connect(state.options, socket_timeout=_EGG_SECONDS)
 
     def find(self, project: str, version: str | None = None) -> Egg:
         """Return a version of a project, the latest one if none is named. Raises UnknownVersionError."""
-        eggs = [egg for egg in self._all() if egg.project == project]
-        if not eggs:
-            raise UnknownVersionError(f"project '{project}' not found")
-        for egg in reversed(eggs):
-            if version in {None, egg.version}:
-                return egg
-        raise UnknownVersionError(f"version '{version}' not found")
+        return find_egg(self._state.eggs(project), project, version)
 
-    # --- Changes ------------------------------------------------------------------------------------------------------
-
-    def put(
-        self, eggfile: BinaryIO, project: str, version: str, *, is_wanted: Callable[[], bool] = lambda: True
-    ) -> Egg:
+    def put(self, data: bytes, project: str, version: str) -> Egg:
         """Check an egg by listing its spiders, and then make it known to all nodes.
 
-        A broken egg never becomes a version, nor does one that is not wanted any more when it is checked. Versions above `versions_to_keep`
-        are deleted. Raises BadEggError, or ConfigurationError for a name.
+        A broken egg never becomes a version. Raises BadEggError, or ConfigurationError for a name.
         """
         check_name("project", project)
         check_name("version", version)
-        data = eggfile.read(self._largest + 1)
-        if len(data) > self._largest:
-            raise BadEggError(f"the egg has more than {self._largest:,} bytes; leave out what is not needed")
+        if len(data) > MAX_EGG_BYTES:
+            raise BadEggError(f"the egg has more than {MAX_EGG_BYTES:,} bytes; leave out what is not needed")
         if not is_zipfile(BytesIO(data)):
             raise BadEggError("egg is not a ZIP file (if using curl, use egg=@path not egg=path)")
         digest = sha256(data).hexdigest()
         with self._checking:
             spiders = self._unpack(data, digest, list_spiders)
-        if not spiders:
-            raise BadEggError("the egg holds no spider")
-        if not is_wanted():
-            raise BadEggError("whoever has sent the egg is gone")
         now = self._state.now()
         egg = Egg(project=project, version=version, sha256=digest, size=len(data), spiders=spiders, added_at=now)
-
-        def replaced(eggs: Sequence[Egg]) -> Sequence[Egg]:
-            """Choose the version itself, if it was there, and the oldest of the others."""
-            own = [each for each in reversed(eggs) if each.project == project]
-            others = [each for each in own if each.version != version]
-            return [each for each in own if each not in others[: self._keep - 1]]
-
-        self._change(replaced, egg, data)
+        others = [one for one in self._state.eggs(project) if one.version != version]
+        pipe = self._client.pipeline().set(self._keys.egg(egg.key), data)
+        pipe.hset(self._keys.eggs, egg.key, msgspec.json.encode(egg))
+        self._delete(pipe, others[: -VERSIONS_KEPT + 1])
         return egg
 
     def delete(self, project: str, version: str | None = None) -> None:
         """Delete a version, or all of a project's. Raises UnknownVersionError."""
+        named = self.find(project, version)
+        self._delete(self._client.pipeline(), self._state.eggs(project) if version is None else [named])
 
-        def named(eggs: Sequence[Egg]) -> Sequence[Egg]:
-            found = [egg for egg in eggs if egg.project == project and version in {None, egg.version}]
-            if not found:
-                what = f"project '{project}'" if version is None else f"version '{version}'"
-                raise UnknownVersionError(f"{what} not found")
-            return found
+    def _delete(self, pipe: Any, eggs: Collection[Egg]) -> None:
+        for egg in eggs:
+            pipe.hdel(self._keys.eggs, egg.key).delete(self._keys.egg(egg.key))
+        pipe.set(self._keys.changed, uuid4().hex).execute()
 
-        self._change(named)
-
-    def _change(
-        self, outdated: Callable[[Sequence[Egg]], Sequence[Egg]], new: Egg | None = None, data: bytes = b""
-    ) -> None:
-        """Delete the versions that `outdated` chooses of all, and add one, in one step; bytes go with the last version that has them."""
-        tries = iter(range(_TRIES))
-
-        def change(pipe: Any) -> None:
-            if next(tries, None) is None:
-                raise redis.exceptions.TimeoutError(f"the versions could not be changed in {_TRIES} tries")
-            eggs = self._all(pipe)
-            gone = outdated(eggs)
-            used = {egg.sha256 for egg in eggs if egg not in gone}
-            pipe.multi()
-            for egg in gone:
-                pipe.hdel(self._key, f"{egg.project}/{egg.version}")
-                if egg.sha256 not in used:
-                    pipe.delete(self._state.keys.egg(egg.sha256))
-            if new is not None:
-                pipe.set(self._state.keys.egg(new.sha256), data)
-                pipe.hset(self._key, f"{new.project}/{new.version}", msgspec.json.encode(new))
-
-        # It is tried again when another node has changed a version meanwhile, and when the connection breaks at the last step.
-        self._client.transaction(change, self._key)
+    def read(self, egg: Egg) -> bytes:
+        """Return the bytes of a version. Raises BadEggError."""
+        data: bytes | None = self._client.get(self._keys.egg(egg.key))
+        if data is None or sha256(data).hexdigest() != egg.sha256:
+            raise BadEggError(
+                f"the egg of version '{egg.version}' is {'gone' if data is None else 'damaged'}; deploy it again"
+            )
+        return data
 
     # --- On this node's disk ------------------------------------------------------------------------------------------
 
@@ -193,7 +118,7 @@ class EggStore:
         path = self._copy(egg.sha256)
         if not path.is_dir():
             try:
-                self._unpack(self._read(egg), egg.sha256, lambda _: [])
+                self._unpack(self.read(egg), egg.sha256, lambda _: [])
             except BadEggError:
                 if self.find(project, version) == egg:
                     raise
@@ -205,15 +130,7 @@ class EggStore:
     def _copy(self, digest: str) -> Path:
         return self._folder / f"{digest}.egg"
 
-    def _read(self, egg: Egg) -> bytes:
-        data: bytes | None = self._client.get(self._state.keys.egg(egg.sha256))
-        if data is None:
-            raise BadEggError(f"the egg of version '{egg.version}' is gone from Redis; deploy it again")
-        if sha256(data).hexdigest() != egg.sha256:
-            raise BadEggError(f"the egg of version '{egg.version}' is damaged; deploy it again")
-        return data
-
-    def _unpack(self, data: bytes, digest: str, check: Callable[[Path], Spiders]) -> Spiders:
+    def _unpack(self, data: bytes, digest: str, check: Callable[[Path], list[str]]) -> list[str]:
         """Unpack an egg, so that Python compiles its modules once and not in each process; return what `check` returns.
 
         When that raises, nothing is left behind.
@@ -222,9 +139,7 @@ class EggStore:
         folder = Path(tempfile.mkdtemp(dir=self._folder, suffix=_UNFINISHED_SUFFIX))
         try:
             with ZipFile(BytesIO(data)) as archive:
-                size = sum(member.file_size for member in archive.infolist())
-                if size > _UNPACKED_FACTOR * self._largest:
-                    raise BadEggError(f"the egg unpacks to {size:,} bytes; leave out what is not needed")
+                _check_members(archive)
                 archive.extractall(folder)
             checked = check(folder)
             # Another thread, or another node that shares this folder, may have done so already.
@@ -238,17 +153,47 @@ class EggStore:
             RuntimeError,
         ) as error:  # the last: it is encrypted
             raise BadEggError(f"the egg is damaged: {error}") from None
+        except (FileExistsError, NotADirectoryError, IsADirectoryError):
+            raise BadEggError("the egg is damaged: two of its names are in each other's way") from None
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         return checked
 
     def _prune(self, in_use: Collection[str]) -> None:
-        for used_at, path in oldest(self._folder.glob("*.egg"), _UNUSED_COPIES):
-            if path.stem not in in_use and time.time() - used_at > _LIST_SECONDS:
+        """Remove copies that are not needed, and those that a killed node was checking."""
+        copies = set(self._folder.glob("*.egg"))
+        unfinished = set(self._folder.glob(f"*{_UNFINISHED_SUFFIX}"))
+        for used_at, path in (*oldest(copies - unfinished, _UNUSED_COPIES), *oldest(unfinished, 0)):
+            if path.stem not in in_use and time.time() - used_at > 2 * _LIST_SECONDS:
                 shutil.rmtree(path, ignore_errors=True)
 
 
-def list_spiders(egg: Path) -> Spiders:
+def find_egg(eggs: Collection[Egg], project: str, version: str | None = None) -> Egg:
+    """Return a version of a project, the latest one if none is named. Raises UnknownVersionError."""
+    own = [egg for egg in eggs if egg.project == project]
+    if not own:
+        raise UnknownVersionError(f"project '{project}' not found")
+    for egg in reversed(own):
+        if version in {None, egg.version}:
+            return egg
+    raise UnknownVersionError(f"version '{version}' not found")
+
+
+def _check_members(archive: ZipFile) -> None:
+    """Raise BadEggError for an egg that would fill the disk."""
+    members = archive.infolist()
+    size = sum(member.file_size for member in members)
+    longest = max((len(part.encode()) for member in members for part in member.filename.split("/")), default=0)
+    for what, found, most in (
+        ("bytes when it is unpacked", size, _MAX_UNPACKED_BYTES),
+        ("files", len(members), _MAX_FILES),
+        ("bytes in a name", longest, _MAX_NAME_LENGTH),
+    ):
+        if found > most:
+            raise BadEggError(f"the egg has {found:,} {what}, and may have {most:,}; leave out what is not needed")
+
+
+def list_spiders(egg: Path) -> list[str]:
     """Return the spiders that Scrapy finds in an egg, in a separate process. Raises BadEggError with its output."""
     try:
         ended = subprocess.run(  # noqa: S603 - this package's own program
@@ -265,7 +210,9 @@ def list_spiders(egg: Path) -> Spiders:
         raise BadEggError(f"listing the egg's spiders took more than {_LIST_SECONDS:g} s") from None
     if not ended.returncode:
         with suppress(msgspec.DecodeError):
-            return msgspec.json.decode(ended.stdout, type=Spiders)
+            if found := msgspec.json.decode(ended.stdout, type=list[str]):
+                return found
+            raise BadEggError("the egg holds no spider")
     output = redacted(ended.stderr.strip()[-_ERROR_CHARACTERS:])
     reason = output.rpartition("\n")[2] or f"exit code {ended.returncode}"
     raise BadEggError(f"the egg's spiders can't be listed: {reason}\n{output}")

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import os
-import re
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from moviecrawler.cluster.secrets import redacted
+from moviecrawler.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from moviecrawler.cluster.jobs import Job
     from moviecrawler.cluster.options import NodeOptions
+    from moviecrawler.cluster.state import Taken
 
+LOGS_KEPT = 100
+"""Logs that a node keeps of each spider."""
 _MEMORY_CHECK_SECONDS = 5
 """Seconds between two checks of a spider's memory. In Scrapy's 60 seconds it can grow by gigabytes."""
-_NODE = "moviecrawler.cluster"
-"""The logger's name of lines that a node writes into a job's log."""
-START_WORD = "Start"
-"""First word of the line that a node writes into a job's log when it starts the job again; a number follows."""
-START_LINE = re.compile(
-    rb"^[-\d]{10} [:\d]{8} \[moviecrawler\.cluster\] INFO: Start (\d{1,9}) of this job", re.MULTILINE
-)
-"""That line, as a pattern."""
 _LOG_TAIL_BYTES = 4096
 """Bytes at the end of a log in which its last line is looked for."""
 _NODE_ONLY = ("SCRAPYD_", "SCRAPY_SETTINGS_MODULE", "SCRAPY_PROJECT", "NOTIFY_SOCKET")
@@ -45,25 +39,29 @@ def log_path(options: NodeOptions, project: str, spider: str, job: str) -> Path:
     return Path(options.logs_dir).absolute() / project / spider / f"{job}.log"
 
 
-def spider_settings(options: NodeOptions, job: Job) -> dict[str, str]:
-    """Return a job's settings with those that the node adds, and make the folder of its log."""
+def spider_settings(options: NodeOptions, taken: Taken) -> dict[str, str]:
+    """Return a job's settings with those that the node adds, and make the folder of its log. Raises ConfigurationError."""
+    job = taken.job
     path = log_path(options, job.project, job.spider, job.id)
     path.parent.mkdir(parents=True, exist_ok=True)
-    for _, old in oldest(path.parent.iterdir(), options.jobs_to_keep):
+    for _, old in oldest(path.parent.iterdir(), LOGS_KEPT):
         old.unlink(missing_ok=True)
-    if job.start > 1:
-        append_log_line(path, f"{START_WORD} {job.start} of this job, on {options.node_name}")
-    given = {"FRONTIER_NODE": options.node_name, "FRONTIER_RUN": job.run}
-    if job.queued_at:
-        given["FRONTIER_ASKED_AT"] = f"{job.queued_at:.3f}"
+    if taken.start > 1:
+        append_log_line(path, f"Start {taken.start} of this job, on {options.node_name}")
+    given = {"FRONTIER_NODE": options.node_name, "FRONTIER_RUN": job.run, "FRONTIER_ASKED_AT": f"{taken.queued_at:.3f}"}
     given |= job.settings
-    if options.memory_limit_mb:
-        # A job may lower its node's limit, but not raise it.
-        wanted = int(job.settings.get("MEMUSAGE_LIMIT_MB", options.memory_limit_mb))
-        given["MEMUSAGE_LIMIT_MB"] = str(min(wanted, options.memory_limit_mb))
-    if "MEMUSAGE_LIMIT_MB" in given:
-        given |= {"MEMUSAGE_ENABLED": "1", "MEMUSAGE_CHECK_INTERVAL_SECONDS": str(_MEMORY_CHECK_SECONDS)}
+    limit = _memory_limit(options.memory_limit_mb, job.settings.get("MEMUSAGE_LIMIT_MB", "0"))
+    if limit:
+        given |= {"MEMUSAGE_LIMIT_MB": str(limit), "MEMUSAGE_ENABLED": "1"}
+        given |= {"MEMUSAGE_CHECK_INTERVAL_SECONDS": str(_MEMORY_CHECK_SECONDS)}
     return {**given, "LOG_FILE": str(path)}
+
+
+def _memory_limit(most: int, wanted: str) -> int:
+    """Return the lower one of a node's and a job's limit, of which 0 is none."""
+    if not wanted.isascii() or not wanted.isdigit():
+        raise ConfigurationError(f"setting MEMUSAGE_LIMIT_MB is {wanted[:80]!r}; give a whole number")
+    return min((limit for limit in (most, int(wanted)) if limit), default=0)
 
 
 def oldest(paths: Iterable[Path], keep: int) -> list[tuple[float, Path]]:
@@ -72,30 +70,30 @@ def oldest(paths: Iterable[Path], keep: int) -> list[tuple[float, Path]]:
     for path in paths:
         with suppress(FileNotFoundError):
             found.append((path.stat().st_mtime, path))
-    return sorted(found)[:-keep]
+    return sorted(found)[: len(found) - keep if len(found) > keep else 0]
 
 
 def append_log_line(path: Path, sentence: str) -> None:
     """Append a line to a job's log, in Scrapy's format; or not, when the disk is full."""
     with suppress(OSError), path.open("a", encoding="utf-8") as file:
-        file.write(f"{datetime.now():%Y-%m-%d %H:%M:%S} [{_NODE}] INFO: {sentence}\n")  # noqa: DTZ005 - as Scrapy has it
+        file.write(f"{datetime.now():%Y-%m-%d %H:%M:%S} [moviecrawler.cluster] INFO: {sentence}\n")  # noqa: DTZ005 - as Scrapy has it
 
 
-def read_end(path: Path, size: int) -> tuple[bytes, bool]:
-    """Return the last bytes of a file, and whether these are all of it. Raises OSError."""
+def read_end(path: Path, size: int) -> str:
+    """Return the last lines of a file, of at most so many bytes. Raises OSError."""
     with path.open("rb") as file:
         length = file.seek(0, os.SEEK_END)
         file.seek(max(0, length - size))
-        return file.read(size), length <= size
+        content = file.read(size)
+    return (content if length <= size else content.partition(b"\n")[2]).decode(errors="replace")
 
 
 def last_line(path: Path) -> str:
     """Return the last line of a log that is not empty; empty when there is none."""
     try:
-        content, _ = read_end(path, _LOG_TAIL_BYTES)
+        lines = read_end(path, _LOG_TAIL_BYTES).strip().splitlines()
     except OSError:
         return ""
-    lines = content.decode(errors="replace").strip().splitlines()
     return redacted(lines[-1]) if lines else ""
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from hashlib import sha256
-from typing import Literal
+from itertools import islice
+from typing import Any, Literal
 
 import msgspec
 
-from moviecrawler.cluster.allowed import check_setting
+from moviecrawler.cluster.allowed import JOB_SETTINGS
 from moviecrawler.cluster.secrets import holds_secret
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError
 
 RunEnd = Literal["finished", "cancelled", "died", "recycled", "handed_back"]
-"""How a run of a job ended. After all but `finished` and `cancelled` the job is queued again."""
+"""How a process of a job ended. After all but `finished` and `cancelled` the job is queued again."""
+JobSettings = Literal["allowed", "any"]
 
 _PLAIN = "letters, digits, dots, hyphens and underscores"
 _NAMES = {
@@ -26,16 +28,17 @@ _NAMES = {
 _NAME = re.compile(r"[A-Za-z]\w{0,63}", re.ASCII)
 _MAX_VALUES = 64
 """Settings, and arguments, of a job."""
-_MAX_VALUE_LENGTH = 16 * 1024
-"""Characters of a value."""
 _MAX_TOTAL_LENGTH = 64 * 1024
 """Characters of all values."""
 _MAX_RUN_LENGTH = 64
-"""Characters of the name of a crawl in a shared frontier."""
+"""Characters of the name of a run in the shared frontier."""
 _MAX_PRIORITY = 1e15
 """Above it whole numbers are no longer exact."""
-HUNG = "killed, as its event loop stood still"
-_NO_FAULT = {"frontier_unreachable", "frontier_gone"}
+_MAX_SUMMARY = 20
+"""Lines of a summary, and of each the first 500 characters."""
+_MAX_STATS = 2000
+"""Figures of a process; more are a fault of the spider."""
+_INTERRUPTED = {"frontier_unreachable", "frontier_gone"}
 """Finish reasons of a crawl that was interrupted from outside: its job is started again."""
 
 
@@ -63,10 +66,6 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     arguments: dict[str, str] = {}
     priority: float = 0.0
     """Higher ones first; among equals, first come, first served."""
-    queued_at: float = 0.0
-    """Seconds since 1970, by Redis' clock; 0 when no node has taken the job."""
-    start: int = 0
-    """The number of this start, from 1; 0 when no node has taken the job."""
 
     @property
     def key(self) -> str:
@@ -75,7 +74,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def run(self) -> str:
-        """The run in the shared frontier: FRONTIER_RUN of its settings, else a run of its own.
+        """The run in the shared frontier: FRONTIER_RUN of its settings, else one that has the job's id.
 
         It is the same at each start of the job, so that the job goes on where it was.
         """
@@ -87,20 +86,24 @@ class Outcome(msgspec.Struct, kw_only=True, omit_defaults=True):
     """How a job ended. A figure is None when it is unknown."""
 
     node: str
-    """Name and id of the node that ran it last."""
+    """Name and id of the node that ran it last; empty when the job was cancelled while it waited to be started again."""
     version: str | None = None
-    """The version that it ran; None where it ran none."""
+    """The version that it ran; None when it ran none."""
     started_at: float
     """Of its last start. Milliseconds since 1970, by the node's clock, as is `ended_at`."""
     ended_at: float
     reason: str
     """Scrapy's finish reason, or a sentence."""
+    exit_code: int | None = None
+    """Not 0 when the spider has not done all that it was asked to."""
     items: int | None = None
     errors: int | None = None
     """Lines that were logged as errors."""
     pages: int | None = None
     bytes: int | None = None
     """Of responses, as they were sent."""
+    summary: list[str] = []
+    """The lines in which the spider sums up what it has done."""
 
     @property
     def seconds(self) -> float:
@@ -109,15 +112,38 @@ class Outcome(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class Report(msgspec.Struct):
-    """What a spider's process reports when it ends."""
+    """What a spider's process has told its node. Each line that it writes replaces what it has of this."""
 
-    reason: str
-    items: int
-    errors: int
-    pages: int
-    bytes: int
-    shared: bool
-    """Whether its requests were in a shared frontier, where what is left of them stays."""
+    reason: str | None = None
+    """Scrapy's finish reason; None before the end."""
+    stats: dict[str, float] = {}
+    summary: list[str] = []
+
+    def update(self, line: bytes) -> None:
+        """Take a line of JSON. Raises msgspec.DecodeError, and UnicodeDecodeError or RecursionError for hostile ones."""
+        told = msgspec.json.decode(line, type=Report)
+        self.reason = told.reason or self.reason
+        self.stats = dict(islice({**self.stats, **told.stats}.items(), _MAX_STATS))
+        self.summary = [text[:500] for text in told.summary[:_MAX_SUMMARY]] or self.summary
+
+    @property
+    def pages(self) -> int:
+        """Return how many responses came."""
+        return int(self.stats.get("response_received_count", 0))
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """Return what an `Outcome` has of it."""
+        if not self.stats:
+            return {"summary": self.summary}
+        total = lambda *names: int(sum(self.stats.get(name, 0) for name in names))  # noqa: E731
+        return {
+            "items": total("item_scraped_count"),
+            "errors": total("log_count/ERROR", "log_count/CRITICAL"),
+            "pages": self.pages,
+            "bytes": total("downloader/response_bytes"),
+            "summary": self.summary,
+        }
 
 
 def check_name(what: Literal["project", "version", "spider", "jobid"], name: str) -> None:
@@ -127,17 +153,18 @@ def check_name(what: Literal["project", "version", "spider", "jobid"], name: str
         raise ConfigurationError(f"{what} is {name[:80]!r}{rest}")
 
 
-def check_job(job: Job) -> None:
-    """Raise ConfigurationError for the first part of a job that is not allowed."""
+def check_job(job: Job, job_settings: JobSettings = "allowed") -> None:
+    """Raise ConfigurationError for the first part of a job that is not allowed.
+
+    With `job_settings` "any", a job may make any setting: whoever may schedule is then trusted to run programs on the nodes.
+    """
     check_name("project", job.project)
     if job.version is not None:
         check_name("version", job.version)
     check_name("spider", job.spider)
     check_name("jobid", job.id)
     if not -_MAX_PRIORITY < job.priority < _MAX_PRIORITY:  # nor is NaN
-        raise ConfigurationError(
-            f"priority is {job.priority}; use a number between -{_MAX_PRIORITY:g} and {_MAX_PRIORITY:g}"
-        )
+        raise ConfigurationError(f"priority is {job.priority}; use a number between -1e15 and 1e15")
     for what, values in (("setting", job.settings), ("argument", job.arguments)):
         if len(values) > _MAX_VALUES:
             raise ConfigurationError(f"the job has {len(values)} {what}s; give at most {_MAX_VALUES}")
@@ -147,8 +174,14 @@ def check_job(job: Job) -> None:
         raise ConfigurationError(
             f"the job's settings and arguments are longer than {_MAX_TOTAL_LENGTH:,} characters together"
         )
-    for name, value in job.settings.items():
-        check_setting(name, value)
+    if job_settings == "any":
+        return
+    for name in job.settings:
+        if name not in JOB_SETTINGS:
+            raise ConfigurationError(
+                f"setting {name} can't be made by a job; make it in the project's settings.py and deploy that, or in the "
+                "nodes' environment. SETTINGS.md says which a job can make"
+            )
     if "file" in job.arguments:
         raise ConfigurationError(
             "argument file names a path, and a job may read none of its node; give ids, or push the titles to the site's list of seeds"
@@ -158,8 +191,6 @@ def check_job(job: Job) -> None:
 def _check_value(what: str, name: str, value: str) -> None:
     if not _NAME.fullmatch(name):
         raise ConfigurationError(f"{what} is called {name[:80]!r}; use up to 64 letters, digits and underscores")
-    if len(value) > _MAX_VALUE_LENGTH:
-        raise ConfigurationError(f"{what} {name} has {len(value):,} characters; give at most {_MAX_VALUE_LENGTH:,}")
     if "\x00" in value:
         raise ConfigurationError(f"{what} {name} has a NUL character in it")
     if holds_secret(name, value):
@@ -169,37 +200,39 @@ def _check_value(what: str, name: str, value: str) -> None:
 
 
 def classify_end(
-    report: Report | None,
+    report: Report,
     *,
     signal: int | None,
     exit_code: int | None,
     last_error: str,
     cancelled: bool,
     stopped: bool,
-    hung: bool = False,
+    hung: bool,
 ) -> tuple[RunEnd, str]:
-    """Return how a run ended, and why.
+    """Return how a process of a job ended, and why.
 
-    `report` is None when the process wrote none. One of `signal`, which killed it, and `exit_code` is None. `last_error` is the last
-    line that it wrote. `stopped`: its node, which is about to end, has stopped it. `hung`: its node has killed it, as its event
-    loop stood still.
+    One of `signal`, which killed it, and `exit_code` is None. `last_error` is the last line that it wrote. `stopped`: its node, which is
+    about to end, has stopped it. `hung`: it has killed itself, as its event loop stood still.
     """
     if cancelled:
         return "cancelled", "cancelled"
-    if report is None:
+    if report.reason is None:
         if stopped:
             return "handed_back", "its node was stopped"
         if hung:
-            return "died", HUNG
+            return "died", "killed, as its event loop stood still"
         if signal is not None:
             return "died", f"killed by signal {signal}"
         return "finished", f"exit code {exit_code}: {last_error or 'it wrote nothing'}"[:500]
     if stopped and report.reason == "shutdown":
         return "handed_back", "its node was stopped"
-    too_large = report.reason == "memusage_exceeded" and report.shared
-    if report.reason == "recycled" or too_large:
-        # A job that can fetch no page within its limits would be started again for ever.
-        return ("recycled" if report.pages else "died"), report.reason
-    if report.reason in _NO_FAULT:
-        return "died", report.reason
-    return "finished", report.reason
+    if report.reason in {"recycled", "memusage_exceeded"}:
+        if not report.pages:
+            return (
+                "died",
+                report.reason,
+            )  # a job that can fetch no page within its limits would be started again for ever
+        # Without a shared frontier nothing of it is left for another process.
+        is_shared = any(name.startswith("frontier/") for name in report.stats)
+        return ("recycled" if is_shared or report.reason == "recycled" else "finished"), report.reason
+    return ("died" if report.reason in _INTERRUPTED else "finished"), report.reason

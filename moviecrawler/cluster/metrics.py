@@ -1,4 +1,4 @@
-"""`metrics`: the cluster's figures, in the format of Prometheus."""
+"""`metrics`: the cluster's figures and those of this node's spiders, in the format of Prometheus."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ from prometheus_client import (
 )
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
+from scrapyd.webservice import WsResource
 
 from moviecrawler.cluster.state import EVENTS, NODE_LOST
-from moviecrawler.cluster.webservice import Answer, ClusterResource
 from moviecrawler.frontier.report import read_current_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
 
     from prometheus_client.metrics_core import Metric
     from twisted.web.server import Request
 
     from moviecrawler.cluster.node import Node
-    from moviecrawler.cluster.state import NodeInfo
+    from moviecrawler.cluster.state import LiveNode
 
-
-_OF_A_NODE: tuple[tuple[str, str, Callable[[NodeInfo], int]], ...] = (
-    ("moviecrawler_node_jobs", "Jobs of a node.", lambda node: len(node.processes)),
-    ("moviecrawler_node_memory_bytes", "Memory of a node without its spiders.", lambda node: node.memory),
+_NODE_FIGURES: tuple[tuple[str, str, Callable[[LiveNode], int]], ...] = (
+    ("moviecrawler_node_jobs", "Jobs of a node.", lambda node: len(node.info.processes)),
+    ("moviecrawler_node_memory_bytes", "Memory of a node without its spiders.", lambda node: node.memory.node),
     (
         "moviecrawler_node_spiders_memory_bytes",
         "Memory of a node's spiders.",
-        lambda node: sum(p.memory for p in node.processes.values()),
+        lambda node: sum(node.memory.spiders.values()),
     ),
 )
-_OF_A_CRAWL = {
+_RUN_FIGURES = {
     "done": "Requests of a crawl that ended well.",
     "failed": "Requests of a crawl that did not.",
-    "to_go": "Requests of a crawl that are queued or held.",
-    "dead_letters": "Requests of a crawl that were set aside.",
+    "to_go": "Requests of a crawl that are queued or leased.",
+    "dead_letters": "Requests of a crawl that are dead letters.",
     "workers": "Processes at a crawl.",
 }
 
 
 class _Cluster(Collector):
-    """Reads the figures at each scrape. Every node gives those of the whole cluster."""
+    """Reads the cluster's figures at each scrape. Every node gives those of the whole cluster."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -58,24 +58,26 @@ class _Cluster(Collector):
     def collect(self) -> Iterable[Metric]:
         """Yield the figures that are in Redis. Raises redis.RedisError."""
         state = self._node.state
-        counts, nodes = state.counts(), state.nodes()
-        slots = sum(node.slots for node in nodes if not node.draining)
+        counts, nodes, counters = state.counts(), state.nodes(), state.counters()
+        slots = sum(node.info.slots for node in nodes if not node.info.draining)
         yield GaugeMetricFamily("moviecrawler_jobs_pending", "Jobs that wait for a slot.", counts.pending)
         yield GaugeMetricFamily("moviecrawler_jobs_running", "Jobs that run.", counts.running)
         yield GaugeMetricFamily("moviecrawler_slots", "Slots of the nodes that take jobs.", slots)
-        counters = dict.fromkeys(EVENTS, 0) | state.counters()
-        lost = counters.pop(NODE_LOST, 0)
-        yield CounterMetricFamily("moviecrawler_nodes_lost", "Nodes that went silent without having left.", lost)
+        text = "Nodes that went silent without having left."
+        yield CounterMetricFamily("moviecrawler_nodes_lost", text, counters[NODE_LOST])
         events = CounterMetricFamily("moviecrawler_jobs", "What has happened to jobs.", labels=["event"])
-        for event, count in sorted(counters.items()):
-            events.add_metric([event], count)
+        for event in sorted(EVENTS):
+            events.add_metric([event], counters[event])
         yield events
-        for name, text, figure in _OF_A_NODE:
-            yield _family(name, text, ["node"], [([one.name], figure(one)) for one in nodes])
-        runs = self._node.ask_frontier(read_current_runs).runs if self._node.has_frontier else []
-        for name, text in _OF_A_CRAWL.items():
-            figures = [([run.site, run.run], getattr(run, name)) for run in runs]
-            yield _family(f"moviecrawler_crawl_{name}", text, ["site", "run"], figures)
+        for name, text, figure in _NODE_FIGURES:
+            yield _family(name, text, ["node"], [([node.info.name], figure(node)) for node in nodes])
+        yield from self._node.launcher.figures().collect()
+        # One node speaks of the runs: reading them from all nodes would be most of what Redis has to do.
+        speaks = bool(nodes) and nodes[0].info.id == self._node.launcher.poller.node_id
+        runs = self._node.ask_frontier(read_current_runs).runs if speaks and self._node.has_frontier else []
+        for name, text in _RUN_FIGURES.items():
+            of_runs = [([run.site, run.run], getattr(run, name)) for run in runs]
+            yield _family(f"moviecrawler_crawl_{name}", text, ["site", "run"], of_runs)
 
 
 def _family(name: str, text: str, labels: Sequence[str], figures: Iterable[tuple[Sequence[str], float]]) -> Metric:
@@ -85,20 +87,16 @@ def _family(name: str, text: str, labels: Sequence[str], figures: Iterable[tuple
     return family
 
 
-class Metrics(ClusterResource):
+class Metrics(WsResource):  # type: ignore[misc]  # Scrapyd has no types
     """`metrics`."""
 
-    def __init__(self, node: Node) -> None:
-        super().__init__(node)
+    def __init__(self, root: Any) -> None:
+        super().__init__(root)
         self._registry = CollectorRegistry()
-        self._registry.register(_Cluster(node))
+        self._registry.register(_Cluster(root.node))
         ProcessCollector(registry=self._registry)
         PlatformCollector(registry=self._registry)
 
-    def render_GET(self, request: Request) -> dict[str, Any]:
-        return {"metrics": generate_latest(self._registry).decode()}
-
-    def encode(self, code: int, data: Any) -> Answer:
-        if data is None or "metrics" not in data:
-            return super().encode(code, data)
-        return self.with_headers(code, data["metrics"].encode(), CONTENT_TYPE_LATEST)
+    def render(self, txrequest: Request) -> bytes:
+        txrequest.setHeader("Content-Type", CONTENT_TYPE_LATEST)
+        return generate_latest(self._registry)

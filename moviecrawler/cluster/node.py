@@ -1,15 +1,18 @@
-"""A node, as its web services and its dashboard use it."""
+"""What the parts of a node work with: its options, the cluster's state, its eggs, its launcher and the catalogue."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import threading
 import time
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
+from moviecrawler.cluster.eggs import EggStore, find_egg
 from moviecrawler.cluster.jobs import check_job
+from moviecrawler.cluster.state import ClusterState, Snapshot
 from moviecrawler.database.short_transactions import ShortTransactions
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.redis_client import connect, redis_parameters
@@ -17,10 +20,11 @@ from moviecrawler.redis_client import connect, redis_parameters
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from moviecrawler.cluster.eggs import EggStore
+    from scrapyd.config import Config
+
     from moviecrawler.cluster.jobs import Job
     from moviecrawler.cluster.launcher import ClusterLauncher
-    from moviecrawler.cluster.state import ClusterState
+    from moviecrawler.cluster.options import NodeOptions
 
 T = TypeVar("T")
 
@@ -29,24 +33,38 @@ _TIMEOUTS = {"socket_connect_timeout": 1.0, "socket_timeout": 2.0}
 
 
 class Node:
-    """This node: its options, its part of the cluster's state, what runs its jobs, and the stores that its services read."""
+    """This node."""
 
-    def __init__(self, state: ClusterState, eggs: EggStore, launcher: ClusterLauncher) -> None:
-        url, options = os.environ.get("DATABASE_URL"), state.options
-        self._database = ShortTransactions(url) if url else None
+    launcher: ClusterLauncher
+
+    def __init__(self, config: Config, options: NodeOptions) -> None:
+        self.config = config
         self.options = options
         self.name = options.node_name
-        self.state = state
-        self.eggs = eggs
-        self.launcher = launcher
+        self.state = ClusterState(options)
+        self.eggs = EggStore(self.state)
+        url = os.environ.get("DATABASE_URL")
+        self._database = ShortTransactions(url) if url else None
+        self._read = threading.local()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """What this thread has read of the cluster last."""
+        found: Snapshot = getattr(self._read, "snapshot", Snapshot())
+        return found
+
+    def refresh(self) -> Snapshot:
+        """Have this thread see the cluster as it is now. Raises redis.RedisError."""
+        self._read.snapshot = self.state.snapshot()
+        return self.snapshot
 
     def schedule(self, job: Job) -> None:
         """Queue a job, if its spider exists.
 
         Raises ConfigurationError for a job that is not allowed, UnknownVersionError, QueueFullError and redis.RedisError.
         """
-        check_job(job)
-        if job.spider not in self.eggs.find(job.project, job.version).spiders:
+        check_job(job, self.options.job_settings)
+        if job.spider not in find_egg(self.refresh().eggs, job.project, job.version).spiders:
             raise ConfigurationError(f"spider '{job.spider}' not found")
         if not self.state.schedule(job):
             raise ConfigurationError(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from msgspec import Meta
 
+from moviecrawler.cluster.jobs import JobSettings  # noqa: TC001 - msgspec reads the type
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.option_types import Name, Options, is_redis_url
 
@@ -21,13 +22,10 @@ if TYPE_CHECKING:
 
     from scrapyd.config import Config
 
-_SCRAPYD_OWN = {"application", "webroot", "dbs_dir"}
+_COMPONENTS = {"application", "webroot", "spiderqueue", "poller", "eggstorage", "jobstorage", "launcher", "dbs_dir"}
 """Options that Scrapyd itself reads."""
-_GONE = {
-    **dict.fromkeys(("eggs_bucket", "eggs_prefix"), "eggs are in Redis; remove it, and deploy each project again"),
-    "max_pages": "set FRONTIER_MAX_PAGES in the node's environment",
-}
-"""Options of former versions, and what to do instead."""
+_NO_OPTIONS = {"SCRAPYD_CONF", "SCRAPYD_URL"}
+"""Variables that entrypoint.sh and scrapy.cfg read."""
 
 
 class NodeOptions(Options, frozen=True, kw_only=True):
@@ -44,7 +42,7 @@ class NodeOptions(Options, frozen=True, kw_only=True):
     node_name: Name = msgspec.field(default_factory=socket.gethostname)
     """What the node is called; another one for each node of a machine."""
     node_url: str = ""
-    """URL at which other nodes reach this one; by default made of `node_name` and `http_port`."""
+    """URL at which clients reach this node, to send them here for its logs; leave it empty when nodes share `logs_dir`."""
     bind_address: str = "127.0.0.1"
     """Beyond loopback, a password is required."""
     http_port: Annotated[int, Meta(ge=1, le=65_535)] = 6800
@@ -57,64 +55,44 @@ class NodeOptions(Options, frozen=True, kw_only=True):
     """With `deploy_password`: what addversion, delversion and delproject ask for instead of the above."""
     deploy_password: str = ""
     """Set it in the environment only."""
-
     max_proc: Annotated[int, Meta(ge=1, le=1000)] = 6
     """Jobs that the node runs at a time."""
-    max_deaths: Annotated[int, Meta(ge=0, le=1000)] = 3
-    """How often a job whose node or process died is started again. The count restarts when the job was recycled or has run for a day."""
+    memory_limit_mb: Annotated[int, Meta(ge=0, le=1_000_000)] = 300
+    """Memory of a spider. A job may set a lower MEMUSAGE_LIMIT_MB. 0 for no limit."""
+    job_settings: JobSettings = "allowed"
+    """`any` lets jobs make any setting, which may run programs on the nodes: for clusters whose users all may do that."""
     lease_seconds: Annotated[float, Meta(ge=1, le=3600)] = 20.0
     """Seconds without a heartbeat after which a node counts as dead."""
-    poll_interval: Annotated[float, Meta(ge=0.1, le=3600)] = 5.0
-    """Seconds between two checks of the queue. New jobs are also announced over pub/sub."""
-    drain_seconds: Annotated[float, Meta(ge=0, le=86_400)] = 5.0
-    """Seconds that spiders may go on when the node is stopped, in case they end by themselves."""
-    stop_seconds: Annotated[float, Meta(ge=0, le=86_400)] = 20.0
-    """Seconds that they then have until they are killed."""
-    cancel_seconds: Annotated[float, Meta(ge=0, le=86_400)] = 45.0
-    """Seconds that the spider of a cancelled job may take to end, until it is killed; more than the 30 that stores have to close."""
-    hang_seconds: Annotated[float, Meta(ge=1, le=86_400)] = 60.0
-    """Seconds that a spider's event loop may stand still, until the spider is killed and its job is started again."""
-    memory_limit_mb: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
-    """Memory of a spider; 300 in scrapyd.conf. A job may set a lower MEMUSAGE_LIMIT_MB. 0 for no limit."""
-
-    max_pending: Annotated[int, Meta(ge=1, le=10_000_000)] = 100_000
-    """Jobs that may wait."""
-    finished_to_keep: Annotated[int, Meta(ge=1, le=1_000_000)] = 1000
-    """Jobs that are over and can be asked for."""
-    versions_to_keep: Annotated[int, Meta(ge=1, le=10_000)] = 20
-    """Versions of a project. Older ones are deleted when a new one is added."""
-    egg_max_mb: Annotated[int, Meta(ge=1, le=500)] = 32
-    """The largest egg; unpacked it may have ten times that."""
+    stop_seconds: Annotated[float, Meta(ge=0, le=86_400)] = 25.0
+    """Seconds that spiders have to end when the node is stopped, until they are killed."""
+    logs_dir: str = "logs"
+    """Folder for the jobs' logs; nodes may share it."""
     eggs_dir: str = "eggs"
     """Folder for copies of the eggs that the node uses."""
-    logs_dir: str = "logs"
-    """Folder for the jobs' logs."""
-    jobs_to_keep: Annotated[int, Meta(ge=1, le=1_000_000)] = 100
-    """Logs that a node keeps of each spider."""
 
     @classmethod
     def from_config(cls, config: Config, environ: Mapping[str, str] = os.environ) -> Self:
         """Read them. Raises ConfigurationError, also for an unknown option."""
-        section = config.SECTION
-        for name, todo in _GONE.items():
-            if environ.get(f"SCRAPYD_{name.upper()}") or config.get(name, ""):
-                raise ConfigurationError(f"{name} is gone: {todo}")
-        own = cls.__struct_fields__
+        own, section = cls.__struct_fields__, config.SECTION
         usual = ConfigParser()
         usual.read_string(files("scrapyd").joinpath("default_scrapyd.conf").read_text("utf-8"))
         for name in config.cp.options(section) if config.cp.has_section(section) else ():
-            value = config.get(name)
-            # A component of former versions of this project is made by the node itself now.
-            unused = value != usual.get(section, name, fallback=None) and not value.startswith("moviecrawler.cluster.")
-            if unused and name not in {*own, *_SCRAPYD_OWN}:
+            is_set = config.get(name) != usual.get(section, name, fallback=None)
+            if is_set and name not in {*own, *_COMPONENTS}:
                 raise ConfigurationError(
                     f"scrapyd.conf sets {name}, which a node of a cluster does not use; correct or remove it"
                 )
-        given = {name: environ.get(f"SCRAPYD_{name.upper()}") or config.get(name, "") for name in own}
+        known = {f"SCRAPYD_{name.upper()}": name for name in own}
+        for name in environ:
+            if name.startswith("SCRAPYD_") and name not in {*known, *_NO_OPTIONS}:
+                raise ConfigurationError(f"{name} is no option of a node; correct or remove it")
+        given = {name: environ.get(variable) or config.get(name, "") for variable, name in known.items()}
         given["redis_url"] = given["redis_url"] or environ.get("REDIS_URL", "")
         if not is_redis_url(given["redis_url"]):
             # Not the value itself, which may hold a password.
             raise ConfigurationError("REDIS_URL is no Redis URL; set it to one such as redis://127.0.0.1:6379/0")
+        if given["max_proc"] == usual.get(section, "max_proc"):
+            given["max_proc"] = ""  # Scrapyd's 0 stands for a number by the machine's processors
         options = cls.read(given)
         options.check_access()
         return options
@@ -138,7 +116,7 @@ class NodeOptions(Options, frozen=True, kw_only=True):
 
     @property
     def url(self) -> str:
-        """URL at which other nodes reach this one."""
+        """URL of this node, as far as it knows it itself."""
         host = self.bind_address if _is_loopback(self.bind_address) else self.node_name
         return self.node_url.rstrip("/") or f"http://{host}:{self.http_port}"
 

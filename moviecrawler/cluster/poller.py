@@ -1,122 +1,91 @@
-"""Taking jobs from the queue when slots are free, as soon as one is queued."""
+"""Taking jobs from the cluster's queue when slots of this node are free."""
 
 from __future__ import annotations
 
-import threading
-import time
 import uuid
 from typing import TYPE_CHECKING, Any
 
 import redis
+from scrapyd.interfaces import IPoller
 from twisted.internet.defer import Deferred, DeferredQueue
 from twisted.logger import Logger
+from zope.interface import implementer
 
-from moviecrawler.cluster.state import LeaseLostError, connect
-from moviecrawler.cluster.threads import Threads, reactor
+from moviecrawler.cluster.state import LeaseLostError
+from moviecrawler.cluster.threads import Threads
+from moviecrawler.cluster.views import Queues
 from moviecrawler.outages import Outages
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from moviecrawler.cluster.jobs import Job
-    from moviecrawler.cluster.state import ClusterState
+    from scrapyd.config import Config
+
+    from moviecrawler.cluster.state import Taken
 
 journal = Logger()
 
 _THREADS = 4
-_CHECK_SECONDS = 10
-"""Seconds without a message after which the connection is checked."""
-_RECONNECT_SECONDS = 0.5
-"""Seconds until a lost connection is tried again."""
-_MESSAGE_SECONDS = 1.0
-"""Longest time until the listening thread notices that it has to end."""
 
 
-class Poller:
-    """Takes the next jobs of the cluster's queue for this node.
+@implementer(IPoller)
+class RedisPoller:
+    """Scrapyd's poller over Redis: `next()` gives a job that is leased to this node, as soon as there is one.
 
-    `next()` gives a `Job` that is leased to the node. It waits while the queue is empty or Redis is away.
+    Scrapyd calls `poll` each second. That asks Redis whether anything has changed, and nothing more while nothing has.
     """
 
-    def __init__(self, state: ClusterState, beat: Callable[[], Any]) -> None:
-        """Create it. `beat` has a heartbeat sent soon: the node has lost its lease, or one of its jobs is cancelled."""
-        self.state = state
-        self.node = f"{state.options.node_name}:{uuid.uuid4().hex[:8]}"
+    def __init__(self, config: Config) -> None:
+        self.state = config.node.state
+        self.node_id = f"{self.state.options.node_name}:{uuid.uuid4().hex[:8]}"
+        self.queues = Queues(config.node, with_jobs=True)
         self.threads = Threads("node", _THREADS)
-        self._beat = beat
-        self._jobs: DeferredQueue[Job] = DeferredQueue()
-        self._pulling = self._again = self._stopped = False
+        self.on_change: Callable[[], Any] = lambda: None
+        """Sends a heartbeat: a job of this node may be cancelled, or its lease lost."""
+        self._slots: DeferredQueue[Taken] = DeferredQueue()
+        self._seen: bytes | None = None
+        self._is_polling = self._stopped = False
         self._outages = Outages()
-        self._listener: threading.Thread | None = None
 
-    def next(self) -> Deferred[Job]:
+    def update_projects(self) -> None:
+        """Do nothing: `queues` shows the cluster's projects as they are."""
+
+    def next(self) -> Deferred[Taken]:
         """Return a Deferred that gets the next job for a free slot."""
-        job = self._jobs.get()
-        self.poll()
-        return job
-
-    def poll(self) -> None:
-        """Check the queue, if a slot is free."""
-        if self._pulling:
-            self._again = True
-        elif self._jobs.waiting and self._listener is not None:
-            self._pulling = True
-            pulling = Deferred.fromCoroutine(self._pull())
-            pulling.addErrback(lambda failure: journal.failure("Taking a job failed", failure))
-
-    # --- Life ---------------------------------------------------------------------------------------------------------
-
-    def start(self) -> None:
-        """Start taking jobs, now that the node has a lease."""
-        if self._listener is None:
-            self._listener = threading.Thread(target=self._listen, name="events", daemon=True)
-            self._listener.start()
-        self.poll()
+        self._seen = None
+        return self._slots.get()
 
     def stop(self) -> None:
-        """Stop taking jobs."""
+        """Take no more jobs."""
         self._stopped = True
-        self._jobs.waiting.clear()
+        self._slots.waiting.clear()
 
-    async def _pull(self) -> None:
+    def poll(self) -> Deferred[None]:
+        """Take a job, if a slot is free and anything has changed since the last time."""
+        polling: Deferred[None] = Deferred.fromCoroutine(self._poll())
+        return polling.addErrback(lambda failure: journal.failure("Taking a job failed", failure))
+
+    async def _poll(self) -> None:
+        if self._is_polling or self._stopped:
+            return
+        self._is_polling = True
         try:
-            while self._jobs.waiting:
-                self._again = False
-                job = await self.threads.run(self.state.take, self.node)
-                self._outages.ends()
-                if job is not None and self._jobs.waiting:
-                    self._jobs.put(job)
-                elif not self._again:
-                    # A job that arrived when no slot was free goes back to the queue, as the node's heartbeats do not name it.
-                    return
+            changed = await self.threads.run(self.state.changed)
+            if changed is not None and changed == self._seen:
+                return
+            self.on_change()
+            self._seen = changed
+            # One a second, so that nodes share what waits; a job that is taken is a change, so the next one follows soon.
+            taken = await self.threads.run(self.state.take, self.node_id) if self._slots.waiting else None
+            # A job that comes when the node stops goes back, as no heartbeat names it.
+            if taken is not None and self._slots.waiting:
+                self._slots.put(taken)
+            self._outages.ends()
         except LeaseLostError:
-            self._beat()
+            self._seen = None
         except redis.exceptions.RedisError as error:
+            self._seen = None
             if self._outages.begins():
                 journal.warn("No job can be taken: {error}; trying again", error=error)
         finally:
-            self._pulling = False
-
-    # --- Events, in a separate thread -----------------------------------------------------------------------------
-
-    def _listen(self) -> None:
-        client = connect(self.state.options, health_check_interval=_CHECK_SECONDS)
-        while not self._stopped:
-            try:
-                with client.pubsub(ignore_subscribe_messages=True) as events:
-                    events.subscribe(self.state.keys.events)
-                    # Earlier events are lost, so check the queue once.
-                    reactor.callFromThread(self.poll)
-                    while not self._stopped:
-                        message = events.get_message(timeout=_MESSAGE_SECONDS)
-                        if message is not None:
-                            reactor.callFromThread(self._on_event, message["data"].decode(errors="replace"))
-            except redis.exceptions.RedisError:
-                time.sleep(_RECONNECT_SECONDS)
-        client.close()
-
-    def _on_event(self, event: str) -> None:
-        if event == "wake":
-            self.poll()
-        elif event.startswith(f"cancel\n{self.node}\n"):
-            self._beat()
+            self._is_polling = False

@@ -18,6 +18,7 @@ from moviecrawler.cluster.eggs import RUNNER
 from moviecrawler.cluster.jobs import Report
 from moviecrawler.cluster.secrets import redacted
 from moviecrawler.cluster.threads import reactor
+from moviecrawler.figures import DESCRIPTOR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,16 +26,17 @@ if TYPE_CHECKING:
 
     from twisted.python.failure import Failure
 
-    from moviecrawler.cluster.jobs import Job
+    from moviecrawler.cluster.state import Taken
 
 journal = Logger()
 
-_STDIN, _STDOUT, _STDERR, _REPORT = range(4)
-_MAX_REPORT_BYTES = 64 * 1024
+_STDIN, _STDOUT, _STDERR, _FIGURES = range(4)
+_MAX_FIGURES_BYTES = 64 * 1024
+"""Bytes of a line of figures, and of a traceback."""
 _MAX_LINE_LENGTH = 2000
 _OUTPUT_SECONDS = 5.0
 """Seconds for which a child process of the spider may keep the output open after the spider's end."""
-_HANG_MARK = b"\nTimeout ("
+_HANG_MARK = b"Timeout ("
 """How the traceback of `faulthandler` begins, on a line of its own."""
 
 
@@ -43,27 +45,28 @@ class SpiderProcess(ProcessProtocol):
 
     def __init__(
         self,
-        job: Job,
+        taken: Taken,
         egg: Path,
         settings: Mapping[str, str],
         environment: Mapping[str, str],
         *,
         hang_seconds: float,
     ) -> None:
+        job = taken.job
         self.key = job.key
-        self._start = job.start
         self.pid: int | None = None
         self.ended: Deferred[None] = Deferred()
         self.signal: int | None = None
         """The signal that killed it, if one did."""
         self.exit_code: int | None = None
         self.traceback = ""
-        """Where its event loop stood still, if it ended itself for that."""
-        self.report: Report | None = None
-        """Its report of the crawl, when it has ended; None when it wrote none."""
+        """Where its event loop stood still, if it killed itself for that."""
+        self.report = Report()
+        """What it has told of its crawl until now."""
         self.last_error = ""
         """The last line that it wrote to standard error."""
-        self._report_text = b""
+        self._start = taken.start
+        self._line = self._trace = b""
         self._task = {
             "egg": str(egg),
             "settings": dict(settings),
@@ -72,19 +75,14 @@ class SpiderProcess(ProcessProtocol):
         }
         # Every user of the machine can read these, so they only tell processes apart.
         self.args = [sys.executable, "-P", RUNNER, "crawl", job.project, job.spider, job.id]
-        self._environment = dict(environment)
+        self._environment = {**environment, DESCRIPTOR: str(_FIGURES)}
 
     def start(self) -> None:
         """Start it. Raises OSError."""
-        reactor.spawnProcess(
-            self,
-            sys.executable,
-            args=self.args,
-            env=self._environment,
-            childFDs={_STDIN: "w", _STDOUT: "r", _STDERR: "r", _REPORT: "r"},
-        )
+        descriptors = {_STDIN: "w", _STDOUT: "r", _STDERR: "r", _FIGURES: "r"}
+        reactor.spawnProcess(self, sys.executable, args=self.args, env=self._environment, childFDs=descriptors)
 
-    def send(self, signal: str | int) -> None:
+    def send(self, signal: str) -> None:
         """Send it a signal, unless it has ended."""
         with suppress(ProcessExitedAlready):
             self._transport.signalProcess(signal)
@@ -103,12 +101,22 @@ class SpiderProcess(ProcessProtocol):
         journal.info("Started {job} as process {pid}, start {start}", job=self.key, pid=self.pid, start=self._start)
 
     def childDataReceived(self, childFD: int, data: bytes) -> None:
-        if childFD == _REPORT:
-            self._report_text = (self._report_text + data)[:_MAX_REPORT_BYTES]
+        if childFD == _FIGURES:
+            *lines, rest = (self._line + data).split(b"\n")
+            self._line = rest[:_MAX_FIGURES_BYTES]
+            for line in lines:
+                self._take(line)
             return
-        lines = self._log(data)
+        lines_written = self._log(data)
         if childFD == _STDERR:
-            self.last_error = next((line for line in reversed(lines) if line.strip()), self.last_error)
+            self.last_error = next((line for line in reversed(lines_written) if line.strip()), self.last_error)
+
+    def _take(self, line: bytes) -> None:
+        if line.startswith(b"{"):
+            with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                self.report.update(line)
+        elif self._trace or line.startswith(_HANG_MARK):
+            self._trace = (self._trace + line + b"\n")[:_MAX_FIGURES_BYTES]
 
     def _log(self, output: bytes) -> list[str]:
         """Write what the process wrote to the node's log; return its lines."""
@@ -125,16 +133,14 @@ class SpiderProcess(ProcessProtocol):
             self._closing.cancel()
         value: Any = reason.value
         self.signal, self.exit_code = value.signal, value.exitCode
-        report, mark, traceback = (b"\n" + self._report_text).partition(_HANG_MARK)
-        if mark:
+        self._take(self._line)
+        if self._trace:
             journal.warn(
-                "{job} hangs: its event loop stands still; process {pid} has ended itself, and its traceback follows",
+                "{job} hangs: its event loop stands still; process {pid} has killed itself, and its traceback follows",
                 job=self.key,
                 pid=self.pid,
             )
-            self.traceback = "\n".join(self._log(mark.strip() + traceback))
-        with suppress(msgspec.DecodeError, RecursionError):
-            self.report = msgspec.json.decode(report.lstrip().partition(b"\n")[0], type=Report)
+            self.traceback = "\n".join(self._log(self._trace))
         how = f"was killed by signal {self.signal}" if self.signal is not None else f"ended with {self.exit_code}"
         journal.info("Process {pid} of {job} {how}", pid=self.pid, job=self.key, how=how)
         self.ended.callback(None)

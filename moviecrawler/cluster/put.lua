@@ -1,3 +1,25 @@
--- Queue a job, once. Returns what `queue` of common.lua does.
--- ARGV: 1 the job's key, 2 its JSON, 3 minus its priority, 4 the limit of pending jobs, 5 the channel of events.
-return queue(unpack(ARGV))
+-- Queue a job, or restore one that a node runs and Redis has lost.
+-- ARGV: 1 the job's key, 2 its JSON, 3 minus its priority, 4 the id of the node that runs it, empty to queue it.
+-- Returns 1, also when the same job is pending or running; 0 when another one of that key is; -1 when too many are pending.
+local key = ARGV[1]
+if redis.call('HEXISTS', PLACES, key) == 1 then
+    return redis.call('HGET', JOBS, key) == ARGV[2] and 1 or 0
+end
+if redis.call('ZCARD', PENDING) >= MAX_PENDING then
+    return -1
+end
+local time = redis.call('TIME')
+local place = string.format('%016.0f', time[1] * 1000000 + time[2]) .. key
+redis.call('ZREM', FINISHED, key)
+redis.call('HDEL', OUTCOMES, key)
+redis.call('HDEL', STARTS, key)
+redis.call('HSET', JOBS, key, ARGV[2])
+redis.call('HSET', PLACES, key, place)
+if ARGV[4] == '' then
+    redis.call('ZADD', PENDING, ARGV[3], place)
+    count('scheduled')
+else
+    run_by(key, ARGV[4], ARGV[3])
+end
+changed()
+return 1

@@ -2,11 +2,12 @@
 
 It imports nothing of this project, as that comes from the egg. The node writes a line of JSON to standard input: `egg` (path)
 and, for a crawl, `settings`, `arguments` and `hang_seconds`. Arguments given so show in no list of processes. While a crawl runs, the end
-of standard input means that the node is gone, and the spider ends itself. Its report of the crawl is written to descriptor 3, as JSON of `Report`.
+of standard input means that the node is gone, and the spider ends itself. Lines of JSON on descriptor 3 tell the node of the crawl:
+`{"stats": {...}, "summary": [...]}` from the spider at any time, and at the end `{"reason": ..., "stats": {...}}` from here.
 `list` writes the spiders' names to standard output, as JSON.
 
-The process ends itself as well when its event loop has stood still for `hang_seconds`, and writes a traceback to descriptor 3. A thread of
-`faulthandler` does that, which needs no interpreter: a regular expression, say, may hold it for hours.
+The process kills itself as well when its event loop has stood still for `hang_seconds`, and writes a traceback to descriptor 3. A thread
+of `faulthandler` does that, which needs no interpreter: a regular expression, say, may hold it for hours.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
-_REPORT = 3
+_FIGURES = 3
 _BEATS = 24
 """Turns of the event loop that are noted in the time after which it counts as hung."""
 _STARTUP_FACTOR = 10
@@ -88,20 +89,13 @@ class _Watchdog:
     @staticmethod
     def _expect_beat_within(seconds: float) -> None:
         # The last beat may have been just before the loop stood still, or late itself.
-        faulthandler.dump_traceback_later(seconds * (1 + 2 / _BEATS), exit=True, file=_REPORT)
+        faulthandler.dump_traceback_later(seconds * (1 + 2 / _BEATS), exit=True, file=_FIGURES)
 
 
 def _report(sender: Any) -> None:
     stats = sender.stats.get_stats()
-    report = {
-        "reason": str(stats.get("finish_reason")),
-        "items": stats.get("item_scraped_count", 0),
-        "errors": stats.get("log_count/ERROR", 0) + stats.get("log_count/CRITICAL", 0),
-        "pages": stats.get("response_received_count", 0),
-        "bytes": stats.get("downloader/response_bytes", 0),
-        "shared": any(name.startswith("frontier/") for name in stats),
-    }
-    os.write(_REPORT, json.dumps(report).encode() + b"\n")
+    counts = {name: value for name, value in stats.items() if isinstance(value, int | float)}
+    os.write(_FIGURES, json.dumps({"reason": str(stats.get("finish_reason")), "stats": counts}).encode() + b"\n")
 
 
 def _peak_memory() -> int:

@@ -1,28 +1,29 @@
 -- Record how a node's job ended.
--- ARGV: 1 the node's id, 2 the job's key, 3 how: 'finished', 'cancelled', 'died', 'recycled' or 'handed_back', 4 JSON of the
---       outcome, 5 the limit of deaths, 6 how many outcomes are kept, 7 the channel of events.
+-- ARGV: 1 the node's id, 2 the job's key, 3 how: 'finished', 'cancelled', 'died', 'recycled' or 'handed_back', 4 JSON of the outcome,
+--       5 the outcome's reason.
 -- Returns 1; 0 when the job is not this node's any more.
-local key, how, keep = ARGV[2], ARGV[3], tonumber(ARGV[6])
-local over = how == 'finished' or how == 'cancelled'
-local record = record_of(key)
-if record then
+local key, how = ARGV[2], ARGV[3]
+local is_over = how == 'finished' or how == 'cancelled'
+local found = redis.call('HGET', RUNNING, key)
+if found then
+    local record = cjson.decode(found)
     if record.node ~= ARGV[1] then
         return 0
     end
-    if over then
-        finish(key, ARGV[4], keep)
-        count(how)
-    else
-        give_back(key, record, how, cjson.decode(ARGV[4]).reason, tonumber(ARGV[5]), keep)
-        redis.call('PUBLISH', ARGV[7], 'wake')
+    if not is_over then
+        give_back(key, record, how, ARGV[5])
     end
-    return 1
+elseif is_over then
+    -- Was it queued again while this node was not heard? It is done nevertheless.
+    local place = redis.call('HGET', PLACES, key)
+    if not place or redis.call('ZREM', PENDING, place) == 0 then
+        return 0
+    end
+else
+    return 0
 end
-local place = redis.call('HGET', PLACES, key)
-if over and place and redis.call('ZREM', PENDING, place) == 1 then
-    -- It was queued again while this node was unreachable, and is done nevertheless.
-    finish(key, ARGV[4], keep)
-    count(how)
-    return 1
+if is_over then
+    finish(key, how, ARGV[4])
 end
-return 0
+changed()
+return 1

@@ -1,43 +1,42 @@
-"""Scrapyd's web services, answered by any node for the whole cluster, and some more."""
+"""Scrapyd's web services that write, or that tell more than Scrapyd's own do, and some more."""
 
 from __future__ import annotations
 
 import json
 import traceback
 from dataclasses import asdict
-from datetime import UTC, datetime
-from functools import cached_property
-from io import BytesIO
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import msgspec
 import redis
-from scrapyd.webservice import param
-from twisted.internet.threads import deferToThread
+from scrapyd.webservice import WsResource, param
 from twisted.logger import Logger
 from twisted.web import http
-from twisted.web.error import Error
+from twisted.web.error import Error, UnsupportedMethod
 from twisted.web.resource import Resource
-from twisted.web.server import NOT_DONE_YET
 
+from moviecrawler.clock import utc_now
+from moviecrawler.cluster.eggs import find_egg
 from moviecrawler.cluster.jobs import BadEggError, Job
 from moviecrawler.cluster.secrets import redacted
+from moviecrawler.cluster.views import local_time
 from moviecrawler.errors import AwayError, ConfigurationError, MovieCrawlerError
-from moviecrawler.frontier.report import read_runs
+from moviecrawler.frontier.report import read_current_runs
+from moviecrawler.urls import parse_title_id
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from twisted.internet.defer import Deferred
     from twisted.web.server import Request
 
     from moviecrawler.cluster.node import Node
-    from moviecrawler.cluster.state import JobStatus, NodeInfo
+    from moviecrawler.cluster.state import JobStatus, LiveNode
 
 journal = Logger()
 
 _SIGNALS = {"2": "INT", "9": "KILL", "15": "TERM"}
+_MAX_BOOSTED = 1000
+"""Titles that one request may name."""
+_MAX_WEIGHT = 1e6
 
 
 def error_response(sentence: str, code: int = http.OK) -> Error:
@@ -45,129 +44,53 @@ def error_response(sentence: str, code: int = http.OK) -> Error:
     return Error(code, sentence.encode())
 
 
-def error_data(sentence: str) -> dict[str, str]:
-    """Return the content of an answer that is an error."""
-    return {"status": "error", "message": sentence}
+class ClusterService(WsResource):  # type: ignore[misc]  # Scrapyd has no types
+    """A web service of Scrapyd's form. It logs a refusal as a sentence instead of a traceback."""
 
+    def render(self, txrequest: Request) -> bytes:
+        code, data = self._answer(txrequest)
+        if data is None:
+            return b""
+        if txrequest.method == b"POST" and data["status"] == "error":
+            path = txrequest.path.decode(errors="replace")
+            journal.warn("POST {path} was refused: {why}", path=path, why=redacted(data["message"]))
+        txrequest.setResponseCode(code)
+        txrequest.setHeader("Content-Type", "application/json")
+        return json.dumps({**data, "node_name": self.root.node_name}).encode() + b"\n"
 
-class Answer(NamedTuple):
-    """What is sent to a client."""
-
-    code: int
-    content: bytes
-    headers: Mapping[str, str]
-
-
-def send(request: Request, answer: Answer) -> None:
-    """Send an answer; without its content, when HEAD asks for it."""
-    request.setResponseCode(answer.code)
-    for name, value in answer.headers.items():
-        request.setHeader(name, value)
-    request.setHeader("Content-Length", str(len(answer.content)))
-    if request.method != b"HEAD":
-        request.write(answer.content)
-    request.finish()
-
-
-def send_later(request: Request, answering: Deferred[Answer]) -> int:
-    """Send the answer that a thread is about to return, unless the client has gone by then."""
-    gone: list[Any] = []
-    request.notifyFinish().addErrback(gone.append)
-    sending: Deferred[Any] = answering.addCallback(lambda answer: None if gone else send(request, answer))
-    sending.addErrback(lambda failure: journal.failure("An answer failed", failure))
-    return NOT_DONE_YET
-
-
-class ClusterResource(Resource):
-    """A web service whose `render_GET` and `render_POST` run in a thread and return what is answered as JSON."""
-
-    isLeaf = True
-    waits = True
-    """Whether its answer waits for Redis or a disk, so that it is made in a thread."""
-
-    def __init__(self, node: Node) -> None:
-        super().__init__()
-        self.node = node
-
-    def render(self, request: Request) -> int:
-        if self.waits:
-            return send_later(request, deferToThread(self.answer_whole, request))
-        send(request, self.answer_whole(request))
-        return NOT_DONE_YET
-
-    def answer_whole(self, request: Request) -> Answer:
-        """Return the answer to a request, whatever happens; what was not done is logged, with the reason."""
-        code, data = self.answer(request)
-        if request.method == b"POST" and data["status"] == "error":
-            what = {"path": request.path.decode(errors="replace"), "why": redacted(data["message"])}
-            journal.warn("POST {path} was refused: {why}", **what)
-        return self.encode(code, data)
-
-    def answer(self, request: Request) -> tuple[int, Any]:
-        """Return status and content, which is plain data."""
-        if request.method == b"OPTIONS":
-            return http.NO_CONTENT, None
-        method = "render_GET" if request.method == b"HEAD" else f"render_{request.method.decode('latin-1')}"
-        handler = getattr(self, method, None)
-        if handler is None:
-            return http.NOT_ALLOWED, error_data(f"Expected one of {self.methods}")
-        if request.method == b"POST" and is_cross_site(request):
-            return http.FORBIDDEN, error_data("a page of another site sent this")
+    def _answer(self, txrequest: Request) -> tuple[int, dict[str, Any] | None]:
         try:
-            return http.OK, {**msgspec.to_builtins(handler(request)), "status": "ok"}
+            data: Any = Resource.render(self, txrequest)
+            return http.OK, None if data is None else {**msgspec.to_builtins(data), "status": "ok"}
+        except UnsupportedMethod:
+            code, sentence = http.NOT_ALLOWED, f"Expected one of {self.methods}"
         except Error as error:
-            return int(error.status), error_data((error.message or b"").decode())
-        except AwayError as error:
-            return http.SERVICE_UNAVAILABLE, error_data(str(error))
-        except MovieCrawlerError as error:
-            return http.OK, error_data(str(error))
+            code, sentence = int(error.status), (error.message or b"").decode()
         except redis.exceptions.RedisError as error:
-            return http.SERVICE_UNAVAILABLE, error_data(f"Redis can't be reached: {error}")
+            code, sentence = http.SERVICE_UNAVAILABLE, f"Redis can't be reached: {error}"
+        except MovieCrawlerError as error:
+            code, sentence = http.SERVICE_UNAVAILABLE if isinstance(error, AwayError) else http.OK, str(error)
         except Exception as error:  # noqa: BLE001 - the client gets an answer, the log the traceback
             journal.error("{trace}", trace=traceback.format_exc())
-            return http.INTERNAL_SERVER_ERROR, error_data(f"{type(error).__name__}: {error}")
+            code, sentence = http.INTERNAL_SERVER_ERROR, f"{type(error).__name__}: {error}"
+        return code, {"status": "error", "message": sentence}
 
-    def encode(self, code: int, data: Any) -> Answer:
-        """Return plain data as JSON."""
-        # With spaces as Scrapyd has them: scripts look for `"status": "ok"`.
-        content = b"" if data is None else json.dumps({**data, "node_name": self.node.name}).encode() + b"\n"
-        return self.with_headers(code, content, "application/json")
-
-    def with_headers(self, code: int, content: bytes, kind: str) -> Answer:
-        """Return an answer with the headers that all answers have."""
-        usual = {"Cache-Control": "no-store", "Allow": self.methods}
-        return Answer(code, content, {"Content-Type": kind, **usual})
-
-    @cached_property
-    def methods(self) -> str:
-        """Return the HTTP methods that are allowed."""
-        return ", ".join(["OPTIONS", "HEAD", *(m for m in ("GET", "POST") if hasattr(self, f"render_{m}"))])
+    @property
+    def node(self) -> Node:
+        """The node that answers."""
+        node: Node = self.root.node
+        return node
 
     def check_project(self, project: str | None) -> None:
         """Raise the answer "not found" for a project that has neither a version nor a job."""
-        if project is None or project in self.node.eggs.list_projects() or self.node.state.knows_jobs_of(project):
-            return
-        raise error_response(f"project '{project}' not found")
+        if project is not None and project not in self.root.poller.queues:
+            raise error_response(f"project '{project}' not found")
 
 
-def is_cross_site(request: Request) -> bool:
-    """Return whether a page of another site made a browser send this: a browser adds our password by itself."""
-    origin = request.getHeader("Origin")
-    if origin is None:
-        return request.getHeader("Sec-Fetch-Site") == "cross-site"
-    ours = {request.getHeader("Host"), request.getHeader("X-Forwarded-Host")}
-    return origin.partition("://")[2] not in ours - {None, ""}
+# --- In place of Scrapyd's -------------------------------------------------------------------------------------------
 
 
-def local_time(seconds: float) -> datetime:
-    """Return a time as Scrapyd shows it: the node's local time, without a time zone."""
-    return datetime.fromtimestamp(seconds, UTC).astimezone().replace(tzinfo=None)
-
-
-# --- Scrapyd's -------------------------------------------------------------------------------------------------------
-
-
-class Schedule(ClusterResource):
+class Schedule(ClusterService):
     """`schedule.json`: queue a job."""
 
     @param("project")
@@ -178,7 +101,7 @@ class Schedule(ClusterResource):
     @param("setting", dest="settings", required=False, default=list, multiple=True)
     def render_POST(
         self,
-        request: Request,
+        txrequest: Request,
         *,
         project: str,
         spider: str,
@@ -191,7 +114,7 @@ class Schedule(ClusterResource):
             if "=" not in setting:
                 raise error_response(f"setting is {setting[:80]!r}; give NAME=VALUE")
         arguments = {}
-        for name, values in (request.args or {}).items():
+        for name, values in (txrequest.args or {}).items():
             try:
                 arguments[name.decode()] = values[0].decode()
             except UnicodeDecodeError as error:
@@ -209,13 +132,13 @@ class Schedule(ClusterResource):
         return {"jobid": job.id}
 
 
-class Cancel(ClusterResource):
+class Cancel(ClusterService):
     """`cancel.json`: take a job out of the queue, or end its process on the node that runs it."""
 
     @param("project")
     @param("job")
     @param("signal", required=False)
-    def render_POST(self, request: Request, *, project: str, job: str, signal: str | None) -> dict[str, Any]:
+    def render_POST(self, txrequest: Request, *, project: str, job: str, signal: str | None) -> dict[str, Any]:
         signal = (signal or "TERM").upper().removeprefix("SIG")
         signal = _SIGNALS.get(signal, signal)
         if signal not in _SIGNALS.values():
@@ -226,86 +149,51 @@ class Cancel(ClusterResource):
         return {"prevstate": state}
 
 
-class Status(ClusterResource):
-    """`status.json`: whether a job is pending, running or finished."""
-
-    @param("job")
-    @param("project", required=False)
-    def render_GET(self, request: Request, *, job: str, project: str | None) -> dict[str, Any]:
-        state = self.node.state.state_of(job, project)
-        if state is None:
-            self.check_project(project)
-        return {"currstate": state}
-
-
-class ListJobs(ClusterResource):
-    """`listjobs.json`: every job of the cluster, with the node that runs or ran it."""
+class ListJobs(ClusterService):
+    """`listjobs.json`: every job of the cluster, with its arguments and settings, and the node that runs or ran it."""
 
     @param("project", required=False)
-    def render_GET(self, request: Request, *, project: str | None) -> dict[str, Any]:
+    def render_GET(self, txrequest: Request, *, project: str | None) -> dict[str, Any]:
         self.check_project(project)
-        state = self.node.state
-        return {
-            "pending": [self._row(job) for job in state.pending(project)],
-            "running": [self._row(job) for job in state.running(project)],
-            "finished": [self._row(job) for job in state.finished(project)],
-        }
+        found: dict[str, list[dict[str, Any]]] = {"pending": [], "running": [], "finished": []}
+        for status in self.node.snapshot.jobs:
+            if project in {None, status.job.project}:
+                found[status.state].append(self._row(status))
+        return found
 
     def _row(self, status: JobStatus) -> dict[str, Any]:
         job, ran = status.job, status.outcome
         row: dict[str, Any] = {"id": job.id, "project": job.project, "spider": job.spider, "version": status.version}
-        row |= {"args": job.arguments, "run": job.run}
+        row |= {"args": job.arguments, "settings": job.settings, "priority": job.priority, "run": job.run}
         if status.started_at is None:
-            return {**row, "settings": job.settings, "priority": job.priority}
+            return row
         row |= {"start_time": str(local_time(status.started_at)), "node": status.node_id}
         row |= {"log_url": self.node.log_url(job), "items_url": None}
         if ran is None:
-            return {**row, "pid": status.process and status.process.pid}
-        figures = {name: getattr(ran, name) for name in ("reason", "items", "errors", "pages", "bytes")}
-        return {**row, "end_time": str(local_time(ran.ended_at / 1000)), **figures, "seconds": round(ran.seconds, 3)}
+            return {**row, "pid": status.pid}
+        told = ("reason", "exit_code", "items", "errors", "pages", "bytes", "summary")
+        row |= {"end_time": str(local_time(ran.ended_at / 1000)), **{name: getattr(ran, name) for name in told}}
+        return {**row, "seconds": round(ran.seconds, 3)}
 
 
-class DaemonStatus(ClusterResource):
-    """`daemonstatus.json`: how many jobs the cluster has."""
-
-    def render_GET(self, request: Request) -> dict[str, Any]:
-        return self.node.state.counts()._asdict()
-
-
-class ListProjects(ClusterResource):
-    """`listprojects.json`."""
-
-    def render_GET(self, request: Request) -> dict[str, Any]:
-        return {"projects": self.node.eggs.list_projects()}
-
-
-class ListVersions(ClusterResource):
-    """`listversions.json`."""
-
-    @param("project")
-    def render_GET(self, request: Request, *, project: str) -> dict[str, Any]:
-        return {"versions": self.node.eggs.list(project)}
-
-
-class ListSpiders(ClusterResource):
-    """`listspiders.json`."""
+class ListSpiders(ClusterService):
+    """`listspiders.json`: the names that were found when the egg was uploaded."""
 
     @param("project")
     @param("_version", dest="version", required=False)
-    def render_GET(self, request: Request, *, project: str, version: str | None) -> dict[str, Any]:
-        return {"spiders": self.node.eggs.find(project, version).spiders}
+    def render_GET(self, txrequest: Request, *, project: str, version: str | None) -> dict[str, Any]:
+        return {"spiders": find_egg(self.node.snapshot.eggs, project, version).spiders}
 
 
-class AddVersion(ClusterResource):
+class AddVersion(ClusterService):
     """`addversion.json`: check an egg, and make it the latest version on all nodes."""
 
     @param("project")
     @param("version")
     @param("egg", type=bytes)
-    def render_POST(self, request: Request, *, project: str, version: str, egg: bytes) -> dict[str, Any]:
-        # A deploy that is interrupted meanwhile looks for the version to delete it, so it must not come later.
+    def render_POST(self, txrequest: Request, *, project: str, version: str, egg: bytes) -> dict[str, Any]:
         try:
-            added = self.node.eggs.put(BytesIO(egg), project, version, is_wanted=lambda: request.channel is not None)
+            added = self.node.eggs.put(egg, project, version)
         except (BadEggError, ConfigurationError) as error:
             # With status 200, as Scrapyd has it, scrapyd-deploy would exit with 0.
             raise error_response(str(error), http.BAD_REQUEST) from None
@@ -313,11 +201,11 @@ class AddVersion(ClusterResource):
         return {"project": project, "version": version, "spiders": len(added.spiders)}
 
 
-class DeleteProject(ClusterResource):
+class DeleteProject(ClusterService):
     """`delproject.json`."""
 
     @param("project")
-    def render_POST(self, request: Request, *, project: str, version: str | None = None) -> dict[str, Any]:
+    def render_POST(self, txrequest: Request, *, project: str, version: str | None = None) -> dict[str, Any]:
         self.node.eggs.delete(project, version)
         return {}
 
@@ -331,48 +219,73 @@ class DeleteVersion(DeleteProject):
 # --- Ours ------------------------------------------------------------------------------------------------------------
 
 
-class Nodes(ClusterResource):
+class Nodes(ClusterService):
     """`nodes.json`: the live nodes, and the jobs of each."""
 
-    def render_GET(self, request: Request) -> dict[str, Any]:
-        now = self.node.state.now()
-        running: dict[str | None, list[str]] = {}
-        for status in self.node.state.running():
-            running.setdefault(status.node_id, []).append(status.job.key)
-        return {"nodes": [self._node(node, now, running.get(node.id, [])) for node in self.node.state.nodes()]}
-
-    def _node(self, node: NodeInfo, now: float, running: list[str]) -> dict[str, Any]:
-        facts = msgspec.to_builtins(node)
+    def render_GET(self, txrequest: Request) -> dict[str, Any]:
+        now, running = self.node.state.now(), self.node.snapshot.running
         return {
-            **{name: facts[name] for name in ("id", "name", "url", "slots", "draining", "memory", "processes")},
+            "nodes": [
+                self._node(node, now, [one.job.key for one in running if one.node_id == node.info.id])
+                for node in self.node.state.nodes()
+            ]
+        }
+
+    def _node(self, node: LiveNode, now: float, running: list[str]) -> dict[str, Any]:
+        info, memory = node.info, node.memory
+        processes = {
+            key: {"pid": process.pid, "version": process.version, "memory": memory.spiders.get(key)}
+            for key, process in info.processes.items()
+        }
+        return {
+            **{name: getattr(info, name) for name in ("id", "name", "url", "slots", "draining", "versions")},
+            "memory": memory.node,
+            "processes": processes,
             "running": running,
-            "up_seconds": round(now - node.started_at, 1),
-            "heard_seconds_ago": round(node.heard_ago(now, self.node.options.lease_seconds), 1),
+            "up_seconds": round(now - info.started_at, 1),
+            "heard_seconds_ago": round(node.heard_seconds_ago, 1),
         }
 
 
-class Progress(ClusterResource):
-    """`progress.json`: how far the runs of the shared frontier are."""
+class Progress(ClusterService):
+    """`progress.json`: how far the current runs of the shared frontier are."""
 
-    def render_GET(self, request: Request) -> dict[str, Any]:
-        return {"runs": [{**asdict(run), "to_go": run.to_go} for run in self.node.ask_frontier(read_runs)]}
+    def render_GET(self, txrequest: Request) -> dict[str, Any]:
+        current = self.node.ask_frontier(read_current_runs)
+        return {"runs": [{**asdict(run), "to_go": run.to_go} for run in current.runs], "left_out": current.left_out}
 
 
-class Health(ClusterResource):
+class Boost(ClusterService):
+    """`boost.json`: have titles fetched soon, on all sites. `id` is one IMDb id or URL, or several with commas."""
+
+    @param("id", dest="given", multiple=True)
+    @param("weight", required=False, default=1.0, type=lambda given: float(given or 1))
+    def render_POST(self, txrequest: Request, *, given: list[str], weight: float) -> dict[str, Any]:
+        """Answer with how many titles were named, and how many of them the catalogue knows."""
+        texts = ",".join(given).split(",")
+        ids = list(dict.fromkeys(parse_title_id("imdb", text) for text in texts if text.strip()))
+        if not ids:
+            raise error_response("'id' parameter is required")
+        if len(ids) > _MAX_BOOSTED:
+            raise error_response(f"{len(ids):,} titles are named; name at most {_MAX_BOOSTED:,}")
+        if not 0 < weight <= _MAX_WEIGHT:
+            raise error_response(f"weight is {weight}; give a number above 0 and up to {_MAX_WEIGHT:,.0f}")
+        with self.node.database.transaction(write=True) as cursor:
+            cursor.execute("SELECT boost_titles(%s, %s, %s)", (ids, weight, utc_now()))
+            return {"named": len(ids), "boosted": cursor.fetchone()[0]}
+
+
+class Health(ClusterService):
     """`healthz`: this node's event loop answers."""
 
-    waits = False
-
-    def render_GET(self, request: Request) -> dict[str, Any]:
+    def render_GET(self, txrequest: Request) -> dict[str, Any]:
         return {}
 
 
-class Ready(ClusterResource):
+class Ready(ClusterService):
     """`readyz`: this node has heard from Redis lately, and takes jobs."""
 
-    waits = False
-
-    def render_GET(self, request: Request) -> dict[str, Any]:
+    def render_GET(self, txrequest: Request) -> dict[str, Any]:
         why = self.node.why_not_ready()
         if why is not None:
             raise error_response(why, http.SERVICE_UNAVAILABLE)

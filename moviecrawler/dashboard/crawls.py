@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 from uuid import uuid4
 
-import requests
-
+from moviecrawler.cluster.eggs import find_egg
 from moviecrawler.cluster.environment import log_path, read_end
 from moviecrawler.cluster.jobs import Job
-from moviecrawler.cluster.logs import request_log
+from moviecrawler.cluster.state import Counts, Snapshot
 from moviecrawler.dashboard.pages import Page, PageRequest, RefusedError
 
 if TYPE_CHECKING:
@@ -22,15 +20,11 @@ if TYPE_CHECKING:
 
 _ROWS = 50
 """Jobs of a state on a page."""
-_SCRAPYD_ROWS = 200
-"""Jobs of a state on Scrapyd's page; listjobs.json has all."""
 _LAST_PAGE = 1_000_000
 _LATEST = 10**14
 """Milliseconds since 1970: in the year 5138."""
 _TAIL_BYTES = 32 * 1024
 """Bytes of a log that are read from its end."""
-_SILENT_SECONDS = 3.0
-"""Longest time between two parts of what another node sends."""
 
 
 class Crawls(Page):
@@ -50,17 +44,17 @@ class Crawls(Page):
         before = request.whole_number("before", 1, _LATEST, 0) or None
         frontier = request.attempt(self.sources.frontier)
         earlier, further = request.attempt(self.sources.earlier_runs, before, _ROWS, otherwise=([], None))
-        running = request.attempt(state.running, otherwise=[])
+        jobs = request.attempt(state.snapshot, otherwise=Snapshot())
         return {
             "earlier": earlier,
             "further": further,
             "before": before,
-            "counts": request.attempt(state.counts),
+            "counts": Counts(len(jobs.pending), len(jobs.running), len(jobs.finished)),
             "frontier": frontier,
             "runs": _by_activity(frontier),
-            "pending": request.attempt(state.pending, None, (pending_at - 1) * _ROWS, _ROWS, otherwise=[]),
-            "running": [(one, _run_of(one.job, frontier)) for one in running],
-            "finished": request.attempt(state.finished, None, (finished_at - 1) * _ROWS, _ROWS, otherwise=[]),
+            "pending": jobs.pending[(pending_at - 1) * _ROWS : pending_at * _ROWS],
+            "running": [(one, _run_of(one.job, frontier)) for one in jobs.running],
+            "finished": jobs.finished[(finished_at - 1) * _ROWS : finished_at * _ROWS],
             "pending_at": pending_at,
             "finished_at": finished_at,
             "rows": _ROWS,
@@ -68,17 +62,18 @@ class Crawls(Page):
         }
 
     def _spiders(self) -> list[tuple[str, str]]:
-        eggs = self.node.eggs
-        return [(project, spider) for project in eggs.list_projects() for spider in sorted(eggs.find(project).spiders)]
+        snapshot = self.node.state.snapshot()
+        latest = [find_egg(snapshot.eggs, project) for project in snapshot.projects]
+        return [(egg.project, spider) for egg in latest for spider in sorted(egg.spiders)]
 
     def _one(self, request: PageRequest) -> dict[str, Any]:
         if len(request.path) != 2:  # noqa: PLR2004 - project and job
             raise RefusedError("there is no such page", 404)
-        view = self.node.state.find(*request.path)
+        view = self.node.state.snapshot().find(*request.path)
         if view is None:
             raise RefusedError("there is no such job; the oldest ones that are over are forgotten", 404)
         frontier = request.attempt(self.sources.frontier)
-        log, why = _log_tail(self.node, view, request.authorization)
+        log, why = _log_tail(self.node, view)
         return {
             "template": "job.html",
             "title": f"Job {view.job.id}",
@@ -115,26 +110,6 @@ class Crawls(Page):
         return path, {"pending": "cancelled", "running": "cancelling"}.get(former or "", "no-job")
 
 
-class Jobs(Page):
-    """`/jobs`. Its first columns are those of Scrapyd's page: clients read them by position."""
-
-    template = "jobs.html"
-    title = "Jobs"
-
-    def show(self, request: PageRequest) -> dict[str, Any]:
-        state = self.node.state
-        counts = state.counts()
-        return {
-            "redis_now": state.now(),
-            "log_url": self.node.log_url,
-            "parts": {
-                f"Pending ({counts.pending})": state.pending(count=_SCRAPYD_ROWS),
-                f"Running ({counts.running})": state.running(),
-                f"Finished ({counts.finished})": state.finished(count=_SCRAPYD_ROWS),
-            },
-        }
-
-
 def _pairs(what: str, text: str) -> dict[str, str]:
     """Return what stands in lines NAME=VALUE. Raises RefusedError."""
     found = {}
@@ -165,32 +140,13 @@ def _run_of(job: Job, frontier: Frontier | None) -> RunReport | None:
     return next((run for run in runs if run.site == job.spider and run.run == job.run), None)
 
 
-def _log_tail(node: Node, status: JobStatus, authorization: str | None) -> tuple[str, str]:
-    """Return the last lines of a job's log, and a sentence on why there are none.
-
-    The end of a log is on the node that ran the job last. Nodes share their user names and passwords, so `authorization` is valid
-    on other nodes, too.
-    """
+def _log_tail(node: Node, status: JobStatus) -> tuple[str, str]:
+    """Return the last lines of a job's log, and a sentence on why there are none."""
     job = status.job
-    if status.node in {"", node.name}:
-        with suppress(OSError):
-            return _lines(*read_end(log_path(node.options, job.project, job.spider, job.id), _TAIL_BYTES)), ""
-        return "", "Its log is not here any more." if status.node else "It has no log, as it was never started."
-    other = next((other for other in node.state.nodes() if other.name == status.node), None)
-    if other is None:
-        return "", f"Its log is on {status.node}, which is down."
-    headers = {"Authorization": authorization} if authorization else {}
-    url = f"{other.url}{node.log_url(job)}?part=0-0"
     try:
-        with request_log(url, {**headers, "Range": f"bytes=-{_TAIL_BYTES}"}, _SILENT_SECONDS) as answer:
-            answer.raise_for_status()
-            # A shorter log is sent whole.
-            content = next(answer.iter_content(_TAIL_BYTES), b"")
-            return _lines(content, whole=answer.status_code == requests.codes.ok), ""
-    except requests.RequestException as error:
-        return "", f"Its log is on {other.name}, which did not send it: {error}"
-
-
-def _lines(content: bytes, whole: bool) -> str:
-    """Return text without the incomplete line that it may begin with."""
-    return (content if whole else content.partition(b"\n")[2]).decode(errors="replace")
+        return read_end(log_path(node.options, job.project, job.spider, job.id), _TAIL_BYTES), ""
+    except OSError:
+        pass
+    if not status.node:
+        return "", "It has no log, as it was never started."
+    return "", f"Its log is on {status.node}." if status.node != node.name else "Its log is not here any more."

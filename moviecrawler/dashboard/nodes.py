@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from moviecrawler.dashboard.pages import Page, PageRequest
@@ -18,19 +19,21 @@ class Nodes(Page):
 
     def show(self, request: PageRequest) -> dict[str, Any]:
         nodes = request.attempt(self.node.state.nodes, otherwise=[])
-        now = request.attempt(self.node.state.now, otherwise=0.0)
+        now = time.time()
         lease = self.node.options.lease_seconds
         rows: list[dict[str, Any]] = []
         for node in nodes:
-            heard = node.heard_ago(now, lease)
-            state = "draining" if node.draining else "late" if heard > _LATE_PART * lease else "up"
-            rows.append({"node": node, "heard": heard, "state": state, "up": now - node.started_at})
+            info, heard = node.info, node.heard_seconds_ago
+            state = "draining" if info.draining else "late" if heard > _LATE_PART * lease else "up"
+            up = now - info.started_at
+            rows.append({"node": info, "memory": node.memory, "heard": heard, "state": state, "up": up})
         return {
             "rows": rows,
-            "mixed": len({tuple(sorted(node.versions.items())) for node in nodes if node.versions}) > 1,
+            "mixed": len({tuple(sorted(node.info.versions.items())) for node in nodes}) > 1,
             "projects": request.attempt(self._projects, otherwise=[]),
         }
 
     def _projects(self) -> list[tuple[str, list[str]]]:
-        eggs = self.node.eggs
-        return [(project, eggs.list(project)[::-1]) for project in eggs.list_projects()]
+        snapshot = self.node.state.snapshot()
+        versions = [(egg.project, egg.version) for egg in reversed(snapshot.eggs)]
+        return [(one, [version for project, version in versions if project == one]) for one in snapshot.projects]

@@ -39,7 +39,7 @@ class Overview(Page):
                 troubles=request.troubles,
                 dead_letters=sum(run.dead_letters for run in frontier.runs) if frontier else 0,
                 pending=jobs.pending if jobs else 0,
-                slots=None if nodes is None else sum(node.slots for node in nodes if not node.draining),
+                slots=None if nodes is None else sum(node.info.slots for node in nodes if not node.info.draining),
             )
         )
         return {

@@ -6,7 +6,7 @@ import re
 import time
 import traceback
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
 import redis
@@ -16,7 +16,7 @@ from twisted.web.pages import notFound
 from twisted.web.resource import Resource
 from twisted.web.static import File
 
-from moviecrawler.cluster.webservice import Answer, is_cross_site, send_later
+from moviecrawler.cluster.website import answer_later
 from moviecrawler.dashboard.rendering import render
 from moviecrawler.errors import AwayError, ConfigurationError, MovieCrawlerError
 from moviecrawler.redis_client import describe_error
@@ -55,6 +55,14 @@ NOTICES = {
 """Sentences that a page shows after an action, by name: a link names one, so that it can't put its own text into a page."""
 
 
+class Answer(NamedTuple):
+    """What is sent to a browser."""
+
+    code: int
+    content: bytes
+    headers: Mapping[str, str]
+
+
 class RefusedError(MovieCrawlerError):
     """A request is refused, with a sentence and an HTTP status."""
 
@@ -65,7 +73,7 @@ class RefusedError(MovieCrawlerError):
 
 @dataclass(slots=True, kw_only=True)
 class PageRequest:
-    """A request as a thread reads it. Do not log it: see `authorization`."""
+    """A request as a thread reads it."""
 
     method: str = "GET"
     path: tuple[str, ...] = ()
@@ -74,9 +82,6 @@ class PageRequest:
     """The prefix of a reverse proxy."""
     values: Mapping[str, str] = field(default_factory=dict)
     """The first value of each parameter."""
-    authorization: str | None = field(default=None, repr=False)
-    """The Authorization header; a secret."""
-    cross_site: bool = False
     troubles: list[str] = field(default_factory=list)
     """Sentences on stores that could not be reached."""
 
@@ -156,7 +161,14 @@ class Page(Resource):
         return path, notice
 
     def render(self, request: Request) -> int:
-        return send_later(request, self.sources.threads.run(self.answer, _read_request(request)))
+        return answer_later(request, self.sources.threads.run(self._render, request, _read_request(request)))
+
+    def _render(self, request: Request, given: PageRequest) -> bytes:
+        answer = self.answer(given)
+        request.setResponseCode(answer.code)
+        for name, value in answer.headers.items():
+            request.setHeader(name, value)
+        return answer.content
 
     def answer(self, request: PageRequest) -> Answer:
         """Return the answer to a request, whatever happens; in a thread."""
@@ -182,8 +194,6 @@ class Page(Resource):
         return self._page(request, http.OK, NOTICES.get(request.value("notice"), ""), **shown)
 
     def _acted(self, request: PageRequest) -> Answer:
-        if request.cross_site:
-            raise RefusedError("a page of another site sent this", http.FORBIDDEN)
         path, notice = self.act(request)
         target = f"{request.base}{path}{'&' if '?' in path else '?'}{urlencode({'notice': notice})}"
         return Answer(http.SEE_OTHER, b"", {"Location": target})
@@ -229,8 +239,6 @@ def _read_request(request: Request) -> PageRequest:
         path=tuple(part.decode(errors="replace") for part in request.postpath or () if part),
         base=base.rstrip("/") if _PREFIX.fullmatch(base.rstrip("/")) else "",
         values=values,
-        authorization=request.getHeader("authorization"),
-        cross_site=is_cross_site(request),
     )
 
 

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.filters import do_filesizeformat
 
 from moviecrawler.clock import utc_text
-from moviecrawler.cluster.webservice import local_time
+from moviecrawler.cluster.views import local_time
 from moviecrawler.sites import SCOREBOARD_KINDS, SCORES, SITES
 from moviecrawler.texts import printable
 from moviecrawler.urls import title_url

@@ -6,14 +6,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import redis
-from scrapy.utils.misc import load_object
 from twisted.application.service import Service
 from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
-from twisted.web.resource import Resource
 
-from moviecrawler.cluster.logs import Logs
-from moviecrawler.dashboard.crawls import Crawls, Jobs
+from moviecrawler.cluster.website import Root as ClusterRoot
+from moviecrawler.dashboard.crawls import Crawls
 from moviecrawler.dashboard.nodes import Nodes
 from moviecrawler.dashboard.overview import Overview
 from moviecrawler.dashboard.pages import Page, Static
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
     from scrapyd.config import Config
     from twisted.internet.defer import Deferred
 
-    from moviecrawler.cluster.node import Node
 
 journal = Logger()
 
@@ -38,27 +35,22 @@ _EVERY_SECONDS = 5.0
 PAGES: dict[str, type[Page]] = {
     "/": Overview,
     "/crawls": Crawls,
-    "/jobs": Jobs,
     "/nodes": Nodes,
     "/titles": Titles,
 }
 MENU = {path: page.in_menu for path, page in PAGES.items() if page.in_menu}
 
 
-class Root(Resource):
+class Root(ClusterRoot):
     """Everything under `/`: Scrapyd's web services, the logs and the dashboard's pages."""
 
-    def __init__(self, config: Config, node: Node) -> None:
-        super().__init__()
-        sources = Sources(node)
-        self.services = [Upkeep(sources)]
-        """What starts and stops with the node."""
-        children: dict[str, Any] = {path[1:]: page(sources, path, MENU) for path, page in PAGES.items()}
-        children |= {"static": Static(str(STATIC)), "logs": Logs(node)}
-        services = config.items("services", default=[])
-        children |= {name: load_object(service)(node) for name, service in services if service}
-        for path, child in children.items():
-            self.putChild(path.encode(), child)
+    def __init__(self, config: Config, app: Any) -> None:
+        super().__init__(config, app)
+        sources = Sources(self.node)
+        Upkeep(sources).setServiceParent(app)
+        for path, page in PAGES.items():
+            self.putChild(path[1:].encode(), page(sources, path, MENU))
+        self.putChild(b"static", Static(str(STATIC)))
 
 
 class Upkeep(Service):

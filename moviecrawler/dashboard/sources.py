@@ -75,6 +75,10 @@ class Frontier:
     """By site and run."""
 
 
+COUNTS, COUNTING = "{dashboard}:counts", "{dashboard}:counting"
+"""STRINGs: JSON of the `Counts` of the catalogue; the node that has counted last. Both expire."""
+
+
 class Sources:
     """What the pages of one node read."""
 
@@ -95,25 +99,25 @@ class Sources:
 
         Raises AwayError and redis.RedisError.
         """
-        client, keys, name = self.node.state.client, self.node.state.keys, self.node.name
-        if not client.set(keys.counting, name, nx=True, px=round(2 * _MAX_COUNT_SECONDS * 1000)):
+        client, name = self.node.state.client, self.node.name
+        if not client.set(COUNTING, name, nx=True, px=round(2 * _MAX_COUNT_SECONDS * 1000)):
             return False
         try:
             counts = count(self.node.database)
         except BaseException:
-            client.set(keys.counting, name, px=round(_MIN_PAUSE_SECONDS * 1000))
+            client.set(COUNTING, name, px=round(_MIN_PAUSE_SECONDS * 1000))
             raise
         pause = min(_MAX_PAUSE_SECONDS, max(_MIN_PAUSE_SECONDS, _PAUSE_FACTOR * counts.took))
         pipe = client.pipeline()
-        pipe.set(keys.counts, msgspec.json.encode(counts), ex=_KEPT_SECONDS)
-        pipe.set(keys.counting, name, px=math.ceil(pause * 1000))
+        pipe.set(COUNTS, msgspec.json.encode(counts), ex=_KEPT_SECONDS)
+        pipe.set(COUNTING, name, px=math.ceil(pause * 1000))
         pipe.execute()
         return True
 
     def counts(self) -> Counts | None:
         """Return the last count; None when nothing was counted yet. Raises redis.RedisError."""
         state = self.node.state
-        text = state.client.get(state.keys.counts) if self.node.has_database else None
+        text = state.client.get(COUNTS) if self.node.has_database else None
         try:
             return None if text is None else msgspec.json.decode(text, type=Counts)
         except (msgspec.DecodeError, RecursionError):  # another version's

@@ -26,8 +26,6 @@ from tests.waiting import wait_for
 
 QUICK = {
     "SCRAPYD_LEASE_SECONDS": "4",
-    "SCRAPYD_POLL_INTERVAL": "2",
-    "SCRAPYD_DRAIN_SECONDS": "0.5",
     "SCRAPYD_STOP_SECONDS": "4",
 }
 """Options with which a node that died is soon replaced."""
@@ -204,7 +202,10 @@ class Node:
         return self
 
     def wait_until_ready(self) -> None:
-        wait_for(lambda: self.get("readyz").code == 200, _START_WITHIN, lambda: self.log)
+        wait_for(
+            lambda: self.process.poll() is not None or self.get("readyz").code == 200, _START_WITHIN, lambda: self.log
+        )
+        assert self.process.poll() is None, self.log
 
     @property
     def log(self) -> str:
@@ -244,6 +245,15 @@ class Node:
                 return Answer(answer.status, answer.read().decode(), dict(answer.headers))
             except (OSError, HTTPException) as error:
                 return Answer(0, str(error), {})
+
+    def options(self, path: str) -> int:
+        """Return the status of an OPTIONS request."""
+        with closing(HTTPConnection("127.0.0.1", self.port, timeout=_ANSWER_WITHIN)) as connection:
+            login = ":".join(self.auth or ("", ""))
+            connection.request(
+                "OPTIONS", f"/{path}", headers={"Authorization": f"Basic {base64.b64encode(login.encode()).decode()}"}
+            )
+            return connection.getresponse().status
 
     def get(self, path: str, **parameters: str) -> Answer:
         query = f"?{urlencode(parameters)}" if parameters else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -13,7 +14,7 @@ from scrapy.settings import Settings
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.store import open_catalogue
-from moviecrawler.cluster.boost import Boost
+from moviecrawler.cluster.webservice import Boost
 from moviecrawler.database.short_transactions import ShortTransactions
 from tests.services.postgres import execute
 
@@ -23,9 +24,10 @@ def boost(url: str, *several: tuple[str, str], **parameters: str) -> dict[str, A
     args: dict[bytes, list[bytes]] = {}
     for name, value in (*several, *parameters.items()):
         args.setdefault(name.encode(), []).append(value.encode())
-    request: Any = SimpleNamespace(method=b"POST", args=args, getHeader=lambda _: None)
-    service: Any = Boost(SimpleNamespace(database=ShortTransactions(url)))  # type: ignore[arg-type]  # all that it needs
-    answer: dict[str, Any] = service.answer(request)[1]
+    request: Any = SimpleNamespace(method=b"POST", path=b"/boost.json", args=args)
+    request.setResponseCode = request.setHeader = lambda *_: None
+    node = SimpleNamespace(database=ShortTransactions(url))
+    answer: dict[str, Any] = json.loads(Boost(SimpleNamespace(node=node, node_name="node1")).render(request))
     return answer
 
 
@@ -50,8 +52,8 @@ def test_boosted_titles_are_due_and_what_is_wrong_is_said(database_url: str) -> 
         ({}, "'id' parameter is required"),
         ({"id": " , "}, "'id' parameter is required"),
         ({"id": "rubbish"}, "rubbish"),
-        ({"id": "tt1000001", "weight": "-1"}, "weight is '-1'"),
-        ({"id": "tt1000001", "weight": "nan"}, "weight is 'nan'"),
+        ({"id": "tt1000001", "weight": "-1"}, "weight is -1.0"),
+        ({"id": "tt1000001", "weight": "nan"}, "weight is nan"),
         ({"id": ",".join(f"tt{1_000_000 + number}" for number in range(1001))}, "1,001 titles are named"),
     ):
         refused = boost(database_url, **parameters)

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 import redis
 
-from moviecrawler.cluster.eggs import Egg, EggStore
+from moviecrawler.cluster import eggs
+from moviecrawler.cluster.eggs import EggStore
 from moviecrawler.cluster.jobs import BadEggError, UnknownVersionError
 from moviecrawler.cluster.options import NodeOptions
-from moviecrawler.cluster.state import ClusterState
+from moviecrawler.cluster.state import ClusterState, Egg
 from moviecrawler.errors import ConfigurationError
 from tests.cluster.nodes import egg, toy_egg
 
@@ -76,63 +77,24 @@ def store(make: Make) -> EggStore:
 
 
 def put(store: EggStore, version: str = "1", data: bytes | None = None, project: str = "toy") -> None:
-    store.put(io.BytesIO(toy_egg() if data is None else data), project, version)
+    store.put(toy_egg() if data is None else data, project, version)
+
+
+def versions(store: EggStore, project: str = "toy") -> list[str]:
+    return [egg.version for egg in store._state.snapshot().eggs if egg.project == project]
 
 
 def test_egg_comes_back_as_it_was_and_the_latest_deploy_is_the_latest_version(store: EggStore) -> None:
     first, second = toy_egg("1"), toy_egg("2", more=OTHER)
     for version, data in (("1763730000", first), ("v1.2.0", second)):
         put(store, version, data)
-    assert store.list_projects() == ["toy"]
-    assert store.list("toy") == ["1763730000", "v1.2.0"]
+    assert store._state.snapshot().projects == ["toy"]
+    assert versions(store) == ["1763730000", "v1.2.0"]
     assert store.find("toy").spiders == ["other"]
     found = store.find("toy", "1763730000")
-    assert (found.version, store._read(found)) == ("1763730000", first)
+    assert (found.version, store.read(found)) == ("1763730000", first)
     put(store, "1763730000", first)
-    assert store.list("toy")[-1] == "1763730000"
-
-
-def test_version_whose_data_is_damaged_can_be_deployed_again(store: EggStore) -> None:
-    put(store)
-    store._state.client.hset(store._key, "toy/1", "{")
-    assert store.list("toy") == []
-    put(store)
-    assert store.list("toy") == ["1"]
-
-
-@pytest.mark.parametrize("change", ["delete", "replace"])
-def test_egg_that_is_deployed_while_its_last_version_goes_keeps_its_bytes(
-    make: Make, monkeypatch: pytest.MonkeyPatch, change: str
-) -> None:
-    store, other = make(), make()
-    put(store, "1")
-    deletes = redis.Redis.delete
-
-    def delete_when_overtaken(client: redis.Redis, *keys: str) -> object:
-        """Another node deploys the same egg just before its bytes are deleted."""
-        monkeypatch.setattr(redis.Redis, "delete", deletes)
-        put(other, "2")
-        return deletes(client, *keys)
-
-    monkeypatch.setattr(redis.Redis, "delete", delete_when_overtaken)
-    if change == "delete":
-        store.delete("toy", "1")
-    else:
-        put(store, "1", toy_egg(more=OTHER))
-    assert store._read(store.find("toy", "2")) == toy_egg()
-
-
-def test_version_that_can_never_be_changed_is_given_up(store: EggStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As where an egg takes longer than a time-out of Redis: redis-py tells that as a conflict, too."""
-    conflicts = iter([redis.exceptions.WatchError] * 50)
-
-    def fail(pipe: redis.client.Pipeline) -> None:
-        pipe.reset()
-        raise next(conflicts)
-
-    monkeypatch.setattr(redis.client.Pipeline, "execute", fail)
-    with pytest.raises(redis.exceptions.TimeoutError, match="could not be changed in 20 tries"):
-        put(store)
+    assert versions(store)[-1] == "1763730000"
 
 
 def test_job_that_starts_while_its_version_is_deployed_anew_gets_the_new_egg(
@@ -140,13 +102,13 @@ def test_job_that_starts_while_its_version_is_deployed_anew_gets_the_new_egg(
 ) -> None:
     store, starting = make(), make(eggs_dir=str(tmp_path / "other"))
     put(store)
-    read = EggStore._read
+    read = EggStore.read
 
     def read_when_overtaken(self: EggStore, found: Egg) -> bytes:
         put(store, data=toy_egg(more=OTHER))
         return read(self, found)
 
-    monkeypatch.setattr(EggStore, "_read", read_when_overtaken)
+    monkeypatch.setattr(EggStore, "read", read_when_overtaken)
     found, path = starting.fetch("toy", "1")
     assert (found.spiders, _named_in(path)) == (["other"], ["other"])
 
@@ -177,7 +139,7 @@ def test_other_node_with_a_folder_of_its_own_sees_a_version_at_once(
     other = make(eggs_dir=str(tmp_path / "other"))
     assert (other.fetch("toy", None)[1] / "toy" / "spiders.py").exists()
     store.delete("toy", "1")
-    assert other.list_projects() == []
+    assert other._state.snapshot().projects == []
 
 
 @pytest.mark.parametrize(
@@ -192,20 +154,26 @@ def test_other_node_with_a_folder_of_its_own_sees_a_version_at_once(
         (spoilt(8, 99, 10), "the egg is damaged: That compression method is not supported"),
         (damaged(), "the egg is damaged: Error -3 while decompressing"),
         (toy_egg() + bytes(1024 * 1024), "more than 1,048,576 bytes"),
-        (bomb(), "unpacks to 11,534,336 bytes"),
+        (bomb(), "the egg has 11,534,336 bytes when it is unpacked"),
+        (toy_egg(more={"x" * 300: ""}), "the egg has 300 bytes in a name"),
+        (toy_egg(more={"toy/link": "", "toy/link/file": ""}), "two of its names are in each other's way"),
+        (toy_egg(more={f"toy/{number}": "" for number in range(200)}), "files, and may have 150"),
+        (toy_egg(more={"toy/spiders.py": ""}), "the egg holds no spider"),
     ],
 )
 def test_broken_egg_never_becomes_a_version(
     data: bytes, expected: str, make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = make(egg_max_mb=1)
+    store = make()
+    for name, most in (("MAX_EGG_BYTES", 2**20), ("_MAX_UNPACKED_BYTES", 10 * 2**20), ("_MAX_FILES", 150)):
+        monkeypatch.setattr(eggs, name, most)
     with monkeypatch.context() as patch:
         patch.setattr("moviecrawler.cluster.eggs.list_spiders", _named_in)
         put(store, "good")
     with pytest.raises(BadEggError) as error:
         put(store, "broken", data)
     assert expected in str(error.value)
-    assert store.list("toy") == ["good"]
+    assert versions(store) == ["good"]
     assert len(list((tmp_path / "eggs").iterdir())) == 1
 
 
@@ -225,7 +193,7 @@ def test_copy_that_is_gone_is_fetched_again_and_a_damaged_egg_is_not_used(
         assert (path / "toy" / "spiders.py").stat().st_size > 0
         assert path.parent.stat().st_mode & 0o077 == 0
         shutil.rmtree(path)
-    key = f"{{cluster}}:egg:{known.sha256}"
+    key = store._keys.egg(known.key)
     redis_client.set(key, b"others' code")
     with pytest.raises(BadEggError, match="damaged; deploy it again"):
         store.fetch("toy", "1")
@@ -249,28 +217,11 @@ def test_unknown_project_and_unknown_version_are_different_errors(store: EggStor
         store.delete("boy")
 
 
-def test_bytes_of_an_egg_stay_while_any_version_has_them(store: EggStore) -> None:
-    put(store, "1")
-    put(store, "2")
-    store.delete("toy", "1")
-    assert store.fetch("toy", None)[1].exists()
-    digest = store.find("toy").sha256
-    store.delete("toy")
-    assert store._client.get(store._state.keys.egg(digest)) is None
-
-
-def test_oldest_versions_are_deleted_beyond_the_limit(make: Make) -> None:
-    store = make(versions_to_keep=2)
-    for version in ("1", "2", "3"):
-        put(store, version, toy_egg(version))
-    assert store.list("toy") == ["2", "3"]
-
-
 def test_copies_in_use_stay_on_the_disk(store: EggStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("moviecrawler.cluster.eggs._UNUSED_COPIES", 1)
+    monkeypatch.setattr(eggs, "_UNUSED_COPIES", 1)
     for version in ("1", "2", "3"):
         put(store, version, toy_egg(version))
-    monkeypatch.setattr("moviecrawler.cluster.eggs._LIST_SECONDS", 0.0)
+    monkeypatch.setattr(eggs, "_LIST_SECONDS", 0.0)
     old, used, new = (store.find("toy", version) for version in ("1", "2", "3"))
     hashes = {each.sha256 for each in (old, used, new)}
     paths = [store.fetch("toy", version, hashes)[1] for version in ("1", "2", "3")]
@@ -278,3 +229,32 @@ def test_copies_in_use_stay_on_the_disk(store: EggStore, monkeypatch: pytest.Mon
     os.utime(paths[1], (2, 2))
     store.fetch("toy", "3", {used.sha256})
     assert [path.exists() for path in paths] == [False, True, True]
+
+
+def test_bytes_of_an_egg_go_with_its_version_and_another_version_keeps_its_own(store: EggStore) -> None:
+    put(store, "1")
+    put(store, "2")
+    store.delete("toy", "1")
+    assert store.fetch("toy", None)[1].exists()
+    store.delete("toy")
+    assert store._client.keys("*egg:*") == []
+
+
+def test_oldest_versions_are_deleted_beyond_the_limit(store: EggStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(eggs, "VERSIONS_KEPT", 2)
+    for version in ("1", "2", "3"):
+        put(store, version, toy_egg(version))
+    assert versions(store) == ["2", "3"]
+
+
+def test_what_a_killed_node_was_checking_is_removed_later(
+    store: EggStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(store)
+    left = tmp_path / "eggs" / "tmpx.new.egg"
+    left.mkdir()
+    store.fetch("toy", "1")
+    assert left.exists()
+    monkeypatch.setattr(eggs, "_LIST_SECONDS", 0.0)
+    store.fetch("toy", "1")
+    assert not left.exists()

@@ -57,10 +57,9 @@ def test_job_works_on_a_crawl_of_its_own_unless_it_names_one() -> None:
         ({"settings": {"DATABASE_URL": "postgresql://u:hunter2@h/d"}}, "DATABASE_URL holds a secret"),
         ({"arguments": {"password": "x"}}, "holds a secret"),
         ({"arguments": {"_job": "x"}}, "argument is called"),
-        ({"arguments": {"a": "x" * 16_385}}, "16,385 characters"),
         ({"arguments": {"a": "\x00"}}, "NUL"),
         ({"arguments": {f"a{n}": "x" for n in range(65)}}, "has 65 arguments"),
-        ({"arguments": {f"a{n}": "x" * 16_384 for n in range(5)}}, "longer than 65,536"),
+        ({"arguments": {"a": "x" * 65_537}}, "longer than 65,536"),
     ],
 )
 def test_hostile_job_is_refused_with_a_sentence(changed: dict[str, Any], expected: str) -> None:
@@ -82,12 +81,13 @@ def test_any_job_is_refused_or_comes_back_whole(arguments: dict[str, str], name:
     assert not name.startswith(".")
 
 
-def report(reason: str, pages: int = 10, *, shared: bool = True) -> Report:
-    return Report(reason=reason, items=1, errors=0, pages=pages, bytes=5, shared=shared)
+def report(reason: str | None, pages: int = 10, *, shared: bool = True) -> Report:
+    stats = {"response_received_count": float(pages), **({"frontier/errors": 0.0} if shared else {})}
+    return Report(reason=reason, stats=stats)
 
 
 @pytest.mark.parametrize(
-    ("sentence", "ended", "expected"),
+    ("told", "ended", "expected"),
     [
         (report("finished"), {}, "finished"),
         (report("finished"), {"stopped": True}, "finished"),
@@ -99,18 +99,36 @@ def report(reason: str, pages: int = 10, *, shared: bool = True) -> Report:
         (report("recycled", pages=0), {}, "died"),
         (report("memusage_exceeded"), {}, "recycled"),
         (report("memusage_exceeded", pages=0), {}, "died"),
+        (report("memusage_exceeded", pages=0, shared=False), {}, "died"),
         (report("memusage_exceeded", shared=False), {}, "finished"),
         (report("frontier_unreachable"), {}, "died"),
-        (None, {"exit_code": 2}, "finished"),
-        (None, {"exit_code": 1, "hung": True}, "died"),
-        (None, {"signal": 9}, "died"),
-        (None, {"signal": 9, "stopped": True}, "handed_back"),
-        (None, {"signal": 2, "cancelled": True}, "cancelled"),
+        (report(None), {"exit_code": 2}, "finished"),
+        (report(None), {"exit_code": 1, "hung": True}, "died"),
+        (report(None), {"signal": 9}, "died"),
+        (report(None), {"signal": 9, "stopped": True}, "handed_back"),
+        (report(None), {"signal": 2, "cancelled": True}, "cancelled"),
     ],
 )
-def test_end_of_a_run_means(sentence: Report | None, ended: dict[str, Any], expected: str) -> None:
-    usual = {"signal": None, "exit_code": None, "cancelled": False, "stopped": False}
-    how, reason = classify_end(sentence, last_error="no such list", **{**usual, **ended})
+def test_end_of_a_process_means(told: Report, ended: dict[str, Any], expected: str) -> None:
+    usual = {"signal": None, "exit_code": None, "cancelled": False, "stopped": False, "hung": False}
+    how, reason = classify_end(told, last_error="no such list", **{**usual, **ended})
     assert how == expected
     if ended == {"exit_code": 2}:
         assert reason == "exit code 2: no such list"
+
+
+def test_what_a_spider_has_told_last_stands_in_the_outcome() -> None:
+    told = Report()
+    told.update(b'{"stats": {"item_scraped_count": 1, "pages/read": 1}}')
+    told.update(b'{"stats": {"item_scraped_count": 3}, "summary": ["3 titles asked for", "3 stored"]}')
+    told.update(b'{"reason": "finished", "stats": {"log_count/ERROR": 2}}')
+    assert (told.reason, told.stats["pages/read"]) == ("finished", 1)
+    expected = {"items": 3, "errors": 2, "pages": 0, "bytes": 0, "summary": ["3 titles asked for", "3 stored"]}
+    assert told.figures == expected
+    assert Report().figures == {"summary": []}
+
+
+def test_cluster_whose_users_are_trusted_takes_any_setting_but_no_secret() -> None:
+    check_job(job(settings={"FEEDS": "{}"}, arguments={"file": "ids.txt"}), "any")
+    with pytest.raises(ConfigurationError, match="holds a secret"):
+        check_job(job(settings={"DATABASE_URL": "postgresql://u:hunter2@h/d"}), "any")

@@ -20,11 +20,11 @@ def options(**environment: str) -> NodeOptions:
     return NodeOptions.from_config(Config({}), {**REDIS, **environment})
 
 
-def test_project_s_own_configuration_and_that_of_former_versions_are_right_and_may_be_overridden() -> None:
+def test_project_s_own_configuration_is_right_and_may_be_overridden() -> None:
     config = Config(extra_sources=[str(PROJECT / "scrapyd" / "scrapyd.conf")])
     assert NodeOptions.from_config(config, REDIS).max_proc == 6
     assert NodeOptions.from_config(config, {**REDIS, "SCRAPYD_MAX_PROC": "2"}).max_proc == 2
-    NodeOptions.from_config(Config({"poller": "moviecrawler.cluster.poller.RedisPoller"}), REDIS)
+    assert NodeOptions.from_config(Config({}), REDIS).max_proc == 6
 
 
 def test_password_is_nowhere_to_be_seen() -> None:
@@ -59,7 +59,9 @@ def test_others_reach_it_only_with_a_password(address: str, is_open: bool) -> No
         ({"SCRAPYD_USERNAME": "a:b", "SCRAPYD_PASSWORD": "p"}, "no colon"),
         ({"SCRAPYD_DEPLOY_USERNAME": "u", "SCRAPYD_DEPLOY_PASSWORD": "p"}, "without username"),
         ({"SCRAPYD_MAX_PROC": "many"}, "max_proc is 'many'"),
-        ({"SCRAPYD_MAX_PROC": "0"}, "max_proc is '0'"),
+        ({"SCRAPYD_MAX_PROC": "1001"}, "max_proc is '1001'"),
+        ({"SCRAPYD_MAX_DEATHS": "3"}, "SCRAPYD_MAX_DEATHS is no option of a node; correct or remove it"),
+        ({"SCRAPYD_JOB_SETTINGS": "all"}, "job_settings is 'all'; set it to one of"),
         ({"SCRAPYD_LEASE_SECONDS": "0.5"}, "lease_seconds is '0.5'"),
         ({"SCRAPYD_NODE_NAME": "a b"}, "node_name is 'a b'"),
         ({"SCRAPYD_REDIS_PREFIX": "{x}"}, "redis_prefix is"),
@@ -105,9 +107,7 @@ def test_node_does_not_start_with_what_it_could_not_use_later(
             "^scrapyd.conf sets max_procs, which a node of a cluster does not use; correct or remove it$",
         ),
         ("items_dir", "items", "sets items_dir, which a node"),
-        ("poller", "elsewhere.Poller", "sets poller, which a node"),
-        ("max_pages", "9", "^max_pages is gone: set FRONTIER_MAX_PAGES in the node's environment$"),
-        ("eggs_bucket", "eggs", "^eggs_bucket is gone: eggs are in Redis; remove it, and deploy"),
+        ("finished_to_keep", "9", "sets finished_to_keep, which a node"),
     ],
 )
 def test_option_that_does_nothing_is_refused(option: str, value: str, expected: str) -> None:

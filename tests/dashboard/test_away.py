@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 from scrapyd.config import Config
+from twisted.application.service import Application
 
-from moviecrawler.cluster.eggs import EggStore
-from moviecrawler.cluster.keys import Keys
 from moviecrawler.cluster.node import Node
 from moviecrawler.cluster.options import NodeOptions
-from moviecrawler.cluster.state import ClusterState, NodeInfo
+from moviecrawler.cluster.state import Memory, NodeInfo
 from moviecrawler.dashboard.pages import PageRequest
 from moviecrawler.dashboard.site import MENU, Root
+from moviecrawler.dashboard.sources import COUNTS
 from tests.dashboard.operated import text_of
 from tests.services.postgres import PostgresServer, new_database
 from tests.services.redis import RedisServer
@@ -35,13 +35,11 @@ def node_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ca
         monkeypatch.setenv("DATABASE_URL", database)
         monkeypatch.setattr("moviecrawler.settings.DATA_DIR", str(tmp_path))
         options = NodeOptions(redis_url=redis_url, eggs_dir=str(tmp_path / "eggs"), logs_dir=str(tmp_path / "logs"))
-        state = ClusterState(options)
-        here = NodeInfo(
-            id="a", name="a", url="", slots=6, started_at=0, draining=False, memory=1, processes={}, versions={}
-        )
-        state.beat(here, [])
-        launcher: Any = None
-        root = Root(Config({}), Node(state, EggStore(state), launcher))
+        config = Config({})
+        config.node = node = Node(config, options)
+        here = NodeInfo(id="a", name="a", url="", slots=6, started_at=0, draining=False, processes={})
+        node.state.beat(here, Memory(node=1, spiders={}), [])
+        root = Root(config, Application("test"))  # type: ignore[no-untyped-call]
 
         def text(path: str) -> str:
             began = time.monotonic()
@@ -91,5 +89,5 @@ def test_figures_that_cannot_be_read_are_left_out(
 ) -> None:
     nested = '{"x":' + "[" * 50_000
     page = node_of(redis_url, redis=redis_url, database=database_url)
-    redis_client.set(Keys("cluster").counts, nested)
+    redis_client.set(COUNTS, nested)
     assert "The catalogue is being counted" in page("/")

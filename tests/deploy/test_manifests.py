@@ -145,8 +145,7 @@ def test_environment_of_the_image_is_read_and_holds_no_secret(name: str) -> None
 
 
 def test_node_gets_the_time_to_end_its_spiders() -> None:
-    options = NodeOptions(redis_url="redis://127.0.0.1")
-    needed = options.drain_seconds + options.stop_seconds
+    needed = NodeOptions(redis_url="redis://127.0.0.1").stop_seconds
     assert int(SERVICES["node"]["stop_grace_period"].removesuffix("s")) > needed
     assert POD["terminationGracePeriodSeconds"] > needed
 

@@ -1,0 +1,127 @@
+"""Scrapyd's web root, which first reads what the cluster is now, so that Scrapyd's own services speak for all nodes."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import redis
+from scrapyd.webservice import WsResource
+from scrapyd.website import Jobs
+from scrapyd.website import Root as ScrapydRoot
+from twisted.internet.threads import deferToThread
+from twisted.logger import Logger
+from twisted.web import http
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET
+
+from moviecrawler.cluster.access import PROBES, Access
+from moviecrawler.cluster.logs import Logs, MissingLog
+
+if TYPE_CHECKING:
+    from scrapyd.config import Config
+    from twisted.internet.defer import Deferred
+    from twisted.web.server import Request
+
+    from moviecrawler.cluster.node import Node
+
+journal = Logger()
+
+_HEADERS = {"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Cache-Control": "no-store"}
+"""Of all answers, also of logs, which hold what sites and spiders wrote."""
+
+
+class InThread(Resource):
+    """Has a resource answer in a thread, after a snapshot of the cluster was read there."""
+
+    isLeaf = True
+
+    def __init__(self, resource: Resource, node: Node) -> None:
+        super().__init__()
+        self._resource = resource
+        self._node = node
+
+    def render(self, request: Request) -> int:
+        return answer_later(request, deferToThread(self._render, request))
+
+    def _render(self, request: Request) -> bytes:
+        try:
+            self._node.refresh()
+            content: bytes = self._resource.render(request)
+        except redis.exceptions.RedisError as error:
+            return refuse(request, http.SERVICE_UNAVAILABLE, f"Redis can't be reached: {error}", self._node.name)
+        # Scrapyd lets pages of any site read its answers.
+        request.responseHeaders.removeHeader("Access-Control-Allow-Origin")
+        return content
+
+
+def answer_later(request: Request, answering: Deferred[bytes]) -> int:
+    """Send the content that a thread is about to return, unless the client has gone by then."""
+    gone: list[Any] = []
+    request.notifyFinish().addErrback(gone.append)
+
+    def send(content: bytes) -> None:
+        if gone:
+            return
+        request.setHeader("Content-Length", str(len(content)))
+        if request.method != b"HEAD":
+            request.write(content)
+        request.finish()
+
+    def fail(failure: Any) -> None:
+        journal.failure("An answer failed", failure)
+        if not gone:
+            request.setResponseCode(http.INTERNAL_SERVER_ERROR)
+            request.finish()
+
+    answering.addCallback(send).addErrback(fail)
+    return NOT_DONE_YET
+
+
+def refuse(request: Request, code: int, sentence: str, node: str) -> bytes:
+    """Set the status of a refused request; return the content of its answer, which is as Scrapyd's."""
+    request.setResponseCode(code)
+    request.setHeader("Content-Type", "application/json")
+    if code == http.UNAUTHORIZED:
+        request.setHeader("WWW-Authenticate", 'Basic realm="Scrapyd"')
+    return json.dumps({"status": "error", "message": sentence, "node_name": node}).encode() + b"\n"
+
+
+class _Refusal(Resource):
+    isLeaf = True
+
+    def __init__(self, code: int, sentence: str, node: str) -> None:
+        super().__init__()
+        self._answer = code, sentence, node
+
+    def render(self, request: Request) -> bytes:
+        return refuse(request, *self._answer)
+
+
+class Root(ScrapydRoot):  # type: ignore[misc]  # Scrapyd has no types
+    """Scrapyd's own root with access control, and with the logs of other nodes."""
+
+    def __init__(self, config: Config, app: Any) -> None:
+        self.node: Node = config.node
+        self._access = Access(self.node.options)
+        super().__init__(config, app)
+        self.putChild(b"logs", Logs(self.node.options.logs_dir))
+
+    def getChildWithDefault(self, path: bytes, request: Any) -> Any:
+        while not path and request.postpath:  # scrapyd-client puts two slashes where its URL ends in one
+            path = request.postpath.pop(0)
+        for name, value in _HEADERS.items():
+            request.setHeader(name, value)
+        refused = self._access.refusal(request, path)
+        if refused is not None:
+            return _Refusal(*refused, self.node.name)
+        if path == b"logs" and (missing := MissingLog.of(self.node, request.postpath)):
+            request.postpath.clear()
+            return InThread(missing, self.node)
+        child = super().getChildWithDefault(path, request)
+        return InThread(child, self.node) if isinstance(child, WsResource | Jobs) and path not in PROBES else child
+
+    def get_log_url(self, job: Any) -> str:
+        """Return the path of a job's log, which any node serves or knows of."""
+        return quote(f"/logs/{job.project}/{job.spider}/{job.job}.log")
