@@ -130,6 +130,7 @@ def operated(folder: Path, postgres_server: str) -> Iterator[Operated]:
             "DOWNLOAD_DELAY": "0",
             "STORE_BATCH_SECONDS": "0.3",
             "SCRAPYD_MAX_PROC": "1",
+            "SCRAPYD_LOGS_DIR": str(folder / "logs"),
             "SITE_BUDGETS": json.dumps({"127.0.0.1": {"per_second": PER_SECOND, "per_day": PER_DAY}}),
             "PROXY_ORDER": json.dumps({"rottentomatoes": "direct,datacenter"}),
             "PROXY_POOLS": json.dumps({"datacenter": {"kind": "datacenter", "urls": proxies}}),
@@ -156,7 +157,7 @@ def operated(folder: Path, postgres_server: str) -> Iterator[Operated]:
 def _at_work(made: Operated) -> bool:
     """Return whether the running crawl has stored something, and all was counted since."""
     runs = {run["run"]: run for run in made.node.get("progress.json").json["runs"]}
-    counted = made.redis.client.get("{test}:dashboard:counts")
+    counted = made.redis.client.get("{dashboard}:counts")
     return (
         runs.get("running", {}).get("done", 0) > 3
         and counted is not None

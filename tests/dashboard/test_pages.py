@@ -129,7 +129,7 @@ def _progress(world: Operated, name: str = "running") -> dict[str, int]:
 
 def _counted(world: Operated) -> int:
     """Return how many titles of IMDb were counted last."""
-    return int(json.loads(world.redis.client.get("{test}:dashboard:counts") or b"")["sites"]["imdb"]["known"])
+    return int(json.loads(world.redis.client.get("{dashboard}:counts") or b"")["sites"]["imdb"]["known"])
 
 
 def test_counts_come_after_the_database(world: Operated) -> None:
