@@ -30,6 +30,10 @@ class ConfigurationError(MovieCrawlerError):
     """A setting or a spider argument is wrong: what, the value given, and what would be right."""
 
 
+class InterruptedReadError(MovieCrawlerError):
+    """Files were not read to their end, as the crawl ends."""
+
+
 class InvalidItemError(MovieCrawlerError):
     """An item holds what no title can have. `field` names it; the message gives the value and what would be right."""
 

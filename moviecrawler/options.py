@@ -27,7 +27,6 @@ from moviecrawler.option_types import (
     Rule,
     Seconds,
     SecretUrl,
-    Share,
     is_host_and_port,
 )
 from moviecrawler.sites import SITES
@@ -86,9 +85,6 @@ class SiteOptions(Options, frozen=True, kw_only=True, rename=str.upper):
     """Which of IMDb's datasets are read, with their sizes at the end of 2025, compressed: basics (214 MB) and ratings (8) in any
     case; crew (80: directors and writers), principals (741: the cast), names (295: of all people), akas (464: other titles),
     episode (54). Read by DatasetSpider."""
-    imdb_votes_change: Annotated[Share, JOB] = 0.01
-    """The share by which a title's votes have to move to be written again while all else stays; 0: whenever they move. Read by
-    DatasetFacts."""
     metacritic_url: BaseUrl = SITES["metacritic"].home
     """Scheme and host of the site's pages and sitemaps."""
     metacritic_api_url: OtherUrl = ""

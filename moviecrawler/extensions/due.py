@@ -53,11 +53,8 @@ class DueSpider(Protocol):
         """What its arguments ask for."""
 
     @property
-    def reads_elsewhere(self) -> bool:
-        """Whether titles are read from another source than the site's pages now."""
-
-    def turn_elsewhere(self, reason: str) -> bool:
-        """Return whether titles can be read from another source, and do so from now on."""
+    def uses_datasets(self) -> bool:
+        """Whether titles are read from IMDb's datasets, and not from the site's pages."""
 
     def claim_size(self, batch: int) -> int:
         """Return how many titles to claim at once."""
@@ -145,7 +142,7 @@ class DueTitles:
         if reason is None and scheduler is not None:
             # That of all nodes may be open for longer.
             reason = scheduler.circuit.refusal(self.spider.site)
-        if reason is None or self.spider.turn_elsewhere(reason):
+        if reason is None or self.spider.uses_datasets:
             return False
         self._tell(logging.WARNING, reason)
         return True
@@ -160,7 +157,7 @@ class DueTitles:
 
     async def _budget_left(self) -> int | None:
         """Return how many titles may be claimed, as only so many can be fetched today; None for any number."""
-        if self.spider.reads_elsewhere:
+        if self.spider.uses_datasets:
             return None
         scheduler = shared_scheduler(self.spider.crawler)
         if scheduler is not None:
@@ -237,4 +234,4 @@ class DueTitles:
 
     def _is_full(self) -> bool:
         # What the site refuses us is not fetched from there, and has not to be waited for.
-        return len(self.recorder.fetching) >= self.options.batch and not self.spider.reads_elsewhere
+        return len(self.recorder.fetching) >= self.options.batch and not self.spider.uses_datasets

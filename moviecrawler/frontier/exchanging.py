@@ -184,7 +184,7 @@ class ExchangingScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has 
         elif self._is_recyclable(now):
             self._end("recycled")
         if self._exchange_due(now):
-            await self._exchange(Batch(want=self._want(), regardless=self.spider.has_other_source))
+            await self._exchange(Batch(want=self._want()))
         if self.queue.due:
             self._slot.wake()
         if self._seeds_due(now):
@@ -272,7 +272,7 @@ class ExchangingScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has 
             return  # Redis does not know yet what we know
         refused = bool(reply.shut) and not (reply.spent or reply.probing)
         circuit.probing, circuit.reason = reply.probing, reply.reason if refused else None
-        if not reply.shut or reply.probing or (refused and self.spider.has_other_source):
+        if not reply.shut or reply.probing:
             return
         if not self._was_running:
             return  # what is being opened must not be closed meanwhile; the next reply says the same

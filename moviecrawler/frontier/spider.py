@@ -24,8 +24,6 @@ class SharedSpider(Protocol):
     """Whether every worker runs its `start`, which queues more as the queue runs low, instead of one for all."""
     idle_timeout: float
     """Seconds that it waits for more to do, when there is nothing."""
-    has_other_source: bool
-    """Whether titles that the site refuses us are read elsewhere."""
 
     @property
     def site(self) -> Site:

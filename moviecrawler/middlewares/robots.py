@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from scrapy import Request
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import build_from_crawler
@@ -35,10 +36,20 @@ _MAX_BYTES = 512 * 1024
 """That are read; RFC 9309, 2.5 asks for 500 KiB. To read all 64 MB that a download may have takes 10 s."""
 
 
+class RobotsRefusal(IgnoreRequest):
+    """robots.txt keeps a request from being sent. `is_known` tells whether it could be fetched; its text says why."""
+
+    def __init__(self, unknown: str) -> None:
+        super().__init__(f"robots.txt can't be fetched: {unknown}" if unknown else "by robots.txt")
+        self.is_known = not unknown
+
+
 @dataclass(frozen=True, slots=True)
 class _Rules:
     parser: RobotParser
     until: float
+    unknown: str = ""
+    """Why the file can't be fetched; empty when its rules are known."""
 
 
 class CautiousRobotsTxtMiddleware(RobotsTxtMiddleware):
@@ -57,6 +68,15 @@ class CautiousRobotsTxtMiddleware(RobotsTxtMiddleware):
         self._robotstxt_useragent = self._robotstxt_useragent or self._default_useragent.partition(" ")[0]
         self._rules: dict[str, _Rules] = {}
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def process_request(self, request: Request, spider: object = None) -> None:  # noqa: ARG002 - Scrapy's signature
+        """Let a request through that robots.txt allows. Raises RobotsRefusal and SiteStopped."""
+        try:
+            await super().process_request(request)
+        except SiteStopped:
+            raise
+        except IgnoreRequest as error:
+            raise RobotsRefusal(self._rules[urlparse_cached(request).netloc].unknown) from error
 
     async def robot_parser(self, request: Request) -> RobotParser | None:
         """Return what a request's host allows, fetching its robots.txt when that is not known. Raises SiteStopped."""
@@ -99,7 +119,7 @@ class CautiousRobotsTxtMiddleware(RobotsTxtMiddleware):
             reason,
             extra={"spider": self.crawler.spider},
         )
-        return _Rules(self._parsed(_NOTHING_ALLOWED), monotonic() + _RETRY_SECONDS)
+        return _Rules(self._parsed(_NOTHING_ALLOWED), monotonic() + _RETRY_SECONDS, reason)
 
     def _parsed(self, body: bytes) -> RobotParser:
         parser: RobotParser = build_from_crawler(self._parserimpl, self.crawler, body)

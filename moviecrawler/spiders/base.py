@@ -68,8 +68,6 @@ class MovieSpider(scrapy.Spider):
     arguments: ClassVar[frozenset[str]] = frozenset({"list", "ids", "file", "limit", "lane"})
 
     allowed_domains: list[str]
-    has_other_source = False
-    """Whether titles that the site refuses us are read elsewhere."""
     refills = False
     """Whether each worker of a shared crawl runs `start`, and not one for all."""
     idle_timeout = 0.0
@@ -222,12 +220,8 @@ class MovieSpider(scrapy.Spider):
     # --- What is due --------------------------------------------------------------------------------------------------
 
     @property
-    def reads_elsewhere(self) -> bool:
-        """Whether titles are read from another source than the site's pages now."""
-        return False
-
-    def turn_elsewhere(self, reason: str) -> bool:  # noqa: ARG002 - which sites without another source don't need
-        """Return whether titles can be read from another source while the site is not to be asked, and do so from now on."""
+    def uses_datasets(self) -> bool:
+        """Whether titles are read from IMDb's datasets, and not from the site's pages."""
         return False
 
     def claim_size(self, batch: int) -> int:
@@ -323,9 +317,7 @@ class MovieSpider(scrapy.Spider):
         """Account for a list page that could not be read; its titles are unknown."""
         self.crawler.stats.inc_value("lists/missed")
         logger.error("List page %s %s: %s", url, outcome, reason, extra={"spider": self})
-        self.crawler.signals.send_catch_log(
-            list_missed, url=url, reason=reason, refused=outcome == "blocked" and not self.has_other_source
-        )
+        self.crawler.signals.send_catch_log(list_missed, url=url, reason=reason, refused=outcome == "blocked")
 
     # --- Reading titles -----------------------------------------------------------------------------------------------
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from scrapy.exceptions import IgnoreRequest
 from scrapy.spidermiddlewares.httperror import HttpError
 
 from moviecrawler.clock import utc_now
@@ -14,6 +13,7 @@ from moviecrawler.items import Entry, Fetch, Movie, Page
 from moviecrawler.meta import DIRECT, POOL_META
 from moviecrawler.middlewares.blocks import SiteStopped
 from moviecrawler.middlewares.compression import sent_size
+from moviecrawler.middlewares.robots import RobotsRefusal
 from moviecrawler.spiders.plan import MAX_REASON_CHARS
 from moviecrawler.urls import title_url
 
@@ -57,9 +57,8 @@ def outcome_of(failure: Failure) -> tuple[str, str]:
         return ("absent" if status in NO_SUCH_TITLE else "failed"), f"HTTP status {status}"
     if isinstance(error, SiteStopped):
         return "blocked", str(error)
-    # Scrapy has no exception of its own for this.
-    if isinstance(error, IgnoreRequest) and str(error) == "Forbidden by robots.txt":
-        return "disallowed", "by robots.txt"
+    if isinstance(error, RobotsRefusal):
+        return "disallowed" if error.is_known else "failed", str(error)
     # Of an answer that is no HTTP, all that was read may stand in the error.
     return "failed", f"{type(error).__name__}: {error}".strip(": ").splitlines()[0][:MAX_REASON_CHARS]
 

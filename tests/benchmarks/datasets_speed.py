@@ -32,18 +32,23 @@ if TYPE_CHECKING:
 OURS = """
 import sys
 from pathlib import Path
-from moviecrawler.datasets.joining import dataset_names, read_chart, read_titles
-from moviecrawler.extract.datasets import Damage
+from moviecrawler.datasets.tables import Tables
+from moviecrawler.datasets.titles import dataset_names, read_titles
 folder = Path(sys.argv[1])
 files = {name: folder / f"{name}.tsv.gz" for name in dataset_names("basics,ratings,crew,principals,names,akas,episode")}
-ids, _ = read_chart(files, CHART, Damage())
-print(sum(len(movie.credits) for movie in read_titles(files, ids, Damage())))
+with Tables(files, folder) as tables:
+    tables.want([])
+    tables.want_chart(CHART)
+    print(sum(len(movie.credits) for movie in read_titles(tables)))
 """
 OURS_SCORES = """
 import sys
-from moviecrawler.extract.datasets import gunzip, movies
-with open(f"{sys.argv[1]}/title.basics.tsv.gz", "rb") as basics, open(f"{sys.argv[1]}/title.ratings.tsv.gz", "rb") as ratings:
-    print(sum(1 for movie in movies(gunzip(basics), gunzip(ratings), on_error=print)))
+from pathlib import Path
+from moviecrawler.datasets.tables import Tables
+folder = Path(sys.argv[1])
+files = {name: folder / f"{name}.tsv.gz" for name in ("title.basics", "title.ratings")}
+with Tables(files, folder) as tables:
+    print(sum(1 for row in tables.titles({"movie", "series"}, 0)))
 """
 DICTIONARIES = """
 import csv, gzip, json, sys

@@ -65,6 +65,11 @@ class FileServer(Server):
                     return
                 self.wfile.write(body)
 
+            def do_HEAD(self) -> None:
+                self.send_response(200)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
         super().__init__(Handler)
 
     @property
@@ -86,10 +91,10 @@ class FileServer(Server):
         given = {"ETag": f'"{md5(body).hexdigest()}"'}  # noqa: S324 - no secret
         if asked.headers.get("if-none-match") == given["ETag"]:
             return 304, given, b""
-        ranged = re.fullmatch(r"bytes=(\d+)-(\d+)", asked.headers.get("range", ""))
+        ranged = re.fullmatch(r"bytes=(\d+)-(\d*)", asked.headers.get("range", ""))
         if ranged is None or asked.headers.get("if-range", given["ETag"]) != given["ETag"]:
             return 200, given, body
-        first, last = int(ranged[1]), min(int(ranged[2]), len(body) - 1)
+        first, last = int(ranged[1]), min(int(ranged[2] or len(body)), len(body) - 1)
         if first > last:
             return 416, given, b""
         return 206, {**given, "Content-Range": f"bytes {first}-{last}/{len(body)}"}, body[first : last + 1]

@@ -32,8 +32,8 @@ def crawl_titles(site: Site, folder: Path, titles: int = 2) -> Finished:
     ("told", "outcome"),
     [
         (Told(404, NOTHING), "absent"),
-        (Told(200, b"cut off", {"Content-Length": "999"}), "disallowed"),
-        (Told(301, headers={"Location": "/robots.txt"}), "disallowed"),
+        (Told(200, b"cut off", {"Content-Length": "999"}), "failed"),
+        (Told(301, headers={"Location": "/robots.txt"}), "failed"),
         (Told(202, headers={"x-amzn-waf-action": "challenge"}), "blocked"),
     ],
 )

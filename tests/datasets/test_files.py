@@ -1,0 +1,205 @@
+"""Files of other sources: fetched politely, resumed, fetched again only when they changed, and used only when they are whole."""
+
+from __future__ import annotations
+
+import gzip
+import multiprocessing
+import os
+import threading
+from collections import namedtuple
+from hashlib import md5
+from typing import TYPE_CHECKING
+
+import pytest
+
+from moviecrawler.datasets import files
+from moviecrawler.datasets.files import DownloadError, FileClient, MissingFileError, forget
+from moviecrawler.errors import InterruptedReadError
+from tests.catalogue.files import FileServer, Reply
+from tests.waiting import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+BODY = gzip.compress(os.urandom(3 << 20))
+CHANGED = gzip.compress(b"others" * 1_000)
+AGENT = "moviecrawler/0 (+https://example.org)"
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_RETRY_SECONDS", 0.01)
+
+
+@pytest.fixture
+def server() -> Iterator[FileServer]:
+    with FileServer() as serving:
+        serving.files["/a.gz"] = BODY
+        yield serving
+
+
+def fetch(server: FileServer, path: Path, **options: object) -> Path:
+    client = FileClient(AGENT, **options)  # type: ignore[arg-type]
+    try:
+        client.download(f"{server.url}/a.gz", path)
+    finally:
+        client.close()
+    return path
+
+
+def asked(server: FileServer, header: str) -> list[str | None]:
+    return [one.headers.get(header) for one in server.asked if one.path == "/a.gz"]
+
+
+def test_a_file_is_fetched_once_with_an_honest_name_until_it_changes(server: FileServer, tmp_path: Path) -> None:
+    path = tmp_path / "new" / "a.gz"
+    assert fetch(server, path).read_bytes() == BODY
+    assert fetch(server, path).read_bytes() == BODY
+    assert asked(server, "if-none-match") == [None, server.reply(server.asked[-1])[1]["ETag"]]
+    assert {one.headers["user-agent"] for one in server.asked} == {AGENT}
+    server.files["/a.gz"] = CHANGED
+    assert fetch(server, path).read_bytes() == CHANGED
+    forget(path)
+    assert [one.name for one in path.parent.iterdir()] == ["a.gz.lock"]
+
+
+@pytest.mark.parametrize("body", [BODY, CHANGED], ids=["same", "changed"])
+def test_a_broken_fetch_goes_on_where_it_was_and_never_mixes_versions(
+    server: FileServer, tmp_path: Path, body: bytes
+) -> None:
+    etag = f'"{md5(BODY).hexdigest()}"'  # noqa: S324 - as the server has it
+    breaks = iter([(200, {"ETag": etag, "Content-Length": f"{len(BODY)}"}, BODY[:2_500_000])])
+    server.replies["/a.gz"] = lambda _: next(breaks, (500, {}, b""))
+    path = tmp_path / "a.gz"
+    with pytest.raises(DownloadError):
+        fetch(server, path)
+    assert not path.exists()
+    assert 0 < (tmp_path / "a.gz.part").stat().st_size <= 2_500_000
+    server.replies.clear()
+    server.files["/a.gz"] = body
+    assert fetch(server, path).read_bytes() == body
+    assert (asked(server, "range")[-1] or "").startswith("bytes=")
+
+
+def test_a_part_of_an_unknown_version_is_not_resumed(server: FileServer, tmp_path: Path) -> None:
+    (tmp_path / "a.gz.part").write_bytes(b"something else")
+    assert fetch(server, tmp_path / "a.gz").read_bytes() == BODY
+    assert asked(server, "range") == [None]
+
+
+def test_a_server_without_ranges_and_etags_gives_the_file(server: FileServer, tmp_path: Path) -> None:
+    server.replies["/a.gz"] = lambda _: (200, {}, BODY)
+    for _ in range(2):
+        assert fetch(server, tmp_path / "a.gz").read_bytes() == BODY
+
+
+def test_a_redirect_within_the_host_is_followed(server: FileServer, tmp_path: Path) -> None:
+    server.replies["/a.gz"] = lambda _: (302, {"Location": "/moved/a.gz"}, b"")
+    server.files["/moved/a.gz"] = CHANGED
+    assert fetch(server, tmp_path / "a.gz").read_bytes() == CHANGED
+
+
+def test_a_server_that_is_busy_for_a_moment_is_asked_again(server: FileServer, tmp_path: Path) -> None:
+    server.replies["/a.gz"] = lambda _: (503, {}, b"") if len(server.paths) < 3 else None
+    assert fetch(server, tmp_path / "a.gz").read_bytes() == BODY
+
+
+@pytest.mark.parametrize(
+    ("reply", "error", "message"),
+    [
+        ((404, {}, b""), MissingFileError, "HTTP status 404"),
+        ((403, {}, b""), MissingFileError, "HTTP status 403"),
+        ((500, {}, b""), DownloadError, "500 Server Error"),
+        ((200, {}, BODY[:-20]), DownloadError, "is no whole gzip file, and is fetched anew next time"),
+        ((200, {}, BODY[:-6] + bytes([BODY[-6] ^ 1]) + BODY[-5:]), DownloadError, "is no whole gzip file.*CRC"),
+        ((200, {"Content-Type": "text/html"}, b"<html>Sorry</html>"), DownloadError, "is no whole gzip file"),
+        (
+            (302, {"Location": "http://localhost:9/a.gz"}, b""),
+            DownloadError,
+            "redirects to http://localhost:9/a.gz, which is",
+        ),
+        (
+            (206, {"Content-Range": "bytes 5-7/9"}, b"abc"),
+            DownloadError,
+            "asked for bytes from 0 on, got 'bytes 5-7/9'",
+        ),
+    ],
+    ids=["missing", "forbidden", "error", "cut", "checksum", "html", "other-host", "other-part"],
+)
+def test_what_is_no_whole_file_is_an_error_and_leaves_the_file_before_it(
+    server: FileServer, tmp_path: Path, reply: Reply, error: type[Exception], message: str
+) -> None:
+    path = fetch(server, tmp_path / "a.gz")
+    server.replies["/a.gz"] = lambda _: reply
+    with pytest.raises(error, match=message):
+        fetch(server, path)
+    assert path.read_bytes() == BODY
+    server.replies.clear()
+    server.files["/a.gz"] = CHANGED
+    assert fetch(server, path).read_bytes() == CHANGED
+
+
+@pytest.mark.parametrize(
+    ("robots", "message"),
+    [
+        ((200, {}, b"User-agent: moviecrawler\nDisallow: /\n"), "disallowed by robots.txt"),
+        ((503, {}, b""), "robots.txt of .* can't be fetched: 503"),
+    ],
+    ids=["disallowed", "unknown"],
+)
+def test_robots_txt_is_obeyed(server: FileServer, tmp_path: Path, robots: Reply, message: str) -> None:
+    server.replies["/robots.txt"] = lambda _: robots
+    with pytest.raises(DownloadError, match=message):
+        fetch(server, tmp_path / "a.gz")
+    assert server.paths == []
+    assert fetch(server, tmp_path / "a.gz", obey_robots=False).exists()
+
+
+def test_a_file_that_the_disk_has_no_room_for_is_not_begun(
+    server: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = namedtuple("usage", "total used free")  # noqa: PYI024 - as shutil has it
+    monkeypatch.setattr("shutil.disk_usage", lambda _: usage(0, 0, 67_000_000))
+    with pytest.raises(DownloadError, match=r"a.gz takes 3 MB more, and 67 MB are free in .*; make room"):
+        fetch(server, tmp_path / "a.gz")
+    assert not (tmp_path / "a.gz.part").exists()
+
+
+def test_progress_is_told_with_the_time_left(
+    server: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_PROGRESS_SECONDS", 0)
+    lines: list[str] = []
+    fetch(server, tmp_path / "a.gz", tell=lines.append)
+    assert lines[0].startswith("a.gz: 1 of 3 MB, ")
+    assert lines[0].endswith(" min left")
+
+
+def test_a_second_process_waits_for_the_first_and_goes_on_after_its_death(server: FileServer, tmp_path: Path) -> None:
+    server.stalls.add("/a.gz")
+    part = tmp_path / "a.gz.part"
+    process = multiprocessing.get_context("fork").Process(target=fetch, args=(server, tmp_path / "a.gz"))
+    process.start()
+    wait_for(lambda: part.exists() and part.stat().st_size)
+    server.stalls.clear()
+    asked_before = len(server.paths)
+    threading.Timer(1, process.kill).start()
+    assert fetch(server, tmp_path / "a.gz").read_bytes() == BODY
+    assert len(server.paths) == asked_before + 1
+    process.join(10)
+
+
+def test_an_interrupted_fetch_ends_at_once_though_the_server_stalls(server: FileServer, tmp_path: Path) -> None:
+    server.stalls.add("/a.gz")
+    client = FileClient(AGENT)
+    part = tmp_path / "a.gz.part"
+
+    def interrupt() -> None:
+        wait_for(lambda: part.exists() and part.stat().st_size)
+        client.interrupt()
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(InterruptedReadError):
+        client.download(f"{server.url}/a.gz", tmp_path / "a.gz")
+    client.close()

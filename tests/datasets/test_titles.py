@@ -1,0 +1,319 @@
+"""What is read of the rows of IMDb's datasets: every fact, and nothing that no row tells."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from moviecrawler.datasets.tables import COLUMNS, Tables
+from moviecrawler.datasets.titles import read_titles
+from moviecrawler.errors import ExtractionError, InterruptedReadError
+from moviecrawler.items import Credit, Movie, OtherTitle, Score
+from tests.datasets.rows import put
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from moviecrawler.datasets.tables import Damage
+
+GIVEN: dict[str, list[str | bytes]] = {
+    "title.basics": [r"tt0900001|movie|The Kettle|Der Kessel|1999|\N|118|Comedy,Drama"],
+    "title.ratings": ["tt0900001|8.7|30000"],
+    "title.crew": [r"tt0900001|nm0900001,nm0900004|nm0900003"],
+    "title.principals": [
+        # Sorted by the text of the second column, and one row for each character.
+        r'tt0900001|1|nm0900001|actor|["Ole"]',
+        r'tt0900001|10|nm0900002|actress|["The Twin"]',
+        r'tt0900001|2|nm0900002|actress|["Vera \"V\" Lindqvist","Vera"]',
+        r"tt0900001|3|nm0900005|self|\N",
+        r"tt0900001|4|nm0900003|writer|\N",
+        r"tt0900001|5|nm0900009|archive_footage|\N",
+    ],
+    "title.akas": [
+        r"tt0900001|10|Le bouilloire|FR|fr|\N",
+        r"tt0900001|2|The Kettle|US|\N|" + "dvd\x02imdbDisplay",
+        r"tt0900001|1|Der Kessel|\N|\N|original",
+    ],
+    "title.episode": [],
+    "name.basics": ["nm0900001|Aino Välimäki", "nm0900002|Berit Storm", "nm0900003|Cato Lund"],
+}
+
+
+def files_of(folder: Path, **rows: list[str | bytes]) -> dict[str, Path]:
+    """Write GIVEN, but for the rows of some datasets."""
+    return {name: put(folder, name, *rows.get(name.removeprefix("title."), GIVEN[name])) for name in COLUMNS}
+
+
+def read_wanted(tables: Tables) -> Iterator[Movie]:
+    tables.want(["tt0900001"])
+    return read_titles(tables)
+
+
+def read(folder: Path, *ids: str, **rows: list[str | bytes]) -> tuple[list[Movie], Damage]:
+    with Tables(files_of(folder, **rows), folder) as tables:
+        tables.want(ids or ["tt0900001"])
+        return list(read_titles(tables)), tables.damage
+
+
+def test_a_title_has_all_that_the_datasets_tell_of_it(tmp_path: Path) -> None:
+    (movie,), damage = read(tmp_path)
+    assert damage.count == 0
+    assert (movie.site_id, movie.imdb_id, movie.url) == (*("tt0900001",) * 2, "https://www.imdb.com/title/tt0900001/")
+    assert (movie.title, movie.original_title, movie.kind) == ("The Kettle", "Der Kessel", "movie")
+    assert (movie.year, movie.end_year, movie.runtime_minutes, movie.genres) == (1999, None, 118, ["Comedy", "Drama"])
+    assert movie.scores == [Score(kind="imdb", value=8.7, count=30_000)]
+    assert movie.credits == [
+        Credit(name="Aino Välimäki", role="director", position=1, person_id="nm0900001"),
+        # Who is not among the names has none, and no invented one.
+        Credit(name=None, role="director", position=2, person_id="nm0900004"),
+        Credit(name="Cato Lund", role="writer", position=1, person_id="nm0900003"),
+        Credit(name="Aino Välimäki", role="cast", position=1, person_id="nm0900001", character="Ole"),
+        Credit(
+            name="Berit Storm",
+            role="cast",
+            position=2,
+            person_id="nm0900002",
+            character='Vera "V" Lindqvist / Vera / The Twin',
+        ),
+        Credit(name=None, role="cast", position=3, person_id="nm0900005"),
+    ]
+    assert movie.other_titles == [
+        OtherTitle(title="Der Kessel", kind="original"),
+        OtherTitle(title="The Kettle", country="US", kind="dvd, imdbDisplay"),
+        OtherTitle(title="Le bouilloire", country="FR", language="fr"),
+    ]
+    assert not {"credits.director", "credits.cast", "other_titles", "scores.imdb"} & set(movie.silent)
+    assert {"plot", "scores.metascore"} < set(movie.silent)
+
+
+@pytest.mark.parametrize(
+    ("basics", "values"),
+    [
+        (r"tt0900001|movie|Kettle|\N|2000|1999|0|\N", ("Kettle", None, 2000, None, None, [], "movie")),
+        (r"tt0900001|tvSpecial|Gala|Gala|\N|\N||", ("Gala", None, None, None, None, [], "other")),
+        (r'tt0900001|tvSeries|"Quoted" 4' + "'" + r'2"|Der Hafen|2001|2005|45|Drama',
+         ('"Quoted" 4\'2"', "Der Hafen", 2001, 2005, 45, ["Drama"], "series")),
+    ],
+    ids=["unknown", "older-files-leave-fields-empty", "quotes-are-text"],
+)  # fmt: skip
+def test_what_is_not_known_has_no_value(tmp_path: Path, basics: str, values: tuple[object, ...]) -> None:
+    (movie,), _ = read(tmp_path, basics=[basics])
+    found = (
+        movie.title,
+        movie.original_title,
+        movie.year,
+        movie.end_year,
+        movie.runtime_minutes,
+        movie.genres,
+        movie.kind,
+    )
+    assert found == values
+
+
+def test_an_episode_has_its_place_and_the_title_of_its_series(tmp_path: Path) -> None:
+    rows: dict[str, list[str | bytes]] = {
+        "basics": [
+            rf"tt090000{number}|{kind}|Salt|\N|1999|\N|\N|\N" for number, kind in ((1, "tvEpisode"), (8, "tvSeries"))
+        ]
+    }
+    (movie,), _ = read(tmp_path, **rows, episode=["tt0900001|tt0900008|1|0"])
+    assert (movie.series_id, movie.series_title, movie.season, movie.episode) == ("tt0900008", "Salt", 1, 0)
+    (movie,), _ = read(tmp_path, **rows, episode=[r"tt0900001|tt0900007|\N|\N"])
+    assert (movie.season, movie.episode) == (None, None)
+    assert "series_title" in movie.silent
+    assert "season" not in movie.silent
+
+
+@pytest.mark.parametrize(
+    ("dataset", "row", "field"),
+    [
+        ("ratings", "tt0900001|8.7", "scores.imdb"),
+        ("ratings", "tt0900001|8.7|5|6", "scores.imdb"),
+        ("ratings", "tt0900001|0.0|5", "scores.imdb"),
+        ("ratings", "tt0900001|10.1|5", "scores.imdb"),
+        ("ratings", "tt0900001|nan|5", "scores.imdb"),
+        ("ratings", "tt0900001|8.7|0", "scores.imdb"),
+        ("ratings", r"tt0900001|8.7|\N", "scores.imdb"),
+        ("ratings", "tt0900001|8.7|-5", "scores.imdb"),
+        ("crew", "tt0900001|nm0900001", "credits.director"),
+        ("crew", r"tt0900001|Aino|\N", "credits.writer"),
+        ("principals", r"tt0900001|one|nm0900001|actor|\N", "credits.cast"),
+        ("principals", 'tt0900001|1|nm0900001|actor|[["Ole"]]', "credits.cast"),
+        ("principals", b'tt0900001|1|nm0900001|actor|["\xe9"]', "credits.cast"),
+        ("akas", r"tt0900001|1|\N|FR|fr|\N", "other_titles"),
+        ("episode", r"tt0900001|Salt|1|2", "series_id"),
+    ],
+)
+def test_a_damaged_row_is_counted_and_what_it_tells_is_unknown(
+    tmp_path: Path, dataset: str, row: str | bytes, field: str
+) -> None:
+    basics: list[str | bytes] = [r"tt0900001|tvEpisode|Pilot|\N|1999|\N|\N|\N"]
+    (movie,), damage = read(tmp_path, **{"basics": basics, dataset: [row]})
+    assert field in movie.silent
+    assert damage.count == 1
+    assert "the rows of tt0900001: " in str(damage.first)
+    (movie,), damage = read(tmp_path, **{"basics": basics, dataset: []})
+    assert damage.count == 0
+    # Only titles with five votes stand among the ratings.
+    assert (field in movie.silent) == (dataset != "ratings")
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        r"tt0900001|movie",
+        r"tt0900001|movie|\N|\N|1999|\N|118|Drama",
+        r"tt0900001|movie|Kettle|\N|15|\N|118|Drama",
+        r"tt0900001|movie|Kettle|\N|19x9|\N|118|Drama",
+        b"tt0900001|movie|Kettl\xe9|\\N|1999|\\N|118|Drama",
+    ],
+)
+def test_a_title_whose_own_row_is_damaged_is_no_title(tmp_path: Path, row: str | bytes) -> None:
+    movies, damage = read(tmp_path, basics=[row])
+    assert (movies, damage.count, damage.ids) == ([], 1, {"title.basics": {"tt0900001"}})
+
+
+def test_a_long_list_of_characters_is_cut_between_two(tmp_path: Path) -> None:
+    names = [f"Passer-by {number}" for number in range(2_000)]
+    (movie,), _ = read(tmp_path, principals=[f"tt0900001|1|nm0900001|actor|{json.dumps(names)}"])
+    character = movie.people("cast")[0].character or ""
+    assert len(character) <= 9_000
+    assert character.split(" / ") == names[: character.count(" / ") + 1]
+
+
+@pytest.mark.parametrize("dataset", COLUMNS)
+def test_columns_are_found_by_name_and_a_missing_one_is_named(tmp_path: Path, dataset: str) -> None:
+    files = files_of(tmp_path)
+    _, *lines = gzip.decompress(files[dataset].read_bytes()).decode().splitlines()
+    columns = ["new", *reversed(COLUMNS[dataset])]
+    text = "".join("\t".join(["new", *reversed(line.split("\t"))]) + "\n" for line in lines)
+    files[dataset].write_bytes(gzip.compress(("\t".join(columns) + "\n" + text).encode()))
+    with Tables(files, tmp_path) as tables:
+        tables.want(["tt0900001"])
+        moved = list(read_titles(tables))
+    assert moved == read(tmp_path)[0]
+    files[dataset].write_bytes(gzip.compress(("\t".join(["other", *columns[:-1]]) + "\n").encode()))
+    with Tables(files, tmp_path) as tables, pytest.raises(ExtractionError, match="no such column") as error:
+        list(read_wanted(tables))
+    assert error.value.field == COLUMNS[dataset][0]
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda data: data[:-20], lambda _: b"<html>Sorry</html>", lambda _: b""], ids=["cut", "html", "empty"]
+)
+def test_a_file_that_is_damaged_is_an_error_before_the_first_title(tmp_path: Path, damage: object) -> None:
+    files = files_of(tmp_path)
+    path = files["title.principals"]
+    path.write_bytes(damage(path.read_bytes()))  # type: ignore[operator]
+    with (
+        Tables(files, tmp_path) as tables,
+        pytest.raises(ExtractionError, match=r"damaged or cut short|no such column; it has ") as error,
+    ):
+        next(read_wanted(tables))
+    assert error.value.url == "https://datasets.imdbws.com/title.principals.tsv.gz"
+
+
+@pytest.mark.parametrize("dataset", ["title.ratings", "title.principals", "title.akas"])
+def test_a_file_with_an_id_a_million_times_is_an_error_within_seconds(tmp_path: Path, dataset: str) -> None:
+    files = files_of(tmp_path)
+    row = r"tt0900001" + "|1" * (len(COLUMNS[dataset]) - 1)
+    if dataset == "title.principals":
+        row = "tt0900001|1|nm0900001|actor|1"
+    put(tmp_path, dataset, *[row] * 1_000_000)
+    began = time.monotonic()
+    with Tables(files, tmp_path) as tables:
+        tables.want(["tt0900001"])
+        if dataset in {"title.principals", "title.akas"}:
+            with pytest.raises(ExtractionError, match="damaged: it has 1000000 rows of tt0900001"):
+                list(read_titles(tables))
+        else:  # the first row counts
+            assert len(list(read_titles(tables))) <= 1
+    assert time.monotonic() - began < 60
+
+
+def test_reading_ends_soon_when_the_crawl_does(tmp_path: Path) -> None:
+    files = files_of(tmp_path)
+    put(tmp_path, "title.akas", *(rf"tt{number:07}|1|Kessel {number}|DE|de|\N" for number in range(1_000_000)))
+    with Tables(files, tmp_path) as tables:
+        tables.want([f"tt{number:07}" for number in range(1_000_000)])
+        threading.Timer(0.5, tables.interrupt).start()
+        with pytest.raises(InterruptedReadError, match="the crawl was ended"):
+            list(read_titles(tables))
+
+
+def chart(folder: Path, films: list[str], name: str, limit: int | None = None) -> dict[str, int]:
+    """The ranks of films, each given by id, type, genres, rating and votes."""
+    given = [film.split() for film in films]
+    basics = [rf"{one}|{kind}|Film {one}|Film {one}|2000|\N|100|{genres}" for one, kind, genres, _, _ in given]
+    files = files_of(
+        folder, basics=[*basics], ratings=[f"{one}|{rating}|{votes}" for one, _, _, rating, votes in given]
+    )
+    with Tables(files, folder) as tables:
+        tables.want([])
+        return tables.want_chart(name, limit)
+
+
+@pytest.mark.parametrize(
+    ("name", "ranked", "others"),
+    [
+        # The second has the higher mean, but of few votes; the mean of all draws it below the first.
+        ("top", ["movie Drama 9.0 900000", "movie Drama 9.5 25000", "movie Drama 5.0 900000"], []),
+        (
+            "top",
+            ["movie Drama 8.0 25000", "movie Drama 8.0 25001"],
+            [
+                *("movie Drama 9.0 24999", "tvMovie Drama 9.0 90000", "tvSeries Drama 9.0 90000"),
+                *("short Drama 9.0 90000", "movie Documentary,Music 9.0 90000"),
+            ],
+        ),
+        (
+            "toptv",
+            ["tvSeries Documentary 9.0 90000", "tvMiniSeries Drama 8.0 90000"],
+            ["tvEpisode Drama 9.9 90000", "movie Drama 9.9 90000", "tvSeries Drama 9.9 24999"],
+        ),
+        (
+            "top",
+            [f"movie Drama 8.0 {26_000 - n}" for n in range(250)],
+            [f"movie Drama 8.0 {25_700 - n}" for n in range(9)],
+        ),
+        (
+            "popular",
+            ["tvMovie Drama 2.0 1001", "movie Documentary 9.0 1000"],
+            ["movie Drama 9.0 999", "tvSeries Drama 9.0 2000"],
+        ),
+        ("populartv", [f"tvSeries Drama 8.0 {26_000 - n}" for n in range(100)], ["tvSeries Drama 9.0 2000"]),
+    ],
+    ids=["weighted", "films", "series", "250", "popular", "populartv"],
+)
+def test_a_chart_holds_what_it_is_of_in_its_order(
+    tmp_path: Path, name: str, ranked: list[str], others: list[str]
+) -> None:
+    films = [f"tt09{number:05} {film}" for number, film in enumerate([*ranked, *others])]
+    ids = [film.split()[0] for film in films[: len(ranked)]]
+    assert chart(tmp_path, films[::-1], name) == {site_id: rank for rank, site_id in enumerate(ids, 1)}
+    assert list(chart(tmp_path, films[::-1], name, limit=2)) == ids[:2]
+
+
+def test_ties_in_the_top_250_are_broken_by_votes_then_by_id(tmp_path: Path) -> None:
+    votes = {"tt10900001": 30_000, "tt0900009": 30_000, "tt0900010": 40_000}
+    top = chart(tmp_path, [f"{site_id} movie Drama 8.0 {count}" for site_id, count in votes.items()], "top")
+    assert top == {"tt0900010": 1, "tt0900009": 2, "tt10900001": 3}
+
+
+@pytest.mark.parametrize(("kinds", "votes", "found"), [({"movie"}, 0, [1, 3]), ({"movie", "series"}, 6, [1, 2])])
+def test_titles_are_filtered_by_kind_and_votes_in_the_order_of_the_file(
+    tmp_path: Path, kinds: set[str], votes: int, found: list[int]
+) -> None:
+    types = ["movie", "tvSeries", "movie", "short"]
+    basics = [rf"tt090000{number}|{kind}|Film|\N|2000|\N|100|\N" for number, kind in enumerate(types, 1)]
+    files = files_of(tmp_path, basics=[*basics], ratings=["tt0900001|8.7|30000", "tt0900002|5.0|6", "tt0900003|5.0|5"])
+    with Tables(files, tmp_path) as tables:
+        rows = list(tables.titles(kinds, votes))  # type: ignore[arg-type]
+    assert [int(row[0][-1]) for row in rows] == found
+    assert rows[0][-1] == 30_000
