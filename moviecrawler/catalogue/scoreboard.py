@@ -68,7 +68,7 @@ PART_FIELDS = ("series_title", "series_imdb_id", "season", "episode", "imdb_rati
 
 
 def scoreboard(movies: Iterable[Movie], kind: TitleKind | None = None) -> list[ScoreboardRow]:
-    """Return the joined rows of a kind, or of all but seasons.
+    """Return the joined rows of a kind, or of all but seasons and episodes.
 
     IMDb's lists come first, in their order, then what most people voted on.
     """
@@ -76,7 +76,11 @@ def scoreboard(movies: Iterable[Movie], kind: TitleKind | None = None) -> list[S
     if kind in {"season", "episode"}:
         return sorted(_rows_of_parts(joined, kind), key=_place_of_part)
     rows = [(_place(title), _row(title)) for title in joined]
-    return [row for _, row in sorted(rows, key=itemgetter(0)) if (row.kind == kind if kind else row.kind != "season")]
+    return [
+        row
+        for _, row in sorted(rows, key=itemgetter(0))
+        if (row.kind == kind if kind else row.kind not in {"season", "episode"})
+    ]
 
 
 def _rows_of_parts(joined: Sequence[JoinedTitle], kind: TitleKind) -> Iterator[ScoreboardRow]:

@@ -27,7 +27,7 @@ _FORM = "postgresql://user:password@host:5432/database"
 _SESSION = """
 SET TimeZone = 'UTC';
 SET statement_timeout = '60s';
-SET idle_in_transaction_session_timeout = '60s';
+SET idle_in_transaction_session_timeout = '30s';  -- who stands still in a transaction must not keep the others waiting
 SET default_transaction_isolation = 'read committed';  -- of a stricter one, a lock that was waited for shows what was before it
 """
 _DEFAULTS = {
@@ -98,16 +98,20 @@ def connect(url: str) -> Connection:
         raise TransientStoreError(reason) from None
 
 
-def open_database(url: str) -> Connection:
-    """Connect to a database, and bring its schema up to date. Raises what `connect` raises."""
+def open_database(url: str, is_ending: Callable[[], bool] = lambda: False, session: str = "") -> Connection:
+    """Connect to a database, bring its schema up to date, and begin a session. Raises what `connect` and `update_schema` raise."""
     connection = connect(url)
     try:
         with errors_translated():
-            update_schema(connection)
+            update_schema(connection, is_ending)
             with connection, connection.cursor() as cursor:
-                cursor.execute(_SESSION)
-    except BaseException:
+                cursor.execute(_SESSION + session)
+    except BaseException as error:
         connection.close()
+        if isinstance(error.__cause__, psycopg2.ProgrammingError | psycopg2.errors.ReadOnlySqlTransaction):
+            raise ConfigurationError(
+                f"the database that DATABASE_URL names doesn't let us make our tables: {error}"
+            ) from error
         raise
     return connection
 

@@ -9,9 +9,9 @@ Seasons and episodes are not compared: `settle_titles` gives them to titles by t
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -27,17 +27,6 @@ if TYPE_CHECKING:
 
     from moviecrawler.catalogue.matching import JoinedTitle
     from moviecrawler.items import Site
-
-_LOCK = 7_303_170_117_561_344_001
-WRITE_ALONE = "SELECT lock_titles()"
-"""Waits until no other process writes records, titles, or what hangs on them, and keeps all from it until the transaction ends."""
-WRITE_BESIDE_OTHERS = f"SELECT pg_advisory_xact_lock_shared({_LOCK})"
-"""Waits for whoever writes alone, as `lock_titles` has it. For what only stores records, and locks each of them, in the order of sites and ids."""
-SETTLE_BESIDE_OTHERS = f"SELECT pg_advisory_xact_lock({_LOCK + 1}); {WRITE_BESIDE_OTHERS}"
-"""Likewise, and first waits for whoever else has this lock. For what gives records to titles, and brings the catalogue after them.
-
-Those that wait for each other hold nothing, so that `lock_titles` waits for the first of them at most.
-"""
 
 _CANDIDATES = read_sql("candidates.sql")
 _REGROUP = read_sql("regroup.sql")
@@ -55,7 +44,6 @@ _BY_IMDB_ID = "SELECT title_id, imdb_id FROM titles WHERE imdb_id = ANY (%s)"
 _NEW_KEYS = "UPDATE records SET match_keys = %s WHERE record_id = %s"
 _NEW_TITLE = "INSERT INTO titles DEFAULT VALUES RETURNING title_id"
 
-_STANDING = "SELECT record_id, title_id FROM records WHERE record_id = ANY (%s) AND NOT placed_by_hand"
 
 _MAX_RECORDS = 100
 """Records that one search may lead to."""
@@ -89,25 +77,20 @@ def hash_keys(movie: Movie) -> list[int]:
 
 @dataclass(slots=True, kw_only=True)
 class Plan:
-    """Which records belong together, and what that was decided by."""
+    """Which records belong together."""
 
-    titles: list[int] = field(default_factory=list)
-    """Ids of the titles whose records were compared."""
-    rows: list[tuple[Any, ...]] = field(default_factory=list)
-    """What was compared: the rows of `pool.sql`."""
     pool: list[Stored] = field(default_factory=list)
     groups: list[JoinedTitle] = field(default_factory=list)
 
 
 def plan_titles(cursor: Cursor, changed: Sequence[Stored]) -> Plan:
-    """Decide to which titles those of these records belong that have changed. Nothing is locked or written.
+    """Decide to which titles those of these records belong that have changed. Nothing is written.
 
-    What is found may be out of date when it is applied; see `still_holds`.
+    Call it under `lock_titles`, as `apply_plan`: nobody else may change what it was decided by.
     """
     changed = [record for record in changed if record.is_changed and not is_part(record.movie)]
     if not changed:
         return Plan()
-    changed = _where_they_stand(cursor, changed)
     cursor.execute(_STORED_SITES)
     stored_sites = {site for (site,) in cursor.fetchall()}
     # Where no other site has a record yet, as while IMDb's datasets are loaded, no search is needed.
@@ -121,15 +104,10 @@ def plan_titles(cursor: Cursor, changed: Sequence[Stored]) -> Plan:
     return _join(cursor, titles.union(*found.values()) | _known_to_catalogue(cursor, changed))
 
 
-def still_holds(cursor: Cursor, plan: Plan) -> bool:
-    """Return whether all that a plan was decided by is as it was. Call it under SETTLE_BESIDE_OTHERS."""
-    return not plan.titles or _read_pool(cursor, plan.titles) == plan.rows
-
-
 def apply_plan(cursor: Cursor, plan: Plan, changed: Sequence[Stored]) -> None:
     """Give records to the titles that they belong to, and bring the catalogue after these and after those that had changed.
 
-    Call it under SETTLE_BESIDE_OTHERS. Records that were placed by hand stay where they are.
+    Records that were placed by hand stay where they are.
     """
     if plan.pool:
         _regroup(cursor, plan.pool, plan.groups)
@@ -160,13 +138,6 @@ def read_stored(cursor: Cursor, sites: Sequence[Site], site_ids: Sequence[str]) 
             cursor.execute(_NEW_KEYS, (keys, record_id))
         stored.append(Stored(record_id=record_id, title_id=title_id, movie=movie))
     return stored
-
-
-def _where_they_stand(cursor: Cursor, records: Sequence[Stored]) -> list[Stored]:
-    """Return the records with the titles that they belong to by now, but for those that were placed by hand."""
-    cursor.execute(_STANDING, ([record.record_id for record in records],))
-    title_of = dict(cursor.fetchall())
-    return [replace(record, title_id=title_of[record.record_id]) for record in records if record.record_id in title_of]
 
 
 def settle(cursor: Cursor, titles: Collection[int], records: Collection[int]) -> None:
@@ -205,17 +176,11 @@ def _search(cursor: Cursor, asked: Sequence[tuple[Stored, Collection[int]]]) -> 
     return found
 
 
-def _read_pool(cursor: Cursor, titles: Sequence[int]) -> list[tuple[Any, ...]]:
-    cursor.execute(_POOL, {"titles": titles})
-    rows: list[tuple[Any, ...]] = cursor.fetchall()
-    return rows
-
-
 def _join(cursor: Cursor, titles: Collection[int]) -> Plan:
     """Return the records of titles, and how those that were not placed by hand belong together."""
     if not titles:
         return Plan()
-    rows = _read_pool(cursor, sorted(titles))
+    cursor.execute(_POOL, {"titles": sorted(titles)})
     pool = [
         Stored(
             record_id=record_id,
@@ -223,10 +188,10 @@ def _join(cursor: Cursor, titles: Collection[int]) -> Plan:
             placed_by_hand=placed_by_hand,
             movie=msgspec.json.decode(item, type=Movie),
         )
-        for record_id, title_id, placed_by_hand, item, _ in rows
+        for record_id, title_id, placed_by_hand, item, _ in cursor.fetchall()
     ]
     groups = join(record.movie for record in pool if not record.placed_by_hand)
-    return Plan(titles=sorted(titles), rows=rows, pool=pool, groups=groups)
+    return Plan(pool=pool, groups=groups)
 
 
 def _regroup(cursor: Cursor, pool: Sequence[Stored], groups: Iterable[JoinedTitle]) -> None:

@@ -145,7 +145,7 @@ class BatchingPipeline:
         self._loop = asyncio.get_running_loop()
         # No more comes to fill a batch, and the crawl is over when the last one is written.
         self._signals.connect(self._writer.hurry, nothing_queued)
-        self._signals.connect(self._hurry_store, end_asked)
+        self._signals.connect(self.store.hurry, end_asked)
         try:
             await self._writer.open()
         except (ConfigurationError, TransientStoreError) as error:
@@ -170,9 +170,6 @@ class BatchingPipeline:
                 await self._admit(Record(item, encoded, time.monotonic()))
         return item
 
-    def _hurry_store(self) -> None:
-        self.store.hurried = True
-
     async def close_spider(self) -> None:
         """Flush everything within `close_seconds`, and spool what the store did not take."""
         if self._loading is None or self._writing is None:
@@ -181,7 +178,7 @@ class BatchingPipeline:
         # shorter than that would never load them.
         engine = self._crawler.engine if self._crawler is not None else None
         if engine is not None and not engine.running:  # by SIGTERM or Ctrl-C, and not by itself
-            self._hurry_store()
+            self.store.hurry()
         self._writer.begin_closing()
         await asyncio.wait({self._loading}, timeout=self._writer.time_left())
         self._loading.cancel()

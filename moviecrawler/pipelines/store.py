@@ -102,7 +102,7 @@ class Store(ABC):
     name: str
     """Names it in stats, signals, `rejected.jsonl` and spool files."""
     hurried = False
-    """Whether SIGTERM or Ctrl-C ends this process: then it leaves to the next run what that can do. Set by the event loop's thread."""
+    """Whether SIGTERM or Ctrl-C ends this process: then it leaves to the next run what that can do."""
 
     @abstractmethod
     def open(self) -> None:
@@ -121,6 +121,10 @@ class Store(ABC):
     def idle(self) -> float | None:
         """Do what is due besides writing; return the seconds until something is again, None for not before a batch."""
         return None
+
+    def hurry(self) -> None:
+        """Take note that SIGTERM or Ctrl-C ends this process. The one method that the event loop's thread calls."""
+        self.hurried = True
 
     @abstractmethod
     def close(self) -> None:

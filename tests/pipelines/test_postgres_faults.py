@@ -229,7 +229,7 @@ def test_a_database_that_is_gone_in_the_middle_is_waited_for(postgres_server: st
 
 def test_a_pooler_that_mixes_sessions_is_told(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with closing(connect(database_url)) as of_pooler:
-        monkeypatch.setattr("moviecrawler.pipelines.postgres.connect", lambda _: of_pooler)
+        monkeypatch.setattr("moviecrawler.database.connection.connect", lambda _: of_pooler)
         PostgresStore(database_url).open()
         with pytest.raises(ConfigurationError, match="have it pool sessions, not transactions"):
             PostgresStore(database_url).open()
@@ -249,7 +249,7 @@ def test_every_connection_gives_up_in_time_and_says_who_it_is(database_url: str)
                 "SELECT current_setting('statement_timeout'), current_setting('idle_in_transaction_session_timeout'),"
                 " current_setting('application_name'), current_setting('synchronous_commit')"
             )
-            assert cursor.fetchone() == ("1min", "1min", "moviecrawler", "on")
+            assert cursor.fetchone() == ("1min", "30s", "moviecrawler", "on")
         parameters = store._connection.get_dsn_parameters()
     assert parameters["connect_timeout"] == "10"
     assert parameters["keepalives_idle"] == "30"

@@ -1,9 +1,5 @@
 -- Gives records to titles. moves: JSON array of {record_id, title_id}; reasons: of {title_id, matched_by}.
 
--- In the order in which `postgres.py` locks those that it writes.
-SELECT r.record_id FROM jsonb_to_recordset(%(moves)s) AS m (record_id bigint) JOIN records r USING (record_id)
-ORDER BY r.site, r.site_id FOR UPDATE OF r;
-
 UPDATE records r SET title_id = m.title_id
 FROM jsonb_to_recordset(%(moves)s) AS m (record_id bigint, title_id bigint)
 WHERE r.record_id = m.record_id;

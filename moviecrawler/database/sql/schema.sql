@@ -233,14 +233,6 @@ CREATE TABLE misses (  -- titles that were asked for, whose page could not be re
 );
 CREATE INDEX misses_failed ON misses (checked_at) WHERE outcome = 'failed';
 
--- Records that are stored, and have not been compared with those of other sites since they came or their names changed. Whoever
--- wrote them does that next, without a lock; when it has died, another process.
-CREATE TABLE unjoined (
-    record_id bigint PRIMARY KEY REFERENCES records ON DELETE CASCADE,
-    owner     text NOT NULL,  -- the process that wrote it
-    since     timestamptz NOT NULL DEFAULT now()
-);
-
 -- The catalogue: which titles exist, where each is on each site, and when each is due there --------------------------
 --
 -- A title may have no records yet. `records.title_id` is the one truth about which record is which title; `settle_titles` brings
@@ -393,159 +385,37 @@ CREATE FUNCTION title_shown(id bigint) RETURNS text LANGUAGE sql STABLE PARALLEL
         (SELECT t.title FROM titles t WHERE t.title_id = id))
 $$;
 
--- Gives the records of seasons and episodes to the titles that they belong to: those of these titles, and of the series among them. Returns
--- the titles, with those that have lost or gained a record. Call it under `lock_titles`.
-CREATE FUNCTION settle_parts(ids bigint[]) RETURNS bigint[] LANGUAGE plpgsql AS $$
-DECLARE
-    touched bigint[];  -- records
-    part    record;  -- records that belong together
-    taken   bigint[] := '{}';  -- titles that have been given to some
-    moved   bigint[] := '{}';  -- records
-    targets bigint[] := '{}';  -- the titles that they go to
-    target  bigint;
-    own     bigint;
-BEGIN
-    SELECT array_agg(DISTINCT x.record_id) INTO touched FROM (
-        SELECT r.record_id FROM records r WHERE r.title_id = ANY (ids) AND is_part(r.kind, r.series_id)
-        UNION ALL
-        -- Of series that have become another title.
-        SELECT p.record_id
-        FROM (
-            SELECT r.site, r.site_id, r.title_id FROM records r WHERE r.title_id = ANY (ids) AND NOT is_part(r.kind, r.series_id)
-            UNION ALL
-            SELECT 'imdb', t.imdb_id, t.title_id FROM titles t WHERE t.title_id = ANY (ids) AND t.imdb_id IS NOT NULL
-        ) s
-        JOIN records p ON p.site = s.site AND p.series_id = s.site_id
-        JOIN titles t ON t.title_id = p.title_id
-        WHERE t.series_title_id IS DISTINCT FROM s.title_id
-    ) x;
-
-    IF touched IS NOT NULL THEN
-        ids := ids || ARRAY(SELECT r.title_id FROM records r WHERE r.record_id = ANY (touched));
-        FOR part IN
-            WITH parts AS MATERIALIZED (  -- with those that stand beside them
-                SELECT o.record_id, o.title_id, o.site, o.kind, o.season, o.episode, o.placed_by_hand,
-                    title_of_series(o.site, o.series_id) AS series
-                FROM records o
-                WHERE o.title_id IN (SELECT r.title_id FROM records r WHERE r.record_id = ANY (touched))
-                    AND is_part(o.kind, o.series_id)
-            ), numbers AS (
-                SELECT DISTINCT series, kind, season, coalesce(episode, -1) AS episode FROM parts
-                WHERE series IS NOT NULL AND season IS NOT NULL
-                    AND (kind = 'season' AND episode IS NULL OR kind = 'episode' AND episode IS NOT NULL)
-            ), members AS (
-                SELECT n.*, p.record_id, p.title_id, p.site,
-                    row_number() OVER (PARTITION BY n.series, n.kind, n.season, n.episode, p.site ORDER BY p.record_id) AS nth
-                FROM numbers n
-                CROSS JOIN LATERAL (
-                    SELECT r.site, r.site_id FROM records r WHERE r.title_id = n.series
-                    UNION
-                    SELECT 'imdb', t.imdb_id FROM titles t WHERE t.title_id = n.series AND t.imdb_id IS NOT NULL
-                ) s
-                CROSS JOIN LATERAL (
-                    SELECT r.record_id, r.title_id, r.site FROM records r
-                    WHERE r.site = s.site AND r.series_id = s.site_id AND r.season = n.season AND coalesce(r.episode, -1) = n.episode
-                        AND r.kind = n.kind AND NOT r.placed_by_hand
-                    OFFSET 0  -- by the index for each, whatever the planner thinks of how many there are
-                ) p
-                -- An id that the title is known by may be that of a record that has just gone to another one.
-                WHERE title_of_series(s.site, s.site_id) = n.series
-            ), groups AS (
-                SELECT m.series, array_agg(m.record_id ORDER BY a.place) AS records,
-                    array_agg(m.title_id ORDER BY a.place) AS titles, array_agg(m.site ORDER BY a.place) AS sites
-                FROM members m
-                CROSS JOIN LATERAL (
-                    -- A record that was placed by hand keeps what it was placed beside.
-                    SELECT (NOT EXISTS (SELECT FROM records h WHERE h.title_id = m.title_id AND h.placed_by_hand),
-                        array_position('{imdb,rottentomatoes,metacritic}'::site[], m.site)) AS place
-                ) a
-                WHERE m.nth = 1 GROUP BY m.series, m.kind, m.season, m.episode
-                UNION ALL
-                -- A second one of a site that has the same number, or one whose series or number is not known, stands alone.
-                SELECT p.series, ARRAY[p.record_id], ARRAY[p.title_id], ARRAY[p.site]
-                FROM (
-                    SELECT series, record_id, title_id, site FROM parts WHERE NOT placed_by_hand
-                    UNION SELECT series, record_id, title_id, site FROM members  -- that stood in the place of one that has its number now
-                ) p
-                WHERE p.record_id NOT IN (SELECT m.record_id FROM members m WHERE m.nth = 1)
-            )
-            SELECT g.*
-            FROM groups g
-            WHERE (SELECT count(DISTINCT title) FROM unnest(g.titles) title) > 1
-                OR EXISTS (SELECT FROM records f WHERE f.title_id = ANY (g.titles) AND f.record_id <> ALL (g.records)
-                    AND (NOT f.placed_by_hand OR f.site = ANY (g.sites)))
-            -- A title stays with the series that it is of, and with those that belong together.
-            ORDER BY (SELECT t.series_title_id FROM titles t WHERE t.title_id = g.titles[1]) IS DISTINCT FROM g.series,
-                cardinality(g.records) = 1, g.records
-        LOOP
-            target := NULL;
-            ids := ids || part.titles;
-            FOR place IN 1 .. cardinality(part.records) LOOP
-                own := part.titles[place];
-                -- What is no part of a series, such as a page that was taken for one, keeps its title.
-                IF own = ANY (taken) OR EXISTS (
-                    SELECT FROM records f WHERE f.title_id = own AND NOT f.placed_by_hand AND NOT is_part(f.kind, f.series_id))
-                THEN
-                    own := NULL;
-                END IF;
-                IF target IS NULL THEN
-                    target := own;
-                    IF target IS NULL THEN
-                        INSERT INTO titles DEFAULT VALUES RETURNING title_id INTO target;
-                    END IF;
-                    taken := taken || target;
-                END IF;
-                -- A record that was placed by hand keeps its place from others of its site.
-                IF NOT EXISTS (SELECT FROM records h WHERE h.title_id = target AND h.placed_by_hand AND h.site = part.sites[place]) THEN
-                    own := target;
-                ELSIF own IS NULL OR own = target THEN
-                    INSERT INTO titles DEFAULT VALUES RETURNING title_id INTO own;
-                END IF;
-                taken := taken || own;
-                IF own <> part.titles[place] THEN
-                    moved := moved || part.records[place];
-                    targets := targets || own;
-                END IF;
-            END LOOP;
-        END LOOP;
-        UPDATE records r SET title_id = m.target
-        FROM unnest(moved, targets) AS m (record_id, target) WHERE r.record_id = m.record_id;
-        ids := ids || targets;
-    END IF;
-
-    UPDATE titles t
-    SET series_title_id = p.series, season = p.season, episode = p.episode, kind = p.kind,
-        matched_by = CASE WHEN p.by_hand THEN t.matched_by
-            ELSE array_fill('same series, season ' || p.season || coalesce(', episode ' || p.episode, ''), ARRAY[p.records - 1]) END
-    FROM (
-        SELECT DISTINCT ON (r.title_id) r.title_id, s.series, r.season, r.episode, r.kind,
-            count(*) OVER (PARTITION BY r.title_id)::integer AS records,
-            bool_or(r.placed_by_hand) OVER (PARTITION BY r.title_id) AS by_hand
-        FROM records r CROSS JOIN LATERAL title_of_series(r.site, r.series_id) AS s (series)
-        WHERE r.title_id = ANY (ids) AND is_part(r.kind, r.series_id)
-        ORDER BY r.title_id, r.placed_by_hand, s.series IS NULL,
-            array_position('{imdb,rottentomatoes,metacritic}'::site[], r.site)
-    ) p
-    WHERE t.title_id = p.title_id
-        AND ((t.series_title_id, t.season, t.episode, t.kind) IS DISTINCT FROM (p.series, p.season, p.episode, p.kind)
-            OR NOT p.by_hand AND cardinality(t.matched_by) <> p.records - 1);
-
-    UPDATE titles t SET series_title_id = NULL, season = NULL, episode = NULL
-    WHERE t.title_id = ANY (ids) AND (t.series_title_id IS NOT NULL OR t.season IS NOT NULL)
-        AND NOT EXISTS (SELECT FROM records r WHERE r.title_id = t.title_id AND is_part(r.kind, r.series_id));
-    RETURN ids;
-END
-$$;
-
--- Brings the catalogue after records that were written or moved: call it with the titles that have or had them. Seasons and episodes come to
--- their titles first. They are on those sites only whose records they have: on another one, a season is found by its number when its series
--- is read there.
+-- Brings the catalogue after records that were written or moved: call it with the titles that have or had them. A season or an episode of a
+-- site is a title of its own, which is on no other site; the views `season_scores` and `episode_scores` put those of one series and number beside
+-- each other.
 CREATE FUNCTION settle_titles(ids bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     former record;
-    moved title_sites[];
+    alone  bigint;
+    moved  title_sites[];
 BEGIN
-    ids := settle_parts(ids);
+    -- A record that has turned out to be a part of a series stands alone.
+    FOR former IN
+        SELECT r.record_id FROM records r WHERE r.title_id = ANY (ids) AND is_part(r.kind, r.series_id)
+            AND EXISTS (SELECT FROM records o WHERE o.title_id = r.title_id AND o.record_id <> r.record_id)
+    LOOP
+        INSERT INTO titles DEFAULT VALUES RETURNING title_id INTO alone;
+        UPDATE records SET title_id = alone WHERE record_id = former.record_id;
+        ids := ids || alone;
+    END LOOP;
+    -- Parts of series that are read for the first time, or have become another title, follow.
+    UPDATE titles t SET series_title_id = p.series, season = p.season, episode = p.episode, kind = p.kind
+    FROM (
+        SELECT r.title_id, title_of_series(r.site, r.series_id) AS series, r.season, r.episode, r.kind FROM records r
+        WHERE r.title_id = ANY (ids) AND is_part(r.kind, r.series_id)
+        UNION
+        SELECT r.title_id, title_of_series(r.site, r.series_id), r.season, r.episode, r.kind FROM (
+            SELECT s.site, s.site_id FROM records s WHERE s.title_id = ANY (ids)
+            UNION SELECT 'imdb', n.imdb_id FROM titles n WHERE n.title_id = ANY (ids) AND n.imdb_id IS NOT NULL
+        ) of JOIN records r ON r.site = of.site AND r.series_id = of.site_id
+    ) p
+    WHERE t.title_id = p.title_id
+        AND (t.series_title_id, t.season, t.episode, t.kind) IS DISTINCT FROM (p.series, p.season, p.episode, p.kind);
 
     -- Known by an IMDb id is the title that has its record.
     FOR former IN
@@ -591,7 +461,7 @@ BEGIN
     -- A season is as popular as its series.
     UPDATE title_sites s SET popularity = of.popularity
     FROM titles t JOIN titles of ON of.title_id = t.series_title_id
-    WHERE t.title_id = ANY (ids) AND s.title_id = t.title_id AND s.popularity <> of.popularity;
+    WHERE (t.title_id = ANY (ids) OR of.title_id = ANY (ids)) AND s.title_id = t.title_id AND s.popularity <> of.popularity;
 
     -- An id goes with its record, and what is known of when it was fetched goes with the id.
     SELECT array_agg(s) INTO moved
@@ -644,6 +514,9 @@ BEGIN
     SELECT title_id INTO former FROM records WHERE site = of_site AND site_id = of_id;
     IF former IS NULL THEN
         RAISE EXCEPTION 'there is no record % of %', of_id, of_site;
+    END IF;
+    IF EXISTS (SELECT FROM records r WHERE site = of_site AND site_id = of_id AND is_part(r.kind, r.series_id)) THEN
+        RAISE EXCEPTION '% of % follows its series; move that', of_id, of_site;
     END IF;
     IF EXISTS (SELECT FROM records WHERE title_id = target AND site = of_site AND site_id <> of_id) THEN
         RAISE EXCEPTION 'title % has another record of % already; move that one first', target, of_site;
@@ -818,7 +691,7 @@ FROM records r JOIN scores s USING (record_id)
 WHERE s.kind <= 'popcornmeter'
 ORDER BY r.title_id, s.kind, (s.kind = 'metascore' AND r.site <> 'metacritic'), array_position('{imdb,rottentomatoes,metacritic}'::site[], r.site);
 
--- One row a title. What a site hasn't is null. Where sites differ on the title itself, IMDb goes before Rotten Tomatoes
+-- One row a title but seasons and episodes, which have views of their own. What a site hasn't is null. Where sites differ on the title itself, IMDb goes before Rotten Tomatoes
 -- before Metacritic. Columns that end in _100 are the score on a scale of 0 to 100.
 CREATE VIEW scoreboard AS
 SELECT t.title_id,
@@ -875,7 +748,7 @@ LEFT JOIN (
         avg(normalised) FILTER (WHERE kind NOT IN ('metascore', 'tomatometer')) AS users_mean
     FROM title_scores GROUP BY title_id
 ) s ON s.title_id = t.title_id
-WHERE coalesce(i.record_id, r.record_id, m.record_id) IS NOT NULL;
+WHERE coalesce(i.kind, r.kind, m.kind) NOT IN ('season', 'episode');
 
 -- The five decades whose movies run longest.
 CREATE VIEW longest_decades AS
@@ -1022,101 +895,89 @@ SELECT o.provider, o.country, o.kind AS offer, t.title_id, coalesce(t.title, r.t
 FROM offers o JOIN records r USING (record_id) JOIN titles t USING (title_id)
 WHERE o.ended IS NULL;
 
+-- The seasons and episodes of each site with their scores: a row for each score, or one without. `series` tells those apart whose series nobody has
+-- read yet, and `nth` those of one site that have the same number.
+CREATE VIEW parts AS
+SELECT p.*, dense_rank() OVER (
+    PARTITION BY p.series_title_id, p.series_imdb_id, p.series, p.kind, p.site, p.season, p.episode ORDER BY p.site_id) AS nth
+FROM (
+    SELECT s.title_id AS series_title_id, s.imdb_id AS series_imdb_id, NULL AS series, 'episode'::title_kind AS kind, e.season, e.episode,
+        'imdb'::site AS site, e.imdb_id AS site_id, NULL::bigint AS title_id, e.title, e.year, NULL::integer AS episode_count,
+        'imdb'::score_kind AS score, e.rating AS value, e.votes AS count
+    FROM imdb_episodes e JOIN titles s ON s.imdb_id = e.series_imdb_id
+    UNION ALL
+    SELECT t.series_title_id, s.imdb_id, CASE WHEN t.series_title_id IS NULL THEN coalesce(r.series_title, r.series_id) END, t.kind, t.season,
+        t.episode, r.site, r.site_id, t.title_id, r.title, r.year, r.episode_count, c.kind, c.value, c.count
+    FROM titles t JOIN records r USING (title_id) LEFT JOIN titles s ON s.title_id = t.series_title_id LEFT JOIN scores c USING (record_id)
+    WHERE t.kind IN ('season', 'episode')
+) p;
+
 -- One row an episode: of IMDb's datasets, and of the pages that were read. Where both rate it, the rating of more votes is the newer one.
 -- Ask for one series, by `series_title_id` or `series_imdb_id`: that reads its own episodes only.
 CREATE VIEW episode_scores AS
-SELECT e.series_title_id, e.series_title, e.series_imdb_id, e.season, e.episode, e.title_id,
-    coalesce(e.title, i.title, r.title, m.title) AS title,
-    coalesce(e.year, i.year, r.year, m.year) AS year,
-    e.imdb_id, m.site_id AS metacritic_id, r.site_id AS rottentomatoes_id,
-    CASE WHEN c.imdb_votes > e.votes OR e.rating IS NULL THEN c.imdb_rating ELSE e.rating END AS imdb_rating,
-    CASE WHEN c.imdb_votes > e.votes OR e.rating IS NULL THEN c.imdb_votes ELSE e.votes END AS imdb_votes,
-    c.metascore, c.metascore_reviews, c.metacritic_user_score, c.metacritic_user_ratings,
-    c.tomatometer, c.tomatometer_reviews, c.popcornmeter, c.popcornmeter_ratings
+SELECT e.series_title_id, coalesce(title_shown(e.series_title_id), e.series) AS series_title, e.series_imdb_id, e.season, e.episode, e.title_id,
+    e.title, e.year, e.imdb_id, e.metacritic_id, e.rottentomatoes_id, e.imdb_rating, e.imdb_votes,
+    e.metascore, e.metascore_reviews, e.metacritic_user_score, e.metacritic_user_ratings,
+    e.tomatometer, e.tomatometer_reviews, e.popcornmeter, e.popcornmeter_ratings
 FROM (
-    SELECT s.title_id AS series_title_id, title_shown(s.title_id) AS series_title, s.imdb_id AS series_imdb_id, x.*
-    FROM titles s
-    CROSS JOIN LATERAL (
-        SELECT e.season, e.episode, e.imdb_id, e.title, e.year, e.rating, e.votes, coalesce(
-            (SELECT t.title_id FROM titles t WHERE t.imdb_id = e.imdb_id AND t.series_title_id = s.title_id),
-            (SELECT t.title_id FROM titles t
-             WHERE t.series_title_id = s.title_id AND t.season = e.season AND t.episode = e.episode AND t.imdb_id IS NULL
-             ORDER BY t.title_id LIMIT 1)) AS title_id
-        FROM imdb_episodes e WHERE e.series_imdb_id = s.imdb_id
-        UNION ALL
-        SELECT t.season, t.episode, t.imdb_id, NULL, NULL, NULL, NULL, t.title_id
-        FROM titles t
-        WHERE t.series_title_id = s.title_id AND t.kind = 'episode'
-            AND NOT EXISTS (SELECT FROM imdb_episodes e WHERE e.series_imdb_id = s.imdb_id AND e.imdb_id = t.imdb_id)
-            AND (t.imdb_id IS NOT NULL OR NOT EXISTS (
-                SELECT FROM imdb_episodes e WHERE e.series_imdb_id = s.imdb_id AND e.season = t.season AND e.episode = t.episode))
-    ) x
-    WHERE s.kind IN ('series', 'other')
-    UNION ALL
-    -- Of a series that no page was read of yet.
-    SELECT NULL, (SELECT min(r.series_title) FROM records r WHERE r.title_id = t.title_id), NULL, t.season, t.episode, t.imdb_id,
-        NULL, NULL, NULL, NULL, t.title_id
-    FROM titles t WHERE t.series_title_id IS NULL AND t.kind = 'episode'
-) e
-LEFT JOIN records i ON i.title_id = e.title_id AND i.site = 'imdb'
-LEFT JOIN records r ON r.title_id = e.title_id AND r.site = 'rottentomatoes'
-LEFT JOIN records m ON m.title_id = e.title_id AND m.site = 'metacritic'
-CROSS JOIN LATERAL (
-    SELECT max(x.value) FILTER (WHERE x.kind = 'imdb') AS imdb_rating, max(x.count) FILTER (WHERE x.kind = 'imdb') AS imdb_votes,
-        max(x.value) FILTER (WHERE x.kind = 'metascore') AS metascore,
-        max(x.count) FILTER (WHERE x.kind = 'metascore') AS metascore_reviews,
-        max(x.value) FILTER (WHERE x.kind = 'metacritic_user') AS metacritic_user_score,
-        max(x.count) FILTER (WHERE x.kind = 'metacritic_user') AS metacritic_user_ratings,
-        max(x.value) FILTER (WHERE x.kind = 'tomatometer') AS tomatometer,
-        max(x.count) FILTER (WHERE x.kind = 'tomatometer') AS tomatometer_reviews,
-        max(x.value) FILTER (WHERE x.kind = 'popcornmeter') AS popcornmeter,
-        max(x.count) FILTER (WHERE x.kind = 'popcornmeter') AS popcornmeter_ratings
-    FROM scores x WHERE x.record_id IN (i.record_id, r.record_id, m.record_id)
-) c;
+    SELECT p.series_title_id, p.series_imdb_id, p.series, p.season, p.episode, p.nth, min(p.title_id) AS title_id,
+        (array_agg(p.title ORDER BY array_position('{imdb,rottentomatoes,metacritic}'::site[], p.site), p.title_id NULLS FIRST)
+            FILTER (WHERE p.title IS NOT NULL))[1] AS title,
+        (array_agg(p.year ORDER BY array_position('{imdb,rottentomatoes,metacritic}'::site[], p.site), p.title_id NULLS FIRST)
+            FILTER (WHERE p.year IS NOT NULL))[1] AS year,
+        max(p.site_id) FILTER (WHERE p.site = 'imdb') AS imdb_id,
+        max(p.site_id) FILTER (WHERE p.site = 'metacritic') AS metacritic_id,
+        max(p.site_id) FILTER (WHERE p.site = 'rottentomatoes') AS rottentomatoes_id,
+        (array_agg(p.value ORDER BY p.count DESC NULLS LAST) FILTER (WHERE p.score = 'imdb' AND p.value IS NOT NULL))[1] AS imdb_rating,
+        max(p.count) FILTER (WHERE p.score = 'imdb') AS imdb_votes,
+        max(p.value) FILTER (WHERE p.score = 'metascore') AS metascore,
+        max(p.count) FILTER (WHERE p.score = 'metascore') AS metascore_reviews,
+        max(p.value) FILTER (WHERE p.score = 'metacritic_user') AS metacritic_user_score,
+        max(p.count) FILTER (WHERE p.score = 'metacritic_user') AS metacritic_user_ratings,
+        max(p.value) FILTER (WHERE p.score = 'tomatometer') AS tomatometer,
+        max(p.count) FILTER (WHERE p.score = 'tomatometer') AS tomatometer_reviews,
+        max(p.value) FILTER (WHERE p.score = 'popcornmeter') AS popcornmeter,
+        max(p.count) FILTER (WHERE p.score = 'popcornmeter') AS popcornmeter_ratings
+    FROM parts p
+    WHERE p.kind = 'episode'
+    GROUP BY p.series_title_id, p.series_imdb_id, p.series, p.season, p.episode, p.nth
+) e;
 
 -- One row a season. IMDb rates no seasons: `imdb_rating` is derived, the mean of its episodes weighted by votes, with the sum of the votes.
 -- As above, ask for one series.
 CREATE VIEW season_scores AS
-SELECT n.series_title_id, n.series_title, n.series_imdb_id, n.season, n.title_id,
-    coalesce(r.title, m.title) AS title,
-    coalesce(r.year, m.year) AS year,
-    m.site_id AS metacritic_id, r.site_id AS rottentomatoes_id,
-    round(n.rating, 2) AS imdb_rating, n.rating IS NOT NULL AS imdb_rating_derived, n.votes AS imdb_votes, n.episodes, n.episodes_rated,
-    coalesce(r.episode_count, m.episode_count) AS episode_count,  -- as a site states it
-    c.metascore, c.metascore_reviews, c.metacritic_user_score, c.metacritic_user_ratings,
-    c.tomatometer, c.tomatometer_reviews, c.popcornmeter, c.popcornmeter_ratings
+SELECT n.series_title_id, coalesce(title_shown(n.series_title_id), n.series) AS series_title, n.series_imdb_id, n.season, n.title_id,
+    n.title, n.year, n.metacritic_id, n.rottentomatoes_id,
+    round(n.rating, 2) AS imdb_rating, n.rating IS NOT NULL AS imdb_rating_derived, n.imdb_votes, n.episodes, n.episodes_rated,
+    n.episode_count,  -- as a site states it
+    n.metascore, n.metascore_reviews, n.metacritic_user_score, n.metacritic_user_ratings,
+    n.tomatometer, n.tomatometer_reviews, n.popcornmeter, n.popcornmeter_ratings
 FROM (
-    SELECT s.title_id AS series_title_id, title_shown(s.title_id) AS series_title, s.imdb_id AS series_imdb_id, y.*
-    FROM titles s
-    CROSS JOIN LATERAL (
-        SELECT x.season, min(x.title_id) AS title_id, sum(x.imdb_rating * x.imdb_votes) / sum(x.imdb_votes) AS rating,
-            sum(x.imdb_votes) AS votes, count(x.is_episode) AS episodes, count(x.imdb_votes) AS episodes_rated
-        FROM (
-            SELECT t.season, t.title_id, NULL::boolean AS is_episode, NULL::numeric AS imdb_rating, NULL::integer AS imdb_votes
-            FROM titles t WHERE t.series_title_id = s.title_id AND t.kind = 'season'
-            UNION ALL
-            SELECT e.season, NULL, true, e.imdb_rating, CASE WHEN e.imdb_rating IS NOT NULL THEN e.imdb_votes END
-            FROM episode_scores e WHERE e.series_title_id = s.title_id
-        ) x
-        WHERE x.season IS NOT NULL
-        GROUP BY x.season
-    ) y
-    WHERE s.kind IN ('series', 'other')
-    UNION ALL
-    -- Of a series that no page was read of yet.
-    SELECT NULL, (SELECT min(r.series_title) FROM records r WHERE r.title_id = t.title_id), NULL, t.season, t.title_id, NULL, NULL, 0, 0
-    FROM titles t WHERE t.series_title_id IS NULL AND t.kind = 'season'
-) n
-LEFT JOIN records r ON r.title_id = n.title_id AND r.site = 'rottentomatoes'
-LEFT JOIN records m ON m.title_id = n.title_id AND m.site = 'metacritic'
-CROSS JOIN LATERAL (
-    SELECT max(x.value) FILTER (WHERE x.kind = 'metascore') AS metascore,
-        max(x.count) FILTER (WHERE x.kind = 'metascore') AS metascore_reviews,
-        max(x.value) FILTER (WHERE x.kind = 'metacritic_user') AS metacritic_user_score,
-        max(x.count) FILTER (WHERE x.kind = 'metacritic_user') AS metacritic_user_ratings,
-        max(x.value) FILTER (WHERE x.kind = 'tomatometer') AS tomatometer,
-        max(x.count) FILTER (WHERE x.kind = 'tomatometer') AS tomatometer_reviews,
-        max(x.value) FILTER (WHERE x.kind = 'popcornmeter') AS popcornmeter,
-        max(x.count) FILTER (WHERE x.kind = 'popcornmeter') AS popcornmeter_ratings
-    FROM scores x WHERE x.record_id IN (r.record_id, m.record_id)
-) c;
+    SELECT x.series_title_id, x.series_imdb_id, x.series, x.season, min(x.title_id) AS title_id,
+        (array_agg(x.title ORDER BY x.site DESC) FILTER (WHERE x.title IS NOT NULL))[1] AS title,
+        (array_agg(x.year ORDER BY x.site DESC) FILTER (WHERE x.year IS NOT NULL))[1] AS year,
+        (array_agg(x.episode_count ORDER BY x.site DESC) FILTER (WHERE x.episode_count IS NOT NULL))[1] AS episode_count,
+        max(x.site_id) FILTER (WHERE x.site = 'metacritic') AS metacritic_id,
+        max(x.site_id) FILTER (WHERE x.site = 'rottentomatoes') AS rottentomatoes_id,
+        sum(x.imdb_rating * x.imdb_votes) / sum(x.imdb_votes) AS rating, sum(x.imdb_votes) AS imdb_votes,
+        count(*) FILTER (WHERE x.site IS NULL) AS episodes, count(x.imdb_votes) AS episodes_rated,
+        max(x.value) FILTER (WHERE x.score = 'metascore') AS metascore,
+        max(x.count) FILTER (WHERE x.score = 'metascore') AS metascore_reviews,
+        max(x.value) FILTER (WHERE x.score = 'metacritic_user') AS metacritic_user_score,
+        max(x.count) FILTER (WHERE x.score = 'metacritic_user') AS metacritic_user_ratings,
+        max(x.value) FILTER (WHERE x.score = 'tomatometer') AS tomatometer,
+        max(x.count) FILTER (WHERE x.score = 'tomatometer') AS tomatometer_reviews,
+        max(x.value) FILTER (WHERE x.score = 'popcornmeter') AS popcornmeter,
+        max(x.count) FILTER (WHERE x.score = 'popcornmeter') AS popcornmeter_ratings
+    FROM (
+        SELECT p.series_title_id, p.series_imdb_id, p.series, p.season, p.title_id, p.site, p.site_id, p.title, p.year, p.episode_count,
+            p.score, p.value, p.count, NULL::numeric AS imdb_rating, NULL::integer AS imdb_votes
+        FROM parts p WHERE p.kind = 'season'
+        UNION ALL
+        SELECT e.series_title_id, e.series_imdb_id, CASE WHEN e.series_title_id IS NULL THEN e.series_title END, e.season,
+            NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+            e.imdb_rating, CASE WHEN e.imdb_rating IS NOT NULL THEN e.imdb_votes END
+        FROM episode_scores e WHERE e.season IS NOT NULL
+    ) x
+    GROUP BY x.series_title_id, x.series_imdb_id, x.series, x.season
+) n;

@@ -1,11 +1,11 @@
--- The rows of `scrapy scoreboard`, of a kind, or of all but seasons: IMDb's lists first, in their order, then what most people voted on. What is equal in
+-- The rows of `scrapy scoreboard`, of a kind, or of all but seasons and episodes: IMDb's lists first, in their order, then what most people voted on. What is equal in
 -- all that stands in the order of catalogue.scoreboard: by the first site that has it, its list, and first storing. Of the names in braces: values
 -- are the columns of the scores, ids those of the sites but IMDb, and first when the title was read on each site, with the site.
 SELECT s.title, s.year, s.kind, {values}, s.imdb_votes, s.imdb_id, {ids}, s.tmdb_id, s.matched_by
 FROM scoreboard s
 JOIN records f ON f.title_id = s.title_id AND f.site = CASE {first} END
 CROSS JOIN LATERAL (SELECT s.imdb_list_name IS NOT NULL AND s.imdb_list_rank IS NOT NULL AS listed) l
-WHERE CASE WHEN %(kind)s IS NULL THEN s.kind <> 'season' ELSE s.kind = %(kind)s::title_kind END
+WHERE %(kind)s IS NULL OR s.kind = %(kind)s::title_kind
 ORDER BY
     CASE WHEN l.listed THEN s.imdb_list_name END COLLATE "C" NULLS LAST,
     CASE WHEN l.listed THEN s.imdb_list_rank END NULLS LAST,

@@ -1,12 +1,4 @@
--- Run once a connection. What a batch consists of stands in temporary tables, which are emptied at its end.
-SET TimeZone = 'UTC';
--- A database or user may have a stricter one. Then a transaction sees what was before it has waited for a lock, and fails.
-SET default_transaction_isolation = 'read committed';
-SET statement_timeout = '60s';
--- Less than that: who waits for other processes is not to blame.
-SET lock_timeout = '45s';
--- A process that stands still inside a batch must not keep the others waiting for long.
-SET idle_in_transaction_session_timeout = '60s';
+-- Run once a connection of a store. What a batch consists of stands in temporary tables, which are emptied at its end.
 -- A batch that is told durable is on the disk; a server's own stricter setting, for its replicas, is kept.
 SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') IN ('off', 'local');
 -- A batch is small beside what is stored, which is always found by an index. The planner, which can't know how few records

@@ -1,0 +1,246 @@
+"""Processes write one database in turn: none fails by waiting, nothing that one tells is lost, and no title keeps the others from it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from moviecrawler.database import connection
+from moviecrawler.database.titles import plan_titles
+from moviecrawler.errors import TransientStoreError
+from moviecrawler.items import Score
+from moviecrawler.pipelines import postgres
+from moviecrawler.pipelines.postgres import PostgresStore
+from tests.pipelines.runs import BEGIN, LIMIT, make_miss, make_movie, record_of, running
+from tests.pipelines.stored import opened
+from tests.services.postgres import LOCK_WAITS, execute, postgres_movies
+from tests.waiting import until, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from moviecrawler.database.titles import Plan, Stored
+    from moviecrawler.items import Miss, Movie
+
+
+class Writers:
+    """Two stores of one database. The first one can be held in the middle of a batch."""
+
+    def __init__(self, url: str, stores: tuple[PostgresStore, PostgresStore], pool: ThreadPoolExecutor) -> None:
+        self.url = url
+        self.one, self.other = stores
+        self._pool = pool
+        self._written, self._go_on = threading.Event(), threading.Event()
+        match = self.one._match
+
+        def held(*args: Any) -> None:
+            self._written.set()
+            assert self._go_on.wait(LIMIT)
+            match(*args)
+
+        self.one._match = held  # type: ignore[method-assign,assignment]
+
+    @contextmanager
+    def holding(self, *items: Movie | Miss) -> Iterator[None]:
+        """Hold the first writer until the end of the block."""
+        writing = self._pool.submit(self.one.write, [record_of(item) for item in items])
+        assert self._written.wait(LIMIT)
+        try:
+            yield
+        finally:
+            self._go_on.set()
+            writing.result(LIMIT)
+
+    def write(self, *items: Movie | Miss) -> Future[None]:
+        """Have the second writer store a batch."""
+        return self._pool.submit(self.other.write, [record_of(item) for item in items])
+
+    def wait_until_one_waits(self) -> None:
+        wait_for(lambda: execute(self.url, LOCK_WAITS) == [(1,)])
+
+
+@pytest.fixture
+def writers(database_url: str) -> Iterator[Writers]:
+    with ExitStack() as stack:
+        stores = (
+            stack.enter_context(opened(PostgresStore(database_url))),
+            stack.enter_context(opened(PostgresStore(database_url))),
+        )
+        yield Writers(database_url, stores, stack.enter_context(ThreadPoolExecutor(2)))
+
+
+@pytest.mark.parametrize("stored", [False, True], ids=["a new title", "a title that is stored"])
+def test_what_two_processes_tell_of_a_title_at_the_same_moment_is_put_together(writers: Writers, stored: bool) -> None:
+    if stored:
+        writers.write(make_movie(1, 3_600)).result(LIMIT)
+    newer = make_movie(1, scores=[Score(kind="imdb", value=8.1, count=2_000)], silent=["plot"])
+    with writers.holding(make_movie(1, 60, plot="A keeper trims the lamp."), make_movie(2, 60)):
+        second = writers.write(make_movie(3), newer, make_movie(2))
+        writers.wait_until_one_waits()
+    second.result(LIMIT)
+    movie = next(movie for movie in postgres_movies(writers.url) if movie.site_id == "tt0000001")
+    assert (movie.plot, movie.scores, movie.scraped_at) == ("A keeper trims the lamp.", newer.scores, BEGIN)
+    history = execute(
+        writers.url,
+        "SELECT value::float FROM score_history JOIN records USING (record_id) WHERE site_id = 'tt0000001' ORDER BY since",
+    )
+    assert history == [(7.5,), (8.1,)]
+    assert execute(writers.url, "SELECT count(*), count(DISTINCT title_id) FROM records") == [(3, 3)]
+    assert execute(writers.url, "SELECT count(*) FROM titles") == [(3,)]
+    assert execute(writers.url, "SELECT count(*) FROM people WHERE site_person_id = 'nm0000001'") == [(1,)]
+
+
+@pytest.mark.parametrize(("age", "left"), [(60, 0), (-60, 1)], ids=["an older miss", "a newer miss"])
+def test_a_miss_that_is_stored_beside_a_page_stays_only_when_it_is_newer(writers: Writers, age: int, left: int) -> None:
+    with writers.holding(make_movie(1)):
+        second = writers.write(make_miss(1, age))
+        writers.wait_until_one_waits()
+    second.result(LIMIT)
+    assert execute(writers.url, "SELECT count(*) FROM misses") == [(left,)]
+
+
+def test_a_process_that_is_to_end_waits_for_others_no_longer(writers: Writers) -> None:
+    with writers.holding(make_movie(1)):
+        second = writers.write(make_movie(2))
+        writers.wait_until_one_waits()
+        writers.other.hurry()
+        with pytest.raises(TransientStoreError, match="this one is to end"):
+            second.result(LIMIT)
+        with pytest.raises(TransientStoreError, match="other processes"):  # the last try before it is spooled
+            writers.write(make_movie(2)).result(LIMIT)
+    writers.write(make_movie(2)).result(LIMIT)
+    assert execute(writers.url, "SELECT count(*) FROM records") == [(2,)]
+
+
+def test_who_stands_still_while_it_writes_is_ended_and_loses_nothing(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = connection._SESSION.replace(
+        "idle_in_transaction_session_timeout = '30s'", "idle_in_transaction_session_timeout = '300ms'"
+    )
+    monkeypatch.setattr(connection, "_SESSION", session)
+    with opened(PostgresStore(database_url)) as paused, opened(PostgresStore(database_url)) as other:
+        match = paused._match
+        monkeypatch.setattr(paused, "_match", lambda *_: time.sleep(1))
+        with pytest.raises(TransientStoreError):
+            paused.write([record_of(make_movie(1))])
+        other.write([record_of(make_movie(2))])
+        monkeypatch.setattr(paused, "_match", match)
+        paused.write([record_of(make_movie(1))])
+    assert execute(database_url, "SELECT count(*) FROM records") == [(2,)]
+
+
+def on_metacritic(number: int, title: str) -> Movie:
+    return make_movie(
+        number,
+        site="metacritic",
+        site_id=f"movie/lamp-{number}",
+        url=f"https://www.metacritic.com/movie/lamp-{number}/",
+        imdb_id=None,
+        title=title,
+    )
+
+
+def store_movies(store: PostgresStore, *movies: Movie) -> None:
+    store.write([record_of(movie) for movie in movies])
+
+
+def titles(url: str) -> list[object]:
+    """Return how many records each title has, in ascending order."""
+    return sorted(
+        n
+        for (n,) in execute(url, "SELECT count(*) FROM records GROUP BY title_id")  # type: ignore[type-var]
+    )
+
+
+def slow_for(site_id: str) -> Callable[[Any, Sequence[Stored]], Plan]:
+    def plan(cursor: Any, changed: Sequence[Stored]) -> Plan:
+        if any(record.movie.site_id == site_id for record in changed):
+            cursor.execute("SET LOCAL statement_timeout = '50ms'")
+            cursor.execute("SELECT pg_sleep(10)")
+        return plan_titles(cursor, changed)
+
+    return plan
+
+
+def test_a_title_that_takes_too_long_to_compare_stays_one_of_its_own(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(postgres, "plan_titles", slow_for("movie/lamp-2"))
+    names = [f"The {word} Lamp" for word in ("Red", "Green", "Blue", "Black")]
+    with opened(PostgresStore(database_url)) as store:
+        store_movies(store, *(make_movie(n, title=name) for n, name in enumerate(names)))
+        for n, name in enumerate(names):
+            store_movies(store, on_metacritic(n, name))
+    assert titles(database_url) == [1, 1, 2, 2, 2]
+    assert "metacritic movie/lamp-2 is stored, but not compared" in caplog.text
+    assert execute(database_url, "SELECT site FROM title_sites WHERE site_id = 'movie/lamp-2'") == [("metacritic",)]
+
+
+async def test_a_title_that_the_catalogue_refuses_is_durable_and_keeps_no_other_from_it(
+    database_url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It was told rejected, and so was all that came after it: each batch took it up again."""
+    execute(
+        database_url,
+        """
+        CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            IF EXISTS (SELECT FROM records WHERE title_id = NEW.title_id AND site_id = 'tt0000001') THEN
+                RAISE EXCEPTION 'a rule of our own' USING ERRCODE = 'check_violation';
+            END IF;
+            RETURN NEW;
+        END $$;
+        CREATE TRIGGER refuse BEFORE INSERT ON title_sites FOR EACH ROW EXECUTE FUNCTION refuse()
+        """,
+    )
+    async with running(PostgresStore(database_url), tmp_path, batch_items=4) as run:
+        for number in range(8):
+            await run.pipeline.process_item(make_movie(number))
+        await until(lambda: len(run.settled) == 8)
+        await run.pipeline.process_item(make_movie(1, -60))  # whose keys have not changed
+    assert [outcome for _, outcome, _ in run.settled] == ["durable"] * 9
+    assert execute(database_url, "SELECT count(*) FROM records") == [(8,)]
+    assert execute(database_url, "SELECT count(site_id) FROM title_sites") == [(7,)]
+    assert caplog.text.count("imdb tt0000001 is stored, but not in the catalogue: a rule of our own") == 2
+
+
+async def test_an_item_that_takes_too_long_to_write_is_set_aside_alone(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "_LONGEST_STATEMENT", "1s")
+    monkeypatch.setattr("moviecrawler.pipelines.writer._MAX_SLOW_TRIES", 0)
+    execute(
+        database_url,
+        """
+        CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(60); RETURN NEW; END';
+        CREATE TRIGGER dawdle BEFORE INSERT ON records FOR EACH ROW WHEN (NEW.site_id = 'tt0000001') EXECUTE FUNCTION dawdle()
+        """,
+    )
+
+    async with running(PostgresStore(database_url), tmp_path, batch_items=2, batch_seconds=60) as run:
+        for number in range(2):
+            await run.pipeline.process_item(make_movie(number))
+    assert run.outcomes() == {"tt0000000": "durable", "tt0000001": "rejected"}
+    assert "takes too long: canceling statement due to statement timeout" in run.rejected()[0]["reason"]
+
+
+def test_similar_long_titles_take_seconds(database_url: str) -> None:
+    words = 80  # as long as is let through
+
+    def title(number: int) -> str:
+        return " ".join(f"w{word % (17 + number % 5)}rd{word}" for word in range(words))[: words * 6]
+
+    began = time.process_time()
+    with opened(PostgresStore(database_url)) as store:
+        store._connection.cursor().execute("SET statement_timeout = '20s'")  # type: ignore[union-attr]
+        store_movies(store, *(make_movie(n, title=title(n)) for n in range(15)))
+        store_movies(store, *(on_metacritic(n, title(n)) for n in range(15)))
+    assert time.process_time() - began < LIMIT
+    assert execute(database_url, "SELECT count(*) FROM records") == [(30,)]
