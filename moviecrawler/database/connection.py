@@ -98,22 +98,32 @@ def connect(url: str) -> Connection:
         raise TransientStoreError(reason) from None
 
 
-def open_database(url: str, is_ending: Callable[[], bool] = lambda: False, session: str = "") -> Connection:
-    """Connect to a database, bring its schema up to date, and begin a session. Raises what `connect` and `update_schema` raise."""
+def open_database(url: str, is_ending: Callable[[], bool] = lambda: False) -> Connection:
+    """Connect to a database, and bring its schema up to date. Raises what `connect` and `update_schema` raise."""
     connection = connect(url)
     try:
-        with errors_translated():
+        with refusals_translated():
             update_schema(connection, is_ending)
             with connection, connection.cursor() as cursor:
-                cursor.execute(_SESSION + session)
-    except BaseException as error:
+                cursor.execute(_SESSION)
+    except BaseException:
         connection.close()
+        raise
+    return connection
+
+
+@contextmanager
+def refusals_translated() -> Iterator[None]:
+    """Raise ConfigurationError where a server doesn't let us make what we need, and else what `errors_translated` raises."""
+    try:
+        with errors_translated():
+            yield
+    except TransientStoreError as error:
         if isinstance(error.__cause__, psycopg2.ProgrammingError | psycopg2.errors.ReadOnlySqlTransaction):
             raise ConfigurationError(
                 f"the database that DATABASE_URL names doesn't let us make our tables: {error}"
             ) from error
         raise
-    return connection
 
 
 @contextmanager

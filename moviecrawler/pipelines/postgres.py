@@ -28,6 +28,7 @@ from moviecrawler.database.connection import (
     in_one_line,
     open_database,
     read_url,
+    refusals_translated,
 )
 from moviecrawler.database.sql import read_sql
 from moviecrawler.database.titles import Plan, Stored, apply_plan, hash_keys, plan_titles
@@ -115,11 +116,13 @@ class PostgresStore(Store):
 
     def open(self) -> None:
         """Connect, and bring the schema up to date."""
-        connection = open_database(self._url, lambda: self.hurried, _SESSION)
+        connection = open_database(self._url, lambda: self.hurried)
         try:
-            with errors_translated(), connection, connection.cursor() as cursor:
+            with refusals_translated(), connection, connection.cursor() as cursor:
                 cursor.execute(_RIGHTS)
                 ((refused,),) = cursor.fetchall()
+                if not refused:
+                    cursor.execute(_SESSION)
         except BaseException:
             connection.close()
             raise

@@ -229,7 +229,7 @@ def test_titles_are_joined_in_whatever_order_they_come(database_url: str, seed: 
         title("imdb", "tt0000002", title="The Lamp", year=1990),
         title("rottentomatoes", "m/the_lamp", title="The Lamp", year=1990),
         title("imdb", "tt0000003", title="Lamp", year=1990),
-        title("imdb", "tt0000004", title="The Lighthouse Keepers", year=1980),
+        title("imdb", "tt0000004", title="The Lighthouse Keeper", year=1980),
         title("metacritic", "movie/lighthouse-keeper", title="Lighthouse Keeper", year=1980),
     ]
     chance = random.Random(seed)  # noqa: S311 - repeatable
