@@ -2,15 +2,96 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import shutil
+import signal
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from moviecrawler.console.command import LazyCommand, option
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping
+
+    from moviecrawler.console.output import Console
+
+_FOLDER = Path("data") / "demo"
+_KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "SYSTEMROOT")
+"""Environment variables that the spiders are given: those that Python needs, and none that is a setting."""
+_STOP_SECONDS = 30
+"""How long a spider has to end after it was asked to."""
 
 
 class Command(LazyCommand):
-    """Needs no network and no service."""
+    """Needs no network and no service, uses no setting, and makes the folder data/demo anew."""
 
-    work = "demo.Demo"
     summary = "Crawl a local replica of the three sites and print the joined scores"
     options = (
         option("--titles", type=int, default=60, metavar="N", help="movies on the replica (default: 60)"),
         option("--seed", type=int, default=1, metavar="S", help="which movies those are (default: 1)"),
     )
+
+    def execute(self, console: Console, args: list[str], opts: argparse.Namespace) -> None:
+        """Run the demo; exit code 1 when a spider failed."""
+        from moviecrawler.catalogue.scoreboard import scoreboard  # noqa: PLC0415 - Scrapy imports this module for every command
+        from moviecrawler.catalogue.tables import read_movies  # noqa: PLC0415
+        from moviecrawler.console.output import check_no_arguments  # noqa: PLC0415
+        from moviecrawler.console.scoreboard import render_table  # noqa: PLC0415
+        from moviecrawler.replica.process import ReplicaProcess  # noqa: PLC0415
+
+        check_no_arguments(args)
+        started = time.monotonic()
+        with ReplicaProcess(titles=opts.titles, seed=opts.seed) as replica:
+            shutil.rmtree(_FOLDER, ignore_errors=True)
+            _FOLDER.mkdir(parents=True)
+            failed = asyncio.run(_crawl_all(replica.settings))
+        movies = _FOLDER / "movies.csv"
+        rows = scoreboard(read_movies(movies)) if movies.exists() else []
+        print(render_table(rows))
+        print(f"\n{len(rows)} movies in {time.monotonic() - started:.1f} s. The files:")
+        for file in sorted(_FOLDER.glob("*.csv")):
+            print(f"  {file}")
+        for name in failed:
+            console.fail(f"the spider {name} failed; see {_FOLDER / name}.log")
+
+
+async def _crawl_all(sites: Mapping[str, str]) -> list[str]:
+    """Run all spiders, each in a process of its own as in production; return those that failed."""
+    from moviecrawler.sites import SITES  # noqa: PLC0415
+
+    # SIGTERM does what Ctrl-C does: it cancels this coroutine.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, os.kill, os.getpid(), signal.SIGINT)
+    async with asyncio.TaskGroup() as group:  # which waits for all of them, also when it is cancelled
+        crawls = {name: group.create_task(_crawl(name, sites)) for name in SITES}
+    return [name for name, crawl in crawls.items() if crawl.result()]
+
+
+async def _crawl(name: str, sites: Mapping[str, str]) -> int:
+    """Run one spider and print the first line of its summary; return its exit code."""
+    environment = {key: value for key in _KEPT if (value := os.environ.get(key)) is not None}
+    environment |= {"SCRAPY_SETTINGS_MODULE": "moviecrawler.settings", "DATA_DIR": str(_FOLDER), **sites}
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "scrapy", "crawl", name, "--logfile", str(_FOLDER / f"{name}.log")),
+        env=environment,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,  # a terminal's Ctrl-C reaches the demo alone, which then ends its spiders
+    )
+    try:
+        _, output = await process.communicate()
+    except asyncio.CancelledError:
+        if process.returncode is None:
+            process.terminate()
+        # Its output is read to the end, as the event loop can't close a pipe after its own end.
+        with suppress(TimeoutError):
+            await asyncio.wait_for(process.communicate(), _STOP_SECONDS)
+        if process.returncode is None:
+            process.kill()
+            await process.communicate()
+        raise
+    print(output.decode().partition("\n")[0], flush=True)
+    return process.returncode or 0

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from moviecrawler.console.command import LazyCommand
-from moviecrawler.replica.options import add_arguments
+from moviecrawler.replica.options import add_arguments, parse_options
 
 if TYPE_CHECKING:
     import argparse
+
+    from moviecrawler.console.output import Console
 
 
 class Command(LazyCommand):
     """IMDb is on port P, Metacritic on P + 1, Rotten Tomatoes on P + 2; all on the loopback interface."""
 
-    work = "replica.Replica"
     summary = "Serve a local replica of the three sites"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add the replica's options."""
         super().add_options(parser)
         add_arguments(parser)
+
+    def execute(self, console: Console, args: list[str], opts: argparse.Namespace) -> None:
+        """Print the three URLs, and serve until SIGINT or SIGTERM. Raises ConfigurationError for options that can't be."""
+        from moviecrawler.console.output import check_no_arguments  # noqa: PLC0415 - Scrapy imports this module for every command
+        from moviecrawler.replica.app import serve  # noqa: PLC0415
+
+        del console
+        check_no_arguments(args)
+        asyncio.run(serve(parse_options(opts)))

@@ -11,6 +11,7 @@ import time
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -18,10 +19,10 @@ from aiohttp import web
 
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.replica.bodies import Body
+from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.counts import Counts
-from moviecrawler.replica.datasets import LAST_MODIFIED, Dataset
+from moviecrawler.replica.datasets import Dataset
 from moviecrawler.replica.faults import Fault, FaultPlan
-from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.robots import robots_txt
 from moviecrawler.replica.saved import SavedPages
 from moviecrawler.replica.sources import HTML, Answer, Generated, Source, not_found
@@ -54,7 +55,8 @@ class Replica:
     def __init__(self, options: Options) -> None:
         """Prepare what is served. Raises ConfigurationError when the folder of saved pages can't be read."""
         self._at_start = options
-        self._source = _source_of(options)
+        self._folder, self._writing = TemporaryDirectory(prefix="replica-"), asyncio.Lock()
+        self._source = self._source_of(options)
         self._options = options
         self._behave(options)
         self.counts: dict[Site, Counts] = {site: Counts() for site in SITES}
@@ -74,6 +76,7 @@ class Replica:
         """Listen on a port for each site. Raises ConfigurationError when one is taken."""
         for site, listener in zip(SITES, _listeners(self._options.host, self._options.port), strict=True):
             app = web.Application()
+            app.on_response_prepare.append(partial(self._count_status, site))
             app.router.add_get(_CONTROL + "counts", self._get_counts)
             app.router.add_post(_CONTROL + "options", self._change)
             app.router.add_post(_CONTROL + "reset", self._reset)
@@ -91,6 +94,7 @@ class Replica:
         self._stopping.set()
         for runner in self._runners:
             await runner.cleanup()
+        self._folder.cleanup()
 
     # --- Requests -------------------------------------------------------------------------------------------------------
 
@@ -98,6 +102,11 @@ class Replica:
         self.counts[site].robots += 1
         # Saved pages are there to be read, whatever the sites permit.
         return web.Response(text=robots_txt(site, "open" if self._options.pages else self._options.robots))
+
+    async def _count_status(self, site: Site, request: web.Request, response: web.StreamResponse) -> None:
+        is_open = request.transport is not None and not request.transport.is_closing()
+        if is_open and request.path != "/robots.txt" and not request.path.startswith(_CONTROL):
+            self.counts[site].statuses[response.status] += 1
 
     async def _respond(self, site: Site, request: web.Request) -> web.StreamResponse:
         counts, options = self.counts[site], self._options
@@ -107,7 +116,7 @@ class Replica:
         client = f"{address} {request.headers.get('User-Agent', '')}"
         attempt, in_second = counts.arrive(url.raw_path_qs, client, time.time())
         if options.rate_limit is not None and in_second > options.rate_limit:
-            return await self._send(site, request, _small(429, "Too Many Requests", {"Retry-After": "1"}))
+            return await self._send(request, _small(429, "Too Many Requests", {"Retry-After": "1"}))
         if options.latency:
             await asyncio.sleep(options.latency / 1000)
         fault = self._options.clients.get(address)
@@ -124,13 +133,13 @@ class Replica:
                 return web.Response()
             case Fault.REDIRECT:
                 where = str(request.rel_url.extend_query({_REDIRECTED: "1"}))
-                return await self._send(site, request, Answer(Body(b""), HTML, 302, {"Location": where}))
+                return await self._send(request, Answer(Body(b""), HTML, 302, {"Location": where}))
             case None | Fault.TRUNCATED:
                 return await self._serve(site, request, truncated=fault is not None)
             case Fault.NOT_FOUND:
-                return await self._send(site, request, not_found(site))
+                return await self._send(request, not_found(site))
             case _:
-                return await self._send(site, request, _SPOILED.get((fault, site)) or _SPOILED[fault])
+                return await self._send(request, _SPOILED.get((fault, site)) or _SPOILED[fault])
 
     async def _serve(self, site: Site, request: web.Request, *, truncated: bool) -> web.StreamResponse:
         query = {name: value for name, value in request.query.items() if name != _REDIRECTED}
@@ -139,14 +148,16 @@ class Replica:
         except ValueError as error:
             found = _small(400, f"Bad Request: {error}")
         if isinstance(found, Dataset):
-            return await self._send_dataset(site, request, found, truncated=truncated)
-        return await self._send(site, request, found or not_found(site), truncated=truncated)
+            async with self._writing:  # which takes longer than the event loop may wait
+                file = await asyncio.to_thread(found.write)
+            if not truncated:
+                return web.FileResponse(file, headers={"Content-Type": "binary/octet-stream"})
+            found = Answer(Body(file.read_bytes()), "binary/octet-stream")
+        return await self._send(request, found or not_found(site), truncated=truncated)
 
-    async def _send(
-        self, site: Site, request: web.Request, answer: Answer, *, truncated: bool = False
-    ) -> web.StreamResponse:
-        self.counts[site].statuses[answer.status] += 1
-        content, encoding = self._renamed(answer.body).encode(request.headers.get("Accept-Encoding", ""))
+    async def _send(self, request: web.Request, answer: Answer, *, truncated: bool = False) -> web.StreamResponse:
+        accepted = request.headers.get("Accept-Encoding", "")
+        content, encoding = self._renamed(answer.body).encode(accepted, light=self._options.light)
         headers = {"Content-Type": answer.content_type, "Vary": "Accept-Encoding", **answer.headers}
         if encoding is not None:
             headers["Content-Encoding"] = encoding
@@ -156,7 +167,9 @@ class Replica:
         response.content_length = len(content)
         await response.prepare(request)
         await response.write(content[: len(content) // 2])
-        return _cut(request, response)
+        if request.transport is not None:
+            request.transport.close()  # before all that was announced
+        return response
 
     def _renamed(self, body: Body) -> Body:
         """Return the body of an answer as the site has it now."""
@@ -165,34 +178,10 @@ class Replica:
         if self._until_renamed > 0:
             self._until_renamed -= 1
             return body
-        content = body.identity()
+        content = body.identity(light=self._options.light)
         for old, new in self._options.renames.items():
             content = content.replace(old.encode(), new.encode())
         return Body(content)
-
-    async def _send_dataset(
-        self, site: Site, request: web.Request, dataset: Dataset, *, truncated: bool
-    ) -> web.StreamResponse:
-        # Making a member takes a tenth of a second and more: not on the event loop.
-        size = await asyncio.to_thread(lambda: dataset.size)
-        headers = {"ETag": dataset.etag, "Last-Modified": LAST_MODIFIED, "Accept-Ranges": "bytes"}
-        status, start, end = _requested(request, dataset.etag, size)
-        self.counts[site].statuses[status] += 1
-        if status == web.HTTPNotModified.status_code:
-            return web.Response(status=status, headers=headers)
-        if status == web.HTTPRequestRangeNotSatisfiable.status_code:
-            return web.Response(status=status, headers={**headers, "Content-Range": f"bytes */{size}"})
-        if status == web.HTTPPartialContent.status_code:
-            headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
-        response = web.StreamResponse(status=status, headers={**headers, "Content-Type": "binary/octet-stream"})
-        response.content_length = end - start
-        await response.prepare(request)
-        if request.method == "HEAD":
-            return response
-        pieces = dataset.read(start, start + (end - start) // 2 if truncated else end)
-        while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
-            await response.write(piece)
-        return _cut(request, response) if truncated else response
 
     # --- Control --------------------------------------------------------------------------------------------------------
 
@@ -208,10 +197,16 @@ class Replica:
 
     def _behave(self, options: Options) -> None:
         if options.today != self._options.today:
-            self._source = _source_of(options)
+            self._source = self._source_of(options)
         self._options = options
         self._plan = FaultPlan(options.seed, options.faults)
         self._until_renamed = options.rename_after
+
+    def _source_of(self, options: Options) -> Source:
+        if options.pages:
+            return SavedPages(Path(options.pages))
+        collection = Collection(options.seed, options.titles, options.series, options.today)
+        return Generated(collection, Path(self._folder.name) / str(options.today))
 
     async def _reset(self, _: web.Request) -> web.StreamResponse:
         self.counts = {site: Counts() for site in SITES}
@@ -238,13 +233,6 @@ async def serve(options: Options, *, until: Callable[[], Awaitable[object]] | No
             other.cancel()
 
 
-def _source_of(options: Options) -> Source:
-    if options.pages:
-        return SavedPages(Path(options.pages))
-    catalogue = Catalogue(options.seed, options.titles, options.series, options.today)
-    return Generated(catalogue, light=options.light)
-
-
 def _listeners(host: str, port: int) -> list[socket.socket]:
     """Return a listening socket for each site: on `port` and the next ones, or on any that follow each other and are free."""
     for _ in range(_PORT_TRIES):
@@ -263,23 +251,6 @@ def _listeners(host: str, port: int) -> list[socket.socket]:
         else:
             return listeners
     raise ConfigurationError(f"there are no {len(SITES)} free ports in a row")
-
-
-def _requested(request: web.Request, etag: str, size: int) -> tuple[int, int, int]:
-    """Return the status of an answer to a request for a file, and which bytes of it the answer has."""
-    known = {tag.strip().removeprefix("W/") for tag in request.headers.get("If-None-Match", "").split(",")}
-    if etag in known or "*" in known:
-        return web.HTTPNotModified.status_code, 0, 0
-    try:
-        asked = request.http_range
-    except ValueError:  # several ranges at once, or none that is one: the whole file, as the standard allows
-        asked = slice(None, None, 1)
-    if asked == slice(None, None, 1) or request.headers.get("If-Range", etag) not in {etag, LAST_MODIFIED}:
-        return web.HTTPOk.status_code, 0, size
-    start, end, _ = asked.indices(size)
-    if start >= end:
-        return web.HTTPRequestRangeNotSatisfiable.status_code, 0, 0
-    return web.HTTPPartialContent.status_code, start, end
 
 
 def _small(status: int, text: str, headers: Mapping[str, str] | None = None) -> Answer:
@@ -313,10 +284,3 @@ def _reset_connection(request: web.Request) -> None:
         with suppress(OSError):
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         transport.abort()
-
-
-def _cut(request: web.Request, response: web.StreamResponse) -> web.StreamResponse:
-    """Close the connection after what was written."""
-    if request.transport is not None:
-        request.transport.close()
-    return response

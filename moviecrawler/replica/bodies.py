@@ -1,69 +1,120 @@
-"""Bodies of answers, whose large fixed parts are compressed once.
+"""Bodies of answers, and the bulk with which generated pages are as large as the sites' own.
 
-Compressing a page of 1.4 MB anew costs several milliseconds; nearly all of it is the same for every movie. So the parts of a page are deflate
-blocks that end on a byte boundary and refer to nothing before them, which can be joined to one ordinary gzip member.
+Nearly all of a page of 1.3 MB is the same for every title, and compressing it anew would cost several milliseconds. So the bulk
+is compressed once, to deflate blocks that end on a byte boundary and refer to nothing before them, which can be joined to one
+ordinary gzip member.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 import zlib
-from dataclasses import dataclass
+from random import Random
+from typing import Any, Final, Literal, NamedTuple
 
+import msgspec
 from isal import isal_zlib
 
-_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
-_LAST_BLOCK = b"\x03\x00"
+from moviecrawler.replica.words import WORDS
+
+encode = msgspec.json.Encoder().encode
+"""Returns JSON."""
+
+_HEADER, _LAST_BLOCK = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff", b"\x03\x00"
 _RAW_DEFLATE = -15
-_FIXED_LEVEL, _QUICK_LEVEL = 6, 1
 _TAKES_GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))", re.IGNORECASE)
 
+# The parts of a form: `w` is a word, `s` a sentence, `h` a hash of so many digits, `n` a number below that.
+_FORMS: Final = {
+    "markup": '<div class="sc-{h8} {h5} ipc-{w}__{w}" data-testid="{w}-{w}"><a href="/{w}/{w}/?ref_={w}_{n40}"><span>{s}</span></a>'
+    '<svg width="24" height="24"><path d="M{n24}.{n10} {n24}.{n10} {n24}.{n10}z"></path></svg></div>\n',
+    "script": 'window.{w}=window.{w}||function({h2}){{return"{w}{h9}"}};',
+    "json": ',"common_{w}_{w}_{h8}":"{s}"',
+    "texts": ',"{s}"',
+}
+_LIGHT: Final = {"markup": 2_100, "script": 100, "json": 300, "texts": 300}
+"""Bytes of the bulk on light pages: below 2 kB a page would pass for a throttle, also a list without titles."""
 
-@dataclass(slots=True, frozen=True)
-class _Part:
+
+class Bulk(NamedTuple):
+    """A part of a page that says nothing of titles."""
+
+    form: Literal["markup", "script", "json", "texts"]
+    size: int
+    """In bytes, about."""
+
+
+class _Part(NamedTuple):
     content: bytes
     deflated: bytes
     crc: int
 
 
-def _deflated(content: bytes, level: int) -> _Part:
-    compressor = zlib.compressobj(level, zlib.DEFLATED, _RAW_DEFLATE)
-    deflated = compressor.compress(content) + compressor.flush(zlib.Z_FULL_FLUSH) if content else b""
-    return _Part(content, deflated, zlib.crc32(content))
-
-
 class Body:
     """The body of an answer, encoded as the client asks for it."""
 
-    def __init__(self, *parts: bytes | _Part) -> None:
+    def __init__(self, *parts: bytes | Bulk) -> None:
         self._parts = parts
 
-    def identity(self) -> bytes:
+    def identity(self, *, light: bool = False) -> bytes:
         """Return the body uncompressed."""
-        return b"".join(part if isinstance(part, bytes) else part.content for part in self._parts)
+        return b"".join(_part_of(part, light).content if isinstance(part, Bulk) else part for part in self._parts)
 
-    def gzip(self) -> bytes:
-        """Return the body as one gzip member."""
+    def encode(self, accept_encoding: str, *, light: bool) -> tuple[bytes, str | None]:
+        """Return the bytes to send, and their Content-Encoding: gzip where the client takes it."""
+        if not _TAKES_GZIP.search(accept_encoding):
+            return self.identity(light=light), None
         pieces, crc, size = [_HEADER], 0, 0
         for part in self._parts:
-            own = _deflated(part, _QUICK_LEVEL) if isinstance(part, bytes) else part
-            pieces.append(own.deflated)
-            crc = isal_zlib.crc32_combine(crc, own.crc, len(own.content))
-            size += len(own.content)
-        return b"".join([*pieces, _LAST_BLOCK, crc.to_bytes(4, "little"), (size & 0xFFFFFFFF).to_bytes(4, "little")])
-
-    def encode(self, accept_encoding: str) -> tuple[bytes, str | None]:
-        """Return the bytes to send, and their Content-Encoding: gzip where the client takes it."""
-        return (self.gzip(), "gzip") if _TAKES_GZIP.search(accept_encoding) else (self.identity(), None)
+            one = _part_of(part, light) if isinstance(part, Bulk) else _deflated(part, 1)
+            pieces.append(one.deflated)
+            crc, size = isal_zlib.crc32_combine(crc, one.crc, len(one.content)), size + len(one.content)
+        ending = [_LAST_BLOCK, crc.to_bytes(4, "little"), (size & 0xFFFFFFFF).to_bytes(4, "little")]
+        return b"".join([*pieces, *ending]), "gzip"
 
 
-class Template:
-    """A kind of page: fixed parts, between every two of which a page has one part of its own."""
+def _deflated(content: bytes, level: int) -> _Part:
+    compressor = zlib.compressobj(level, zlib.DEFLATED, _RAW_DEFLATE)
+    return _Part(content, compressor.compress(content) + compressor.flush(zlib.Z_FULL_FLUSH), zlib.crc32(content))
 
-    def __init__(self, *fixed: bytes) -> None:
-        self._fixed = [_deflated(part, _FIXED_LEVEL) for part in fixed]
 
-    def fill(self, *own: bytes) -> Body:
-        """Return the page with these parts, one fewer than the fixed ones. Raises ValueError for another number."""
-        first, *fixed = self._fixed
-        return Body(first, *(part for pair in zip(own, fixed, strict=True) for part in pair))
+class _Filler(dict[str, object]):
+    """What the fields of the forms stand for: something else each time."""
+
+    def __init__(self, seed: str) -> None:
+        super().__init__()
+        self._random = Random(seed).random  # noqa: S311 - filler, and repeatable on purpose
+
+    def __missing__(self, field: str) -> object:
+        kind, size = field[0], int(field[1:] or 0)
+        if kind == "w":
+            return WORDS["filler"][
+                int(len(WORDS["filler"]) * self._random() ** 2.5)
+            ]  # a few words are most of any text
+        if kind == "s":
+            return " ".join(str(self["w"]) for _ in range(3 + int(9 * self._random()))).capitalize() + "."
+        return int(size * self._random()) if kind == "n" else f"{int(16**size * self._random()):0{size}x}"
+
+
+@functools.cache
+def _part_of(bulk: Bulk, light: bool) -> _Part:
+    wanted = _LIGHT[bulk.form] if light else bulk.size
+    filler, pieces, size = _Filler(str(bulk)), list[str](), 0
+    while size < wanted:
+        pieces.append(_FORMS[bulk.form].format_map(filler))
+        size += len(pieces[-1])
+    return _deflated("".join(pieces).encode(), 6)
+
+
+# --- What pages are made of -------------------------------------------------------------------------------------------
+
+
+def json_script(attributes: str, data: Any) -> bytes:
+    """Return a `<script>` that holds JSON."""
+    return f"<script {attributes}>".encode() + encode(data) + b"</script>"
+
+
+def rating_json_ld(worst: float | str, best: float | str, value: float | str, **others: Any) -> dict[str, Any]:
+    """Return what JSON-LD says of a score, in the way of schema.org."""
+    return {"@type": "AggregateRating", "bestRating": best, "worstRating": worst, "ratingValue": value, **others}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import date  # noqa: TC003 - msgspec resolves annotations
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from datetime import date
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
 
 import msgspec
 from msgspec import Meta
@@ -11,14 +11,16 @@ from msgspec import Meta
 from moviecrawler import option_types
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.replica.faults import Fault, FaultPlan, parse_share
-from moviecrawler.replica.movies import MOST_TITLES
 from moviecrawler.replica.robots import Robots
-from moviecrawler.replica.series import MOST_SERIES
-from moviecrawler.replica.titles import TODAY
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
+
+
+TODAY: Final = date(2026, 11, 1)
+"""The replica's date: titles without a release before it are upcoming and unrated."""
+MOST_TITLES, MOST_SERIES = 200_000, 10_000
 
 
 class Options(option_types.Options, frozen=True, kw_only=True):
@@ -30,7 +32,7 @@ class Options(option_types.Options, frozen=True, kw_only=True):
     """The address to listen on, and the host of the URLs: beyond loopback only where nobody else can reach it."""
     titles: Annotated[int, Meta(ge=1, le=MOST_TITLES)] = 1_000
     series: Annotated[int, Meta(ge=0, le=MOST_SERIES)] | None = None
-    """None for one for 100 movies, 2,000 at most."""
+    """None for one for 100 movies."""
     today: date = TODAY
     """The day on which the replica shows its series: seasons that begin later are not there yet."""
     seed: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 1

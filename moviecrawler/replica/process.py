@@ -49,7 +49,12 @@ class ReplicaProcess:
         command = [sys.executable, "-m", "moviecrawler.replica", msgspec.json.encode(self._options).decode()]
         with tempfile.TemporaryFile("w+") as errors:
             self._process = subprocess.Popen(  # noqa: S603 - this package's own command
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                start_new_session=True,  # a terminal's Ctrl-C reaches its starter alone, which then ends it
             )
             try:
                 lines = self._first_lines()

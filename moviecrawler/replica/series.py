@@ -1,7 +1,7 @@
-"""The replica's series, seasons and episodes: made on demand from (seed, index), as its movies are.
+"""The replica's series, with their seasons and episodes as they are on one day.
 
-What a series is like comes from its place among each 20 (`SHAPES`), so that any 20 neighbours have one of each. Seasons begin on
-dates: those that have begun by the catalogue's `today` are there, and running series begin another one within a year of `TODAY`.
+What a series is like comes from its place among each ten (`SHAPES`). Running series begin another season within a year of TODAY,
+each on a day of its own.
 """
 
 from __future__ import annotations
@@ -9,46 +9,37 @@ from __future__ import annotations
 import functools
 from dataclasses import replace
 from datetime import date, timedelta
-from random import Random
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from moviecrawler.replica import words
-from moviecrawler.replica.people import some_people
-from moviecrawler.replica.titles import (
-    TODAY,
-    Basics,
-    Country,
-    Credits,
-    Episode,
-    Listed,
-    MetacriticFacts,
-    Release,
-    RottenTomatoesFacts,
-    Season,
-    SlugSite,
+from moviecrawler.items import Movie, Score
+from moviecrawler.replica.items import (
     Title,
-    Titles,
-    known,
-    slugify,
+    consensus,
+    external_ids,
+    imdb_scores,
+    on_site,
+    people,
+    score_near,
+    scores_on,
 )
+from moviecrawler.replica.options import TODAY
+from moviecrawler.replica.words import WORDS, Dice, slugify
+from moviecrawler.sites import SCORES
+from moviecrawler.urls import title_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MOST_SERIES = 50_000
-"""How many series the pairs of words and the ids have room for."""
-MOVIES_PER_SERIES, MOST_BY_DEFAULT = 100, 2_000
+    from moviecrawler.items import Site
+    from moviecrawler.replica.items import SlugSite
 
-_FIRST_ID, _IDS_OF_SERIES = 90_000_000, 128
-"""A series has 128 ids, its own and then its episodes'. As text they stand behind those of all movies."""
+_FIRST_ID, _IDS_OF_SERIES = 90_000_000, 500
+"""A series has 500 of IMDb's ids: its own, and then its episodes'."""
 _BETWEEN_SEASONS, _BETWEEN_EPISODES, _TO_SPECIAL = timedelta(364), timedelta(7), timedelta(180)
-_MOSTLY_REVIEWED = 0.75
+_MOSTLY_REVIEWED: Final = 0.75
 """The share of a series' seasons that have a score from which on Rotten Tomatoes gives the series one."""
-_FORMS = ("The {} Files", "{}", "{} Street", "Inside the {}")
-_EPISODE_FORMS = ("The {} {}", "{} {}", "A {} {}", "{} and {}")
-_CERTIFICATES = ("TV-14", "TV-MA", "TV-PG", None)
-_WELL_KNOWN = 50
-"""Series of which every aired episode is rated, and whose finales critics write about."""
+_WELL_KNOWN: Final = 50
+_FORMS: Final = ("The {} Files", "{}", "{} Street", "Inside the {}")
 
 
 class Shape(NamedTuple):
@@ -59,16 +50,14 @@ class Shape(NamedTuple):
     runs: bool = False
     mini: bool = False
     names_seasons: bool = False
-    """Whether it is an anthology, each of whose seasons has a name."""
     specials: int = 0
     """Episodes of no season, which other sites than IMDb have as season 0."""
     first_episode: int = 1
     """0 where a pilot stands before the first."""
     split: int | None = None
-    """The season that was shown in two parts, the second of which Rotten Tomatoes has a tile for."""
-    restarted: bool = False
-    """Whether it ended long ago, and the next one is its new start under the same name."""
+    """The season that was shown in two parts, the second of which Rotten Tomatoes lists as `s05.2`."""
     is_restart: bool = False
+    """Whether it has the name of the series before it, which ended long ago."""
 
 
 SHAPES: Final = (
@@ -76,365 +65,304 @@ SHAPES: Final = (
     Shape((13,) * 5),
     Shape((6,), mini=True),
     Shape((8,) * 4, runs=True, names_seasons=True),
-    Shape((22,) * 4, restarted=True),
+    Shape((22,) * 4),
     Shape((10, 10), runs=True, is_restart=True),
     Shape((13, 13, 13, 13, 16), split=5),
     Shape((10,) * 8, runs=True),
-    Shape((10,) * 6, runs=True),
-    Shape((8,) * 4),
-    Shape((8,), mini=True),
-    Shape((10,) * 4),
-    Shape((10,) * 3, runs=True),
-    Shape((12,) * 7),
     Shape((13,)),
-    Shape((8,) * 5, runs=True),
-    Shape((6,) * 4, names_seasons=True),
-    Shape((8,) * 7),
     Shape((10, 10), runs=True, first_episode=0),
-    Shape((13,) * 4),
 )
 
 
-def _shape_of(index: int) -> Shape:
-    return SHAPES[index % len(SHAPES)]
+class Series:
+    """The series of one seed."""
 
+    def __init__(self, seed: int, count: int, today: date, films: int) -> None:
+        """Take how many series and films there are; both share their people."""
+        self.seed, self.count, self.today, self._films = seed, count, today, films
+        self.title = functools.lru_cache(500)(self._title)
+        self._ids: dict[Site, dict[int, str]] = {"imdb": {index: self.imdb_id(index) for index in range(count)}}
+        others: tuple[tuple[Site, str, int], ...] = (("metacritic", "-", 9), ("rottentomatoes", "_", 8))
+        for site, separator, lacked in others:
+            listed = (index for index in range(count) if index % 10 != lacked)
+            self._ids[site] = {index: f"tv/{self._slug(index, separator)}" for index in listed}
+        self._places = {(site, site_id): index for site, ids in self._ids.items() for index, site_id in ids.items()}
 
-class SeriesCatalogue(Titles):
-    """The series of one seed, as they are on one day."""
+    def imdb_id(self, index: int, episode: int = 0) -> str:
+        """Return the id of a series, or of one of its episodes."""
+        return f"tt{_FIRST_ID + index * _IDS_OF_SERIES + episode}"
 
-    pair_step = 20_011
-    pair_shift = 31_337  # other pairs than the movies' of the same index
+    def site_ids(self, site: Site) -> dict[int, str]:
+        """Return the ids of all series that a site has by their places, the most popular first."""
+        return self._ids[site]
 
-    def __init__(self, seed: int, titles: int, count: int | None = None, today: date = TODAY) -> None:
-        """Take how many movies there are, whose people they share; `count` is one for 100 movies unless given."""
-        count = min(titles // MOVIES_PER_SERIES, MOST_BY_DEFAULT) if count is None else count
-        if not 0 <= count <= MOST_SERIES:
-            raise ValueError(f"{count} series; the replica makes 0 to {MOST_SERIES:,}")
-        self.seed, self.count, self.today = seed, count, today
-        self.listed = {"metacritic": Listed(count, 10, lambda _: 9), "rottentomatoes": Listed(count, 10, lambda _: 8)}
-        self._titles = titles
+    def find(self, site: Site, site_id: str) -> Title | None:
+        """Return the series that an id is of, or is of a part of; None when there is none."""
+        if site == "imdb":
+            index = (int(site_id[2:]) - _FIRST_ID) // _IDS_OF_SERIES
+            return self.title(index) if 0 <= index < self.count else None
+        whole = "/".join(site_id.split("/")[:2])
+        found = self._places.get((site, whole.replace("-", "_") if site == "rottentomatoes" else whole))
+        return None if found is None else self.title(found)
 
-    # --- Ids and slugs ------------------------------------------------------------------------------------------------
+    def _dice(self, *purpose: object) -> Dice:
+        return Dice(self.seed, *purpose)
 
-    def imdb_id(self, index: int, ordinal: int = 0) -> str:
-        """Return the id of a series, or of its `ordinal`th episode."""
-        return f"tt{_FIRST_ID + index * _IDS_OF_SERIES + ordinal}"
-
-    def of_imdb_id(self, imdb_id: str) -> Title | None:
-        """Return the series or the episode with this id; None when there is none."""
-        if len(imdb_id) != len("tt90000000") or not imdb_id[2:].isdecimal() or int(imdb_id[2:]) < _FIRST_ID:
-            return None
-        index, ordinal = divmod(int(imdb_id[2:]) - _FIRST_ID, _IDS_OF_SERIES)
-        if index >= self.count:
-            return None
-        series = self.title(index)
-        if not ordinal:
-            return series
-        episode = next((episode for episode in series.episodes if episode.ordinal == ordinal), None)
-        return None if episode is None else self.episode(series, episode)
-
-    def namesakes(self, index: int) -> tuple[int, int]:
-        """Return an index and the next one, which may be its new start."""
-        return index, index + 1
-
-    def slug(self, site: SlugSite, index: int) -> str:
-        """Return what a site that has a series calls it in its addresses."""
-        separator = "-" if site == "metacritic" or index % 10 == 1 else "_"
-        slug = slugify(self._name(index), separator)
-        return f"{slug}{separator}{self._starts(index)[0].year}" if _shape_of(index).is_restart else slug
-
-    def metacritic(self, index: int) -> MetacriticFacts | None:
-        """Return what Metacritic has of a series, or None when it does not have it."""
-        return self.title(index).metacritic
-
-    def of_slug(self, site: SlugSite, slug: str) -> Title | None:
-        """Return the series, the season or the episode with exactly this slug; None when there is none."""
-        of_series = slug.partition("/")[0]
-        series = super().of_slug(site, of_series)
-        if series is None or of_series == slug:
-            return series
-        for season in series.seasons:
-            own = known(season.facts(site)).slug
-            if slug == own:
-                return self.season(series, season)
-            if slug.startswith(f"{own}/"):
-                episodes = [self.episode(series, episode) for episode in season.episodes if episode.number is not None]
-                return next((one for one in episodes if known(one.facts(site)).slug == slug), None)
-        return None
-
-    def season_numbers(self, index: int) -> list[int]:
-        """Return the numbers of the seasons that have begun, 0 for the specials."""
-        begun = sum(start <= self.today for start in self._starts(index))
-        return [*([0] if next(self.plan(index), (0, 0))[1] is None else []), *range(1, begun + 1)]
-
-    # --- Facts --------------------------------------------------------------------------------------------------------
-
-    def _name(self, index: int) -> str:
-        # A restarted series has the name of its first run.
-        base = index - _shape_of(index).is_restart
-        first, second = self.words_of(base)
-        return _FORMS[base % len(_FORMS)].format(f"{words.ADJECTIVES[first]} {words.NOUNS[second]}")
+    def shape(self, index: int) -> Shape:
+        """Return what a series is like."""
+        return SHAPES[index % len(SHAPES)]
 
     def rating(self, index: int) -> tuple[float, int]:
         """Return IMDb's mean and votes of a series."""
-        luck = self._luck(index, 0, 1)
-        votes = 30 + 1_200_000 / (1 + index) ** 0.7 * (0.5 + 0.5 * luck)
-        return round(5.2 + 4.2 * self._luck(index, 0, 2), 1), int(votes)
+        dice = Dice(self.seed, "series rating", index)
+        votes = 30 + 1_200_000 / (1 + index) ** 0.7 * (0.5 + 0.5 * dice.random())
+        return round(5.2 + 4.2 * dice.random(), 1), int(votes)
 
-    @functools.lru_cache(maxsize=64)  # noqa: B019 - as many catalogues as there are replicas; several parts of a page ask for it
-    def title(self, index: int) -> Title:
-        """Return everything about a series. Raises IndexError when there is no such index."""
-        if not 0 <= index < self.count:
-            raise IndexError(f"series {index} of {self.count}")
-        release, episodes = Release.on(self._starts(index)[0]), self._episodes(index)
-        seasons = tuple(
-            self._season(index, number, [episode for episode in episodes if (episode.season or 0) == number])
-            for number in sorted({episode.season or 0 for episode in episodes})
+    @functools.cached_property
+    def top(self) -> list[int]:
+        """The places of the Top 250 series in chart order; fewer when there are fewer."""
+        return sorted(range(min(self.count, 1_000)), key=lambda index: (-self.rating(index)[0], index))[:250]
+
+    @functools.cached_property
+    def top_ranks(self) -> dict[int, int]:
+        """The rank, from 1, of each series in that chart."""
+        return {index: rank for rank, index in enumerate(self.top, start=1)}
+
+    # --- Names and days -----------------------------------------------------------------------------------------------
+
+    def name(self, index: int) -> str:
+        """Return a series' title."""
+        base = index - self.shape(index).is_restart
+        adjective = WORDS["adjectives"][(base * 7 + self.seed) % len(WORDS["adjectives"])]
+        noun = WORDS["nouns"][base * 11 % len(WORDS["nouns"])]
+        return _FORMS[base % len(_FORMS)].format(f"{adjective} {noun}")
+
+    def _slug(self, index: int, separator: str) -> str:
+        slug = slugify(self.name(index), separator)
+        return f"{slug}{separator}{self.starts(index)[0].year}" if self.shape(index).is_restart else slug
+
+    def starts(self, index: int) -> list[date]:
+        """Return when each season begins, also of those that running series begin after TODAY."""
+        shape = self.shape(index)
+        if shape.runs:
+            coming = TODAY + timedelta(1 + index * 37 % 363)
+            return [coming + (n - len(shape.episodes)) * _BETWEEN_SEASONS for n in range(len(shape.episodes) + 10)]
+        years = 3 + Dice(self.seed, "series ended", index).below(18)
+        last = TODAY - years * _BETWEEN_SEASONS - timedelta(index * 53 % 360)
+        return [last + n * _BETWEEN_SEASONS for n in range(1 - len(shape.episodes), 1)]
+
+    def plan(self, index: int) -> Iterator[tuple[int, int | None, int | None, date]]:
+        """Yield the number of the id, season, number and day of each episode; season and number of specials, the first, are None."""
+        shape, starts = self.shape(index), self.starts(index)
+        for n in range(shape.specials):
+            if starts[n] + _TO_SPECIAL <= self.today:
+                yield n + 1, None, None, starts[n] + _TO_SPECIAL
+        number = shape.specials
+        for n, start in enumerate(start for start in starts if start <= self.today):
+            first = 1 if n else shape.first_episode
+            for episode in range(shape.episodes[min(n, len(shape.episodes) - 1)]):
+                number += 1
+                yield number, n + 1, first + episode, start + episode * _BETWEEN_EPISODES
+
+    # --- Items --------------------------------------------------------------------------------------------------------
+
+    def _title(self, index: int) -> Title:
+        imdb = self._on_imdb(index)
+        episodes = [self._episode(index, imdb, *planned) for planned in self.plan(index)]
+        imdb.episode_count, imdb.season_count = len(episodes), len({one.season for one in episodes if one.season})
+        title = Title({"imdb": imdb}, parts={"imdb": episodes})
+        for site in ("metacritic", "rottentomatoes"):
+            if index in self.site_ids(site):
+                self._add_site(site, title, index)
+        metascore = title.movies["metacritic"].score("metascore") if "metacritic" in title.movies else None
+        imdb.scores = imdb_scores(self.rating(index), metascore.value if metascore else None)
+        return title
+
+    def _on_imdb(self, index: int) -> Movie:
+        dice, shape, starts, imdb_id = (
+            self._dice("series", index),
+            self.shape(index),
+            self.starts(index),
+            self.imdb_id(index),
         )
-        rng = Random(self.seed << 64 | index << 8 | 255)  # noqa: S311 - test data, and repeatable on purpose
-        people = some_people(rng, index % self._titles, 9)
-        return Title(
-            index=index,
-            imdb_id=self.imdb_id(index),
-            basics=self.basics(index),
-            credits=Credits((), people[2:3], tuple((person, None) for person in people[3:]), creators=people[:2]),
-            release=release,
-            rating=self.rating(index),
-            certificate=_CERTIFICATES[index % len(_CERTIFICATES)],
-            plot=f"Everybody in {words.PLACES[index % len(words.PLACES)]} keeps a secret.",
-            has_poster=index % 7 != 0,
-            metacritic=self._of_metacritic(index, release, seasons),
-            rottentomatoes=self._of_rottentomatoes(index, release, seasons),
-            seasons=seasons,
-            split=_shape_of(index).split,
+        last = starts[-1] + (shape.episodes[-1] - 1) * _BETWEEN_EPISODES
+        pool = index % self._films // 50 * 60
+        team = dice.sample(range(pool, pool + 200), 9)
+        genres = dice.sample(WORDS["genres"], 2)
+        has_poster = dice.chance(0.85)
+        return Movie(
+            site="imdb",
+            site_id=imdb_id,
+            imdb_id=imdb_id,
+            url=title_url("imdb", imdb_id),
+            title=self.name(index),
+            kind="series",
+            title_type="tvMiniSeries" if shape.mini else "tvSeries",
+            year=starts[0].year,
+            end_year=None if shape.runs or last > self.today else last.year,
+            release_date=starts[0].isoformat(),
+            runtime_minutes=22 + index % 40,
+            genres=genres,
+            countries=[dice.word("countries")],
+            languages=["English"],
+            certificate=dice.pick(("TV-14", "TV-MA", "TV-PG", None)),
+            plot=f"Everybody in {dice.word('places')} keeps a secret.",
+            poster_url=f"https://m.media-amazon.com/images/M/MV5B{imdb_id}._V1_.jpg" if has_poster else None,
+            poster_width=1000 if has_poster else None,
+            poster_height=1500 if has_poster else None,
+            credits=[*people("writer", team[2:3]), *people("creator", team[:2]), *people("cast", team[3:])],
+            keywords=["secret", f"set in {dice.word('places')}".lower()],
+            interests=genres,
+            imdb_top250_tv_rank=self.top_ranks.get(index),
+            critic_review_count=1 + self.rating(index)[1] // 450,
+            popularity_rank=index + 1,
         )
 
-    def season(self, series: Title, season: Season) -> Title:
-        """Return what a season's own pages say, which have its series' people."""
+    def _episode(
+        self, index: int, series: Movie, number: int, season: int | None, episode: int | None, shown: date
+    ) -> Movie:
+        """Return IMDb's item of an episode, which is unrated until it is shown."""
+        dice, imdb_id, (mean, votes) = (
+            self._dice("episode", index, number),
+            self.imdb_id(index, number),
+            self.rating(index),
+        )
+        rating = (
+            min(9.9, max(1.0, round(mean + 2.4 * dice.random() - 1.2, 1))),
+            5 + int(votes * (0.01 + 0.03 * dice.random())),
+        )
+        is_rated = shown <= self.today and not dice.chance(0.04)
+        title = f"{dice.pick(('The', 'A', 'Another'))} {dice.word('adjectives')} {dice.word('nouns')}"
         return replace(
             series,
-            basics=replace(
-                series.basics, title=season.title, title_type="tvSeason", year=season.air_date.year, end_year=None
-            ),
-            release=Release.on(season.air_date),
-            metacritic=season.metacritic,
-            rottentomatoes=season.rottentomatoes,
-            part_of=series,
-            season=season,
-        )
-
-    def episode(self, series: Title, episode: Episode) -> Title:
-        """Return what an episode's own pages say."""
-        season = next(season for season in series.seasons if season.number == (episode.season or 0))
-        return replace(
-            series,
-            imdb_id=episode.imdb_id,
-            basics=replace(
-                series.basics,
-                title=episode.title,
-                title_type="tvEpisode",
-                year=episode.air_date.year,
-                upcoming=episode.air_date > self.today,
-                end_year=None,
-            ),
-            credits=Credits(series.credits.creators[:1], series.credits.writers, series.credits.cast[:4]),
-            release=Release.on(episode.air_date),
-            rating=episode.rating,
-            plot=f"{episode.title} is opened.",
-            has_poster=True,
-            metacritic=self._episode_on_metacritic(series, season, episode),
-            rottentomatoes=self._episode_on_rottentomatoes(series, season, episode),
-            seasons=(),
-            part_of=series,
+            site_id=imdb_id,
+            imdb_id=imdb_id,
+            url=title_url("imdb", imdb_id),
+            title=title,
+            kind="episode",
+            title_type="tvEpisode",
+            year=shown.year,
+            end_year=None,
+            release_date=shown.isoformat(),
+            plot=f"{title} is opened.",
+            credits=[credit for credit in series.credits if credit.role != "creator" and credit.position <= 4],  # noqa: PLR2004
+            scores=imdb_scores(rating if is_rated else None, None),
+            imdb_top250_tv_rank=None,
+            critic_review_count=None,
+            popularity_rank=None,
+            series_id=series.site_id,
+            series_title=series.title,
             season=season,
             episode=episode,
         )
 
-    def basics(self, index: int) -> Basics:
-        """Return what the datasets know of a series."""
-        shape, starts = _shape_of(index), self._starts(index)
-        last = starts[-1] + (shape.episodes[-1] - 1) * _BETWEEN_EPISODES
-        return Basics(
-            title=self._name(index),
-            title_type="tvMiniSeries" if shape.mini else "tvSeries",
-            year=starts[0].year,
-            runtime_minutes=22 + index % 40,
-            genres=(words.GENRES[index % len(words.GENRES)], words.GENRES[(index + 3) % len(words.GENRES)]),
-            country=Country(*words.ENGLISH_COUNTRIES[index % len(words.ENGLISH_COUNTRIES)]),
-            upcoming=starts[0] > self.today,
-            end_year=None if shape.runs or last > self.today else last.year,
+    def _add_site(self, site: SlugSite, title: Title, index: int) -> None:
+        """Add what another site says of a series, its seasons and episodes; specials are season 0 there, without scores."""
+        imdb, site_id = title.movies["imdb"], self.site_ids(site)[index]
+        seasons: dict[int, list[Movie]] = {}
+        for episode in title.parts["imdb"]:
+            seasons.setdefault(episode.season or 0, []).append(episode)
+        scores = {number: self._season_scores(site, index, number) for number in seasons}
+        series = title.movies[site] = on_site(
+            *(site, imdb, site_id, self._dice(f"{site} series", index)),
+            year=imdb.year,
+            release_date=imdb.release_date,
+            season_count=len(seasons) if site == "metacritic" else imdb.season_count,
+            scores=self._series_scores(site, [found for number, found in scores.items() if number]),
+        )
+        listed, parts = title.listed.setdefault(site, []), title.parts.setdefault(site, [])
+        for number, episodes in sorted(seasons.items()):
+            row = self._row(series, index, number, episodes, scores[number])
+            dice, is_metacritic = self._dice(f"{site} season", index, number), site == "metacritic"
+            listed.insert(len(listed) if is_metacritic else 0, row)
+            page = replace(series, **{name: getattr(row, name) for name in _OF_PART}, scores=scores[number])
+            page.end_year = page.season_count = None
+            if is_metacritic:  # the page has what it says of the series, and the season's own scores
+                page.imdb_id = page.release_date = None
+                page.external_ids, page.credits = {}, [one for one in series.credits if one.role != "creator"]
+                page.scores = [replace(score, average=None) for score in page.scores]
+            else:
+                page.release_date, page.episode_count = episodes[0].release_date, len(episodes)
+                page.external_ids, page.consensus = external_ids(site, imdb, dice), consensus(page.scores, dice)
+            parts += [page, *(self._on_other_site(page, index, one, episodes[-1]) for one in episodes if one.season)]
+
+    def _season_scores(self, site: SlugSite, index: int, number: int) -> list[Score]:
+        dice, mean = self._dice(f"{site} scores", index, number), self.rating(index)[0]
+        critics = score_near(mean, dice) if number and (index % 3 == 0 or dice.chance(0.6)) else None
+        users = score_near(mean, dice) if number and dice.chance(0.85) else None
+        return scores_on(site, critics, 5 + dice.below(90), users, 50 + dice.below(4_000))
+
+    def _series_scores(self, site: SlugSite, seasons: list[list[Score]]) -> list[Score]:
+        """Return the means of the seasons' scores; on Rotten Tomatoes only where most seasons have one."""
+        found: list[tuple[int | None, int]] = []
+        for kind in ("metascore", "metacritic_user") if site == "metacritic" else ("tomatometer", "popcornmeter_all"):
+            scores = [score for season in seasons for score in season if score.kind == kind]
+            is_shown = scores and (site == "metacritic" or len(scores) >= _MOSTLY_REVIEWED * len(seasons))
+            mean = sum(score.value for score in scores) / len(scores) if is_shown else None
+            count = sum(score.count or 0 for score in scores)
+            found.append((None if mean is None else round(mean * 100 / SCORES[kind].scale), count))
+        return scores_on(site, *found[0], *found[1])
+
+    def _row(self, series: Movie, index: int, number: int, episodes: list[Movie], scores: list[Score]) -> Movie:
+        """Return a season as the page of its series lists it."""
+        dice, title = self._dice("season", index, number), f"Season {number}" if number else "Specials"
+        if self.shape(index).names_seasons and number:
+            title = f"The {dice.word('adjectives')} {dice.word('places')}"
+        release = str(episodes[0].release_date)
+        part = f"s{number:02}"
+        if series.site == "metacritic":
+            title, part = series.title, f"season-{number}" if number else "specials"
+            scores = [score for score in scores if score.kind == "metascore"]
+        else:
+            shown = [score for score in scores if score.kind in {"tomatometer", "popcornmeter"}]
+            scores = [Score(kind=score.kind, value=score.value) for score in shown]
+        return Movie(
+            site=series.site,
+            site_id=f"{series.site_id}/{part}",
+            url=title_url(series.site, f"{series.site_id}/{part}"),
+            title=title,
+            kind="season",
+            year=int(release[:4]),
+            release_date=None if series.site == "metacritic" else release[:7],
+            scores=scores,
+            series_id=series.site_id,
+            series_title=series.title,
+            season=number,
+            source="list",
         )
 
-    # --- When what is shown -------------------------------------------------------------------------------------------
+    def _on_other_site(self, season: Movie, index: int, episode: Movie, last: Movie) -> Movie:
+        """Return what another site's page says of an episode.
 
-    def _starts(self, index: int) -> list[date]:
-        """Return when each season begins, also of those that running series begin after TODAY, as far as their ids reach."""
-        shape = _shape_of(index)
-        if shape.runs:
-            coming = TODAY + timedelta(1 + index * 37 % 363)
-            most = (_IDS_OF_SERIES - 1 - shape.specials) // shape.episodes[-1]
-            return [coming + (place - len(shape.episodes)) * _BETWEEN_SEASONS for place in range(most)]
-        years = 25 if shape.restarted else 3 + int(18 * self._luck(index, 0, 3))
-        last = TODAY - years * _BETWEEN_SEASONS - timedelta(index * 53 % 360)
-        return [last + place * _BETWEEN_SEASONS for place in range(1 - len(shape.episodes), 1)]
-
-    def plan(self, index: int) -> Iterator[tuple[int, int | None, int | None, date]]:
-        """Yield ordinal, season, number and date of each episode: the specials first, whose season and number are None."""
-        shape, starts = _shape_of(index), self._starts(index)
-        for place in range(shape.specials):
-            if (day := starts[place] + _TO_SPECIAL) <= self.today:
-                yield place + 1, None, None, day
-        ordinal = shape.specials
-        for place, start in enumerate(starts):
-            if start > self.today:
-                return
-            first = 0 if place else shape.first_episode - 1
-            for episode in range(shape.episodes[min(place, len(shape.episodes) - 1)]):
-                ordinal += 1
-                yield ordinal, place + 1, episode + 1 + first, start + episode * _BETWEEN_EPISODES
-
-    def _episodes(self, index: int) -> list[Episode]:
-        rating = self.rating(index)
-        return [
-            Episode(
-                self.imdb_id(index, ordinal),
-                ordinal,
-                season,
-                number,
-                episode_title(index, ordinal),
-                day,
-                self.episode_rating(index, ordinal, day, rating),
+        On Metacritic users rate them, and only that is known of its pages; on Rotten Tomatoes critics write about the last episodes
+        of well-known series.
+        """
+        dice, has_aired = (
+            self._dice(f"{season.site} episode", index, str(episode.site_id)),
+            str(episode.release_date) <= self.today.isoformat(),
+        )
+        own = {name: getattr(episode, name) for name in ("title", "kind", "year", "release_date", "plot", "episode")}
+        if season.site == "metacritic":
+            site_id = f"{season.site_id}/episode-{episode.episode}-{slugify(episode.title, '-')}"
+            score = Score(kind="metacritic_user", value=(1 + dice.below(100)) / 10, count=4 + dice.below(200))
+            place = {name: getattr(season, name) for name in ("series_id", "series_title", "season")}
+            return Movie(
+                site="metacritic",
+                site_id=site_id,
+                url=title_url("metacritic", site_id),
+                scores=[score] if has_aired and dice.chance(0.7) else [],
+                **{**own, **place, "plot": None},
             )
-            for ordinal, season, number, day in self.plan(index)
-        ]
-
-    def episode_rating(
-        self, index: int, ordinal: int, day: date, of_series: tuple[float, int]
-    ) -> tuple[float, int] | None:
-        """Return IMDb's mean and votes of an episode that is shown on a day; None when it is unrated."""
-        luck = self._luck(index, ordinal, 4)
-        if day > self.today or (index >= _WELL_KNOWN and luck < 0.04):  # noqa: PLR2004 - a share
-            return None
-        mean, votes = of_series
-        rating = min(9.9, max(1.0, round(mean + 2.4 * self._luck(index, ordinal, 5) - 1.2, 1)))
-        return rating, 5 + int(votes * (0.01 + 0.03 * luck))
-
-    def _luck(self, index: int, ordinal: int, purpose: int) -> float:
-        """Return a share of 1 that is always the same; a Random for each episode would take ten times as long."""
-        mask = (1 << 64) - 1
-        mixed = (self.seed << 40 ^ index << 16 ^ ordinal << 5 ^ purpose) + 0x9E3779B97F4A7C15
-        mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9 & mask
-        mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB & mask
-        return (mixed ^ mixed >> 31) / (mask + 1)
-
-    # --- Scores of the other sites ------------------------------------------------------------------------------------
-
-    def _season(self, index: int, number: int, episodes: list[Episode]) -> Season:
-        start = episodes[0].air_date
-        adjective = words.ADJECTIVES[(index * 3 + number) % len(words.ADJECTIVES)]
-        name = f"The {adjective} {words.PLACES[(index + number) % len(words.PLACES)]}"
-        luck = [self._luck(index, number, purpose) for purpose in range(6, 14)]
-        mean = self.rating(index)[0] * 10
-        metacritic = rottentomatoes = None
-        if index in self.listed["metacritic"]:
-            metacritic = MetacriticFacts(
-                slug=f"{self.slug('metacritic', index)}/{f'season-{number}' if number else 'specials'}",
-                release=Release.on(start),
-                names_imdb_id=False,
-                metascore=min(100, round(mean - 8 + 16 * luck[0])) if number and luck[1] < 0.75 else None,  # noqa: PLR2004 - a share
-                critic_reviews=4 + int(40 * luck[2]),
-                user_score=round(mean / 10 - 1 + 1.4 * luck[3], 1) if number and luck[4] < 0.9 else None,  # noqa: PLR2004
-                user_ratings=4 + int(900 * luck[4]),
-            )
-        if index in self.listed["rottentomatoes"]:
-            is_reviewed = bool(number) and (index % 3 == 0 or luck[5] < 0.6)  # noqa: PLR2004 - a share
-            rottentomatoes = RottenTomatoesFacts(
-                slug=f"{self.slug('rottentomatoes', index)}/s{number:02}",
-                release=Release.on(start),
-                tomatometer=min(100, round(mean - 12 + 30 * luck[6])) if is_reviewed else None,
-                critic_reviews=5 + int(90 * luck[7]),
-                popcornmeter=min(100, round(mean - 10 + 24 * luck[3])) if number and luck[0] < 0.85 else None,  # noqa: PLR2004
-                audience_ratings=50 + int(4_000 * luck[2]),
-            )
-        is_named = _shape_of(index).names_seasons and number
-        return Season(number, name if is_named else None, start, tuple(episodes), metacritic, rottentomatoes)
-
-    def _of_metacritic(self, index: int, release: Release, seasons: tuple[Season, ...]) -> MetacriticFacts | None:
-        if index not in self.listed["metacritic"]:
-            return None
-        scored = [(facts.metascore, facts.critic_reviews) for season in seasons if (facts := season.metacritic)]
-        return MetacriticFacts(
-            slug=self.slug("metacritic", index),
-            release=release,
-            names_imdb_id=index % 11 != 0,
-            metascore=_mean([score for score, _ in scored]),
-            critic_reviews=sum(reviews for score, reviews in scored if score is not None),
-            user_score=round(4 + 5 * self._luck(index, 0, 14), 1),
-            user_ratings=10 + int(5_000 * self._luck(index, 0, 15)),
+        site_id = f"{season.site_id}/e{episode.episode:02}"
+        critics = (
+            score_near(self.rating(index)[0], dice) if index < _WELL_KNOWN and has_aired and episode is last else None
         )
-
-    def _of_rottentomatoes(
-        self, index: int, release: Release, seasons: tuple[Season, ...]
-    ) -> RottenTomatoesFacts | None:
-        """Return a series' facts, whose scores are the means of its seasons', where most of them have one."""
-        if index not in self.listed["rottentomatoes"]:
-            return None
-        numbered = [season.rottentomatoes for season in seasons if season.number and season.rottentomatoes]
-        return RottenTomatoesFacts(
-            slug=self.slug("rottentomatoes", index),
-            release=release,
-            tomatometer=_mean([facts.tomatometer for facts in numbered], _MOSTLY_REVIEWED),
-            critic_reviews=sum(facts.critic_reviews for facts in numbered if facts.tomatometer is not None),
-            popcornmeter=_mean([facts.popcornmeter for facts in numbered], _MOSTLY_REVIEWED),
-            audience_ratings=sum(facts.audience_ratings for facts in numbered if facts.popcornmeter is not None),
-        )
-
-    def _episode_on_rottentomatoes(self, series: Title, season: Season, episode: Episode) -> RottenTomatoesFacts | None:
-        """Return what the site has of an episode: critics write about the last ones of well-known series only."""
-        if season.rottentomatoes is None or episode.number is None:
-            return None
-        is_last = season.episodes[-1] is episode
-        is_reviewed = series.index < _WELL_KNOWN and is_last and episode.air_date <= self.today
-        luck = self._luck(series.index, episode.ordinal, 6)
-        return RottenTomatoesFacts(
-            slug=f"{season.rottentomatoes.slug}/e{episode.number:02}",
-            release=Release.on(episode.air_date),
-            tomatometer=40 + int(60 * luck) if is_reviewed else None,
-            critic_reviews=8 + int(30 * luck),
-            popcornmeter=None,
-            audience_ratings=0,
-        )
-
-    def _episode_on_metacritic(self, series: Title, season: Season, episode: Episode) -> MetacriticFacts | None:
-        """Return what the site has of an episode, which only users rate, once it has aired; it has no specials' pages."""
-        if season.metacritic is None or episode.number is None:
-            return None
-        luck = self._luck(series.index, episode.ordinal, 16)
-        is_rated = episode.air_date <= self.today and luck >= 0.3  # noqa: PLR2004 - a share
-        return MetacriticFacts(
-            slug=f"{season.metacritic.slug}/episode-{episode.number}-{slugify(episode.title, '-')}",
-            release=Release.on(episode.air_date),
-            names_imdb_id=False,
-            metascore=None,
-            critic_reviews=0,
-            user_score=round(10 * luck, 1) if is_rated else None,
-            user_ratings=4 + int(200 * self._luck(series.index, episode.ordinal, 17)),
-        )
-
-    @functools.cached_property
-    def top(self) -> list[int]:
-        """The Top 250 series' indexes in chart order; fewer when there are fewer."""
-        return sorted(range(min(self.count, 1_000)), key=lambda index: (-self.rating(index)[0], index))[:250]
+        scores = scores_on("rottentomatoes", critics, 8 + dice.below(30), None, 0)
+        found = replace(season, **own, site_id=site_id, url=title_url("rottentomatoes", site_id), scores=scores)
+        found.external_ids, found.consensus = external_ids("rottentomatoes", episode, dice), consensus(scores, dice)
+        found.episode_count = None
+        return found
 
 
-def episode_title(index: int, ordinal: int) -> str:
-    """Return the title of a series' episode."""
-    place = index * 31 + ordinal
-    adjective, noun = words.ADJECTIVES[place * 7 % len(words.ADJECTIVES)], words.NOUNS[place * 11 % len(words.NOUNS)]
-    return _EPISODE_FORMS[place % len(_EPISODE_FORMS)].format(adjective, noun)
-
-
-def _mean(values: list[int | None], enough: float = 0.0) -> int | None:
-    """Return the mean of those that are not None; None where there is none, or less than a share of them."""
-    known = [value for value in values if value is not None]
-    return round(sum(known) / len(known)) if known and len(known) >= enough * len(values) else None
+_OF_PART: Final = ("site_id", "url", "title", "kind", "year", "series_id", "series_title", "season")
+"""What a season's row and its own page both say."""

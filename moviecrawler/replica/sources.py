@@ -5,34 +5,29 @@ from __future__ import annotations
 import functools
 import re
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 from xml.sax.saxutils import escape
 
-from moviecrawler.replica import imdb, markup, metacritic, rottentomatoes, rottentomatoes_lists
-from moviecrawler.replica.bodies import Body
-from moviecrawler.replica.datasets import TABLES, Dataset
+from moviecrawler.replica import imdb, metacritic, rottentomatoes
+from moviecrawler.replica.bodies import Body, Bulk
+from moviecrawler.replica.datasets import FILES, Dataset
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from moviecrawler.items import Site
-    from moviecrawler.replica.movies import Catalogue
-    from moviecrawler.replica.titles import SlugSite
+    from moviecrawler.replica.collection import Collection
 
-HTML = "text/html; charset=utf-8"
-JSON = "application/json"
-_XML = "application/xml"
-SITEMAP_PART = 5_000
+HTML, JSON, _XML = "text/html; charset=utf-8", "application/json", "application/xml"
+SITEMAP_PART: Final = 5_000
 """Titles in one part of a sitemap."""
-_SITEMAPS: dict[str, tuple[SlugSite, str]] = {
-    "/movies/": ("metacritic", "/movie/{}/"),
-    "/tvshows/": ("metacritic", "/tv/{}/"),
-    "/sitemaps/movie_": ("rottentomatoes", "/m/{}"),
-    "/sitemaps/tv-series_": ("rottentomatoes", "/tv/{}"),
-    "/sitemaps/tv-seasons_": ("rottentomatoes", "/tv/{}"),
+_PAGES: Final[dict[Site, str]] = {
+    "imdb": r"/title/(tt\d+)(/?)",
+    "metacritic": r"/(movie/[^/]+|tv/[^/]+(?:/(?:season-\d+(?:/episode-[^/]+)?|specials))?)(/?)",
+    "rottentomatoes": r"/(m/[^/]+|tv/[^/]+(?:/s\d{2,}(?:/e\d{2,})?)?)/?",
 }
-"""The site of each sitemap, and the paths in it, by what the paths of its parts begin with."""
+"""The paths of titles' pages; those of IMDb and Metacritic end with a slash."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -57,135 +52,108 @@ class Source(Protocol):
 
 
 class Generated:
-    """The pages of a catalogue's movies and series."""
+    """The pages of a collection's titles, its lists, sitemaps and datasets."""
 
-    def __init__(self, catalogue: Catalogue, *, light: bool = False) -> None:
-        self._catalogue = catalogue
-        of_imdb = imdb.Pages(catalogue, light=light)
-        self._metacritic = metacritic.Pages(catalogue, light=light)
-        self._rottentomatoes = rottentomatoes.Pages(catalogue, light=light)
-        self._browse = rottentomatoes_lists.Lists(catalogue, light=light)
-        datasets = {name: Dataset(catalogue, name) for name in TABLES}
-        routes: dict[Site, dict[str, Callable[..., Answer | Dataset | None]]] = {
+    def __init__(self, collection: Collection, folder: Path | None = None) -> None:
+        """Take the collection, and the folder for its datasets; without one there are none."""
+        self._collection, self._folder = collection, folder
+        self._routes: dict[Site, dict[str, Callable[..., Answer | Dataset | None]]] = {
             "imdb": {
-                r"/title/(tt\d+)/": lambda tt, *_: _page(of_imdb.title(tt)),
-                r"(/title/tt\d+(?:/\w+)?)": partial(_with_slash, 308),
-                r"/chart/(top|moviemeter|boxoffice|toptv|tvmeter)/?": lambda name, *_: _page(of_imdb.chart(name)),
-                r"/datasets/([\w.]+)": lambda name, *_: datasets.get(name),
+                rf"/chart/({'|'.join(imdb.CHARTS)})/?": lambda name, *_: Answer(imdb.chart(collection, name)),
+                r"/datasets/([\w.]+)": self._dataset,
             },
             "metacritic": {
-                r"/(movie|tv)/([^/]+)/": self._of_metacritic,
-                r"/(tv)/([^/]+/(?:season-\d+(?:/episode-[^/]+)?|specials))/": self._of_metacritic,
-                r"(/(?:movie|tv)/[^/]+(?:/(?:season-\d+(?:/episode-[^/]+)?|specials))?)": partial(_with_slash, 301),
-                r"/(movies|tvshows)\.xml": lambda name, _, host: self._sitemap_index([f"/{name}/"], host),
-                r"(/(?:movies|tvshows)/)(\d+)\.xml": self._sitemap,
-                r"/composer/metacritic/pages/(movies|shows)/([^/]+)/web": self._composed,
-                r"/finder/metacritic/web": self._finder,
+                r"/(movies|tvshows)\.xml": self._sitemap_index,
+                r"/(movies|tvshows)/(\d+)\.xml": self._sitemap,
+                r"/finder/metacritic/web": lambda query, host: _page(metacritic.finder(collection, query, host), JSON),
             },
             "rottentomatoes": {
-                r"/(m)/([^/]+)/?": self._of_rottentomatoes,
-                r"/(tv)/([^/]+(?:/s\d{2,}(?:/e\d{2,})?)?)/?": self._of_rottentomatoes,
-                r"/browse/(.+?)/?": lambda name, *_: _page(self._browse.first_page(name)),
+                r"/browse/(.+?)/?": lambda name, *_: Answer(rottentomatoes.browse(collection, name)),
                 r"/cnapi/browse/(.+?)/?": self._browse_json,
-                r"/sitemaps/sitemap\.xml": lambda _, host: self._sitemap_index(
-                    [name for name in _SITEMAPS if name.startswith("/sitemaps/")], host
-                ),
-                r"(/sitemaps/(?:movie|tv-series|tv-seasons)_)(\d+)\.xml": self._sitemap,
+                r"/sitemaps/(sitemap)\.xml": self._sitemap_index,
+                r"/sitemaps/((?:movie|tv-series|tv-seasons)_)(\d+)\.xml": self._sitemap,
             },
-        }
-        self._routes = {
-            site: [(re.compile(pattern), respond) for pattern, respond in answers.items()]
-            for site, answers in routes.items()
         }
 
     def answer(self, site: Site, path: str, query: Mapping[str, str], host: str) -> Answer | Dataset | None:
         """Return the page at a path; see `Source`."""
-        for pattern, respond in self._routes[site]:
-            found = pattern.fullmatch(path)
-            if found:
+        if found := re.fullmatch(_PAGES[site], path):
+            return self._title(site, *found.groups())
+        for pattern, respond in self._routes[site].items():
+            if found := re.fullmatch(pattern, path):
                 return respond(*found.groups(), query, host)
         return None
 
-    def _of_metacritic(self, path: str, slug: str, *_: object) -> Answer | None:
-        return _page(self._metacritic.title(path, slug))
-
-    def _composed(self, kind: str, slug: str, *_: object) -> Answer:
-        body = self._metacritic.composed(kind, slug)
-        return Answer(Body(metacritic.NO_SUCH_PAGE), JSON, status=404) if body is None else Answer(body, JSON)
-
-    def _finder(self, query: Mapping[str, str], host: str) -> Answer | None:
-        kind = next((kind for kind in metacritic.KINDS if str(kind.finder_id) == query.get("mcoTypeId")), None)
-        if kind is None:
+    def _title(self, site: Site, site_id: str, slash: str = "/") -> Answer | None:
+        if not slash:
+            return _redirect(308 if site == "imdb" else 301, f"/{'title/' if site == 'imdb' else ''}{site_id}/")
+        found = self._collection.find(site, site_id)
+        if found is None:
             return None
-        limit, offset = int(query.get("limit", metacritic.FINDER_ROWS)), int(query.get("offset", 0))
-        order = query.get("sortBy", "-metaScore")
-        body = self._metacritic.finder(kind, order=order, limit=max(limit, 1), offset=max(offset, 0), host=host)
-        return Answer(body, JSON)
-
-    def _of_rottentomatoes(self, section: str, slug: str, *_: object) -> Answer | None:
-        found = self._rottentomatoes.title(section, slug)
-        if isinstance(found, str):
-            return Answer(Body(b""), status=301, headers={"Location": f"/{section}/{found}"})
-        return _page(found)
+        title, movie = found
+        if movie.site_id != site_id:
+            return _redirect(301, f"/{movie.site_id}")
+        if site == "imdb":
+            return Answer(imdb.title_page(movie))
+        return Answer((metacritic if site == "metacritic" else rottentomatoes).title_page(title, movie))
 
     def _browse_json(self, name: str, query: Mapping[str, str], _: str) -> Answer | None:
         after = query.get("after")
-        return None if after is None else Answer(self._browse.following(name, after), JSON)
+        return None if after is None else Answer(rottentomatoes.browse_json(self._collection, name, after), JSON)
+
+    def _dataset(self, file: str, *_: object) -> Dataset | None:
+        return Dataset(self._collection, self._folder, file) if self._folder and file in FILES else None
 
     # --- Sitemaps -----------------------------------------------------------------------------------------------------
 
-    def _sitemap_index(self, names: list[str], host: str) -> Answer:
-        """Return an index of all parts of the sitemaps of these names."""
-        parts = ((name, part) for name in names for part in range(-(-self._listed(name)[0] // SITEMAP_PART)))
-        return Answer(_xml("sitemapindex", "sitemap", (f"{host}{name}{part}.xml" for name, part in parts)), _XML)
+    def _sitemap_index(self, name: str, _: object, host: str) -> Answer:
+        """Return an index of all parts of the sitemaps of a site."""
+        names = (
+            [f"/{name}/"]
+            if name != "sitemap"
+            else [f"/sitemaps/{kind}_" for kind in ("movie", "tv-series", "tv-seasons")]
+        )
+        parts = [(name, part) for name in names for part in range(-(-len(self._listed(name)) // SITEMAP_PART))]
+        return _xml("sitemapindex", "sitemap", [f"{host}{name}{part}.xml" for name, part in parts])
 
-    def _sitemap(self, name: str, part: str, _: Mapping[str, str], host: str) -> Answer | None:
-        first = int(part) * SITEMAP_PART
-        found = [host + path for path in self._listed(name)[1](first, first + SITEMAP_PART)]
-        return Answer(_xml("urlset", "url", found), _XML) if found else None
-
-    def _listed(self, name: str) -> tuple[int, Callable[[int, int], list[str]]]:
-        """Return how many titles a sitemap lists, and what gives the paths of those from one place up to another."""
-        site, path = _SITEMAPS[name]
-        if path.startswith("/tv/"):
-            paths = self._series_paths(name)
-            return len(paths), lambda start, end: paths[start:end]
-        listed, slug = self._catalogue.listed[site], self._catalogue.slug
-        return len(listed), lambda start, end: [path.format(slug(site, index)) for index in listed.part(start, end)]
+    def _sitemap(self, name: str, part: str, _: object, host: str) -> Answer | None:
+        listed = self._listed(f"/sitemaps/{name}" if name.endswith("_") else f"/{name}/")
+        found = listed[int(part) * SITEMAP_PART : (int(part) + 1) * SITEMAP_PART]
+        return _xml("urlset", "url", [host + path for path in found]) if found else None
 
     @functools.cache  # noqa: B019 - as many as there are sitemaps
-    def _series_paths(self, name: str) -> list[str]:
-        """Return the paths of a sitemap of series or of seasons; Metacritic has both in one."""
-        site, path = _SITEMAPS[name]
-        series, found = self._catalogue.series, []
-        for index in series.listed[site].part(0, series.count):
-            slug, numbers = series.slug(site, index), series.season_numbers(index)
+    def _listed(self, name: str) -> list[str]:
+        """Return the paths in a sitemap; Metacritic has series and their seasons in one."""
+        site: Site = "rottentomatoes" if name.startswith("/sitemaps/") else "metacritic"
+        slash = "/" if site == "metacritic" else ""
+        if "movie" in name:
+            return [f"/{site_id}{slash}" for site_id in self._collection.site_ids(site).values()]
+        series, found = self._collection.series, []
+        for index, site_id in series.site_ids(site).items():
             if "seasons" not in name:
-                found.append(path.format(slug))
-            if "seasons" in name:
-                found += [path.format(f"{slug}/s{season:02}") for season in numbers]
-            elif site == "metacritic":
-                found += [path.format(f"{slug}/{f'season-{season}' if season else 'specials'}") for season in numbers]
+                found.append(f"/{site_id}{slash}")
+            if "series" not in name:
+                found += [f"/{season.site_id}{slash}" for season in series.title(index).listed[site]]
         return found
 
 
 def not_found(site: Site) -> Answer:
     """Return a site's own page for what it does not have."""
-    text = b"<!DOCTYPE html><html><head><title>404 - Not Found</title></head><body><h1>404 - Not Found</h1>"
-    return Answer(Body(text + markup.elements(3_000, f"not found on {site}") + b"</body></html>"), status=404)
-
-
-def _page(body: Body | None) -> Answer | None:
-    return None if body is None else Answer(body)
-
-
-def _with_slash(status: int, path: str, *_: object) -> Answer:
-    return Answer(Body(f"{path}/".encode()), "text/plain", status, {"Location": f"{path}/"})
-
-
-def _xml(root: str, element: str, locations: Iterable[str]) -> Body:
-    rows = "".join(f"<{element}><loc>{escape(location)}</loc></{element}>\n" for location in locations)
-    return Body(
-        f'<?xml version="1.0" encoding="UTF-8"?>\n<{root} xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
-        f"{rows}</{root}>\n".encode()
+    text = (
+        f"<!DOCTYPE html><html><head><title>404 - Not Found</title></head><body><h1>Not Found on {site}</h1>".encode()
     )
+    return Answer(Body(text, Bulk("markup", 3_000), b"</body></html>"), status=404)
+
+
+def _page(body: Body | None, content_type: str = HTML) -> Answer | None:
+    return None if body is None else Answer(body, content_type)
+
+
+def _redirect(status: int, path: str) -> Answer:
+    return Answer(Body(path.encode()), "text/plain", status, {"Location": path})
+
+
+def _xml(root: str, element: str, locations: list[str]) -> Answer:
+    rows = "".join(f"<{element}><loc>{escape(location)}</loc></{element}>\n" for location in locations)
+    head = f'<?xml version="1.0" encoding="UTF-8"?>\n<{root} xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
+    return Answer(Body(f"{head}{rows}</{root}>\n".encode()), _XML)

@@ -23,7 +23,7 @@ from scrapy.settings import Settings
 from moviecrawler.catalogue.lanes import DeficitRoundRobin
 from moviecrawler.catalogue.store import CatalogueStore, open_catalogue
 from moviecrawler.clock import utc_now
-from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.collection import Collection
 from tests.benchmarks.harness import numbers, run, seconds, write_datasets
 from tests.services.postgres import PostgresServer, execute, new_database
 
@@ -62,7 +62,7 @@ def claim(store: CatalogueStore, site: Any, worker: str = "w") -> list[int]:
 def main() -> None:
     (titles,) = numbers(1_000_000, least=(1_000,))
     with tempfile.TemporaryDirectory() as folder, PostgresServer() as server:
-        write_datasets(Path(folder), Catalogue(1, titles), ("title.basics", "title.ratings"))
+        write_datasets(Path(folder), Collection(1, titles), ("title.basics", "title.ratings"))
         url = new_database(server.url)
         command = ("-m", "scrapy", "catalogue", "import", "imdb", "--from", folder)
         variables = {"DATABASE_URL": url, "DATA_DIR": folder}

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import psycopg2
 
 from moviecrawler.database.schema import update_schema
-from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.collection import Collection
 from tests.benchmarks.harness import numbers, run, table, write_datasets
 from tests.datasets.served import serving
 from tests.services.postgres import PostgresServer, execute, new_database
@@ -151,7 +151,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         names = ("basics", "ratings", "crew", "principals", "akas", "episode")
-        write_datasets(folder, Catalogue(1, titles, titles // 50), ["name.basics", *(f"title.{one}" for one in names)])
+        write_datasets(folder, Collection(1, titles, titles // 50), ["name.basics", *(f"title.{one}" for one in names)])
         lines = 0
         for path in folder.iterdir():
             with gzip.open(path) as file:

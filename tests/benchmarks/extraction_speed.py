@@ -22,7 +22,7 @@ from bs4 import BeautifulSoup
 from parsel import Selector
 
 from moviecrawler.extract import imdb
-from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from tests.benchmarks.harness import table
 from tests.shared import PAGES
@@ -57,9 +57,8 @@ def pages(arguments: list[str]) -> list[bytes]:
 
 def replica_pages(count: int) -> list[bytes]:
     """Return the first title pages of the replica."""
-    catalogue = Catalogue(1, count)
     with ReplicaProcess(titles=count) as replica:
-        urls = [f"{replica.urls['imdb']}/title/{catalogue.imdb_id(index)}/" for index in range(count)]
+        urls = [f"{replica.urls['imdb']}/title/{imdb_id}/" for imdb_id in Collection(1, count).imdb_ids]
         return [urllib.request.urlopen(url, timeout=10).read() for url in urls]
 
 

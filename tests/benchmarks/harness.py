@@ -20,8 +20,8 @@ import boto3
 
 from moviecrawler.items import Movie
 from moviecrawler.pipelines.store import Store
+from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.datasets import Dataset
-from moviecrawler.replica.movies import Catalogue
 from tests.pipelines.runs import record_of
 from tests.services.mongo import MongoServer
 from tests.services.postgres import PostgresServer, new_database
@@ -189,17 +189,15 @@ class Services:
 
 def write_ids(folder: Path, titles: int, of: int | None = None) -> Path:
     """Return a file with the IMDb ids of the first titles of a replica that has `of` titles, or as many."""
-    catalogue, file = Catalogue(1, of or titles), folder / f"ids-{titles}"
-    file.write_text("\n".join(catalogue.imdb_id(index) for index in range(titles)))
+    file = folder / f"ids-{titles}"
+    file.write_text("\n".join(Collection(1, of or titles).imdb_ids[:titles]))
     return file
 
 
-def write_datasets(folder: Path, catalogue: Catalogue, names: Iterable[str]) -> None:
+def write_datasets(folder: Path, collection: Collection, names: Iterable[str]) -> None:
     """Write IMDb's datasets of those names, such as `title.basics`, as the replica has them."""
     for name in names:
-        dataset = Dataset(catalogue, f"{name}.tsv.gz")
-        with (folder / f"{name}.tsv.gz").open("wb") as file:
-            file.writelines(dataset.read(0, dataset.size))
+        Dataset(collection, folder, f"{name}.tsv.gz").write()
 
 
 def write_movies(store: Store, movies: Sequence[Movie]) -> float:

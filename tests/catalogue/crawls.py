@@ -11,7 +11,7 @@ from scrapy.settings import Settings
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.store import open_catalogue
-from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.collection import Collection
 from tests.crawling import Finished, counts, crawl_command, environment, scrapy
 from tests.processes import ForkedCommand
 from tests.services.postgres import execute
@@ -29,17 +29,16 @@ def settings_of(database_url: str, **settings: str) -> dict[str, str]:
 
 def know(database_url: str, titles: int, popularity: float = 50.0) -> None:
     """Have the catalogue know the replica's titles, the popular first, without an import's command."""
-    catalogue = Catalogue(1, titles)
+    movies = [film.movies["imdb"] for film in map(Collection(1, titles).film, range(titles))]
     rows = [
         ImportRow(
-            imdb_id=catalogue.imdb_id(index),
-            title=basics.title,
+            imdb_id=str(movie.imdb_id),
+            title=movie.title,
             kind="movie",
-            year=basics.year,
+            year=movie.year,
             popularity=max(popularity - index / 10, 0),
         )
-        for index in range(titles)
-        for basics in [catalogue.basics(index)]
+        for index, movie in enumerate(movies)
     ]
     with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
         load(store, "test", str(popularity), rows, titles, datetime.now(UTC))

@@ -8,17 +8,16 @@ import sys
 from typing import TYPE_CHECKING, get_args
 
 from moviecrawler.items import Site
-from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.collection import Collection
 from moviecrawler.sites import SCOREBOARD_KINDS
 from tests.crawling import FAST, counts, environment
-from tests.replica.series_truth import every_title, season_id
 from tests.services.postgres import execute
+from tests.services.replica import series_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from moviecrawler.replica.process import ReplicaProcess
-    from moviecrawler.replica.titles import Season
 
 TITLES = 20
 """Movies beside the series, whose people they share."""
@@ -38,9 +37,9 @@ class SeriesCrawl:
     """Commands in processes of their own, on one database and one Redis."""
 
     def __init__(
-        self, folder: Path, replica: ReplicaProcess, catalogue: Catalogue, database_url: str, redis_url: str
+        self, folder: Path, replica: ReplicaProcess, collection: Collection, database_url: str, redis_url: str
     ) -> None:
-        self.folder, self.replica, self.catalogue, self.database_url = folder, replica, catalogue, database_url
+        self.folder, self.replica, self.collection, self.database_url = folder, replica, collection, database_url
         self.longest = 300.0
         """Seconds that a command may take."""
         self.settings = {**_SPEED, "DATABASE_URL": database_url, "REDIS_URL": redis_url}
@@ -49,10 +48,10 @@ class SeriesCrawl:
         """Fill the catalogue: IMDb's series and their episodes, and Wikidata's ids of every second series on the other sites."""
         crosswalk = self.folder / "wikidata.csv"
         lines = ["imdb,rottentomatoes,metacritic"]
-        for number in range(0, self.catalogue.series.count, 2):
-            series = self.catalogue.series.title(number)
-            slugs = (f"tv/{facts.slug}" if facts else "" for facts in (series.rottentomatoes, series.metacritic))
-            lines.append(",".join([series.imdb_id, *slugs]))
+        for number in range(0, self.collection.series.count, 2):
+            movies = self.collection.series.title(number).movies
+            found = (movies.get(site) for site in ("imdb", "rottentomatoes", "metacritic"))
+            lines.append(",".join(str(movie.site_id) if movie else "" for movie in found))
         crosswalk.write_text("\n".join([*lines, ""]), "utf-8")
         for arguments in (["imdb", "--kinds", "series"], ["episodes"], ["wikidata", "--from", str(crosswalk)]):
             self._run(["catalogue", "import", *arguments], 1)
@@ -105,10 +104,10 @@ class SeriesCrawl:
                 scores[str(kind)] = float(value)  # type: ignore[arg-type]
         wrong = []
         for site in get_args(Site):
-            for site_id, (title_kind, truth) in every_title(self.catalogue, site).items():
-                if title_kind == "episode":
+            for site_id, movie in series_of(self.collection, site).items():
+                if movie.kind == "episode":
                     continue
-                true = {name: pair[0] for name, pair in truth.items() if name in SCOREBOARD_KINDS}
+                true = {score.kind: score.value for score in movie.scores if score.kind in SCOREBOARD_KINDS}
                 found = stored.get((site, site_id))
                 if found != true:
                     wrong.append(f"{site} {site_id}: {found} is stored, {true} is true")
@@ -124,21 +123,13 @@ class SeriesCrawl:
             )
         }
         wrong = []
-        for number in range(self.catalogue.series.count):
-            whole = self.catalogue.series.title(number)
-            places: list[tuple[Season | None, int | None]] = [
-                (None, None),
-                *((each, each.number) for each in whole.seasons),
-            ]
-            for site in ("metacritic", "rottentomatoes"):
-                facts = whole.facts(site)
-                if facts is None:
-                    continue
-                for season, place in places:
-                    site_id = season_id(site, season) if season else f"tv/{facts.slug}"
-                    found = stored.get((site, str(site_id)))
-                    if found != (whole.imdb_id, place):
-                        wrong.append(f"{site} {site_id}: is of {found}, not of {whole.imdb_id}, season {place}")
+        for number in range(self.collection.series.count):
+            whole, imdb_id = self.collection.series.title(number), self.collection.series.imdb_id(number)
+            for site, listed in whole.listed.items():
+                for movie in (whole.movies[site], *listed):
+                    found = stored.get((site, str(movie.site_id)))
+                    if found != (imdb_id, movie.season):
+                        wrong.append(f"{site} {movie.site_id}: is of {found}, not of {imdb_id}, season {movie.season}")
         return wrong
 
     def _views(self) -> list[str]:
@@ -152,22 +143,24 @@ class SeriesCrawl:
             )
         }
         wrong = []
-        for number in range(self.catalogue.series.count):
-            whole = self.catalogue.series.title(number)
-            for season in whole.numbered:
-                rated = [each.rating for each in season.episodes if each.rating is not None]
+        for number in range(self.collection.series.count):
+            whole, imdb_id = self.collection.series.title(number), self.collection.series.imdb_id(number)
+            listed = {(site, one.season): one for site, seasons in whole.listed.items() for one in seasons}
+            for season in range(1, (whole.movies["imdb"].season_count or 0) + 1):
+                scores = [one.score("imdb") for one in whole.parts["imdb"] if one.season == season]
+                rated = [(score.value, score.count or 0) for score in scores if score is not None]
                 votes = sum(votes for _, votes in rated)
                 mean = sum(value * votes for value, votes in rated) / votes if votes else None
-                metacritic, tomatoes = season.metacritic, season.rottentomatoes
-                critics = [metacritic.metascore if metacritic else None, tomatoes.tomatometer if tomatoes else None]
-                found = stored.get((whole.imdb_id, season.number))
+                critics = [
+                    score.value if (one := listed.get((site, season))) and (score := one.score(kind)) else None  # type: ignore[arg-type]
+                    for site, kind in (("metacritic", "metascore"), ("rottentomatoes", "tomatometer"))
+                ]
+                found = stored.get((imdb_id, season))
                 close = found is not None and (
                     found[0] is None if mean is None else found[0] is not None and abs(found[0] - mean) < 0.006  # type: ignore[operator]
                 )
                 if not close or found is None or found[1:] != [mean is not None, votes or None, len(rated), *critics]:
-                    wrong.append(
-                        f"season_scores {whole.imdb_id} {season.number}: {found}, not {mean}, {votes}, {critics}"
-                    )
+                    wrong.append(f"season_scores {imdb_id} {season}: {found}, not {mean}, {votes}, {critics}")
         return wrong
 
     def _episodes(self) -> list[str]:
@@ -179,13 +172,18 @@ class SeriesCrawl:
             )
         }
         wrong = []
-        for number in range(self.catalogue.series.count):
-            whole = self.catalogue.series.title(number)
-            for each in whole.episodes:
-                true = (whole.imdb_id, each.season, each.number, list(each.rating or (None, None)))
-                found = stored.pop(each.imdb_id, None)
+        for number in range(self.collection.series.count):
+            for each in self.collection.series.title(number).parts["imdb"]:
+                rating = each.score("imdb")
+                true = (
+                    each.series_id,
+                    each.season,
+                    each.episode,
+                    [rating.value, rating.count] if rating else [None, None],
+                )
+                found = stored.pop(str(each.site_id), None)
                 if found != true:
-                    wrong.append(f"episode {each.imdb_id}: {found} is stored, {true} is true")
+                    wrong.append(f"episode {each.site_id}: {found} is stored, {true} is true")
         return wrong + [f"episode {imdb_id} is none" for imdb_id in stored]
 
 

@@ -22,9 +22,8 @@ from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.spiders.imdb import ImdbSpider
 from tests.catalogue.crawls import claimed, fetch_due, know, settings_of, states, title_pages, worker
 from tests.crawling import Finished, change, counts, crawl_command, reset, scrapy
-from tests.replica.truth import truth
 from tests.services.postgres import execute
-from tests.services.replica import CATALOGUE, TITLES
+from tests.services.replica import COLLECTION, TITLES
 from tests.waiting import LONGEST, wait_for
 
 SITES: tuple[Site, ...] = ("imdb", "metacritic", "rottentomatoes")
@@ -59,7 +58,7 @@ def scoreboard(database_url: str) -> dict[Any, dict[str, Any]]:
 
 def expected(index: int) -> dict[str, Any]:
     """Return a title's row, by what the replica itself knows."""
-    pages = {site: truth(CATALOGUE, site, index) for site in SITES}
+    pages = {site: COLLECTION.film(index).movies.get(site) for site in SITES}
     row: dict[str, Any] = {f"{site}_id": page.site_id if page else None for site, page in pages.items()}
     for column, kind in _SCORES.items():
         scores = [score for page in pages.values() if page and (score := page.score(kind))]
@@ -71,14 +70,16 @@ def write_crosswalk(path: Path) -> None:
     """Write what Wikidata would have: titles in other scripts, which no slug tells, and of the rest every third."""
     lines = ["imdb,rottentomatoes,metacritic,tmdb"]
     for index in range(TITLES):
-        movie = CATALOGUE.title(index)
-        if not movie.basics.title.isascii() or index % 3 == 0:
-            if movie.rottentomatoes is not None:
+        movies = COLLECTION.film(index).movies
+        imdb, tomatoes, metacritic = (movies.get(site) for site in ("imdb", "rottentomatoes", "metacritic"))
+        assert imdb is not None
+        if not imdb.title.isascii() or index % 3 == 0:
+            if tomatoes is not None:
                 # As Wikidata often has it: in the spelling that redirects to today's.
-                slug = movie.rottentomatoes.slug
-                lines.append(f"{movie.imdb_id},m/{slug.replace('_', '-') if index % 2 else slug},,")
-            if movie.metacritic is not None:
-                lines.append(f"{movie.imdb_id},,movie/{movie.metacritic.slug},")
+                site_id = str(tomatoes.site_id)
+                lines.append(f"{imdb.imdb_id},{site_id.replace('_', '-') if index % 2 else site_id},,")
+            if metacritic is not None:
+                lines.append(f"{imdb.imdb_id},,{metacritic.site_id},")
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -107,7 +108,7 @@ def test_from_an_empty_database_to_a_scoreboard_that_is_right(
         assert board[row["imdb_id"]] == row
     for site in ("metacritic", "rottentomatoes"):
         found = states(database_url, site)  # what no source names is never asked for
-        assert found.pop("ok") == len(CATALOGUE.listed[site])
+        assert found.pop("ok") == len(COLLECTION.site_ids(site))
         assert set(found) <= {"never", "absent"}
     assert states(database_url, "imdb") == {"ok": TITLES}
     assert set(title_pages(replica, "imdb").values()) == {1}  # no title was fetched by two workers

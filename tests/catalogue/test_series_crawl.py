@@ -1,4 +1,4 @@
-"""Series from an empty database to every score of three sites; tests/benchmarks/series_run.py does it with a thousand."""
+"""Series from an empty database to every score of three sites."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from tests.catalogue.series_crawl import TITLES, SeriesCrawl
 from tests.crawling import reset
@@ -22,7 +22,7 @@ def test_every_score_of_series_and_seasons_is_stored_and_nothing_is_fetched_twic
     database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
     with ReplicaProcess(titles=TITLES, series=SERIES, light=True) as replica:
-        crawl = SeriesCrawl(tmp_path, replica, Catalogue(1, TITLES, SERIES), database_url, redis_url)
+        crawl = SeriesCrawl(tmp_path, replica, Collection(1, TITLES, SERIES), database_url, redis_url)
         crawl.import_all()
         crawl.crawl_all()
         assert crawl.differences() == []

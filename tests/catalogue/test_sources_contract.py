@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gzip
+import tempfile
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -17,16 +18,16 @@ from moviecrawler.catalogue.imdb_import import BASICS, EPISODES, RATINGS, ImdbDa
 from moviecrawler.catalogue.tmdb_import import TmdbExport
 from moviecrawler.catalogue.wikidata_import import WikidataCrosswalk
 from moviecrawler.errors import MovieCrawlerError
+from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.datasets import Dataset
-from moviecrawler.replica.movies import Catalogue
 
 MANY = range(1, 2_001)
 
 
 @functools.cache
 def dataset(name: str) -> bytes:
-    made = Dataset(Catalogue(1, len(MANY), 0), name)
-    return b"".join(made.read(0, made.size))
+    with tempfile.TemporaryDirectory() as folder:
+        return Dataset(Collection(1, len(MANY), 0), Path(folder), name).write().read_bytes()
 
 
 def imdb(folder: Path) -> FileSource:

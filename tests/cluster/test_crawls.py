@@ -17,7 +17,7 @@ import pytest
 
 from moviecrawler.catalogue.tables import read_movies
 from moviecrawler.items import Movie
-from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from tests.cluster.nodes import Cluster, Node, cluster, project_egg
 from tests.crawling import FAST, change, counts, reset
@@ -30,7 +30,7 @@ from tests.waiting import wait_for
 TITLES = 130
 LATENCY = 250
 """Milliseconds that the replica waits before it answers."""
-CATALOGUE = Catalogue(1, TITLES)
+COLLECTION = Collection(1, TITLES)
 OF_CRAWLS = {
     **FAST,
     "FRONTIER_LEASE": "3",
@@ -44,7 +44,7 @@ SLOWLY = {**OF_CRAWLS, "CONCURRENT_REQUESTS": "1"}
 
 def ids(first: int, last: int) -> list[str]:
     """Return some titles; each test has its own, as all share the stores."""
-    return [CATALOGUE.imdb_id(index) for index in range(first, last)]
+    return COLLECTION.imdb_ids[first:last]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any
 
 from moviecrawler.database.connection import open_database
 from moviecrawler.frontier.keys import Keys
-from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from tests.cluster.nodes import Answer, Cluster, Node, cluster, project_egg
 from tests.dashboard.filling import run_script
@@ -112,7 +112,7 @@ def number(text: str) -> int:
 @contextmanager
 def operated(folder: Path, postgres_server: str) -> Iterator[Operated]:
     """Run all of it."""
-    catalogue = Catalogue(1, TITLES)
+    collection = Collection(1, TITLES)
     database_url = new_database(postgres_server)
     open_database(database_url).close()
     run_script(database_url, "gone_wrong.sql", hostile=HOSTILE, imdb_id=HOSTILE_ID)
@@ -140,11 +140,10 @@ def operated(folder: Path, postgres_server: str) -> Iterator[Operated]:
             answer = one.deploy(project_egg(), "moviecrawler", "v1").json
             assert answer["status"] == "ok", answer
             quick = {"AUTOTHROTTLE_ENABLED": "0", "FRONTIER_RUN": "over"}
-            pages = [facts for place in range(4 * DONE) if (facts := catalogue.metacritic(place)) is not None]
-            slugs = [f"movie/{facts.slug}" for facts in pages[:DONE]]
+            slugs = list(collection.site_ids("metacritic").values())[:DONE]
             done = two.schedule("metacritic", "moviecrawler", quick, ids=",".join(slugs))
             slowly = {**quick, "FRONTIER_RUN": "running"}
-            ids = ",".join(catalogue.imdb_id(place) for place in range(MANY))
+            ids = ",".join(collection.imdb_ids[:MANY])
             job = two.schedule("imdb", "moviecrawler", slowly, ids=ids)
             wait_for(lambda: one.finished(done), 90, lambda: one.log + two.log)
             made = Operated(running, redis, database_url, done, job)

@@ -1,4 +1,4 @@
-"""The image of a node: what its Dockerfile says. CI builds it, and runs a cluster and the demo with it."""
+"""The image of a node: what its Dockerfile says. CI builds it, and runs a cluster with it."""
 
 from __future__ import annotations
 

@@ -130,15 +130,14 @@ def test_nothing_can_be_reached_from_outside_the_machine() -> None:
             assert port.startswith("127.0.0.1:")
 
 
-def test_demo_and_stores_have_no_way_to_the_internet() -> None:
+def test_stores_have_no_way_to_the_internet() -> None:
     assert COMPOSE["networks"]["stores"] == {"internal": True}
-    for name in ("redis", "postgres", "mongo", "s3", "bucket", "replica", "demo"):
+    for name in ("redis", "postgres", "mongo", "s3", "bucket"):
         assert SERVICES[name]["networks"] == ["stores"], name
 
 
-@pytest.mark.parametrize("name", ["node", "demo", "replica"])
-def test_environment_of_the_image_is_read_and_holds_no_secret(name: str) -> None:
-    service = SERVICES[name]
+def test_environment_of_the_image_is_read_and_holds_no_secret() -> None:
+    service = SERVICES["node"]
     check_environment(service["environment"], set(service.get("secrets", [])))
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]

@@ -11,7 +11,7 @@ import pytest
 from moviecrawler.items import Movie
 from moviecrawler.middlewares.kept_pages import MAX_PAGES
 from moviecrawler.monitors.missing_fields import GONE_AFTER_PAGES
-from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change, crawl, scrapy
 from tests.services.mongo import mongo_movies
@@ -20,8 +20,7 @@ from tests.services.postgres import postgres_movies
 TITLES = 80
 AS_BEFORE = 20
 """Answers of the second crawl before the pages change."""
-CATALOGUE = Catalogue(1, TITLES)
-IDS = "ids=" + ",".join(CATALOGUE.imdb_id(index) for index in range(TITLES))
+IDS = "ids=" + ",".join(Collection(1, TITLES).imdb_ids)
 ASKED_AS_SITES_ARE = json.dumps({"127.0.0.1": {"delay": 0.02, "concurrency": 2}})
 """Most requests that the crawl has taken up wait in the downloader."""
 IN_FLIGHT = 6

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from moviecrawler.items import Movie
-from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change, counts
 from tests.frontier.workers import SURE, Workers, WorkersOf, workers_on
@@ -43,7 +43,7 @@ def own_redis() -> Iterator[RedisServer]:
 
 
 def ids_of(titles: int) -> list[str]:
-    return [Catalogue(1, titles).imdb_id(index) for index in range(titles)]
+    return Collection(1, titles).imdb_ids
 
 
 ALL = f"ids={','.join(IDS)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,11 @@ import redis
 from moviecrawler.frontier.keys import Keys
 from moviecrawler.items import Movie
 from moviecrawler.pipelines.spool import Spool
-from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, change, counts, reset, scrapy
 from tests.frontier.workers import SURE, WorkersOf, workers_on
-from tests.replica.truth import truth
-from tests.services.replica import CATALOGUE, EVERYTHING, IDS, SPIDERS, TITLES
+from tests.services.replica import COLLECTION, EVERYTHING, IDS, SPIDERS, TITLES
 from tests.waiting import wait_for
 
 logger = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ def test_workers_together_store_the_site_and_ask_for_no_page_twice(
         workers.start(2)
         assert workers.wait() == [0, 0], workers.log
         movies = workers.movies
-    expected = {movie.site_id for index in range(TITLES) if (movie := truth(CATALOGUE, spider, index)) is not None}  # type: ignore[arg-type]
+    expected = set(COLLECTION.site_ids(spider).values())  # type: ignore[arg-type]
     assert {movie.site_id for movie in movies} == expected
     assert len(movies) == len(expected)
     assert set(counts(replica, spider)["paths"].values()) == {1}
@@ -105,9 +105,7 @@ def test_limit_is_that_of_the_crawl_not_of_each_worker(
 
 
 def test_crawl_ends_that_stores_what_an_earlier_one_has_spooled(workers_of: WorkersOf, tmp_path: Path) -> None:
-    earlier = truth(CATALOGUE, "imdb", TITLES - 1)
-    assert earlier is not None
-    earlier.scraped_at = datetime.now(UTC)
+    earlier = replace(COLLECTION.film(TITLES - 1).movies["imdb"], scraped_at=datetime.now(UTC))
     Spool(tmp_path, "csv", [Movie]).write([("Movie", msgspec.json.encode(earlier))])
     # Its seeding is over only when nothing that datasets gave is on its way to a store.
     arguments = ("imdb", "via=datasets", f"ids={','.join(IDS[:5])}")
@@ -154,7 +152,7 @@ def test_workers_together_keep_the_budget(redis_url: str, tmp_path: Path) -> Non
     seconds = 4
     titles = PER_SECOND * seconds
     wanted = tmp_path / "ids"
-    wanted.write_text("\n".join(Catalogue(1, titles).imdb_id(index) for index in range(titles)))
+    wanted.write_text("\n".join(Collection(1, titles).imdb_ids))
     budget: dict[str, Any] = {"SITE_BUDGETS": json.dumps({"127.0.0.1": {"per_second": PER_SECOND}}), "CSV_ENABLED": "0"}
     with ReplicaProcess(titles=titles, light=True) as replica:
         with workers_on(replica, redis_url, tmp_path)("imdb", f"file={wanted}", **budget) as workers:
@@ -195,7 +193,7 @@ def test_refusal_stops_all_workers_and_what_is_queued_is_stored_once_the_site_an
         redis_client.hset(Keys("metacritic", "default").circuit, "until", 1)
         assert patient.wait() == [0], patient.log
     read = [movie.site_id for movie in (*workers.movies, *patient.movies) if movie.source == "page"]
-    assert len(read) == len(set(read)) == len(CATALOGUE.listed["metacritic"])
+    assert len(read) == len(set(read)) == len(COLLECTION.site_ids("metacritic"))
     assert not redis_client.exists("{metacritic}:circuit")
 
 

@@ -5,43 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
 from moviecrawler.extract.pages import read_page
 from moviecrawler.items import Movie, Site
 from moviecrawler.monitors.missing_fields import FIELD_RUN, GONE_AFTER_PAGES, MOST_UNKNOWN_SCORES, MissingFields
-from moviecrawler.replica.movies import Catalogue
-from moviecrawler.replica.sources import Answer, Generated
+from moviecrawler.replica.collection import Collection
 from moviecrawler.sites import SCORES, SITES
 from moviecrawler.urls import title_url
 from tests.monitors.movies import movie
+from tests.services.replica import page_of
 
 TITLES = 200
-CATALOGUE = Catalogue(1, TITLES)
-
-
-def site_id(site: Site, index: int) -> str | None:
-    """Return a title's id on a site; None where the site doesn't have it."""
-    if site == "imdb":
-        return CATALOGUE.imdb_id(index)
-    found = CATALOGUE.metacritic(index) if site == "metacritic" else CATALOGUE.rottentomatoes(index)
-    return None if found is None else f"{'movie' if site == 'metacritic' else 'm'}/{found.slug}"
+COLLECTION = Collection(1, TITLES)
 
 
 @cache
 def movies(site: Site) -> list[Movie]:
     """Return what is read from a site's title pages."""
-    generated = Generated(CATALOGUE, light=True)
     found = []
-    for name in filter(None, (site_id(site, index) for index in range(TITLES))):
-        url = title_url(site, name)
-        answer = generated.answer(site, urlsplit(url).path, {}, SITES[site].home)
-        if isinstance(answer, Answer) and answer.status == 200:
-            read = read_page(answer.body.identity(), url).movie
-            assert read is not None
-            found.append(read)
+    for site_id in COLLECTION.site_ids(site).values():
+        read = read_page(page_of(COLLECTION, site, site_id), title_url(site, site_id)).movie
+        assert read is not None
+        found.append(read)
     return found
 
 

@@ -18,11 +18,10 @@ from moviecrawler.errors import RejectedError
 from moviecrawler.items import Amount, Credit, Fetch, Miss, Movie, Score
 from moviecrawler.pipelines.csv import CsvStore
 from moviecrawler.pipelines.postgres import PostgresStore, read_scoreboard
-from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.collection import Collection
 from tests.crawling import Finished, scrapy
 from tests.pipelines.runs import BEGIN, make_movie, record_of, running
 from tests.pipelines.stored import opened
-from tests.replica.truth import truth
 from tests.services.postgres import execute, postgres_movies
 
 if TYPE_CHECKING:
@@ -299,10 +298,9 @@ def test_a_correction_stays_and_touches_no_fact(database_url: str) -> None:
 
 def replica_movies(count: int) -> list[Movie]:
     """Return invented movies as the three sites show them, some of them led to by lists."""
-    catalogue = Catalogue(1, count)
+    collection = Collection(1, count, 0)
     sites: tuple[Site, ...] = ("imdb", "metacritic", "rottentomatoes")
-    found = [truth(catalogue, site, index) for site in sites for index in range(count)]
-    movies = [replace(movie, scraped_at=BEGIN) for movie in found if movie is not None]
+    movies = [replace(movie, scraped_at=BEGIN) for site in sites for movie in collection.every(site).values()]
     for movie in movies[:count:7]:  # IMDb shows the Metascore of some time ago
         movie.scores = [replace(score, value=50) if score.kind == "metascore" else score for score in movie.scores]
     for rank, movie in enumerate(movies[: count // 2], 1):

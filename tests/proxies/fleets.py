@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, crawl
 from tests.services.forward_proxy import ForwardProxy, ProxyFleet
@@ -25,7 +25,7 @@ def write_pools(folder: Path, **pools: list[ForwardProxy]) -> str:
 def write_ids(folder: Path, titles: int, of: int = TITLES) -> str:
     """Write the ids of a replica's first titles to a file; return the argument that names it."""
     path = folder / "ids"
-    path.write_text("\n".join(Catalogue(1, of).title(n).imdb_id for n in range(titles)))
+    path.write_text("\n".join(Collection(1, of).imdb_ids[:titles]))
     return f"file={path}"
 
 

@@ -15,16 +15,14 @@ from moviecrawler.proxies.quarantines import bans_key
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change, counts, crawl
 from tests.proxies.fleets import attempts, crawl_imdb, write_pools
-from tests.replica.truth import truth
 from tests.services.forward_proxy import Mode, ProxyFleet
-from tests.services.replica import CATALOGUE, TITLES
+from tests.services.replica import COLLECTION
 
 HOUR = 3600
 
 
 def ids(site: Site, most: int = 6) -> str:
-    found = [movie.site_id for n in range(TITLES) if (movie := truth(CATALOGUE, site, n)) is not None]
-    return "ids=" + ",".join(str(site_id) for site_id in found[:most])
+    return "ids=" + ",".join(list(COLLECTION.site_ids(site).values())[:most])
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""One replica for all tests of it."""
+"""One replica for all tests of it, with pages as large as the sites'."""
 
 from __future__ import annotations
 
@@ -7,28 +7,21 @@ from typing import TYPE_CHECKING
 import pytest
 
 from moviecrawler.replica.process import ReplicaProcess
-from tests.replica.client import TITLES, Control
+from tests.crawling import reset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-
-@pytest.fixture(scope="session")
-def replica() -> Iterator[ReplicaProcess]:
-    with ReplicaProcess(titles=TITLES, seed=1) as process:
-        yield process
+TITLES = 300
 
 
 @pytest.fixture(scope="session")
-def light() -> Iterator[ReplicaProcess]:
-    """The same movies on pages of a few kB."""
-    with ReplicaProcess(titles=TITLES, seed=1, light=True) as process:
+def large_replica() -> Iterator[ReplicaProcess]:
+    with ReplicaProcess(titles=TITLES) as process:
         yield process
 
 
 @pytest.fixture
-def control(replica: ReplicaProcess) -> Iterator[Control]:
-    control = Control(replica.urls["imdb"])
-    control.reset()
-    yield control
-    control.reset()
+def replica(large_replica: ReplicaProcess) -> ReplicaProcess:
+    reset(large_replica)
+    return large_replica

@@ -3,17 +3,19 @@ from __future__ import annotations
 import http.client
 import time
 from collections import Counter
-from typing import get_args
+from typing import Any, get_args
+from urllib.error import HTTPError
 
 import pytest
 
 from moviecrawler.items import Site
+from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.faults import Fault, FaultPlan
-from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
-from tests.replica.client import Control, ask
+from tests.crawling import change, counts
+from tests.replica.client import ask
 
-PATH = f"/title/{Catalogue().imdb_id(0)}/"
+PATH = f"/title/{Collection(1, 1).imdb_id(0)}/"
 
 
 # --- Which requests are spoiled -------------------------------------------------------------------------------------
@@ -40,10 +42,8 @@ def test_the_same_requests_meet_the_same_faults_and_a_retry_can_succeed() -> Non
 
 @pytest.mark.parametrize("site", get_args(Site))
 @pytest.mark.parametrize("fault", ["500", "403", "429", "404", "throttle", "challenge"])
-def test_spoiled_answers_look_like_the_sites_own(
-    replica: ReplicaProcess, control: Control, fault: str, site: str
-) -> None:
-    control.options(faults={fault: 1})
+def test_spoiled_answers_look_like_the_sites_own(replica: ReplicaProcess, fault: str, site: str) -> None:
+    change(replica, faults={fault: 1})
     reply = ask(replica.urls[site] + PATH)
     expected = {"throttle": 200, "challenge": 202 if site == "imdb" else 403}
     assert reply.status == (int(fault) if fault.isdigit() else expected[fault])
@@ -51,56 +51,57 @@ def test_spoiled_answers_look_like_the_sites_own(
     assert ("retry-after" in reply.headers) == (fault == "429")
     assert (reply.headers.get("x-amzn-waf-action") == "challenge") == ((fault, site) == ("challenge", "imdb"))
     assert (reply.headers.get("cf-mitigated") == "challenge") == ((fault, site) == ("challenge", "metacritic"))
-    assert control.counts(site)["faults"] == {fault: 1}
+    assert counts(replica, site)["faults"] == {fault: 1}
 
 
 @pytest.mark.parametrize(("fault", "error"), [("timeout", TimeoutError), ("reset", ConnectionError)])
 def test_a_timeout_says_nothing_and_a_reset_breaks_the_connection(
-    replica: ReplicaProcess, control: Control, fault: str, error: type[Exception]
+    replica: ReplicaProcess, fault: str, error: type[Exception]
 ) -> None:
-    control.options(faults={fault: 1})
+    change(replica, faults={fault: 1})
     with pytest.raises(error):
         ask(replica.urls["imdb"] + PATH, timeout=0.3)
 
 
 @pytest.mark.parametrize("path", [PATH, "/datasets/title.basics.tsv.gz"])
-def test_a_truncated_answer_ends_early(replica: ReplicaProcess, control: Control, path: str) -> None:
+def test_a_truncated_answer_ends_early(replica: ReplicaProcess, path: str) -> None:
     whole = ask(replica.urls["imdb"] + path)
-    control.options(faults={"truncated": 1})
+    change(replica, faults={"truncated": 1})
     with pytest.raises(http.client.IncompleteRead) as broken:
         ask(replica.urls["imdb"] + path)
     assert 0 < len(broken.value.partial) < len(whole.body)
     assert whole.body.startswith(broken.value.partial)
 
 
-def test_a_redirect_leads_to_the_page_itself(replica: ReplicaProcess, control: Control) -> None:
+def test_a_redirect_leads_to_the_page_itself(replica: ReplicaProcess) -> None:
     whole = ask(replica.urls["imdb"] + PATH)
-    control.options(faults={"redirect": 1})
+    change(replica, faults={"redirect": 1})
     reply = ask(f"{replica.urls['imdb']}{PATH}?ref_=x")
     assert reply.status == 302
     assert ask(replica.urls["imdb"] + reply.headers["location"]).body == whole.body
 
 
-def test_faults_that_are_none_are_refused_and_change_nothing(replica: ReplicaProcess, control: Control) -> None:
-    control.options(faults={"500": 1})
-    assert control.options(faults={"teapot": 0.1}).status == 400
-    assert control.options(faults={"404": 2}).status == 400
-    refused = control.options(titles=5, faults={})
-    assert (refused.status, refused.body[:7]) == (400, b"'titles")
+@pytest.mark.parametrize("options", [{"faults": {"teapot": 0.1}}, {"faults": {"404": 2}}, {"titles": 5, "faults": {}}])
+def test_options_that_cannot_be_are_refused_and_change_nothing(
+    replica: ReplicaProcess, options: dict[str, Any]
+) -> None:
+    change(replica, faults={"500": 1})
+    with pytest.raises(HTTPError, match="400"):
+        change(replica, **options)
     assert ask(replica.urls["imdb"] + PATH).status == 500
-    assert control.options(faults={}).status == 204
+    change(replica, faults={})
     assert ask(replica.urls["imdb"] + PATH).status == 200
 
 
-def test_robots_and_control_paths_are_not_spoiled(replica: ReplicaProcess, control: Control) -> None:
-    control.options(faults={"500": 1})
+def test_robots_and_control_paths_are_not_spoiled(replica: ReplicaProcess) -> None:
+    change(replica, faults={"500": 1})
     assert ask(replica.urls["imdb"] + "/robots.txt").status == 200
-    assert control.counts()["requests"] == 0
+    assert counts(replica)["requests"] == 0
 
 
-def test_answers_wait_and_more_requests_than_the_rate_limit_get_429(replica: ReplicaProcess, control: Control) -> None:
+def test_answers_wait_and_more_requests_than_the_rate_limit_get_429(replica: ReplicaProcess) -> None:
     url = replica.urls["imdb"] + PATH
-    control.options(rate_limit=3, latency=20)
+    change(replica, rate_limit=3, latency=20)
     started = time.perf_counter()
     # Seven requests within a second fall into at most two seconds, of which each has room for three.
     replies = [ask(url, {"User-Agent": "a"}) for _ in range(7)]
@@ -112,14 +113,12 @@ def test_answers_wait_and_more_requests_than_the_rate_limit_get_429(replica: Rep
     assert ask(url, {"User-Agent": "b"}).status == 200
 
 
-def test_one_client_meets_a_fault_and_others_do_not(replica: ReplicaProcess, control: Control) -> None:
-    assert control.options(clients={"203.0.113.7": "challenge"}).status == 204
+def test_one_client_meets_a_fault_and_others_do_not(replica: ReplicaProcess) -> None:
+    change(replica, clients={"203.0.113.7": "challenge"})
     url = replica.urls["imdb"] + PATH
     assert ask(url, {"X-Forwarded-For": "203.0.113.7, 10.0.0.1"}).status == 202
     assert ask(url, {"X-Forwarded-For": "203.0.113.8"}).status == 200
     assert ask(url).status == 200
-    assert any(client.startswith("203.0.113.7 ") for client in control.counts()["clients"])
-    control.options(clients={"127.0.0.1": "403"})
+    assert any(client.startswith("203.0.113.7 ") for client in counts(replica)["clients"])
+    change(replica, clients={"127.0.0.1": "403"})
     assert ask(url).status == 403
-    control.options(clients={})
-    assert control.options(clients={"127.0.0.1": "418"}).status == 400

@@ -1,20 +1,24 @@
-"""One replica for all tests of a process, which each of them finds as it was at the start."""
+"""One replica for all tests of a process, which each of them finds as it was at the start, and the items that it serves."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 import pytest
 from scrapy.settings import Settings
 from scrapy.spiderloader import SpiderLoader
 
-from moviecrawler.replica.movies import Catalogue
+from moviecrawler.items import Movie, Site
+from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
+from moviecrawler.replica.sources import Answer, Generated
+from moviecrawler.urls import title_url
 from tests.crawling import reset
 
 TITLES = 60
-CATALOGUE = Catalogue(1, TITLES)
-IDS = [CATALOGUE.imdb_id(index) for index in range(TITLES)]
+COLLECTION = Collection(1, TITLES)
+IDS = COLLECTION.imdb_ids
 SPIDERS = SpiderLoader(Settings({"SPIDER_MODULES": ["moviecrawler.spiders"]})).list()
 EVERYTHING = {"imdb": [], "metacritic": ["list=new"], "rottentomatoes": ["list=movies_at_home/sort:newest"]}
 """Arguments with which each spider finds all that its site has."""
@@ -32,3 +36,31 @@ def replica(running_replica: ReplicaProcess) -> ReplicaProcess:
     """Return a replica of 60 titles on light pages."""
     reset(running_replica)
     return running_replica
+
+
+def page_of(collection: Collection, site: Site, site_id: str) -> bytes:
+    """Return the light page of a title, a season or an episode."""
+    answer = Generated(collection).answer(site, urlsplit(title_url(site, site_id)).path, {}, "http://replica")
+    assert isinstance(answer, Answer)
+    assert answer.status == 200
+    return answer.body.identity(light=True)
+
+
+def series_of(collection: Collection, site: Site, *, listed: bool = False) -> dict[str, Movie]:
+    """Return the items of all series of a site, of their seasons, and of IMDb's episodes, by their ids.
+
+    `listed`: seasons as their series' pages have them.
+    """
+    titles = [title for n in range(collection.series.count) if site in (title := collection.series.title(n)).movies]
+    parts = [part for title in titles for part in title.parts[site] if site == "imdb" or part.kind == "season"]
+    if listed:
+        parts = [part for title in titles for part in title.listed[site]]
+    return {str(movie.site_id): movie for movie in (*(title.movies[site] for title in titles), *parts)}
+
+
+Scores = dict[str, tuple[float, int | None]]
+
+
+def scores_of(movie: Movie) -> Scores:
+    """Return the value and the count of each score."""
+    return {score.kind: (score.value, score.count) for score in movie.scores}

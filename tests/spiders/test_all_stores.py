@@ -14,16 +14,16 @@ from moviecrawler.catalogue.scoreboard import ScoreboardRow, scoreboard
 from moviecrawler.catalogue.tables import read_movies
 from moviecrawler.items import Movie, Site
 from moviecrawler.pipelines.postgres import read_scoreboard
-from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import counts, reset, scrapy
 from tests.pipelines.stored import in_order, sqlite_movies
-from tests.replica.series_truth import season_id, season_scores
 from tests.services.mongo import mongo_movies
 from tests.services.postgres import execute, new_database, postgres_movies
 from tests.services.s3 import CREDENTIALS, s3_movies
 
 TITLES, SERIES = 250, 20
+COLLECTION = Collection(1, TITLES, SERIES)
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +65,7 @@ def test_top_250_is_the_same_in_every_store_and_from_the_archive(
     finished = scrapy("crawl", "imdb", "-a", "list=top", data=crawled, replica=replica, **stores)
 
     assert finished.code == 0, finished.log
-    in_order = sorted(Catalogue(1, TITLES).top_ranks.items(), key=lambda place: place[1])
-    ids = [Catalogue(1, TITLES).imdb_id(index) for index, _ in in_order]
+    ids = [COLLECTION.imdb_id(index) for index in COLLECTION.top]
     assert [movie.site_id for movie in finished.movies] == ids
     csv = by_id(sqlite_movies(crawled))
     assert csv.keys() == {("imdb", site_id) for site_id in ids}
@@ -122,23 +121,19 @@ def test_three_sites_are_the_same_in_every_store_and_make_one_scoreboard(
 
 def assert_as_the_replica_has_them(rows: list[ScoreboardRow]) -> None:
     """Compare seasons with the truth: each once, beside that of the same number of the same series, with the scores of series' pages."""
-    truth = [
-        (whole, season)
-        for whole in map(Catalogue(1, TITLES, SERIES).series.title, range(SERIES))
-        for season in whole.seasons
-    ]
     sites: tuple[Site, ...] = ("metacritic", "rottentomatoes")
     found = {site: {getattr(row, f"{site}_id"): row for row in rows if getattr(row, f"{site}_id")} for site in sites}
+    of_seasons: dict[tuple[int, int | None], dict[Site, Movie]] = {}
+    for number in range(SERIES):
+        for site, seasons in COLLECTION.series.title(number).listed.items():
+            for season in seasons:
+                of_seasons.setdefault((number, season.season), {})[site] = season
     for site in sites:
-        assert found[site].keys() == {site_id for _, season in truth if (site_id := season_id(site, season))}
-    for _, season in truth:
-        ids = {site: site_id for site in sites if (site_id := season_id(site, season))}
-        of_season = [found[site][site_id] for site, site_id in ids.items()]
-        assert len({id(row) for row in of_season}) <= 1, ids
-        for row in of_season[:1]:
-            shown = {kind: getattr(row, kind) for kind in ("metascore", "tomatometer", "popcornmeter")}
-            scores = {
-                kind: score for site in ids for kind, (score, _) in season_scores(site, season, listed=True).items()
-            }
-            assert {kind: score for kind, score in shown.items() if score is not None} == scores
+        assert found[site].keys() == {movies[site].site_id for movies in of_seasons.values() if site in movies}
+    for movies in of_seasons.values():
+        of_season = [found[site][movie.site_id] for site, movie in movies.items()]
+        assert len({id(row) for row in of_season}) <= 1, movies
+        shown = {kind: getattr(of_season[0], kind) for kind in ("metascore", "tomatometer", "popcornmeter")}
+        scores = {score.kind: score.value for movie in movies.values() for score in movie.scores}
+        assert {kind: score for kind, score in shown.items() if score is not None} == scores
     assert any(row.metacritic_id and row.rottentomatoes_id for row in rows)

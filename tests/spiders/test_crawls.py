@@ -10,19 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from moviecrawler.items import Movie
+from moviecrawler.items import Movie, Site
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.sites import SCOREBOARD_KINDS
 from tests.crawling import change, counts, crawl, environment, reset
 from tests.processes import ForkedCommand
-from tests.replica.truth import truth
-from tests.services.replica import CATALOGUE, EVERYTHING, IDS, SPIDERS, TITLES
+from tests.services.replica import COLLECTION, EVERYTHING, IDS, SPIDERS, TITLES
 from tests.waiting import wait_for
 
 
-def expected(site: str) -> dict[str, Movie]:
-    movies = (truth(CATALOGUE, site, index) for index in range(TITLES))  # type: ignore[arg-type]
-    return {movie.site_id: movie for movie in movies if movie is not None and movie.site_id is not None}
+def expected(site: Site) -> dict[str, Movie]:
+    return COLLECTION.every(site)
 
 
 def scores(movie: Movie) -> set[tuple[str, float, int | None]]:
@@ -34,7 +32,7 @@ def ids(movies: list[Movie]) -> list[str | None]:
 
 
 @pytest.mark.parametrize("spider", SPIDERS)
-def test_spider_stores_every_title_of_its_site_as_it_is(spider: str, replica: ReplicaProcess, tmp_path: Path) -> None:
+def test_spider_stores_every_title_of_its_site_as_it_is(spider: Site, replica: ReplicaProcess, tmp_path: Path) -> None:
     finished = crawl(spider, *EVERYTHING[spider], data=tmp_path, replica=replica)
     assert finished.code == 0, finished.log
     true = expected(spider)
@@ -63,8 +61,7 @@ def test_spider_stores_every_title_of_its_site_as_it_is(spider: str, replica: Re
     assert not finished.misses
     assert finished.stat("titles/stored") == len(true)
     if spider == "imdb":
-        by_rank = sorted(CATALOGUE.top_ranks, key=CATALOGUE.top_ranks.__getitem__)
-        assert ids(finished.movies) == [CATALOGUE.imdb_id(index) for index in by_rank]
+        assert ids(finished.movies) == [IDS[index] for index in COLLECTION.top]
         assert [movie.list_rank for movie in finished.movies] == list(range(1, TITLES + 1))
         assert {movie.list_name for movie in finished.movies} == {"top"}
     # Crawled again, each title has one row, which is newer; and a limit is how many titles are asked for.
@@ -79,11 +76,7 @@ def test_spider_stores_every_title_of_its_site_as_it_is(spider: str, replica: Re
     assert len(titles) == 10
 
 
-RENAMED = next(
-    movie.rottentomatoes.slug
-    for movie in map(CATALOGUE.title, range(TITLES))
-    if movie.rottentomatoes and "_" in movie.rottentomatoes.slug
-)
+RENAMED = next(site_id for site_id in COLLECTION.site_ids("rottentomatoes").values() if "_" in site_id)
 
 
 @pytest.mark.parametrize(
@@ -96,8 +89,8 @@ RENAMED = next(
         ("metacritic", "movie/no-such-movie", "# none\n", [], "movie/no-such-movie"),
         # A slug of old, which the site redirects.
         (
-            *("rottentomatoes", f"m/{RENAMED.replace('_', '-')},m/no_such_movie", "\n"),
-            *([f"m/{RENAMED}"], "m/no_such_movie"),
+            *("rottentomatoes", f"{RENAMED.replace('_', '-')},m/no_such_movie", "\n"),
+            *([RENAMED], "m/no_such_movie"),
         ),
     ],
 )
@@ -171,7 +164,7 @@ def test_faults_that_pass_lose_no_title(replica: ReplicaProcess, tmp_path: Path)
         ),
     ],
 )
-def test_block_stops_the_site(spider: str, fault: str, most: int, replica: ReplicaProcess, tmp_path: Path) -> None:
+def test_block_stops_the_site(spider: Site, fault: str, most: int, replica: ReplicaProcess, tmp_path: Path) -> None:
     titles = list(expected(spider))[:20]
     arguments = [f"ids={','.join(titles)}", *(["via=pages"] if spider == "imdb" else [])]
     change(replica, faults={fault: 1})
@@ -221,7 +214,7 @@ def test_closed_pages_are_replaced_by_datasets_with_one_warning(replica: Replica
     assert len(finished.movies) > TITLES / 2
     assert all(movie.list_computed and movie.source == "dataset" for movie in finished.movies)
     for movie in finished.movies:
-        rating = CATALOGUE.title(IDS.index(str(movie.site_id))).rating
+        rating = COLLECTION.rating(IDS.index(str(movie.site_id)))
         assert [(score.value, score.count) for score in movie.scores] == [rating]
 
     # Datasets that are as before are not fetched again; a title that none has is absent.

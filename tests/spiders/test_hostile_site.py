@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import crawl, read_misses
 from tests.frontier.workers import Workers
@@ -24,8 +24,7 @@ SETTINGS = {
 
 
 def titles(count: int) -> list[str]:
-    catalogue = Catalogue(1, count)
-    return [catalogue.title(index).imdb_id for index in range(count)]
+    return Collection(1, count).imdb_ids
 
 
 def bad_ones(copies: int) -> dict[str, str]:

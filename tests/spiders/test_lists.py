@@ -14,18 +14,18 @@ import redis
 from moviecrawler.frontier.keys import Keys
 from moviecrawler.frontier.queue import LISTS, TITLES
 from moviecrawler.items import Site
-from moviecrawler.replica.metacritic import FINDER_ROWS
-from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
-from moviecrawler.replica.rottentomatoes_lists import BROWSE_ROWS
+from moviecrawler.replica.rottentomatoes import BROWSE_ROWS
 from moviecrawler.replica.sources import SITEMAP_PART
+from moviecrawler.spiders.metacritic import FINDER_PAGE
 from tests.crawling import counts, crawl, reset
 from tests.frontier.workers import Workers
 from tests.waiting import wait_for
 
 SITEMAP_TITLES = 16_000
 """So many that each site's sitemap has three parts."""
-CATALOGUE = Catalogue(1, SITEMAP_TITLES)
+COLLECTION = Collection(1, SITEMAP_TITLES)
 PATIENT = "30"
 """Seconds for a page of a list that the replica makes when it is first asked for."""
 
@@ -80,11 +80,11 @@ def test_finder_is_queued_whole_when_its_first_page_is_read(
 ) -> None:
     crawl_pages(1, "metacritic", "list=new", data=tmp_path, replica=replica, url=redis_url)
     assert counts(replica, "metacritic")["requests"] == 1
-    total = len(CATALOGUE.listed["metacritic"])
+    total = len(COLLECTION.site_ids("metacritic"))
     lists = queued(redis_client, "metacritic", LISTS)
-    assert [page["offset"] for page in lists] == list(range(FINDER_ROWS, total, FINDER_ROWS))
+    assert [page["offset"] for page in lists] == list(range(FINDER_PAGE, total, FINDER_PAGE))
     titles = queued(redis_client, "metacritic", TITLES)
-    assert [title["found"]["list_rank"] for title in titles] == list(range(1, FINDER_ROWS + 1))
+    assert [title["found"]["list_rank"] for title in titles] == list(range(1, FINDER_PAGE + 1))
 
 
 @pytest.mark.parametrize("site", ["metacritic", "rottentomatoes"])
@@ -109,9 +109,9 @@ def test_cursors_are_followed_one_page_at_a_time(
 @pytest.mark.parametrize(
     ("workers", "spider", "name", "limit", "part", "pages"),
     [
-        (0, "metacritic", "new", FINDER_ROWS, "/finder/", 1),
-        (0, "metacritic", "new", FINDER_ROWS + 1, "/finder/", 2),
-        pytest.param(2, "metacritic", "new", FINDER_ROWS + 1, "/finder/", 2, marks=pytest.mark.long),
+        (0, "metacritic", "new", FINDER_PAGE, "/finder/", 1),
+        (0, "metacritic", "new", FINDER_PAGE + 1, "/finder/", 2),
+        pytest.param(2, "metacritic", "new", FINDER_PAGE + 1, "/finder/", 2, marks=pytest.mark.long),
         (0, "metacritic", "sitemap", 20, ".xml", 2),
         (0, "rottentomatoes", "movies_at_home", BROWSE_ROWS, "/browse/", 1),
         pytest.param(0, "rottentomatoes", "movies_at_home", BROWSE_ROWS + 1, "/browse/", 2, marks=pytest.mark.long),

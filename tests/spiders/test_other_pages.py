@@ -5,14 +5,14 @@ from __future__ import annotations
 import urllib.request
 from pathlib import Path
 
-from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import crawl
 from tests.middlewares.sites import Site, Told
 
 
 def test_page_of_another_title_is_stored_for_neither_unless_a_redirect_led_there(tmp_path: Path) -> None:
-    first, second, third = (f"/title/{Catalogue(1, 20).title(n).imdb_id}/" for n in range(3))
+    first, second, third = (f"/title/{Collection(1, 20).imdb_id(n)}/" for n in range(3))
     with ReplicaProcess(titles=20) as replica, Site() as site:
         page = urllib.request.urlopen(replica.urls["imdb"] + first, timeout=30).read()
         site.answers = {first: Told(body=page), second: Told(body=page), third: Told(301, headers={"Location": first})}

@@ -17,14 +17,11 @@ from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import Site
 from moviecrawler.middlewares.compression import GzipMiddleware
 from moviecrawler.pipelines.warc import Answer
-from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.series import SHAPES
-from moviecrawler.replica.sources import Answer as Served
-from moviecrawler.replica.sources import Generated
-from moviecrawler.replica.titles import known
 from moviecrawler.settings import ITEM_PIPELINES
-from moviecrawler.sites import SCOREBOARD_KINDS, SITES
+from moviecrawler.sites import SCOREBOARD_KINDS
 from moviecrawler.spiders.base import MovieSpider
 from moviecrawler.spiders.metacritic import MetacriticSpider
 from moviecrawler.spiders.rottentomatoes import RottenTomatoesSpider
@@ -32,20 +29,20 @@ from tests.crawling import Finished, change, counts, crawl, reset
 from tests.frontier.workers import Workers
 from tests.middlewares.sites import Site as StandIn
 from tests.middlewares.sites import Told
-from tests.replica.series_truth import Scores, every_title, scores_of, season_id
-from tests.replica.truth import truth_of
+from tests.services.replica import Scores, page_of, scores_of, series_of
 from tests.spiders.dying import MARK
 from tests.spiders.test_endless import spider_of
 
 TITLES = 10
-CATALOGUE = Catalogue(1, TITLES, len(SHAPES))
-SERIES = CATALOGUE.series
+COLLECTION = Collection(1, TITLES, 2 * len(SHAPES))
+SERIES = COLLECTION.series
+TOMATOES = SERIES.site_ids("rottentomatoes")
 LISTS = {"metacritic": "tv-new", "rottentomatoes": "tv_series_browse/sort:newest"}
 
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[ReplicaProcess]:
-    with ReplicaProcess(titles=TITLES, series=len(SHAPES), light=True) as replica:
+    with ReplicaProcess(titles=TITLES, series=SERIES.count, light=True) as replica:
         yield replica
 
 
@@ -67,8 +64,8 @@ def stored(finished: Finished) -> dict[str, tuple[str, Scores]]:
 
 def shown_of(site: Site, *, listed: bool = False) -> dict[str, tuple[str, Scores]]:
     """Return what a crawl stores that fetches all pages, or series' pages alone."""
-    true = every_title(CATALOGUE, site, listed=listed)
-    return {site_id: (kind, shown(scores)) for site_id, (kind, scores) in true.items()}
+    true = series_of(COLLECTION, site, listed=listed)
+    return {site_id: (movie.kind, shown(scores_of(movie))) for site_id, movie in true.items()}
 
 
 @pytest.mark.parametrize("site", ["metacritic", "rottentomatoes"])
@@ -96,7 +93,7 @@ def test_a_sitemap_lists_seasons(replica: ReplicaProcess, tmp_path: Path) -> Non
 
 
 def test_series_seasons_and_episodes_are_asked_for_by_id_or_address(replica: ReplicaProcess, tmp_path: Path) -> None:
-    slug, home = SERIES.slug("rottentomatoes", 0), "https://www.rottentomatoes.com"
+    slug, home = TOMATOES[0].removeprefix("tv/"), "https://www.rottentomatoes.com"
     # The site redirects from the other spelling of a slug.
     named = f"tv/{slug.replace('_', '-')}/s02,{home}/tv/{slug}/s00,{home}/tv/{slug}/s01/e03,tv/nowhere/s01"
     finished = crawl("rottentomatoes", f"ids={named}", data=tmp_path, replica=replica)
@@ -108,9 +105,8 @@ def test_series_seasons_and_episodes_are_asked_for_by_id_or_address(replica: Rep
 
 
 def test_metacritic_gives_episodes_from_their_pages(replica: ReplicaProcess, tmp_path: Path) -> None:
-    whole = SERIES.title(1)
-    episodes = [SERIES.episode(whole, one) for season in whole.seasons for one in season.episodes[:3]]
-    true = [movie for one in episodes if (movie := truth_of(CATALOGUE, "metacritic", one))]
+    parts = SERIES.title(1).parts["metacritic"]
+    true = [movie for movie in parts if movie.kind == "episode" and (movie.episode or 0) <= 3]
     assert {bool(movie.scores) for movie in true} == {True, False}
     change(replica, faults={"500": 0.1, "truncated": 0.05, "reset": 0.05, "redirect": 0.05})
     nowhere = f"{true[0].series_id}/season-1/episode-1-nowhere"
@@ -125,11 +121,12 @@ def test_metacritic_gives_episodes_from_their_pages(replica: ReplicaProcess, tmp
 
 
 def test_imdb_gives_series_and_episodes(replica: ReplicaProcess, tmp_path: Path) -> None:
-    episodes = [episode.imdb_id for number in (0, 2) for episode in SERIES.title(number).episodes]
+    parts = [part for number in (0, 2) for part in SERIES.title(number).parts["imdb"]]
+    episodes = [str(part.site_id) for part in parts]
     (tmp_path / "episodes.txt").write_text("\n".join(episodes), encoding="utf-8")
     finished = crawl("imdb", "list=toptv", "file=episodes.txt", data=tmp_path, replica=replica)
     assert finished.code == 0, finished.log
-    true = every_title(CATALOGUE, "imdb")
+    true = shown_of("imdb")
     wanted = {site_id: true[site_id] for site_id in [*episodes, *map(SERIES.imdb_id, range(SERIES.count))]}
     assert stored(finished) == wanted
     ranks = {movie.site_id: movie.list_rank for movie in finished.movies if movie.kind == "series"}
@@ -142,9 +139,8 @@ def test_imdb_gives_series_and_episodes(replica: ReplicaProcess, tmp_path: Path)
     assert stored(of_datasets) == {site_id: true[site_id] for site_id in episodes}
     for movies in (finished.movies, of_datasets.movies):
         places = {movie.site_id: (movie.series_id, movie.season, movie.episode) for movie in movies}
-        for number in (0, 2):
-            for one in SERIES.title(number).episodes:
-                assert places[one.imdb_id] == (SERIES.imdb_id(number), one.season, one.number)
+        for part in parts:
+            assert places[part.site_id] == (part.series_id, part.season, part.episode)
 
 
 def test_charts_of_series_are_computed_where_pages_may_not_be_had(replica: ReplicaProcess, tmp_path: Path) -> None:
@@ -179,53 +175,50 @@ def test_a_kill_between_the_items_of_a_page_loses_none_and_doubles_none(
     replica: ReplicaProcess, redis_url: str, tmp_path: Path
 ) -> None:
     number = next(number for number, shape in enumerate(SHAPES) if len(shape.episodes) > 4 and shape.split is None)
-    (tmp_path / MARK).write_text(season_id("rottentomatoes", SERIES.title(number).seasons[2]) or "")
+    (tmp_path / MARK).write_text(str(SERIES.title(number).listed["rottentomatoes"][2].site_id))
     pipelines = json.dumps({**ITEM_PIPELINES, "tests.spiders.dying.DyingPipeline": 400})
     # Each item is stored before the next one comes.
     settings: dict[str, Any] = {"ITEM_PIPELINES": pipelines, "STORE_BATCH_ITEMS": "1", "CONCURRENT_ITEMS": "1"}
-    arguments = ("rottentomatoes", f"ids=tv/{SERIES.slug('rottentomatoes', number)}")
+    arguments = ("rottentomatoes", f"ids={TOMATOES[number]}")
     with Workers(*arguments, data=tmp_path, replica=replica, redis_url=redis_url, **settings) as workers:
         workers.start()
         assert workers.wait() == [-signal.SIGKILL]
         workers.start(2)
         assert workers.wait() == [0, 0], workers.log
         ids = [movie.site_id for movie in workers.movies]
-    true = every_title(CATALOGUE, "rottentomatoes", listed=True)
-    part = [site_id for site_id in true if f"{site_id}/".startswith(f"tv/{SERIES.slug('rottentomatoes', number)}/")]
+    true = shown_of("rottentomatoes", listed=True)
+    part = [site_id for site_id in true if f"{site_id}/".startswith(f"{TOMATOES[number]}/")]
     assert sorted(map(str, ids)) == sorted(part)
     found = {movie.site_id or "": scores_of(movie) for movie in workers.movies}
-    assert found == {site_id: shown(true[site_id][1]) for site_id in part}
+    assert found == {site_id: true[site_id][1] for site_id in part}
     assert set(counts(replica, "rottentomatoes")["paths"].values()) <= {1, 2}
 
 
 def test_a_series_whose_address_leads_to_its_only_season_is_stored_with_it(tmp_path: Path) -> None:
-    alone = (number for number, shape in enumerate(SHAPES) if len(shape.episodes) == 1)
-    number = next(number for number in alone if known(SERIES.title(number).seasons[0].rottentomatoes).popcornmeter)
-    path = f"/tv/{SERIES.slug('rottentomatoes', number)}"
-    found = Generated(CATALOGUE, light=True).answer("rottentomatoes", f"{path}/s01", {}, SITES["rottentomatoes"].home)
-    assert isinstance(found, Served)
+    titles = [SERIES.title(number) for number in TOMATOES if len(SERIES.shape(number).episodes) == 1]
+    title = next(title for title in titles if title.listed["rottentomatoes"][0].score("popcornmeter"))
+    path = f"/{title.movies['rottentomatoes'].site_id}"
+    page = page_of(COLLECTION, "rottentomatoes", f"{path[1:]}/s01")
     with StandIn() as site:
         site.answers[path] = Told(301, headers={"Location": f"{path}/s01"})
-        site.answers[f"{path}/s01"] = Told(200, found.body.identity())
+        site.answers[f"{path}/s01"] = Told(200, page)
         finished = crawl("rottentomatoes", f"ids={path[1:]}", data=tmp_path, ROTTENTOMATOES_URL=site.url)
     series, season = sorted(finished.movies, key=lambda movie: movie.site_id or "")
-    assert (series.site_id, series.kind, series.title) == (path[1:], "series", SERIES.title(number).basics.title)
+    assert (series.site_id, series.kind, series.title) == (path[1:], "series", title.movies["rottentomatoes"].title)
     assert "scores.tomatometer" in series.silent
     assert (season.site_id, season.kind, bool(season.scores)) == (f"{path[1:]}/s01", "season", True)
     assert (finished.code, finished.misses, finished.stat("titles/stored")) == (0, {}, 1)
 
 
 def test_a_replay_gives_a_series_with_its_seasons_and_asks_for_nothing(tmp_path: Path) -> None:
-    slug = SERIES.slug("rottentomatoes", 0)
-    found = Generated(CATALOGUE, light=True).answer("rottentomatoes", f"/tv/{slug}", {}, "http://x")
-    assert isinstance(found, Served)
+    body = page_of(COLLECTION, "rottentomatoes", TOMATOES[0])
     archived = Answer(
         site="rottentomatoes",
-        site_id=f"tv/{slug}",
-        url=f"https://www.rottentomatoes.com/tv/{slug}",
+        site_id=TOMATOES[0],
+        url=f"https://www.rottentomatoes.com/{TOMATOES[0]}",
         status=200,
         headers=[("Content-Type", "text/html")],
-        body=found.body.identity(),
+        body=body,
         fetched_at=datetime(2026, 11, 1, tzinfo=UTC),
         archive_id="urn:uuid:1",
         attempts=1,
@@ -237,7 +230,7 @@ def test_a_replay_gives_a_series_with_its_seasons_and_asks_for_nothing(tmp_path:
     spider.readers = {"rottentomatoes": spider_of(RottenTomatoesSpider)}
     items = list(spider.items(archived))
     assert [item.site_id for item in items] == [
-        f"tv/{slug}",
-        *(season_id("rottentomatoes", season) for season in reversed(SERIES.title(0).seasons)),
+        TOMATOES[0],
+        *(season.site_id for season in SERIES.title(0).listed["rottentomatoes"]),
     ]
     assert {item.scraped_at for item in items} == {archived.fetched_at}
