@@ -10,11 +10,10 @@ import html
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from moviecrawler.extract import dig, linked_data
+from moviecrawler.extract import dig, imdb_markup, linked_data
 from moviecrawler.extract import imdb_values as values
 from moviecrawler.extract.embedded import check_whole, decode_text, reader
 from moviecrawler.extract.findings import ABSENT, Findings, ShapeError, attempt, scores_of
-from moviecrawler.extract.imdb_credits import cast_in_markup
 from moviecrawler.extract.imdb_props import page_props
 from moviecrawler.extract.imdb_title import brief_genres, read_movie
 from moviecrawler.extract.series import new_title
@@ -29,27 +28,26 @@ _SOURCES: Final = ("aboveTheFoldData", "mainColumnData")
 
 
 @reader
-def title(body: bytes, url: str | None = None) -> Page:
+def title(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - `reader` names it in errors
     """Read a title's page. Raises ExtractionError when it doesn't say which title it is about."""
     props = page_props(body)
     sources = [about for key in _SOURCES if (about := (props or {}).get(key))]
     if not sources:
-        return Page(site="imdb", kind="title", movie=_linked(body, url).done())
+        return Page(site="imdb", kind="title", movie=_linked(body).done())
     found = read_movie(sources)
     found.look("genres", lambda: _whole_genres(body, sources))
-    if sources == [dig.at(props, "aboveTheFoldData")]:  # some pages of 2022 have no main column in their data
-        found.look("credits.cast", lambda: cast_in_markup(body))
+    if len(sources) < len(_SOURCES):
+        imdb_markup.look(found, body)
     return Page(site="imdb", kind="title", movie=found.done())
 
 
-def _linked(body: bytes, url: str | None) -> Findings:
+def _linked(body: bytes) -> Findings:
     """Return what JSON-LD says of a title: `name` is its original title, where `alternateName` is the one that the page shows.
 
     Until 2020 it had the original title alone, so that it is the page's `<title>` that tells.
     """
     check_whole(body)
-    site_id, linked = linked_data.title_in("imdb", body, url)
-    name = linked_data.name_of(linked)
+    site_id, name, linked = linked_data.title_in("imdb", body)
     shown = dig.text(linked, "alternateName") or name
     tag = _TITLE.search(body)
     if tag is None or not fold(html.unescape(decode_text(tag[1]))).startswith(shown):

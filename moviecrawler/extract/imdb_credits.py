@@ -7,8 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from moviecrawler.extract import dig
-from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError, new_credits, one_of_each
-from moviecrawler.extract.trees import text_of, tree_of
+from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError, one_of_each
 from moviecrawler.items import Credit
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ def credit_places(sources: list[Any], role: Role) -> Iterator[Callable[[], list[
             yield partial(_of_cast_v2, source, is_whole=source is sources[-1] and len(sources) > 1)
             continue
         for key in _HEADS:
-            yield partial(_of_head, source, key, role)
+            yield partial(_of_head, source, key, role, is_all=len(sources) == 1)
         if role in _PAGE_TITLES:
             yield partial(dig.read, partial(_of_groups, role), source, _PAGE_TITLES[role])
 
@@ -74,13 +73,13 @@ def _of_main_column(source: Mapping[str, Any], role: Role) -> list[Credit] | NoV
     return _credits(role, listed) if listed else ABSENT
 
 
-def _of_head(source: Mapping[str, Any], key: str, role: Role) -> list[Credit] | None:
-    """Read the groups in the head of a page. A group that leaves out people is not the list."""
+def _of_head(source: Mapping[str, Any], key: str, role: Role, *, is_all: bool) -> list[Credit] | None:
+    """Read the groups in the head of a page. A group that leaves out people is not the list, unless it `is_all` that the page has."""
     for group in dig.items(source, key):
         named = dig.text(group, "category", "id") or dig.text(group, "grouping", "groupingId")
         if _ROLES.get(named) == role:
             listed = dig.items(group, "credits")
-            return _credits(role, listed) if dig.integer(group, "totalCredits") == len(listed) else None
+            return _credits(role, listed) if is_all or dig.integer(group, "totalCredits") == len(listed) else None
     return None
 
 
@@ -135,16 +134,3 @@ def _name_of(character: Any) -> str:
     if name is None:
         raise ShapeError("credits", "a character without a name")
     return name
-
-
-def cast_in_markup(body: bytes) -> list[Credit]:
-    """Return the cast that a page shows."""
-    tiles = tree_of(body).css('[data-testid="title-cast-item"]')
-    people = []
-    for tile in tiles:
-        actor = tile.css('[data-testid="title-cast-item__actor"]')
-        played = [text_of(link) for link in tile.css('[data-testid="cast-item-characters-link"]')]
-        people.append((text_of(actor), actor.attrib.get("href"), " / ".join(filter(None, played)) or None))
-    if any(not name for name, _, _ in people):
-        raise ShapeError("credits", "a member of the cast without a name")
-    return new_credits("cast", people, lambda link: found[0] if (found := PERSON_ID.search(link)) else None)

@@ -31,7 +31,7 @@ TITLE_KINDS: dict[str, TitleKind] = {
 """What IMDb's title types are here; the others (tvSpecial, podcastSeries…) are `other`."""
 
 _CURRENCY = re.compile(r"[A-Z]{3}")
-_TOP_PLACES = 250
+TOP_PLACES = 250
 _MINUTE = 60
 _FEWEST_VOTES = 5
 """Votes that a title needs to have a rating."""
@@ -69,7 +69,7 @@ def read_total(total: Any) -> int | NoValue:
 def read_top_place(ranking: Any) -> int | NoValue:
     """Return a place in the Top 250. The ranking goes on below the list's end: 1046 is a rank, but no place in it."""
     place = dig.read(read_rank, ranking, "rank")
-    return ABSENT if isinstance(place, int) and place > _TOP_PLACES else place
+    return ABSENT if isinstance(place, int) and place > TOP_PLACES else place
 
 
 def read_rating(summary: Any) -> Score | NoValue:

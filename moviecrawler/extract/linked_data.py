@@ -30,17 +30,11 @@ KINDS: Final[dict[str, TitleKind]] = {
 }
 """What JSON-LD calls a title."""
 _TYPE: Final = re.compile(rb"application/ld\+json")
-_PERSON: Final[dict[Site, re.Pattern[str]]] = {
-    "imdb": re.compile(r"/name/(nm\d{7,10})"),
-    "metacritic": re.compile(r"/(person/[^/?#\s]+)"),
-    "rottentomatoes": re.compile(r"/(celebrity/[^/?#\s]+)"),
-}
+_PERSON: Final = re.compile(r"/(nm\d{7,10}|(?:person|celebrity)/[^/?#\s]+)")
 """The id of a person in the address of their page."""
 _NO_PLOT: Final = re.compile(r"^Discover reviews, ratings|\b(?:starring|directed by)\b|(?:\.\.\.|…)$", re.IGNORECASE)
 """Words for search engines in place of a plot, and a plot that is cut off."""
-_NO_POSTER: Final = re.compile(
-    r"poster[-_]?default|default[-_]?poster|TwitterCard|/images/(?:products|icons)/", re.IGNORECASE
-)
+_NO_POSTER: Final = re.compile(r"default[-_]?poster|/images/(?:products|icons)/", re.IGNORECASE)
 _SHIFTED_DURATION: Final = re.compile(r"PT(?:(?P<hours>\d{1,2})M)?(?P<minutes>[1-5]?\d)S")
 
 
@@ -59,36 +53,28 @@ def title_of(body: bytes) -> dict[str, Any]:
     return next((data for data in objects(body) if data["@type"] in KINDS), {})
 
 
-def title_in(site: Site, body: bytes, url: str | None) -> tuple[str, dict[str, Any]]:
-    """Return the id and the JSON-LD of the title that a page is about. Raises ShapeError when it names none, or several."""
+def title_in(site: Site, body: bytes) -> tuple[str, str, dict[str, Any]]:
+    """Return the id, the name and the JSON-LD of the title that a page is about. Raises ShapeError when it names none, or several."""
     linked = title_of(body)
     if not linked:
         raise ShapeError("page", "neither the data nor the JSON-LD of a title is there in a form that is known")
     own = (address for address in stated_addresses(body) if site_of(address) == site)
     ids = {id_in_url(site, address) for address in (*own, dig.text(linked, "url") or "")} - {None}
-    if len(ids) != 1:
-        raise ShapeError("site_id", f"{url} names {len(ids)} titles")
-    return str(ids.pop()), linked
-
-
-def name_of(linked: dict[str, Any]) -> str:
-    """Return the name of a title. Raises ShapeError without one."""
     name = dig.text(linked, "name")
-    if name is None:
-        raise ShapeError("title", "JSON-LD without a name")
-    return name
+    if len(ids) != 1 or name is None:
+        raise ShapeError("title" if ids else "site_id", f"JSON-LD of {len(ids)} titles, named {name!r}")
+    return str(ids.pop()), name, linked
 
 
 def look(found: Findings, linked: dict[str, Any]) -> None:
     """Find what JSON-LD says of a title's fields that have no value yet."""
-    site = found.movie.site
-    for field, read, key in (*_FACTS[site], *_EVERYWHERE):
-        found.look(field, partial(_value, partial(read, site), linked, key))
+    for field, read, path in (*_FACTS[found.movie.site], *_EVERYWHERE):
+        found.look(field, partial(_value, read, linked, path))
 
 
-def _value(read: Any, linked: dict[str, Any], key: str) -> Any:
-    value = dig.read(read, linked, *key.split("."))
-    return None if value is ABSENT else value
+def _value(read: Any, linked: dict[str, Any], path: str) -> Any:
+    value = dig.read(read, linked, *path.split("."))
+    return None if value is ABSENT or value == 0 else value
 
 
 def _one(value: Any) -> Any:
@@ -96,24 +82,16 @@ def _one(value: Any) -> Any:
     return next(iter(value), None) if isinstance(value, list) else value
 
 
-def _text(_: Site, value: Any) -> str | None:
-    return dig.text(value)
-
-
-def _texts(_: Site, value: Any) -> list[str]:
+def _texts(value: Any) -> list[str]:
     return [text for item in dig.listed(value) if (text := dig.text(item))]
 
 
-def _size(_: Site, value: Any) -> int | None:
-    return dig.size(value) or None
-
-
-def _plot(_: Site, value: Any) -> str | None:
+def _plot(value: Any) -> str | None:
     text = dig.text(value)
     return None if text is None or _NO_PLOT.search(text) else text
 
 
-def _picture(_: Site, value: Any) -> str | None:
+def _picture(value: Any) -> str | None:
     picture = _one(value)
     address = (
         dig.text(picture) if isinstance(picture, str) else dig.text(picture, "url") or dig.text(picture, "contentUrl")
@@ -121,54 +99,47 @@ def _picture(_: Site, value: Any) -> str | None:
     return address if address and address.startswith("http") and not _NO_POSTER.search(address) else None
 
 
-def _date(_: Site, value: Any) -> str | None:
+def _date(value: Any) -> str | None:
     text = dig.text(value)
     return parse_date(text) if text else None
 
 
-def _year(site: Site, value: Any) -> int | None:
-    date = _date(site, value)
+def _year(value: Any) -> int | None:
+    date = _date(value)
     return int(date[:4]) if date else None
 
 
-def _runtime(site: Site, value: Any) -> int | None:
-    """Return a runtime in minutes.
+def _runtime(value: Any) -> int | None:
+    text = dig.text(value)
+    return parse_runtime(text) if text else None
 
-    Metacritic has hours where minutes belong and minutes where seconds do, since 2026: `PT2M17S` is 2 h 17 min. `PT2M` may
-    then be two hours or, on pages before that, two minutes: it is not read.
-    """
+
+def _shifted_runtime(value: Any) -> int | None:
+    """Return a runtime in minutes, of which Metacritic writes `PT2M17S` for 2 h 17 min; `PT2M` is two hours, or two minutes on older pages."""
     text = dig.text(value) or ""
-    shifted = _SHIFTED_DURATION.fullmatch(text) if site == "metacritic" else None
-    if shifted:
+    if shifted := _SHIFTED_DURATION.fullmatch(text):
         return check_runtime(int(shifted["hours"] or 0) * 60 + int(shifted["minutes"]))
-    if not text or (site == "metacritic" and re.fullmatch(r"PT\dM|PT[0HMS]*", text)):
-        return None
-    return parse_runtime(text)
+    return None if re.fullmatch(r"PT\dM|PT[0HMS]*|", text) else parse_runtime(text)
 
 
-def _people(role: Role, site: Site, value: Any) -> list[Credit] | None:
+def _people(role: Role, value: Any) -> list[Credit] | None:
     """Return the people of a list. One person alone may be the last of several, whose key was written again for each."""
-    if not isinstance(value, list):
-        return None
-    people = [person for person in value if dig.at(person, "@type") == "Person"]
-    named = [
-        (dig.text(person, "name"), dig.text(person, "url") or dig.text(person, "sameAs"), None) for person in people
-    ]
-    if any(name is None for name, _, _ in named):
+    people = [person for person in dig.items(value) if dig.at(person, "@type") == "Person"]
+    named = [(dig.text(person, "name"), dig.text(person, "url") or dig.text(person, "sameAs")) for person in people]
+    if any(name is None for name, _ in named):
         raise ShapeError("credits", f"a {role} without a name")
 
     def id_of(link: str) -> str | None:
-        linked = _PERSON[site].search(link)
+        linked = _PERSON.search(link)
         return linked[1] if linked else None
 
-    return new_credits(role, ((name or "", link, part) for name, link, part in named), id_of)
+    return new_credits(role, ((name, link, None) for name, link in named if name), id_of)
 
 
-def _score(kind: ScoreKind, _: Site, value: Any) -> Score | None:
+def _score(kind: ScoreKind, value: Any) -> Score | None:
     """Return the score that JSON-LD states. Metacritic's episodes have that of its users in the same place."""
     rating = _one(value)
-    is_of_users = "user" in (dig.text(rating, "name") or "").lower()
-    if is_of_users != (kind == "metacritic_user"):
+    if ("user" in (dig.text(rating, "name") or "").lower()) != (kind == "metacritic_user"):
         return None
     counts = [attempt(partial(_number, dig.at(rating, key))) for key in ("reviewCount", "ratingCount")]
     count, share = next(filter(None, counts), None), _number(dig.at(rating, "ratingValue"))
@@ -182,33 +153,35 @@ def _number(value: Any) -> float | None:
     return dig.number(value)
 
 
+def _scores(*kinds: ScoreKind) -> tuple[Fact, ...]:
+    return tuple((f"scores.{kind}", partial(_score, kind), "aggregateRating") for kind in kinds)
+
+
 _EVERYWHERE: Final[tuple[Fact, ...]] = (
     ("plot", _plot, "description"),
-    ("runtime_minutes", _runtime, "duration"),
     ("credits.director", partial(_people, "director"), "director"),
 )
-_CAST: Final[Fact] = ("credits.cast", partial(_people, "cast"), "actor")
 _SHOWN: Final[tuple[Fact, ...]] = (
     ("genres", _texts, "genre"),
-    ("certificate", _text, "contentRating"),
+    ("certificate", dig.text, "contentRating"),
     ("poster_url", _picture, "image"),
 )
-_SERIES: Final[Fact] = ("series_title", _text, "partOfSeries.name")
+_CAST: Final[Fact] = ("credits.cast", partial(_people, "cast"), "actor")
+_RUNTIME: Final[Fact] = ("runtime_minutes", _runtime, "duration")
+_SERIES: Final[Fact] = ("series_title", dig.text, "partOfSeries.name")
 _FACTS: Final[dict[Site, tuple[Fact, ...]]] = {
-    "imdb": (*_SHOWN, ("scores.imdb", partial(_score, "imdb"), "aggregateRating")),
+    "imdb": (*_SHOWN, _RUNTIME, *_scores("imdb")),
     "metacritic": (
-        *(*_SHOWN, _CAST, _SERIES),
+        *(*_SHOWN, _CAST, _SERIES, *_scores("metascore", "metacritic_user")),
         ("year", _year, "datePublished"),
         ("release_date", _date, "datePublished"),
-        ("scores.metascore", partial(_score, "metascore"), "aggregateRating"),
-        ("scores.metacritic_user", partial(_score, "metacritic_user"), "aggregateRating"),
+        ("runtime_minutes", _shifted_runtime, "duration"),
     ),
     "rottentomatoes": (
-        *(_CAST, _SERIES),
-        ("season_count", _size, "numberOfSeasons"),
-        ("episode_count", _size, "numberOfEpisodes"),
-        ("scores.tomatometer", partial(_score, "tomatometer"), "aggregateRating"),
+        *(_CAST, _SERIES, _RUNTIME, *_scores("tomatometer")),
+        ("season_count", dig.size, "numberOfSeasons"),
+        ("episode_count", dig.size, "numberOfEpisodes"),
     ),
 }
-"""What JSON-LD of each site says rightly: IMDb's and Rotten Tomatoes' dates can be those of a later release, IMDb's cast are its stars,
+"""What JSON-LD of each site says rightly. IMDb's and Rotten Tomatoes' dates can be those of a later release, IMDb's cast are its stars,
 and Rotten Tomatoes' genres, writers, certificates and pictures are others than the page shows."""

@@ -37,7 +37,7 @@ def movie(body: bytes, url: str | None = None) -> Page:
     part = part_of_series("metacritic", stated or "")
     # What an episode's payload holds is not known.
     components = {} if part and part.kind == "episode" else _components(script(body, "__NUXT_DATA__"))
-    found = read_title(components, stated) if PRODUCT in components else _linked(body, url)
+    found = read_title(components, stated) if PRODUCT in components else _linked(body)
     check_asked("metacritic", found.movie.site_id, id_in(url))
     linked = linked_data.title_of(body)
     if id_in(attempt(lambda: dig.text(linked, "url"))) == found.movie.site_id:
@@ -59,10 +59,10 @@ def _components(payload: bytes | None) -> Components:
     return {}
 
 
-def _linked(body: bytes, url: str | None) -> Findings:
+def _linked(body: bytes) -> Findings:
     check_whole(body)
-    site_id, linked = linked_data.title_in("metacritic", body, url)
-    return Findings(new_movie(site_id, linked_data.name_of(linked)))
+    site_id, name, _ = linked_data.title_in("metacritic", body)
+    return Findings(new_movie(site_id, name))
 
 
 # --- The finder -----------------------------------------------------------------------------------------------------
