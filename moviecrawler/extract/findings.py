@@ -11,6 +11,7 @@ A place that raises an error holds something that can't be understood; the page 
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
@@ -37,6 +38,8 @@ UNREADABLE: Final = (ValueError, TypeError, LookupError, AttributeError, Arithme
 _T = TypeVar("_T")
 Person = tuple[str, str | None, str | None]
 """A name, the link that it has, and whom the person plays."""
+_PERSON_ID: Final = re.compile(r"/(nm\d{7,10}|(?:person|celebrity)/[^/?#\s]+)")
+"""`nm0000206` on IMDb, `person/…` on Metacritic, `celebrity/…` on Rotten Tomatoes."""
 _ROLES: Final[tuple[Role, ...]] = ("director", "writer", "creator", "cast")
 
 
@@ -58,10 +61,6 @@ class Findings:
         self._absent: set[str] = set()
         self._unreadable: set[str] = set()
         self._credits: dict[Role, list[Credit]] = {}
-
-    def is_open(self, field: str) -> bool:
-        """Return whether nothing has been found of a field yet."""
-        return field not in self._found and field not in self._absent - self._unreadable
 
     def look(self, field: str, *places: Callable[[], Any]) -> None:
         """Take the value of a field (of `Movie`, or a part such as `scores.imdb`) from the first place that has one.
@@ -157,13 +156,21 @@ def one_of_each(role: Role, people: Iterable[Credit]) -> list[Credit]:
     return credits_
 
 
-def new_credits(role: Role, people: Iterable[Person], id_of: Callable[[str], str | None]) -> list[Credit]:
-    """Return the credits of a role, nobody twice; `id_of` tells a person's id in the link to their page."""
-    named = ((name, id_of(link) if link else None, character) for name, link, character in people if name)
+def new_credits(role: Role, people: Iterable[Person]) -> list[Credit]:
+    """Return the credits of a role, nobody twice. A person's id stands in the link to their page."""
     return one_of_each(
         role,
-        (Credit(name=name, role=role, position=0, person_id=id_, character=played) for name, id_, played in named),
+        (
+            Credit(name=name, role=role, position=0, person_id=_id_in(link), character=played)
+            for name, link, played in people
+            if name
+        ),
     )
+
+
+def _id_in(link: str | None) -> str | None:
+    found = _PERSON_ID.search(link or "")
+    return found[1] if found else None
 
 
 def one_of_each_title(titles: Iterable[RelatedTitle]) -> list[RelatedTitle]:

@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from moviecrawler.extract.findings import Findings, ShapeError, attempt, new_credits
-from moviecrawler.extract.imdb_credits import PERSON_ID
 from moviecrawler.extract.imdb_values import TOP_PLACES
 from moviecrawler.extract.trees import text_of, tree_of
 
@@ -50,4 +49,4 @@ def _cast(tree: Selector) -> list[Credit]:
         people.append((text_of(actor), actor.attrib.get("href"), " / ".join(played) or None))
     if any(not name for name, _, _ in people):
         raise ShapeError("credits", "a member of the cast without a name")
-    return new_credits("cast", people, lambda link: found[0] if (found := PERSON_ID.search(link)) else None)
+    return new_credits("cast", people)

@@ -30,8 +30,6 @@ KINDS: Final[dict[str, TitleKind]] = {
 }
 """What JSON-LD calls a title."""
 _TYPE: Final = re.compile(rb"application/ld\+json")
-_PERSON: Final = re.compile(r"/(nm\d{7,10}|(?:person|celebrity)/[^/?#\s]+)")
-"""The id of a person in the address of their page."""
 _NO_PLOT: Final = re.compile(r"^Discover reviews, ratings|\b(?:starring|directed by)\b|(?:\.\.\.|…)$", re.IGNORECASE)
 """Words for search engines in place of a plot, and a plot that is cut off."""
 _NO_POSTER: Final = re.compile(r"default[-_]?poster|/images/(?:products|icons)/", re.IGNORECASE)
@@ -128,12 +126,7 @@ def _people(role: Role, value: Any) -> list[Credit] | None:
     named = [(dig.text(person, "name"), dig.text(person, "url") or dig.text(person, "sameAs")) for person in people]
     if any(name is None for name, _ in named):
         raise ShapeError("credits", f"a {role} without a name")
-
-    def id_of(link: str) -> str | None:
-        linked = _PERSON.search(link)
-        return linked[1] if linked else None
-
-    return new_credits(role, ((name, link, None) for name, link in named if name), id_of)
+    return new_credits(role, ((name, link, None) for name, link in named if name))
 
 
 def _score(kind: ScoreKind, value: Any) -> Score | None:

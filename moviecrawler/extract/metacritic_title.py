@@ -125,7 +125,8 @@ def read_year(product: Any) -> int | NoValue:
     """Return the year of the premiere. The date of release can be that of a later showing: it serves where there is no other."""
     premiere = dig.read(dig.integer, product, "premiereYear")
     if premiere is ABSENT or premiere == 0:
-        return values.read_date(dig.text(product, "releaseDate"))[1] or ABSENT
+        day = dig.read(values.read_day, product, "releaseDate")
+        return int(day[:4]) if isinstance(day, str) else ABSENT
     return None if premiere is None else check_year(premiere)
 
 
@@ -137,7 +138,7 @@ def _image(product: Any) -> Any:
 
 def _poster(product: Any, image: Any) -> str | NoValue:
     if image is not None:
-        return values.read_poster(_IMAGES + (dig.text(image, "bucketPath") or "")) or ABSENT
+        return f"{_IMAGES}{dig.text(image, 'bucketPath')}"
     return ABSENT if dig.read(dig.at, product, "image") is ABSENT and not dig.items(product, "images") else None
 
 

@@ -21,24 +21,19 @@ from moviecrawler.extract.findings import (
 )
 from moviecrawler.extract.offers import one_of_each_offer, plain_address
 from moviecrawler.extract.series import new_title
-from moviecrawler.extract.values import check_runtime, check_year, parse_date, parse_year
+from moviecrawler.extract.values import check_runtime, check_year, parse_date
 from moviecrawler.items import Award, Offer, RelatedTitle, Score
 from moviecrawler.sites import SCORES
 from moviecrawler.urls import IMDB_ID, id_in_url, part_of_series
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
-    from moviecrawler.extract.findings import Person
     from moviecrawler.items import Credit, Movie, OfferKind, Role, ScoreKind, TitleKind
 
 KINDS: Final[dict[str, TitleKind]] = {"movie": "movie", "tv": "series"}
 """What the first part of a site_id says of a title."""
 
-_NO_DAY: Final = re.compile(
-    r"(?:TB[AD]\b.*|Coming Soon.*|(?:(?:[A-Za-z]{3,9}\.?|Q[1-4]) )?\d{4}|[A-Za-z]{3,9}\.? +\d{1,2})$", re.IGNORECASE
-)
-"""What stands in the place of a date that isn't known to the day."""
 _SEASON_IN_QUERY: Final = re.compile(r"(?:^|&)season=(season-[a-z0-9-]{1,60}|specials)(?:&|$)")
 _SEASON_IN_TITLE: Final = re.compile(r"[:-]\s*(?:Season (?P<number>\d{1,4})|Specials)$")
 _ENOUGH_REVIEWS: Final = 4
@@ -60,8 +55,6 @@ _LONGEST_SENTIMENT: Final = 100
 _JUSTWATCH: Final = "JustWatch"
 _LOCALE: Final = re.compile(r"[a-z]{2}_([A-Z]{2})")
 _JUSTWATCH_PATH: Final = re.compile(r"/[\w/.-]{1,300}")
-_YEAR: Final = re.compile(r"(?<!\d)\d{4}(?!\d)")
-_PLACEHOLDER: Final = re.compile(r"/images/products/\w+/\d+[hw]?-\w+\.\w+$|/images/icons/")
 _NOTE: Final = re.compile(r"(?<!\s)\s*\((?:voice|uncredited|archive|segment|as |credit)[^()]*\)", re.IGNORECASE)
 
 
@@ -100,39 +93,10 @@ def without_season(site_id: str, title: str) -> str:
     return title[: found.start()].rstrip() if found and part and part.season == int(found["number"] or 0) else title
 
 
-def credits_of(role: Role, people: Iterable[Person]) -> list[Credit]:
-    """Return the credits of one role, nobody twice. A person's id is the path of their page."""
-    played = ((name, link, (_NOTE.sub("", part) or None) if part else None) for name, link, part in people)
-    return new_credits(role, played, _person_id)
-
-
-def _person_id(link: str) -> str | None:
-    path = urlsplit(link).path.strip("/")
-    return path if path.startswith("person/") else None
-
-
-def read_date(text: str | None) -> tuple[str | None, int | None]:
-    """Return a release date and its year as far as a page names them: it may name neither, or no day ("Dec 22").
-
-    >>> read_date("Mar 8, 2024"), read_date("Dec 22"), read_date("Fall 2024"), read_date("TBA")
-    (('2024-03-08', 2024), (None, None), (None, 2024), (None, None))
-    """
-    if text is None or re.fullmatch(r"[A-Za-z]{3,9}\.? +\d{1,2}", text):
-        return None, None
-    try:
-        day = parse_date(text)
-    except ValueError:
-        if re.search(r"\d", _YEAR.sub("", text)):
-            raise
-        return None, parse_year(text) if _YEAR.search(text) else None
-    return day, int(day[:4])
-
-
-def read_day(value: Any) -> str | NoValue:
-    """Return a date of release; ABSENT when no day is known yet."""
+def read_day(value: Any) -> str | None:
+    """Return a date of release."""
     text = dig.text(value)
-    day, _ = read_date(text)
-    return day or (ABSENT if text and _NO_DAY.match(text) else None)
+    return parse_date(text) if text else None
 
 
 def read_score(kind: ScoreKind, summary: Any) -> Score | NoValue:
@@ -152,11 +116,6 @@ def read_score(kind: ScoreKind, summary: Any) -> Score | NoValue:
     if scale not in {None, SCORES[kind].scale}:
         raise ShapeError("scores", f"{kind} out of {scale}")
     return new_score(kind, value, count or None)
-
-
-def read_poster(url: str | None) -> str | None:
-    """Return the address of a real poster: `…/products/movies/250h-movie.jpg` and the site's icons are none."""
-    return None if url is None or _PLACEHOLDER.search(url) else url
 
 
 def refuse_errors(part: Any, field: str) -> None:
@@ -211,7 +170,7 @@ def read_creators(crew: Any) -> list[Credit]:
 
 def read_people(role: Role, people: Any) -> list[Credit]:
     """Return the people of a list."""
-    return credits_of(role, (_person(role, person) for person in dig.items(people)))
+    return new_credits(role, (_person(role, person) for person in dig.items(people)))
 
 
 def _person(role: Role, person: Any) -> tuple[str, str | None, str | None]:
@@ -222,8 +181,9 @@ def _person(role: Role, person: Any) -> tuple[str, str | None, str | None]:
     if address is None or (role == "cast" and "roles" not in person):
         raise ShapeError("credits", f"a {role} without an address or roles")
     # Of a member of the cast these are the parts played, of all others what they did.
-    parts = map(dig.text, dig.items(person, "roles")) if role == "cast" else ()
-    return name, None if address is ABSENT else address, " / ".join(part for part in parts if part)
+    roles = map(dig.text, dig.items(person, "roles")) if role == "cast" else ()
+    parts = (_NOTE.sub("", part) for part in roles if part)
+    return name, None if address is ABSENT else address, " / ".join(filter(None, parts)) or None
 
 
 def id_of_product(product: Any) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from moviecrawler.extract import dig, linked_data
 from moviecrawler.extract import rottentomatoes_markup as markup
 from moviecrawler.extract import rottentomatoes_values as values
-from moviecrawler.extract.findings import Findings, attempt
+from moviecrawler.extract.findings import Findings, attempt, new_credits
 from moviecrawler.extract.trees import text_of
 from moviecrawler.extract.values import check_year, parse_runtime
 from moviecrawler.items import Score
@@ -112,11 +112,11 @@ def read_title(movie: Movie, page: TitlePage, year: int | None) -> Findings:
     pictures = (attempt(lambda: dig.text(scorecard, "primaryImageUrl")), *hero["posters"])
     found.look("poster_url", lambda: next(filter(values.is_poster, pictures), None))
     found.look("plot", lambda: dig.text(scorecard, "description"), lambda: markup.plot_of(tree))
-    found.look("credits.cast", lambda: values.credits_of("cast", markup.cast_of(tree)))
+    found.look("credits.cast", lambda: new_credits("cast", markup.cast_of(tree)))
     for role in _ROLES:
         if role != "creator" or movie.kind == "series" or role in page.details:
             parts = page.details.get(role, [])
-            found.look(f"credits.{role}", partial(values.credits_of, role, [(*part, None) for part in parts]))
+            found.look(f"credits.{role}", partial(new_credits, role, [(*part, None) for part in parts]))
     for kind, paths in {**_PLACES_OF_SCORES, "popcornmeter": _places_of_popcornmeter(scorecard)}.items():
         found.look(f"scores.{kind}", *dig.places(partial(values.read_score, kind), [scorecard], *paths))
         facts = (

@@ -15,7 +15,6 @@ from moviecrawler.extract.findings import (
     attempt,
     check_average,
     first,
-    new_credits,
     new_score,
 )
 from moviecrawler.extract.trees import text_of
@@ -24,13 +23,10 @@ from moviecrawler.items import Amount
 from moviecrawler.urls import part_of_series
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from parsel import Selector, SelectorList
 
     from moviecrawler.extract.dig import Fact
-    from moviecrawler.extract.findings import Person
-    from moviecrawler.items import Credit, Role, Score, ScoreKind, TitleKind
+    from moviecrawler.items import Score, ScoreKind, TitleKind
 
 _UNSCORED = re.compile(r"^[\s–-]*%?$|^N/A%?$", re.IGNORECASE)  # noqa: RUF001 - the site's dashes
 _PERCENT = re.compile(r"^(\d{1,3})\s*%?$", re.ASCII)
@@ -39,7 +35,6 @@ _NO_DATE = re.compile(
     r"^(?:(?:TB[AD]|Spring|Summer|Fall|Autumn|Winter|Q[1-4])\b.*|\d{4}|\D+)$", re.ASCII | re.IGNORECASE
 )
 _BEHIND_CERTIFICATE = re.compile(r" (?:[(\[]|for )")
-_PERSON = re.compile(r"/(celebrity/[^/?#\s]+)")
 YEAR_BEHIND_TITLE: Final = re.compile(r"^(?P<title>.*\S)\s*\((?P<year>(?:18[7-9]|19\d|20\d)\d)\)$", re.ASCII)
 
 NO_POSTER: Final = re.compile(r"poster[-_]?default|default[-_]?poster|TwitterCard", re.IGNORECASE)
@@ -161,16 +156,6 @@ def json_of(tree: Selector, script_id: str) -> Any:
     """Return the data in a script; None when there is none or it is no JSON."""
     raw = tree.xpath("//script[@id=$id]/text()", id=script_id).get()
     return attempt(lambda: decode_json(raw.encode())) if raw else None
-
-
-def credits_of(role: Role, people: Iterable[Person]) -> list[Credit]:
-    """Return the credits of one role, nobody twice. A person's id is the path of their page."""
-    return new_credits(role, people, _person_id)
-
-
-def _person_id(link: str) -> str | None:
-    linked = _PERSON.search(link)
-    return linked[1] if linked else None
 
 
 # --- Objects with a score, and what stands beside it -----------------------------------------------------------------
