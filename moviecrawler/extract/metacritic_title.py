@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moviecrawler.extract import dig
 from moviecrawler.extract import metacritic_values as values
-from moviecrawler.extract.findings import ABSENT, Findings, NoValue, ShapeError, attempt, scores_of
+from moviecrawler.extract.findings import ABSENT, Findings, NoValue, ShapeError, attempt
 from moviecrawler.extract.metacritic_values import id_in, read_score, refuse_errors
 from moviecrawler.extract.series import listed_season, one_of_each_season
 from moviecrawler.extract.values import check_year
@@ -19,7 +19,7 @@ from moviecrawler.urls import part_of_series
 
 if TYPE_CHECKING:
     from moviecrawler.extract.dig import Fact
-    from moviecrawler.items import Movie, Score, ScoreKind
+    from moviecrawler.items import Movie, ScoreKind
 
 Components = dict[str | None, Any]
 """The components of a page by their names, each with its `data` and `errors`."""
@@ -60,10 +60,11 @@ _BESIDE_SCORES: Final[tuple[Fact, ...]] = (
     ("sentiment", values.read_sentiment, "sentiment"),
 )
 """What stands beside a score in its summary."""
+_BESIDE_METASCORE: Final[tuple[Fact, ...]] = (("average", values.read_average, "normalizedScore"),)
 _IMAGES: Final = SITES["metacritic"].home + "/a/img/catalog"
 _NOT_FOUND: Final = 404
 _MARKS: Final = ("mustSee", "mustWatch", "mustPlay")
-_SUMMARIES_OF_ROWS: Final[dict[ScoreKind, str]] = {"metascore": "criticScoreSummary", "metacritic_user": "userScore"}
+_IN_ROWS: Final[dict[ScoreKind, str]] = {"metascore": "criticScoreSummary", "metacritic_user": "userScore"}
 
 
 def read_title(components: Components, stated: str | None = None) -> Findings:
@@ -95,14 +96,22 @@ def read_title(components: Components, stated: str | None = None) -> Findings:
     image = attempt(lambda: _image(product))
     found.look("poster_url", lambda: _poster(product, image))
     dig.look(found, _OF_PICTURES, [image])
-    found.look(
-        "scores.metascore",
-        partial(_component_score, site_id, components, "metascore"),
-        partial(_own_score, site_id, product),
-        partial(_score_in_row, "metascore", site_id, row),
-    )
-    found.look("scores.metacritic_user", partial(_component_score, site_id, components, "metacritic_user"))
-    _look_beside_scores(found, product, components)
+    for kind, name in _SUMMARIES.items():
+        component = components.get(name)
+        found.look(f"scores.{kind}", partial(_stated_absence, component))
+        of_page, of_row = (
+            attempt(partial(dig.at, component, "data", "item")),
+            attempt(partial(dig.at, row, _IN_ROWS[kind])),
+        )
+        summaries = [summary for summary in (of_page, of_row) if _is_own(site_id, summary)]
+        if kind == "metascore":
+            # Beside a season's scores the product is its series, whose score has the series' address, or none.
+            own = attempt(lambda: dig.at(product, "criticScoreSummary"))
+            is_own = movie.season is None or attempt(partial(_id_of_summary, own)) == site_id
+            summaries[1:1] = [own] if is_own else []
+        _look_for_score(found, kind, summaries)
+    if movie.season is None:
+        found.look("scores.metascore.certified", lambda: _must(product))
     found.look("related.similar", *dig.places(values.read_similar, [components.get(_RELATED)], "data.items"))
     found.look("offers", lambda: values.read_offers(watch))
     return found
@@ -145,29 +154,19 @@ def _poster(product: Any, image: Any) -> str | NoValue:
 # --- Scores ---------------------------------------------------------------------------------------------------------
 
 
-def _component_score(site_id: str, components: Components, kind: ScoreKind) -> Score | NoValue:
-    component = components.get(_SUMMARIES[kind])
-    if _is_not_found(component):
+def _stated_absence(component: Any) -> NoValue:
+    """Return ABSENT where the site says that a title has no such component. Raises ShapeError where it could not get one."""
+    if any(dig.integer(error, "code") == _NOT_FOUND for error in dig.items(component, "errors")):
         return ABSENT
     refuse_errors(component, "scores")
-    if component is None or not _is_own(site_id, attempt(lambda: dig.at(component, "data", "item"))):
-        return None
-    return dig.read(partial(read_score, kind), component, "data", "item")
+    return None
 
 
-def _is_not_found(component: Any) -> bool:
-    """Return whether the site says that a title has no such component."""
-    return any(dig.integer(error, "code") == _NOT_FOUND for error in dig.items(component, "errors"))
-
-
-def _own_score(site_id: str, product: Any) -> Score | NoValue:
-    return dig.read(partial(read_score, "metascore"), _own_summary(site_id, product))
-
-
-def _own_summary(site_id: str, product: Any) -> Any:
-    """Return the Metascore that a product has beside its facts; None where that is the series', and the page its season's."""
-    own = dig.at(product, "criticScoreSummary")
-    return own if part_of_series("metacritic", site_id) is None or _id_of_summary(own) == site_id else None
+def _look_for_score(found: Findings, kind: ScoreKind, summaries: list[Any]) -> None:
+    """Find a score in the first summary that has it, and what stands beside it."""
+    found.look(f"scores.{kind}", *(partial(dig.read, partial(read_score, kind), summary) for summary in summaries))
+    facts = (*_BESIDE_SCORES, *(_BESIDE_METASCORE if kind == "metascore" else ()))
+    dig.look(found, ((f"scores.{kind}.{fact}", *places) for fact, *places in facts), summaries)
 
 
 def _id_of_summary(summary: Any) -> str | None:
@@ -177,19 +176,6 @@ def _id_of_summary(summary: Any) -> str | None:
 def _is_own(site_id: str, summary: Any) -> bool:
     """Return whether a summary of scores is of that season, as far as it says of what it is; of a whole title all are."""
     return attempt(lambda: _id_of_summary(summary)) in {None, site_id} or part_of_series("metacritic", site_id) is None
-
-
-def _look_beside_scores(found: Findings, product: Any, components: Components) -> None:
-    """Find how many like a title and how many don't, and the rest of what stands beside its scores."""
-    site_id = found.movie.site_id or ""
-    own = attempt(lambda: _own_summary(site_id, product))
-    for kind, name in _SUMMARIES.items():
-        of_page = attempt(partial(dig.at, components.get(name), "data", "item"))
-        summaries = [of_page if _is_own(site_id, of_page) else None, *([own] if kind == "metascore" else [])]
-        dig.look(found, ((f"scores.{kind}.{fact}", *places) for fact, *places in _BESIDE_SCORES), summaries)
-    found.look("scores.metascore.average", *dig.places(values.read_average, [own], "normalizedScore"))
-    if found.movie.season is None:
-        found.look("scores.metascore.certified", lambda: _must(product))
 
 
 def _must(product: Any) -> bool | None:
@@ -212,14 +198,6 @@ def seasons_of(series: Movie, components: Components) -> list[Movie]:
     return one_of_each_season(attempt(partial(_season, series, row)) for row in _rows(components))
 
 
-def _score_in_row(kind: ScoreKind, site_id: str, row: Any) -> Score | NoValue:
-    """Return a season's score in its row; None where the address of the score is its series' or another season's."""
-    name = _SUMMARIES_OF_ROWS[kind]
-    if not _is_own(site_id, attempt(lambda: dig.at(row, name))):
-        return None
-    return dig.read(partial(read_score, kind), row, name)
-
-
 def _rows(components: Components) -> list[Any]:
     data = attempt(partial(dig.at, components.get(_SEASONS), "data"))
     return next(
@@ -236,21 +214,12 @@ def _id_of_row(row: Any) -> str | None:
 
 def _season(series: Movie, row: Any) -> Movie | None:
     site_id, title = _id_of_row(row), attempt(lambda: dig.text(row, "title"))
-    scores = scores_of(*(partial(_score_in_row, kind, site_id or "", row) for kind in _SUMMARIES_OF_ROWS))
-    for score in scores:
-        _add_facts(score, row[_SUMMARIES_OF_ROWS[score.kind]])
-    return listed_season(
-        series,
-        site_id,
-        values.without_season(site_id, title) if site_id and title else None,
-        scores,
-        year=attempt(lambda: values.read_premiere(row["releaseYear"])),
-    )
-
-
-def _add_facts(score: Score, summary: Any) -> None:
-    """Add what a row's summary says beside its score."""
-    of_metascore: tuple[Fact, ...] = (("average", values.read_average, "normalizedScore"),)
-    for fact, read, key in (*_BESIDE_SCORES, *(of_metascore if score.kind == "metascore" else ())):
-        value = attempt(partial(dig.read, read, summary, key))
-        setattr(score, fact, None if value is ABSENT else value)
+    if site_id is None:
+        return None
+    found = Findings(values.new_movie(site_id, title or series.title))
+    for kind, name in _IN_ROWS.items():
+        summary = attempt(partial(dig.at, row, name))
+        if _is_own(site_id, summary):
+            _look_for_score(found, kind, [summary])
+    year = attempt(lambda: values.read_premiere(row["releaseYear"]))
+    return listed_season(series, site_id, found.movie.title, found.movie.scores, year=year)
