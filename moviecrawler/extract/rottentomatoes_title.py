@@ -37,7 +37,7 @@ _IN_DETAILS: Final[tuple[Fact, ...]] = (
     ("release_date", values.read_release_date, "release_date"),
     ("runtime_minutes", parse_runtime, "runtime"),
     ("genres", values.split, "genres"),
-    ("languages", values.as_list, "language"),
+    ("languages", dig.listed, "language"),
     ("certificate", values.short_certificate, "certificate"),
     ("amounts.domestic", values.read_dollars, "domestic"),
 )
@@ -74,7 +74,7 @@ def hero_of(content: Any, scorecard: Any, tree: Selector) -> dict[str, Any]:
     shown = tree.css("media-hero")
 
     def texts(key: str, name: str) -> list[str]:
-        found = attempt(lambda: values.read_names(dig.at(content, key)))
+        found = attempt(lambda: dig.texts()(dig.at(content, key)))
         return found or [text for part in shown.css(f'[slot="{name}"]') if (text := text_of(part).strip(" /,"))]
 
     info = (attempt(lambda: dig.text(board, "info")) or "").split(", ")

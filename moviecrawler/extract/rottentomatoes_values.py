@@ -44,15 +44,14 @@ ENOUGH_REVIEWS = 5
 """Reviews that a title needs to have a Tomatometer."""
 
 
-def score(kind: ScoreKind, value: Any, count: Any = None) -> Score | NoValue:
+def score(kind: ScoreKind, value: Any, number: int | None = None) -> Score | NoValue:
     """Return one score; ABSENT when the site shows that there is none; None when it shows nothing.
 
-    `value` is a share such as 94, "94" or "94%"; "", dashes and "N/A" are no score. `count` is a number or its text, of which a
-    band ("250,000+") is no count. Raises ShapeError for anything else.
+    `value` is a share such as 94, "94" or "94%"; "", dashes and "N/A" are no score. `number` is how many have rated. Raises ShapeError
+    for anything else.
     """
     if value is None:
         return None
-    number = attempt(lambda: count_of(count))
     if isinstance(value, str) and _UNSCORED.match(value):
         # Reviews enough for a score are a score that stands elsewhere.
         return None if number and number >= ENOUGH_REVIEWS else ABSENT
@@ -63,31 +62,6 @@ def score(kind: ScoreKind, value: Any, count: Any = None) -> Score | NoValue:
         # A scoreboard of zeros is a title that nobody has reviewed; a real 0 % has reviews.
         return ABSENT
     return new_score(kind, float(found[1]), number)
-
-
-def count_of(count: Any) -> int | None:
-    """Return how many a page says exactly. Raises ShapeError or ValueError when that is no count."""
-    if count is None or count == "":
-        return None
-    if isinstance(count, str):
-        number, exact = parse_count(count)
-        return number if exact else None
-    if type(count) is not int or count < 0:
-        raise ShapeError("count", f"{count!r} is not a number of reviews")
-    return count
-
-
-def name_of(item: Any) -> str:
-    """Return the name of a person or genre: a text, or an object with a name; "" without one."""
-    return (dig.text(item) if isinstance(item, str) else dig.text(item, "name")) or ""
-
-
-def read_names(value: Any) -> list[str]:
-    """Return the names of one item or of a list. Raises ShapeError where one has none."""
-    names = [name_of(item) for item in dig.listed(value)]
-    if "" in names:
-        raise ShapeError("names", "an item without a name")
-    return names
 
 
 def title_kind(site_id: str) -> TitleKind:
@@ -123,11 +97,6 @@ def short_certificate(certificate: str | None) -> str | None:
 def split(text: str) -> list[str]:
     """Return the parts of a text between its commas."""
     return [part for part in re.split(r"\s*,\s*", text) if part]
-
-
-def as_list(text: str) -> list[str]:
-    """Return a list of one."""
-    return [text]
 
 
 def read_dollars(text: str) -> Amount:
@@ -171,7 +140,7 @@ def read_score(kind: ScoreKind, side: Any) -> Score | NoValue:
     of_critics = kind.startswith("tomatometer")
     if value is None or value is ABSENT or value == "":
         keys = ("likedCount", "notLikedCount", *(_CRITICS_COUNTS if of_critics else ()))
-        counted = [count_of(dig.at(side, key)) or 0 for key in keys]
+        counted = [dig.size(side, key) or 0 for key in keys]
         is_scored = any(dig.at(side, key) for key in ("averageRating", "sentiment"))
         counted.append(attempt(lambda: parse_count(dig.text(side, "bandedRatingCount") or "")[0]) or 0)
         if is_scored or max(counted) >= ENOUGH_REVIEWS or not _KNOWN_KEYS & set(side):
@@ -180,8 +149,8 @@ def read_score(kind: ScoreKind, side: Any) -> Score | NoValue:
     return score(kind, value, _critics_count(side) if of_critics else _audience_count(side))
 
 
-def _critics_count(side: Any) -> Any:
-    return next((found for key in _CRITICS_COUNTS if (found := attempt(partial(dig.at, side, key)))), None)
+def _critics_count(side: Any) -> int | None:
+    return next((found for key in _CRITICS_COUNTS if (found := attempt(partial(dig.size, side, key)))), None)
 
 
 def _audience_count(side: Any) -> int | None:
