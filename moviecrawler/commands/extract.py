@@ -2,13 +2,52 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 from moviecrawler.console.command import LazyCommand, option
+
+if TYPE_CHECKING:
+    import argparse
+
+    from moviecrawler.console.output import Console
 
 
 class Command(LazyCommand):
     """Prints one JSON object for each file: what the page says, or why it could not be read."""
 
-    work = "extract.Extract"
     arguments = "[--url URL] FILE..."
     summary = "Print what would be read from saved pages, one JSON object a line"
     options = (option("--url", help="where the page came from; recognised from the page itself when not given"),)
+
+    def execute(self, console: Console, args: list[str], opts: argparse.Namespace) -> None:
+        """Read every file; exit code 1 when one of them could not be read."""
+        from moviecrawler.console.output import print_json  # noqa: PLC0415 - as is all below
+        from moviecrawler.errors import ConfigurationError  # noqa: PLC0415
+        from moviecrawler.urls import site_of  # noqa: PLC0415
+
+        if not args:
+            raise ConfigurationError("name at least one file")
+        if opts.url is not None and (len(args) > 1 or site_of(opts.url) is None):
+            raise ConfigurationError(
+                f"--url takes the address of one page of the three sites, for one FILE; got {opts.url!r} for {len(args)}"
+            )
+        for name in args:
+            shown = os.fsencode(name).decode(errors="replace")  # a file's name may be any bytes
+            record = _record(name, opts.url)
+            print_json({"file": shown, **record})
+            if {"block", "error"} & record.keys():
+                console.exitcode = 1
+
+
+def _record(name: str, url: str | None) -> dict[str, Any]:
+    from moviecrawler.errors import ExtractionError  # noqa: PLC0415
+    from moviecrawler.extract.pages import page_record, read_page  # noqa: PLC0415
+
+    try:
+        return page_record(read_page(Path(name).read_bytes(), url))
+    except ExtractionError as error:
+        return {"block": error.reason} if error.field == "block" else {"error": str(error)}
+    except OSError as error:
+        return {"error": f"can't be read: {error.strerror or error}"}

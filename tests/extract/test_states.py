@@ -134,18 +134,24 @@ def test_counts_of_an_imdb_series_are_those_that_the_page_states(episodes: Any, 
     assert found == counts
 
 
-def test_cast_of_a_page_without_main_column_is_what_it_shows() -> None:
+def test_page_without_main_column_is_read_from_what_it_shows() -> None:
     tile = """<div data-testid="title-cast-item"><a data-testid="title-cast-item__actor" href="/name/nm0900{0}/?ref_=x">Jo {0}</a>
     <ul><li><a data-testid="cast-item-characters-link"><span>Keeper {0}</span></a></li></ul></div>"""
-    shown = "".join(tile.format(100 + number) for number in range(6)).encode()
-    body = edited(FILM, "__NEXT_DATA__", {M: GONE}).replace(b"</body>", shown + b"</body>")
+    shown = (
+        "".join(tile.format(100 + number) for number in range(6))
+        + """<a data-testid="award_top-rated">Bestbewertet: Platz 39</a>
+    <ul><li data-testid="title-details-origin"><ul><li><a href="/x">Peru</a></li><li><a>Chile</a></li></ul></li></ul>
+    <ul><li data-testid="title-details-languages"><ul><li><a>Spanish</a></li></ul></li></ul>"""
+    )
+    body = edited(FILM, "__NEXT_DATA__", {M: GONE}).replace(b"</body>", shown.encode() + b"</body>")
     movie = movie_of(imdb.title(body))
     assert [(c.name, c.character, c.person_id) for c in movie.people("cast")][5] == (
         "Jo 105",
         "Keeper 105",
         "nm0900105",
     )
-    assert "credits.cast" in imdb_movie({M: GONE}).silent
+    assert (movie.countries, movie.languages, movie.imdb_top250_rank) == (["Peru", "Chile"], ["Spanish"], 39)
+    assert {"credits.cast", "countries", "imdb_top250_rank"} <= set(imdb_movie({M: GONE}).silent)
 
 
 def test_row_of_a_chart_without_a_rating_is_a_row_without_a_score() -> None:
