@@ -1,8 +1,8 @@
 -- A node's heartbeat: renew its lease, compare its jobs with those in Redis, and queue the jobs of dead nodes again.
--- ARGV: 1 the node's id, 2 its `NodeInfo`, 3 its `Memory`, 4 its lease (ms), 5 after how many ms a job that was handed to it and that it
+-- ARGV: 1 the node's id, 2 its `NodeInfo`, 3 whether that is news, 4 its lease (ms), 5 after how many ms a job that was handed to it and that it
 --       does not name goes back; then the keys of the jobs that it holds.
--- Returns the keys of jobs to stop, as another node runs them or they are over; keys of unknown jobs; keys, signals and numbers of
--- cancellations; ids of dead nodes.
+-- Returns the keys of jobs to stop, as another node runs them or they are over; keys, signals and numbers of cancellations; ids of dead
+-- nodes.
 local node, lease, now = ARGV[1], tonumber(ARGV[4]), now_ms()
 local last = tonumber(redis.call('GET', LAST_BEAT) or now)
 if now - last > lease / 2 then
@@ -13,16 +13,11 @@ if now - last > lease / 2 then
 end
 redis.call('SET', LAST_BEAT, now)
 redis.call('ZADD', NODES, now + lease, node)
-redis.call('HSET', NODE_MEMORY, node, ARGV[3])
-local is_change = redis.call('HGET', NODE_INFOS, node) ~= ARGV[2]
-if is_change then
-    redis.call('HSET', NODE_INFOS, node, ARGV[2])
-end
+local is_change = redis.call('HSET', NODE_INFOS, node, ARGV[2]) == 1 or ARGV[3] == '1'
 local dead = redis.call('ZRANGEBYSCORE', NODES, '-inf', now)
 for _, other in ipairs(dead) do
     redis.call('ZREM', NODES, other)
     redis.call('HDEL', NODE_INFOS, other)
-    redis.call('HDEL', NODE_MEMORY, other)
     count('node_lost')
 end
 
@@ -33,7 +28,7 @@ end
 for _, other in ipairs(redis.call('ZRANGE', NODES, 0, -1)) do
     alive[other] = true
 end
-local stop, unknown, cancels = {}, {}, {}
+local stop, cancels = {}, {}
 local running = redis.call('HGETALL', RUNNING)
 for i = 1, #running, 2 do
     local key, record = running[i], cjson.decode(running[i + 1])
@@ -66,13 +61,11 @@ for key in pairs(held) do
             run_by(key, node, score)
             is_change = true
         elseif redis.call('HEXISTS', JOBS, key) == 1 then
-            stop[#stop + 1] = key
-        else
-            unknown[#unknown + 1] = key
+            stop[#stop + 1] = key  -- Redis may have lost a job that it does not know: that one goes on
         end
     end
 end
 if is_change or #dead > 0 then
     changed()
 end
-return {stop, unknown, cancels, dead}
+return {stop, cancels, dead}

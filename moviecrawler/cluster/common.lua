@@ -1,7 +1,7 @@
 -- Functions that the scripts of this folder share; this file is put before each of them.
 -- KEYS: as named here (see keys.py).
 local PENDING, PLACES, JOBS, RUNNING, STARTS, DEATHS, FINISHED, OUTCOMES,
-    NODES, NODE_INFOS, NODE_MEMORY, LAST_BEAT, COUNTERS, CHANGED = unpack(KEYS)
+    NODES, NODE_INFOS, LAST_BEAT, COUNTERS, CHANGED = unpack(KEYS)
 local MAX_PENDING, MAX_FINISHED = 100000, 1000
 local MAX_DEATHS = 6  -- one more than the deaths after which the frontier buries the request that kills its workers
 local DAY_MS = 86400000

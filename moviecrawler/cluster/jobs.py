@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from hashlib import sha256
 from itertools import islice
 from typing import Any, Literal
 
@@ -22,7 +21,7 @@ _NAMES = {
     "project": (re.compile(r"\w[\w.-]{0,63}", re.ASCII), f"; use up to 64 {_PLAIN}"),
     "version": (re.compile(r"[\w.+!@/~-]{1,128}", re.ASCII), "; use up to 128 letters, digits and . _ + ! @ / ~ -"),
     "spider": (re.compile(r"[^\W_][^\x00-\x1f\x7f/\\]{0,127}"), ", which no spider is called"),
-    "jobid": (re.compile(r"\w[\w.-]{0,127}", re.ASCII), f"; use up to 128 {_PLAIN}"),
+    "jobid": (re.compile(r"\w[\w.-]{0,63}", re.ASCII), f"; use up to 64 {_PLAIN}"),
 }
 """By what is named: the form of the name, and the end of the sentence on a wrong one. Spiders' names become folders, and jobs' ids files."""
 _NAME = re.compile(r"[A-Za-z]\w{0,63}", re.ASCII)
@@ -30,8 +29,6 @@ _MAX_VALUES = 64
 """Settings, and arguments, of a job."""
 _MAX_TOTAL_LENGTH = 64 * 1024
 """Characters of all values."""
-_MAX_RUN_LENGTH = 64
-"""Characters of the name of a run in the shared frontier."""
 _MAX_PRIORITY = 1e15
 """Above it whole numbers are no longer exact."""
 _MAX_SUMMARY = 20
@@ -78,8 +75,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
         It is the same at each start of the job, so that the job goes on where it was.
         """
-        own = self.id if len(self.id) <= _MAX_RUN_LENGTH else sha256(self.id.encode()).hexdigest()
-        return self.settings.get("FRONTIER_RUN", own)
+        return self.settings.get("FRONTIER_RUN", self.id)
 
 
 class Outcome(msgspec.Struct, kw_only=True, omit_defaults=True):

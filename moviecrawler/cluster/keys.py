@@ -31,8 +31,6 @@ class Keys:
         """ZSET: node's id → when its lease ends (ms, by Redis' clock)."""
         self.node_infos = self._of("node_infos")
         """HASH: id → JSON of `NodeInfo`, of those in `nodes`."""
-        self.node_memory = self._of("node_memory")
-        """HASH: id → JSON of `Memory`, of those in `nodes`."""
         self.last_beat = self._of("last_beat")
         """STRING: when any node's last heartbeat came (ms)."""
         self.counters = self._of("counters")
@@ -63,5 +61,5 @@ class Keys:
                 self.finished,
                 self.outcomes,
             ),
-            *(self.nodes, self.node_infos, self.node_memory, self.last_beat, self.counters, self.changed),
+            *(self.nodes, self.node_infos, self.last_beat, self.counters, self.changed),
         ]

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import platform
 import time
-from dataclasses import dataclass
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import redis
@@ -27,7 +24,7 @@ from moviecrawler.cluster.environment import (
 )
 from moviecrawler.cluster.jobs import BadEggError, Outcome, UnknownVersionError, check_job, classify_end
 from moviecrawler.cluster.process import SpiderProcess
-from moviecrawler.cluster.state import Memory, NodeInfo, Process
+from moviecrawler.cluster.state import NodeInfo, Process
 from moviecrawler.cluster.threads import Threads, pause, reactor
 from moviecrawler.cluster.views import Processes
 from moviecrawler.errors import ConfigurationError
@@ -47,16 +44,14 @@ HANG_SECONDS = 60.0
 """Seconds that a spider's event loop may stand still, until the spider kills itself and its job is started again."""
 CANCEL_SECONDS = 45.0
 """Seconds that the spider of a cancelled job may take to end, until it is killed; more than the 30 that stores have to close."""
-_PACKAGES = ("moviecrawler", "scrapy", "scrapyd", "twisted")
-"""Packages whose versions a node publishes."""
 _BEATS = 3
 """Heartbeats within `lease_seconds`."""
 _FETCH_THREADS = 2
 """Eggs that are fetched at once."""
 _RETRY_SECONDS = 1.0
 """Seconds until Redis is asked again."""
-_START_BACKOFF_SECONDS, _MAX_DOUBLINGS = 2.0, 4
-"""Seconds for which a slot takes no job after one could not be started here, and how often they double when that happens again."""
+_UNSTARTED_SECONDS = 10.0
+"""Seconds for which a slot takes no job after one could not be started here."""
 _KILL_SECONDS = 5.0
 """Seconds that killed spiders may take to end when the node ends."""
 _DRAIN_CHECK_SECONDS = 0.05
@@ -65,33 +60,6 @@ _DRAIN_CHECK_SECONDS = 0.05
 
 class _NotStartedError(Exception):
     """This node can't start a job, for a reason that has nothing to do with the job."""
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class _HeldJob:
-    """A job in a slot of this node."""
-
-    taken: Taken
-    started_at: float
-    """Seconds since 1970."""
-    sha256: str = ""
-    """The hash of the egg that the process uses."""
-    version: str | None = None
-    """That egg's."""
-    process: SpiderProcess | None = None
-    cancels: int = 0
-    """How often its cancellation was requested."""
-    stopped: bool = False
-    """Whether this node has signalled its process to end."""
-
-    @property
-    def key(self) -> str:
-        return self.taken.job.key
-
-    @property
-    def pid(self) -> int | None:
-        """The process' id, while it runs."""
-        return None if self.process is None or self.process.ended.called else self.process.pid
 
 
 class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
@@ -109,23 +77,21 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         self.finished = app.getComponent(IJobStorage)
         self.poller: RedisPoller = app.getComponent(IPoller)
         self.poller.on_change = self.beat
-        self.slots: dict[int, _HeldJob] = {}
+        self.slots: dict[int, SpiderProcess] = {}
         """This node's own jobs."""
-        self.totals = Totals()
-        """The figures of this node's spiders."""
+        self._totals = Totals()
         self.draining = False
         self.beaten_at: float | None = None
         """When Redis accepted the last heartbeat, by the monotonic clock; None before the first."""
         self._started_at = time.time()
-        self._versions = {**{name: version(name) for name in _PACKAGES}, "python": platform.python_version()}
         # A heartbeat names the jobs that the node holds, so no job's end may be recorded while one is being sent.
         self._beat_lock = DeferredLock()
         self._beats = LoopingCall(self.beat)
         # Separate threads, as a heartbeat must not wait for a slow fetch of an egg.
         self._fetching = Threads("eggs", _FETCH_THREADS)
+        self._reported: Any = None
         self._left = False
         self._outages = Outages()
-        self._unstarted: dict[int, int] = {}
 
     # --- Life ---------------------------------------------------------------------------------------------------------
 
@@ -147,8 +113,8 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         self.beat()
         journal.info("Draining: {count} jobs run", count=len(self.slots))
         for signal, seconds in (("TERM", self.options.stop_seconds), ("KILL", _KILL_SECONDS)):
-            for held in self.slots.values():
-                self._stop(held, signal)
+            for process in self.slots.values():
+                self._stop(process, signal)
             until = time.monotonic() + seconds
             while self.slots and time.monotonic() < until:
                 await pause(_DRAIN_CHECK_SECONDS)
@@ -168,48 +134,43 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         running.addErrback(lambda failure: journal.failure("A slot takes no more jobs", failure))
 
     async def _run(self, taken: Taken, slot: int) -> None:
-        held = self.slots[slot] = _HeldJob(taken=taken, started_at=time.time())
-        unstarted, self._unstarted[slot] = self._unstarted.get(slot, 0), 0
+        process = self.slots[slot] = SpiderProcess(taken)
+        could_start = True
         try:
-            how, reason = await self._crawl(held)
+            how, reason = await self._crawl(process)
         except _NotStartedError as error:
-            journal.warn("{job} can't be started here: {error}", job=held.key, error=error)
-            how, reason = "handed_back", "its node can't start it"
-            self._unstarted[slot] = unstarted + 1
+            journal.warn("{job} can't be started here: {error}", job=taken.job.key, error=error)
+            how, reason, could_start = "handed_back", "its node can't start it", False
         except Exception:  # noqa: BLE001 - the slot must become free after any error
-            journal.failure("Running {job} failed", job=held.key)
+            journal.failure("Running {job} failed", job=taken.job.key)
             how, reason = "died", "its node failed"
-        await self._record_end(slot, held, how, reason)
-        if self._unstarted[slot]:
+        await self._record_end(slot, process, how, reason)
+        if not could_start:
             # Another node may be able to start it, or this one later: its disk may be full, or Redis unreachable.
-            await pause(_START_BACKOFF_SECONDS * 2 ** min(unstarted, _MAX_DOUBLINGS))
+            await pause(_UNSTARTED_SECONDS)
         if not self.draining:
             self._get_message(slot)
 
-    async def _crawl(self, held: _HeldJob) -> tuple[RunEnd, str]:
-        job, run = held.taken.job, self._fetching.run
+    async def _crawl(self, process: SpiderProcess) -> tuple[RunEnd, str]:
+        job, run = process.job, self._fetching.run
         try:
             check_job(job, self.options.job_settings)  # again, as it may come from a node with other options
-            in_use = {other.sha256 for other in self.slots.values()}
-            egg, path = await run(self.node.eggs.fetch, job.project, job.version, in_use)
-            held.sha256, held.version = egg.sha256, egg.version
-            settings = await run(spider_settings, self.options, held.taken)
+            in_use = {other.egg.sha256 for other in self.slots.values() if other.egg is not None}
+            process.egg, folder = await run(self.node.eggs.fetch, job.project, job.version, in_use)
+            settings = await run(spider_settings, self.options, process.taken)
         except (ConfigurationError, UnknownVersionError, BadEggError) as error:
             return "finished", str(error)
         except Exception as error:  # of Redis or the disk
             raise _NotStartedError(error) from error
-        if held.cancels:
+        if process.cancels:
             return "cancelled", "cancelled"
-        if held.stopped or self.draining:
+        if process.stopped or self.draining:
             return "handed_back", "its node was stopped"
-        environment = spider_environment(os.environ)
-        process = SpiderProcess(held.taken, path, settings, environment, hang_seconds=HANG_SECONDS)
         try:
-            process.start()
+            ended = process.start(folder, settings, spider_environment(os.environ), HANG_SECONDS)
         except OSError as error:  # out of memory, processes or open files
             raise _NotStartedError(error) from error
-        held.process = process
-        await process.ended
+        await ended
         last_error = process.last_error
         if process.report.reason is None:
             log = log_path(self.options, job.project, job.spider, job.id)
@@ -222,67 +183,62 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             signal=process.signal,
             exit_code=process.exit_code,
             last_error=last_error,
-            cancelled=bool(held.cancels),
-            stopped=held.stopped or self.draining,
+            cancelled=bool(process.cancels),
+            stopped=process.stopped or self.draining,
             hung=bool(process.traceback),
         )
 
-    async def _record_end(self, slot: int, held: _HeldJob, how: RunEnd, reason: str) -> None:
+    async def _record_end(self, slot: int, process: SpiderProcess, how: RunEnd, reason: str) -> None:
         """Record how a job ended; try until Redis can be reached."""
-        process, job = held.process, held.taken.job
         outcome = Outcome(
             node=self.poller.node_id,
-            version=held.version,
-            started_at=held.started_at * 1000,
+            version=None if process.egg is None else process.egg.version,
+            started_at=process.started_at * 1000,
             ended_at=time.time() * 1000,
             reason=reason,
-            exit_code=process.exit_code if process is not None else None,
-            **(process.report.figures if process is not None else {}),
+            exit_code=process.exit_code,
+            **process.report.figures,
         )
-        self.figures()
-        self.totals.end(held)
-        journal.info("{job} {how}: {reason}", job=held.key, how=how.replace("_", " "), reason=reason)
-        settled = False
-        while not settled:
+        self.figures().end(process)
+        key, run = process.job.key, self.poller.threads.run
+        journal.info("{job} {how}: {reason}", job=key, how=how.replace("_", " "), reason=reason)
+        while slot in self.slots:
             await self._beat_lock.acquire()
             try:
-                known = await self.poller.threads.run(self.state.settle, self.poller.node_id, job, how, outcome)
+                if not await run(self.state.settle, self.poller.node_id, process.job, how, outcome):
+                    journal.warn("{job} had already been given to another node", job=key)
                 del self.slots[slot]
-                settled = True
             except redis.exceptions.RedisError:
-                known = True
+                await pause(_RETRY_SECONDS)
             finally:
                 self._beat_lock.release()
-            if not settled:
-                await pause(_RETRY_SECONDS)
-        if not known:
-            journal.warn("{job} had already been given to another node", job=held.key)
 
-    def _stop(self, held: _HeldJob, signal: str) -> None:
-        held.stopped = True
-        if held.process is not None:
-            held.process.send(signal)
+    def _stop(self, process: SpiderProcess, signal: str) -> None:
+        process.stopped = True
+        process.send(signal)
 
-    def _cancel(self, held: _HeldJob, signal: str, number: int) -> None:
-        if number <= held.cancels:
-            return
-        held.cancels = number
-        journal.info("Cancelling {job} by {signal}", job=held.key, signal=signal)
-        if held.process is not None:
-            held.process.send(signal)
-            reactor.callLater(CANCEL_SECONDS, held.process.send, "KILL")
+    def _cancel(self, process: SpiderProcess, signal: str, number: int) -> None:
+        if number > process.cancels:
+            process.cancels = number
+            journal.info("Cancelling {job} by {signal}", job=process.job.key, signal=signal)
+            process.send(signal)
+            reactor.callLater(CANCEL_SECONDS, process.send, "KILL")
 
     def figures(self) -> Totals:
         """Return the figures of this node's spiders, of those that run and of those that have ended."""
-        for held in self.slots.values():
-            if held.process is not None:
-                self.totals.update(held, held.taken.job.spider, held.process.report.stats)
-        return self.totals
+        for process in self.slots.values():
+            self._totals.update(process, process.job.spider, process.report.stats)
+        return self._totals
 
     # --- Heartbeats ---------------------------------------------------------------------------------------------------
 
     def info(self) -> NodeInfo:
         """Return what a heartbeat says of this node."""
+        processes = {
+            one.job.key: Process(one.pid, None if one.egg is None else one.egg.version, memory_of(one.pid))
+            for one in self.slots.values()
+            if one.pid is not None
+        }
         return NodeInfo(
             id=self.poller.node_id,
             name=self.options.node_name,
@@ -291,15 +247,9 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             slots=self.max_proc,
             started_at=self._started_at,
             draining=self.draining,
-            processes={
-                held.key: Process(held.pid, held.version) for held in self.slots.values() if held.pid is not None
-            },
-            versions=self._versions,
+            memory=memory_of(),
+            processes=processes,
         )
-
-    def _memory(self) -> Memory:
-        pids = {held.key: held.pid for held in self.slots.values()}
-        return Memory(node=memory_of(), spiders={key: memory_of(pid) for key, pid in pids.items() if pid is not None})
 
     def beat(self) -> Deferred[None]:
         """Send a heartbeat with the jobs that this node holds, and act on the answer."""
@@ -309,11 +259,12 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
     async def _beat(self) -> None:
         if self._left:
             return
-        run, held = self.poller.threads.run, {held.key: held for held in self.slots.values()}
+        run, held = self.poller.threads.run, {process.job.key: process for process in self.slots.values()}
         try:
-            beat: Beat = await run(self.state.beat, self.info(), self._memory(), list(held))
-            for key in beat.unknown:
-                await run(self.state.adopt, self.poller.node_id, held[key].taken.job)
+            info = self.info()
+            news = info.draining, {key: process.pid for key, process in info.processes.items()}
+            beat: Beat = await run(self.state.beat, info, list(held), is_news=news != self._reported)
+            self._reported = news
         except redis.exceptions.RedisError as error:
             if self._outages.begins():
                 journal.warn("Redis can't be reached: {error}; spiders go on, and the node tries again", error=error)

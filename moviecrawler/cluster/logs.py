@@ -59,7 +59,7 @@ class MissingLog(Resource):
         status = self._node.snapshot.find(self._project, self._job)
         code, sentence = http.NOT_FOUND, "there is no such log"
         if status is not None and status.node not in {"", self._node.name}:
-            url = next((one.info.node_url for one in self._node.state.nodes() if one.info.id == status.node_id), "")
+            url = next((one.node_url for one in self._node.state.nodes() if one.id == status.node_id), "")
             sentence = f"the log is on {status.node}"
             if url:
                 code = http.TEMPORARY_REDIRECT

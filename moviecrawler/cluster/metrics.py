@@ -26,16 +26,12 @@ if TYPE_CHECKING:
     from twisted.web.server import Request
 
     from moviecrawler.cluster.node import Node
-    from moviecrawler.cluster.state import LiveNode
+    from moviecrawler.cluster.state import NodeInfo
 
-_NODE_FIGURES: tuple[tuple[str, str, Callable[[LiveNode], int]], ...] = (
-    ("moviecrawler_node_jobs", "Jobs of a node.", lambda node: len(node.info.processes)),
-    ("moviecrawler_node_memory_bytes", "Memory of a node without its spiders.", lambda node: node.memory.node),
-    (
-        "moviecrawler_node_spiders_memory_bytes",
-        "Memory of a node's spiders.",
-        lambda node: sum(node.memory.spiders.values()),
-    ),
+_NODE_FIGURES: tuple[tuple[str, str, Callable[[NodeInfo], int]], ...] = (
+    ("moviecrawler_node_jobs", "Jobs of a node.", lambda node: len(node.processes)),
+    ("moviecrawler_node_memory_bytes", "Memory of a node without its spiders.", lambda node: node.memory),
+    ("moviecrawler_node_spiders_memory_bytes", "Memory of a node's spiders.", lambda node: node.spiders_memory),
 )
 _RUN_FIGURES = {
     "done": "Requests of a crawl that ended well.",
@@ -58,10 +54,10 @@ class _Cluster(Collector):
     def collect(self) -> Iterable[Metric]:
         """Yield the figures that are in Redis. Raises redis.RedisError."""
         state = self._node.state
-        counts, nodes, counters = state.counts(), state.nodes(), state.counters()
-        slots = sum(node.info.slots for node in nodes if not node.info.draining)
-        yield GaugeMetricFamily("moviecrawler_jobs_pending", "Jobs that wait for a slot.", counts.pending)
-        yield GaugeMetricFamily("moviecrawler_jobs_running", "Jobs that run.", counts.running)
+        jobs, nodes, counters = state.snapshot(), state.nodes(), state.counters()
+        slots = sum(node.slots for node in nodes if not node.draining)
+        yield GaugeMetricFamily("moviecrawler_jobs_pending", "Jobs that wait for a slot.", len(jobs.pending))
+        yield GaugeMetricFamily("moviecrawler_jobs_running", "Jobs that run.", len(jobs.running))
         yield GaugeMetricFamily("moviecrawler_slots", "Slots of the nodes that take jobs.", slots)
         text = "Nodes that went silent without having left."
         yield CounterMetricFamily("moviecrawler_nodes_lost", text, counters[NODE_LOST])
@@ -70,10 +66,10 @@ class _Cluster(Collector):
             events.add_metric([event], counters[event])
         yield events
         for name, text, figure in _NODE_FIGURES:
-            yield _family(name, text, ["node"], [([node.info.name], figure(node)) for node in nodes])
+            yield _family(name, text, ["node"], [([node.name], figure(node)) for node in nodes])
         yield from self._node.launcher.figures().collect()
         # One node speaks of the runs: reading them from all nodes would be most of what Redis has to do.
-        speaks = bool(nodes) and nodes[0].info.id == self._node.launcher.poller.node_id
+        speaks = bool(nodes) and nodes[0].id == self._node.launcher.poller.node_id
         runs = self._node.ask_frontier(read_current_runs).runs if speaks and self._node.has_frontier else []
         for name, text in _RUN_FIGURES.items():
             of_runs = [([run.site, run.run], getattr(run, name)) for run in runs]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +22,11 @@ from moviecrawler.cluster.threads import reactor
 from moviecrawler.figures import DESCRIPTOR
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from twisted.python.failure import Failure
 
-    from moviecrawler.cluster.state import Taken
+    from moviecrawler.cluster.state import Egg, Taken
 
 journal = Logger()
 
@@ -41,21 +41,20 @@ _HANG_MARK = b"Timeout ("
 
 
 class SpiderProcess(ProcessProtocol):
-    """Runs one job. The Deferred `ended` fires when the process has ended and all its output is read."""
+    """A job in a slot of this node, and its process once that is started."""
 
-    def __init__(
-        self,
-        taken: Taken,
-        egg: Path,
-        settings: Mapping[str, str],
-        environment: Mapping[str, str],
-        *,
-        hang_seconds: float,
-    ) -> None:
-        job = taken.job
-        self.key = job.key
+    def __init__(self, taken: Taken) -> None:
+        self.taken = taken
+        self.job = taken.job
+        self.started_at = time.time()
+        self.egg: Egg | None = None
+        """The version that it runs."""
+        self.cancels = 0
+        """How often its cancellation was requested."""
+        self.stopped = False
+        """Whether this node has told it to end."""
         self.pid: int | None = None
-        self.ended: Deferred[None] = Deferred()
+        """None before it was started, and when it has ended."""
         self.signal: int | None = None
         """The signal that killed it, if one did."""
         self.exit_code: int | None = None
@@ -65,27 +64,34 @@ class SpiderProcess(ProcessProtocol):
         """What it has told of its crawl until now."""
         self.last_error = ""
         """The last line that it wrote to standard error."""
-        self._start = taken.start
+        self._ended: Deferred[None] = Deferred()
         self._line = self._trace = b""
-        self._task = {
-            "egg": str(egg),
-            "settings": dict(settings),
-            "arguments": job.arguments,
-            "hang_seconds": hang_seconds,
-        }
-        # Every user of the machine can read these, so they only tell processes apart.
-        self.args = [sys.executable, "-P", RUNNER, "crawl", job.project, job.spider, job.id]
-        self._environment = {**environment, DESCRIPTOR: str(_FIGURES)}
 
-    def start(self) -> None:
-        """Start it. Raises OSError."""
-        descriptors = {_STDIN: "w", _STDOUT: "r", _STDERR: "r", _FIGURES: "r"}
-        reactor.spawnProcess(self, sys.executable, args=self.args, env=self._environment, childFDs=descriptors)
+    def start(
+        self, folder: Path, settings: dict[str, str], environment: dict[str, str], hang_seconds: float
+    ) -> Deferred[None]:
+        """Start it from the folder of an egg; return a Deferred that fires when it has ended and all its output is read.
+
+        Raises OSError.
+        """
+        job = self.job
+        # It goes through a pipe: every user of the machine can read the arguments, so they only tell processes apart.
+        task = {"egg": str(folder), "settings": settings, "arguments": job.arguments, "hang_seconds": hang_seconds}
+        self._task = json.dumps(task).encode() + b"\n"
+        reactor.spawnProcess(
+            self,
+            sys.executable,
+            args=[sys.executable, "-P", RUNNER, "crawl", job.project, job.spider, job.id],
+            env={**environment, DESCRIPTOR: str(_FIGURES)},
+            childFDs={_STDIN: "w", _STDOUT: "r", _STDERR: "r", _FIGURES: "r"},
+        )
+        return self._ended
 
     def send(self, signal: str) -> None:
-        """Send it a signal, unless it has ended."""
-        with suppress(ProcessExitedAlready):
-            self._transport.signalProcess(signal)
+        """Send it a signal, unless it has not begun or has ended."""
+        if self.pid is not None:
+            with suppress(ProcessExitedAlready):
+                self._transport.signalProcess(signal)
 
     @property
     def _transport(self) -> Any:
@@ -97,8 +103,9 @@ class SpiderProcess(ProcessProtocol):
     def connectionMade(self) -> None:
         """Write its task. Its standard input stays open as long as this node lives."""
         self.pid = self._transport.pid
-        self._transport.writeToChild(_STDIN, json.dumps(self._task).encode() + b"\n")
-        journal.info("Started {job} as process {pid}, start {start}", job=self.key, pid=self.pid, start=self._start)
+        self._transport.writeToChild(_STDIN, self._task)
+        what = {"job": self.job.key, "pid": self.pid, "start": self.taken.start}
+        journal.info("Started {job} as process {pid}, start {start}", **what)
 
     def childDataReceived(self, childFD: int, data: bytes) -> None:
         if childFD == _FIGURES:
@@ -122,7 +129,7 @@ class SpiderProcess(ProcessProtocol):
         """Write what the process wrote to the node's log; return its lines."""
         lines = [redacted(_printable(line)) for line in output.decode(errors="backslashreplace").splitlines()]
         for line in lines:
-            journal.info("{job}: {line}", job=self.key, line=line)
+            journal.info("{job}: {line}", job=self.job.key, line=line)
         return lines
 
     def processExited(self, reason: Failure) -> None:
@@ -137,13 +144,14 @@ class SpiderProcess(ProcessProtocol):
         if self._trace:
             journal.warn(
                 "{job} hangs: its event loop stands still; process {pid} has killed itself, and its traceback follows",
-                job=self.key,
+                job=self.job.key,
                 pid=self.pid,
             )
             self.traceback = "\n".join(self._log(self._trace))
         how = f"was killed by signal {self.signal}" if self.signal is not None else f"ended with {self.exit_code}"
-        journal.info("Process {pid} of {job} {how}", pid=self.pid, job=self.key, how=how)
-        self.ended.callback(None)
+        journal.info("Process {pid} of {job} {how}", pid=self.pid, job=self.job.key, how=how)
+        self.pid = None
+        self._ended.callback(None)
 
 
 def _printable(line: str) -> str:

@@ -1,5 +1,5 @@
--- Queue a job, or restore one that a node runs and Redis has lost.
--- ARGV: 1 the job's key, 2 its JSON, 3 minus its priority, 4 the id of the node that runs it, empty to queue it.
+-- Queue a job.
+-- ARGV: 1 the job's key, 2 its JSON, 3 minus its priority.
 -- Returns 1, also when the same job is pending or running; 0 when another one of that key is; -1 when too many are pending.
 local key = ARGV[1]
 if redis.call('HEXISTS', PLACES, key) == 1 then
@@ -15,11 +15,7 @@ redis.call('HDEL', OUTCOMES, key)
 redis.call('HDEL', STARTS, key)
 redis.call('HSET', JOBS, key, ARGV[2])
 redis.call('HSET', PLACES, key, place)
-if ARGV[4] == '' then
-    redis.call('ZADD', PENDING, ARGV[3], place)
-    count('scheduled')
-else
-    run_by(key, ARGV[4], ARGV[3])
-end
+redis.call('ZADD', PENDING, ARGV[3], place)
+count('scheduled')
 changed()
 return 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import Counter, defaultdict
+from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -46,10 +46,12 @@ class Process(msgspec.Struct, frozen=True):
     pid: int
     version: str | None
     """The version that it runs."""
+    memory: int
+    """Bytes."""
 
 
 class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What a node reports of itself with each heartbeat. It changes only when there is something new to see."""
+    """What a node reports of itself with each heartbeat."""
 
     id: str
     """Its name, and a part that is new at each start."""
@@ -64,24 +66,15 @@ class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it takes no more jobs, as it is about to end."""
     processes: dict[str, Process]
     """By the jobs' keys."""
-    versions: dict[str, str] = {}
-    """Versions of Python and of packages, by name."""
+    memory: int
+    """Bytes, without its spiders."""
+    heard_seconds_ago: float = 0.0
+    """Seconds since its last heartbeat, when it was read."""
 
-
-class Memory(msgspec.Struct, frozen=True, kw_only=True):
-    """Memory that a node and its spiders use, in bytes."""
-
-    node: int
-    spiders: dict[str, int]
-    """By the jobs' keys."""
-
-
-class LiveNode(NamedTuple):
-    """A node, and what changes with each heartbeat."""
-
-    info: NodeInfo
-    memory: Memory
-    heard_seconds_ago: float
+    @property
+    def spiders_memory(self) -> int:
+        """Bytes that its spiders use."""
+        return sum(process.memory for process in self.processes.values())
 
 
 class Egg(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,14 +126,6 @@ class JobStatus(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.process is None else self.process.pid
 
 
-class Counts(NamedTuple):
-    """How many jobs there are."""
-
-    pending: int
-    running: int
-    finished: int
-
-
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """What the cluster was at one moment."""
 
@@ -185,8 +170,6 @@ class Beat(NamedTuple):
 
     stop: list[str]
     """Keys of jobs to stop, as another node runs them now, or they are over."""
-    unknown: list[str]
-    """Keys of jobs that Redis does not know."""
     cancels: list[tuple[str, str, int]]
     """Keys of jobs to cancel, the signals to send, and how many times somebody has asked."""
     dead: list[str]
@@ -286,7 +269,7 @@ class ClusterState:
 
         The same job again changes nothing and returns True, so that a request may be repeated. Raises QueueFullError.
         """
-        answer = self._run("put", job.key, msgspec.json.encode(job), -job.priority, "")
+        answer = self._run("put", job.key, msgspec.json.encode(job), -job.priority)
         if answer < 0:
             raise QueueFullError("100,000 jobs are pending; wait for some, or cancel them")
         return bool(answer)
@@ -296,31 +279,18 @@ class ClusterState:
         answer = self._run("cancel", f"{project}/{job}", signal)
         return answer and str(answer, "ascii")
 
-    def counts(self) -> Counts:
-        """Return how many jobs there are, without reading them."""
-        keys = self.keys
-        pipe = self.client.pipeline(transaction=False)
-        return Counts(*pipe.zcard(keys.pending).hlen(keys.running).zcard(keys.finished).execute())
-
     def counters(self) -> Counter[str]:
         """Return the counters, which begin with the cluster."""
         return Counter({name.decode(): int(count) for name, count in self.client.hgetall(self.keys.counters).items()})
 
-    def nodes(self) -> list[LiveNode]:
+    def nodes(self) -> list[NodeInfo]:
         """Return the live nodes, by name."""
         keys = self.keys
-        pipe = self.client.pipeline().hgetall(keys.node_infos).hgetall(keys.node_memory).time()
-        infos, memory, now, leases = pipe.zrange(keys.nodes, 0, -1, withscores=True).execute()
-        beaten: dict[bytes, float] = defaultdict(float, leases)
-        found = [
-            LiveNode(
-                _info(info),
-                msgspec.json.decode(memory[node], type=Memory),
-                max(0.0, now[0] + now[1] / 1e6 - beaten[node] / 1000 + self.options.lease_seconds),
-            )
-            for node, info in infos.items()
-        ]
-        return sorted(found, key=lambda node: node.info.id)
+        pipe = self.client.pipeline().hgetall(keys.node_infos).zrange(keys.nodes, 0, -1, withscores=True).time()
+        infos, leases, (seconds, _) = pipe.execute()
+        heard = {node: max(0.0, seconds + self.options.lease_seconds - end / 1000) for node, end in leases}
+        found = [msgspec.structs.replace(_info(info), heard_seconds_ago=heard[node]) for node, info in infos.items()]
+        return sorted(found, key=lambda node: node.id)
 
     # --- For nodes ----------------------------------------------------------------------------------------------------
 
@@ -337,22 +307,20 @@ class ClusterState:
         spec, queued_at, start = answer
         return Taken(msgspec.json.decode(spec, type=Job), int(queued_at) / 1e6, start)
 
-    def beat(self, node: NodeInfo, memory: Memory, jobs: Iterable[str]) -> Beat:
-        """Renew a node's lease, or make the node known. `jobs` are the keys of the jobs that it holds."""
+    def beat(self, node: NodeInfo, jobs: Iterable[str], *, is_news: bool = True) -> Beat:
+        """Renew a node's lease, or make the node known. `jobs` are the keys of the jobs that it holds.
+
+        `is_news`: more of what it reports has changed than memory.
+        """
         lease = round(self.options.lease_seconds * 1000)
-        about = msgspec.json.encode(node), msgspec.json.encode(memory)
-        stop, unknown, cancels, dead = self._run("beat", node.id, *about, lease, _UNCLAIMED_MS, *jobs)
+        info = msgspec.json.encode(node)
+        stop, cancels, dead = self._run("beat", node.id, info, int(is_news), lease, _UNCLAIMED_MS, *jobs)
         asked = [part.decode() if isinstance(part, bytes) else part for part in cancels]
         return Beat(
             [key.decode() for key in stop],
-            [key.decode() for key in unknown],
             [(key, signal, int(number)) for key, signal, number in zip(*[iter(asked)] * 3, strict=True)],
             [name.decode() for name in dead],
         )
-
-    def adopt(self, node: str, job: Job) -> None:
-        """Make a job known again: a node runs it, and Redis has lost it."""
-        self._run("put", job.key, msgspec.json.encode(job), -job.priority, node)
 
     def settle(self, node: str, job: Job, how: RunEnd, outcome: Outcome) -> bool:
         """Record how a node's job ended; return False when it is another node's now."""
@@ -361,7 +329,7 @@ class ClusterState:
     def leave(self, node: str) -> None:
         """Remove a node that has no more jobs. If it has, the next heartbeat of another node queues them again."""
         keys = self.keys
-        pipe = self.client.pipeline().zrem(keys.nodes, node).hdel(keys.node_infos, node).hdel(keys.node_memory, node)
+        pipe = self.client.pipeline().zrem(keys.nodes, node).hdel(keys.node_infos, node)
         pipe.set(keys.changed, f"{node} left").execute()
 
     # --- Versions -----------------------------------------------------------------------------------------------------

@@ -7,15 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from io import BytesIO
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
-from uuid import uuid4
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapyd.exceptions import EggNotFoundError, ProjectNotFoundError
 from scrapyd.interfaces import IEggStorage, IJobStorage, ISpiderQueue
 from zope.interface import implementer
-
-from moviecrawler.cluster.jobs import BadEggError, Job, UnknownVersionError
 
 if TYPE_CHECKING:
     from scrapyd.config import Config
@@ -68,22 +63,6 @@ class RedisSpiderQueue:
         self._node: Node = config.node
         self._project = project
 
-    def add(self, name: str, priority: float = 0.0, **spider_args: Any) -> None:
-        """Queue a job."""
-        more = {key: spider_args.pop(f"_{key}", None) for key in ("job", "version")}
-        settings = spider_args.pop("settings", {})
-        self._node.schedule(
-            Job(
-                project=self._project,
-                spider=name,
-                id=more["job"] or uuid4().hex,
-                version=more["version"],
-                settings=settings,
-                arguments=spider_args,
-                priority=priority,
-            )
-        )
-
     def list(self) -> list[dict[str, Any]]:
         """Return Scrapyd's messages, the next one first."""
         return [
@@ -128,9 +107,6 @@ class RedisJobStorage:
     def __init__(self, config: Config) -> None:
         self._node: Node = config.node
 
-    def add(self, job: Any) -> None:
-        """Do nothing: the launcher records how a job ended in the step that ends its lease."""
-
     def list(self) -> list[Process]:
         """Return them."""
         return [_process(status) for status in self._node.snapshot.finished]
@@ -144,22 +120,10 @@ class RedisJobStorage:
 
 @implementer(IEggStorage)
 class RedisEggStorage:
-    """The versions of projects. Reading shows the snapshot; `get`, `put` and `delete` ask Redis."""
+    """The versions of projects. Eggs are put, read and deleted by `EggStore`, with checks that this interface has no room for."""
 
     def __init__(self, config: Config) -> None:
         self._node: Node = config.node
-
-    def put(self, eggfile: BinaryIO, project: str, version: str) -> None:
-        """Check an egg and make it the latest version. Raises BadEggError."""
-        self._node.eggs.put(eggfile.read(), project, version)
-
-    def get(self, project: str, version: str | None = None) -> tuple[str, BytesIO] | tuple[None, None]:
-        """Return a version and its egg."""
-        try:
-            egg = self._node.eggs.find(project, version)
-            return egg.version, BytesIO(self._node.eggs.read(egg))
-        except (UnknownVersionError, BadEggError):
-            return None, None
 
     def list(self, project: str) -> list[str]:
         """Return a project's versions, the one that was deployed last at the end."""
@@ -168,10 +132,3 @@ class RedisEggStorage:
     def list_projects(self) -> list[str]:  # type: ignore[valid-type]  # `list` is a method here
         """Return the projects."""
         return self._node.snapshot.projects
-
-    def delete(self, project: str, version: str | None = None) -> None:
-        """Delete a version, or all of a project's."""
-        try:
-            self._node.eggs.delete(project, version)
-        except UnknownVersionError as error:
-            raise (ProjectNotFoundError if version is None else EggNotFoundError) from error

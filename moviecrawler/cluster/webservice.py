@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from twisted.web.server import Request
 
     from moviecrawler.cluster.node import Node
-    from moviecrawler.cluster.state import JobStatus, LiveNode
+    from moviecrawler.cluster.state import JobStatus, NodeInfo
 
 journal = Logger()
 
@@ -226,25 +226,16 @@ class Nodes(ClusterService):
         now, running = self.node.state.now(), self.node.snapshot.running
         return {
             "nodes": [
-                self._node(node, now, [one.job.key for one in running if one.node_id == node.info.id])
+                self._node(node, now, [one.job.key for one in running if one.node_id == node.id])
                 for node in self.node.state.nodes()
             ]
         }
 
-    def _node(self, node: LiveNode, now: float, running: list[str]) -> dict[str, Any]:
-        info, memory = node.info, node.memory
-        processes = {
-            key: {"pid": process.pid, "version": process.version, "memory": memory.spiders.get(key)}
-            for key, process in info.processes.items()
-        }
-        return {
-            **{name: getattr(info, name) for name in ("id", "name", "url", "slots", "draining", "versions")},
-            "memory": memory.node,
-            "processes": processes,
-            "running": running,
-            "up_seconds": round(now - info.started_at, 1),
-            "heard_seconds_ago": round(node.heard_seconds_ago, 1),
-        }
+    def _node(self, node: NodeInfo, now: float, running: list[str]) -> dict[str, Any]:
+        told = msgspec.to_builtins(node)
+        for name in ("started_at", "node_url"):
+            del told[name]
+        return {**told, "running": running, "up_seconds": round(now - node.started_at, 1)}
 
 
 class Progress(ClusterService):

@@ -9,7 +9,7 @@ from uuid import uuid4
 from moviecrawler.cluster.eggs import find_egg
 from moviecrawler.cluster.environment import log_path, read_end
 from moviecrawler.cluster.jobs import Job
-from moviecrawler.cluster.state import Counts, Snapshot
+from moviecrawler.cluster.state import Snapshot
 from moviecrawler.dashboard.pages import Page, PageRequest, RefusedError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Crawls(Page):
             "earlier": earlier,
             "further": further,
             "before": before,
-            "counts": Counts(len(jobs.pending), len(jobs.running), len(jobs.finished)),
+            "counts": {state: len(getattr(jobs, state)) for state in ("pending", "running", "finished")},
             "frontier": frontier,
             "runs": _by_activity(frontier),
             "pending": jobs.pending[(pending_at - 1) * _ROWS : pending_at * _ROWS],

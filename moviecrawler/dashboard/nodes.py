@@ -23,13 +23,11 @@ class Nodes(Page):
         lease = self.node.options.lease_seconds
         rows: list[dict[str, Any]] = []
         for node in nodes:
-            info, heard = node.info, node.heard_seconds_ago
-            state = "draining" if info.draining else "late" if heard > _LATE_PART * lease else "up"
-            up = now - info.started_at
-            rows.append({"node": info, "memory": node.memory, "heard": heard, "state": state, "up": up})
+            heard = node.heard_seconds_ago
+            state = "draining" if node.draining else "late" if heard > _LATE_PART * lease else "up"
+            rows.append({"node": node, "heard": heard, "state": state, "up": now - node.started_at})
         return {
             "rows": rows,
-            "mixed": len({tuple(sorted(node.info.versions.items())) for node in nodes}) > 1,
             "projects": request.attempt(self._projects, otherwise=[]),
         }
 

@@ -30,7 +30,7 @@ class Overview(Page):
     def show(self, request: PageRequest) -> dict[str, Any]:
         counts = request.attempt(self.sources.counts)
         frontier = request.attempt(self.sources.frontier)
-        jobs = request.attempt(self.node.state.counts)
+        jobs = request.attempt(self.node.state.snapshot)
         nodes = request.attempt(self.node.state.nodes)
         cards = [card_of(site, counts, frontier) for site in SITES]
         found = list(
@@ -38,8 +38,8 @@ class Overview(Page):
                 cards,
                 troubles=request.troubles,
                 dead_letters=sum(run.dead_letters for run in frontier.runs) if frontier else 0,
-                pending=jobs.pending if jobs else 0,
-                slots=None if nodes is None else sum(node.info.slots for node in nodes if not node.info.draining),
+                pending=len(jobs.pending) if jobs else 0,
+                slots=None if nodes is None else sum(node.slots for node in nodes if not node.draining),
             )
         )
         return {

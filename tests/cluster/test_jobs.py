@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from moviecrawler.cluster.jobs import Job, Report, check_job, check_name, classify_end
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.options import FrontierOptions
 
 
 def job(**changed: Any) -> Job:
@@ -31,10 +30,7 @@ def test_ordinary_job_may_pass() -> None:
 
 
 def test_job_works_on_a_crawl_of_its_own_unless_it_names_one() -> None:
-    assert [job(id=name).run for name in ("a1", "b" * 64)] == ["a1", "b" * 64]
-    long = [job(id=f"{'c' * 64}{end}").run for end in "xyz"]
-    assert len(set(long)) == 3
-    assert all(FrontierOptions(url="redis://127.0.0.1", run=run).run == run for run in long)
+    assert job(id="b" * 64).run == "b" * 64
     assert job(settings={"FRONTIER_RUN": "weekly"}).run == "weekly"
 
 
@@ -48,7 +44,7 @@ def test_job_works_on_a_crawl_of_its_own_unless_it_names_one() -> None:
         ({"spider": "-h"}, "spider is"),
         ({"spider": "a\x00"}, "spider is"),
         ({"id": ".."}, "jobid is"),
-        ({"id": "a" * 129}, "jobid is"),
+        ({"id": "a" * 65}, "jobid is"),
         ({"id": "a b"}, "jobid is"),
         ({"priority": float("inf")}, "priority is"),
         ({"priority": float("nan")}, "priority is"),

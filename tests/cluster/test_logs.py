@@ -20,7 +20,7 @@ PATH = (b"toy", b"slow", b"a1.log")
 
 def node(folder: Path, url: str = "") -> Any:
     """Return what a missing log asks: this node, while another one runs the job."""
-    other = SimpleNamespace(info=SimpleNamespace(id="node2:abc", node_url=url))
+    other = SimpleNamespace(id="node2:abc", node_url=url)
     running = JobStatus(job=JOB, state="running", node_id="node2:abc", started_at=1.0)
     return SimpleNamespace(
         name="node1",

@@ -13,7 +13,7 @@ from twisted.application.service import Application
 
 from moviecrawler.cluster.node import Node
 from moviecrawler.cluster.options import NodeOptions
-from moviecrawler.cluster.state import Memory, NodeInfo
+from moviecrawler.cluster.state import NodeInfo
 from moviecrawler.dashboard.pages import PageRequest
 from moviecrawler.dashboard.site import MENU, Root
 from moviecrawler.dashboard.sources import COUNTS
@@ -37,8 +37,8 @@ def node_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ca
         options = NodeOptions(redis_url=redis_url, eggs_dir=str(tmp_path / "eggs"), logs_dir=str(tmp_path / "logs"))
         config = Config({})
         config.node = node = Node(config, options)
-        here = NodeInfo(id="a", name="a", url="", slots=6, started_at=0, draining=False, processes={})
-        node.state.beat(here, Memory(node=1, spiders={}), [])
+        here = NodeInfo(id="a", name="a", url="", slots=6, started_at=0, draining=False, memory=1, processes={})
+        node.state.beat(here, [])
         root = Root(config, Application("test"))  # type: ignore[no-untyped-call]
 
         def text(path: str) -> str:
