@@ -26,46 +26,46 @@ Samples = defaultdict[Sample, float]
 
 
 class Figure(NamedTuple):
-    """A metric family, and the stats whose sum it is."""
+    """A metric family, a counter, and the stats whose sum it is."""
 
     name: str
     text: str
     pattern: re.Pattern[str]
     """Matches a stat's name; its named groups are labels, all of which have few values."""
-    is_gauge: bool = False
-    """Whether it can fall: a site's value is then the one that was told last, not the sum of all crawls."""
 
 
 _POOL = r"proxy/[\w.:-]+/(?P<pool>[\w-]+)"
 _STORE = r"store/(?P<store>\w+)"
 FIGURES = tuple(
-    Figure(f"moviecrawler_{name}", text, re.compile(pattern), is_gauge)
-    for name, text, pattern, is_gauge in (
-        ("crawls", "Crawls that ended, by whether they did all they were asked to.", "crawl/(?P<result>(?:in)?complete)", False),
-        ("stalled_seconds", "Time in which nothing came in although something was asked for.", "crawl/stalled_seconds", False),
-        ("titles_asked", "Titles asked for.", "titles/asked", False),
-        ("titles", "Titles that ended, by outcome.", r"titles/(?P<outcome>(?!asked)\w+)", False),
-        ("pages", "Title pages that were read.", "pages/read", False),
-        ("unknown_fields", "Title pages of which a field is unknown, by field.", r"pages/unknown/(?P<field>[\w.]+)", False),
-        ("unreadable_pages", "Pages that could not be read, by field.", r"extraction/errors/(?P<field>[\w.]+)", False),
-        ("lists_missed", "List pages that could not be read.", "lists/missed", False),
-        ("responses", "Answers, by HTTP status.", r"downloader/response_status_count/(?P<status>\d{3})", False),
-        ("received_bytes", "Bytes of answers, as they came over the wire.", "downloader/response_bytes", False),
-        ("request_errors", "Requests without an answer.", "downloader/exception_count", False),
-        ("retries", "Requests that were sent again.", "retry/count", False),
-        ("blocks", "Refusals, by how the site refused.", r"blocks/[\w.:-]+/(?P<kind>(?!stopped)\w+)", False),
-        ("site_stops", "Crawls whose site refused them for good.", r"blocks/[\w.:-]+/stopped", False),
-        ("proxy_attempts", "Attempts through a pool of proxies, by outcome.", _POOL + r"/(?P<outcome>(?!bytes_)\w+)", False),
-        ("proxy_bytes", "Bytes that went or came through a pool of proxies.", _POOL + "/bytes_(?:in|out)", False),
-        ("items_rejected", "Items that no title can have.", "items/rejected", False),
-        ("store_items", "Items that a store is done with, by outcome.", _STORE + "/(?P<outcome>durable|rejected|spooled|lost)", False),
-        ("store_batches", "Batches written.", _STORE + "/batches", False),
-        ("store_write_seconds", "Time spent in writing.", _STORE + "/seconds", False),
-        ("store_retries", "Writes that failed and were tried again.", _STORE + "/retries", False),
-        ("dead_letters", "Requests that became dead letters.", "frontier/dead_letters", False),
-        ("frontier_errors", "Exchanges with the shared queue that failed.", "frontier/errors", False),
-        ("titles_overdue", "Titles of the catalogue that were fetched before and are overdue.", "catalogue/overdue", True),
-        ("titles_fetched", "Titles of the catalogue that were fetched before.", "catalogue/fetched", True),
+    Figure(f"moviecrawler_{name}", text, re.compile(pattern))
+    for name, text, pattern in (
+        ("crawls", "Crawls that ended.", "crawl/(?:in)?complete"),
+        ("crawls_incomplete", "Crawls that ended without all that they were asked for.", "crawl/incomplete"),
+        ("stalled_seconds", "Time in which nothing came in although something was asked for.", "crawl/stalled_seconds"),
+        ("titles_asked", "Titles asked for.", "titles/asked"),
+        ("titles", "Titles that ended, by outcome.", r"titles/(?P<outcome>(?!asked)\w+)"),
+        ("pages", "Title pages that were read.", "pages/read"),
+        ("unreadable_pages", "Pages that could not be read.", r"extraction/errors/[\w.]+"),
+        ("unknown_fields", "Title pages of which a field is unknown, by field.", r"pages/unknown/(?P<field>[\w.]+)"),
+        ("missing_fields", "Fields that pages stopped to tell in a crawl.", r"pages/missing/[\w.]+"),
+        ("lists_missed", "List pages that could not be read.", "lists/missed"),
+        ("responses", "Answers, by HTTP status.", r"downloader/response_status_count/(?P<status>\d{3})"),
+        ("received_bytes", "Bytes of answers, as they came over the wire.", "downloader/response_bytes"),
+        ("request_errors", "Requests without an answer.", "downloader/exception_count"),
+        ("retries", "Requests that were sent again.", "retry/count"),
+        ("blocks", "Refusals, by how the site refused.", r"blocks/[\w.:-]+/(?P<kind>(?!stopped)\w+)"),
+        ("site_stops", "Crawls that were refused for good.", r"blocks/[\w.:-]+/stopped"),
+        ("proxy_attempts", "Attempts through a pool of proxies, by outcome.", _POOL + r"/(?P<outcome>(?!bytes_)\w+)"),
+        ("proxy_bytes", "Bytes that went or came through a pool of proxies.", _POOL + "/bytes_(?:in|out)"),
+        ("items_not_stored", "Items that a store did not get, or that no title can have.", r"store/\w+/(?:rejected|spooled|lost)|items/rejected"),
+        ("store_items", "Items that a store is done with, by outcome.", _STORE + "/(?P<outcome>durable|rejected|spooled|lost)"),
+        ("store_batches", "Batches written.", _STORE + "/batches"),
+        ("store_write_seconds", "Time spent in writing.", _STORE + "/seconds"),
+        ("store_retries", "Writes that failed and were tried again.", _STORE + "/retries"),
+        ("dead_letters", "Requests that became dead letters.", "frontier/dead_letters"),
+        ("frontier_errors", "Exchanges with the shared queue that failed.", "frontier/errors"),
+        ("titles_overdue", "Titles of the catalogue that were overdue, added up at the end of each crawl.", "catalogue/overdue"),
+        ("titles_fetched", "Titles of the catalogue that were fetched before, added up at the end of each crawl.", "catalogue/fetched"),
     )
 )  # fmt: skip  # a table
 _BY_NAME = {figure.name: figure for figure in FIGURES}
@@ -81,8 +81,8 @@ def selected(stats: Mapping[str, Any]) -> dict[str, float]:
 
 
 def samples_of(stats: Mapping[str, Any]) -> Samples:
-    """Return the figures of a crawl's stats."""
-    samples: Samples = defaultdict(float)
+    """Return the figures of a crawl's stats. Those without labels are there from the beginning: Prometheus sees no growth to a first value."""
+    samples: Samples = defaultdict(float, {(one.name, ()): 0.0 for one in FIGURES if not one.pattern.groupindex})
     for stat, value in selected(stats).items():
         for figure in FIGURES:
             if found := figure.pattern.fullmatch(stat):
@@ -91,11 +91,8 @@ def samples_of(stats: Mapping[str, Any]) -> Samples:
 
 
 def difference(samples: Samples, earlier: Mapping[Sample, float]) -> Samples:
-    """Return by how much figures have grown; of those that can fall, what they are."""
-    grown: Samples = defaultdict(float)
-    for sample, value in samples.items():
-        grown[sample] = value if _BY_NAME[sample[0]].is_gauge else value - earlier.get(sample, 0.0)
-    return grown
+    """Return by how much figures have grown."""
+    return defaultdict(float, {sample: value - earlier.get(sample, 0.0) for sample, value in samples.items()})
 
 
 class Totals:
@@ -139,15 +136,11 @@ class Totals:
 
     def collect(self) -> Iterator[Metric]:
         """Yield the metric families. It is the method of a Prometheus collector."""
-        from prometheus_client.core import (  # noqa: PLC0415 - a crawl on a node only needs the list
-            CounterMetricFamily,
-            GaugeMetricFamily,
-        )
+        from prometheus_client.core import CounterMetricFamily  # noqa: PLC0415 - a crawl on a node only needs the list
 
         totals = self.by_site()
         for figure in FIGURES:
-            make = GaugeMetricFamily if figure.is_gauge else CounterMetricFamily
-            family = make(figure.name, figure.text, labels=["site", *figure.pattern.groupindex])
+            family = CounterMetricFamily(figure.name, figure.text, labels=["site", *figure.pattern.groupindex])
             for site, samples in totals.items():
                 for (name, labels), value in samples.items():
                     if name == figure.name:
@@ -157,4 +150,4 @@ class Totals:
 
 def _add(total: Samples, samples: Mapping[Sample, float]) -> None:
     for sample, value in samples.items():
-        total[sample] = value if _BY_NAME[sample[0]].is_gauge else total[sample] + value
+        total[sample] += value

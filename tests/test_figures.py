@@ -25,12 +25,10 @@ def test_sums_of_running_and_ended_crawls_never_fall() -> None:
     assert 'moviecrawler_responses_total{site="imdb",status="200"} 4.0' in text
 
 
-def test_what_can_fall_is_as_it_was_told_last() -> None:
+def test_figures_without_labels_begin_at_zero() -> None:
     totals = Totals()
-    for overdue in (7, 3):
-        totals.update(overdue, "imdb", {"catalogue/overdue": overdue})
-        totals.end(overdue)
-    assert 'moviecrawler_titles_overdue{site="imdb"} 3.0' in text_of(totals)
+    totals.update("a", "imdb", {})
+    assert 'moviecrawler_dead_letters_total{site="imdb"} 0.0' in text_of(totals)
 
 
 def test_only_listed_stats_are_told_and_a_reason_counts_as_one() -> None:

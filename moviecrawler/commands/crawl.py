@@ -35,6 +35,7 @@ class Command(CrawlCommand):
         import scrapy.core.downloader.contextfactory  # noqa: F401, PLC0415
 
         from moviecrawler.addon import check  # noqa: PLC0415 - as below
+        from moviecrawler.extensions.outcomes import is_complete  # noqa: PLC0415 - as below
         from moviecrawler.spiders.base import MovieSpider  # noqa: PLC0415 - Scrapy imports this module for every command
 
         if len(args) != 1:
@@ -55,36 +56,9 @@ class Command(CrawlCommand):
         self.crawler_process.crawl(crawler, **opts.spargs)
         end_at_second_signal(self.crawler_process)
         self.crawler_process.start()
-        if self.crawler_process.bootstrap_failed or not succeeded(
-            crawler.stats.get_stats(), within_budget="lane" in opts.spargs
-        ):
+        complete = is_complete(crawler.stats.get_stats(), within_budget="lane" in opts.spargs)
+        if self.crawler_process.bootstrap_failed or not complete:
             self.exitcode = 1
-
-
-def succeeded(stats: dict[str, Any], *, within_budget: bool = False) -> bool:
-    """Return whether a crawl did all of its work.
-
-    It ended by itself, read its lists, was not stopped by its site, stored what it found, and accounts for every title that
-    it asked for.
-
-    `within_budget` as in `ended_by_itself`.
-
-    Titles that the site doesn't have, or some that could not be read, don't make a crawl a failure; their Misses say so.
-    A crawl that stored nothing is one, unless the site has none of its titles.
-    """
-    from moviecrawler.extensions.outcomes import OUTCOMES, ended_by_itself  # noqa: PLC0415 - as above
-
-    troubles = ("lists/missed", "titles/blocked", "titles/spooled", "titles/lost", "items/unrecorded")
-    figures = (stats.get(f"titles/{name}", 0) for name in ("asked", "stored", "unchanged", "absent"))
-    asked, stored, unchanged, absent = figures
-    ended = ended_by_itself(stats.get("finish_reason"), within_budget=within_budget)
-    accounted = sum(stats.get(f"titles/{outcome}", 0) for outcome in OUTCOMES)
-    return (
-        ended
-        and accounted >= asked
-        and (stored + unchanged > 0 or absent == asked)
-        and not any(stats.get(name) for name in troubles)
-    )
 
 
 def spare_garbage_collector() -> None:

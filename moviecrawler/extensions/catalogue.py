@@ -7,6 +7,7 @@ import logging
 import os
 import socket
 import uuid
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +74,7 @@ class CatalogueRecorder:
         """Titles of which a request was handed to the scheduler."""
         self.writer = CatalogueWriter(store)
         self._task: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
         self._last_extended = utc_now()
         self.budget: DayBudget | None = None
         """What this process may ask of the site today; None for any number, and where the frontier keeps it for all."""
@@ -130,8 +132,9 @@ class CatalogueRecorder:
 
     async def spider_closed(self) -> None:
         """Write what is left, and give back what was claimed and not fetched; what waits in a shared queue stays claimed."""
+        self._closing.set()
         if self._task is not None:
-            self._task.cancel()
+            await self._task  # cancelled in the middle of a write, it would lose what it has taken from the queue
         await self.flush()
         if self.writer.waiting:
             logger.warning("%d outcomes could not be written; their titles are due again later", self.writer.waiting)
@@ -265,8 +268,10 @@ class CatalogueRecorder:
     # --- Writing ------------------------------------------------------------------------------------------------------
 
     async def _write_now_and_then(self) -> None:
-        while True:
-            await asyncio.sleep(_WRITE_INTERVAL_SECONDS)
+        while not self._closing.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), _WRITE_INTERVAL_SECONDS)
+                return
             await self.flush()
             now = utc_now()
             if self.held and not timedelta() <= now - self._last_extended < self.lease / 4:

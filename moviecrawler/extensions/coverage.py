@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 from scrapy import signals
@@ -44,7 +45,7 @@ class CoverageWatch:
         self._stops = crawler.settings.getbool("COVERAGE_STOP")
         self._folder = folder_of(crawler.settings)
         self._site: str = crawler.spidercls.site  # type: ignore[attr-defined]
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._keeping: set[asyncio.Future[None]] = set()
         self._is_stopping = False
 
     @classmethod
@@ -60,8 +61,8 @@ class CoverageWatch:
 
     async def spider_closed(self) -> None:
         """Finish keeping pages."""
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        if self._keeping:
+            await asyncio.wait(self._keeping)
 
     def title_read(self, movie: Movie, response: Response) -> None:
         """Count what was read from a page."""
@@ -88,10 +89,10 @@ class CoverageWatch:
             self._stop(f"{self.fields.unreadable} title pages in a row can't be read, such as {site_id}: {error}")
 
     def _keep(self, response: Response, kind: str, why: str) -> None:
-        keeping = asyncio.to_thread(keep_page, self._folder, self._site, kind, response, utc_now(), why=why)
-        task = asyncio.get_running_loop().create_task(keeping)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        keep = partial(keep_page, self._folder, self._site, kind, response, utc_now(), why=why)
+        keeping = asyncio.get_running_loop().run_in_executor(None, keep)
+        self._keeping.add(keeping)
+        keeping.add_done_callback(self._keeping.discard)
 
     def _stop(self, why: str) -> None:
         if not self._stops or self._is_stopping:

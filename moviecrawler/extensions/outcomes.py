@@ -12,6 +12,7 @@ from moviecrawler.items import Miss, Movie
 from moviecrawler.signals import item_completed, item_passed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -70,10 +71,17 @@ class TitleOutcomes:
         self.stats.inc_value(f"titles/{outcome}")
 
 
-def ended_by_itself(reason: str | None, *, within_budget: bool) -> bool:
-    """Return whether a crawl that ended for `reason` was not ended by something.
+def is_complete(stats: Mapping[str, Any], *, within_budget: bool = False) -> bool:
+    """Return whether a crawl did all that it was asked to: each title asked for is stored, or its site says that there is none.
 
-    A worker that is to be started anew (`recycled`) was not; nor one whose budget of the day is spent, if it was to do what
-    is due `within_budget`, as `lane=due` is.
+    It must have ended by itself, or to be started anew (`recycled`); a crawl `within_budget`, as `lane=due` is, may also end because the
+    budget of the day is spent. A list that could not be read may have named titles that nobody knows of.
     """
-    return reason in {"finished", "recycled"} or (within_budget and reason == "budget_spent")
+    ends = {"finished", "recycled", "budget_spent"} if within_budget else {"finished", "recycled"}
+    done = sum(stats.get(f"titles/{outcome}", 0) for outcome in ("stored", "unchanged", "absent"))
+    troubles = ("lists/missed", "items/unrecorded", "frontier/dead_letters")
+    return (
+        stats.get("finish_reason") in ends
+        and done >= stats.get("titles/asked", 0)
+        and not any(stats.get(name) for name in (*troubles, *(f"titles/{name}" for name in OUTCOMES[3:])))
+    )

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from moviecrawler.signals import Outcome
 
 
+_MAX_LEFT = 2000
+"""Items that are remembered of those that left the pipelines; more are in no store's buffer."""
+
+
 @dataclass(slots=True, eq=False)
 class _Followed:
     item: Any
@@ -43,6 +47,8 @@ class Settlement:
         self._manager = manager
         self._stores: set[str] = set()
         self._items: dict[int, _Followed] = {}
+        self._left: dict[int, Any] = {}
+        """Items that left the pipelines on their way. A store that took one before still settles it."""
         manager.connect(self._store_opened, store_opened)
         manager.connect(self._item_settled, item_settled)
         manager.connect(self._item_scraped, signals.item_scraped)
@@ -67,7 +73,7 @@ class Settlement:
         self._check(entry)
 
     def _item_settled(self, item: Any, store: str, outcome: Outcome, earlier: bool = False) -> None:
-        if earlier:
+        if earlier or id(item) in self._left:
             return  # nothing of this run waits for it
         entry = self._items.setdefault(id(item), _Followed(item))
         entry.outcomes[store] = outcome
@@ -75,6 +81,9 @@ class Settlement:
 
     def _item_left(self, item: Any) -> None:
         self._items.pop(id(item), None)
+        self._left[id(item)] = item
+        if len(self._left) > _MAX_LEFT:
+            del self._left[next(iter(self._left))]
 
     def _check(self, entry: _Followed) -> None:
         stores = self._stores if isinstance(entry.item, Movie | Miss) else set()

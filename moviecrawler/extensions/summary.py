@@ -14,7 +14,7 @@ from scrapy.exceptions import NotConfigured
 
 from moviecrawler.clock import utc_text
 from moviecrawler.errors import MovieCrawlerError
-from moviecrawler.extensions.outcomes import OUTCOMES, TitleOutcomes
+from moviecrawler.extensions.outcomes import OUTCOMES, TitleOutcomes, is_complete
 from moviecrawler.frontier.shared import shared_scheduler
 from moviecrawler.signals import summary_written
 
@@ -68,6 +68,9 @@ class Summary:
         """Write the lines, unless the spider was never opened. The catalogue knows by now what this crawl has fetched."""
         if not self._lines:
             return
+        stats, spider = self._crawler.stats, self._crawler.spider
+        complete = is_complete(stats.get_stats(), within_budget=getattr(spider, "refills", False))
+        stats.inc_value("crawl/complete" if complete else "crawl/incomplete")
         *lines, last = self._lines
         lines.append(f"{last}; {await self._due()}")
         text = "\n  ".join(lines)

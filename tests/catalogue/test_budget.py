@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -63,8 +62,9 @@ def test_crawls_fetch_what_the_budget_allows_and_leave_the_rest_unclaimed(
     assert all("(budget_spent)" in finished.log and "is spent" in finished.log for finished in ended)
     told = [finished.log.count("Nothing is claimed: what imdb may be asked for today is spent") for finished in ended]
     assert max(told) <= 1
-    metrics = (tmp_path / "moviecrawler_imdb_default.prom").read_text()
-    assert re.search(r"^moviecrawler_crawl_success\{.*\} 1\.0$", metrics, re.MULTILINE)
+    metrics = (tmp_path / "moviecrawler_imdb.prom").read_text()
+    assert f'moviecrawler_crawls_total{{site="imdb"}} {workers}.0' in metrics
+    assert 'moviecrawler_crawls_incomplete_total{site="imdb"} 0.0' in metrics
     assert pages(replica) == fetched(database_url) == 37
     # Workers that begin at the same moment don't know of each other yet; a batch of each of the three would be 75.
     assert claimed(database_url) <= (0 if workers == 1 else 20)

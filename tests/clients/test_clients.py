@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 
 from tests.cluster.nodes import Node, cluster, toy_egg
-from tests.conftest import PROJECT
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.clients
@@ -218,10 +217,3 @@ def test_python_scrapyd_api_works(programs: Path, nodes: list[Node], tmp_path: P
 
 
 # --- Prometheus -------------------------------------------------------------------------------------------------------
-
-
-def test_promtool_finds_that_the_rules_say_what_they_should(tmp_path: Path) -> None:
-    promtool = shutil.which("promtool")
-    assert promtool is not None, "install Debian's package prometheus, or deselect this test"
-    run(promtool, "check", "rules", PROJECT / "scrapyd" / "monitoring" / "rules.yml", cwd=tmp_path)
-    run(promtool, "test", "rules", PROJECT / "tests" / "deploy" / "rules_test.yml", cwd=tmp_path)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from moviecrawler.commands.crawl import succeeded
+from moviecrawler.extensions.outcomes import is_complete
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import counts, scrapy
 
@@ -66,7 +66,10 @@ def test_store_that_may_be_waited_for_loses_nothing(replica: ReplicaProcess, tmp
     ("stats", "right"),
     [
         ({"titles/asked": 10, "titles/stored": 10}, True),
-        ({"titles/asked": 10, "titles/stored": 3, "titles/failed": 5, "titles/absent": 2}, True),
+        ({"titles/asked": 10, "titles/stored": 3, "titles/unchanged": 5, "titles/absent": 2}, True),
+        ({"titles/asked": 10, "titles/stored": 9, "titles/failed": 1}, False),
+        ({"titles/asked": 10, "titles/stored": 9, "titles/disallowed": 1}, False),
+        ({"titles/asked": 10, "titles/stored": 10, "frontier/dead_letters": 1}, False),
         ({"titles/asked": 2, "titles/absent": 2}, True),
         ({}, True),
         ({"titles/asked": 2, "titles/absent": 1, "titles/failed": 1}, False),
@@ -81,12 +84,12 @@ def test_store_that_may_be_waited_for_loses_nothing(replica: ReplicaProcess, tmp
     ],
 )
 def test_exit_code_says_whether_the_crawl_did_all_of_its_work(stats: dict[str, int], right: bool) -> None:
-    assert succeeded({"finish_reason": "finished", **stats}) is right
+    assert is_complete({"finish_reason": "finished", **stats}) is right
 
 
 def test_a_crawl_of_what_is_due_does_no_more_than_the_budget_allows() -> None:
-    stats = {"finish_reason": "budget_spent", "titles/asked": 600, "titles/stored": 590, "titles/failed": 10}
-    assert succeeded(stats, within_budget=True)
-    assert not succeeded(stats)
-    assert succeeded({"finish_reason": "budget_spent"}, within_budget=True)
-    assert not succeeded({**stats, "titles/blocked": 1}, within_budget=True)
+    stats = {"finish_reason": "budget_spent", "titles/asked": 600, "titles/stored": 590, "titles/absent": 10}
+    assert is_complete(stats, within_budget=True)
+    assert not is_complete(stats)
+    assert is_complete({"finish_reason": "budget_spent"}, within_budget=True)
+    assert not is_complete({**stats, "titles/blocked": 1}, within_budget=True)

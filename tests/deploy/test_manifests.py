@@ -65,7 +65,7 @@ def check_environment(given: Mapping[str, Any], secrets: set[str]) -> None:
 
 
 def test_entry_point_reads_every_secret_from_a_file() -> None:
-    assert {"SCRAPYD_PASSWORD", "TOR_CONTROL_PASSWORD", "METRICS_PUSH_URL", "REDIS_PARAMS"} <= FROM_FILES
+    assert {"SCRAPYD_PASSWORD", "TOR_CONTROL_PASSWORD", "ALERT_WEBHOOK", "REDIS_PARAMS"} <= FROM_FILES
 
 
 # --- Schemas ----------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn
@@ -74,6 +75,24 @@ def test_a_title_is_fetched_when_every_store_has_its_movie(crawl: Crawl) -> None
     assert crawl.state() == ("never", 0)
     crawl.send(item_settled, item=item, store="postgres", outcome="durable", reason=None)
     assert crawl.state() == ("ok", 0)
+
+
+async def test_a_crawl_that_ends_in_the_middle_of_a_write_loses_no_outcome(crawl: Crawl) -> None:
+    is_busy, goes_on = threading.Event(), threading.Event()
+
+    def wait(_: CatalogueStore) -> None:
+        is_busy.set()
+        goes_on.wait(20)
+
+    crawl.recorder.spider_opened()
+    crawl.recorder.writer.add(wait)
+    crawl.send(signals.item_scraped, item=movie(), response=crawl.response, spider=None)
+    await asyncio.to_thread(is_busy.wait, 20)
+    closing_ = asyncio.create_task(crawl.recorder.spider_closed())
+    await asyncio.sleep(0.1)
+    goes_on.set()
+    await closing_
+    assert execute(crawl.database_url, "SELECT state::text FROM title_sites WHERE site = 'imdb'") == [("ok",)]
 
 
 def test_a_movie_that_a_store_refuses_is_a_failure(crawl: Crawl) -> None:

@@ -54,9 +54,8 @@ def test_crawls_that_write_at_once_and_a_damaged_file_lose_no_figure(tmp_path: P
     file = tmp_path / "moviecrawler_imdb.prom"
     file.write_text("}{ no metrics")
     for stored in (3, 4):
-        add_to_file(file, "imdb", samples_of({"titles/stored": stored, "catalogue/overdue": stored}))
+        add_to_file(file, "imdb", samples_of({"titles/stored": stored}))
     assert value(read(tmp_path), "moviecrawler_titles", outcome="stored") == 7
-    assert value(read(tmp_path), "moviecrawler_titles_overdue") == 4
 
 
 def test_folder_that_can_not_be_written_to_stops_no_crawl(replica: ReplicaProcess, tmp_path: Path) -> None:

@@ -100,6 +100,14 @@ def test_items_of_an_earlier_run_are_nobodys_and_those_that_leave_are_forgotten(
     assert not crawl.settlement._items
 
 
+def test_an_item_that_a_later_pipeline_refuses_is_forgotten_though_stores_settle_it_afterwards() -> None:
+    crawl, item = Crawl("csv", "postgres"), movie()
+    crawl.send(item_settled, item=item, store="csv", outcome="durable", reason=None)
+    crawl.send(signals.item_dropped, item=item, response=None, exception=None)
+    crawl.send(item_settled, item=item, store="postgres", outcome="durable", reason=None)
+    assert not crawl.settlement._items
+
+
 def test_without_a_store_a_movie_counts_when_it_is_scraped() -> None:
     crawl = Crawl()
     crawl.item(movie())

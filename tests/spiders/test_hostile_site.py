@@ -55,7 +55,7 @@ def test_one_worker_stores_what_is_good_and_accounts_for_the_rest(tmp_path: Path
         )
     assert {movie.site_id for movie in done.movies} == set(good)
     assert done.misses == dict.fromkeys(bad, "failed")
-    assert done.code == 0, "every title is accounted for"
+    assert done.code == 1
     assert done.stat("titles/failed") == len(bad)
     assert done.stat("memusage/limit_reached") == 0
     assert 0 < done.stat("memusage/max") < MEMORY_MB * 2**20
@@ -86,6 +86,6 @@ def test_three_workers_store_a_thousand_good_titles_beside_bad_ones(redis_url: s
     assert {movie.site_id for movie in movies} == set(good)
     assert len(movies) == len(good)
     assert read_misses(tmp_path) == dict.fromkeys(bad, "failed")
-    assert codes == [0, 0, 0], log
+    assert max(codes) == 1, log
     assert "memusage/max" in log
     assert "memusage_exceeded" not in log, "each has had less memory than a node gives it"
