@@ -84,7 +84,7 @@ def test_without_titles_the_catalogue_is_matched_against(folder: Path, database_
         ("b", "tt1000001"),
         ("c", None),
     ]
-    assert lines[1]["reasons"][0] == "a title under which it is known too"
+    assert lines[1]["reasons"][0] == "same title"
 
 
 @pytest.mark.parametrize(

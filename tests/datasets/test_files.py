@@ -30,6 +30,7 @@ AGENT = "moviecrawler/0 (+https://example.org)"
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "_RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(files, "_TIMEOUT_SECONDS", (10.0, 2.0))
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ def test_sign_rests_the_proxies_and_then_the_site_for_all_nodes(
     assert lines
     assert all(f"→ {expected}" in line for line in lines)
     assert counts(replica, site)["requests"] <= 4 * 4
-    samples = list((tmp_path / "blocked").iterdir())
+    samples = list((tmp_path / "kept").iterdir())
     assert samples
     assert all(sample.name.startswith(f"{site}-") and sample.stat().st_size < 20_000 for sample in samples)
     circuit = redis_client.hgetall(FrontierKeys(site, "default").circuit)
