@@ -24,7 +24,7 @@ _T = TypeVar("_T")
 
 # Patterns that search a whole page stop at the next "<": from one that could run on to the end, a page of nothing but
 # beginnings of tags would take hours. Letters in both cases are many times faster than re.IGNORECASE.
-_SCRIPT = re.compile(rb"<[sS][cC][rR][iI][pP][tT]\b[^<>]*>")
+_SCRIPT = re.compile(rb"<[sS][cC][rR][iI][pP][tT]\b[^<>]{0,4096}>")
 _END_OF_SCRIPT = re.compile(rb"</[sS][cC][rR][iI][pP][tT]\b")
 _LINK = re.compile(rb"<(?:link|meta)\b[^<>]*>", re.IGNORECASE)
 _STATES_ADDRESS = re.compile(rb"""\s(?:rel|property)\s*=\s*["']?(?:canonical|og:url)\b""", re.IGNORECASE)
@@ -107,26 +107,26 @@ def stated_addresses(body: bytes) -> Iterator[str]:
             yield html.unescape(decode_text(next(filter(None, found.groups()), b""))).strip()
 
 
-def scripts(body: bytes, attribute: re.Pattern[bytes]) -> Iterator[bytes]:
-    """Yield the contents of every script whose tag has an attribute. Raises ShapeError when the page ends inside one."""
-    at = 0
-    while opened := _SCRIPT.search(body, at):
-        closed = _END_OF_SCRIPT.search(body, opened.end())
-        if closed is None:
-            raise ShapeError("page", "the page ends inside a script")
-        if attribute.search(opened[0]):
+def scripts(body: bytes, sign: bytes) -> Iterator[bytes]:
+    """Yield the contents of every script whose tag has `sign` in it. Raises ShapeError when the page ends inside one."""
+    at = body.find(sign)
+    while at != -1:
+        start = body.rfind(b"<", max(at - _LONGEST_TAG, 0), at)
+        opened = _SCRIPT.match(body, start) if start != -1 else None
+        if opened and opened.end() > at:
+            # IMDb's JSON has no "<", and one byte is found many times faster than several.
+            end = body.find(b"<", opened.end())
+            closed = _END_OF_SCRIPT.search(body, end) if end != -1 else None
+            if closed is None:
+                raise ShapeError("page", "the page ends inside a script")
             yield body[opened.end() : closed.start()].strip()
-        at = closed.end()
+            at = closed.end()
+        at = body.find(sign, at + 1)
 
 
 def script(body: bytes, script_id: str) -> bytes | None:
     """Return what stands in `<script id="script_id">`, or None when the page has no such script. Raises ShapeError as `scripts` does."""
-    return next(scripts(body, _id_attribute(script_id)), None)
-
-
-@functools.cache
-def _id_attribute(script_id: str) -> re.Pattern[bytes]:
-    return re.compile(rb"""\sid\s*=\s*["']?%b["'\s>]""" % re.escape(script_id.encode()))
+    return next(scripts(body, script_id.encode()), None)
 
 
 def decode_json(raw: bytes, shape: Any = Any) -> Any:

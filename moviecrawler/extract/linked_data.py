@@ -29,7 +29,6 @@ KINDS: Final[dict[str, TitleKind]] = {
     "TVEpisode": "episode",
 }
 """What JSON-LD calls a title."""
-_TYPE: Final = re.compile(rb"application/ld\+json")
 _NO_PLOT: Final = re.compile(r"^Discover reviews, ratings|\b(?:starring|directed by)\b|(?:\.\.\.|…)$", re.IGNORECASE)
 """Words for search engines in place of a plot, and a plot that is cut off."""
 _NO_POSTER: Final = re.compile(r"default[-_]?poster|/images/(?:products|icons)/", re.IGNORECASE)
@@ -38,7 +37,7 @@ _SHIFTED_DURATION: Final = re.compile(r"PT(?:(?P<hours>\d{1,2})M)?(?P<minutes>[1
 
 def objects(body: bytes) -> Iterator[dict[str, Any]]:
     """Yield the page's JSON-LD objects in order. A script that is no JSON is passed by: templates have left quotes unescaped."""
-    for raw in scripts(body, _TYPE):
+    for raw in scripts(body, b"application/ld+json"):
         with suppress(ShapeError):
             for item in dig.listed(decode_json(raw)):
                 for part in dig.listed(item, "@graph") or [item]:
