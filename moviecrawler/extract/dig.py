@@ -50,16 +50,6 @@ def text(data: Any, *path: str) -> str | None:
     return fold(html.unescape(value)) or None
 
 
-def integer(data: Any, *path: str) -> int | None:
-    """Return the whole number at `path`."""
-    value = at(data, *path)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value != int(value):
-        raise ShapeError(_name(path), f"expected a whole number, not {_brief(value)}")
-    return int(value)
-
-
 def number(data: Any, *path: str) -> float | None:
     """Return the number at `path`."""
     value = at(data, *path)
@@ -68,6 +58,14 @@ def number(data: Any, *path: str) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ShapeError(_name(path), f"expected a number, not {_brief(value)}")
     return float(value)
+
+
+def integer(data: Any, *path: str) -> int | None:
+    """Return the whole number at `path`."""
+    value = number(data, *path)
+    if value is not None and value != int(value):
+        raise ShapeError(_name(path), f"expected a whole number, not {value}")
+    return None if value is None else int(value)
 
 
 def items(data: Any, *path: str) -> list[Any]:

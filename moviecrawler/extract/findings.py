@@ -197,8 +197,3 @@ def new_score(kind: ScoreKind, value: float, count: object = None) -> Score:
 def scores_of(*places: Callable[[], Any]) -> list[Score]:
     """Return the scores of a row of a list, which states no absence: one that can't be read is left out."""
     return [found for place in places if isinstance(found := attempt(place), Score)]
-
-
-def other_than(title: str, original: str | NoValue) -> str | NoValue:
-    """Return an original title; ABSENT when it is the displayed one."""
-    return ABSENT if original == title else original

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from moviecrawler.extract import dig
 from moviecrawler.extract import imdb_values as values
-from moviecrawler.extract.findings import ABSENT, Findings, NoValue, ShapeError, first, other_than
+from moviecrawler.extract.findings import ABSENT, Findings, NoValue, ShapeError, first
 from moviecrawler.extract.imdb_credits import CREDIT_KEYS, credit_places
 from moviecrawler.extract.series import new_title
 from moviecrawler.items import Role
@@ -54,7 +54,7 @@ _OF_MOVIES: Final[tuple[Fact, ...]] = (("imdb_top250_rank", values.read_top_plac
 _OF_SERIES: Final[tuple[Fact, ...]] = (
     ("end_year", values.read_year, "releaseYear.endYear"),
     ("imdb_top250_tv_rank", values.read_top_place, "ratingsSummary.topRanking"),
-    ("season_count", partial(values.count_seasons, "number"), "episodes.seasons"),
+    ("season_count", values.count_seasons, "episodes.seasons"),
     ("season_count", values.count_displayed_seasons, "episodes.displayableSeasons"),
     ("episode_count", values.read_total, "episodes.totalEpisodes.total", "episodes.episodes.total"),
 )
@@ -106,7 +106,7 @@ def read_movie(sources: list[dict[str, Any]]) -> Findings:
     found = Findings(new_title("imdb", next(iter(ids)), name, kind))
     found.take("title_type", title_type)
     original = dig.places(dig.text, sources, "originalTitleText.text")
-    found.look("original_title", lambda: other_than(name, first(*original)))
+    found.look("original_title", lambda: ABSENT if (stated := first(*original)) == name else stated)
     dig.look(found, (*_FACTS, *_FACTS_OF.get(kind, _OF_MOVIES)), sources)
     found.look("awards", *(partial(values.read_awards, source) for source in sources))
     for role in get_args(Role):

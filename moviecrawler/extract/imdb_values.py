@@ -77,10 +77,7 @@ def read_rating(summary: Any) -> Score | NoValue:
 
     Some titles have a second summary with nothing but the rank in it.
     """
-    value, votes = (
-        dig.read(dig.number, summary, "aggregateRating"),
-        attempt(lambda: dig.read(dig.integer, summary, "voteCount")),
-    )
+    value, votes = dig.read(dig.number, summary, "aggregateRating"), attempt(lambda: dig.integer(summary, "voteCount"))
     if value is None:
         return None
     if value is ABSENT or (value == 0 and votes == 0):
@@ -91,11 +88,8 @@ def read_rating(summary: Any) -> Score | NoValue:
 
 def read_metascore(metascore: Any) -> Score | NoValue:
     """Return the score of a metascore."""
-    value, reviews = (
-        dig.read(dig.integer, metascore, "score"),
-        attempt(lambda: dig.read(dig.integer, metascore, "reviewCount")),
-    )
-    return new_score("metascore", value, reviews) if isinstance(value, int) else value
+    value = dig.read(dig.integer, metascore, "score")
+    return new_score("metascore", value) if isinstance(value, int) else value
 
 
 def read_amount(kind: AmountKind, sum_: Any) -> Amount | NoValue:
@@ -205,15 +199,12 @@ def read_number(number: Any) -> int | NoValue:
     if isinstance(number, str):
         is_number = number.isascii() and number.isdecimal() and len(number) <= _LONGEST_NUMBER
         return int(number) if is_number else ABSENT if number == _UNKNOWN else None
-    value = dig.integer(number)
-    if value is not None and value < 0:
-        raise ShapeError("episode", f"{value} is not a number of a season or an episode")
-    return value
+    return dig.size(number)
 
 
-def count_seasons(key: str, seasons: Any) -> int | NoValue:
-    """Return how many seasons a list has, by the key of their numbers."""
-    return _count(dig.at(season, key) for season in dig.items(seasons))
+def count_seasons(seasons: Any) -> int | NoValue:
+    """Return how many seasons a list has."""
+    return _count(dig.at(season, "number") for season in dig.items(seasons))
 
 
 def count_displayed_seasons(seasons: Any) -> int | NoValue:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from moviecrawler.extract import dig
 from moviecrawler.extract.embedded import decode_json, scripts, stated_addresses
 from moviecrawler.extract.findings import ABSENT, Findings, ShapeError, attempt, new_credits, new_score
-from moviecrawler.extract.values import check_runtime, parse_date, parse_decimal, parse_integer, parse_runtime
+from moviecrawler.extract.values import check_runtime, parse_count, parse_date, parse_decimal, parse_runtime
 from moviecrawler.urls import id_in_url, site_of
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def _score(kind: ScoreKind, value: Any) -> Score | None:
 def _number(value: Any) -> float | None:
     """Return a number, which may be written as text. Raises ValueError for anything else."""
     if isinstance(value, str):
-        return float(parse_integer(value)) if "," in value else parse_decimal(value)
+        return float(parse_count(value)[0]) if "," in value else parse_decimal(value)
     return dig.number(value)
 
 

@@ -38,7 +38,7 @@ _FACTS: Final[tuple[Fact, ...]] = (
     ("credits.director", partial(values.read_crew, "director", "Directed By"), "production.crew"),
     ("credits.writer", partial(values.read_crew, "writer", "Written By"), "production.crew"),
     ("credits.cast", partial(values.read_people, "cast"), "production.cast"),
-    ("keywords", values.read_texts, "tags"),
+    ("keywords", dig.texts(), "tags"),
     ("taglines", values.read_tagline, "tagline"),
     ("awards", values.read_awards, "awards"),
 )
@@ -57,7 +57,7 @@ _BESIDE_SCORES: Final[tuple[Fact, ...]] = (
     ("liked", dig.size, "positiveCount"),
     ("neutral", dig.size, "neutralCount"),
     ("disliked", dig.size, "negativeCount"),
-    ("sentiment", values.read_sentiment, "sentiment"),
+    ("sentiment", dig.text, "sentiment"),
 )
 """What stands beside a score in its summary."""
 _BESIDE_METASCORE: Final[tuple[Fact, ...]] = (("average", values.read_average, "normalizedScore"),)

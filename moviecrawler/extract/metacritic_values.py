@@ -50,8 +50,6 @@ _OFFER_KINDS: Final[dict[str, OfferKind]] = {
 """JustWatch's kinds of offers, in the order of the page."""
 _MOST_EXPENSIVE: Final = 1_000_000
 """In any currency; Indonesia's films cost some 100,000 rupiah."""
-_LONGEST_SENTIMENT: Final = 100
-"""Characters; "Overwhelming dislike" has 20."""
 _JUSTWATCH: Final = "JustWatch"
 _LOCALE: Final = re.compile(r"[a-z]{2}_([A-Z]{2})")
 _JUSTWATCH_PATH: Final = re.compile(r"/[\w/.-]{1,300}")
@@ -84,7 +82,7 @@ def new_movie(site_id: str, title: str) -> Movie:
 
 
 def without_season(site_id: str, title: str) -> str:
-    """Return a season's title without its number, as most generations of pages have it.
+    """Return a season's title without its number.
 
     >>> without_season("tv/the-lighthouse/season-2", "The Lighthouse: Season 2")
     'The Lighthouse'
@@ -101,11 +99,7 @@ def read_day(value: Any) -> str | None:
 
 def read_score(kind: ScoreKind, summary: Any) -> Score | NoValue:
     """Return the score in a summary, of a page or of a row of a list."""
-    value, reviews = (
-        dig.read(dig.number, summary, "score"),
-        attempt(lambda: dig.read(dig.integer, summary, "reviewCount")),
-    )
-    count = reviews if isinstance(reviews, int) else 0
+    value, count = dig.read(dig.number, summary, "score"), attempt(lambda: dig.size(summary, "reviewCount")) or 0
     if value is ABSENT or value is None:
         # Reviews enough for a score are a score that stands elsewhere.
         return None if value is None or count >= _ENOUGH_REVIEWS else ABSENT
@@ -126,9 +120,6 @@ def refuse_errors(part: Any, field: str) -> None:
         raise ShapeError(field, f"the site answers error {codes}")
 
 
-# --- Components, since 2026 ------------------------------------------------------------------------------------------
-
-
 def read_imdb_id(value: Any) -> str | None:
     """Return the site's own word of a title's id at IMDb. Sometimes it is that of a series' pilot or of a film's dub: joining checks the year."""
     imdb_id = dig.text(value)
@@ -145,7 +136,7 @@ def read_number(value: Any) -> int | None:
 def read_minutes(value: Any) -> int | NoValue:
     """Return a runtime in minutes; 0 is none."""
     minutes = dig.integer(value)
-    return ABSENT if minutes == 0 else None if minutes is None else check_runtime(minutes)
+    return check_runtime(minutes) if minutes else ABSENT
 
 
 def read_premiere(value: Any) -> int | None:
@@ -194,23 +185,9 @@ def id_of_product(product: Any) -> str:
     return f"{_PREFIXES[kind]}/{slug}"
 
 
-def read_sentiment(text: Any) -> str | None:
-    """Return the site's word for a score."""
-    sentiment = dig.text(text)
-    if sentiment and len(sentiment) > _LONGEST_SENTIMENT:
-        raise ShapeError("scores", f"a sentiment of {len(sentiment)} characters")
-    return sentiment
-
-
-def read_average(score: Any) -> float | None:
+def read_average(score: Any) -> float:
     """Return the mean behind a Metascore."""
-    average = dig.number(score)
-    return None if average is None else check_average("metascore", average)
-
-
-def read_texts(tags: Any) -> list[str]:
-    """Return the texts of a list."""
-    return [text for tag in dig.items(tags) if (text := dig.text(tag))]
+    return check_average("metascore", dig.number(score) or 0.0)
 
 
 def read_tagline(text: Any) -> list[str] | NoValue:
@@ -224,11 +201,8 @@ def read_awards(awards: Any) -> list[Award]:
 
 
 def _award(award: Any) -> Award:
-    event, wins, nominations = (
-        dig.text(award, "awardEvent"),
-        dig.size(award, "wins"),
-        dig.size(award, "nominations"),
-    )
+    event = dig.text(award, "awardEvent")
+    wins, nominations = (dig.size(award, key) for key in ("wins", "nominations"))
     if event is None or wins is None or nominations is None:
         raise ShapeError("awards", f"{wins} wins and {nominations} nominations of {event!r}")
     return Award(event=event, wins=wins, nominations=nominations)
@@ -236,15 +210,12 @@ def _award(award: Any) -> Award:
 
 def read_similar(items: Any) -> list[RelatedTitle]:
     """Return the titles that the page recommends; games among them are left out."""
-    named = [
-        (dig.text(item, "type"), attempt(partial(id_of_product, item)), dig.text(item, "title"))
-        for item in dig.items(items)
-    ]
-    if any(kind is None for kind, _, _ in named):
+    if any(dig.text(item, "type") is None for item in dig.items(items)):
         raise ShapeError("related", "a title without a type")
+    named = ((attempt(partial(id_of_product, item)), dig.text(item, "title")) for item in dig.items(items))
     return one_of_each_title(
         RelatedTitle(relation="similar", site_id=site_id, title=title)
-        for _, site_id, title in named
+        for site_id, title in named
         if title and site_id and id_in(f"/{site_id}") == site_id
     )
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from datetime import date
 
-_INTEGER = re.compile(r"^\d{1,3}(?:[,.\u00a0\u202f\u2009 ]\d{3})+$|^\d+$", re.ASCII)
 _COUNT = re.compile(
     r"^(?P<number>(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)\s*(?P<unit>[KMB]?)(?P<more>\+?)(?:\s+(?!\d)|$)",
     re.IGNORECASE | re.ASCII,
@@ -52,28 +51,16 @@ _MONTHS = (
 )
 
 
-def parse_integer(text: str) -> int:
-    """Return a whole number written with or without thousands separators.
-
-    >>> parse_integer("2,836,665"), parse_integer("1.646.089"), parse_integer("350")
-    (2836665, 1646089, 350)
-    """
-    text = text.strip()
-    if not _INTEGER.match(text):
-        raise ValueError(f"{text!r} is not a whole number")
-    return int(re.sub(r"\D", "", text))
-
-
 def parse_decimal(text: str) -> float:
-    """Return a number with a decimal point or a decimal comma.
+    """Return a number with or without a decimal point.
 
-    >>> parse_decimal("8.5"), parse_decimal("8,5"), parse_decimal("9")
-    (8.5, 8.5, 9.0)
+    >>> parse_decimal("8.5"), parse_decimal("9")
+    (8.5, 9.0)
     """
     text = text.strip()
-    if not re.fullmatch(r"\d{1,9}(?:[.,]\d{1,9})?", text, re.ASCII):
+    if not re.fullmatch(r"\d{1,9}(?:\.\d{1,9})?", text, re.ASCII):
         raise ValueError(f"{text!r} is not a number")
-    return float(text.replace(",", "."))
+    return float(text)
 
 
 def parse_count(text: str) -> tuple[int, bool]:
@@ -85,12 +72,11 @@ def parse_count(text: str) -> tuple[int, bool]:
     found = _COUNT.match(text.strip())
     if not found:
         raise ValueError(f"{text!r} is not a count")
-    number, unit = found["number"], found["unit"].lower()
-    if not unit:
-        return parse_integer(number), not found["more"]
-    whole, _, decimals = number.replace(",", "").partition(".")
-    digits = int(whole + decimals) * _UNITS[unit]
-    return digits // 10 ** len(decimals), False
+    whole, _, decimals = found["number"].replace(",", "").partition(".")
+    unit = found["unit"].lower()
+    if decimals and not unit:
+        raise ValueError(f"{text!r} is not a count")
+    return int(whole + decimals) * _UNITS[unit] // 10 ** len(decimals), not unit and not found["more"]
 
 
 def parse_runtime(text: str) -> int:

@@ -13,7 +13,6 @@ from moviecrawler.extract.values import (
     parse_count,
     parse_date,
     parse_decimal,
-    parse_integer,
     parse_runtime,
     parse_year,
 )
@@ -22,7 +21,6 @@ PARSERS: list[Callable[[str], Any]] = [
     parse_count,
     parse_date,
     parse_decimal,
-    parse_integer,
     parse_runtime,
     parse_year,
 ]
@@ -99,11 +97,6 @@ def test_what_is_no_value_is_refused(parse: Callable[[str], Any], text: str) -> 
 def test_any_text_gives_a_value_or_a_value_error(parse: Callable[[str], Any], text: str) -> None:
     with contextlib.suppress(ValueError):
         assert parse(text) is not None
-
-
-@given(st.integers(min_value=0, max_value=10**9), st.sampled_from([",", ".", " ", "\u00a0", "\u202f", ""]))
-def test_integer_with_any_separator(number: int, separator: str) -> None:
-    assert parse_integer(f"{number:,}".replace(",", separator)) == number
 
 
 @given(st.integers(min_value=1, max_value=999_999_999))
