@@ -350,7 +350,7 @@ class Entry:
 
 @dataclass(slots=True, kw_only=True)
 class Listing:
-    """A chart, search, browse, finder or calendar page."""
+    """A chart, a page of a browse list, or one of the finder."""
 
     site: Site
     entries: list[Entry]
@@ -363,11 +363,11 @@ class Listing:
 
 @dataclass(slots=True, kw_only=True)
 class Page:
-    """What was read from one page: a movie, a listing, or both (a series' page with its episodes), and the seasons of a series."""
+    """What was read from one page: a movie and the seasons of a series, or a listing."""
 
     site: Site
     kind: str
-    """The page kind: title, reference, fullcredits, chart, search, find, calendar, movie, tv, browse, backend…"""
+    """The page kind: title or chart; movie, tv or finder; movie, tv, browse or browse-json."""
     movie: Movie | None = None
     listing: Listing | None = None
     seasons: list[Movie] = field(default_factory=list)

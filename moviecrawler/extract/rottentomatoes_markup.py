@@ -20,7 +20,7 @@ from moviecrawler.urls import id_in_url
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from parsel import Selector, SelectorList
+    from parsel import Selector
 
     from moviecrawler.items import Movie, OfferKind
 
@@ -79,18 +79,22 @@ _LONGEST_AIRED: Final = 100
 def details_of(tree: Selector) -> Rows:
     """Return the rows of the list of details; of two with the same label the first."""
     rows: Rows = {}
-    # The labels and the values of pages of 2024 to spring have other names.
-    for row in tree.css('[data-qa="item"], [data-qa="movie-info-item"]'):
-        label = text_of(row.css('[data-qa="item-label"], [data-qa="movie-info-item-label"]')).rstrip(":").lower()
-        name, values = _LABELS.get(label.removesuffix("s")) or _LABELS.get(label), row.css('[data-qa="item-value"]')
-        parts = [(text_of(value), value.attrib.get("href")) for value in values if text_of(value)]
-        parts = parts or list(_pieces(row.css('[data-qa="movie-info-item-value"]')))
-        if name and parts:
-            rows.setdefault(name, parts)
+    name = None
+    # Until spring 2024 they were called `movie-info-item-label` and `movie-info-item-value`.
+    for element in tree.css('[data-qa$="item-label"], [data-qa$="item-value"]'):
+        kind = element.attrib["data-qa"]
+        if kind.endswith("label"):
+            label = text_of(element).rstrip(":").lower()
+            name = _LABELS.get(label.removesuffix("s")) or _LABELS.get(label)
+            name = None if name in rows else name
+        elif name and text_of(element):
+            is_whole = kind == "item-value"
+            parts = [(text_of(element), element.attrib.get("href"))] if is_whole else _pieces(element)
+            rows.setdefault(name, []).extend(parts)
     return rows
 
 
-def _pieces(value: SelectorList[Selector]) -> Iterator[tuple[str, str | None]]:
+def _pieces(value: Selector) -> Iterator[tuple[str, str | None]]:
     """Yield the parts of a value with commas between them, of which links may have commas inside."""
     for piece in value.xpath("descendant::a | descendant::text()[not(ancestor::a)]"):
         if isinstance(piece.root, str):
@@ -107,9 +111,10 @@ def plot_of(tree: Selector) -> str | None:
     )
 
 
-def poster_of(tree: Selector) -> str | None:
-    """Return the address of the picture in the part of the page above all else."""
-    return tree.css('media-hero [slot*="poster"], media-scorecard [slot*="poster"]').xpath("@src").get()
+def posters_of(tree: Selector) -> list[str]:
+    """Return the addresses of the posters in the part of the page above all else."""
+    posters = tree.css("media-hero, media-scorecard").css('[slot*="oster"], [class*="oster"]')
+    return posters.xpath("descendant-or-self::*/@src").getall()
 
 
 def cast_of(tree: Selector) -> list[Person]:

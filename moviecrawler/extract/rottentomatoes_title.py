@@ -71,6 +71,7 @@ class TitlePage:
 def hero_of(content: Any, scorecard: Any, tree: Selector) -> dict[str, Any]:
     """Return what stands above all else on a page: in its script, until spring 2024 in that of the scores, or in the markup."""
     board = attempt(lambda: dig.at(scorecard, "scoreboard"))
+    fields = content.items() if isinstance(content, dict) else ()
     shown = tree.css("media-hero")
 
     def texts(key: str, name: str) -> list[str]:
@@ -83,7 +84,7 @@ def hero_of(content: Any, scorecard: Any, tree: Selector) -> dict[str, Any]:
         "title": title or values.slot(shown, "title") or None,
         "genres": texts("metadataGenres", "metadataGenre"),
         "certificate": attempt(lambda: dig.text(board, "rating")),
-        "posters": [attempt(lambda: dig.text(content, "posterSrc")), markup.poster_of(tree)],
+        "posters": [*(value for key, value in fields if key.startswith("poster")), *markup.posters_of(tree)],
     }
     for prop in (*info, *texts("metadataProps", "metadataProp")):
         if years := _YEARS.match(prop):

@@ -37,7 +37,7 @@ _NO_DATE = re.compile(
 _BEHIND_CERTIFICATE = re.compile(r" (?:[(\[]|for )")
 YEAR_BEHIND_TITLE: Final = re.compile(r"^(?P<title>.*\S)\s*\((?P<year>(?:18[7-9]|19\d|20\d)\d)\)$", re.ASCII)
 
-NO_POSTER: Final = re.compile(r"poster[-_]?default|default[-_]?poster|TwitterCard", re.IGNORECASE)
+_NO_POSTER: Final = re.compile(r"poster[-_]?default|default[-_]?poster|TwitterCard", re.IGNORECASE)
 _EMS: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _DIGITS: Final = re.compile(r"[0-9]{1,20}")
 ENOUGH_REVIEWS = 5
@@ -104,9 +104,9 @@ def read_dollars(text: str) -> Amount:
     return Amount(kind="domestic", value=parse_count(text.removeprefix("$"))[0], currency="USD")
 
 
-def is_poster(address: str | None) -> bool:
+def is_poster(address: Any) -> bool:
     """Return whether an address is that of a real poster; most placeholders have one, too."""
-    return bool(address and address.startswith(("https://", "http://")) and not NO_POSTER.search(address))
+    return isinstance(address, str) and address.startswith(("https://", "http://")) and not _NO_POSTER.search(address)
 
 
 def read_ids(tree: Selector, scorecard: Any) -> dict[str, str] | None:

@@ -16,22 +16,17 @@ if TYPE_CHECKING:
 
 MOST_SEASONS = 500
 """Of one series; the longest known has about a hundred."""
-
-
 LONGEST_TITLE = 500
 """Characters of a season's title: more is a row that was never closed."""
 
 
-def new_title(site: Site, site_id: str | None, title: str, kind: TitleKind, series_title: str | None = None) -> Movie:
-    """Return a title with what its id says of it: `kind` is that of a whole title, and which part of a series it is stands in the id.
-
-    A piece of a page that doesn't name itself has no id.
-    """
-    part = part_of_series(site, site_id) if site_id else None
+def new_title(site: Site, site_id: str, title: str, kind: TitleKind, series_title: str | None = None) -> Movie:
+    """Return a title with what its id says of it: `kind` is that of a whole title, and which part of a series it is stands in the id."""
+    part = part_of_series(site, site_id)
     return Movie(
         site=site,
         site_id=site_id,
-        url=title_url(site, site_id) if site_id else None,
+        url=title_url(site, site_id),
         title=title,
         kind=part.kind if part else kind,
         imdb_id=site_id if site == "imdb" else None,
