@@ -42,9 +42,25 @@ def warn_of_names(settings: BaseSettings) -> None:
 def check_settings(settings: BaseSettings) -> None:
     """Raise ConfigurationError for the first of this project's settings whose value can't be right."""
     read_all(settings)
+    _check_scrapys_own(settings)
     folder = settings.get("METRICS_FOLDER")
     if folder and not Path(folder).is_dir():
         raise ConfigurationError(f"METRICS_FOLDER is {folder!r}, which is no folder; make it, or remove the setting")
+
+
+def _check_scrapys_own(settings: BaseSettings) -> None:
+    """Raise ConfigurationError for the first of Scrapy's settings that is no number or truth value where it has to be one."""
+    for name, default in vars(default_settings).items():
+        if not settings.getpriority(name) or not isinstance(settings[name], str):  # else it was not given as text
+            continue
+        try:
+            if isinstance(default, bool):
+                settings.getbool(name)
+            elif isinstance(default, int | float):
+                settings.getfloat(name)
+        except (TypeError, ValueError):
+            wanted = "0 or 1" if isinstance(default, bool) else f"a number such as {default}"
+            raise ConfigurationError(f"{name} is {settings[name]!r}; set it to {wanted}") from None
 
 
 def read_file(path: str, most: int) -> bytes:

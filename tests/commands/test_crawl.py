@@ -20,6 +20,8 @@ from tests.crawling import counts, scrapy
         (["imdb", "-s", "DATA_DIR=/proc/nowhere"], "DATA_DIR is '/proc/nowhere'"),
         (["imdb", "-s", "PROXY_POOLS=http://me:pw@h:1"], "PROXY_POOLS is neither JSON nor a file"),
         (["metacritic", "-a", "list=best"], "list is 'best'"),
+        (["imdb", "-s", "DOWNLOAD_DELAY=abc"], "DOWNLOAD_DELAY is 'abc'; set it to a number such as 0"),
+        (["imdb", "-s", "COOKIES_ENABLED=maybe"], "COOKIES_ENABLED is 'maybe'; set it to 0 or 1"),
     ],
 )
 def test_mistake_is_one_sentence_and_sends_nothing(

@@ -20,12 +20,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from moviecrawler.figures import FIGURES
 from moviecrawler.replica.process import ReplicaProcess
-from tests.cluster.nodes import cluster
+from tests.cluster.nodes import Node, cluster, project_egg
 from tests.conftest import PROJECT
 from tests.crawling import change, crawl, reset
 from tests.services.redis import RedisServer
 from tests.services.replica import IDS
-from tests.services.threads import QuietHandler, Server
 from tests.waiting import wait_for
 
 MONITORING = PROJECT / "scrapyd" / "monitoring"
@@ -218,28 +217,16 @@ def test_promtool_finds_that_the_rules_of_nodes_say_what_they_should() -> None:
 
 @pytest.fixture
 def prometheus(replica: ReplicaProcess, tmp_path: Path) -> Iterator[str]:
-    """Run Prometheus on the figures of a node and of a crawl that has a bit of everything; return its URL."""
-    given = {"METRICS_FOLDER": str(tmp_path), "RETRY_TIMES": "1"}
-    change(replica, renames=RATING, rename_after=10, faults={"500": 0.1})
-    crawl("imdb", FORTY, data=tmp_path, replica=replica, **given)
-    change(replica, faults={"403": 1})
-    crawl("imdb", FORTY, "via=pages", data=tmp_path, replica=replica, **given)
-
-    class Handler(QuietHandler):
-        def do_GET(self) -> None:
-            text = (tmp_path / "moviecrawler_imdb.prom").read_bytes()
-            self.send_response(200)
-            self.send_header("Content-Type", "text/plain; version=0.0.4")
-            self.end_headers()
-            self.wfile.write(text)
-
+    """Run Prometheus on the figures of a node, whose crawls have a bit of everything; return its URL."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    with RedisServer() as redis, cluster(tmp_path / "nodes", redis.url, 1) as nodes, Server(Handler) as exporter:
-        targets = [nodes.nodes[0].url.removeprefix("http://"), exporter.address]
+    given = {**replica.settings, "DATA_DIR": str(tmp_path), "RETRY_TIMES": "1", "RETRY_BACKOFF": "0.02"}
+    with RedisServer() as redis, cluster(tmp_path / "nodes", redis.url, 1, **given) as nodes:
         config = {
             "global": {"scrape_interval": "1s"},
-            "scrape_configs": [{"job_name": "all", "static_configs": [{"targets": targets}]}],
+            "scrape_configs": [
+                {"job_name": "all", "static_configs": [{"targets": [nodes.nodes[0].url.removeprefix("http://")]}]}
+            ],
         }
         (tmp_path / "prometheus.yml").write_text(yaml.safe_dump(config))
         command = [
@@ -251,9 +238,20 @@ def prometheus(replica: ReplicaProcess, tmp_path: Path) -> Iterator[str]:
             [*command, f"--web.listen-address=127.0.0.1:{port}"], stderr=subprocess.DEVNULL
         ) as process:
             try:
+                crawl_on(nodes.nodes[0], replica)
                 yield f"http://127.0.0.1:{port}"
             finally:
                 process.kill()
+
+
+def crawl_on(node: Node, replica: ReplicaProcess) -> None:
+    """Have a node crawl pages that lack a field, and then a site that refuses."""
+    assert node.deploy(project_egg(), "moviecrawler", "v1").json["status"] == "ok"
+    change(replica, renames=RATING, rename_after=10, faults={"500": 0.1})
+    for arguments in ({}, {"via": "pages"}):
+        job = node.schedule("imdb", "moviecrawler", {}, ids=",".join(IDS[:40]), **arguments)
+        wait_for(lambda job=job: node.finished(job), 90, lambda: node.log)  # type: ignore[misc]  # mypy infers no default
+        change(replica, faults={"403": 1})
 
 
 @pytest.mark.clients
