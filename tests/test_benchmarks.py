@@ -13,7 +13,7 @@ from tests.conftest import PROJECT
 
 FOLDER = PROJECT / "tests" / "benchmarks"
 PROGRAMS = sorted(path for path in FOLDER.glob("*.py") if path.name != "harness.py")
-WITHOUT_NUMBERS = {"extraction_speed", "frontier_queue", "matching_accuracy"}
+WITHOUT_NUMBERS = {"extraction_speed", "matching_accuracy"}
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)

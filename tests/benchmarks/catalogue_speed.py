@@ -1,14 +1,16 @@
-"""The catalogue at full size: time and memory of an import, and time of claims, beside plain ways of doing the same.
+"""IMDb's datasets and the catalogue at full size: time and memory of reading, import and claims, beside plain ways of doing the same.
 
 usage: python -m tests.benchmarks.catalogue_speed [TITLES]
 
-The replica makes IMDb's two files. The import is the command itself, in a process of its own, whose time and peak of memory
-the operating system tells. Claims are of 100 titles, of TITLES on each of three sites; the plain way reads all due titles in order and
-takes the first.
+The files are the replica's: of so many titles, and a series for each 50 of them. Each way of reading them, and the import, which is
+the command itself, runs in a process of its own, whose processor time and peak of memory the operating system tells. Rows a second
+are those of all files, so that the time for the real files (180,000,000 rows at the end of 2025) can be estimated. Claims are of 100
+titles, of TITLES on each of three sites; the plain way reads all due titles in order and takes the first.
 """
 
 from __future__ import annotations
 
+import gzip
 import statistics
 import tempfile
 import time
@@ -24,7 +26,7 @@ from moviecrawler.catalogue.lanes import DeficitRoundRobin
 from moviecrawler.catalogue.store import CatalogueStore, open_catalogue
 from moviecrawler.clock import utc_now
 from moviecrawler.replica.collection import Collection
-from tests.benchmarks.harness import numbers, run, seconds, write_datasets
+from tests.benchmarks.harness import numbers, run, seconds, table, write_datasets
 from tests.services.postgres import PostgresServer, execute, new_database
 
 BATCH = 100
@@ -52,6 +54,59 @@ with gzip.open(sys.argv[1], "rt", newline="") as file, connection, connection.cu
             cursor.execute("INSERT INTO title_sites (title_id, site) VALUES (%s, %s)", (title_id, site))
 """
 
+OURS = """
+import sys
+from pathlib import Path
+from moviecrawler.datasets.tables import Tables
+from moviecrawler.datasets.titles import dataset_names, read_titles
+folder = Path(sys.argv[1])
+files = {name: folder / f"{name}.tsv.gz" for name in dataset_names("basics,ratings,crew,principals,names,akas,episode")}
+with Tables(files, folder) as tables:
+    tables.want([])
+    tables.want_chart(CHART)
+    print(sum(len(movie.credits) for movie in read_titles(tables)))
+"""
+OURS_SCORES = """
+import sys
+from pathlib import Path
+from moviecrawler.datasets.tables import Tables
+folder = Path(sys.argv[1])
+files = {name: folder / f"{name}.tsv.gz" for name in ("title.basics", "title.ratings")}
+with Tables(files, folder) as tables:
+    print(sum(1 for row in tables.titles({"movie", "series"}, 0)))
+"""
+DICTIONARIES = """
+import csv, gzip, json, sys
+from collections import defaultdict
+def rows(name):
+    with gzip.open(f"{sys.argv[1]}/{name}.tsv.gz", "rt", newline="", encoding="utf-8") as file:
+        yield from csv.DictReader(file, delimiter="\\t", quoting=csv.QUOTE_NONE)
+names = {row["nconst"]: row["primaryName"] for row in rows("name.basics")}
+ratings = {row["tconst"]: row for row in rows("title.ratings")}
+crew = {row["tconst"]: row for row in rows("title.crew")}
+people, akas = defaultdict(list), defaultdict(list)
+for row in rows("title.principals"):
+    people[row["tconst"]].append(row)
+for row in rows("title.akas"):
+    akas[row["titleId"]].append(row)
+credits = 0
+for row in rows("title.basics"):
+    if row["titleType"] in {"movie", "tvSeries", "tvMovie", "tvMiniSeries"}:
+        made = crew.get(row["tconst"], {"directors": "", "writers": ""})
+        title = {**row, **ratings.get(row["tconst"], {}), "akas": akas[row["tconst"]]}
+        title["credits"] = [names.get(who) for part in ("directors", "writers") for who in made[part].split(",") if who in names]
+        title["credits"] += [(names.get(p["nconst"]), json.loads(p["characters"].replace("\\\\N", "[]"))) for p in people[row["tconst"]]
+                             if p["category"] in {"actor", "actress", "self"}]
+        credits += len(title["credits"])
+print(credits)
+"""
+WAYS = {
+    "ours, 250 titles, all credits": OURS.replace("CHART", "'top', 250"),
+    "ours, all movies and series": OURS.replace("CHART", "'all', None"),
+    "ours, titles and scores only": OURS_SCORES,
+    "csv and dictionaries, all": DICTIONARIES,
+}
+
 
 def claim(store: CatalogueStore, site: Any, worker: str = "w") -> list[int]:
     terms: dict[str, Any] = {"lease": timedelta(hours=2), "round_robin": DeficitRoundRobin(), "now": utc_now()}
@@ -59,10 +114,32 @@ def claim(store: CatalogueStore, site: Any, worker: str = "w") -> list[int]:
     return [each.title_id for each in claims]
 
 
+def read_datasets(folder: Path, titles: int) -> None:
+    """Print what reading all datasets takes, beside the same with `csv` and dictionaries."""
+    names = ("basics", "ratings", "crew", "principals", "akas", "episode")
+    write_datasets(folder, Collection(1, titles, titles // 50), ["name.basics", *(f"title.{one}" for one in names)])
+    lines = 0
+    for path in folder.iterdir():
+        with gzip.open(path) as file:
+            lines += sum(1 for _ in file)
+    size = sum(path.stat().st_size for path in folder.iterdir()) / 1e6
+    print(f"{titles:,} titles, {lines:,} rows, {size:.0f} MB", flush=True)
+    found = {way: run("-c", program, str(folder)) for way, program in WAYS.items()}
+    base = found["csv and dictionaries, all"].cpu
+    rows = [
+        (
+            *(way, spent.printed.strip(), f"{spent.cpu:.1f} s", f"{spent.peak:.0f} MB"),
+            *(f"{spent.cpu / base:.2f}", f"{lines / spent.cpu:,.0f}"),
+        )
+        for way, spent in found.items()
+    ]
+    table(("", "printed", "processor", "peak", "time/csv", "rows/s"), rows)
+
+
 def main() -> None:
-    (titles,) = numbers(1_000_000, least=(1_000,))
+    (titles,) = numbers(20_000, least=(2_000,))
     with tempfile.TemporaryDirectory() as folder, PostgresServer() as server:
-        write_datasets(Path(folder), Collection(1, titles), ("title.basics", "title.ratings"))
+        read_datasets(Path(folder), titles)
         url = new_database(server.url)
         command = ("-m", "scrapy", "catalogue", "import", "imdb", "--from", folder)
         variables = {"DATABASE_URL": url, "DATA_DIR": folder}

@@ -18,19 +18,14 @@ from typing import Any, Self
 
 import boto3
 
-from moviecrawler.items import Movie
-from moviecrawler.pipelines.store import Store
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.datasets import Dataset
-from tests.pipelines.runs import record_of
 from tests.services.mongo import MongoServer
 from tests.services.postgres import PostgresServer, new_database
 from tests.services.redis import RedisServer
 from tests.services.s3 import CREDENTIALS, S3Server
 
 SCRAPY = (sys.executable, "-m", "scrapy")
-BATCH = 500
-"""Movies that a store is given at once."""
 SCRAPY_REDIS = {
     "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
     "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
@@ -198,12 +193,6 @@ def write_datasets(folder: Path, collection: Collection, names: Iterable[str]) -
     """Write IMDb's datasets of those names, such as `title.basics`, as the replica has them."""
     for name in names:
         Dataset(collection, folder, f"{name}.tsv.gz").write()
-
-
-def write_movies(store: Store, movies: Sequence[Movie]) -> float:
-    """Give movies to a store in batches; return the seconds that it took to write them."""
-    records = [record_of(movie) for movie in movies]
-    return sum(seconds(lambda: [store.write(records[n : n + BATCH]) for n in range(0, len(records), BATCH)]))
 
 
 # --- Tables -----------------------------------------------------------------------------------------------------------
