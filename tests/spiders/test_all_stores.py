@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from moviecrawler.items import Movie, Site
 from moviecrawler.pipelines.postgres import read_scoreboard
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
+from moviecrawler.sites import SITES
 from tests.crawling import counts, reset, scrapy
 from tests.pipelines.stored import in_order, sqlite_movies
 from tests.services.mongo import mongo_movies
@@ -24,6 +25,8 @@ from tests.services.s3 import CREDENTIALS, s3_movies
 
 TITLES, SERIES = 250, 20
 COLLECTION = Collection(1, TITLES, SERIES)
+OF_CRAWLS = {"scraped_at", "fetch", "list_name", "list_rank", "list_computed", "silent", "unknown_fields"}
+"""Fields that say how a title was read, and not what its page says."""
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +40,26 @@ def by_id(movies: list[Movie]) -> dict[tuple[Site, str | None], Movie]:
     found = {(movie.site, movie.site_id): in_order(movie) for movie in movies}
     assert len(found) == len(movies)
     return found
+
+
+def parts_of(site: Site) -> list[str]:
+    """Return the ids of the seasons and episodes of a series on a site."""
+    return [str(movie.site_id) for movie in COLLECTION.series.title(1).parts[site]]
+
+
+def assert_as_the_items(movies: dict[tuple[Site, str | None], Movie]) -> None:
+    """Compare each field of what is stored with the items that the replica's pages were made of."""
+    titles = [COLLECTION.series.title(number) for number in range(SERIES)]
+    listed = {(one.site, one.site_id): one for title in titles for seasons in title.listed.values() for one in seasons}
+    items = listed | {(site, site_id): movie for site in SITES for site_id, movie in COLLECTION.every(site).items()}
+    for key, movie in movies.items():
+        item = in_order(listed[key] if movie.source == "list" else items[key])
+        if key in listed:  # a row tells the mean of a score, of which the season's own page says nothing
+            rows = {score.kind: score.average for score in listed[key].scores}
+            item.scores = [replace(one, average=one.average or rows.get(one.kind)) for one in item.scores]
+        for field in fields(Movie):
+            if field.name not in OF_CRAWLS:
+                assert getattr(movie, field.name) == getattr(item, field.name), (key, field.name)
 
 
 def assert_same(movies: dict[tuple[Site, str | None], Movie], expected: dict[tuple[Site, str | None], Movie]) -> None:
@@ -100,15 +123,19 @@ def test_three_sites_are_the_same_in_every_store_and_make_one_scoreboard(
     stores = {"DATABASE_URL": database_url, "MONGO_URL": mongo_url, "S3_BUCKET": bucket_name, **s3}
     for spider, arguments in (
         ("imdb", ["list=popular", "limit=40"]),
+        ("imdb", ["list=toptv"]),
         ("metacritic", ["list=sitemap", "limit=40"]),
         ("rottentomatoes", ["list=sitemap", "limit=40"]),
         ("metacritic", ["list=sitemap-series"]),
         ("rottentomatoes", ["list=sitemap-series"]),
+        *((site, [f"ids={','.join(parts_of(site))}"]) for site in SITES),
     ):
         given = [part for argument in arguments for part in ("-a", argument)]
         finished = scrapy("crawl", spider, *given, data=tmp_path, replica=replica, **stores)
         assert finished.code == 0, finished.log
     csv = by_id(sqlite_movies(tmp_path))
+    assert {movie.kind for movie in csv.values()} == {"movie", "series", "season", "episode"}
+    assert_as_the_items(csv)
     for movies in (postgres_movies(database_url), mongo_movies(mongo_url), s3_movies(s3_url, bucket_name)):
         assert_same(by_id(movies), csv)
     boards = [scrapy("scoreboard", "--format", "csv", data=tmp_path, DATABASE_URL=url) for url in ("", database_url)]
