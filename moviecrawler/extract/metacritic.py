@@ -40,7 +40,9 @@ def movie(body: bytes, url: str | None = None) -> Page:
     found = read_title(components, stated) if PRODUCT in components else _linked(body)
     check_asked("metacritic", found.movie.site_id, id_in(url))
     linked = linked_data.title_of(body)
-    if id_in(attempt(lambda: dig.text(linked, "url"))) == found.movie.site_id:
+    # Beside a season's payload it may say what its series has.
+    is_own = id_in(attempt(lambda: dig.text(linked, "url"))) == found.movie.site_id
+    if is_own and (found.movie.season is None or not components):
         linked_data.look(found, linked)
     title = found.done()
     seasons = seasons_of(title, components) if title.kind == "series" else []
