@@ -24,8 +24,8 @@ _T = TypeVar("_T")
 Fact = tuple[Any, ...]
 """A field's name, what reads its value, and the paths at which it may stand, the best one first: `("year", integer, "releaseYear.year")`."""
 
-_MOST_COUNTED, _MOST_PIXELS = 10**9, 100_000
-"""More than anyone has ever counted of votes, and more than any picture is wide."""
+_MOST_COUNTED = 10**9
+"""More than anyone has ever counted of votes."""
 
 
 def at(data: Any, *path: str) -> Any:
@@ -94,10 +94,7 @@ def size(data: Any, *path: str) -> int | None:
 
 def pixels(data: Any, *path: str) -> int | None:
     """Return the width or height at `path`; 0 is none."""
-    value = size(data, *path)
-    if value is not None and value > _MOST_PIXELS:
-        raise ShapeError(_name(path), f"{value} pixels")
-    return value or None
+    return size(data, *path) or None
 
 
 def read(reader: Callable[[Any], _T | NoValue], data: Any, *path: str) -> _T | NoValue:

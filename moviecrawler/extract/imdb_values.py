@@ -47,10 +47,9 @@ _UNKNOWN: Final = "Unknown"
 # --- Numbers, scores, sums, dates -------------------------------------------------------------------------------------
 
 
-def read_year(value: Any) -> int | None:
+def read_year(value: Any) -> int:
     """Return a year of release."""
-    year = dig.integer(value)
-    return None if year is None else check_year(year)
+    return check_year(dig.integer(value) or 0)
 
 
 def read_rank(value: Any) -> int | None:
@@ -103,11 +102,9 @@ def read_amount(kind: AmountKind, sum_: Any) -> Amount | NoValue:
     return Amount(kind=kind, value=amount, currency=currency)
 
 
-def read_minutes(value: Any) -> int | None:
+def read_minutes(value: Any) -> int:
     """Return a runtime in minutes, of seconds; 1 for the few titles of some seconds, as in IMDb's own datasets."""
-    seconds = dig.integer(value)
-    if seconds is None:
-        return None
+    seconds = dig.integer(value) or 0
     return check_runtime(1 if 0 < seconds < _MINUTE else seconds // _MINUTE)
 
 

@@ -50,7 +50,6 @@ _OFFER_KINDS: Final[dict[str, OfferKind]] = {
 """JustWatch's kinds of offers, in the order of the page."""
 _MOST_EXPENSIVE: Final = 1_000_000
 """In any currency; Indonesia's films cost some 100,000 rupiah."""
-_JUSTWATCH: Final = "JustWatch"
 _LOCALE: Final = re.compile(r"[a-z]{2}_([A-Z]{2})")
 _JUSTWATCH_PATH: Final = re.compile(r"/[\w/.-]{1,300}")
 _NOTE: Final = re.compile(r"(?<!\s)\s*\((?:voice|uncredited|archive|segment|as |credit)[^()]*\)", re.IGNORECASE)
@@ -255,7 +254,7 @@ def _options(listed: Any, kind: OfferKind, country: str | None) -> Iterator[Offe
             currency=currency if is_priced else None,
             quality=dig.text(option, "qualityType"),
             url=url,
-            source=_JUSTWATCH,
+            source="JustWatch",
         )
 
 
