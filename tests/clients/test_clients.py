@@ -40,7 +40,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory: pytest.TempPathFactory, redis_server: str) -> Iterator[list[Node]]:
     folder = tmp_path_factory.mktemp("nodes")
-    options = {"SCRAPYD_MAX_PROC": "1", "SCRAPYD_LEASE_SECONDS": "12"}
+    options = {"SCRAPYD_MAX_PROC": "1", "SCRAPYD_LEASE_SECONDS": "12", "SCRAPYD_LOGS_DIR": str(folder / "logs")}
     with cluster(folder, redis_server, 2, prefix=folder.name, auth=AUTH, **options) as running:
         assert running.nodes[0].deploy(toy_egg("1", folder)).json["status"] == "ok"
         yield running.nodes
