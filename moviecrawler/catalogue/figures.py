@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from datetime import datetime  # noqa: TC003 - msgspec resolves annotations
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from moviecrawler.catalogue.claims import next_titles
 from moviecrawler.catalogue.lanes import Counts
 from moviecrawler.catalogue.sql import read_sql
-from moviecrawler.items import Site, TitleKind
+from moviecrawler.items import Site, TitleKind  # noqa: TC001 - as above
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from datetime import date
-    from typing import Self
 
     from moviecrawler.catalogue.lanes import DeficitRoundRobin
     from moviecrawler.catalogue.rows import State
@@ -23,8 +21,6 @@ if TYPE_CHECKING:
 
 _STATUS = read_sql("status.sql")
 _REVIEWS = read_sql("reviews.sql")
-_MAX_ID = 2**62
-_MAX_SCORE = 1e6
 
 
 @dataclass(slots=True, kw_only=True)
@@ -93,28 +89,6 @@ class DueTitle(NamedTuple):
         return place if self.title in {None, f"Season {self.season}", place} else f"{place}: {self.title}"
 
 
-class ReviewPlace(NamedTuple):
-    """The review after which a page of them begins."""
-
-    score: float
-    title_id: int
-    site: Site
-    site_id: str
-
-    def __str__(self) -> str:
-        return "_".join((f"{self.score:.9g}", str(self.title_id), self.site, self.site_id))
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Return what `str` has made a text of. Raises ValueError."""
-        score, title_id, site, site_id = text.split("_", 3)
-        after = cls(float(score), int(title_id), cast("Site", site), site_id)
-        is_one = abs(after.score) <= _MAX_SCORE and 0 <= after.title_id < _MAX_ID
-        if not is_one or site not in get_args(Site) or "\x00" in site_id:
-            raise ValueError(f"{text[:80]!r} is no place among reviews")
-        return after
-
-
 class Review(NamedTuple):
     """A page that may be a title's, or not."""
 
@@ -127,14 +101,6 @@ class Review(NamedTuple):
     score: float
     reasons: list[str]
     decided_at: datetime
-
-    @property
-    def place(self) -> ReviewPlace:
-        """Where those that follow it begin."""
-        return ReviewPlace(self.score, self.title_id, self.site, self.site_id)
-
-
-_FIRST = ReviewPlace(math.inf, 0, "imdb", "")
 
 
 class Transactions(Protocol):
@@ -173,8 +139,8 @@ def due(store: CatalogueStore, site: Site, size: int, round_robin: DeficitRoundR
     ]
 
 
-def reviews(store: Transactions, limit: int, after: ReviewPlace | None = None) -> list[Review]:
-    """Return the pages that a person is to decide on, the likeliest first; those after one, if it is given."""
+def reviews(store: Transactions, limit: int) -> list[Review]:
+    """Return the pages that a person is to decide on, the likeliest first."""
     with store.transaction() as cursor:
-        cursor.execute(_REVIEWS, {**(after or _FIRST)._asdict(), "limit": limit})
+        cursor.execute(_REVIEWS, {"limit": limit})
         return [Review(*row) for row in cursor.fetchall()]

@@ -11,7 +11,6 @@ import psycopg2
 import pytest
 
 from moviecrawler.catalogue import figures
-from moviecrawler.catalogue.figures import Review, ReviewPlace, reviews
 from moviecrawler.dashboard import search
 from moviecrawler.dashboard.search import popular, read_title, similar, tsquery
 from moviecrawler.dashboard.search import search as search_titles
@@ -33,7 +32,7 @@ QUERIES = {
     ),
     "popular": (search._POPULAR, {"popularity": 50.0, "title_id": 3000, "limit": 51}),
     "scores": (search._SCORES, {"ids": list(range(100, 160))}),
-    "reviews": (figures._REVIEWS, {"score": 2.0, "title_id": 50, "site": "imdb", "site_id": "", "limit": 26}),
+    "reviews": (figures._REVIEWS, {"limit": 26}),
     "seasons": (search._SEASONS, {"id": 10, "seasons": 200}),
     "episodes": (search._EPISODES, {"id": 10, "episodes": 5000}),
     "series of titles": (search._SERIES_OF, {"ids": list(range(100, 160))}),
@@ -139,25 +138,6 @@ def test_pages_of_popular_titles_hold_each_once(url: str) -> None:
         seen += [row.title_id for row in rows]
         after = (rows[-1].popularity, rows[-1].title_id)
     assert len(seen) == len(set(seen)) == TITLES
-
-
-def test_pages_of_matches_to_review_hold_each_once_likeliest_first(url: str) -> None:
-    seen: list[Review] = []
-    after = None
-    while rows := reviews(ShortTransactions(url), 17, after):
-        seen += rows
-        after = ReviewPlace.parse(str(rows[-1].place))
-    plain = execute(url, "SELECT title_id FROM title_matches WHERE decision = 'review' ORDER BY score DESC, title_id")
-    assert [row.title_id for row in seen] == [title_id for [title_id] in plain]
-    assert len(seen) == TITLES // 50
-
-
-@pytest.mark.parametrize(
-    "text", ["x", "1_2_3_4", "nan_1_imdb_a", "1e30_1_imdb_a", "1_-1_imdb_a", "1_1_imdb_\x00", "1_1_imdb"]
-)
-def test_place_among_matches_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"is no place|unpack|convert|invalid"):
-        ReviewPlace.parse(text)
 
 
 def test_counts_are_those_of_plain_queries(url: str) -> None:

@@ -1,11 +1,8 @@
-"""Who is told of alarms: a web server that keeps what is posted to it, and a mail server that keeps its mails."""
+"""Who is told what is wrong: a web server that keeps what is posted to it."""
 
 from __future__ import annotations
 
 import json
-from email import message_from_bytes, policy
-from email.message import EmailMessage
-from socketserver import StreamRequestHandler
 from typing import Any
 
 from tests.services.threads import QuietHandler, Server
@@ -41,32 +38,3 @@ class Webhook(Server):
     @property
     def messages(self) -> list[dict[str, Any]]:
         return [json.loads(body) for body in self.bodies]
-
-
-class MailServer(Server):
-    """Takes every mail."""
-
-    def __init__(self) -> None:
-        self.mails: list[EmailMessage] = []
-        receiver = self
-
-        class Handler(StreamRequestHandler):
-            def handle(self) -> None:
-                self.wfile.write(b"220 test\r\n")
-                for line in self.rfile:
-                    word = line[:4].upper()
-                    if word == b"DATA":
-                        self.wfile.write(b"354 go on\r\n")
-                        content = b"".join(iter(self.rfile.readline, b".\r\n"))
-                        mail = message_from_bytes(content, policy=policy.default)
-                        assert isinstance(mail, EmailMessage)
-                        receiver.mails.append(mail)
-                    self.wfile.write(b"221 bye\r\n" if word == b"QUIT" else b"250 fine\r\n")
-                    if word == b"QUIT":
-                        return
-
-        super().__init__(Handler)
-
-    @property
-    def url(self) -> str:
-        return f"smtp://{self.address}"
