@@ -8,6 +8,7 @@ import signal
 import socket
 import struct
 import time
+from collections import Counter
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -20,10 +21,8 @@ from aiohttp import web
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.replica.bodies import Body
 from moviecrawler.replica.collection import Collection
-from moviecrawler.replica.counts import Counts
 from moviecrawler.replica.datasets import Dataset
 from moviecrawler.replica.faults import Fault, FaultPlan
-from moviecrawler.replica.robots import robots_txt
 from moviecrawler.replica.saved import SavedPages
 from moviecrawler.replica.sources import HTML, Answer, Generated, Source, not_found
 from moviecrawler.sites import SITES
@@ -33,14 +32,63 @@ if TYPE_CHECKING:
     from typing import Self
 
     from moviecrawler.items import Site
-    from moviecrawler.replica.options import Options
+    from moviecrawler.replica.options import Options, Robots
 
+# On the live site the datasets have a host of their own, without a robots.txt.
+_IMDB_LIVE = """\
+User-agent: Googlebot
+Disallow: /registration/
+
+User-agent: Bingbot
+Disallow: /registration/
+
+User-agent: *
+Disallow: /
+Allow: /datasets/
+"""
+_DISALLOWED: dict[Site, str] = {
+    "imdb": "/OnThisDay /ap/ /mymovies/ /registration/ /search/name-text /search/title-text /tvschedule",
+    "metacritic": "/search /signup /login /user",
+    "rottentomatoes": "/m/*/pictures /tv/*/pictures /search /critics/self-submission/ /user/account/*",
+}
+"""What each site forbids to all; IMDb only where it is open."""
 _CONTROL = "/__replica__/"
 _REDIRECTED = "replica_redirected"
 """The parameter that a request carries after the fault "redirect"."""
 _PORT_TRIES = 20
 _PORTS = range(20_000, 32_000)
 """From which ports are drawn: Linux gives those from 32,768 on to clients, and each stays taken for a minute after its connection."""
+
+
+class Counts(msgspec.Struct):
+    """The requests to one site, without those for robots.txt and for the replica's own control paths."""
+
+    requests: int = 0
+    paths: Counter[str] = msgspec.field(default_factory=Counter)
+    """Requests by path and query."""
+    clients: Counter[str] = msgspec.field(default_factory=Counter)
+    """Requests by address and user agent."""
+    seconds: Counter[int] = msgspec.field(default_factory=Counter)
+    """Requests by Unix second of arrival."""
+    statuses: Counter[int] = msgspec.field(default_factory=Counter)
+    """Answers by status; a request that was reset, or that timed out, has none."""
+    faults: Counter[str] = msgspec.field(default_factory=Counter)
+    robots: int = 0
+    """Requests for robots.txt."""
+    latest: Counter[str] = msgspec.field(default_factory=Counter)
+    """Each client's requests in the latest second."""
+
+    def arrive(self, path: str, client: str, now: float) -> tuple[int, int]:
+        """Count a request; return which attempt at its path it is, and which of its client's in this second, from 1."""
+        second = int(now)
+        if second not in self.seconds:
+            self.latest.clear()
+        self.requests += 1
+        self.paths[path] += 1
+        self.clients[client] += 1
+        self.seconds[second] += 1
+        self.latest[client] += 1
+        return self.paths[path], self.latest[client]
 
 
 class Replica:
@@ -101,7 +149,7 @@ class Replica:
     async def _robots(self, site: Site, _: web.Request) -> web.StreamResponse:
         self.counts[site].robots += 1
         # Saved pages are there to be read, whatever the sites permit.
-        return web.Response(text=robots_txt(site, "open" if self._options.pages else self._options.robots))
+        return web.Response(text=_robots_txt(site, "open" if self._options.pages else self._options.robots))
 
     async def _count_status(self, site: Site, request: web.Request, response: web.StreamResponse) -> None:
         is_open = request.transport is not None and not request.transport.is_closing()
@@ -251,6 +299,13 @@ def _listeners(host: str, port: int) -> list[socket.socket]:
         else:
             return listeners
     raise ConfigurationError(f"there are no {len(SITES)} free ports in a row")
+
+
+def _robots_txt(site: Site, robots: Robots) -> str:
+    """Return a site's robots.txt. Only IMDb's differs: live, it lets nobody in but the crawlers that it names."""
+    if site == "imdb" and robots == "live":
+        return _IMDB_LIVE
+    return "User-agent: *\n" + "".join(f"Disallow: {path}\n" for path in _DISALLOWED[site].split())
 
 
 def _small(status: int, text: str, headers: Mapping[str, str] | None = None) -> Answer:

@@ -229,7 +229,7 @@ class Collection:
         outline, dice = self._outlines[index], self._dice("imdb", index)
         rating, base, imdb_id = self.rating(index), self._base(index), self.imdb_id(index)
         release, place, theme = release_in(outline.year, dice), dice.word("places"), index % _THEMES * 5
-        own = [WORDS["nouns"][theme % len(WORDS["nouns"]) + n].lower() for n in range(2 + dice.below(3))]
+        own = [WORDS["nouns"][(theme + n) % len(WORDS["nouns"])].lower() for n in range(2 + dice.below(3))]
         genres = list(dict.fromkeys(dice.word("genres") for _ in range(1 + dice.below(3))))
         pool = range(index // 50 * 60, index // 50 * 60 + 200)  # neighbours share their people
         directors, writers = dice.sample(pool, 1 + dice.chance(0.15)), dice.sample(pool, 1 + dice.below(3))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args
 
 import msgspec
 from msgspec import Meta
@@ -11,13 +11,13 @@ from msgspec import Meta
 from moviecrawler import option_types
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.replica.faults import Fault, FaultPlan, parse_share
-from moviecrawler.replica.robots import Robots
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
 
+Robots = Literal["open", "live"]
 TODAY: Final = date(2026, 11, 1)
 """The replica's date: titles without a release before it are upcoming and unrated."""
 MOST_TITLES, MOST_SERIES = 200_000, 10_000

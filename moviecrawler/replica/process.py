@@ -56,28 +56,17 @@ class ReplicaProcess:
                 text=True,
                 start_new_session=True,  # a terminal's Ctrl-C reaches its starter alone, which then ends it
             )
-            try:
-                lines = self._first_lines()
-            except BaseException:
-                self.__exit__()
-                raise
+            assert self._process.stdout is not None  # noqa: S101 - a pipe was asked for
+            too_late = threading.Timer(_START_WITHIN, self._process.kill)
+            too_late.start()
+            lines = [self._process.stdout.readline().split() for _ in SITES]
+            too_late.cancel()
             if not all(lines):
                 self.__exit__()
                 errors.seek(0)
                 raise ReplicaError(f"the replica did not start: {errors.read().strip()}")
         self.urls = {line[0]: line[1] for line in lines}
         return self
-
-    def _first_lines(self) -> list[list[str]]:
-        """Return the words of the lines that the replica prints, one a site; an empty line if it ended before."""
-        assert self._process is not None  # noqa: S101 - it was started before
-        assert self._process.stdout is not None  # noqa: S101 - a pipe was asked for
-        too_late = threading.Timer(_START_WITHIN, self._process.kill)
-        too_late.start()
-        try:
-            return [self._process.stdout.readline().split() for _ in SITES]
-        finally:
-            too_late.cancel()
 
     def __exit__(self, *_: object) -> None:
         """Stop it."""

@@ -280,7 +280,6 @@ class Series:
             if is_metacritic:  # the page has what it says of the series, and the season's own scores
                 page.imdb_id = page.release_date = None
                 page.external_ids, page.credits = {}, [one for one in series.credits if one.role != "creator"]
-                page.scores = [replace(score, average=None) for score in page.scores]
             else:
                 page.release_date, page.episode_count = episodes[0].release_date, len(episodes)
                 page.external_ids, page.consensus = external_ids(site, imdb, dice), consensus(page.scores, dice)

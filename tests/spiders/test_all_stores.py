@@ -54,9 +54,6 @@ def assert_as_the_items(movies: dict[tuple[Site, str | None], Movie]) -> None:
     items = listed | {(site, site_id): movie for site in SITES for site_id, movie in COLLECTION.every(site).items()}
     for key, movie in movies.items():
         item = in_order(listed[key] if movie.source == "list" else items[key])
-        if key in listed:  # a row tells the mean of a score, of which the season's own page says nothing
-            rows = {score.kind: score.average for score in listed[key].scores}
-            item.scores = [replace(one, average=one.average or rows.get(one.kind)) for one in item.scores]
         for field in fields(Movie):
             if field.name not in OF_CRAWLS:
                 assert getattr(movie, field.name) == getattr(item, field.name), (key, field.name)
