@@ -195,27 +195,19 @@ class FrontierOptions(Options, frozen=True, kw_only=True, rename=lambda field: f
     site_budgets: Any = msgspec.field(default="", name="SITE_BUDGETS")
     """What all workers together may ask of a host, as JSON: {"host": {"per_second": 0.5, "burst": 1, "per_day": 600}}. Those of the
     live sites stand in `sites.py`, and are replaced host by host."""
-    run: Annotated[Name, JOB] = "default"
-    """The name of the crawl: crawls of one spider under two names share no queue, dupefilter or counters."""
+    run: Annotated[Name, JOB] = ""
+    """The name of the run that workers share, which is made once; empty: made of the arguments, and one run for each start."""
     node: str = ""
-    """The name of this machine in `scrapy progress`; empty: its host name."""
+    """The name of this machine; empty: its host name."""
     asked_at: Annotated[float, Meta(ge=0, le=1e11)] = 0.0
-    """When somebody asked for this crawl, in seconds since 1970 by Redis' clock; 0: when its process began. A worker that was asked
-    for before a round was over takes part in it, and one that was asked for later begins the next. A node sets it for its jobs."""
-    window: Annotated[float, Meta(ge=1, le=1e9), JOB] = 604_800.0
-    """Seconds for which a page behind a link is not asked for again. It is forgotten after one to two windows."""
+    """When somebody asked for this crawl, in seconds since 1970 by Redis' clock; 0: when its process began. A run that was over
+    before then is made once more. A node sets it for its jobs."""
     dupefilter: Annotated[Literal["set", "bloom"], JOB] = "set"
-    """What remembers pages: `set`, exactly, or `bloom`, in less memory."""
-    capacity: Annotated[int, Meta(ge=1, le=250_000_000), JOB] = 10_000_000  # a Redis string has up to 2³² bits
-    """URLs a window for which the Bloom filter is sized."""
-    error: Annotated[float, Meta(ge=1e-6, le=0.5), JOB] = 0.001
-    """Share of new URLs that a full Bloom filter takes for known ones."""
+    """What remembers which pages a run has asked for: `set`, exactly, or `bloom`, in less memory above a million pages."""
     lease: Annotated[float, Meta(ge=1, le=86_400), JOB] = 60.0
     """Seconds without a heartbeat after which a worker's requests go back to the queue."""
     deliveries: Annotated[int, Meta(ge=2, le=99), JOB] = 5
     """How many workers may die of a request before it becomes a dead letter."""
-    batch: Annotated[int, Meta(ge=1, le=1000), JOB] = 32
-    """Requests that a worker takes and acknowledges in one round trip, at most."""
     patience: Annotated[Seconds, JOB] = 600.0
     """Seconds that a worker waits for a site that has refused us, for a new day's budget or for Redis, before it ends."""
     idle: Annotated[Seconds, JOB] = 0.0

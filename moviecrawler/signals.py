@@ -47,12 +47,7 @@ store_opened = object()
 """Sent once a store of movies, before its first item. Keyword argument: `store` (str)."""
 
 list_missed = object()
-"""Sent when a list page could not be read. Keyword arguments: `url`; `reason` (str) when its titles are unknown, None when the
-spider takes another way to them; `refused`, whether the page is to be asked for once more when the site answers again."""
-
-lease_ended = object()
-"""Sent in a shared crawl when a request that this worker held is over for it. Keyword arguments: `request`, `how` (`How` in
-`frontier/leases.py`) and `reason` (str)."""
+"""Sent when a list page could not be read. Keyword arguments: `url`; `reason` (str); `refused`, whether the page is to be asked for once more when the site answers again."""
 
 nothing_queued = object()
 """Sent in a shared crawl, every few seconds, while a worker has nothing to do and no request is queued: what it holds waits

@@ -66,9 +66,7 @@ def test_settings_as_shipped_are_right(settings: Settings, caplog: pytest.LogCap
         ("CATALOGUE_BOOST_SHARE", "1"),
         ("CONTACT", "me@example.com\r\nX-Evil: 1"),
         ("CONTACT", "mé@example.com"),
-        ("FRONTIER_BATCH", "0"),
-        ("FRONTIER_WINDOW", "0.5"),
-        ("FRONTIER_CAPACITY", "300000000"),
+        ("FRONTIER_DELIVERIES", "1"),
         ("FRONTIER_DUPEFILTER", "cuckoo"),
         ("FRONTIER_RUN", "a/b"),
         ("FRONTIER_RUN", "{x}"),
@@ -137,11 +135,11 @@ def test_redis_urls_are_taken_with_the_signs_that_may_stand_in_them(url: str) ->
 
 
 def test_settings_come_from_the_environment_and_the_command_line_as_text() -> None:
-    values = project_settings({"FRONTIER_BATCH": "7", "FRONTIER_LEASE": "", "OTHER": "1"})
-    assert (values["FRONTIER_BATCH"], values["FRONTIER_LEASE"]) == ("7", 60.0)
+    values = project_settings({"FRONTIER_DELIVERIES": "7", "FRONTIER_LEASE": "", "OTHER": "1"})
+    assert (values["FRONTIER_DELIVERIES"], values["FRONTIER_LEASE"]) == ("7", 60.0)
     assert "OTHER" not in values
-    options = FrontierOptions.read({"FRONTIER_BATCH": "7", "FRONTIER_LEASE": "2.5", "FRONTIER_IDLE": ""})
-    assert (options.batch, options.lease, options.idle) == (7, 2.5, 0.0)
+    options = FrontierOptions.read({"FRONTIER_DELIVERIES": "7", "FRONTIER_LEASE": "2.5", "FRONTIER_IDLE": ""})
+    assert (options.deliveries, options.lease, options.idle) == (7, 2.5, 0.0)
 
 
 def test_scrapy_redis_own_names_are_heeded() -> None:

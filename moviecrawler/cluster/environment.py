@@ -48,7 +48,10 @@ def spider_settings(options: NodeOptions, taken: Taken) -> dict[str, str]:
         old.unlink(missing_ok=True)
     if taken.start > 1:
         append_log_line(path, f"Start {taken.start} of this job, on {options.node_name}")
-    given = {"FRONTIER_NODE": options.node_name, "FRONTIER_RUN": job.run, "FRONTIER_ASKED_AT": f"{taken.queued_at:.3f}"}
+    given = {"FRONTIER_NODE": options.node_name, "FRONTIER_RUN": job.run}
+    if "FRONTIER_RUN" not in job.settings:
+        # A job that is queued again under its id makes a new run; however often it is started, it goes on with its own.
+        given["FRONTIER_ASKED_AT"] = f"{taken.queued_at:.3f}"
     given |= job.settings
     limit = _memory_limit(options.memory_limit_mb, job.settings.get("MEMUSAGE_LIMIT_MB", "0"))
     if limit:

@@ -16,7 +16,7 @@ from prometheus_client.registry import Collector
 from scrapyd.webservice import WsResource
 
 from moviecrawler.cluster.state import EVENTS, NODE_LOST
-from moviecrawler.frontier.report import read_current_runs
+from moviecrawler.frontier.report import read_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -70,7 +70,7 @@ class _Cluster(Collector):
         yield from self._node.launcher.figures().collect()
         # One node speaks of the runs: reading them from all nodes would be most of what Redis has to do.
         speaks = bool(nodes) and nodes[0].id == self._node.launcher.poller.node_id
-        runs = self._node.ask_frontier(read_current_runs).runs if speaks and self._node.has_frontier else []
+        runs = self._node.ask_frontier(read_runs) if speaks and self._node.has_frontier else []
         for name, text in _RUN_FIGURES.items():
             of_runs = [([run.site, run.run], getattr(run, name)) for run in runs]
             yield _family(f"moviecrawler_crawl_{name}", text, ["site", "run"], of_runs)

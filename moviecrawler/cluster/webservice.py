@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import traceback
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -22,7 +21,7 @@ from moviecrawler.cluster.jobs import BadEggError, Job
 from moviecrawler.cluster.secrets import redacted
 from moviecrawler.cluster.views import local_time
 from moviecrawler.errors import AwayError, ConfigurationError, MovieCrawlerError
-from moviecrawler.frontier.report import read_current_runs
+from moviecrawler.frontier.report import read_runs
 from moviecrawler.urls import parse_title_id
 
 if TYPE_CHECKING:
@@ -242,8 +241,8 @@ class Progress(ClusterService):
     """`progress.json`: how far the current runs of the shared frontier are."""
 
     def render_GET(self, txrequest: Request) -> dict[str, Any]:
-        current = self.node.ask_frontier(read_current_runs)
-        return {"runs": [{**asdict(run), "to_go": run.to_go} for run in current.runs], "left_out": current.left_out}
+        runs = self.node.ask_frontier(read_runs)
+        return {"runs": [run.as_json() for run in runs if run.is_current]}
 
 
 class Boost(ClusterService):

@@ -16,13 +16,11 @@ if TYPE_CHECKING:
     from moviecrawler.cluster.node import Node
     from moviecrawler.cluster.state import JobStatus
     from moviecrawler.dashboard.sources import Frontier
-    from moviecrawler.frontier.runs import RunReport
+    from moviecrawler.frontier.report import RunReport
 
 _ROWS = 50
 """Jobs of a state on a page."""
 _LAST_PAGE = 1_000_000
-_LATEST = 10**14
-"""Milliseconds since 1970: in the year 5138."""
 _TAIL_BYTES = 32 * 1024
 """Bytes of a log that are read from its end."""
 
@@ -41,14 +39,10 @@ class Crawls(Page):
         state = self.node.state
         pending_at = request.whole_number("pending", 1, _LAST_PAGE, 1)
         finished_at = request.whole_number("finished", 1, _LAST_PAGE, 1)
-        before = request.whole_number("before", 1, _LATEST, 0) or None
         frontier = request.attempt(self.sources.frontier)
-        earlier, further = request.attempt(self.sources.earlier_runs, before, _ROWS, otherwise=([], None))
         jobs = request.attempt(state.snapshot, otherwise=Snapshot())
         return {
-            "earlier": earlier,
-            "further": further,
-            "before": before,
+            "earlier": frontier.earlier[:_ROWS] if frontier else [],
             "counts": {state: len(getattr(jobs, state)) for state in ("pending", "running", "finished")},
             "frontier": frontier,
             "runs": _by_activity(frontier),

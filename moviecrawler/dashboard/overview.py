@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from moviecrawler.catalogue.figures import SiteFigures
     from moviecrawler.dashboard.sources import Counts, Frontier
-    from moviecrawler.frontier.runs import RunReport, SiteState
+    from moviecrawler.frontier.report import RunReport, SiteState
     from moviecrawler.items import Site
 
 _MAX_NAMED = 3

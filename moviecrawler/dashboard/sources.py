@@ -16,16 +16,15 @@ from moviecrawler.catalogue.figures import SiteFigures, figures
 from moviecrawler.catalogue.lanes import FRESH_FOR
 from moviecrawler.clock import utc_now
 from moviecrawler.cluster.threads import Threads
-from moviecrawler.frontier.keys import Keys as FrontierKeys
-from moviecrawler.frontier.report import budgets, read_current_runs, read_earlier_runs, read_sites
-from moviecrawler.frontier.runs import Rate
+from moviecrawler.frontier.keys import SiteKeys
+from moviecrawler.frontier.report import Rate, budgets, read_runs, read_sites
 from moviecrawler.frontier.seeds import count_seeds
 from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
     from moviecrawler.cluster.node import Node
     from moviecrawler.database.short_transactions import ShortTransactions
-    from moviecrawler.frontier.runs import RunReport, SiteState
+    from moviecrawler.frontier.report import RunReport, SiteState
     from moviecrawler.items import Site
 
 _THREADS = 8
@@ -69,8 +68,8 @@ class Frontier:
     sites: dict[Site, SiteState]
     runs: list[RunReport]
     """Runs that are not over, or ended lately."""
-    left_out: int
-    """How many more runs there may be."""
+    earlier: list[RunReport]
+    """The other runs that workers have joined last, the latest first."""
     rates: dict[tuple[str, str], Rate]
     """By site and run."""
 
@@ -132,11 +131,13 @@ class Sources:
         limits, start_urls = budgets(self.settings), self.start_urls()
 
         async def read(client: Any) -> Frontier:
-            runs, left_out = await read_current_runs(client, limits)
+            runs = await read_runs(client, budget=limits)
             now, sites = await read_sites(client, limits)
             for site, key in start_urls.items():
                 sites[site].seeds = await count_seeds(client, key)
-            return Frontier(now=now, sites=sites, runs=runs, left_out=left_out, rates={})
+            current = [run for run in runs if run.is_current]
+            earlier = sorted((run for run in runs if not run.is_current), key=lambda run: -run.started_at)
+            return Frontier(now=now, sites=sites, runs=current, earlier=earlier, rates={})
 
         found = self.node.ask_frontier(read)
         with self._rates_lock:
@@ -144,17 +145,11 @@ class Sources:
             self._rates = {key: rate for key, rate in self._rates.items() if key in known}
             for key, run in known.items():
                 rate = self._rates.setdefault(key, Rate(run.started_at))
-                rate.update(run.ended, run.active_until)
+                rate.update(run)
                 found.rates[key] = Rate(rate.since, rate.per_second)
         return found
-
-    def earlier_runs(self, before: float | None, size: int) -> tuple[list[RunReport], float | None]:
-        """Return a page of runs that are over, and where the next page begins."""
-        if not self.node.has_frontier:
-            return [], None
-        return self.node.ask_frontier(lambda client: read_earlier_runs(client, before, size, budgets(self.settings)))
 
     def start_urls(self) -> dict[Site, str]:
         """Return each site's key of the list to which titles are pushed."""
         form = self.settings.get("REDIS_START_URLS_KEY")
-        return {site: (FrontierKeys(site, "", form) if form else FrontierKeys(site, "")).start_urls for site in SITES}
+        return {site: (SiteKeys(site, form) if form else SiteKeys(site)).start_urls for site in SITES}

@@ -21,10 +21,9 @@ from moviecrawler.catalogue.store import CatalogueStore, open_catalogue
 from moviecrawler.clock import utc_now
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.extensions.catalogue_writer import CatalogueWriter
-from moviecrawler.frontier.budgets import DayBudget, begin_of_day, site_budget
 from moviecrawler.items import Miss, Movie
 from moviecrawler.options import CatalogueOptions
-from moviecrawler.signals import item_completed, lease_ended, site_refused, titles_listed
+from moviecrawler.signals import item_completed, site_refused, titles_listed
 from moviecrawler.sites import SCOREBOARD_KINDS, SITES
 
 if TYPE_CHECKING:
@@ -47,8 +46,6 @@ _COUNTED = "catalogue_counted"
 """In a request's `meta`: that it was counted as failed, as more than one signal may say so."""
 _WRITE_INTERVAL_SECONDS = 2.0
 """Seconds between two writes, and so the longest that an outcome waits."""
-_QUEUED_CLAIM_LEASE = timedelta(hours=24)
-"""For how long titles stay claimed that a worker leaves behind in the shared queue, where the next one finds them."""
 
 
 class CatalogueRecorder:
@@ -70,14 +67,10 @@ class CatalogueRecorder:
         """Titles that were claimed and whose requests have not ended here."""
         self.has_claimed = False
         """Whether anything was ever claimed, perhaps without our knowing."""
-        self.sent: set[int] = set()
-        """Titles of which a request was handed to the scheduler."""
         self.writer = CatalogueWriter(store)
         self._task: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
         self._last_extended = utc_now()
-        self.budget: DayBudget | None = None
-        """What this process may ask of the site today; None for any number, and where the frontier keeps it for all."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -87,7 +80,6 @@ class CatalogueRecorder:
         if getattr(crawler.spidercls, "site", None) is None:
             raise NotConfigured  # such as `scrapy replay`, which fetches nothing
         recorder = cls(crawler, open_catalogue(crawler.settings), CatalogueOptions.read(crawler.settings))
-        recorder.limit_to_budget()
         for handler, signal in (
             (recorder.spider_opened, signals.spider_opened),
             (recorder.spider_closed, signals.spider_closed),
@@ -98,7 +90,6 @@ class CatalogueRecorder:
             (recorder.item_completed, item_completed),
             (recorder.titles_listed, titles_listed),
             (recorder.site_refused, site_refused),
-            (recorder.lease_ended, lease_ended),
         ):
             crawler.signals.connect(handler, signal)
         return recorder
@@ -110,19 +101,10 @@ class CatalogueRecorder:
         self.held.update(title_ids)
         self.fetching.update(title_ids)
 
-    def limit_to_budget(self) -> None:
-        """Keep to SITE_BUDGETS, if the shared frontier doesn't."""
-        spider: Any = self.crawler.spidercls
-        per_day = site_budget(self.crawler.settings, spider.site).per_day
-        if per_day is not None and not self.crawler.settings.get("REDIS_URL"):
-            self.budget = DayBudget(per_day, begin_of_day(utc_now()).date())
-            self.crawler.signals.connect(self.request_sent, signals.request_reached_downloader)
-
     async def flush(self) -> None:
         """Write what is known by now. Raises nothing: what can't be written is kept."""
         over = await self.writer.flush()
         self.held -= over
-        self.sent &= self.held  # also what was handed to the scheduler only after its outcome was written
 
     # --- Signals ------------------------------------------------------------------------------------------------------
 
@@ -131,7 +113,7 @@ class CatalogueRecorder:
         self._task = asyncio.get_running_loop().create_task(self._write_now_and_then())
 
     async def spider_closed(self) -> None:
-        """Write what is left, and give back what was claimed and not fetched; what waits in a shared queue stays claimed."""
+        """Write what is left, and give back what was claimed and not fetched."""
         self._closing.set()
         if self._task is not None:
             await self._task  # cancelled in the middle of a write, it would lose what it has taken from the queue
@@ -140,21 +122,13 @@ class CatalogueRecorder:
             logger.warning("%d outcomes could not be written; their titles are due again later", self.writer.waiting)
         try:
             if self.has_claimed:
-                queued = self.sent if self.crawler.settings.get("REDIS_URL") else set()
-                await self.writer.call(CatalogueStore.release, self.worker, but=queued)
-                if queued:
-                    await self.writer.call(CatalogueStore.extend, self.worker, utc_now() + _QUEUED_CLAIM_LEASE, queued)
+                await self.writer.call(CatalogueStore.release, self.worker)
             await self.writer.call(CatalogueStore.close)
         except MovieCrawlerError as error:
             logger.warning(
                 "This worker's claims could not be given back to the catalogue, and end by themselves: %s", error
             )
         self.writer.close()
-
-    def request_sent(self, request: Request) -> None:
-        """Count what is asked of the site."""
-        if self.budget is not None and request.meta.get("site") == self.crawler.spidercls.site:  # type: ignore[attr-defined]
-            self.budget.spend(utc_now())
 
     def item_passed(self, item: Any, request: Request | None) -> None:
         """Take note that a title's request has ended."""
@@ -169,11 +143,6 @@ class CatalogueRecorder:
         if isinstance(item, Movie) and item.source == "dataset" and item.site_id:
             # Of no request for a title: one pass gives many.
             self.writer.add(SiteOutcome(site=item.site, outcome="error", at=utc_now(), asked_id=item.site_id))
-
-    def lease_ended(self, request: Request, how: str) -> None:
-        """Count a title as failed whose request the shared queue has set aside."""
-        if how == "dead":
-            self._failed(request)
 
     def site_refused(self, site: str, reason: str, pause: float) -> None:
         """Have nothing claimed of a site for a while."""
@@ -281,13 +250,12 @@ class CatalogueRecorder:
                     logger.warning("Claims could not be kept: %s", error)
 
     async def _extend(self, now: datetime) -> None:
-        """Keep the claims; those that are over, as other workers of a shared crawl have fetched the titles, are let go."""
+        """Keep the claims; those that others have taken since are let go."""
         asked = frozenset(self.held)
         gone = asked - await self.writer.call(CatalogueStore.extend, self.worker, now + self.lease, asked)
         self._last_extended = now
         self.held -= gone
         self.fetching -= gone
-        self.sent -= gone
 
 
 def _is_told_by_series(item: Movie) -> bool:

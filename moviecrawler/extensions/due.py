@@ -14,8 +14,8 @@ from moviecrawler.catalogue.store import CatalogueStore
 from moviecrawler.clock import utc_now, utc_text
 from moviecrawler.errors import TransientStoreError
 from moviecrawler.extensions.catalogue import CatalogueRecorder
-from moviecrawler.frontier.budgets import begin_of_day, until_next_day
-from moviecrawler.frontier.shared import shared_scheduler
+from moviecrawler.frontier.budgets import until_next_day
+from moviecrawler.frontier.shared import shared_turns
 from moviecrawler.signals import item_passed
 
 if TYPE_CHECKING:
@@ -75,8 +75,8 @@ class DueTitles:
         self.options = recorder.options
         self._asked = 0
         self._reason: str | None = None  # for which nothing was claimed last
-        self._is_unsure = False  # whether the answer to a claim may have been lost
-        self._counted = False  # whether the budget knows of earlier crawls
+        self._is_unsure = False  # whether the catalogue may count titles as claimed that are not held
+        self.turns = shared_turns(spider.crawler)
 
     async def requests(self) -> AsyncIterator[Request]:
         """Yield requests until the limit is reached, or nothing may be fetched for CATALOGUE_IDLE seconds.
@@ -87,10 +87,11 @@ class DueTitles:
         pause = _POLL_SECONDS
         while not self._enough() and not self.recorder.writer.closed:
             try:
+                await self._release()
                 stopped = await self._stopped()
                 budget = None if stopped else await self._budget_left()
                 if budget == 0:
-                    if self._day_is_over():
+                    if await self._day_is_over():
                         return
                     await asyncio.sleep(_MORE_POLL_SECONDS)
                     continue
@@ -109,8 +110,6 @@ class DueTitles:
                 self._reason = None
                 async for request in self.spider.requests_of_claims(claims):
                     yield request
-                    if "due" in request.cb_kwargs:
-                        self.recorder.sent.add(request.cb_kwargs["due"]["title_id"])
                 await self._room()
             elif more:
                 await asyncio.sleep(_POLL_SECONDS)
@@ -118,6 +117,8 @@ class DueTitles:
                 await asyncio.sleep(min(_IDLE_POLL_SECONDS, self.options.idle))
                 idle += min(_IDLE_POLL_SECONDS, self.options.idle)
             else:
+                if await self.turns.refusal() is not None:
+                    self._end_as("site_stopped")
                 await self._tell_claims_of_others()
                 return
 
@@ -138,10 +139,8 @@ class DueTitles:
         """Return whether the site has refused us, or another worker, and is not to be asked yet."""
         await self.recorder.flush()  # with a refusal, and with what makes a title due, or no longer so
         reason = await self.recorder.writer.call(CatalogueStore.paused, self.spider.site, utc_now())
-        scheduler = shared_scheduler(self.spider.crawler)
-        if reason is None and scheduler is not None:
-            # That of all nodes may be open for longer.
-            reason = scheduler.circuit.refusal(self.spider.site)
+        # Other workers may have been refused later.
+        reason = reason or await self.turns.refusal()
         if reason is None or self.spider.uses_datasets:
             return False
         self._tell(logging.WARNING, reason)
@@ -156,53 +155,48 @@ class DueTitles:
     # --- The budget of the day ----------------------------------------------------------------------------------------
 
     async def _budget_left(self) -> int | None:
-        """Return how many titles may be claimed, as only so many can be fetched today; None for any number."""
+        """Return how many titles may be claimed: as many as may be fetched today, and in half of a claim's time; None for any number."""
         if self.spider.uses_datasets:
             return None
-        scheduler = shared_scheduler(self.spider.crawler)
-        if scheduler is not None:
-            if scheduler.budget_left is not None:
-                await scheduler.refresh()  # by what others have queued meanwhile
-            return scheduler.budget_left
-        budget, now = self.recorder.budget, utc_now()
-        if budget is None:
-            return None
-        if not self._counted:
-            # What earlier crawls of today have asked is a part of the budget.
-            budget.used += await self.recorder.writer.call(
-                CatalogueStore.fetched_since, self.spider.site, begin_of_day(now)
-            )
-            self._counted = True
-        return max(0, budget.left(now) - len(self.recorder.fetching))
+        left, per_second = await self.turns.left_today(), self.turns.budget.per_second
+        limits = [] if left is None else [left]
+        if per_second is not None:
+            limits.append(max(1, int(per_second * self.options.lease / 2)))
+        return max(0, min(limits) - len(self.recorder.fetching)) if limits else None
 
-    def _day_is_over(self) -> bool:
+    async def _day_is_over(self) -> bool:
         """Return whether to end, as nothing may be fetched today, and the new day is too far away to wait for."""
-        budget, now = self.recorder.budget, utc_now()
-        scheduler = shared_scheduler(self.spider.crawler)
-        is_spent = scheduler.shut if scheduler is not None else budget is not None and not budget.left(now)
-        if is_spent:
-            self._tell(
-                logging.INFO,
-                f"what {self.spider.site} may be asked for today is spent; the next day begins at 00:00 UTC",
-            )
-        if scheduler is not None or not is_spent:
-            return False  # the shared frontier ends the crawl itself; or what waits uses it up
-        if self.recorder.fetching or until_next_day(now).total_seconds() <= self.options.idle:
+        if await self.turns.left_today() != 0:
+            return False  # what waits uses up the rest
+        message = f"what {self.spider.site} may be asked for today is spent; the next day begins at 00:00 UTC"
+        self._tell(logging.INFO, message)
+        if self.recorder.fetching or until_next_day(utc_now()).total_seconds() <= self.options.idle:
             return False
-        self.spider.crawler.signals.connect(self._end_by_budget, signals.spider_idle, weak=False)
+        self._end_as("budget_spent")
         return True
 
-    def _end_by_budget(self) -> None:
-        raise CloseSpider("budget_spent")
+    def not_sent(self, title_id: int) -> None:
+        """Give a title back whose request was not sent, as the budget of the day is spent: this does not count as a claim."""
+        self.recorder.fetching.discard(title_id)
+        self.recorder.held.discard(title_id)
+        self._is_unsure = True
+
+    def _end_as(self, reason: str) -> None:
+        def end() -> None:
+            raise CloseSpider(reason)
+
+        self.spider.crawler.signals.connect(end, signals.spider_idle, weak=False)
+
+    async def _release(self) -> None:
+        """Give back what was claimed when the database went away without an answer, and titles whose requests were not sent."""
+        if self._is_unsure:
+            await self.recorder.writer.call(CatalogueStore.release, self.recorder.worker, but=self.recorder.held)
+            self._is_unsure = False
 
     # --- Claims -------------------------------------------------------------------------------------------------------
 
     async def _claim(self, budget: int | None) -> tuple[Sequence[Claim], bool]:
         """Return titles to fetch, at most as many as the budget allows, and if there are none, whether some may follow soon."""
-        if self._is_unsure:
-            # What was claimed when the database went away, without an answer, is others'.
-            await self.recorder.writer.call(CatalogueStore.release, self.recorder.worker, but=self.recorder.held)
-            self._is_unsure = False
         self.recorder.has_claimed = True
         size = self.spider.claim_size(self.options.batch)
         if self.spider.plan.limit is not None:
@@ -225,10 +219,6 @@ class DueTitles:
 
     async def _room(self) -> None:
         """Wait until fewer titles wait than are claimed at once."""
-        scheduler = shared_scheduler(self.spider.crawler)
-        if scheduler is not None:
-            await scheduler.until_low(self.options.batch)
-            return
         while self._is_full() and not self.recorder.writer.closed:  # noqa: ASYNC110 - on what the engine does
             await asyncio.sleep(_POLL_SECONDS)
 

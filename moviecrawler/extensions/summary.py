@@ -68,8 +68,9 @@ class Summary:
         """Write the lines, unless the spider was never opened. The catalogue knows by now what this crawl has fetched."""
         if not self._lines:
             return
-        stats, spider = self._crawler.stats, self._crawler.spider
-        complete = is_complete(stats.get_stats(), within_budget=getattr(spider, "refills", False))
+        stats = self._crawler.stats
+        spider: Any = self._crawler.spider
+        complete = is_complete(stats.get_stats(), within_budget=spider.plan.lane is not None)
         stats.inc_value("crawl/complete" if complete else "crawl/incomplete")
         *lines, last = self._lines
         lines.append(f"{last}; {await self._due()}")
@@ -112,10 +113,10 @@ class Summary:
         return f"{asked:,} titles asked for: {', '.join(shown) or 'nothing found'}"
 
     def _left(self, stats: dict[str, Any]) -> str:
-        """Return what the crawl has not done."""
+        """Return what the crawl has not done: of a shared one, the account of the whole run."""
         scheduler = shared_scheduler(self._crawler)
-        if scheduler is not None and scheduler.waiting:
-            return f"{scheduler.waiting:,} requests wait in the shared queue, for the next worker"
+        if scheduler is not None and scheduler.reply is not None:
+            return scheduler.account()
         ended = sum(stats.get(f"titles/{outcome}", 0) for outcome in OUTCOMES if outcome != "lost")
         left = stats.get("titles/asked", 0) - ended
         if scheduler is None and left > 0:

@@ -1,8 +1,7 @@
-"""How much may be asked of a site: by all nodes together (SITE_BUDGETS), and today by a crawl that shares it with no other worker."""
+"""How much may be asked of a site: by all workers together, or without Redis by one process (SITE_BUDGETS)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -13,8 +12,6 @@ from moviecrawler.errors import ConfigurationError
 from moviecrawler.sites import SITES, page_hosts_of
 
 if TYPE_CHECKING:
-    from datetime import date
-
     from scrapy.settings import BaseSettings
 
     from moviecrawler.items import Site
@@ -69,27 +66,3 @@ def begin_of_day(now: datetime) -> datetime:
 def until_next_day(now: datetime) -> timedelta:
     """Return how long it takes until there is a new budget."""
     return begin_of_day(now) + timedelta(days=1) - now
-
-
-@dataclass(slots=True)
-class DayBudget:
-    """How many requests were made to a site today, of those that may be."""
-
-    per_day: int
-    day: date
-    used: int = 0
-
-    def spend(self, now: datetime) -> None:
-        """Count a request."""
-        self._turn(now)
-        self.used += 1
-
-    def left(self, now: datetime) -> int:
-        """Return how many more may be made."""
-        self._turn(now)
-        return max(0, self.per_day - self.used)
-
-    def _turn(self, now: datetime) -> None:
-        today = begin_of_day(now).date()
-        if today > self.day:  # a clock that is set back gives no second budget
-            self.day, self.used = today, 0

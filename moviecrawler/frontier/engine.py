@@ -42,6 +42,10 @@ def under_way(engine: ExecutionEngine | None) -> str:
     return "; ".join(f"for {what}: {count}{more}" for what, count, more in waits if count)
 
 
+NOT_SENT = "not_sent"
+"""In the `meta` of a request that was not sent, as the budget of the day is spent or the crawl closes."""
+
+
 class NotSent(IgnoreRequest):
     """The crawl stops, and the request was not sent. Its title stays to be done."""
 
@@ -52,7 +56,9 @@ def drop_unsent(engine: ExecutionEngine | None) -> None:
         for slot in engine.downloader.slots.values():
             slot.concurrency = 0
             while slot.queue:
-                slot.queue.popleft()[1].errback(NotSent())
+                request, waiting, *_ = slot.queue.popleft()
+                request.meta[NOT_SENT] = True
+                waiting.errback(NotSent())
 
 
 class EngineSlot:

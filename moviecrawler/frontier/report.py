@@ -1,39 +1,178 @@
-"""How far the shared crawls are: read from Redis, for people and their programs."""
+"""How far the shared crawls are, and their dead letters: the one report that commands, metrics and the dashboard show."""
 
 from __future__ import annotations
 
+import math
 from contextlib import asynccontextmanager
-from math import isfinite
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
 import redis.exceptions
 
+from moviecrawler.clock import utc_text
 from moviecrawler.errors import MovieCrawlerError
-from moviecrawler.frontier.budgets import Budget, site_budget
-from moviecrawler.frontier.keys import Keys
-from moviecrawler.frontier.queue import LEVELS
-from moviecrawler.frontier.runs import RunReport, SiteState
+from moviecrawler.frontier.budgets import UNLIMITED, Budget, site_budget
+from moviecrawler.frontier.keys import Keys, SiteKeys
+from moviecrawler.frontier.queue import End, Scripts
+from moviecrawler.frontier.serialisation import Envelope
 from moviecrawler.options import FrontierOptions
-from moviecrawler.redis_client import connect, describe_error, load_script, redis_parameters
+from moviecrawler.redis_client import connect, describe_error, redis_parameters
 from moviecrawler.sites import SITES
+from moviecrawler.texts import printable
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Mapping
 
     from scrapy.settings import BaseSettings
 
     from moviecrawler.items import Site
 
-_DAY = 86_400
-MOST_CURRENT = 300
-"""Of a site; more would be runs of which hundreds were broken off."""
-_NEWEST = 10
-_AT_ONCE = 100
-"""Runs of which all is asked in one pipeline."""
+State = Literal["running", "finished", "no worker", "stopped", "trying", "budget spent"]
+"""`no worker`: there is something to do and nobody does it. `stopped`: the site has refused us. `trying`: that time is over,
+and one request finds out whether it answers again. `budget spent`: that of the day."""
+
+_DAY_SECONDS = 86_400
+_MOST_RUNS = 100
+"""Runs of a site that are read: those that workers have joined last."""
+_SMOOTHED_OVER = 30.0
+"""Seconds after which a rate is mostly the latest one."""
+_RECENTLY = 3600.0
+"""Seconds for which a run that is over is shown among those that are not."""
 
 
 class FrontierAwayError(MovieCrawlerError):
     """Redis can't be asked."""
+
+
+@dataclass(slots=True, kw_only=True)
+class SiteState:
+    """A site as the frontier sees it."""
+
+    site: Site
+    refusal: str | None = None
+    """Why it was stopped, until it answers again."""
+    stopped_until: float | None = None
+    """Seconds since 1970."""
+    used_today: int = 0
+    """Requests that today's budget was charged for (UTC)."""
+    budget: Budget = UNLIMITED
+    """By the settings of the process that asks, which should be those of the workers."""
+    seeds: int = 0
+    """Titles that were pushed for its next crawl, which no worker has taken yet."""
+
+
+@dataclass(slots=True, kw_only=True)
+class RunReport:
+    """A run at one moment. Times are in seconds since 1970, by Redis' clock."""
+
+    site: Site
+    run: str
+    number: str
+    arguments: str
+    total: int
+    """Requests queued so far."""
+    done: int
+    failed: int
+    """Dead letters, those that were dropped included."""
+    dropped: int
+    """Requests that the run had seen, or that were above its limit."""
+    to_go: int
+    """Requests that are queued, or held by a worker."""
+    queued: int
+    dead_letters: int
+    workers: int
+    seeded: bool
+    """Whether all that the arguments name is queued."""
+    ended_at: float | None
+    """When it was over; None while it is not."""
+    now: float
+    state_of_site: SiteState = field(repr=False)
+
+    @property
+    def started_at(self) -> float:
+        """When it began."""
+        return int(self.number) / 1000
+
+    @property
+    def ended(self) -> int:
+        """Requests that are over, in whatever way."""
+        return self.done + self.failed
+
+    @property
+    def lost(self) -> int:
+        """Requests that others have deleted in Redis."""
+        return max(0, self.total - self.ended - self.to_go)
+
+    @property
+    def stopped(self) -> str | None:
+        """Why the site may not be asked now; None when it may."""
+        return self.state_of_site.refusal if (self.state_of_site.stopped_until or 0) > self.now else None
+
+    @property
+    def stopped_until(self) -> float | None:
+        """Until when nothing is handed out because of it."""
+        return self.state_of_site.stopped_until
+
+    @property
+    def is_current(self) -> bool:
+        """Whether it is not over, or ended just now."""
+        return self.ended_at is None or self.now - self.ended_at <= _RECENTLY or self.workers > 0
+
+    @property
+    def state(self) -> State:
+        """What holds it up, if anything does."""
+        if self.ended_at is not None:
+            return "finished"
+        site = self.state_of_site
+        if self.to_go and site.refusal is not None:
+            return "stopped" if self.stopped else "trying"
+        if self.to_go and site.budget.per_day is not None and site.used_today >= site.budget.per_day:
+            return "budget spent"
+        return "running" if self.workers else "no worker"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return its figures for a program."""
+        names = (
+            *("site", "run", "number", "arguments", "state", "total", "done", "failed", "dropped", "to_go", "queued"),
+            *("dead_letters", "lost", "workers", "started_at", "ended_at", "now", "stopped_until"),
+        )
+        site = self.state_of_site
+        return {name: getattr(self, name) for name in names} | {
+            "refusal": site.refusal,
+            "used_today": site.used_today,
+            "budget": msgspec.to_builtins(site.budget),
+        }
+
+
+@dataclass(slots=True)
+class Rate:
+    """How many requests end a second: the mean since the start at the first look, then smoothed over those that follow."""
+
+    since: float
+    per_second: float | None = None
+    _before: int = 0
+
+    def update(self, report: RunReport) -> None:
+        """Look at how many have ended by now."""
+        now = report.ended_at or report.now
+        elapsed = now - self.since
+        if elapsed <= 0:
+            return
+        latest = max(0, report.ended - self._before) / elapsed  # fewer than before when dead letters were queued again
+        if self.per_second is None:
+            self.per_second = latest
+        else:
+            self.per_second += (latest - self.per_second) * -math.expm1(-elapsed / _SMOOTHED_OVER)
+        self.since, self._before = now, report.ended
+
+    def seconds_left(self, to_go: int) -> float | None:
+        """Return the seconds that so many take at this rate; None when nothing is being done."""
+        return to_go / self.per_second if self.per_second else None
+
+
+# --- Reading ----------------------------------------------------------------------------------------------------------
 
 
 def budgets(settings: BaseSettings) -> dict[Site, Budget]:
@@ -54,199 +193,168 @@ async def asking(settings: BaseSettings) -> AsyncIterator[Any]:
         await client.aclose()
 
 
-async def read_runs(
-    client: Any, site: Site | None = None, run: str | None = None, budget: Mapping[Site, Budget] | None = None
-) -> list[RunReport]:
-    """Return every run that Redis holds, of that site and of that name if given, by site and then by age.
-
-    There may be ten thousand, as each job of a cluster is one for two windows: what only asks for some says so.
-    """
-    pipe = client.pipeline(transaction=False)
-    asked = [one for one in SITES if site in {None, one}]
-    if run is not None:
-        return await _read(client, {Keys(one, run): None for one in asked}, budget)
-    for one in asked:
-        pipe.zrange(Keys(one, "").runs, 0, -1)
-    names = await pipe.execute()
-    listed: dict[Keys, float | None] = {
-        Keys(one, name.decode()): None for one, of_site in zip(asked, names, strict=True) for name in of_site
-    }
-    return await _read(client, listed, budget)
-
-
-class Current(NamedTuple):
-    """The runs that matter now."""
-
-    runs: list[RunReport]
-    """Sorted by site, and then by age."""
-    left_out: int
-    """How many others may not be over, with which workers began before all of these."""
-
-
-async def read_current_runs(
-    client: Any, budget: Mapping[Site, Budget] | None = None, most: int = MOST_CURRENT
-) -> Current:
-    """Return the runs that are not over, or ended within the last hour; of each site at most those begun with last.
-
-    What it costs does not grow with the runs that are over.
-    """
-    pipe = client.pipeline(transaction=False)
-    for site in SITES:
-        keys = Keys(site, "")
-        pipe.zrange(keys.current, 0, most - 1, desc=True, withscores=True)
-        pipe.zcard(keys.current)
-        pipe.zrange(keys.runs, 0, _NEWEST - 1, desc=True)
-        pipe.zrandmember(keys.runs, _NEWEST)
-    answers = iter(await pipe.execute())
-    listed: dict[Keys, float | None] = {}
-    left_out = 0
-    for site, current, count, newest, some in zip(SITES, *[answers] * 4, strict=True):
-        opened = {name.decode(): when for name, when in current}
-        left_out += count - len(opened)
-        # Some of the others each time, so that those are forgotten that have expired.
-        names = dict.fromkeys([*opened, *(name.decode() for name in (*newest, *some))])
-        listed.update({Keys(site, name): opened.get(name) for name in names})
-    reports = await _read(client, listed, budget)
-    return Current([report for report in reports if report.is_current], left_out)
-
-
-async def read_earlier_runs(
-    client: Any, before: float | None, size: int, budget: Mapping[Site, Budget] | None = None
-) -> tuple[list[RunReport], float | None]:
-    """Return runs that are over for more than an hour, the latest first, and where the next ones begin; None for the end.
-
-    They are those among about `size` runs that were started before a time (ms); without one, among the latest.
-    """
-    pipe = client.pipeline(transaction=False)
-    for site in SITES:
-        top = "+inf" if before is None else f"({before:.0f}"
-        pipe.zrange(Keys(site, "").runs, top, "-inf", desc=True, byscore=True, offset=0, num=size + 1, withscores=True)
-    started = sorted(
-        (
-            (when, Keys(site, name.decode()))
-            for site, of_site in zip(SITES, await pipe.execute(), strict=True)
-            for name, when in of_site
-        ),
-        key=lambda one: -one[0],
-    )
-    # With all that began at the same moment as the last one, which a next page would not have.
-    last = started[min(size, len(started)) - 1][0] if started else 0.0
-    page = {keys: None for when, keys in started if when >= last}
-    reports = await _read(client, dict(page), budget)
-    over = sorted((report for report in reports if not report.is_current), key=lambda report: -report.started_at)
-    return over, last if len(page) < len(started) else None
-
-
-async def _read(
-    client: Any, listed: Mapping[Keys, float | None], budget: Mapping[Site, Budget] | None
-) -> list[RunReport]:
-    """Return the reports of runs, by site and then by age; forget those of which nothing is left.
-
-    With each run stands when a worker last began with it (ms), if it is to be taken out of the current ones once it is over.
-    """
-    now, sites = await read_sites(client, budget)
-    reports: list[RunReport] = []
-    gone: list[tuple[Keys, str]] = []
-    keys_of = list(listed)
-    for first in range(0, len(keys_of), _AT_ONCE):
-        some = keys_of[first : first + _AT_ONCE]
-        for keys, answer in zip(some, await _ask(client, some, now), strict=True):
-            report = _report(keys, answer, sites[keys.site], now)
-            if report is None:
-                gone.append((keys, ""))
-                continue
-            reports.append(report)
-            opened = listed[keys]
-            if opened is not None and not report.is_current:
-                gone.append((keys, f"{opened:.0f}"))
-    await _forget(client, gone)
-    order = {site: place for place, site in enumerate(SITES)}
-    return sorted(reports, key=lambda report: (order[report.site], report.started_at, report.run))
-
-
 async def read_sites(client: Any, budget: Mapping[Site, Budget] | None = None) -> tuple[float, dict[Site, SiteState]]:
     """Return the time by Redis' clock (seconds since 1970), and how each site stands."""
     seconds, micro = await client.time()
-    now = seconds + micro / 1e6
     pipe = client.pipeline(transaction=False)
     for site in SITES:
-        pipe.hgetall(Keys(site, "").circuit)
-        pipe.hgetall(Keys(site, "").budget)
+        pipe.hgetall(SiteKeys(site).circuit)
+        pipe.hgetall(SiteKeys(site).budget)
     answers = iter(await pipe.execute())
     sites: dict[Site, SiteState] = {}
     for site, circuit, spent in zip(SITES, *[answers] * 2, strict=True):
+        is_today = int(spent.get(b"day", -1)) == seconds // _DAY_SECONDS
         sites[site] = SiteState(
             site=site,
             refusal=circuit[b"reason"].decode(errors="backslashreplace") if b"reason" in circuit else None,
-            stopped_until=_number(circuit, b"until") / 1000 if b"until" in circuit else None,
-            used_today=int(_number(spent, b"used")) if _number(spent, b"day", -1) == now // _DAY else 0,
-            budget=(budget or {}).get(site, Budget()),
+            stopped_until=float(circuit[b"until"]) / 1000 if b"until" in circuit else None,
+            used_today=int(spent[b"used"]) if is_today else 0,
+            budget=(budget or {}).get(site, UNLIMITED),
         )
-    return now, sites
+    return seconds + micro / 1e6, sites
 
 
-async def _ask(client: Any, some: Sequence[Keys], now: float) -> list[list[Any]]:
-    """Return what is kept of each run, in one pipeline."""
+async def read_runs(
+    client: Any, site: Site | None = None, run: str | None = None, budget: Mapping[Site, Budget] | None = None
+) -> list[RunReport]:
+    """Return the latest run of each name, of that site and of that name if given, by site and then by age."""
+    now, sites = await read_sites(client, budget)
+    latest: dict[tuple[Site, str], Keys] = {}
+    for keys in await _all_keys(client, site, run):
+        latest.setdefault((keys.site.site, keys.run), keys)
     pipe = client.pipeline(transaction=False)
-    for keys in some:
+    for keys in latest.values():
         pipe.hgetall(keys.state)
-        pipe.hgetall(keys.nodes)
-        pipe.hlen(keys.dead_letters)
+        pipe.hlen(keys.requests)
+        pipe.zcard(keys.queue)
+        pipe.hlen(keys.dead)
         pipe.zcount(keys.workers, now * 1000, "+inf")
-        for level in LEVELS:
-            pipe.llen(keys.requests(level))
-    answers = await pipe.execute()
-    each = len(answers) // len(some)
-    return [answers[place : place + each] for place in range(0, len(answers), each)]
+    answers = iter(await pipe.execute())
+    reports = [
+        _report(keys, sites[keys.site.site], now, *answer)
+        for keys, answer in zip(latest.values(), zip(*[answers] * 5, strict=True), strict=True)
+        if answer[0]
+    ]
+    order = list(SITES)
+    return sorted(reports, key=lambda report: (order.index(report.site), report.started_at))
 
 
-async def _forget(client: Any, gone: Sequence[tuple[Keys, str]]) -> None:
-    script = load_script(client, __package__, "forget")
-    for site in SITES:
-        of_site = [(keys, opened) for keys, opened in gone if keys.site == site]
-        for first in range(0, len(of_site), _AT_ONCE):
-            some = of_site[first : first + _AT_ONCE]
-            await script(
-                keys=[some[0][0].runs, some[0][0].current, *(keys.state for keys, _ in some)],
-                args=[argument for keys, opened in some for argument in (keys.run, opened)],
-            )
+async def _all_keys(client: Any, site: Site | None, run: str | None) -> list[Keys]:
+    """Return the keys of runs, those that workers have joined last first."""
+    asked = [SiteKeys(one) for one in SITES if site in {None, one}]
+    pipe = client.pipeline(transaction=False)
+    for keys in asked:
+        pipe.zrange(keys.runs, 0, -1 if run is not None else _MOST_RUNS - 1, desc=True)
+    found = []
+    for keys, members in zip(asked, await pipe.execute(), strict=True):
+        for member in members:
+            name, _, number = member.decode().rpartition(":")
+            if run in {None, name}:
+                found.append(Keys(keys, name, number))
+    return found
 
 
-def _number(values: Mapping[bytes, bytes], name: bytes, default: float = 0.0) -> float:
-    """Return a number of a hash; the default when there is none, or none that can be read, which workers drop with their next exchange."""
-    try:
-        value = float(values.get(name, default))
-    except ValueError:
-        return default
-    return value if isfinite(value) else default
+def _report(
+    keys: Keys, site: SiteState, now: float, state: dict[bytes, bytes], to_go: int, queued: int, dead: int, workers: int
+) -> RunReport:
+    def number(name: bytes) -> int:
+        return int(float(state.get(name, 0)))
 
-
-def _report(keys: Keys, answer: Sequence[Any], site: SiteState, now: float) -> RunReport | None:
-    """Return a run's report; None when nothing of it is left."""
-    state, nodes, letters, workers, *lengths = answer
-    if not state:
-        return None
-    total, done, failed, dropped = (int(_number(state, name)) for name in (b"total", b"done", b"failed", b"dropped"))
-    by_node: dict[str, dict[str, int]] = {}
-    for field_name in sorted(nodes):
-        node, _, figure = field_name.decode(errors="backslashreplace").rpartition(" ")
-        by_node.setdefault(node, {"done": 0, "failed": 0})[figure] = int(_number(nodes, field_name))
     return RunReport(
-        site=keys.site,
+        site=site.site,
         run=keys.run,
-        total=total,
-        done=done,
-        failed=failed,
-        dropped=dropped,
-        queued=sum(lengths),
-        dead_letters=letters,
+        number=keys.number,
+        arguments=state.get(b"arguments", b"").decode(errors="backslashreplace"),
+        total=number(b"total"),
+        done=number(b"done"),
+        failed=number(b"failed"),
+        dropped=number(b"filtered") + number(b"above_limit"),
+        to_go=to_go,
+        queued=queued,
+        dead_letters=dead,
         workers=workers,
-        started_at=_number(state, b"started_at") / 1000,
-        ended_at=_number(state, b"ended_at") / 1000 if b"ended_at" in state else None,
+        seeded=b"seeded" in state,
+        ended_at=number(b"over_at") / 1000 if b"over_at" in state else None,
         now=now,
-        nodes=by_node,
-        refusal=site.refusal,
-        stopped_until=site.stopped_until,
-        used_today=site.used_today,
-        budget=site.budget,
+        state_of_site=site,
     )
+
+
+# --- Dead letters -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, kw_only=True)
+class DeadLetter:
+    """A request or a seed that was set aside."""
+
+    keys: Keys
+    id: str
+    reason: str
+    at: float
+    """Seconds since 1970."""
+    body: str
+    """What stood in the queue, with what is not UTF-8 escaped."""
+
+    @property
+    def request(self) -> dict[str, Any] | None:
+        """What it says of the request; None when it is none."""
+        try:
+            return msgspec.structs.asdict(msgspec.json.decode(self.body, type=Envelope))
+        except (msgspec.DecodeError, RecursionError):
+            return None
+
+
+class _Head(msgspec.Struct):
+    reason: str
+    at: float
+
+
+async def dead_letters(client: Any, site: Site | None = None, run: str | None = None) -> AsyncIterator[DeadLetter]:
+    """Yield what was set aside, in no order; in all runs, or in those of that site and of that name."""
+    for keys in await _all_keys(client, site, run):
+        async for letter_id, letter in client.hscan_iter(keys.dead):
+            head, _, value = letter.partition(b"\n")
+            told = msgspec.json.decode(head, type=_Head)
+            body = value.partition(b"\n")[2].decode(errors="backslashreplace")
+            yield DeadLetter(keys=keys, id=letter_id.decode(), reason=told.reason, at=told.at / 1000, body=body)
+
+
+async def requeue(client: Any, keys: Keys, letter_id: str) -> bool:
+    """Queue a dead letter again, as if it had never been handed out; return whether it was there."""
+    ends = [End(letter_id, "again")]
+    return bool(await Scripts(client, UNLIMITED, 0).run("finish", keys.for_scripts, arguments="", ends=ends))
+
+
+async def drop(client: Any, keys: Keys, letter_id: str) -> bool:
+    """Forget a dead letter; return whether it was there. What it was for stays counted as failed."""
+    return bool(await client.hdel(keys.dead, letter_id))
+
+
+# --- In words ---------------------------------------------------------------------------------------------------------
+
+
+def line_of(report: RunReport, rate: Rate) -> str:
+    """Return how far a run is, in a line: what `scrapy progress` and the log of each of its workers show."""
+    return f"{name_of(report)} {report.done:,} of {report.total:,} requests done, {details_of(report, rate)}"
+
+
+def name_of(report: RunReport) -> str:
+    """Return whose figures these are, and how it goes."""
+    return printable(f"{report.site} ({report.run}) {report.state}:")
+
+
+def details_of(report: RunReport, rate: Rate) -> str:
+    """Return the figures beside those of the requests done."""
+    site = report.state_of_site
+    counts = {"dead letters": report.failed, "lost": report.lost}
+    parts = [f"{count:,} {what}" for what, count in counts.items() if count]
+    parts += [f"{report.to_go:,} to go", f"workers: {report.workers}", f"{60 * (rate.per_second or 0):,.0f} a minute"]
+    left = rate.seconds_left(report.to_go)
+    if report.state == "running" and report.to_go and left is not None:
+        parts.append(f"{timedelta(seconds=round(left))} left")
+    if site.budget.per_day is not None:
+        parts.append(f"{site.used_today:,} of {site.budget.per_day:,} requests of the day")
+    details = ", ".join(parts)
+    if report.stopped is not None:
+        details += f"; until {utc_text(site.stopped_until or 0)}: {printable(report.stopped)}"
+    return details

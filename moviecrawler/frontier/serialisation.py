@@ -14,7 +14,7 @@ import msgspec
 from scrapy import Request
 
 from moviecrawler.errors import MovieCrawlerError
-from moviecrawler.items import Entry, Site  # noqa: TC001 - msgspec reads annotations
+from moviecrawler.items import Entry  # noqa: TC001 - msgspec reads annotations
 
 if TYPE_CHECKING:
     from moviecrawler.frontier.spider import SharedSpider
@@ -40,7 +40,6 @@ class _OfTitle(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     site_id: str
     found: _Found | None
-    due: dict[str, Any] | None = None
 
 
 class _OfList(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -54,30 +53,19 @@ class _OfList(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Envelope(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A request and what has happened to it. Its id is its fingerprint, which stands before it in the queue."""
+    """A request as it is queued; its id is its fingerprint, which stands beside it in Redis."""
 
-    version: Literal[1]
-    url: str
-    site: Site
     callback: str
-    errback: str
+    url: str
     cb_kwargs: dict[str, Any]
     expects: Literal["page", "json", "other"]
-    priority: int
-    depth: int
-    created_at: float
-    """Seconds since 1970, UTC, by the clock of the node that made it: for people only, nothing is decided by it."""
-    retries: int
-    max_retries: int | None
-    """None for RETRY_TIMES."""
-    proxy_pool: str | None
-    """None for the node's own choice."""
+    depth: int = 0
 
 
 _decoder = msgspec.json.Decoder(Envelope)
 
 
-def encode(request: Request, now: float) -> str:
+def encode(request: Request) -> str:
     """Return a request as a line of JSON. Raises SerialisationError when it holds what may not, or can't, travel."""
     callback, errback = (getattr(function, "__name__", "") for function in (request.callback, request.errback))
     trouble = _trouble(request, callback, errback)
@@ -86,23 +74,8 @@ def encode(request: Request, now: float) -> str:
         raise SerialisationError(f"a request for {urlsplit(request.url).hostname}: {trouble}")
     meta = request.meta
     try:
-        return msgspec.json.encode(
-            Envelope(
-                version=1,
-                url=request.url,
-                site=meta["site"],
-                callback=callback,
-                errback=errback,
-                cb_kwargs=request.cb_kwargs,
-                expects=meta["expects"],
-                priority=request.priority,
-                depth=meta.get("depth", 0),
-                created_at=now,
-                retries=meta.get("retry_times", 0),
-                max_retries=meta.get("max_retry_times"),
-                proxy_pool=meta.get("proxy_pool"),
-            )
-        ).decode()
+        envelope = Envelope(callback, request.url, request.cb_kwargs, meta["expects"], meta.get("depth", 0))
+        return msgspec.json.encode(envelope).decode()
     except (TypeError, KeyError, OverflowError) as error:
         raise SerialisationError(f"{request}: {type(error).__name__} {error}") from None
 
@@ -122,9 +95,9 @@ def decode(payload: bytes, spider: SharedSpider) -> Request:
     try:
         envelope = _decoder.decode(payload)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise SerialisationError(f"damaged, or written by another version: {error}") from None
-    if ERRBACKS.get(envelope.callback) != envelope.errback:
-        raise SerialisationError(f"callback {envelope.callback!r} or errback {envelope.errback!r} is not allowed")
+        raise SerialisationError(f"damaged, or written by another program: {error}") from None
+    if envelope.callback not in ERRBACKS:
+        raise SerialisationError(f"callback {envelope.callback!r} is not allowed")
     try:
         parts = urlsplit(envelope.url)
         host = parts.hostname
@@ -132,27 +105,13 @@ def decode(payload: bytes, spider: SharedSpider) -> Request:
         host = None
     if host is None or parts.scheme not in {"http", "https"} or host not in spider.allowed_domains:
         raise SerialisationError(f"{envelope.url!r} is not on a host of {spider.name}")
-    if envelope.site != spider.site:
-        raise SerialisationError(f"it is for {envelope.site}, and not for {spider.site}")
-    optional = {
-        "retry_times": envelope.retries or None,
-        "max_retry_times": envelope.max_retries,
-        "proxy_pool": envelope.proxy_pool,
-    }
-    meta = {
-        "expects": envelope.expects,
-        "site": envelope.site,
-        "depth": envelope.depth,
-        **{name: value for name, value in optional.items() if value is not None},
-    }
     try:
         request = Request(
             envelope.url,
             callback=getattr(spider, envelope.callback),
-            errback=getattr(spider, envelope.errback),
+            errback=getattr(spider, ERRBACKS[envelope.callback]),
             cb_kwargs=envelope.cb_kwargs,
-            meta=meta,
-            priority=envelope.priority,
+            meta={"expects": envelope.expects, "site": spider.site, "depth": envelope.depth},
         )
         _check_arguments(request, envelope, spider)
     except (AttributeError, TypeError, ValueError, msgspec.ValidationError) as error:

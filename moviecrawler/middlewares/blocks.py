@@ -17,7 +17,7 @@ from scrapy.utils.httpobj import urlparse_cached
 from moviecrawler.clock import utc_now
 from moviecrawler.extract.blocks import block_sign, classify
 from moviecrawler.frontier.circuit import Circuit
-from moviecrawler.frontier.shared import shared_scheduler
+from moviecrawler.frontier.shared import shared_turns
 from moviecrawler.meta import DIRECT, PROXY_META
 from moviecrawler.middlewares.kept_pages import folder_of, keep_page
 from moviecrawler.middlewares.retry import wait_before
@@ -67,10 +67,8 @@ class SiteBlockMiddleware:
         return middleware
 
     def spider_opened(self) -> None:
-        """Take the circuit that all nodes share, when this one takes part in a shared crawl."""
-        scheduler = shared_scheduler(self.crawler)
-        if scheduler is not None:
-            self.circuit = scheduler.circuit
+        """Take the circuit, which all workers share where there is a Redis."""
+        self.circuit = shared_turns(self.crawler).circuit
 
     def process_request(self, request: Request) -> None:
         """Raise SiteStopped when the request's site has refused us."""

@@ -15,8 +15,8 @@ from moviecrawler.catalogue.rows import TitleFacts
 from moviecrawler.configuration import check_argument_names, parse_choice, parse_limit, parse_title_ids, user_agent
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.frontier.engine import NotSent
+from moviecrawler.frontier.shared import describe_arguments, share
 from moviecrawler.items import Entry, Listing, Miss, Page
-from moviecrawler.options import CatalogueOptions
 from moviecrawler.signals import list_missed, title_read, title_unread, titles_listed
 from moviecrawler.sites import SITES, hosts_of
 from moviecrawler.spiders.plan import MAX_REASON_CHARS, Plan, Seed, due_of
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from moviecrawler.catalogue.claims import Claim
+    from moviecrawler.extensions.due import DueTitles
     from moviecrawler.items import Site
     from moviecrawler.spiders.plan import Due, Found
 
@@ -68,13 +69,11 @@ class MovieSpider(scrapy.Spider):
     arguments: ClassVar[frozenset[str]] = frozenset({"list", "ids", "file", "limit", "lane"})
 
     allowed_domains: list[str]
-    refills = False
-    """Whether each worker of a shared crawl runs `start`, and not one for all."""
-    idle_timeout = 0.0
-    """Seconds that it waits for titles to become due, or for a new day's budget, when nothing may be fetched."""
+    is_shared = False
+    """Whether its requests go through the queue in Redis, which many workers share."""
     plan: Plan
     seed_key: str
-    """The same for all workers of a shared crawl that were given the same titles and lists."""
+    """What its arguments are: the same for all workers of a run."""
     hosts: dict[str, str]
     """Scheme and host of each host that it may ask, by its setting."""
     home: str
@@ -82,16 +81,9 @@ class MovieSpider(scrapy.Spider):
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
-        """Tell the site how to reach the operator; take part in a shared crawl when REDIS_URL is set."""
+        """Tell the site how to reach the operator."""
         super().update_settings(settings)
         settings.set("USER_AGENT", user_agent(settings), priority="spider")
-        if settings.get("REDIS_URL"):
-            settings.set("SCHEDULER", "moviecrawler.frontier.scheduler.FrontierScheduler", priority="spider")
-            middlewares = {
-                **settings.getdict("SPIDER_MIDDLEWARES"),
-                "moviecrawler.frontier.shared.SeedOnceMiddleware": 0,
-            }
-            settings.set("SPIDER_MIDDLEWARES", middlewares, priority="spider")
 
     @classmethod
     def parse_arguments(cls, settings: BaseSettings, arguments: Mapping[str, str]) -> Plan:
@@ -135,11 +127,12 @@ class MovieSpider(scrapy.Spider):
         plan = cls.parse_arguments(crawler.settings, arguments)
         spider = super().from_crawler(crawler, *args)
         spider.plan = plan
-        spider.refills = plan.lane is not None and plan.list_name is None
-        if spider.refills:
-            spider.idle_timeout = CatalogueOptions.read(crawler.settings).idle
-        others = sorted((name, value) for name, value in arguments.items() if name not in _TITLES and name[0] != "_")
-        spider.seed_key = repr((plan.titles, others))
+        # The catalogue is the queue of what is due.
+        spider.is_shared = bool(crawler.settings.get("REDIS_URL")) and plan.lane is None
+        if spider.is_shared:
+            share(crawler.settings)
+        others = {name: value for name, value in arguments.items() if name not in _TITLES and name[0] != "_"}
+        spider.seed_key = describe_arguments(plan.titles, others)
         spider.hosts = hosts_of(cls.site, crawler.settings)
         spider.home = spider.hosts[SITES[cls.site].home_setting]
         spider.allowed_domains = sorted({urlsplit(url).hostname or "" for url in spider.hosts.values()})
@@ -159,7 +152,8 @@ class MovieSpider(scrapy.Spider):
         if self.plan.lane is not None and self.plan.list_name is None:
             from moviecrawler.extensions.due import DueTitles  # noqa: PLC0415 - imports Postgres' client
 
-            async for request in DueTitles(self).requests():
+            self.due_titles = DueTitles(self)
+            async for request in self.due_titles.requests():
                 yield request
             return
         for request in self.title_requests((site_id, None) for site_id in self.plan.titles):
@@ -200,7 +194,7 @@ class MovieSpider(scrapy.Spider):
             yield self.title_request(site_id, found)
 
     def _count_asked(self) -> None:
-        if not self.settings.get("REDIS_URL"):  # else the worker counts it to which the frontier hands it
+        if not self.is_shared:  # else the worker counts it to which the frontier hands it
             self.crawler.stats.inc_value("titles/asked")
 
     def title_request(self, site_id: str, found: Found | None) -> Request:
@@ -218,6 +212,8 @@ class MovieSpider(scrapy.Spider):
         return [title_url(self.site, site_id, self.home)]
 
     # --- What is due --------------------------------------------------------------------------------------------------
+
+    due_titles: DueTitles
 
     @property
     def uses_datasets(self) -> bool:
@@ -277,8 +273,7 @@ class MovieSpider(scrapy.Spider):
         if self.limit_reached():
             return True
         # Of a shared crawl, this worker knows only what it has asked for itself.
-        shared = bool(self.settings.get("REDIS_URL"))
-        return shared and self.plan.limit is not None and listed >= self.plan.limit
+        return self.is_shared and self.plan.limit is not None and listed >= self.plan.limit
 
     # --- Reading lists ------------------------------------------------------------------------------------------------
 
@@ -376,10 +371,13 @@ class MovieSpider(scrapy.Spider):
 
     def title_failed(self, failure: Failure) -> Iterator[Any]:
         """Account for a title whose page could not be fetched."""
-        if isinstance(failure.value, NotSent):
-            return
         request: Request = failure.request  # type: ignore[attr-defined]
         known = request.cb_kwargs
+        if isinstance(failure.value, NotSent):
+            if known.get("due") is not None:
+                self.crawler.stats.inc_value("titles/asked", -1)
+                self.due_titles.not_sent(known["due"]["title_id"])
+            return
         outcome, reason = outcome_of(failure)
         yield from self.title_missed(known["site_id"], known["found"], outcome, reason, fetched_at(request.meta))
         if outcome == "absent":

@@ -15,7 +15,7 @@ import redis
 from scrapy.settings import Settings
 
 from moviecrawler.catalogue.store import open_catalogue
-from moviecrawler.frontier.keys import Keys
+from moviecrawler.frontier.keys import SiteKeys
 from tests.catalogue.crawls import fetch_due, know, settings_of, title_pages, worker
 from tests.crawling import change, scrapy
 from tests.services.postgres import execute
@@ -140,7 +140,7 @@ def test_nothing_is_claimed_while_another_worker_knows_that_the_site_refuses_us(
     until = (datetime.now(UTC).timestamp() + 3600) * 1000
     with redis.Redis.from_url(redis_url) as client:
         circuit = {"until": f"{until:.0f}", "reason": "imdb refused us", "trips": 3}
-        client.hset(Keys("imdb", "default").circuit, mapping=circuit)
+        client.hset(SiteKeys("imdb").circuit, mapping=circuit)
     given = settings(database_url, REDIS_URL=redis_url, FRONTIER_PATIENCE="0")
     ended = scrapy("crawl", "imdb", "-a", "lane=due", "-a", "via=pages", data=tmp_path, replica=replica, **given)
     assert ended.code == 1

@@ -8,21 +8,14 @@ from typing import Any
 
 import pytest
 import redis
-from scrapy import Request
 
-from moviecrawler.frontier.dupefilter import fingerprint
-from moviecrawler.frontier.keys import Keys
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, scrapy
-from tests.frontier.workers import Workers
+from tests.frontier.workers import Workers, keys_of
 from tests.services.replica import IDS
+from tests.waiting import wait_for
 
-KEYS = Keys("imdb", "default")
-FORGED = (
-    "200"
-    + "0" * 32
-    + '[1,"https://example.com/\\u001b[2J","imdb","parse_title","title_failed",{},"page",0,0,0,0,null,null]'
-)
+FORGED = '["parse_title","https://example.com/\\u001b[2J",{},"page",0]'
 
 
 def dead_letters(redis_url: str, data: Path, *arguments: str) -> Finished:
@@ -37,75 +30,78 @@ def as_json(redis_url: str, data: Path, *arguments: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def set_aside(replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path) -> list[str]:
-    """Return the ids of three dead letters of a crawl: of a forged request, of what is none, and of a bad seed."""
-    redis_client.rpush(KEYS.requests(2), FORGED, b"\x80\x04pickle\x1b[31m")
+def seed(replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path) -> str:
+    """Return the id of the dead letter of a bad seed; there are two more, of a forged request and of what is none."""
     redis_client.rpush("imdb:start_urls", "rubbish\x07")
-    with Workers("imdb", f"ids={IDS[0]}", data=tmp_path, replica=replica, redis_url=redis_url) as workers:
+    with Workers(
+        *("imdb", f"ids={IDS[0]}"),
+        data=tmp_path,
+        replica=replica,
+        redis_url=redis_url,
+        FRONTIER_RUN="default",
+        FRONTIER_IDLE="3",
+    ) as workers:
         workers.start()
-        assert workers.wait() == [0], workers.log
+        wait_for(lambda: redis_client.zcard("{imdb}:runs"))
+        keys = keys_of(redis_client)
+        redis_client.hset(keys.requests, mapping={"forged": f"2 0 \n{FORGED}", "pickle": b"\x80\x04\x1b[31m"})
+        assert workers.wait() == [1], workers.log  # as there are dead letters
         assert len(workers.movies) == 1
     letters = as_json(redis_url, tmp_path)
     assert len(letters) == 3
-    return sorted(letters)
+    return next(one for one in letters if one.startswith("seed-"))
 
 
 def test_they_are_listed_with_nothing_that_could_move_a_cursor_and_queued_again_or_dropped_as_named(
-    set_aside: list[str], redis_url: str, tmp_path: Path
+    seed: str, redis_url: str, tmp_path: Path
 ) -> None:
     listed = dead_letters(redis_url, tmp_path)
     assert len(listed.output.splitlines()) == 3
-    assert f"{'0' * 32}  imdb (default)  " in listed.output
-    assert "https://example.com/\\x1b[2J" in listed.output
-    assert "not an entry of this queue" in listed.output
-    assert "seed rubbish\\x07" in listed.output
+    for part in (
+        "forged  imdb (default)  ",
+        "https://example.com/\\x1b[2J",
+        "no request of this queue",
+        "rubbish\\x07",
+    ):
+        assert part in listed.output
     assert listed.output.replace("\n", "").isprintable()
-    shown = dead_letters(redis_url, tmp_path, "show", "0" * 32)
+    shown = dead_letters(redis_url, tmp_path, "show", "forged")
     assert "callback:    parse_title\n" in shown.output
-    assert "deliveries:  01\n" in shown.output
     assert shown.output.replace("\n", "").isprintable()
-    letter = as_json(redis_url, tmp_path)["0" * 32]
-    assert letter["request"]["url"] == "https://example.com/\x1b[2J"
+    letter = as_json(redis_url, tmp_path)["forged"]
+    assert letter["url"] == "https://example.com/\x1b[2J"
     assert "example.com" in letter["reason"]
     assert not as_json(redis_url, tmp_path, "--site", "metacritic")
-    assert not as_json(redis_url, tmp_path, "--run", "other")
     assert dead_letters(redis_url, tmp_path, "--run", "other").output == "there are no dead letters\n"
-    # Only what is named is queued again or dropped, and only if it can be.
-    missing, forged = "1" * 32, "0" * 32
-    dropped = dead_letters(redis_url, tmp_path, "drop", set_aside[1], missing)
+    # Only what is named is queued again or dropped.
+    dropped = dead_letters(redis_url, tmp_path, "drop", seed, "missing")
     assert dropped.code == 1
-    assert dropped.log.endswith(f"scrapy deadletters: there is no dead letter {missing}\n")
-    assert dropped.output == f"{set_aside[1]} is dropped from imdb (default)\n"
-    again = dead_letters(redis_url, tmp_path, "requeue", "--all")
-    assert again.code == 1
-    assert again.output == f"{forged} is queued again in imdb (default)\n"
-    assert again.log.count("can't be queued again: ") == 1
-    [left] = as_json(redis_url, tmp_path)
-    assert left not in {forged, set_aside[1]}
+    assert dropped.log.endswith("scrapy deadletters: there is no dead letter missing\n")
+    assert dropped.output == f"{seed} is dropped from imdb (default)\n"
+    again = dead_letters(redis_url, tmp_path, "requeue", "forged")
+    assert again.output == "forged is queued again in imdb (default); start the crawl's command again\n"
+    assert list(as_json(redis_url, tmp_path)) == ["pickle"]
     dead_letters(redis_url, tmp_path, "drop", "--all", "--site", "metacritic")
-    assert list(as_json(redis_url, tmp_path)) == [left]
+    assert list(as_json(redis_url, tmp_path)) == ["pickle"]
     assert dead_letters(redis_url, tmp_path, "drop", "--all").code == 0
     assert not as_json(redis_url, tmp_path)
 
 
-def test_requeued_title_is_crawled(
+def test_requeued_title_is_crawled_by_the_next_start(
     replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
-    titles = IDS[1:3]
-    with Workers("imdb", f"ids={titles[0]}", data=tmp_path, replica=replica, redis_url=redis_url) as workers:
+    with Workers(
+        "imdb", f"ids={IDS[0]}", data=tmp_path, replica=replica, redis_url=redis_url, FRONTIER_RUN="once"
+    ) as workers:
         workers.start()
         assert workers.wait() == [0], workers.log
-        request = Request(f"{replica.urls['imdb']}/title/{titles[1]}/", meta={"site": "imdb"})
-        letter = fingerprint(request)
-        payload = [1, request.url, "imdb", "parse_title", "title_failed", {"site_id": titles[1], "found": None}]
-        payload += ["page", 0, 0, 0, 0, None, None]
-        redis_client.hset(
-            KEYS.dead_letters, letter, f'{{"reason":"it kills","at":1000}}\n203{letter}{json.dumps(payload)}'
-        )
-        redis_client.hincrby(KEYS.state, "total", 1)
-        redis_client.hincrby(KEYS.state, "failed", 1)
-        assert dead_letters(redis_url, tmp_path, "requeue", letter).code == 0
+        keys = keys_of(redis_client)
+        body = ["parse_title", f"{replica.urls['imdb']}/title/{IDS[1]}/", {"site_id": IDS[1], "found": None}, "page", 0]
+        redis_client.hset(keys.dead, "letter", f'{{"reason":"it kills","at":1000}}\n2 5 w\n{json.dumps(body)}')
+        redis_client.hincrby(keys.state, "total", 1)
+        redis_client.hincrby(keys.state, "failed", 1)
+        assert dead_letters(redis_url, tmp_path, "requeue", "letter").code == 0
         workers.start()
         assert workers.wait() == [0], workers.log
-        assert sorted(str(movie.site_id) for movie in workers.movies) == sorted(titles)
+        assert sorted(str(movie.site_id) for movie in workers.movies) == sorted(IDS[:2])
     assert not as_json(redis_url, tmp_path)

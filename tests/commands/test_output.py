@@ -18,8 +18,8 @@ from scrapy.commands import ScrapyHelpFormatter
 from scrapy.settings import BaseSettings
 
 from moviecrawler import commands
-from moviecrawler.frontier.keys import Keys
 from tests.crawling import environment, scrapy
+from tests.frontier.workers import make_run
 from tests.processes import start
 from tests.waiting import LONGEST
 
@@ -28,10 +28,9 @@ from tests.waiting import LONGEST
 def test_command_whose_output_is_closed_ends_quietly(
     arguments: list[str], redis_url: str, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
-    keys = Keys("imdb", "default")
-    redis_client.zadd(keys.runs, {keys.run: 1})
+    keys = make_run(redis_client)
     for number in range(300):
-        redis_client.hset(keys.dead_letters, f"{number}", b'{"reason": "no reason"}\n' + b"x" * 500)
+        redis_client.hset(keys.dead, f"{number}", b'{"reason": "no reason", "at": 0}\n2 1 \n' + b"x" * 500)
     reading, writing = os.pipe()
     os.close(reading)
     with open(writing, "wb") as closed:  # noqa: PTH123 - a descriptor

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from moviecrawler.database.connection import open_database
-from moviecrawler.frontier.keys import Keys
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from tests.cluster.nodes import Answer, Cluster, Node, cluster, project_egg
 from tests.dashboard.filling import run_script
+from tests.frontier.workers import keys_of
 from tests.services.postgres import execute, new_database
 from tests.services.redis import RedisServer
 from tests.waiting import wait_for
@@ -168,7 +168,6 @@ def _go_wrong(made: Operated) -> None:
     """Let there be what an operator has to look at."""
     client, now = made.redis.client, time.time()
     # Its own keys, which the two nodes and their crawls write, too.
-    envelope: list[Any] = [1, "https://www.metacritic.com/movie/killer/", "metacritic", "parse_title", "title_failed"]
-    envelope += [{}, "page", 0, 0, now, 0, None, None]
+    envelope = ["parse_title", "https://www.metacritic.com/movie/killer/", {}, "page", 0]
     reason = json.dumps({"reason": f"it kills {HOSTILE}", "at": round(now * 1000)})
-    client.hset(Keys("metacritic", "over").dead_letters, LETTER, f"{reason}\n201{LETTER}{json.dumps(envelope)}")
+    client.hset(keys_of(client, "metacritic").dead, LETTER, f"{reason}\n2 1 \n{json.dumps(envelope)}")

@@ -14,10 +14,10 @@ import psycopg2
 import pytest
 
 from moviecrawler.dashboard import site
-from moviecrawler.frontier.keys import Keys
 from tests.cluster.nodes import Node
 from tests.dashboard import operated
 from tests.dashboard.operated import DONE, HOSTILE, PER_DAY, Operated, figures, number, query, text_of
+from tests.frontier.workers import make_run
 from tests.waiting import wait_for
 
 PAGES = [*site.PAGES, "/titles?q=Am%C3%A9lie", "/titles/900001"]
@@ -295,21 +295,16 @@ def test_job_is_scheduled_and_cancelled_by_forms_on_different_nodes(world: Opera
     one.post("cancel.json", project="moviecrawler", job=filler, signal="KILL")
 
 
-def test_crawls_that_are_over_for_long_are_paged_through(world: Operated) -> None:
-    client = world.redis.client
-    begun = {f"old{number}": round(1000 * (time.time() - 7200 - number)) for number in range(70)}
-    for run, at in begun.items():
-        keys = Keys("rottentomatoes", run)
-        client.hset(keys.state, mapping={"born": "x", "started_at": at, "ended_at": at + 1000, "total": 9, "done": 9})
-        client.zadd(keys.runs, {run: at})
+def test_crawls_that_are_over_for_long_are_shown_the_latest_first(world: Operated) -> None:
+    client, names = world.redis.client, [f"old{number}" for number in range(70)]
+    over = {"total": 9, "done": 9, "over_at": round(1000 * (time.time() - 7000))}
+    all_keys = [make_run(client, name, "rottentomatoes", 7200 + number, **over) for number, name in enumerate(names)]
     try:
-        pages = followed(world, "/crawls", r"/crawls\?before=[^\"]+")
-        assert f"Rotten Tomatoes {next(iter(begun))} 9 0 20" in text_of(pages[0])
-        assert len(pages) == 2
-        seen = [run for page in pages for run in begun if f">{run}</td>" in page]
-        assert seen == list(begun)
+        page = world.page("/crawls")
+        assert "Rotten Tomatoes old0 9 0 20" in text_of(page)
+        assert [name for name in names if f">{name}</td>" in page] == names[:50]
     finally:
-        client.delete(Keys("rottentomatoes", "").runs, *(Keys("rottentomatoes", run).state for run in begun))
+        client.delete(all_keys[0].site.runs, *(keys.state for keys in all_keys))
 
 
 def test_title_is_boosted(world: Operated) -> None:

@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from moviecrawler.dashboard.overview import Card, Concern, concerns, sentence
-from moviecrawler.frontier.budgets import Budget
-from moviecrawler.frontier.runs import RunReport
+from moviecrawler.frontier.report import RunReport, SiteState
 
 NOW = 1_780_000_000.0
 QUIET = Card(site="imdb")
@@ -32,8 +31,8 @@ def test_open_circuit_says_until_when_and_why() -> None:
 
 def test_work_without_a_worker_is_a_concern_unless_a_job_is_pending() -> None:
     run = RunReport(
-        site="imdb", run="default", total=10, done=3, failed=0, dropped=0, queued=7, dead_letters=0, workers=0,
-        started_at=NOW, ended_at=NOW, now=NOW, budget=Budget(),
+        site="imdb", run="default", number="1780000000000", arguments="", total=10, done=3, failed=0, dropped=0, to_go=7,
+        queued=7, dead_letters=0, workers=0, seeded=True, ended_at=None, now=NOW, state_of_site=SiteState(site="imdb"),
     )  # fmt: skip
     idle = replace(QUIET, runs=[run])
     assert sentence(found(idle)) == "One thing needs attention: nobody works on 7 requests to IMDb."

@@ -23,7 +23,7 @@ from moviecrawler.extensions.catalogue import CatalogueRecorder
 from moviecrawler.extensions.catalogue_writer import ask
 from moviecrawler.extensions.settlement import Settlement
 from moviecrawler.items import Miss, Movie
-from moviecrawler.signals import item_settled, lease_ended, site_refused, store_opened
+from moviecrawler.signals import item_settled, site_refused, store_opened
 from moviecrawler.spiders.imdb import ImdbSpider
 from tests.services.postgres import execute
 from tests.waiting import until
@@ -138,16 +138,8 @@ def test_a_movie_of_the_datasets_that_does_not_pass_is_a_failure_though_no_reque
     assert crawl.state() == ("error", 1)
 
 
-def test_a_callback_that_breaks_is_one_failure_however_many_tell(crawl: Crawl) -> None:
+def test_a_callback_that_breaks_is_a_failure(crawl: Crawl) -> None:
     crawl.send(signals.spider_error, failure=None, response=crawl.response, spider=None)
-    crawl.send(lease_ended, request=crawl.request, how="dead", reason="its callback failed")
-    assert crawl.state() == ("error", 1)
-
-
-def test_a_request_that_the_queue_sets_aside_is_a_failure(crawl: Crawl) -> None:
-    crawl.send(lease_ended, request=crawl.request, how="done", reason="")
-    assert crawl.state() == ("never", 0)
-    crawl.send(lease_ended, request=crawl.request, how="dead", reason="ended without an item")
     assert crawl.state() == ("error", 1)
 
 
@@ -192,7 +184,6 @@ def test_claims_of_titles_without_an_outcome_are_not_extended(crawl: Crawl, monk
     monkeypatch.setattr("moviecrawler.extensions.catalogue_writer._MAX_WAITING_OUTCOMES", 1)
     recorder = crawl.recorder
     recorder.claimed([1, 2, 3, 4])
-    recorder.sent.update(recorder.held)
     crawl.send(store_opened, store="postgres")
     for title_id, outcome in ((1, "lost"), (2, "durable"), (3, "durable")):
         due = {"title_id": title_id, "ids": [], "evidence": None}
@@ -204,11 +195,7 @@ def test_claims_of_titles_without_an_outcome_are_not_extended(crawl: Crawl, monk
     monkeypatch.setattr(recorder.writer, "_store", away)
     asyncio.run(recorder.flush())
     # The first was lost, there was no room for the outcome of the second, and that of the third still waits.
-    assert (recorder.held, recorder.sent, recorder.writer.waiting) == ({3, 4}, {3, 4}, 1)
-    # The scheduler may come back only when a title's outcome is written already.
-    recorder.sent.add(1)
-    asyncio.run(recorder.flush())
-    assert recorder.sent == {3, 4}
+    assert (recorder.held, recorder.writer.waiting) == ({3, 4}, 1)
 
 
 async def test_claims_are_kept_though_the_clock_is_set_back(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:

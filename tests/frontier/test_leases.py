@@ -10,7 +10,8 @@ from scrapy.signalmanager import SignalManager
 from twisted.python.failure import Failure
 
 from moviecrawler.extensions.settlement import Settlement
-from moviecrawler.frontier.leases import META, LeaseTracker
+from moviecrawler.frontier.engine import NOT_SENT
+from moviecrawler.frontier.leases import LeaseTracker
 from moviecrawler.items import Miss, Movie, RawPage
 from moviecrawler.signals import item_settled, list_missed, page_archived, store_opened
 
@@ -43,8 +44,8 @@ class Crawl:
 
     def take(self, lease: str = "a", site_id: str | None = "tt1") -> Request:
         known = {} if site_id is None else {"site_id": site_id}
-        request = Request(f"https://www.imdb.com/{lease}", cb_kwargs=known, meta={META: lease})
-        self.tracker.take(request)
+        request = Request(f"https://www.imdb.com/{lease}", cb_kwargs=known)
+        self.tracker.take(lease, 1, request)
         return request
 
     def passed(self, item: Any, request: Request | None) -> None:
@@ -99,14 +100,19 @@ def test_a_page_in_the_archive_is_no_answer_to_what_was_asked(crawl: Crawl) -> N
     request = crawl.take()
     crawl.settled(archived(crawl, request), "archive")
     crawl.tracker.ended(request)
-    assert crawl.ends == []
-    crawl.tracker.give_up()
     assert crawl.ends == [("a", "dead")]
+
+
+def test_request_that_was_not_sent_goes_back(crawl: Crawl) -> None:
+    request = crawl.take()
+    request.meta[NOT_SENT] = True
+    crawl.tracker.ended(request)
+    assert crawl.ends == [("a", "back")]
 
 
 @pytest.mark.parametrize("early", [False, True])
 @pytest.mark.parametrize(
-    ("outcome", "how"), [("durable", "done"), ("spooled", "back"), ("lost", "back"), ("rejected", "failed")]
+    ("outcome", "how"), [("durable", "done"), ("spooled", "back"), ("lost", "back"), ("rejected", "done")]
 )
 def test_what_stores_say_decides(crawl: Crawl, outcome: str, how: str, early: bool) -> None:
     request, item = crawl.take(), movie()
@@ -120,7 +126,7 @@ def test_what_stores_say_decides(crawl: Crawl, outcome: str, how: str, early: bo
 
 
 @pytest.mark.parametrize(
-    ("outcome", "how"), [("absent", "done"), ("failed", "failed"), ("disallowed", "failed"), ("blocked", "back")]
+    ("outcome", "how"), [("absent", "done"), ("failed", "done"), ("disallowed", "done"), ("blocked", "back")]
 )
 def test_missed_title_ends_by_why_it_was_missed(crawl: Crawl, outcome: str, how: str) -> None:
     request, item = crawl.take(), miss(outcome)
@@ -129,13 +135,13 @@ def test_missed_title_ends_by_why_it_was_missed(crawl: Crawl, outcome: str, how:
     assert crawl.ends == [("a", how)]
 
 
-def test_dropped_item_is_a_failure(crawl: Crawl) -> None:
+def test_title_whose_item_was_dropped_is_done(crawl: Crawl) -> None:
     request = crawl.take()
     crawl.send(
         signals.item_dropped, item=movie(), response=Response(request.url, request=request), exception=ValueError()
     )
     crawl.tracker.ended(request)
-    assert crawl.ends == [("a", "failed")]
+    assert crawl.ends == [("a", "done")]
 
 
 @pytest.mark.parametrize(("signal", "given"), [(signals.spider_error, {}), (signals.item_error, {"item": movie()})])
@@ -162,47 +168,20 @@ def test_retry_takes_the_lease_over(crawl: Crawl) -> None:
     assert not crawl.tracker.hand_over(retry.copy())
 
 
-def test_title_without_an_item_waits_for_one_from_elsewhere(crawl: Crawl) -> None:
-    request, item = crawl.take(), movie()
-    crawl.tracker.ended(request)
-    assert crawl.ends == []
-    crawl.passed(item, Request("https://datasets.imdbws.com/"))
-    crawl.settled(item)
-    assert crawl.ends == [("a", "done")]
-
-
-def test_leases_that_have_ended_are_not_kept(crawl: Crawl) -> None:
-    for number in range(3):
-        crawl.tracker.ended(crawl.take(f"a{number}", f"tt{number}"))
-    crawl.passed(item := movie("tt0"), None)
-    crawl.settled(item)
-    crawl.tracker.give_up()
-    assert crawl.ends == [("a0", "done"), ("a1", "dead"), ("a2", "dead")]
-    assert not crawl.tracker._kept
-    assert not crawl.tracker.leases
-
-
 def test_list_is_done_when_it_was_read(crawl: Crawl) -> None:
     crawl.tracker.ended(crawl.take(site_id=None))
     assert crawl.ends == [("a", "done")]
 
 
-@pytest.mark.parametrize(
-    ("reason", "refused", "ends"),
-    [("no list", False, [("a", "failed")]), ("no", True, [("a", "back")]), (None, False, [])],
-)
-def test_list_that_was_missed_is_kept_or_set_aside(
-    crawl: Crawl, reason: str | None, refused: bool, ends: list[tuple[str, str]]
-) -> None:
+@pytest.mark.parametrize(("refused", "how"), [(False, "done"), (True, "back")])
+def test_list_that_was_refused_goes_back(crawl: Crawl, refused: bool, how: str) -> None:
     request = crawl.take(site_id=None)
-    crawl.send(list_missed, url=request.url, reason=reason, refused=refused)
+    crawl.send(list_missed, url=request.url, reason="no list", refused=refused)
     crawl.tracker.ended(request)
-    assert crawl.ends == ends
-    crawl.tracker.give_up()
-    assert crawl.ends == (ends or [("a", "done")])
+    assert crawl.ends == [("a", how)]
 
 
-def test_lost_leases_are_not_told_of(crawl: Crawl) -> None:
+def test_what_was_given_back_is_not_acknowledged(crawl: Crawl) -> None:
     request, item = crawl.take(), movie()
     crawl.passed(item, request)
     crawl.tracker.forget()

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 import pytest
+import redis
 
 from moviecrawler.catalogue.tables import read_movies
-from moviecrawler.items import Movie
+from moviecrawler.frontier.keys import Keys, SiteKeys
+from moviecrawler.items import Movie, Site
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import FAST
 from tests.crawling import environment as crawl_environment
@@ -29,6 +31,24 @@ SURE: dict[str, Any] = {"FRONTIER_LEASE": "60"}
 """For workers of which none dies, where each page is to be asked for once."""
 LONGEST = 120.0
 """Seconds that workers may take to end."""
+
+
+def keys_of(client: redis.Redis, site: Site = "imdb") -> Keys:
+    """Return the keys of the run that a worker has joined last."""
+    newest: Any = client.zrange(SiteKeys(site).runs, 0, 0, desc=True)
+    name, _, number = newest[0].decode().rpartition(":")
+    return Keys(SiteKeys(site), name, number)
+
+
+def make_run(client: redis.Redis, run: str = "default", site: Site = "imdb", ago: float = 60.0, **state: Any) -> Keys:
+    """Write the state of a run, as its workers do, that was begun some seconds ago."""
+    began = round(1000 * (time.time() - ago))
+    keys = Keys(SiteKeys(site), run, str(began))
+    figures: dict[Any, Any] = {"arguments": "ids=tt1 (0)", "order": 0, "total": 0, "done": 0, "failed": 0, **state}
+    client.hset(keys.state, mapping=figures)
+    client.zadd(keys.site.runs, {f"{run}:{began}": began})
+    client.set(keys.site.latest(run), began)
+    return keys
 
 
 class Workers:
@@ -49,6 +69,8 @@ class Workers:
         self.ended: list[Process] = []
         given = [part for argument in arguments for part in ("-a", argument)]
         options = {**QUICK, "REDIS_URL": redis_url, **settings}
+        self._site: Any = spider
+        self._redis_url = redis_url
         self._command = ["crawl", spider, *given]
         self._command += [part for name, value in options.items() for part in ("-s", f"{name}={value}")]
         self._environment = {**crawl_environment(data, replica), **(environment or {})}
@@ -80,6 +102,27 @@ class Workers:
         """Return the name of a worker's node."""
         assert isinstance(process.args, list)
         return str(process.args[-1]).partition("=")[2]
+
+    @property
+    def keys(self) -> Keys:
+        """The keys of their run: of the latest that a worker has joined."""
+        with redis.Redis.from_url(self._redis_url) as client:
+            return keys_of(client, self._site)
+
+    def count(self, key: str) -> int:
+        """Return how many members one of the run's keys has; 0 while there is no run."""
+        try:
+            keys = self.keys
+        except IndexError:
+            return 0
+        with redis.Redis.from_url(self._redis_url) as client:
+            count = client.hlen if key in {"requests", "dead"} else client.scard if key == "titles" else client.zcard
+            return int(count(getattr(keys, key)))
+
+    def state(self, name: str) -> int:
+        """Return a figure of the run."""
+        with redis.Redis.from_url(self._redis_url) as client:
+            return int(client.hget(self.keys.state, name) or 0)
 
     def signal(self, number: signal.Signals, index: int | None = None) -> Process:
         """Send a signal to one of the running, by chance if no index is given."""

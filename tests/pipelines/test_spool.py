@@ -21,7 +21,7 @@ from scrapy.http import TextResponse
 
 from moviecrawler.errors import TransientStoreError
 from moviecrawler.extensions.settlement import Settlement
-from moviecrawler.frontier.leases import META, LeaseTracker
+from moviecrawler.frontier.leases import LeaseTracker
 from moviecrawler.pipelines.files import append_rejected
 from moviecrawler.pipelines.s3 import Bucket, S3Store
 from moviecrawler.replica.process import ReplicaProcess
@@ -145,8 +145,8 @@ async def test_what_can_neither_be_stored_nor_spooled_is_told_and_its_lease_goes
             _settlement = Settlement(run.crawler.signals)
             tracker.connect(run.crawler.signals)
             run.crawler.signals.send_catch_log(store_opened, store="memory")
-            request = Request("http://127.0.0.1/", meta={META: "1"}, cb_kwargs={"site_id": "tt0000001"})
-            tracker.take(request)
+            request = Request("http://127.0.0.1/", cb_kwargs={"site_id": "tt0000001"})
+            tracker.take("1", 1, request)
             movie = make_movie(1)
             await run.pipeline.process_item(movie)
             response = TextResponse(request.url, request=request)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from moviecrawler.frontier.keys import Keys as FrontierKeys
+from moviecrawler.frontier.keys import SiteKeys
 from moviecrawler.items import Site
 from moviecrawler.proxies.quarantines import bans_key
 from moviecrawler.replica.process import ReplicaProcess
@@ -66,7 +66,7 @@ def test_sign_rests_the_proxies_and_then_the_site_for_all_nodes(
     samples = list((tmp_path / "kept").iterdir())
     assert samples
     assert all(sample.name.startswith(f"{site}-") and sample.stat().st_size < 20_000 for sample in samples)
-    circuit = redis_client.hgetall(FrontierKeys(site, "default").circuit)
+    circuit = redis_client.hgetall(SiteKeys(site).circuit)
     assert isinstance(circuit, dict)
     pause = float(circuit[b"until"]) / 1000 - time.time()
     assert hours * HOUR - 60 < pause <= hours * HOUR + 1

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import redis
 
-from moviecrawler.frontier.keys import Keys
+from moviecrawler.frontier.keys import SiteKeys
 from moviecrawler.frontier.queue import LISTS, TITLES
 from moviecrawler.items import Site
 from moviecrawler.replica.collection import Collection
@@ -20,7 +20,7 @@ from moviecrawler.replica.rottentomatoes import BROWSE_ROWS
 from moviecrawler.replica.sources import SITEMAP_PART
 from moviecrawler.spiders.metacritic import FINDER_PAGE
 from tests.crawling import counts, crawl, reset
-from tests.frontier.workers import Workers
+from tests.frontier.workers import Workers, keys_of
 from tests.waiting import wait_for
 
 SITEMAP_TITLES = 16_000
@@ -55,9 +55,11 @@ def requested(replica: ReplicaProcess, site: str, part: str) -> int:
 
 def queued(client: redis.Redis, site: Site, level: int) -> list[dict[str, Any]]:
     """Return URL and arguments of the requests that wait in the queue."""
-    entries = client.lrange(Keys(site, "default").requests(level), 0, -1)
-    envelopes = [json.loads(entry[35:]) for entry in entries]
-    return [{"url": envelope[1], **envelope[5]} for envelope in envelopes]
+    keys = keys_of(client, site)
+    ids: Any = client.zrange(keys.queue, 0, -1)
+    values: list[Any] = client.hmget(keys.requests, ids) if ids else []
+    envelopes = [json.loads(value.partition(b"\n")[2]) for value in values if value.startswith(b"%d" % level)]
+    return [{"url": envelope[1], **envelope[2]} for envelope in envelopes]
 
 
 def crawl_pages(pages: int, spider: str, *arguments: str, data: Path, replica: ReplicaProcess, url: str) -> None:
@@ -149,10 +151,10 @@ def test_limit_beyond_the_first_part_of_a_sitemap_is_reached(
     replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
     limit = SITEMAP_PART + 1
-    state = Keys("rottentomatoes", "default").state
 
     def total() -> int:
-        return int(redis_client.hget(state, "total") or 0)
+        found = redis_client.exists(SiteKeys("rottentomatoes").runs)
+        return int(redis_client.hget(keys_of(redis_client, "rottentomatoes").state, "total") or 0) if found else 0
 
     arguments = ("rottentomatoes", "list=sitemap", f"limit={limit}")
     with Workers(*arguments, data=tmp_path, replica=replica, redis_url=redis_url, DOWNLOAD_TIMEOUT=PATIENT) as workers:

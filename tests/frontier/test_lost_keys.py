@@ -1,0 +1,100 @@
+"""A key that is lost in Redis while workers run: the crawl ends, and what it does not do is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import redis
+
+from moviecrawler.replica.process import ReplicaProcess
+from tests.crawling import change
+from tests.frontier.workers import Workers, WorkersOf
+from tests.services.replica import IDS, TITLES
+from tests.waiting import wait_for
+
+ALL = f"ids={','.join(IDS)}"
+SLOWLY: dict[str, Any] = {"CONCURRENT_REQUESTS": "4", "FRONTIER_RUN": "lossy"}
+
+
+@pytest.fixture
+def at_work(workers_of: WorkersOf, replica: ReplicaProcess) -> Workers:
+    """Return two workers in the middle of a run, and their run's keys."""
+    change(replica, latency=300)
+    workers = workers_of("imdb", ALL, **SLOWLY)
+    workers.start(2)
+    wait_for(lambda: workers.count("requests") and workers.state("done") > 3, told=lambda: workers.log)
+    return workers
+
+
+@pytest.mark.parametrize("names", [["queue"], ["leases"], ["queue", "leases"], ["seen"], ["workers"], ["state"], ["*"]])
+def test_every_title_is_stored_though_keys_were_lost(
+    at_work: Workers, redis_client: redis.Redis, names: list[str]
+) -> None:
+    with at_work as workers:
+        keys = workers.keys
+        if names == ["*"]:
+            redis_client.flushdb()
+        else:
+            redis_client.delete(*(getattr(keys, name) for name in names))
+        assert workers.wait() == [0, 0], workers.log
+        assert {movie.site_id for movie in workers.movies} == set(IDS)
+        assert workers.log.count("all are done") == 2
+
+
+@pytest.fixture
+def alone(workers_of: WorkersOf, replica: ReplicaProcess) -> Workers:
+    """Return one worker that holds some of the requests; the others wait."""
+    change(replica, latency=300)
+    workers = workers_of("imdb", ALL, **SLOWLY)
+    workers.start()
+    wait_for(lambda: workers.count("leases") and workers.state("done") > 3, told=lambda: workers.log)
+    return workers
+
+
+def test_a_run_whose_requests_were_lost_ends_and_says_how_many_and_the_next_start_makes_it_anew(
+    alone: Workers, redis_client: redis.Redis
+) -> None:
+    with alone as workers:
+        lost = workers.count("queue")
+        redis_client.delete(workers.keys.requests)
+        assert workers.wait() == [1], workers.log
+        assert f"{lost} are lost" in workers.log
+        stored = {movie.site_id for movie in workers.movies}
+        assert stored < set(IDS)
+        workers.start()
+        assert workers.wait() == [0], workers.log
+        assert {movie.site_id for movie in workers.movies} == set(IDS)
+
+
+def test_dead_letters_that_were_lost_still_count(workers_of: WorkersOf, redis_client: redis.Redis) -> None:
+    redis_client.rpush("imdb:start_urls", "rubbish")
+    with workers_of("imdb", f"ids={IDS[0]}", FRONTIER_IDLE="3") as workers:
+        workers.start()
+        wait_for(lambda: workers.count("dead"))
+        redis_client.delete(workers.keys.dead)
+        assert workers.wait() == [1], workers.log
+        assert "1 are dead letters" in workers.log
+
+
+def test_a_damaged_request_stops_nothing(alone: Workers, redis_client: redis.Redis) -> None:
+    with alone as workers:
+        keys = workers.keys
+        queued: Any = redis_client.zrange(keys.queue, -2, -1)
+        redis_client.hset(keys.requests, queued[0], b"\x80")
+        redis_client.hset(keys.requests, queued[1], b"2 0 \n[]")
+        assert workers.wait() == [1], workers.log
+        assert len(workers.movies) == TITLES - 2
+        assert workers.count("dead") == workers.state("failed") == 2
+
+
+def test_the_limit_holds_again_when_the_titles_are_lost(
+    workers_of: WorkersOf, replica: ReplicaProcess, redis_client: redis.Redis
+) -> None:
+    change(replica, latency=100)
+    with workers_of("metacritic", "list=sitemap", "limit=30") as workers:
+        workers.start(2)
+        wait_for(lambda: workers.count("titles") == 30)
+        redis_client.delete(workers.keys.titles)
+        assert workers.wait() == [0, 0], workers.log
+        assert 30 <= len(workers.movies) <= 60

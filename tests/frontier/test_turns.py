@@ -1,0 +1,154 @@
+"""Budgets and circuits, with Redis and without."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from moviecrawler.frontier import turns
+from moviecrawler.frontier.budgets import Budget
+from moviecrawler.frontier.keys import SiteKeys
+from moviecrawler.frontier.queue import End, Push, Scripts, SharedQueue
+from moviecrawler.frontier.turns import Turns
+from moviecrawler.options import FrontierOptions
+from tests.crawling import counts, crawl
+from tests.services.replica import IDS
+
+SITE = SiteKeys("imdb")
+DAY = 86_400_000
+
+
+def local(folder: Path, budget: Budget, *, lane: str | None = None) -> tuple[Turns, Any]:
+    """Return turns without Redis, and the engine of their crawl."""
+    engine = SimpleNamespace(spider=True, running=True, _slot=SimpleNamespace(closing=None))
+    spider = SimpleNamespace(site="imdb", plan=SimpleNamespace(lane=lane))
+    crawler: Any = SimpleNamespace(
+        settings={"DATA_DIR": str(folder)}, spidercls=SimpleNamespace(site="imdb"), spider=spider, engine=engine
+    )
+    return Turns(crawler, budget), engine
+
+
+# --- Without Redis ----------------------------------------------------------------------------------------------------
+
+
+async def test_requests_are_spaced_without_redis(tmp_path: Path) -> None:
+    given, _ = local(tmp_path, Budget(per_second=50, burst=2))
+    began = time.monotonic()
+    assert await asyncio.gather(*(given.take() for _ in range(7))) == [True] * 7
+    assert time.monotonic() - began >= 5 / 50
+
+
+async def test_the_day_is_shared_by_a_folder_and_a_second_start_goes_on_with_it(tmp_path: Path) -> None:
+    budget = Budget(per_day=5)
+    (one, _), (two, closing) = local(tmp_path, budget), local(tmp_path, budget)
+    assert [await one.take() for _ in range(3)] == [await two.take() for _ in range(2)] + [True]
+    assert await one.left_today() == 0
+    again, _ = local(tmp_path, budget)
+    assert await again.left_today() == 0
+    closing.running = False
+    assert not await two.take()  # a crawl that closes waits for no day
+
+
+async def test_a_crawl_waits_for_the_next_day_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    began, evening = time.monotonic(), datetime(2026, 11, 1, 23, 59, 59, 500_000, tzinfo=UTC)
+    monkeypatch.setattr(turns, "utc_now", lambda: evening + timedelta(seconds=time.monotonic() - began))
+    given, _ = local(tmp_path, Budget(per_day=2))
+    assert await asyncio.gather(*(given.take() for _ in range(4))) == [True] * 4
+    assert time.monotonic() - began >= 0.5
+    assert (
+        "2 requests to imdb are the budget of the day, which is spent: the crawl waits until 2026-11-02 00:00 UTC"
+        in caplog.text
+    )
+    assert await given.left_today() == 0
+    assert os.listdir(tmp_path) == ["requests-imdb-2026-11-02"]  # noqa: PTH208 - ASYNC240 forbids the other
+
+
+async def test_lane_due_does_not_wait_for_the_next_day(tmp_path: Path) -> None:
+    given, _ = local(tmp_path, Budget(per_day=1), lane="due")
+    assert [await given.take(), await given.take()] == [True, False]
+
+
+# --- With Redis -------------------------------------------------------------------------------------------------------
+
+
+async def queue_of(client: Any, budget: Budget, titles: int) -> tuple[Scripts, SharedQueue]:
+    scripts = Scripts(client, budget, 60)
+    queue = SharedQueue(scripts, SITE, FrontierOptions(lease=3600), worker="one")
+    await queue.open("run", 0)
+    await queue.push([Push(2, str(number), "[]") for number in range(titles)])
+    return scripts, queue
+
+
+async def test_a_lease_and_a_retry_are_charged_to_the_same_day(client: Any) -> None:
+    scripts, queue = await queue_of(client, Budget(per_day=5), 9)
+    assert len((await queue.take(3)).deliveries) == 3
+    assert (await scripts.turn(SITE, turn=True)).used == 4
+    assert len((await queue.take(9)).deliveries) == 1
+    reply = await queue.take(9)
+    assert (reply.deliveries, reply.spent, reply.open) == ([], True, 9)
+    assert (await scripts.turn(SITE, turn=True)).spent
+
+
+@pytest.mark.parametrize(("days_ago", "used"), [(0, 1), (1, 2)])
+async def test_what_was_not_sent_is_credited_to_its_own_day(client: Any, days_ago: int, used: int) -> None:
+    scripts, queue = await queue_of(client, Budget(per_day=5), 2)
+    reply = await queue.take(2)
+    one = reply.deliveries[0]
+    await queue.finish([End(one.id, "back", one.number, "", reply.day - days_ago)])
+    assert (await scripts.turn(SITE)).used == used
+
+
+async def test_a_spent_day_goes_on_the_next_day_in_the_same_run(client: Any) -> None:
+    _, queue = await queue_of(client, Budget(per_day=1), 3)
+    assert len((await queue.take(9)).deliveries) == 1
+    assert (await queue.take(9)).spent
+    await client.hset(SITE.budget, "day", (await queue.take()).day - 1)  # as if it were 00:01
+    again = SharedQueue(Scripts(client, Budget(per_day=1), 60), SITE, FrontierOptions(lease=3600), worker="two")
+    assert await again.open("run", -0.001) is None
+    assert again.keys == queue.keys
+    assert len((await again.take(9)).deliveries) == 1
+
+
+async def test_a_refusal_stops_all_workers_and_one_probe_finds_out_when_it_is_over(client: Any) -> None:
+    scripts, queue = await queue_of(client, Budget(), 9)
+    for trips in (1, 2):
+        turn = await scripts.turn(SITE, refusal=("go away", 60_000))
+        assert (turn.shut > 0, turn.reason) == (True, "go away")
+        assert (await scripts.turn(SITE, refusal=("what was in flight", 60_000))).reason == "go away"
+        assert int(await client.hget(SITE.circuit, "trips")) == trips
+        assert turn.shut == pytest.approx(60_000 * trips, abs=50)  # the pause doubles
+        assert (await queue.take(9)).deliveries == []
+        await client.hset(SITE.circuit, "until", 1)
+        reply = await queue.take(9)
+        assert (len(reply.deliveries), reply.probing) == (1, True)
+        assert (await queue.take(9)).deliveries == []
+    await scripts.turn(SITE, answered=True)
+    assert len((await queue.take(9)).deliveries) == 7
+
+
+@pytest.mark.parametrize("burst", [1, 5])
+async def test_requests_are_handed_out_for_their_moments(client: Any, burst: int) -> None:
+    _, queue = await queue_of(client, Budget(per_second=10, burst=burst), 40)
+    await asyncio.sleep(0.01)
+    delays = [one.delay for one in (await queue.take(40)).deliveries]
+    assert delays[: burst + 1] == [*[0] * burst, pytest.approx(105, abs=2)] or burst == 1
+    assert max(delays) <= 610  # no more than half a second ahead, so that other workers have theirs
+    assert len(delays) <= burst + 6
+
+
+def test_a_crawl_without_redis_keeps_the_budget_of_the_day(replica: Any, tmp_path: Path) -> None:
+    budget = '{"127.0.0.1": {"per_second": 50, "per_day": 4}}'
+    settings = {"SITE_BUDGETS": budget, "CLOSESPIDER_TIMEOUT": "3", "CSV_ENABLED": "1"}
+    ended = crawl("imdb", f"ids={','.join(IDS[:9])}", data=tmp_path, replica=replica, **settings)
+    assert (ended.code, len(ended.movies)) == (1, 4), ended.log
+    assert "the crawl waits until" in ended.log
+    assert counts(replica)["requests"] == 4
