@@ -12,7 +12,6 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
 from moviecrawler.replica.bodies import Body, Bulk, encode, json_script, rating_json_ld
-from moviecrawler.replica.series import SHAPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
 IN_THEATERS: Final = 56
 """How many of the most popular films are in theaters."""
 BROWSE_ROWS: Final = 28
+_SPLIT_SEASON: Final = 5
+"""The season that was shown in two parts, each with a tile."""
 _MILLION: Final = 1_000_000
 _TYPES: Final = {"movie": "Movie", "series": "TvSeries", "season": "TvSeason", "episode": "TvEpisode"}
 _LICENCES: Final[dict[OfferKind, str]] = {
@@ -168,7 +169,7 @@ def _season_tile(season: Movie) -> str:
         '<rt-text size="0.875" slot="air-date">{}</rt-text></tile-season>'
     )
     shown = tile.format(season.site_id, html.escape(season.title), critics, audience, aired)
-    if season.season in {shape.split for shape in SHAPES}:  # the second part of a season, which is no season
+    if season.season == _SPLIT_SEASON:  # the second part of a season is no season
         shown = tile.format(f"{season.site_id}.2", f"{html.escape(season.title)}, Part 2", "", "", aired) + shown
     return shown
 

@@ -54,8 +54,6 @@ class Shape(NamedTuple):
     """Episodes of no season, which other sites than IMDb have as season 0."""
     first_episode: int = 1
     """0 where a pilot stands before the first."""
-    split: int | None = None
-    """The season that was shown in two parts, the second of which Rotten Tomatoes lists as `s05.2`."""
     is_restart: bool = False
     """Whether it has the name of the series before it, which ended long ago."""
 
@@ -67,7 +65,7 @@ SHAPES: Final = (
     Shape((8,) * 4, runs=True, names_seasons=True),
     Shape((22,) * 4),
     Shape((10, 10), runs=True, is_restart=True),
-    Shape((13, 13, 13, 13, 16), split=5),
+    Shape((13, 13, 13, 13, 16)),
     Shape((10,) * 8, runs=True),
     Shape((13,)),
     Shape((10, 10), runs=True, first_episode=0),
