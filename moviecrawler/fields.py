@@ -1,6 +1,6 @@
 """The names of a movie's fields, and which of them each site tells.
 
-A source tells three things of a field: a value, that there is none, or nothing. `Movie.silent` names the fields of the third kind.
+A page tells one of three things of a field: a value, that there is none, or nothing. Of the third kind the field is unknown, and `Movie.silent` names it.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ _TOLD_OF_KIND: Final[dict[tuple[Site, TitleKind], frozenset[str]]] = {
 """What pages of each site tell beside that of one kind of titles."""
 
 ONLY_IN_DATASETS: Final = frozenset({"other_titles"})
-"""What no page tells, so that every page is silent of it without naming it."""
+"""What no page tells: it is unknown on every page, without being named there."""
 
 _IN_DATASETS: Final[dict[str, frozenset[str]]] = {
     "title.basics": frozenset({"title_type", "original_title", "year", "end_year", "runtime_minutes", "genres"}),
@@ -112,8 +112,8 @@ _IN_DATASETS: Final[dict[str, frozenset[str]]] = {
 def told_by(site: Site, kind: TitleKind) -> frozenset[str]:
     """Return the names of the fields that the pages of a site tell of titles of this kind, whichever page tells it.
 
-    Names such as `year`, `credits.cast`, `scores.imdb`, `amounts.budget`. A field that is not among them is never silent. Identity
-    (site_id, url, title, kind) isn't: without it there is no movie. What a score has beside its value isn't either: see `score_facts_told`.
+    Names such as `year`, `credits.cast`, `scores.imdb`, `amounts.budget`. A field that is not among them is never unknown. Identity
+    (site_id, url, title, kind) isn't among them: without it there is no movie. Nor is what a score has beside its value: see `score_facts_told`.
     """
     creators = {"credits.creator"} if kind in {"series", "season"} else set()
     return _TOLD[site] | _PLACES.get(kind, frozenset()) | _TOLD_OF_KIND.get((site, kind), frozenset()) | creators
@@ -122,7 +122,7 @@ def told_by(site: Site, kind: TitleKind) -> frozenset[str]:
 def score_facts_told(movie: Movie) -> set[str]:
     """Return the names of what a site tells of its own scores that a movie has, such as `scores.imdb.count`.
 
-    Only a movie that has a score can be silent of what stands beside its value.
+    What stands beside a score's value can be unknown only where there is a score.
     """
     return {
         f"scores.{score.kind}.{fact}"
@@ -152,7 +152,7 @@ PLAIN_NAMES: Final = tuple(
         | ONLY_IN_DATASETS.union(*_TOLD_OF_KIND.values(), *_PLACES.values())
     )
 )
-"""The fields of `Movie` that a source may be silent of and that have no parts."""
+"""The fields of `Movie` that may be unknown and that have no parts."""
 
 
 def silent_beside(movie: Movie, stated: Collection[str] = ()) -> list[str]:

@@ -15,7 +15,8 @@ from tests import shared
 
 GROUPS = {
     "browser": "takes chromium and its driver",
-    "clients": "takes programs of others in a virtual environment of their own, and Debian's `promtool`",
+    "clients": "takes programs of others in a virtual environment of their own",
+    "prometheus": "takes Debian's `prometheus`, and `promtool` with it",
     "tor": "takes a private Tor network, and so Debian's `tor`",
     "long": "takes minutes: damage at full size, many kills in a row, an image built step by step",
 }

@@ -174,7 +174,7 @@ def _promtool(path: Path, *, must: bool) -> bool:
     return ran.returncode == 0
 
 
-@pytest.mark.clients
+@pytest.mark.prometheus
 @pytest.mark.parametrize(
     ("trouble", "alerts"),
     [
@@ -192,7 +192,7 @@ def test_promtool_sees_each_alert_fire_once_and_end_on_a_real_crawl(
     assert {name for name, is_firing in found.items() if is_firing} == alerts
 
 
-@pytest.mark.clients
+@pytest.mark.prometheus
 @pytest.mark.parametrize(
     ("figure", "growth", "alert"), [("stalled_seconds", 1200, "CrawlStalled"), ("dead_letters", 3, "DeadLetters")]
 )
@@ -203,14 +203,14 @@ def test_promtool_sees_alerts_on_what_takes_too_long_for_a_test(
     assert [name for name, is_firing in found.items() if is_firing] == [alert]
 
 
-@pytest.mark.clients
+@pytest.mark.prometheus
 def test_promtool_sees_overdue_titles(tmp_path: Path) -> None:
     (before, after), (before_too, after_too) = made_up("titles_overdue", 11), made_up("titles_fetched", 100)
     found = fired(before | before_too, after | after_too, tmp_path)
     assert [name for name, is_firing in found.items() if is_firing] == ["TitlesOverdue"]
 
 
-@pytest.mark.clients
+@pytest.mark.prometheus
 def test_promtool_finds_that_the_rules_of_nodes_say_what_they_should() -> None:
     assert _promtool(PROJECT / "tests" / "deploy" / "rules_test.yml", must=True)
 
@@ -254,7 +254,7 @@ def crawl_on(node: Node, replica: ReplicaProcess) -> None:
         change(replica, faults={"403": 1})
 
 
-@pytest.mark.clients
+@pytest.mark.prometheus
 def test_prometheus_has_data_for_every_panel_that_is_not_about_proxies(prometheus: str) -> None:
     def data(query: str) -> list[Any]:
         query = urllib.parse.urlencode({"query": query.replace("$site", ".*")})
