@@ -48,7 +48,7 @@ def _application(config: Config, options: NodeOptions) -> Any:
     app = scrapyd_application(config)
     app.getComponent(ISpiderScheduler).queues = Queues(node, with_jobs=False)
     journal.info(
-        "The cluster is {prefix} in {redis}, {access}",
+        "The cluster is {prefix} in {redis}; this node itself checks who asks: {access}",
         prefix=options.redis_prefix,
         redis=redacted(options.redis_url),
         access="with a password" if options.username else "without a password, for this machine only",

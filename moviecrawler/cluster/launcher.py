@@ -199,7 +199,6 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             exit_code=process.exit_code,
             **process.report.figures,
         )
-        self.figures().end(process)
         key, run = process.job.key, self.poller.threads.run
         journal.info("{job} {how}: {reason}", job=key, how=how.replace("_", " "), reason=reason)
         while slot in self.slots:
@@ -207,6 +206,7 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             try:
                 if not await run(self.state.settle, self.poller.node_id, process.job, how, outcome):
                     journal.warn("{job} had already been given to another node", job=key)
+                self.figures().end(process)
                 del self.slots[slot]
             except redis.exceptions.RedisError:
                 await pause(_RETRY_SECONDS)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import hashlib
 import html
 import json
-import os
 import socket
 import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlencode
 
 import pytest
 
@@ -106,14 +104,6 @@ def test_page_of_another_site_can_not_use_a_browser_s_password(node: Node) -> No
 # --- What is sent -----------------------------------------------------------------------------------------------------
 
 
-def test_egg_may_come_in_a_form_of_either_kind(node: Node) -> None:
-    """As scrapydweb and curl send it."""
-    large = toy_egg(more={"toy/data.txt": os.urandom(300 * 1024).hex()})
-    form = urlencode({"project": "form", "version": "v1", "egg": large}).encode()
-    assert node.request("addversion.json", form, auth=DEPLOYER).json["status"] == "ok"
-    assert node.get("listversions.json", project="form").json["versions"] == ["v1"]
-
-
 def test_empty_segments_of_a_path_are_dropped(node: Node) -> None:
     """As scrapyd-client asks where its URL ends in a slash."""
     for path in ("/listprojects.json", "//listprojects.json?x=//"):
@@ -189,13 +179,6 @@ def test_request_that_is_not_text_is_refused_in_a_sentence(node: Node) -> None:
     assert node.get("logs/toy/slow%00/x.log").code == 404
 
 
-def test_parameters_that_are_missing_are_named_as_scrapyd_does(node: Node) -> None:
-    for path, missing in (("schedule.json", "project"), ("cancel.json", "project")):
-        answer = node.request(path, b"x=1")
-        assert (answer.code, answer.json["message"]) == (200, f"'{missing}' parameter is required")
-    assert node.get("status.json").json["message"] == "'job' parameter is required"
-
-
 # --- What is shown ----------------------------------------------------------------------------------------------------
 
 
@@ -262,14 +245,6 @@ def test_taken_port_is_a_sentence(tmp_path: Path) -> None:
     assert ended.code != 0
     assert "can't be listened at (Address already in use); set SCRAPYD_HTTP_PORT to another port" in ended.output
     assert "Traceback" not in ended.output
-
-
-def test_secrets_come_from_files(tmp_path: Path) -> None:
-    (tmp_path / "password").write_text("of-a-file\n")
-    named = {"SCRAPYD_PASSWORD_FILE": "password"}
-    ended = run(tmp_path, str(PROJECT / "scrapyd" / "entrypoint.sh"), "env", **named)
-    assert "SCRAPYD_PASSWORD=of-a-file" in ended.output.splitlines()
-    assert "SCRAPYD_PASSWORD_FILE" not in ended.output
 
 
 def test_configuration_that_somebody_edits_in_a_node_s_folder_is_kept(tmp_path: Path) -> None:
