@@ -130,6 +130,24 @@ def test_figures_of_ended_spiders_stay_in_the_sums_of_their_site(
     assert launcher.figures().by_site()["slow"]["moviecrawler_pages", ()] == 5
 
 
+def test_spider_that_ended_while_redis_is_away_is_counted_once(
+    launcher: ClusterLauncher, monkeypatch: pytest.MonkeyPatch, started: list[tuple[SpiderProcess, Deferred[None]]]
+) -> None:
+    waiting: Deferred[None] = Deferred()
+    monkeypatch.setattr("moviecrawler.cluster.launcher.pause", lambda _: waiting)
+    launcher.state.schedule(JOB)
+    run(launcher, 0)
+    [(process, ended)] = started
+    process.report = Report(stats={"pages/read": 2})
+    with monkeypatch.context() as patch:
+        patch.setattr(launcher.state, "settle", Mock(side_effect=redis.ConnectionError("refused")))
+        ended.callback(None)
+        assert launcher.figures().by_site()["slow"]["moviecrawler_pages", ()] == 2
+    waiting.callback(None)
+    assert launcher.slots == {}
+    assert launcher.figures().by_site()["slow"]["moviecrawler_pages", ()] == 2
+
+
 def test_heartbeats_that_fail_are_logged_once(launcher: ClusterLauncher, monkeypatch: pytest.MonkeyPatch) -> None:
     with capturedLogs() as logged:
         with monkeypatch.context() as patch:
