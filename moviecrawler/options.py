@@ -168,19 +168,8 @@ class CatalogueOptions(Options, frozen=True, kw_only=True, rename=lambda field: 
     """Titles that are claimed for one pass over IMDb's datasets: it reads all files, which takes as long as storing so many titles."""
     lease: Annotated[float, Meta(ge=1, le=1e9), JOB] = 7_200.0
     """Seconds after which the titles of a worker that died are due again."""
-    boost_share: Annotated[float, Meta(ge=0, le=0.9), JOB] = 0.5
-    """The largest share that boosted titles may take of a site's pages while others wait."""
-    stale_share: Annotated[float, Meta(ge=0, le=0.9), JOB] = 0.2
-    """The largest share that titles fetched before may take of a site's pages while others wait."""
     idle: Annotated[Seconds, JOB] = 0.0
     """Seconds that a worker without titles waits for some to become due, before it ends."""
-
-    def __post_init__(self) -> None:
-        if self.boost_share + self.stale_share > 1:
-            raise ConfigurationError(
-                f"CATALOGUE_BOOST_SHARE and CATALOGUE_STALE_SHARE are {self.boost_share:g} and {self.stale_share:g};"
-                " set them so that they are 1 together, or less"
-            )
 
 
 class FrontierOptions(Options, frozen=True, kw_only=True, rename=lambda field: f"FRONTIER_{field.upper()}"):

@@ -63,7 +63,6 @@ def test_settings_as_shipped_are_right(settings: Settings, caplog: pytest.LogCap
         ("FRESHNESS_MARGIN", "1e300"),
         ("CATALOGUE_BATCH", "0"),
         ("CATALOGUE_LEASE", "soon"),
-        ("CATALOGUE_BOOST_SHARE", "1"),
         ("CONTACT", "me@example.com\r\nX-Evil: 1"),
         ("CONTACT", "mé@example.com"),
         ("FRONTIER_DELIVERIES", "1"),
@@ -108,7 +107,6 @@ def test_wrong_setting_is_named_with_its_value(settings: Settings, name: str, va
         ({"REDIS_PARAMS": {"redis_cls": "redis.asyncio.RedisCluster"}}, "REDIS_PARAMS has redis_cls, which is gone"),
         ({"REDIS_PARAMS": {"sentinels": [["host", 26379]]}}, "REDIS_PARAMS takes Sentinel as "),
         ({"REDIS_PARAMS": {"sentinels": "host:26379", "service_name": "m"}}, "REDIS_PARAMS takes Sentinel as "),
-        ({"CATALOGUE_BOOST_SHARE": "0.6", "CATALOGUE_STALE_SHARE": "0.6"}, "so that they are 1 together"),
         ({"STORE_BATCH_ITEMS": "6", "STORE_BUFFER_ITEMS": "5"}, "STORE_BUFFER_ITEMS is 5"),
     ],
 )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import datetime
 
-    from moviecrawler.catalogue.store import CatalogueStore
+    from moviecrawler.database.connection import Database
     from moviecrawler.errors import ExtractionError
 
 _TABLES = {
@@ -77,7 +77,7 @@ class ImportedEpisodes(NamedTuple):
 
 
 def load_episodes(
-    store: CatalogueStore,
+    database: Database,
     source: ImdbEpisodes,
     name: str,
     version: str,
@@ -89,7 +89,7 @@ def load_episodes(
     What a file doesn't have leaves the table only when no row of that file is damaged. Raises ExtractionError, and nothing is
     changed, when a file isn't whole.
     """
-    with store.transaction() as cursor:
+    with database.transaction() as cursor:
         cursor.execute(_BEGIN)
         rows = source.rows()
         while part := list(islice(rows, _PART)):

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, cast
 import scrapy
 from scrapy import Request
 from scrapy.crawler import AsyncCrawlerProcess
-from scrapy.http.request import NO_CALLBACK
 
 from moviecrawler.configuration import user_agent
 from moviecrawler.datasets.downloads import Downloads, expect_parts, fetch
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
     from pathlib import Path
 
-    from scrapy.http import Response
     from scrapy.settings import BaseSettings, Settings
 
     from moviecrawler.datasets.downloads import Ask
@@ -31,11 +29,6 @@ class Fetcher:
         """Send requests by `ask`, each for `part` bytes of a large file."""
         self._ask = ask
         self._part = part
-
-    async def get(self, url: str, headers: Mapping[str, str]) -> Response:
-        """Return the answer to a request, whatever its status. Raises DownloadError when there is none."""
-        meta = {"expects": "other"}
-        return await self._ask(Request(url, headers=dict(headers), meta=meta, callback=NO_CALLBACK, dont_filter=True))
 
     async def download(self, files: Mapping[str, Path]) -> None:
         """Bring the file of each URL up to date, in parts, going on where an earlier try was broken off.

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime  # noqa: TC003 - msgspec resolves annotations
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from moviecrawler.catalogue.claims import next_titles
-from moviecrawler.catalogue.lanes import Counts
+from moviecrawler.catalogue.claims import CLAIM, claim_values
 from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.items import Site, TitleKind  # noqa: TC001 - as above
 
@@ -15,16 +14,15 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from datetime import date
 
-    from moviecrawler.catalogue.lanes import DeficitRoundRobin
     from moviecrawler.catalogue.rows import State
-    from moviecrawler.catalogue.store import CatalogueStore
+    from moviecrawler.database.connection import Database
 
 _STATUS = read_sql("status.sql")
 _REVIEWS = read_sql("reviews.sql")
 
 
 @dataclass(slots=True, kw_only=True)
-class SiteFigures(Counts):
+class SiteFigures:
     """The figures of one site; each counts titles."""
 
     site: Site
@@ -35,12 +33,24 @@ class SiteFigures(Counts):
     seasons: int = 0
     """Those known that are seasons."""
     unfound: int = 0
+    unread: int = 0
+    """Those whose id there is known, and that were never fetched."""
+    fresh: int = 0
+    """Fetched, and younger than `lanes.FRESH_FOR`."""
+    old: int = 0
+    """Fetched, and older."""
+    overdue: int = 0
+    """Those that were fetched, or are not there, and are due now."""
+    boosted: int = 0
+    airing: int = 0
+    """Series that run, which are fetched every week."""
     never: int = 0
     ok: int = 0
+    absent: int = 0
     error: int = 0
     blocked: int = 0
     due: int = 0
-    """Those that would be claimed next, by either lane."""
+    """Those that would be claimed next."""
     claimed: int = 0
     in_date: int = 0
     """Those known that need not be fetched now."""
@@ -120,22 +130,23 @@ def figures(store: Transactions, now: datetime, fresh_since: date, timeout_secon
     return [SiteFigures(**{name: value for name, value in row.items() if value is not None}) for row in found]
 
 
-def due(store: CatalogueStore, site: Site, size: int, round_robin: DeficitRoundRobin, now: datetime) -> list[DueTitle]:
+def due(database: Database, site: Site, size: int, now: datetime) -> list[DueTitle]:
     """Return the titles that would be claimed next, without claiming them."""
-    with store.transaction() as cursor:
-        chosen = next_titles(cursor, site, size, round_robin, now)
+    with database.transaction() as cursor:
+        cursor.execute(CLAIM, claim_values(site, size, "", now, timedelta()))
+        chosen = {row.title_id: row for row in cursor.fetchall()}
+        cursor.connection.rollback()
         cursor.execute(
-            "SELECT t.title_id, s.boost, t.imdb_id, t.title, t.year, s.site_id, s.state, s.popularity, s.last_success,"
+            "SELECT t.title_id, t.imdb_id, t.title, t.year, s.site_id, s.state, s.popularity, s.last_success,"
             " s.next_due, t.kind, of.title AS series_title, t.season"
             " FROM title_sites s JOIN titles t USING (title_id) LEFT JOIN titles of ON of.title_id = t.series_title_id"
             " WHERE s.site = %s AND s.title_id = ANY (%s)",
-            (site, [found.title_id for found in chosen]),
+            (site, list(chosen)),
         )
         rows = {row.title_id: row for row in cursor.fetchall()}
     return [
-        DueTitle("airing" if found.queue == "boosted" and not row.boost else found.queue, *row[2:])
-        for found in chosen
-        for row in [rows[found.title_id]]
+        DueTitle("airing" if found.queue == "boosted" and not found.boost else found.queue, *rows[title_id][1:])
+        for title_id, found in chosen.items()
     ]
 
 

@@ -114,7 +114,7 @@ class ImdbDatasets(ImdbFiles):
                 # IMDb's own genre for what the other sites don't have.
                 if not chosen.takes_year(movie.year) or "Adult" in movie.genres:
                     continue
-                votes = movie.scores[0].count if movie.scores else 0
+                votes = (movie.scores[0].count if movie.scores else 0) or 0
                 yield ImportRow(
                     imdb_id=movie.site_id,
                     title=movie.title,
@@ -124,5 +124,6 @@ class ImdbDatasets(ImdbFiles):
                     end_year=movie.end_year,
                     tells_end_year=movie.kind == "series",
                     runtime_minutes=movie.runtime_minutes,
-                    popularity=popularity_of_votes(votes or 0),
+                    votes=votes,
+                    popularity=popularity_of_votes(votes),
                 )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Self
 
-    from moviecrawler.catalogue.store import CatalogueStore
+    from moviecrawler.database.connection import Database
 
 _LOAD = read_sql("load.sql")
 _INCOMING = read_sql("incoming.sql")
@@ -50,9 +50,9 @@ class Imported:
         return self
 
 
-def begin_import(store: CatalogueStore, source: str, version: str) -> int | None:
+def begin_import(database: Database, source: str, version: str) -> int | None:
     """Return how many rows of that version are in the catalogue; None when all are."""
-    with store.transaction() as cursor:
+    with database.transaction() as cursor:
         cursor.execute(
             "SELECT rows_done, finished_at FROM imports WHERE source = %s AND version = %s", (source, version)
         )
@@ -62,23 +62,23 @@ def begin_import(store: CatalogueStore, source: str, version: str) -> int | None
     return None if found.finished_at is not None else int(found.rows_done)
 
 
-def imported_rows(store: CatalogueStore, source: str) -> int | None:
+def imported_rows(database: Database, source: str) -> int | None:
     """Return how many rows a source had when all of it was imported last; None when it never was."""
-    with store.transaction() as cursor:
-        cursor.execute("SELECT rows_done FROM imports WHERE source = %s AND finished_at IS NOT NULL", (source,))
+    with database.transaction() as cursor:
+        cursor.execute("SELECT finished_rows FROM imports WHERE source = %s", (source,))
         found = cursor.fetchone()
-    return None if found is None else int(found.rows_done)
+    return None if found is None else found.finished_rows
 
 
 def load(
-    store: CatalogueStore, source: str, version: str, rows: Sequence[ImportRow], rows_done: int, now: datetime
+    database: Database, source: str, version: str, rows: Sequence[ImportRow], rows_done: int, now: datetime
 ) -> Imported:
     """Bring a part of a source into the catalogue, in one transaction; `rows_done` are those of it with this part."""
     text = io.StringIO()
     for n, row in enumerate(rows):
         text.write(copy_line((n, json.dumps(row.site_ids) if row.site_ids else None, *_CELLS(row))))
     text.seek(0)
-    with store.transaction() as cursor:
+    with database.transaction() as cursor:
         cursor.execute(_INCOMING)
         cursor.copy_expert(_COPY, text)
         cursor.execute("SELECT lock_titles()")
@@ -89,20 +89,21 @@ def load(
     return Imported(added, changed, ids)
 
 
-def end_import(store: CatalogueStore, source: str, version: str, now: datetime) -> None:
+def end_import(database: Database, source: str, version: str, now: datetime) -> None:
     """Note that all of a version is in the catalogue."""
-    with store.transaction() as cursor:
+    with database.transaction() as cursor:
         cursor.execute(
-            "INSERT INTO imports (source, version, rows_done, finished_at) VALUES (%s, %s, 0, %s)"
-            " ON CONFLICT (source) DO UPDATE SET version = excluded.version, finished_at = excluded.finished_at",
+            "INSERT INTO imports AS i (source, version, rows_done, finished_at) VALUES (%s, %s, 0, %s)"
+            " ON CONFLICT (source) DO UPDATE SET version = excluded.version, finished_at = excluded.finished_at,"
+            " finished_rows = i.rows_done",
             (source, version, now),
         )
-    analyse(store)
+    analyse(database)
 
 
-def analyse(store: CatalogueStore) -> None:
+def analyse(database: Database) -> None:
     """Let the planner know how large the tables have become."""
-    with store.transaction() as cursor:
+    with database.transaction() as cursor:
         cursor.execute("SET LOCAL statement_timeout = '10min'")
         cursor.execute("ANALYZE titles, title_sites")
 

@@ -13,15 +13,15 @@ State = Literal["never", "ok", "absent", "error", "blocked"]
 Outcome = Literal["ok", "absent", "error", "blocked"]
 """How a try ends."""
 
-PopularitySource = Literal["tmdb", "votes", "given"]
-"""Where a popularity comes from: what TMDB says is watched now, IMDb's votes, or a person. The larger of the first two counts,
-unless a person gave one."""
+PopularitySource = Literal["votes", "tmdb", "given"]
+"""Where a popularity comes from: IMDb's votes, what TMDB says is watched now, or a person. A later one in this list takes the place of an
+earlier one."""
 
-IdSource = Literal["guess", "list", "sitemap", "joined", "wikidata", "page", "given"]
+IdSource = Literal["list", "sitemap", "joined", "wikidata", "page", "given"]
 """Where a title's id on a site comes from; a later one in this list takes the place of an earlier one.
 
-`guess`: made of the title by an older version, and found right by its page. `list`, `sitemap`: the site lists it, and the title fits. `joined`:
-its record is taken for this title's (`catalogue.matching.join`). `page`: its own page names the IMDb id. `given`: by hand.
+`list`, `sitemap`: the site lists it, and the title fits. `joined`: its record is taken for this title's (`catalogue.matching.join`). `page`:
+its own page names the IMDb id. `given`: by hand.
 """
 
 
@@ -49,6 +49,8 @@ class ImportRow:
     tells_end_year: bool = False
     """Whether a series without `end_year` still runs, as IMDb's datasets say; else the source just doesn't tell."""
     runtime_minutes: int | None = None
+    votes: int | None = None
+    """On IMDb."""
     popularity: float | None = None
     """0 to 100, from `lanes.popularity_of_votes` or `lanes.popularity_of_tmdb`, or given; one decimal."""
     popularity_source: PopularitySource = "votes"

@@ -119,11 +119,9 @@ class TmdbExport(FileSource):
             blocks = gunzip(file) if is_gzip else iter(lambda: file.read(_BLOCK), b"")
             for title in read_export(blocks, self.count_damage):
                 is_series = title.original_title is None
-                name = title.original_name if is_series else title.original_title
                 yield ImportRow(
                     tmdb_id=None if is_series else title.id,
                     tmdb_series_id=title.id if is_series else None,
-                    original_title=(name or "").replace("\0", "") or None,
                     popularity=popularity_of_tmdb(title.popularity),
                     popularity_source="tmdb",
                 )

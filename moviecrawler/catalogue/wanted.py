@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from psycopg2.extras import NamedTupleCursor
 
 from moviecrawler.catalogue.forms import prepare
-from moviecrawler.catalogue.lanes import votes_of_popularity
 from moviecrawler.catalogue.rows import TitleFacts
 from moviecrawler.catalogue.sql import read_sql
 
@@ -59,10 +58,6 @@ def known_titles(store: Database) -> Iterator[Title]:
 
 
 def _facts(row: Any, rivals: list[TitleFacts] | None = None) -> TitleFacts:
-    """Return what a row says. Votes that no page told are about as many as the datasets' make of the popularity."""
     facts = row._asdict()
     del facts["title_id"]
-    popularity = facts.pop("votes_popularity")
-    if facts["votes"] is None and popularity is not None:
-        facts["votes"] = votes_of_popularity(popularity)
     return TitleFacts(**facts, rivals=rivals or [])

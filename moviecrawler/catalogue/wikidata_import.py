@@ -1,89 +1,47 @@
-"""The ids of one film on several sites, from Wikidata.
+"""The ids of one film on several sites, from a CSV that was saved from Wikidata's query service.
 
 The properties of the sites' ids stand in `sites.py`; P4947 is TMDB's of a film, P4983 that of a series. TV.com's (P1267) is not
-asked for: that site has closed, and none of the others names it.
-
-Read from its query service, or from a CSV that was saved there (BY_HAND_QUERY). The service is an API for programs, but its
-robots.txt disallows it to robots, so it is asked only where the operator has switched ROBOTSTXT_OBEY off. A query that runs
-into the service's time limit answers with status 200, and a stack trace in the middle of a row: an answer that isn't whole
-is refused.
+asked for: that site has closed, and none of the others names it. The service's robots.txt disallows its API to robots, so that a person runs
+QUERY there. A query that runs into the service's time limit answers with a stack trace in the middle of a row: such a file is refused.
 """
 
 from __future__ import annotations
 
-import os
-from datetime import timedelta
-from pathlib import Path
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
 
 from moviecrawler.catalogue.comparing import WIKIDATA
 from moviecrawler.catalogue.file_source import FileSource
 from moviecrawler.catalogue.rows import LARGEST_ID, ImportRow
 from moviecrawler.catalogue.spreadsheets import read_rows, shown
-from moviecrawler.datasets.downloads import DownloadError
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.sites import BY_AUTHORITY, SITES
 from moviecrawler.urls import parse_title_id, part_of_series
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from datetime import datetime
+    from pathlib import Path
 
-    from moviecrawler.catalogue.fetching import Fetcher
-
-SERVICE = "https://query.wikidata.org/sparql"
-_FILM = f"?film wdt:{SITES['imdb'].wikidata} ?imdb"
 PROPERTIES: dict[str, str] = {
     **{site: SITES[site].wikidata for site in BY_AUTHORITY if site != "imdb"},
     "tmdb": "P4947",
     "tmdb_series": "P4983",
 }
 """What is asked for beside IMDb's ids, by the name of its column: a site, or what is one of TMDB's ids."""
-BY_HAND_QUERY = f"""\
+QUERY = f"""\
 SELECT ?imdb {" ".join(f"?{column}" for column in PROPERTIES)} WHERE {{
-  {_FILM} . FILTER(STRSTARTS(?imdb, "tt"))
+  ?film wdt:{SITES["imdb"].wikidata} ?imdb . FILTER(STRSTARTS(?imdb, "tt"))
   {" UNION ".join(f"{{ ?film wdt:{name} ?{column} }}" for column, name in PROPERTIES.items())}
 }}
 """
 """What to run at https://query.wikidata.org, to be saved as CSV."""
-_EDITED = 0.001
-"""Part of the rows that people may change while the service is asked; its servers are seconds apart from each other too."""
 _LOST = 0.1
 """Part of its ids that a crosswalk may lose from one import to the next."""
-_KEPT = timedelta(days=1)
-"""For how long the service isn't asked again."""
 _TROUBLE = ("SPARQL-QUERY:", "java.util.concurrent", "QueryTimeoutException", "com.bigdata.")
 """What stands in an answer that the service broke off."""
 _LONGEST_ID = 300
 _UNSURE = WIKIDATA / 2
 """What an id counts that Wikidata gives to several films, or of which it gives several to one."""
-
-
-def query(column: str) -> str:
-    """Return the query for one of PROPERTIES. One at a time, as all at once take half of the service's time limit."""
-    return f'SELECT ?imdb ?{column} WHERE {{ {_FILM} ; wdt:{PROPERTIES[column]} ?{column} . FILTER(STRSTARTS(?imdb, "tt")) }}'
-
-
-def count_query(column: str) -> str:
-    """Return the query for the number of rows of `query`."""
-    return f"SELECT (COUNT(*) AS ?rows) WHERE {{ {{ {query(column)} }} }}"
-
-
-def read_crosswalk(lines: Iterable[str], name: str) -> list[Mapping[str, str]]:
-    """Return the rows of a CSV, by column, of which one is `imdb`; lines keep their ends.
-
-    Raises ExtractionError when it was broken off, and ConfigurationError when it is something else.
-    """
-
-    def columns_of(header: list[str]) -> list[str]:
-        columns = [column.lstrip("?") for column in header]
-        if "imdb" not in columns or not PROPERTIES.keys() & set(columns):
-            needed = f"needed are imdb and one of {', '.join(sorted(PROPERTIES))}"
-            raise ConfigurationError(f"{name} has the columns {shown(', '.join(columns))}; {needed}")
-        return columns
-
-    return [row for row, _ in read_rows(_whole(lines, name), name, columns_of)]
 
 
 def _whole(lines: Iterable[str], name: str) -> Iterator[str]:
@@ -100,25 +58,38 @@ def _whole(lines: Iterable[str], name: str) -> Iterator[str]:
 def links(rows: Iterable[Mapping[str, str]]) -> Iterator[ImportRow]:
     """Yield each film's first value of every column, in the rows' order, without values that can't be its site's.
 
-    An id counts less when another row gives this film another value, or this value to another film.
+    An id counts less when another row gives this film another value, or this value to another film; what is sure of a film comes last.
     """
-    found: dict[tuple[str, str], str] = {}
-    several: set[tuple[str, str]] = set()
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    unsure: set[tuple[str, str]] = set()
     owners: dict[tuple[str, str], str] = {}
     for row in rows:
         imdb_id = _valid("imdb", row["imdb"])
-        for column in PROPERTIES:
+        for column in PROPERTIES if imdb_id is not None else ():
             value = _valid(column, row.get(column, ""))
             if imdb_id is None or value is None:
                 continue
-            if found.setdefault((imdb_id, column), value) != value:
-                several.add((imdb_id, column))
-            if owners.setdefault((column, value), imdb_id) != imdb_id:
-                several |= {(imdb_id, column), (owners[column, value], column)}
-    for (imdb_id, column), value in found.items():
-        of: dict[str, Any] = {"site_ids": {column: value}} if column in SITES else {f"{column}_id": int(value)}
-        confidence = _UNSURE if (imdb_id, column) in several else WIKIDATA
-        yield ImportRow(imdb_id=imdb_id, id_source="wikidata", id_confidence=confidence, **of)
+            if found[imdb_id].setdefault(column, value) != value:
+                unsure.add((imdb_id, column))
+            owner = owners.setdefault((column, value), imdb_id)
+            if owner != imdb_id:
+                unsure |= {(imdb_id, column), (owner, column)}
+    for imdb_id, ids in found.items():
+        tmdb: dict[str, Any] = {f"{column}_id": int(value) for column, value in ids.items() if column not in SITES}
+        for confidence, is_unsure in ((_UNSURE, True), (WIKIDATA, False)):
+            site_ids: Any = {
+                column: value
+                for column, value in ids.items()
+                if column in SITES and ((imdb_id, column) in unsure) is is_unsure
+            }
+            if site_ids or (tmdb and not is_unsure):
+                yield ImportRow(
+                    imdb_id=imdb_id,
+                    site_ids=site_ids,
+                    id_source="wikidata",
+                    id_confidence=confidence,
+                    **({} if is_unsure else tmdb),
+                )
 
 
 def _valid(column: str, value: str) -> str | None:
@@ -148,23 +119,27 @@ class WikidataCrosswalk(FileSource):
     name = "wikidata"
     is_read_first = True
 
-    def __init__(self, origin: str, data_dir: Path, *, now: datetime) -> None:
-        """Read the CSV `origin`, or ask the query service at the URL `origin`, once a day at most."""
-        folder = data_dir / "wikidata"
-        self._answers = {folder / f"{column}.csv": column for column in PROPERTIES} if "://" in origin else {}
-        super().__init__(origin, self._answers or [Path(origin)], f"a CSV saved from {SERVICE}")
-        self._now = now
-
-    async def fetch(self, fetcher: Fetcher) -> None:
-        """Ask the service for what it was not asked for today; see `FileSource`."""
-        for path, column in self._answers.items():
-            if not self._is_recent(path):
-                await self._ask(fetcher, column, path)
+    def __init__(self, path: Path) -> None:
+        """Read the CSV at `path`."""
+        super().__init__(str(path), [path], "a CSV saved from https://query.wikidata.org")
 
     def read(self) -> Iterator[ImportRow]:
-        """Yield one row for each id of a title; see `FileSource`."""
-        for path in self.paths:
-            yield from links(self._read(path))
+        """Yield the ids of a title in one row, those that are unsure in one of their own; see `FileSource`."""
+        (path,) = self.paths
+
+        def columns_of(header: list[str]) -> list[str]:
+            columns = [column.lstrip("?") for column in header]
+            if "imdb" not in columns or not PROPERTIES.keys() & set(columns):
+                needed = f"needed are imdb and one of {', '.join(sorted(PROPERTIES))}"
+                raise ConfigurationError(f"{path} has the columns {shown(', '.join(columns))}; {needed}")
+            return columns
+
+        with self.reading(path) as file:
+            try:
+                lines = _whole((line.decode("utf-8-sig") for line in file), str(path))
+                yield from links(row for row, _ in read_rows(lines, str(path), columns_of))
+            except UnicodeDecodeError as error:
+                raise ExtractionError("crosswalk", str(path), f"not UTF-8: {error}") from error
 
     def check_whole(self, before: int | None) -> None:
         """Raise ExtractionError when the crosswalk has lost many of its rows since it was imported `before`.
@@ -174,51 +149,7 @@ class WikidataCrosswalk(FileSource):
         now = sum(1 for _ in self.rows())
         if before is not None and now < before * (1 - _LOST):
             reason = (
-                f"it holds {now:,} ids, and held {before:,} when it was imported last, so it was cut short; save it again,"
-                " or under another name if that is all"
+                f"it holds the ids of {now:,} titles, and held those of {before:,} when it was imported last, so it was cut short;"
+                " save it again, or under another name if that is all"
             )
             raise ExtractionError("crosswalk", self._origin, reason)
-
-    def _read(self, path: Path) -> list[Mapping[str, str]]:
-        with self.reading(path) as file:
-            try:
-                return read_crosswalk((line.decode("utf-8-sig") for line in file), str(path))
-            except UnicodeDecodeError as error:
-                raise ExtractionError("crosswalk", str(path), f"not UTF-8: {error}") from error
-
-    def _is_recent(self, path: Path) -> bool:
-        return path.is_file() and self._now.timestamp() - path.stat().st_mtime < _KEPT.total_seconds()
-
-    async def _ask(self, fetcher: Fetcher, column: str, path: Path) -> None:
-        """Keep the service's answer, if it has as many rows as the service counts before and after."""
-        before = await self._count(fetcher, column)
-        body = await self._query(fetcher, query(column))
-        text = body.decode("utf-8")
-        rows = len(read_crosswalk(text.splitlines(keepends=True), self._origin))
-        counted = sorted((before, await self._count(fetcher, column)))
-        edited = _EDITED * counted[1]
-        if not counted[0] - edited <= rows <= counted[1] + edited:
-            raise ExtractionError(
-                "crosswalk", self._origin, f"{rows} rows of {column}, where {counted[0]} were counted; ask again later"
-            )
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f"{path.name}.{os.getpid()}.part")
-        partial.write_bytes(body)
-        partial.replace(path)
-
-    async def _count(self, fetcher: Fetcher, column: str) -> int:
-        text = (await self._query(fetcher, count_query(column))).decode("utf-8", "replace")
-        number = text.splitlines()[-1].strip() if text.startswith("rows") and text.endswith("\n") else ""
-        if not number.isdigit():
-            raise ExtractionError(
-                "crosswalk", self._origin, f"the number of rows came as {text[:80]!r}; ask again later"
-            )
-        return int(number)
-
-    async def _query(self, fetcher: Fetcher, text: str) -> bytes:
-        url = f"{self._origin}?{urlencode({'query': text})}"
-        answer = await fetcher.get(url, {"Accept": "text/csv"})
-        kind = (answer.headers.get("Content-Type") or b"no type").decode("latin-1")
-        if answer.status != 200 or "text/csv" not in kind:  # noqa: PLR2004 - HTTP's own
-            raise DownloadError(f"{self._origin}: HTTP status {answer.status}, {kind}; ask again later")
-        return answer.body

@@ -1,25 +1,400 @@
 """`scrapy catalogue`: which titles there are, what is due on which site, and what a person may decide of it."""
+# ruff: noqa: PLC0415 - Scrapy imports every module of commands/ for each command, so that this one imports little until it runs
 
 from __future__ import annotations
 
-from moviecrawler.console.command import LazyCommand, option
+import argparse
+import signal
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+from scrapy.commands import ScrapyCommand
+
+from moviecrawler.console.command import LazyCommand
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.sites import SITES, datasets_url
+from moviecrawler.texts import fold, printable
+from moviecrawler.urls import parse_title_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from concurrent.futures import Future
+    from datetime import date
+
+    from scrapy.settings import BaseSettings
+
+    from moviecrawler.catalogue.file_source import FileSource
+    from moviecrawler.catalogue.loading import Imported
+    from moviecrawler.console.output import Console
+    from moviecrawler.database.connection import Database
+    from moviecrawler.items import Site
+
+_SOURCES = ("imdb", "episodes", "tmdb", "wikidata", "csv")
+_PART = 10_000
+"""Rows that are imported together, some 12 MB. Stores wait for as long as a part takes: a second or two on a busy machine."""
+_DAY_SECONDS = 86_400
+_NONE = "\N{EN DASH}"
+_NAMED_IN_ERRORS = 3
+"""Ids of many that are named in an error."""
 
 
 class Command(LazyCommand):
     """Works on the database that DATABASE_URL names."""
 
-    work = "catalogue.Catalogue"
     arguments = "import imdb|episodes|tmdb|wikidata|csv | status | boost ID… | due [SITE] | review [ID SITE]  [options]"
     summary = "Fill the catalogue of titles, and show or change what is due"
-    options = (
-        option("--json", action="store_true", help="print JSON"),
-        option("--from", dest="origin", metavar="PATH|URL", help="import: a file or folder, or another server"),
-        option("--kinds", default="movie", metavar="KIND,…", help="import imdb: which titles (default: movie)"),
-        option("--min-votes", default="0", metavar="N", help="import imdb: titles with at least N votes"),
-        option("--years", default="", metavar="A-B", help="import imdb: titles of these years, such as 1990-"),
-        option("--by", default="1", metavar="N", help="boost: how much; the most boosted are fetched first"),
-        option("--limit", default="20", metavar="N", help="due, review: rows to show (default: 20)"),
-        option("--accept", action="store_true", help="review: the page is the title's"),
-        option("--refuse", action="store_true", help="review: it is not, and won't be tried again"),
-        option("--page", metavar="SITE_ID", help="review: of several pages under review, this one"),
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add a parser for each action, each with Scrapy's own options, which may stand behind the action too."""
+        super().add_options(parser)
+        actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+
+        def action(name: str, run: Callable[..., None]) -> argparse.ArgumentParser:
+            own: argparse.ArgumentParser = actions.add_parser(name, conflict_handler="resolve")
+            ScrapyCommand.add_options(self, own)
+            for each in own._actions:  # noqa: SLF001 - what stands before the action would be reset
+                each.default = argparse.SUPPRESS
+            own.add_argument("--json", action="store_true", help="print JSON")
+            own.set_defaults(run=run)
+            return own
+
+        own = action("import", _import)
+        own.add_argument("source", choices=_SOURCES)
+        own.add_argument(
+            "--from", dest="origin", type=_origin, metavar="PATH|URL", help="a file or folder, or another server"
+        )
+        own.add_argument("--kinds", type=_kinds, metavar="KIND,…", help="imdb: which titles (default: movie)")
+        own.add_argument("--min-votes", type=_number, default=0, metavar="N", help="imdb: titles with at least N votes")
+        own.add_argument(
+            "--years", type=_years, default=(None, None), metavar="A-B", help="imdb: of these years, such as 1990-"
+        )
+        action("status", _status)
+        own = action("boost", _boost)
+        own.add_argument("titles", nargs="+", type=_title, metavar="ID|URL")
+        own.add_argument(
+            "--by", type=_weight, default=1.0, metavar="N", help="how much; the most boosted are fetched first"
+        )
+        own = action("due", _due)
+        own.add_argument("site", nargs="?", choices=tuple(SITES), metavar="SITE")
+        own.add_argument("--limit", type=_number, default=20, metavar="N", help="rows to show (default: 20)")
+        own = action("review", _review)
+        own.add_argument("title", nargs="?", metavar="IMDB_ID")
+        own.add_argument("site", nargs="?", choices=tuple(SITES), metavar="SITE")
+        decision = own.add_mutually_exclusive_group()
+        decision.add_argument("--accept", action="store_true", help="the page is the title's")
+        decision.add_argument("--refuse", action="store_true", help="it is not, and won't be tried again")
+        own.add_argument("--page", metavar="SITE_ID", help="of several pages under review, this one")
+        own.add_argument("--limit", type=_number, default=20, metavar="N", help="rows to show (default: 20)")
+
+    def execute(self, console: Console, args: list[str], opts: argparse.Namespace) -> None:
+        """Run the action; exit code 1 when it fails."""
+        from moviecrawler.catalogue.store import open_catalogue
+        from moviecrawler.configuration import check_settings
+
+        if args:
+            raise ConfigurationError(f"{opts.action} takes no argument {args[0]!r}")
+        check_settings(console.settings)
+        with closing(open_catalogue(console.settings)) as database:
+            opts.run(console, database, opts)
+
+
+# --- Arguments --------------------------------------------------------------------------------------------------------
+
+
+def _number(text: str) -> int:
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+    return int(text)
+
+
+def _weight(text: str) -> float:
+    with suppress(ValueError):
+        if 0 < float(text) < 1e9:  # noqa: PLR2004 - what a real holds with room
+            return float(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+
+
+def _years(text: str) -> tuple[int | None, int | None]:
+    first, dash, last = text.partition("-")
+    if not (first or last):
+        raise argparse.ArgumentTypeError(f"{text!r}; give such as 1990-1999, 1990- or 2001")
+    begin = _number(first) if first else None
+    return begin, _number(last) if last else None if dash else begin
+
+
+def _kinds(text: str) -> frozenset[str]:
+    from moviecrawler.items import TitleKind
+
+    kinds = frozenset(text.split(","))
+    if unknown := kinds.difference(get_args(TitleKind)):
+        raise argparse.ArgumentTypeError(f"names {min(unknown)!r}; there are {', '.join(get_args(TitleKind))}")
+    return kinds
+
+
+def _origin(text: str) -> str:
+    """Return a path, or a URL that something can be fetched from; it is stored as a part of the source's name."""
+    from moviecrawler.option_types import is_http_url
+
+    if "://" in text and "@" in text:
+        raise argparse.ArgumentTypeError(
+            "it has an @, as if it held a password, and would be stored; fetch the files by hand, and name where they are"
+        )
+    if "://" in text and not is_http_url(text):
+        raise argparse.ArgumentTypeError(f"{text!r}; give a path, or a URL such as https://example.org/files")
+    return text
+
+
+def _title(text: str) -> tuple[Site, str]:
+    """Return the site and the id that a person means by an id or a URL of any site."""
+    found: list[tuple[Site, str]] = []
+    for site in SITES:
+        with suppress(ConfigurationError):
+            found.append((site, parse_title_id(site, text)))
+    if not found:
+        raise argparse.ArgumentTypeError(
+            f"{text[:200]!r} is no title; give an id such as tt0111161 or tv/slug/s02, or its URL"
+        )
+    if len(found) > 1:
+        sites = " and ".join(site for site, _ in found)
+        raise argparse.ArgumentTypeError(f"{text[:200]!r} may be a title of {sites}; give its URL, or its id on IMDb")
+    return found[0]
+
+
+# --- Import -----------------------------------------------------------------------------------------------------------
+
+
+def _import(console: Console, database: Database, opts: argparse.Namespace) -> None:
+    from moviecrawler.catalogue.episodes_import import ImdbEpisodes, load_episodes
+    from moviecrawler.catalogue.fetching import run_fetching
+    from moviecrawler.catalogue.loading import Imported, begin_import, imported_rows
+    from moviecrawler.catalogue.store import hasten_series
+    from moviecrawler.catalogue.wikidata_import import WikidataCrosswalk
+    from moviecrawler.clock import utc_now
+    from moviecrawler.datasets.downloads import DownloadError
+
+    # Ctrl-C ends it at once, also while the database loads a part, or Twisted's reactor runs, which may swallow a KeyboardInterrupt. What was
+    # fetched and loaded by then is gone on with the next time.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    source = _source(opts, console.settings)
+    # There is one table of episodes, whatever they were read from.
+    name = source.name if opts.origin is None or opts.source == "episodes" else f"{source.name} {opts.origin}"
+    if source.is_remote:
+        try:
+            run_fetching(console.settings, source.fetch)
+        except DownloadError as error:
+            raise DownloadError(f"{error}; or fetch it by hand, and name it with --from") from error
+    version = source.version()
+    done = begin_import(database, name, version)
+    if done is not None and isinstance(source, WikidataCrosswalk):
+        source.check_whole(imported_rows(database, name))
+    told = "{added:,} titles added, {changed:,} changed, {ids:,} ids on other sites"
+    if isinstance(source, ImdbEpisodes):
+        told = "{added:,} episodes added, {changed:,} changed, {removed:,} removed"
+        made = dict.fromkeys(("added", "changed", "removed"), 0)
+        if done is not None:
+            with _progress_bar(source, name) as moved:
+                made = load_episodes(database, source, name, version, utc_now(), moved)._asdict()
+    else:
+        made = asdict(Imported() if done is None else _load(database, source, name, version, done))
+    if done is not None:
+        hasten_series(database, utc_now())
+    damaged = f"; {source.damaged:,} damaged rows were left out" if source.damaged else ""
+    is_unchanged = f"{name} has not changed since the last import"
+    lines = [is_unchanged if done is None else f"{name}: {told.format(**made)}{damaged}"]
+    if opts.source == "imdb" and opts.kinds is None:
+        lines.append("only films were asked for; --kinds movie,series takes series, too")
+    data = {"source": name, "unchanged": done is None, **made, "damaged": source.damaged}
+    _show(data, lines, as_json=opts.json)
+
+
+def _source(opts: argparse.Namespace, settings: BaseSettings) -> FileSource:
+    from moviecrawler.catalogue import csv_import, episodes_import, imdb_import, tmdb_import, wikidata_import
+    from moviecrawler.clock import utc_now
+    from moviecrawler.pipelines.files import check_data_dir
+
+    data_dir, origin = check_data_dir(settings["DATA_DIR"]), opts.origin
+    if opts.source == "imdb":
+        first_year, last_year = opts.years
+        selection = imdb_import.Selection(
+            kinds=opts.kinds or frozenset({"movie"}),
+            min_votes=opts.min_votes,
+            first_year=first_year,
+            last_year=last_year,
+        )
+        return imdb_import.ImdbDatasets(origin or datasets_url(settings), data_dir, selection=selection)
+    if opts.source == "episodes":
+        return episodes_import.ImdbEpisodes(origin or datasets_url(settings), data_dir)
+    if opts.source == "tmdb":
+        return tmdb_import.TmdbExport(origin or tmdb_import.HOME, data_dir, day=utc_now().date())
+    if origin is None or "://" in origin:
+        if opts.source == "wikidata":
+            print(wikidata_import.QUERY, end="")
+            raise ConfigurationError(
+                "run this query at https://query.wikidata.org, save the answer as CSV and name it with --from FILE"
+            )
+        raise ConfigurationError("csv needs the file: --from FILE")
+    return (
+        wikidata_import.WikidataCrosswalk(Path(origin))
+        if opts.source == "wikidata"
+        else csv_import.CsvTitles(Path(origin))
     )
+
+
+def _load(database: Database, source: FileSource, name: str, version: str, done: int) -> Imported:
+    """Import the rows after the first `done`, and show the progress."""
+    from moviecrawler.catalogue.loading import Imported, end_import, load
+    from moviecrawler.clock import utc_now
+
+    total = Imported()
+    rows = islice(source.rows(), done, None)  # an earlier import got so far
+    read = done
+    loading: Future[Imported] | None = None
+    with (
+        _progress_bar(source, name) as moved,
+        # The database loads a part while the next one is read.
+        ThreadPoolExecutor(1, "import") as thread,
+    ):
+        while part := list(islice(rows, _PART)):
+            read += len(part)
+            if loading is not None:
+                total += loading.result()
+            loading = thread.submit(load, database, name, version, part, read, utc_now())
+            moved()
+        if loading is not None:
+            total += loading.result()
+    end_import(database, name, version, utc_now())
+    return total
+
+
+@contextmanager
+def _progress_bar(source: FileSource, name: str) -> Iterator[Callable[[], object]]:
+    """Show how much of a source is read; give what brings that up to date."""
+    from tqdm import tqdm
+
+    is_shown = sys.stderr.isatty()
+    with tqdm(desc=name, unit="B", unit_scale=True, total=source.total, file=sys.stderr, disable=not is_shown) as bar:
+        yield lambda: bar.update(source.position - bar.n)
+        bar.update(source.position - bar.n)
+
+
+# --- What is due ------------------------------------------------------------------------------------------------------
+
+
+def _status(console: Console, database: Database, opts: argparse.Namespace) -> None:
+    import msgspec
+
+    from moviecrawler.catalogue.figures import figures
+    from moviecrawler.catalogue.lanes import FRESH_FOR, outlook
+    from moviecrawler.clock import utc_now
+    from moviecrawler.console.output import print_json, print_table
+
+    now = utc_now()
+    sites = []
+    for site in figures(database, now, (now - FRESH_FOR).date()):
+        budget = _budget(console.settings, site.site)
+        ahead = None if budget is None else outlook(site, budget=budget, today=now.date())._asdict()
+        none = dict.fromkeys(("pages_a_day", "enough", "caught_up_by"))
+        sites.append({**msgspec.to_builtins(site), "budget_a_day": budget, **(ahead or none)})
+    if opts.json:
+        print_json(sites, indent=2)
+        return
+    columns = (
+        "known series seasons unfound never ok absent error blocked due claimed overdue boosted airing to_review oldest"
+    )
+    names = {name: name.replace("_", " ") for name in columns.split()} | {
+        "budget_a_day": "pages a day allowed",
+        "pages_a_day": "pages a day needed",
+        "caught_up_by": "nothing overdue by",
+    }
+    head = ["", *(str(site["site"]) for site in sites)]
+    print_table([head, *([said, *(_cell(site[name]) for site in sites)] for name, said in names.items())], right=True)
+    for row in sites:
+        if row["paused_because"] is not None:
+            print(printable(f"{row['site']} is not asked: {fold(row['paused_because'])}"))
+
+
+def _cell(value: date | float | str | None) -> str:
+    if value is None:
+        return _NONE
+    return f"{value:,.0f}" if isinstance(value, int | float) else str(value)[:10]
+
+
+def _budget(settings: BaseSettings, site: Site) -> int | None:
+    """Return how many pages a day may be asked of a site; None when there is no limit."""
+    from moviecrawler.frontier.budgets import site_budget
+
+    budget = site_budget(settings, site)
+    limits = [budget.per_day, None if budget.per_second is None else int(budget.per_second * _DAY_SECONDS)]
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _boost(console: Console, database: Database, opts: argparse.Namespace) -> None:
+    from moviecrawler.catalogue.store import boost
+    from moviecrawler.clock import utc_now
+
+    titles = list(dict.fromkeys(opts.titles))
+    unknown = boost(database, titles, opts.by, utc_now())
+    known = len(titles) - len(unknown)
+    told = f"{known} of {len(titles)} titles boosted by {opts.by:g}"
+    _show({"asked": len(titles), "boosted": known}, [told], as_json=opts.json)
+    if unknown:
+        named = ", ".join(site_id for _, site_id in unknown[:_NAMED_IN_ERRORS])
+        console.fail(
+            f"{len(unknown)} of the ids are of no title in the catalogue, such as {named}; import it first, and have the"
+            " page of a season's series fetched"
+        )
+
+
+def _due(console: Console, database: Database, opts: argparse.Namespace) -> None:  # noqa: ARG001 - as all actions
+    from moviecrawler.catalogue.figures import due
+    from moviecrawler.clock import utc_now
+
+    found = {site: due(database, site, opts.limit, utc_now()) for site in ([opts.site] if opts.site else SITES)}
+    lines = []
+    for site, rows in found.items():
+        lines.append(f"{site}: {len(rows)} due" + (", the first:" if len(rows) == opts.limit else ""))
+        lines += [f"  {row.queue:8} {row.site_id:40} {fold(row.name)} ({row.year or '?'})" for row in rows]
+    _show({site: [row._asdict() for row in rows] for site, rows in found.items()}, lines, as_json=opts.json)
+
+
+def _review(console: Console, database: Database, opts: argparse.Namespace) -> None:
+    from moviecrawler.catalogue.figures import reviews
+    from moviecrawler.catalogue.outcomes import decide
+    from moviecrawler.clock import utc_now
+
+    is_decided = opts.accept or opts.refuse
+    if is_decided != (opts.site is not None) or (opts.title is None) == is_decided:
+        raise ConfigurationError("to decide, give IMDb id, site and --accept or --refuse")
+    if is_decided:
+        imdb_id = parse_title_id("imdb", opts.title)
+        pages = decide(database, imdb_id, opts.site, opts.page, accept=opts.accept, now=utc_now())
+        if not pages:
+            console.fail(f"nothing of {imdb_id} is under review on {opts.site}")
+            return
+        told = f"{imdb_id}: {', '.join(pages)} {'accepted' if opts.accept else 'refused'}"
+        data = {"imdb_id": imdb_id, "site": opts.site, "pages": pages, "accepted": opts.accept}
+        _show(data, [told], as_json=opts.json)
+        return
+    rows = reviews(database, opts.limit)
+    lines = [
+        f"{row.imdb_id or '?':12} {fold(row.title or '')} ({row.year or '?'})  {row.site} {row.site_id}"
+        f"  {row.score:g}: {fold(', '.join(row.reasons))}"
+        for row in rows
+    ]
+    _show([row._asdict() for row in rows], lines or ["nothing is under review"], as_json=opts.json)
+
+
+def _show(data: Any, lines: Sequence[str], *, as_json: bool) -> None:
+    """Print data as JSON, or lines for people."""
+    from moviecrawler.console.output import print_json
+
+    if as_json:
+        print_json(data, indent=2)
+        return
+    for line in lines:
+        print(printable(line))

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from moviecrawler.catalogue.lanes import DeficitRoundRobin, Shares
-from moviecrawler.catalogue.outcomes import SiteOutcome
+from moviecrawler.catalogue import claims, store
+from moviecrawler.catalogue.lanes import release_of
+from moviecrawler.catalogue.outcomes import Fetched, Judged, ToldBySeries
 from moviecrawler.catalogue.rows import SITEMAP, Sighting
-from moviecrawler.catalogue.store import CatalogueStore, open_catalogue
 from moviecrawler.clock import utc_now
+from moviecrawler.database.connection import Database
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.extensions.catalogue_writer import CatalogueWriter
 from moviecrawler.items import Miss, Movie
@@ -55,19 +56,18 @@ class CatalogueRecorder:
     stay claimed.
     """
 
-    def __init__(self, crawler: Crawler, store: CatalogueStore, options: CatalogueOptions) -> None:
+    def __init__(self, crawler: Crawler, database: Database, options: CatalogueOptions) -> None:
         self.crawler = crawler
         self.options = options
         self.lease = timedelta(seconds=options.lease)
         self.worker = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-        self.round_robin = DeficitRoundRobin(Shares(boosted=options.boost_share, stale=options.stale_share))
         self.held: set[int] = set()
         """Titles that were claimed and of which no outcome was written."""
         self.fetching: set[int] = set()
         """Titles that were claimed and whose requests have not ended here."""
         self.has_claimed = False
         """Whether anything was ever claimed, perhaps without our knowing."""
-        self.writer = CatalogueWriter(store)
+        self.writer = CatalogueWriter(database)
         self._task: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
         self._last_extended = utc_now()
@@ -79,7 +79,7 @@ class CatalogueRecorder:
             raise NotConfigured
         if getattr(crawler.spidercls, "site", None) is None:
             raise NotConfigured  # such as `scrapy replay`, which fetches nothing
-        recorder = cls(crawler, open_catalogue(crawler.settings), CatalogueOptions.read(crawler.settings))
+        recorder = cls(crawler, store.open_catalogue(crawler.settings), CatalogueOptions.read(crawler.settings))
         for handler, signal in (
             (recorder.spider_opened, signals.spider_opened),
             (recorder.spider_closed, signals.spider_closed),
@@ -122,8 +122,8 @@ class CatalogueRecorder:
             logger.warning("%d outcomes could not be written; their titles are due again later", self.writer.waiting)
         try:
             if self.has_claimed:
-                await self.writer.call(CatalogueStore.release, self.worker)
-            await self.writer.call(CatalogueStore.close)
+                await self.writer.call(claims.release, self.worker)
+            await self.writer.call(Database.close)
         except MovieCrawlerError as error:
             logger.warning(
                 "This worker's claims could not be given back to the catalogue, and end by themselves: %s", error
@@ -142,13 +142,13 @@ class CatalogueRecorder:
         self._failed(getattr(response, "request", None))
         if isinstance(item, Movie) and item.source == "dataset" and item.site_id:
             # Of no request for a title: one pass gives many.
-            self.writer.add(SiteOutcome(site=item.site, outcome="error", at=utc_now(), asked_id=item.site_id))
+            self.writer.add(Fetched(site=item.site, outcome="error", at=utc_now(), asked_id=item.site_id))
 
     def site_refused(self, site: str, reason: str, pause: float) -> None:
         """Have nothing claimed of a site for a while."""
         if site in SITES:
             until = utc_now() + timedelta(seconds=pause)
-            self.writer.add(lambda store: store.pause(site, until, reason))
+            self.writer.add(lambda database: store.pause(database, site, until, reason))
 
     def titles_listed(self, site: Site, list_name: str, entries: Sequence[Entry], ids: Sequence[str]) -> None:
         """Keep what a list page names."""
@@ -156,7 +156,7 @@ class CatalogueRecorder:
         seen += [Sighting(site_id) for site_id in ids]
         source: IdSource = "sitemap" if list_name.startswith(SITEMAP) else "list"
         trending, now = list_name in SITES[site].trending, utc_now()
-        self.writer.add(lambda store: store.sight(site, seen, source, trending=trending, now=now))
+        self.writer.add(lambda database: store.sight(database, site, seen, source, trending=trending, now=now))
 
     # --- Outcomes -----------------------------------------------------------------------------------------------------
 
@@ -178,37 +178,32 @@ class CatalogueRecorder:
         is_other = bool(verdict) and verdict["decision"] != "accepted"
         if outcome != "ok" and not is_other:
             verdict = {}  # a page that was right for the title, and could not be stored
-        got = item.site_id if outcome == "ok" or is_other else None
-        asked: str = (request.cb_kwargs.get("site_id") if request is not None else None) or item.site_id or ""
-        self.writer.add(
-            SiteOutcome(
-                site=item.site,
-                outcome=outcome,
-                at=(item.scraped_at if isinstance(item, Movie) else item.checked_at) or utc_now(),
-                asked_id=asked,
-                got_id=got,
-                title_id=due["title_id"] if due else None,
-                release_date=item.release_date if isinstance(item, Movie) else None,
-                year=item.year if isinstance(item, Movie) else None,
-                evidence=due["evidence"] if due else None,
-                others_follow=bool(due and due["ids"]) and (outcome == "absent" or is_other),
-                **verdict,
-            )
-        )
+        movie = item if isinstance(item, Movie) else None
+        ended: dict[str, Any] = {
+            "site": item.site,
+            "outcome": outcome,
+            "at": (item.scraped_at if isinstance(item, Movie) else item.checked_at) or utc_now(),
+            "asked_id": (request.cb_kwargs.get("site_id") if request is not None else None) or item.site_id or "",
+            "got_id": item.site_id if outcome == "ok" or is_other else None,
+            "released": release_of(movie.release_date, movie.year) if movie is not None else None,
+            "title_id": due["title_id"] if due else None,
+        }
+        if due and due["evidence"] is not None:
+            others_follow = bool(due["ids"]) and (outcome == "absent" or is_other)
+            self.writer.add(Judged(**ended, evidence=due["evidence"], others_follow=others_follow, **verdict))
+        else:
+            self.writer.add(Fetched(**ended))
 
     def _told_by_series(self, season: Movie, outcomes: frozenset[StoreOutcome]) -> None:
         """Take note that the page of its series tells a season's scores; when it tells all, its own need not be fetched for them."""
         if {"lost", "rejected"} & outcomes or season.site_id is None:
             return
         self.writer.add(
-            SiteOutcome(
+            ToldBySeries(
                 site=season.site,
-                outcome="ok",
                 at=season.scraped_at or utc_now(),
                 asked_id=season.site_id,
-                release_date=season.release_date,
-                year=season.year,
-                by_series=True,
+                released=release_of(season.release_date, season.year),
                 lacks_scores=any(f"scores.{kind}" in season.silent for kind in SCOREBOARD_KINDS),
             )
         )
@@ -219,15 +214,15 @@ class CatalogueRecorder:
         request.meta[_COUNTED] = True
         self._ended(request)
         due = request.cb_kwargs.get("due")
-        self.writer.add(
-            SiteOutcome(
-                site=request.meta["site"],
-                outcome="error",
-                at=utc_now(),
-                asked_id=request.cb_kwargs["site_id"],
-                title_id=due["title_id"] if due else None,
-            )
-        )
+        ended: dict[str, Any] = {
+            "site": request.meta["site"],
+            "outcome": "error",
+            "at": utc_now(),
+            "asked_id": request.cb_kwargs["site_id"],
+            "title_id": due["title_id"] if due else None,
+        }
+        evidence = due["evidence"] if due else None
+        self.writer.add(Fetched(**ended) if evidence is None else Judged(**ended, evidence=evidence))
 
     def _ended(self, request: Request | None) -> None:
         due = request.cb_kwargs.get("due") if request is not None else None
@@ -252,7 +247,7 @@ class CatalogueRecorder:
     async def _extend(self, now: datetime) -> None:
         """Keep the claims; those that others have taken since are let go."""
         asked = frozenset(self.held)
-        gone = asked - await self.writer.call(CatalogueStore.extend, self.worker, now + self.lease, asked)
+        gone = asked - await self.writer.call(claims.extend, self.worker, now + self.lease, asked)
         self._last_extended = now
         self.held -= gone
         self.fetching -= gone

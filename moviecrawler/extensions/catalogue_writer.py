@@ -10,7 +10,7 @@ from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from moviecrawler.catalogue.outcomes import SiteOutcome
+from moviecrawler.catalogue.outcomes import AnyOutcome, Judged, record
 from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.outages import Outages
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from moviecrawler.catalogue.store import CatalogueStore
+    from moviecrawler.database.connection import Database
 
 logger = logging.getLogger(__name__)
 
@@ -33,14 +33,14 @@ T = TypeVar("T")
 
 
 class CatalogueWriter:
-    """Asks the catalogue's store in the one thread that may wait for it, and keeps what can't be written now."""
+    """Asks the catalogue's database in the one thread that may wait for it, and keeps what can't be written now."""
 
-    def __init__(self, store: CatalogueStore) -> None:
+    def __init__(self, database: Database) -> None:
         self.closed = False
         """Whether the crawl is over, so that nothing can be asked any more."""
-        self._store = store
+        self._database = database
         self._thread = ThreadPoolExecutor(1, "catalogue")
-        self._waiting: deque[Callable[[CatalogueStore], object] | SiteOutcome] = deque()
+        self._waiting: deque[Callable[[Database], object] | AnyOutcome] = deque()
         self._left_out: set[int] = set()
         """Titles whose outcome was not kept. Their claims end, so that they are due again."""
         self._writing = asyncio.Lock()
@@ -57,32 +57,32 @@ class CatalogueWriter:
         self._thread.shutdown(wait=False)
 
     async def call(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        """Run a method of the store in its thread; `function` takes the store first."""
+        """Run a function in the thread; it takes the database first."""
         if self.closed:
             raise TransientStoreError("the crawl is over")
         loop = asyncio.get_running_loop()
         try:
-            return await loop.run_in_executor(self._thread, partial(function, self._store, *args, **kwargs))
+            return await loop.run_in_executor(self._thread, partial(function, self._database, *args, **kwargs))
         except ConfigurationError as error:
             # All was right when the crawl began: the database may be itself again soon.
             raise TransientStoreError(str(error)) from error
 
-    def add(self, what: Callable[[CatalogueStore], object] | SiteOutcome) -> None:
+    def add(self, what: Callable[[Database], object] | AnyOutcome) -> None:
         """Have an outcome written, or something else done, with the next batch."""
         self._waiting.append(what)
         if len(self._waiting) > _MAX_WAITING_OUTCOMES:
             first = self._waiting.popleft()
-            if isinstance(first, SiteOutcome) and first.title_id:
+            if isinstance(first, AnyOutcome) and first.title_id:
                 self._left_out.add(first.title_id)
 
     def _next_batch(self) -> list[Any]:
         """Return outcomes that can be written together, or one other thing to write."""
         batch = [self._waiting.popleft()]
         while (
-            isinstance(batch[-1], SiteOutcome)
+            isinstance(batch[-1], AnyOutcome)
             and len(batch) < _WRITE_BATCH
             and self._waiting
-            and isinstance(self._waiting[0], SiteOutcome)
+            and isinstance(self._waiting[0], AnyOutcome)
         ):
             batch.append(self._waiting.popleft())
         return batch
@@ -103,17 +103,23 @@ class CatalogueWriter:
                 except Exception:  # titles stay claimed, and are due again when that ends
                     logger.exception("The catalogue refused what a list names")
                 self._outages.ends()
-                over |= {o.title_id for o in batch if isinstance(o, SiteOutcome) and not o.others_follow and o.title_id}
+                over |= {
+                    o.title_id for o in batch if isinstance(o, AnyOutcome) and o.title_id and not _others_follow(o)
+                }
         return over
 
 
-def _write(store: CatalogueStore, batch: list[Any]) -> None:
+def _others_follow(outcome: AnyOutcome) -> bool:
+    return isinstance(outcome, Judged) and outcome.others_follow
+
+
+def _write(database: Database, batch: list[Any]) -> None:
     """Write outcomes, or one other thing. Of outcomes, one that can't be written doesn't keep the others from it."""
-    if not isinstance(batch[0], SiteOutcome):
-        batch[0](store)
+    if not isinstance(batch[0], AnyOutcome):
+        batch[0](database)
         return
     try:
-        store.record(batch)
+        record(database, batch)
     except (TransientStoreError, ConfigurationError):
         raise  # all of them are tried again
     except Exception:
@@ -121,7 +127,7 @@ def _write(store: CatalogueStore, batch: list[Any]) -> None:
             logger.exception("The catalogue refused the outcome of %s; it is due again later", batch[0].asked_id)
             return
         for outcome in batch:
-            _write(store, [outcome])
+            _write(database, [outcome])
 
 
 def ask(settings: BaseSettings, query: str, site: str, *, seconds: int) -> Any:

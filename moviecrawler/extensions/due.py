@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from scrapy import signals
 from scrapy.exceptions import CloseSpider
 
-from moviecrawler.catalogue.store import CatalogueStore
+from moviecrawler.catalogue import claims, store
 from moviecrawler.clock import utc_now, utc_text
 from moviecrawler.errors import TransientStoreError
 from moviecrawler.extensions.catalogue import CatalogueRecorder
@@ -95,7 +95,7 @@ class DueTitles:
                         return
                     await asyncio.sleep(_MORE_POLL_SECONDS)
                     continue
-                claims, more = ([], False) if stopped else await self._claim(budget)
+                claimed, more = ([], False) if stopped else await self._claim(budget)
                 pause = _POLL_SECONDS
             except TransientStoreError as error:
                 if self.recorder.writer.closed:
@@ -105,10 +105,10 @@ class DueTitles:
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _MAX_PAUSE_SECONDS)
                 continue
-            if claims:
+            if claimed:
                 idle = 0.0
                 self._reason = None
-                async for request in self.spider.requests_of_claims(claims):
+                async for request in self.spider.requests_of_claims(claimed):
                     yield request
                 await self._room()
             elif more:
@@ -125,7 +125,7 @@ class DueTitles:
     async def _tell_claims_of_others(self) -> None:
         with suppress(TransientStoreError):
             number, until = await self.recorder.writer.call(
-                CatalogueStore.claimed_by_others, self.spider.site, worker=self.recorder.worker, now=utc_now()
+                claims.claimed_by_others, self.spider.site, worker=self.recorder.worker, now=utc_now()
             )
             if until is not None:
                 message = "%d titles of %s are claimed by other workers, or by ones that were killed: until %s at most"
@@ -138,7 +138,7 @@ class DueTitles:
     async def _stopped(self) -> bool:
         """Return whether the site has refused us, or another worker, and is not to be asked yet."""
         await self.recorder.flush()  # with a refusal, and with what makes a title due, or no longer so
-        reason = await self.recorder.writer.call(CatalogueStore.paused, self.spider.site, utc_now())
+        reason = await self.recorder.writer.call(store.paused, self.spider.site, utc_now())
         # Other workers may have been refused later.
         reason = reason or await self.turns.refusal()
         if reason is None or self.spider.uses_datasets:
@@ -190,7 +190,7 @@ class DueTitles:
     async def _release(self) -> None:
         """Give back what was claimed when the database went away without an answer, and titles whose requests were not sent."""
         if self._is_unsure:
-            await self.recorder.writer.call(CatalogueStore.release, self.recorder.worker, but=self.recorder.held)
+            await self.recorder.writer.call(claims.release, self.recorder.worker, but=self.recorder.held)
             self._is_unsure = False
 
     # --- Claims -------------------------------------------------------------------------------------------------------
@@ -205,17 +205,13 @@ class DueTitles:
             size = min(size, budget)
         terms: dict[str, Any] = {"worker": self.recorder.worker, "lease": self.recorder.lease, "now": utc_now()}
         site = self.spider.site
-        claims = await self.recorder.writer.call(
-            CatalogueStore.claim, site, size, round_robin=self.recorder.round_robin, **terms
-        )
-        more = False
-        if not claims:
-            claims, more = await self.recorder.writer.call(
-                CatalogueStore.claim_unfound, site, min(size, self.options.batch), **terms
-            )
-        self.recorder.claimed([claim.title_id for claim in claims])
-        self._asked += len(claims)
-        return claims, more
+        found, more = await self.recorder.writer.call(claims.claim, site, size, **terms), False
+        if not found:
+            size = min(size, self.options.batch)
+            found, more = await self.recorder.writer.call(claims.claim_unfound, site, size, **terms)
+        self.recorder.claimed([claim.title_id for claim in found])
+        self._asked += len(found)
+        return found, more
 
     async def _room(self) -> None:
         """Wait until fewer titles wait than are claimed at once."""

@@ -22,9 +22,10 @@ from typing import Any
 
 from scrapy.settings import Settings
 
-from moviecrawler.catalogue.lanes import DeficitRoundRobin
-from moviecrawler.catalogue.store import CatalogueStore, open_catalogue
+from moviecrawler.catalogue import claims
+from moviecrawler.catalogue.store import open_catalogue, paused
 from moviecrawler.clock import utc_now
+from moviecrawler.database.connection import Database
 from moviecrawler.replica.collection import Collection
 from tests.benchmarks.harness import numbers, run, seconds, table, write_datasets
 from tests.services.postgres import PostgresServer, execute, new_database
@@ -108,10 +109,9 @@ WAYS = {
 }
 
 
-def claim(store: CatalogueStore, site: Any, worker: str = "w") -> list[int]:
-    terms: dict[str, Any] = {"lease": timedelta(hours=2), "round_robin": DeficitRoundRobin(), "now": utc_now()}
-    claims = store.claim(site, BATCH, worker=worker, **terms)
-    return [each.title_id for each in claims]
+def claim(database: Database, site: Any, worker: str = "w") -> list[int]:
+    found = claims.claim(database, site, BATCH, worker=worker, lease=timedelta(hours=2), now=utc_now())
+    return [each.title_id for each in found]
 
 
 def read_datasets(folder: Path, titles: int) -> None:
@@ -150,7 +150,7 @@ def main() -> None:
         few = min(titles, 20_000)
         files = [str(Path(folder) / name) for name in ("title.basics.tsv.gz", "title.ratings.tsv.gz")]
         other = new_database(server.url)
-        open_catalogue(Settings({"DATABASE_URL": other})).paused("imdb", utc_now())  # makes the tables
+        paused(open_catalogue(Settings({"DATABASE_URL": other})), "imdb", utc_now())  # makes the tables
         plain = run("-c", PLAIN_IMPORT, *files, other, str(few))
         print(
             f"row by row, {few:,} titles: {plain.wall:.1f} s, {plain.peak:.0f} MB;"

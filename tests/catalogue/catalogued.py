@@ -6,12 +6,12 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from moviecrawler.catalogue.lanes import DeficitRoundRobin
+from moviecrawler.catalogue import store
+from moviecrawler.catalogue.claims import claim, claim_unfound
 from moviecrawler.catalogue.loading import load
-from moviecrawler.catalogue.outcomes import SiteOutcome
+from moviecrawler.catalogue.outcomes import AnyOutcome, Fetched, Judged, record
 from moviecrawler.catalogue.rows import ImportRow, Sighting
-from moviecrawler.catalogue.store import CatalogueStore
-from moviecrawler.database.connection import open_database
+from moviecrawler.database.connection import Database, open_database
 from moviecrawler.items import Movie
 from moviecrawler.pipelines.postgres import PostgresStore
 from tests.pipelines.runs import record_of
@@ -40,14 +40,15 @@ def row(number: int, **fields: Any) -> ImportRow:
     )
 
 
-def outcome(site_id: str, ended: Any = "ok", *, site: Any = "imdb", at: datetime = NOW, **fields: Any) -> SiteOutcome:
-    return SiteOutcome(site=site, outcome=ended, at=at, asked_id=site_id, **fields)
+def outcome(site_id: str, ended: Any = "ok", *, site: Any = "imdb", at: datetime = NOW, **fields: Any) -> Fetched:
+    return Fetched(site=site, outcome=ended, at=at, asked_id=site_id, **fields)
 
 
-def judged(site_id: str, title_id: int, decision: Any = "accepted", **fields: Any) -> SiteOutcome:
+def judged(site_id: str, title_id: int, decision: Any = "accepted", **fields: Any) -> Judged:
     """Return the outcome of a page of Rotten Tomatoes that was compared with a title."""
-    given = {"evidence": "wikidata", "score": 2.5, "reasons": ["same title"], **fields}
-    return outcome(site_id, site="rottentomatoes", got_id=site_id, title_id=title_id, decision=decision, **given)
+    compared = {"got_id": site_id, "score": 2.5, "reasons": ["same title"]} if decision is not None else {}
+    given = {"site": "rottentomatoes", "evidence": "wikidata", "outcome": "ok", "at": NOW, **compared, **fields}
+    return Judged(asked_id=site_id, title_id=title_id, decision=decision, **given)
 
 
 def page(site: Any, site_id: str, title: str, **fields: Any) -> Movie:
@@ -55,7 +56,7 @@ def page(site: Any, site_id: str, title: str, **fields: Any) -> Movie:
     return Movie(site=site, site_id=site_id, url=f"https://{site}/{site_id}", title=title, **given)
 
 
-class Catalogued(CatalogueStore):
+class Catalogued(Database):
     """The catalogue of a database, with what tests do to it and look at."""
 
     def __init__(self, url: str) -> None:
@@ -69,8 +70,14 @@ class Catalogued(CatalogueStore):
     def bring_in(self, *rows: ImportRow, source: str = "test", now: datetime = NOW) -> Imported:
         return load(self, source, "1", rows, len(rows), now)
 
+    def record(self, *outcomes: AnyOutcome) -> None:
+        record(self, outcomes)
+
+    def boost(self, *imdb_ids: str, weight: float = 1.0, now: datetime = NOW) -> None:
+        assert store.boost(self, [("imdb", imdb_id) for imdb_id in imdb_ids], weight, now) == []
+
     def claims_of(self, size: int = 10, *, site: Any = "imdb", worker: str = "w", now: datetime = NOW) -> list[Claim]:
-        return self.claim(site, size, worker=worker, lease=LEASE, round_robin=DeficitRoundRobin(), now=now)
+        return claim(self, site, size, worker=worker, lease=LEASE, now=now)
 
     def claim_ids(self, size: int = 10, **more: Any) -> list[str]:
         """Claim titles, and return their ids."""
@@ -78,11 +85,12 @@ class Catalogued(CatalogueStore):
 
     def unfound(self, site: Any = "rottentomatoes", size: int = 5, *, now: datetime = NOW) -> list[Claim]:
         """Claim titles whose id is to be looked for in the site's lists."""
-        return self.claim_unfound(site, size, worker="w", lease=LEASE, now=now)[0]
+        return claim_unfound(self, site, size, worker="w", lease=LEASE, now=now)[0]
 
-    def list_names(self, site: Any, *ids: str) -> None:
-        """Have a list of a site name ids."""
-        self.sight(site, map(Sighting, ids), "list", trending=False, now=NOW)
+    def list_names(self, site: Any, *ids: str | Sighting, source: Any = "list", trending: bool = False) -> None:
+        """Have a list of a site name titles."""
+        seen = [each if isinstance(each, Sighting) else Sighting(each) for each in ids]
+        store.sight(self, site, seen, source, trending=trending, now=NOW)
 
     def state(self, imdb_id: str, site: str = "imdb") -> Any:
         """Return the row of a title on a site."""

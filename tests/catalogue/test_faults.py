@@ -14,7 +14,7 @@ import pytest
 import redis
 from scrapy.settings import Settings
 
-from moviecrawler.catalogue.store import open_catalogue
+from moviecrawler.catalogue.store import boost, open_catalogue
 from moviecrawler.frontier.keys import SiteKeys
 from tests.catalogue.crawls import fetch_due, know, settings_of, title_pages, worker
 from tests.crawling import change, scrapy
@@ -124,7 +124,7 @@ def test_imports_and_boosts_in_the_middle_of_a_crawl_disturb_neither(
             while running.poll() is None:
                 imports += 1
                 know(database_url, TITLES, popularity=float(imports % 90))
-                store.boost(boosted[imports % len(boosted) :][:5], 1.0, datetime.now(UTC))
+                boost(store, boosted[imports % len(boosted) :][:5], 1.0, datetime.now(UTC))
         assert running.returncode == 0
     assert imports > 3
     assert "Traceback" not in (tmp_path / "worker.log").read_text()

@@ -14,8 +14,7 @@ from scrapy.settings import Settings
 
 from moviecrawler.addon import check
 from moviecrawler.catalogue.figures import due
-from moviecrawler.catalogue.lanes import DeficitRoundRobin
-from moviecrawler.catalogue.store import open_catalogue
+from moviecrawler.catalogue.store import boost, open_catalogue
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import ScoreKind, Site
 from moviecrawler.replica.process import ReplicaProcess
@@ -118,14 +117,13 @@ def test_from_an_empty_database_to_a_scoreboard_that_is_right(
     assert fetch_due("metacritic", data=tmp_path, replica=replica, **shared).code == 0
     assert title_pages(replica, "metacritic") == {}
     with closing(open_catalogue(Settings(shared))) as store:
-        assert [due(store, site, 1, DeficitRoundRobin(), datetime.now(UTC)) for site in SITES] == [[], [], []]
+        assert [due(store, site, 1, datetime.now(UTC)) for site in SITES] == [[], [], []]
 
     # A week later some are due again, and one of the others is boosted: it is fetched first, everywhere.
     execute(
         database_url,
         "UPDATE title_sites SET next_due = now() - interval '1 hour' WHERE title_id %% 2 = 0 AND state = 'ok'",
     )
-    execute(database_url, "UPDATE titles SET round_at = now() - interval '8 days'")
     execute(database_url, "UPDATE title_sites SET last_success = last_success - interval '8 days', boost_due = NULL")
     (everywhere,) = execute(
         database_url,
@@ -134,7 +132,7 @@ def test_from_an_empty_database_to_a_scoreboard_that_is_right(
     )
     imdb_id, metacritic_id, rottentomatoes_id = everywhere
     with closing(open_catalogue(Settings(shared))) as store:
-        assert not store.boost([("imdb", str(imdb_id))], 5.0, datetime.now(UTC))
+        assert not boost(store, [("imdb", str(imdb_id))], 5.0, datetime.now(UTC))
     workers = at_once(list(SITES), "-a", "limit=1", data=tmp_path, replica=replica, **shared)
     assert [finished.code for finished in workers] == [0] * 3
     assert title_pages(replica, "imdb") == {f"/title/{imdb_id}/": 1}

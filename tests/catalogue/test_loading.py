@@ -1,19 +1,114 @@
-"""What an import costs in the database: its parts, not what is there already."""
+"""What an import brings into the catalogue, and what it costs in the database: its parts, not what is there already."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 import pytest
 
-from moviecrawler.catalogue.loading import analyse, load
+from moviecrawler.catalogue.loading import analyse, begin_import, end_import, imported_rows, load
 from moviecrawler.catalogue.rows import ImportRow
+from moviecrawler.pipelines.postgres import read_scoreboard
+from tests.catalogue.catalogued import NOW, Catalogued, judged, outcome, page, row
 
-if TYPE_CHECKING:
-    from tests.catalogue.catalogued import Catalogued
 
-NOW = datetime(2026, 11, 21, tzinfo=UTC)
+def test_an_import_adds_and_changes_and_repeats_nothing(store: Catalogued) -> None:
+    rows = [row(1), row(2, original_title="Zwei\tmit Tab\\"), row(3, popularity=None)]
+    first = store.bring_in(*rows)
+    assert (first.added, first.changed) == (3, 0)
+    before = store.sql("SELECT xmin::text, ctid::text FROM titles ORDER BY title_id")
+    again = store.bring_in(*rows)
+    assert (again.added, again.changed) == (0, 0)
+    assert store.sql("SELECT xmin::text, ctid::text FROM titles ORDER BY title_id") == before
+    changed = store.bring_in(row(1, popularity=12.5), rows[1])
+    assert (changed.added, changed.changed) == (0, 1)
+    assert store.sql(
+        "SELECT DISTINCT s.popularity FROM title_sites s JOIN titles USING (title_id) WHERE imdb_id = 'tt1000001'"
+    ) == [(12.5,)]
+    assert store.sql("SELECT original_title FROM titles WHERE imdb_id = 'tt1000002'") == [("Zwei\tmit Tab\\",)]
+
+
+def test_a_popularity_gives_way_to_that_of_the_same_or_a_higher_source(store: Catalogued) -> None:
+    popularity = (
+        "SELECT t.popularity, t.popularity_source::text, array_agg(DISTINCT s.popularity), t.votes"
+        " FROM titles t JOIN title_sites s USING (title_id) GROUP BY t.title_id"
+    )
+    watched = ImportRow(tmdb_id=603, popularity=20.0, popularity_source="tmdb")
+    given = ImportRow(imdb_id="tt1000001", popularity=80.0, popularity_source="given")
+    steps: list[tuple[ImportRow, float, str, int]] = [
+        (row(1, popularity=50.0, votes=9, tmdb_id=603), 50.0, "votes", 9),
+        (row(1, popularity=51.0, votes=10), 51.0, "votes", 10),
+        (watched, 20.0, "tmdb", 10),
+        (row(1, popularity=52.0, votes=11), 20.0, "tmdb", 11),
+        (replace(watched, popularity=90.0), 90.0, "tmdb", 11),
+        (given, 80.0, "given", 11),
+        (watched, 80.0, "given", 11),
+        (replace(given, popularity=70.0), 70.0, "given", 11),
+    ]
+    for told, *expected, votes in steps:
+        store.bring_in(told)
+        assert store.sql(popularity) == [(*expected, expected[:1], votes)], told
+        assert store.bring_in(told).changed == 0
+
+
+def test_a_source_that_does_not_tell_a_thing_erases_nothing(store: Catalogued) -> None:
+    store.bring_in(row(1, original_title="Le titre", year=2001, runtime_minutes=90, votes=7))
+    store.bring_in(ImportRow(imdb_id="tt1000001", title="Title", kind="movie"), source="csv")
+    known = store.sql("SELECT title, original_title, year, runtime_minutes, votes FROM titles")
+    assert known == [("Title", "Le titre", 2001, 90, 7)]
+
+
+def test_the_scoreboard_has_tmdbs_id_of_a_film_and_of_a_series(store: Catalogued) -> None:
+    """TMDB's popularity of a film is none of the series with its number."""
+    for number, kind in ((1, "movie"), (2, "series")):
+        store.bring_in(row(number, popularity=None, kind=kind))
+        imdb_id = f"tt{1_000_000 + number}"
+        store.write(page("imdb", imdb_id, f"Title {number}", imdb_id=imdb_id, kind=kind))
+        counted = store.bring_in(
+            ImportRow(
+                imdb_id=imdb_id,
+                tmdb_id=602 + number,
+                tmdb_series_id=601 + number,
+                site_ids={"metacritic": f"movie/title-{number}"},
+                id_source="wikidata",
+            )
+        )
+        assert (counted.changed, counted.ids) == (1, 1)
+    store.bring_in(ImportRow(tmdb_id=603, popularity=70.0, popularity_source="tmdb"))
+    assert [(row.kind, row.tmdb_id) for row in read_scoreboard(store.url)] == [("movie", 603), ("series", 603)]
+    assert [store.state(f"tt100000{number}").popularity for number in (1, 2)] == [70, 0]
+
+
+def test_titles_that_a_crawl_has_stored_are_the_imports_titles(store: Catalogued) -> None:
+    store.write(page("imdb", "tt1000001", "Title 1", imdb_id="tt1000001"))
+    store.record(outcome("tt1000001", got_id="tt1000001"))
+    store.bring_in(row(1), row(2))
+    assert store.sql("SELECT count(*) FROM titles") == [(2,)]
+    assert store.claim_ids() == ["tt1000002"]
+
+
+def test_a_broken_off_import_knows_how_far_it_is(store: Catalogued) -> None:
+    assert begin_import(store, "imdb", "etag 1") == 0
+    load(store, "imdb", "etag 1", [row(1), row(2)], 2, NOW)
+    assert begin_import(store, "imdb", "etag 1") == 2
+    end_import(store, "imdb", "etag 1", NOW)
+    assert begin_import(store, "imdb", "etag 1") is None
+    assert begin_import(store, "imdb", "etag 2") == 0
+    # What was imported wholly is still known while the next version is broken off: a source that was cut has lost much of it.
+    load(store, "imdb", "etag 2", [row(1)], 1, NOW)
+    assert imported_rows(store, "imdb") == 2
+
+
+def test_an_id_that_a_page_has_shown_is_not_overruled(store: Catalogued) -> None:
+    store.bring_in(row(1), row(2))
+    store.write(page("rottentomatoes", "m/right", "Title 1"))
+    store.record(judged("m/right", store.title_id()))
+    store.bring_in(ImportRow(imdb_id="tt1000001", site_ids={"rottentomatoes": "m/other"}, id_source="given"))
+    store.bring_in(ImportRow(imdb_id="tt1000002", site_ids={"rottentomatoes": "m/right"}, id_source="given"))
+    assert store.state("tt1000001", "rottentomatoes").site_id == "m/right"
+    assert store.state("tt1000002", "rottentomatoes").site_id is None
+
+
 MANY = 20_000
 
 

@@ -28,32 +28,32 @@ def page(title: str = "Salt Harbour", year: int | None = 2001, director: str | N
 @pytest.mark.parametrize(
     ("found", "evidence", "decision"),
     [
-        (page(), "guess", "accepted"),
-        (page(year=None), "guess", "review"),
+        (page(), "joined", "accepted"),
+        (page(year=None), "joined", "review"),
         (page(year=None), "list", "review"),
         (page(year=None), "sitemap", "review"),
-        (page(year=None, director="Mara Levin"), "guess", "accepted"),
+        (page(year=None, director="Mara Levin"), "joined", "accepted"),
         (page(year=None), "wikidata", "accepted"),
         (page(year=None, director="Ines Quarrie"), "wikidata", "accepted"),
         (page(year=1961, director="Ines Quarrie"), "wikidata", "review"),
         (page(year=2003, director="Ines Quarrie"), "wikidata", "review"),
-        (page("Havn av salt"), "guess", "refused"),
+        (page("Havn av salt"), "joined", "refused"),
         (page("Havn av salt"), "wikidata", "accepted"),
         (page("Havn av salt", 2005), "wikidata", "review"),
         (page("Havn av salt", 1961, "Ines Quarrie"), "wikidata", "refused"),
         (page("Havn av salt", 1961), "given", "review"),
         (page("Havn av salt", 2002), "given", "accepted"),
-        (page("Brewick", 1961), "guess", "refused"),
+        (page("Brewick", 1961), "joined", "refused"),
         (page(imdb_id="tt0000008", director="Mara Levin"), "given", "refused"),
         (page(imdb_id="tt0000008", director="Mara Levin"), "wikidata", "refused"),
         (page("Havn av salt", imdb_id="tt0000007"), "page", "accepted"),
         (page("The Keeper Arrives", 1997, imdb_id="tt0000007"), "page", "review"),
         (page(kind="series"), "wikidata", "refused"),
-        (page(runtime_minutes=61), "guess", "review"),
-        (page(director="Ines Quarrie"), "guess", "review"),
-        (page(director="Ines Quarrie", runtime_minutes=61), "guess", "refused"),
-        (page(year=1961, runtime_minutes=104), "guess", "review"),
-        (page(year=1961, runtime_minutes=61), "guess", "refused"),
+        (page(runtime_minutes=61), "joined", "review"),
+        (page(director="Ines Quarrie"), "joined", "review"),
+        (page(director="Ines Quarrie", runtime_minutes=61), "joined", "refused"),
+        (page(year=1961, runtime_minutes=104), "joined", "review"),
+        (page(year=1961, runtime_minutes=61), "joined", "refused"),
     ],
 )
 def test_a_page_is_judged_by_all_that_is_known(found: Movie, evidence: IdSource, decision: str) -> None:
@@ -64,24 +64,24 @@ def test_a_page_is_judged_by_all_that_is_known(found: Movie, evidence: IdSource,
 def test_that_a_site_lists_a_title_is_no_reason_for_it() -> None:
     wanted = TitleFacts(imdb_id="tt0000007", title="The Long Night of the Keeper", kind="movie", year=2001, votes=500)
     found = page("The Long Night of the Keeper", 2002, runtime_minutes=92)
-    for evidence in ("guess", "list", "sitemap"):
+    for evidence in ("joined", "list", "sitemap"):
         assert verify(wanted, found, evidence).decision == "review"
 
 
 def test_a_page_that_fits_a_namesake_as_well_is_for_a_person_to_decide() -> None:
     namesake = TitleFacts(imdb_id="tt0000008", title="Salt Harbour", kind="movie", year=2001)
     wanted = replace(WANTED, rivals=[namesake])
-    judged = verify(wanted, page(), "guess")
+    judged = verify(wanted, page(), "joined")
     assert (judged.decision, judged.reasons[-1]) == ("review", "but it may be tt0000008 as well")
     assert verify(wanted, page(), "wikidata").accepted
-    assert verify(wanted, page(director="Mara Levin", runtime_minutes=104), "guess").accepted
-    assert verify(replace(WANTED, rivals=[replace(namesake, year=2004)]), page(), "guess").accepted
+    assert verify(wanted, page(director="Mara Levin", runtime_minutes=104), "joined").accepted
+    assert verify(replace(WANTED, rivals=[replace(namesake, year=2004)]), page(), "joined").accepted
 
 
 def test_where_the_id_came_from_is_among_the_reasons() -> None:
     assert verify(WANTED, page(), "wikidata").reasons == ["named by Wikidata", "same title", "same year"]
     assert verify(WANTED, page(), "wikidata").score == 4
-    assert verify(WANTED, page(runtime_minutes=103), "guess").reasons == ["same title", "same year", "same runtime"]
+    assert verify(WANTED, page(runtime_minutes=103), "joined").reasons == ["same title", "same year", "same runtime"]
     assert verify(WANTED, page(runtime_minutes=61), None).reasons[-1] == "but runtimes of 104 and 61 min"
     refused = verify(WANTED, page(imdb_id="tt0000008"), None)
     assert (refused.score, refused.reasons) == (0, ["but IMDb ids tt0000007 and tt0000008"])

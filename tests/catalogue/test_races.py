@@ -10,7 +10,7 @@ import psycopg2
 import pytest
 from scrapy.settings import Settings
 
-from moviecrawler.catalogue.lanes import DeficitRoundRobin
+from moviecrawler.catalogue.claims import claim, extend, release
 from moviecrawler.catalogue.rows import ImportRow, Sighting
 from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.errors import TransientStoreError
@@ -36,17 +36,19 @@ def given(number: int, site_id: str) -> ImportRow:
 
 def ended(found: Claim, how: Any = "ok", **fields: Any) -> Any:
     """Return the outcome of a claim's first id."""
-    return outcome(found.ids[0], how, site=SITE, title_id=found.title_id, evidence=found.evidence, **fields)
+    if found.evidence is None:
+        return outcome(found.ids[0], how, site=SITE, title_id=found.title_id, **fields)
+    return judged(found.ids[0], found.title_id, None, outcome=how, evidence=found.evidence, **fields)
 
 
-def compared(found: Claim, site_id: str, decision: Any, score: float = 2.5) -> Any:
-    return ended(found, got_id=site_id, decision=decision, score=score, reasons=["same title"])
+def compared(found: Claim, site_id: str, decision: Any, **fields: Any) -> Any:
+    return judged(found.ids[0], found.title_id, decision, evidence=found.evidence, got_id=site_id, **fields)
 
 
 def linked(store: Catalogued, number: int, site_id: str, score: float = 2.5) -> None:
     """Have a page be read and found to be a title's."""
     store.write(page(SITE, site_id, f"Title {number}"))
-    store.record([judged(site_id, store.title_id(f"tt{1_000_000 + number}"), score=score)])
+    store.record(judged(site_id, store.title_id(f"tt{1_000_000 + number}"), score=score))
 
 
 # --- Ids that change hands --------------------------------------------------------------------------------------------
@@ -58,7 +60,7 @@ def test_what_came_of_an_old_id_says_nothing_of_the_one_that_an_import_has_broug
     store.bring_in(wikidata(1, "m/old"))
     (found,) = store.claims_of(site=SITE)
     store.bring_in(given(1, "m/new"))
-    store.record([compared(found, "m/old", "refused") if how == "refused" else ended(found, how)])
+    store.record(compared(found, "m/old", "refused") if how == "refused" else ended(found, how))
     stored = store.state("tt1000001", SITE)
     assert (stored.site_id, stored.state, stored.claimed_by, stored.failures) == ("m/new", "never", None, 0)
     assert [each.ids for each in store.claims_of(site=SITE)] == [["m/new"]]
@@ -69,7 +71,7 @@ def test_a_listed_id_says_nothing_of_an_id_that_an_import_has_brought(store: Cat
     store.list_names(SITE, "m/dune")
     (found,) = store.unfound()
     store.bring_in(wikidata(1, "m/right"))
-    store.record([ended(found, "absent")])
+    store.record(ended(found, "absent"))
     assert [each.ids for each in store.claims_of(site=SITE)] == [["m/right"]]
 
 
@@ -78,7 +80,7 @@ def test_a_record_that_is_moved_while_it_is_claimed_takes_its_outcome_along(stor
     linked(store, 1, "m/one")
     (found,) = store.claims_of(site=SITE, now=NOW + 100 * DAY)
     (moved,) = store.sql("SELECT move_record('rottentomatoes', 'm/one')")[0]
-    store.record([ended(found, got_id="m/one", at=NOW + 100 * DAY)])
+    store.record(ended(found, got_id="m/one", at=NOW + 100 * DAY))
     columns = "state::text, site_id, last_success, claimed_by"
     statement = f"SELECT {columns} FROM title_sites WHERE site = 'rottentomatoes' AND title_id = %s"  # noqa: S608 - ours
     assert store.sql(statement, moved) == [("ok", "m/one", NOW + 100 * DAY, None)]
@@ -93,7 +95,7 @@ def test_an_id_whose_record_a_person_has_placed_is_given_to_no_other_title(store
     store.bring_in(wikidata(1, "m/one"))
     store.list_names(SITE, "m/one")
     assert [found.title_id for found in store.claims_of(site=SITE)] == [moved]
-    store.record([judged("m/one", store.title_id(), evidence="list")])
+    store.record(judged("m/one", store.title_id(), evidence="list"))
     assert store.sql("SELECT title_id FROM title_sites WHERE site_id = 'm/one'") == [(moved,)]
     assert store.sql("SELECT decision::text FROM title_matches WHERE site_id = 'm/one' AND title_id <> %s", moved) == [
         ("review",)
@@ -105,7 +107,7 @@ def test_an_id_that_a_better_page_has_shown_to_be_another_titles_is_not_taken(st
     linked(store, 1, "m/new", score=3.5)
     store.bring_in(wikidata(2, "m/alias"))
     (found,) = store.claims_of(site=SITE)
-    store.record([compared(found, "m/new", "accepted", score=2.5)])
+    store.record(compared(found, "m/new", "accepted", score=2.5))
     assert store.state("tt1000001", SITE).site_id == "m/new"
     stored = store.state("tt1000002", SITE)
     assert (stored.site_id, stored.state) == (None, "absent")
@@ -121,7 +123,7 @@ def test_an_id_goes_to_the_title_that_its_page_names(store: Catalogued) -> None:
     store.bring_in(wikidata(2, "m/alias"))
     (found,) = store.claims_of(site=SITE)
     store.write(page(SITE, "m/new", "Title 2", imdb_id="tt1000002", scraped_at=NOW + DAY))
-    store.record([compared(found, "m/new", "accepted", score=6.5)])
+    store.record(compared(found, "m/new", "accepted", score=6.5))
     assert store.state("tt1000001", SITE).site_id is None
     assert store.state("tt1000002", SITE).site_id == "m/new"
 
@@ -132,7 +134,7 @@ def test_a_page_that_moves_to_an_id_another_worker_has_claimed_leaves_no_claim_b
     linked(store, 2, "m/new")
     later = NOW + 100 * DAY
     one, two = sorted(store.claims_of(site=SITE, now=later), key=lambda found: found.title_id)
-    store.record([ended(one, got_id="m/new", at=later), ended(two, got_id="m/new", at=later)])
+    store.record(ended(one, got_id="m/new", at=later), ended(two, got_id="m/new", at=later))
     assert store.sql("SELECT count(*) FROM records WHERE site = 'rottentomatoes'") == [(1,)]
     assert store.sql("SELECT count(*) FROM title_sites WHERE claimed_by IS NOT NULL") == [(0,)]
     assert store.sql("SELECT state::text, last_success FROM title_sites WHERE site_id = 'm/new'") == [("ok", later)]
@@ -144,9 +146,9 @@ def test_a_page_that_moves_to_an_id_another_worker_has_claimed_leaves_no_claim_b
 def test_a_title_that_is_boosted_while_it_is_claimed_is_served_by_that_page(store: Catalogued) -> None:
     store.bring_in(row(1))
     store.claim_ids()
-    store.boost([("imdb", "tt1000001")], 1.0, NOW)
+    store.boost("tt1000001")
     assert store.claim_ids(worker="other") == []
-    store.record([outcome("tt1000001", at=NOW + timedelta(minutes=1))])
+    store.record(outcome("tt1000001", at=NOW + timedelta(minutes=1)))
     assert store.state("tt1000001").boost_due is None
     assert store.claim_ids(now=NOW + DAY) == []
 
@@ -154,7 +156,7 @@ def test_a_title_that_is_boosted_while_it_is_claimed_is_served_by_that_page(stor
 def test_a_boost_outlives_the_claim_of_a_worker_that_died(store: Catalogued) -> None:
     store.bring_in(row(1), row(2))
     store.claim_ids(worker="dead")
-    store.boost([("imdb", "tt1000002")], 1.0, NOW)
+    store.boost("tt1000002")
     assert store.claim_ids(now=NOW + LEASE) == ["tt1000002", "tt1000001"]
 
 
@@ -166,7 +168,7 @@ def test_a_claim_that_was_lost_on_its_way_is_not_kept(store: Catalogued) -> None
     assert store.claim_ids(1) == ["tt1000001"]
     known = store.claims_of(1)
     # Of the first one, the answer never arrived.
-    kept = store.extend("w", NOW + 2 * LEASE, [found.title_id for found in known])
+    kept = extend(store, "w", NOW + 2 * LEASE, [found.title_id for found in known])
     assert kept == {found.title_id for found in known}
     assert store.claim_ids(worker="other", now=NOW + LEASE) == ["tt1000001"]
 
@@ -174,20 +176,20 @@ def test_a_claim_that_was_lost_on_its_way_is_not_kept(store: Catalogued) -> None
 def test_what_others_have_fetched_is_no_longer_kept(store: Catalogued) -> None:
     store.bring_in(row(1))
     store.claim_ids()
-    store.record([outcome("tt1000001")])
-    assert store.extend("w", NOW + LEASE, [store.title_id()]) == set()
+    store.record(outcome("tt1000001"))
+    assert extend(store, "w", NOW + LEASE, [store.title_id()]) == set()
 
 
 def test_a_database_that_goes_away_in_mid_claim_keeps_no_title_from_anybody(store: Catalogued) -> None:
     store.bring_in(*(row(number) for number in range(1, 4)))
     with closing(psycopg2.connect(store.url)) as other, closing(_Dying(store.url)) as dying:
         with pytest.raises(TransientStoreError):
-            dying.store.claim("imdb", 2, worker="w", lease=LEASE, round_robin=DeficitRoundRobin(), now=NOW)
+            claim(dying.store, "imdb", 2, worker="w", lease=LEASE, now=NOW)
         other.autocommit = True
         # They are claimed, but the worker never heard of it.
         assert store.sql("SELECT count(*) FROM title_sites WHERE claimed_by = 'w'") == [(2,)]
         dying.revive()
-        dying.store.release("w")
+        release(dying.store, "w")
     assert store.claim_ids(worker="other") == ["tt1000001", "tt1000002", "tt1000003"]
     assert store.sql("SELECT max(claims) FROM title_sites") == [(1,)]
 
@@ -228,9 +230,9 @@ def test_signs_that_no_database_takes_lose_no_outcome(store: Catalogued) -> None
     store.list_names(SITE, "m/dune")
     (found,) = store.unfound()
     hostile = "Du\0ne \ud800 \x1b[31m"
-    refusal = ended(found, "absent", got_id="m/du\0ne", decision="refused", reasons=[hostile])
-    store.record([refusal, outcome("tt1000001")])
+    refusal = compared(found, "m/du\0ne", "refused", outcome="absent", reasons=[hostile])
+    store.record(refusal, outcome("tt1000001"))
     assert store.state("tt1000001").state == "ok"
     assert store.state("tt1000001", SITE).state == "absent"
-    store.sight("imdb", [Sighting("tt7777777", hostile, 2000, "movie")], "list", trending=True, now=NOW)
+    store.list_names("imdb", Sighting("tt7777777", hostile, 2000, "movie"), trending=True)
     assert store.sql("SELECT count(*) FROM titles WHERE imdb_id = 'tt7777777'") == [(1,)]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
+from moviecrawler.catalogue.claims import claim_unfound
 from moviecrawler.catalogue.figures import due, figures
-from moviecrawler.catalogue.lanes import AIRING_AHEAD, AIRING_EVERY, DeficitRoundRobin, season_due
+from moviecrawler.catalogue.outcomes import ToldBySeries
+from moviecrawler.catalogue.store import boost, fetched_since, hasten_series
 from moviecrawler.items import Score
 from tests.catalogue.catalogued import DAY, NOW, Catalogued, outcome, page, row
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from moviecrawler.catalogue.rows import ImportRow
 
 THIS_YEAR = NOW.year
+AIRING_EVERY, AIRING_AHEAD = 7 * DAY, timedelta(hours=12)
 
 
 def show(number: int = 1, **fields: Any) -> ImportRow:
@@ -64,9 +67,8 @@ def named(store: Catalogued, site: Any, *numbers: int, at: datetime = NOW, **fie
 
 def told(store: Catalogued, site: Any, *ids: str, at: datetime = NOW, year: int = 2002, **fields: Any) -> None:
     """Write what the catalogue is told when a series' page has told of seasons."""
-    store.record(
-        [outcome(site_id, site=site, at=at, got_id=site_id, year=year, by_series=True, **fields) for site_id in ids]
-    )
+    released = date(year, 12, 31)
+    store.record(*(ToldBySeries(site=site, at=at, asked_id=site_id, released=released, **fields) for site_id in ids))
 
 
 def of_season(store: Catalogued, site: str, site_id: str) -> Any:
@@ -96,7 +98,7 @@ def test_a_series_that_runs_is_due_after_7_days_and_others_as_films_are(store: C
     store.bring_in(*(show(number, **series) for number, (series, _, _) in enumerate(RUNNING)))
     for imdb_id, (_, years, _) in zip(ids, RUNNING, strict=True):
         episodes(store, *years, of=imdb_id)
-    store.record([outcome(imdb_id, year=2001) for imdb_id in ids])
+    store.record(*(outcome(imdb_id, released=date(2001, 12, 31)) for imdb_id in ids))
     # Lane 2 takes it a little before, so that its week is kept whatever else waits, and without a boost.
     ahead = NOW + AIRING_EVERY - AIRING_AHEAD
     for imdb_id, (_, _, runs) in zip(ids, RUNNING, strict=True):
@@ -108,21 +110,20 @@ def test_a_series_that_runs_is_due_after_7_days_and_others_as_films_are(store: C
 def test_a_series_that_runs_is_lane_2s_as_long_as_it_does(store: Catalogued) -> None:
     store.bring_in(show(), show(2))
     episodes(store, THIS_YEAR)
-    store.record([outcome("tt1000001"), outcome("tt1000002")])
-    assert not store.boost([("imdb", "tt1000001")], 3.0, NOW + DAY)  # which its week doesn't keep
-    assert store.claim_ids(now=NOW + DAY) == ["tt1000001"]
-    store.record([outcome("tt1000001", "error", at=NOW + DAY)])
+    store.record(outcome("tt1000001"), outcome("tt1000002"))
+    store.boost("tt1000001", weight=3.0, now=NOW + DAY)
+    store.record(outcome("tt1000001", "error", at=NOW + DAY))
     assert store.state("tt1000001").boost == 3
-    store.record([outcome("tt1000001", at=NOW + 2 * DAY)])
+    store.record(outcome("tt1000001", at=NOW + 2 * DAY))
     found = store.state("tt1000001")
     assert (found.boost, found.boost_due) == (0, NOW + 9 * DAY - AIRING_AHEAD)
     seen = {site.site: site for site in figures(store, NOW + 2 * DAY, (NOW - 180 * DAY).date())}["imdb"]
     assert (seen.series, seen.boosted, seen.airing) == (2, 0, 1)
-    (listed,) = due(store, "imdb", 9, DeficitRoundRobin(), NOW + 9 * DAY)
+    (listed,) = due(store, "imdb", 9, NOW + 9 * DAY)
     assert (listed.queue, listed.name, listed.kind) == ("airing", "Title 1", "series")
     store.sql("DELETE FROM imdb_episodes")
     store.bring_in(show(end_year=THIS_YEAR - 1), source="again")
-    store.record([outcome("tt1000001", at=NOW + 9 * DAY)])
+    store.record(outcome("tt1000001", at=NOW + 9 * DAY))
     found = store.state("tt1000001")
     assert (found.boost_due, found.next_due) == (None, NOW + 99 * DAY)
 
@@ -130,12 +131,12 @@ def test_a_series_that_runs_is_lane_2s_as_long_as_it_does(store: Catalogued) -> 
 def test_a_series_of_which_an_import_says_that_it_runs_again_is_fetched_within_its_week(store: Catalogued) -> None:
     store.bring_in(show(end_year=2009), show(2, end_year=2009))
     assert store.sql("SELECT end_year FROM titles") == [(2009,), (2009,)]
-    store.record([outcome("tt1000001"), outcome("tt1000002")])
+    store.record(outcome("tt1000001"), outcome("tt1000002"))
     store.bring_in(show(), show(2, end_year=2009), source="again")
     assert store.sql("SELECT end_year FROM titles ORDER BY imdb_id") == [(None,), (2009,)]
     episodes(store, THIS_YEAR)
-    assert store.hasten_series(NOW + DAY) == 1
-    assert store.hasten_series(NOW + DAY) == 0
+    assert hasten_series(store, NOW + DAY) == 1
+    assert hasten_series(store, NOW + DAY) == 0
     assert store.claim_ids(now=NOW + 7 * DAY - AIRING_AHEAD) == ["tt1000001"]
 
 
@@ -162,13 +163,13 @@ def test_seasons_are_on_the_sites_that_named_them_and_nowhere_else(store: Catalo
         (2, "metacritic", "tv/salt/season-2"),
         (2, "rottentomatoes", "tv/salt/s02"),
     ]
-    assert store.claim_unfound("rottentomatoes", 9, worker="w", lease=DAY, now=NOW) == ([], False)
+    assert claim_unfound(store, "rottentomatoes", 9, worker="w", lease=DAY, now=NOW) == ([], False)
 
 
 def test_a_season_that_its_series_page_tells_of_is_not_fetched_until_that_stays_away(store: Catalogued) -> None:
     store.bring_in(show(end_year=2005))
     season, silent = named(store, "metacritic", 1, 2)
-    store.record([outcome("tv/salt", site="metacritic", year=2001)])
+    store.record(outcome("tv/salt", site="metacritic", released=date(2001, 12, 31)))
     assert store.claim_ids(site="metacritic") == []  # what the page tells is still on its way
     told(store, "metacritic", season)
     found = of_season(store, "metacritic", season)
@@ -176,10 +177,10 @@ def test_a_season_that_its_series_page_tells_of_is_not_fetched_until_that_stays_
     assert found.next_due == NOW + (90 + 14) * DAY
     # Nobody was told of the other one: the worker died.
     assert store.claim_ids(site="metacritic", now=NOW + DAY) == [silent]
-    assert store.fetched_since("metacritic", NOW - DAY) == 1  # the page of the series
+    assert fetched_since(store, "metacritic", NOW - DAY) == 1  # the page of the series
 
     later = NOW + 90 * DAY
-    store.record([outcome("tv/salt", site="metacritic", at=later, year=2001)])
+    store.record(outcome("tv/salt", site="metacritic", at=later, released=date(2001, 12, 31)))
     told(store, "metacritic", season, at=later)
     told(store, "metacritic", season, at=NOW)  # which comes late
     assert of_season(store, "metacritic", season).last_success == later
@@ -189,7 +190,7 @@ def test_a_season_that_its_series_page_tells_of_is_not_fetched_until_that_stays_
     # Its series' page comes while its own is fetched: the claim stays.
     told(store, "metacritic", season, at=overdue)
     assert of_season(store, "metacritic", season).claimed_by == "w"
-    store.record([outcome(season, site="metacritic", at=overdue + timedelta(seconds=1), year=2002)])
+    store.record(outcome(season, site="metacritic", at=overdue + timedelta(seconds=1), released=date(2002, 12, 31)))
     found = of_season(store, "metacritic", season)
     assert (found.claimed_by, found.next_due) == (None, overdue + 90 * DAY + timedelta(seconds=1))
 
@@ -199,7 +200,7 @@ def test_a_season_of_which_a_score_is_not_told_has_its_own_page_fetched(store: C
     (season,) = named(store, "metacritic", 1)
     told(store, "metacritic", season, lacks_scores=True)
     assert store.claim_ids(site="metacritic")[-1] == season
-    store.record([outcome(season, site="metacritic", year=2002)])
+    store.record(outcome(season, site="metacritic", released=date(2002, 12, 31)))
     told(store, "metacritic", season, at=NOW + DAY, lacks_scores=True)
     found = of_season(store, "metacritic", season)
     assert (found.last_success, found.next_due) == (NOW, NOW + 90 * DAY)
@@ -215,7 +216,7 @@ def test_the_newest_season_of_a_series_that_runs_is_due_with_it(store: Catalogue
     assert of_season(store, "rottentomatoes", second).next_due == NOW + 14 * DAY
     store.claims_of(site="rottentomatoes", now=NOW + 14 * DAY)
     at = NOW + 14 * DAY
-    store.record([outcome(second, site="rottentomatoes", at=at, year=2010)])
+    store.record(outcome(second, site="rottentomatoes", at=at, released=date(2010, 12, 31)))
     found = of_season(store, "rottentomatoes", second)
     # Lane 2 fetches the page of the series, which tells of it.
     assert (found.next_due, found.boost_due) == (at + 7 * DAY, None)
@@ -224,17 +225,16 @@ def test_the_newest_season_of_a_series_that_runs_is_due_with_it(store: Catalogue
 def test_a_new_season_of_a_series_that_rested_has_it_fetched_weekly(store: Catalogued) -> None:
     store.bring_in(show())
     (first,) = named(store, "rottentomatoes", 1)
-    store.record([outcome("tv/salt", site="rottentomatoes", year=2001)])
+    store.record(outcome("tv/salt", site="rottentomatoes", released=date(2001, 12, 31)))
     told(store, "rottentomatoes", first)
     assert store.state("tt1000001", "rottentomatoes").boost_due is None
     at = NOW + 90 * DAY
     # The outcome of the page may be written before that of what it tells of.
-    store.record([outcome("tv/salt", site="rottentomatoes", at=at, year=2001)])
+    store.record(outcome("tv/salt", site="rottentomatoes", at=at, released=date(2001, 12, 31)))
     _, new = named(store, "rottentomatoes", 1, 2, at=at, year=at.year)
     told(store, "rottentomatoes", new, at=at, year=at.year)
     found = store.state("tt1000001", "rottentomatoes")
     assert (found.next_due, found.boost_due) == (at + 7 * DAY, at + 7 * DAY - AIRING_AHEAD)
-    assert season_due(at, None, airs=True) == at + 14 * DAY
 
 
 def test_a_season_is_as_popular_as_its_series_and_boosted_by_its_own_id(store: Catalogued) -> None:
@@ -243,10 +243,10 @@ def test_a_season_is_as_popular_as_its_series_and_boosted_by_its_own_id(store: C
     assert of_season(store, "metacritic", ids[0]).popularity == 77
     store.bring_in(show(popularity=33), source="again")
     assert of_season(store, "metacritic", ids[0]).popularity == 33
-    told(store, "metacritic", *ids)
-    assert store.boost([("metacritic", ids[1]), ("metacritic", "tv/salt/season-9")], 1.0, NOW) == [
+    told(store, "metacritic", *ids, at=NOW - 8 * DAY)
+    assert boost(store, [("metacritic", ids[1]), ("metacritic", "tv/salt/season-9")], 1.0, NOW) == [
         ("metacritic", "tv/salt/season-9")
     ]
-    named_first = [(each.queue, each.name) for each in due(store, "metacritic", 5, DeficitRoundRobin(), NOW)]
+    named_first = [(each.queue, each.name) for each in due(store, "metacritic", 5, NOW)]
     assert named_first[0] == ("boosted", "Title 1, season 2")
     assert store.claim_ids(1, site="metacritic") == [ids[1]]

@@ -6,7 +6,7 @@ import functools
 import gzip
 import tempfile
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -45,7 +45,7 @@ def tmdb(folder: Path) -> FileSource:
 def wikidata(folder: Path) -> FileSource:
     lines = [f"tt{number:07},m/t_{number}\r\n" for number in MANY]
     (folder / "crosswalk.csv").write_text("imdb,rottentomatoes\r\n" + "".join(lines), encoding="utf-8", newline="")
-    return WikidataCrosswalk(str(folder / "crosswalk.csv"), folder, now=datetime.now(UTC))
+    return WikidataCrosswalk(folder / "crosswalk.csv")
 
 
 def mine(folder: Path) -> FileSource:

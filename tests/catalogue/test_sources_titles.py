@@ -61,6 +61,7 @@ def test_a_title_comes_with_its_facts_and_its_popularity(tmp_path: Path) -> None
         kind="movie",
         year=2001,
         runtime_minutes=104,
+        votes=2_000,
         popularity=popularity_of_votes(2_000),
         popularity_source="votes",
     )
@@ -138,17 +139,17 @@ EXPORT = "".join(json.dumps(film) + "\n" for film in FILMS).encode()
 SERIES_EXPORT = b'{"id":11,"original_name":"Salt Harbour","popularity":4.1}\n{"adult":true,"id":12,"original_name":"No","popularity":1}\n'
 
 
-def exported(series: bool, number: int, name: str, popularity: float) -> ImportRow:
+def exported(series: bool, number: int, popularity: float) -> ImportRow:
     tmdb: dict[str, Any] = {"tmdb_series_id" if series else "tmdb_id": number}
     scaled = popularity_of_tmdb(popularity)
-    return ImportRow(**tmdb, original_title=name, popularity=scaled, popularity_source="tmdb")
+    return ImportRow(**tmdb, popularity=scaled, popularity_source="tmdb")
 
 
 def test_films_of_the_export_complete_titles_by_their_tmdb_id(tmp_path: Path) -> None:
     for name, body in (("export.json", EXPORT), ("export.json.gz", gzip.compress(EXPORT))):
         (tmp_path / name).write_bytes(body)
         source = TmdbExport(str(tmp_path / name), tmp_path, day=DAY)
-        assert list(source.rows()) == [exported(False, 3924, "Blondie", 2.4), exported(False, 11, "Star Wars", 90.1)]
+        assert list(source.rows()) == [exported(False, 3924, 2.4), exported(False, 11, 90.1)]
         assert source.position == source.total == len(body)
 
 
@@ -168,7 +169,7 @@ def test_the_newest_export_is_fetched_and_older_ones_forgotten(server: FileServe
 def test_series_of_the_other_export_complete_titles_by_their_own_tmdb_id(
     server: FileServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    salt = exported(True, 11, "Salt Harbour", 4.1)
+    salt = exported(True, 11, 4.1)
     server.files["/p/" + file_name(DAY)] = gzip.compress(EXPORT)
     source = fetched(TmdbExport(f"{server.url}/p", tmp_path, day=DAY))
     alone = source.version()

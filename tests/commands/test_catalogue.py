@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import signal
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
@@ -17,10 +16,11 @@ import pytest
 from scrapy.exceptions import UsageError
 from scrapy.settings import Settings
 
-from moviecrawler.catalogue.wikidata_import import BY_HAND_QUERY
+from moviecrawler.catalogue.store import pause
+from moviecrawler.catalogue.wikidata_import import QUERY
 from moviecrawler.commands.catalogue import Command
 from moviecrawler.replica.process import ReplicaProcess
-from tests.catalogue.catalogued import Catalogued, outcome, row
+from tests.catalogue.catalogued import Catalogued, judged, outcome, row
 from tests.crawling import Finished, counts, environment, reset, scrapy
 from tests.processes import start
 from tests.services.postgres import execute
@@ -119,14 +119,14 @@ def test_status_shows_the_counts_and_how_long_all_takes(run: Run, database_url: 
         store.bring_in(
             *(row(n, popularity=None, site_ids={"metacritic": f"movie/t{n}"}) for n in range(1_300)), now=now
         )
-        store.record([outcome("tt1000000", at=now)])
+        store.record(outcome("tt1000000", at=now))
     imdb, metacritic, tomatoes = json.loads(run("status", "--json").output)
     assert (imdb["known"], imdb["never"], imdb["ok"], imdb["due"], imdb["overdue"]) == (1300, 1299, 1, 1299, 0)
     assert (metacritic["site"], metacritic["budget_a_day"], metacritic["due"]) == ("metacritic", 600, 1300)
     assert metacritic["pages_a_day"] == pytest.approx(1300 / 90, abs=0.1)
     assert metacritic["enough"] is True
-    read_by = datetime.fromisoformat(metacritic["read_by"]).date()
-    assert (read_by - now.date()).days in {3, 4}  # 600 a day; midnight may have passed meanwhile
+    caught_up_by = datetime.fromisoformat(metacritic["caught_up_by"]).date()
+    assert (caught_up_by - now.date()).days in {3, 4}  # 600 a day; midnight may have passed meanwhile
     assert (tomatoes["known"], tomatoes["unfound"]) == (0, 1300)
     table = run("status").output
     assert table.splitlines()[0].split() == ["imdb", "metacritic", "rottentomatoes"]
@@ -143,7 +143,7 @@ def test_a_crosswalk_that_was_cut_short_between_two_rows_is_refused(run: Run, tm
     path.write_text("imdb,rottentomatoes\r\n" + "".join(rows[:80]), newline="")
     cut = run(*arguments)
     assert cut.code == 1
-    assert "holds 80 ids, and held 100 when it was imported last" in cut.log
+    assert "holds the ids of 80 titles, and held those of 100 when it was imported last" in cut.log
     # A few that Wikidata's people have taken out are no reason; nor is another file.
     path.write_text("imdb,rottentomatoes\r\n" + "".join(rows[:95]), newline="")
     assert run(*arguments).code == 0
@@ -174,9 +174,9 @@ def test_doubtful_pages_are_shown_and_decided(run: Run, database_url: str) -> No
     with closing(Catalogued(database_url)) as store:
         store.bring_in(row(0, title="Dune", year=2021))
         reasons = ["same title", "but years 2021 and 1984"]
-        judged: dict[str, Any] = {"evidence": "guess", "decision": "review", "score": 1.25, "reasons": reasons}
+        doubtful: dict[str, Any] = {"evidence": "list", "decision": "review", "score": 1.25, "reasons": reasons}
         title_id = store.title_id("tt1000000")
-        store.record([outcome("m/dune", site="rottentomatoes", got_id="m/dune", title_id=title_id, **judged)])
+        store.record(judged("m/dune", title_id, **doubtful))
     shown = run("review").output
     assert shown == "tt1000000    Dune (2021)  rottentomatoes m/dune  1.25: same title, but years 2021 and 1984\n"
     [as_json] = json.loads(run("review", "--json").output)
@@ -194,10 +194,10 @@ def test_what_pages_and_files_say_never_commands_a_terminal(run: Run, database_u
     hostile = "Du\x1b]0;owned\x07ne\x1b[2J\nimdb: 0 due \x9b31m\u202e\u3000end"
     with closing(Catalogued(database_url)) as store:
         store.bring_in(row(0, title=hostile, site_ids={"rottentomatoes": "m/a\x1b[1m"}))
-        store.pause("metacritic", now + timedelta(days=1), f"refused: {hostile}")
-        judged: dict[str, Any] = {"evidence": "list", "decision": "review", "score": 1.0, "reasons": [hostile]}
+        pause(store, "metacritic", now + timedelta(days=1), f"refused: {hostile}")
+        doubtful: dict[str, Any] = {"evidence": "list", "decision": "review", "score": 1.0, "reasons": [hostile]}
         title_id = store.title_id("tt1000000")
-        store.record([outcome("movie/\x1b[31m", site="metacritic", at=now, title_id=title_id, **judged)])
+        store.record(judged("movie/\x1b[31m", title_id, site="metacritic", at=now, **doubtful))
     for arguments in (["status"], ["due"], ["review"], ["review", "tt1000000", "metacritic", "--accept"]):
         shown = run(*arguments).output
         assert all(line.isprintable() for line in shown.split("\n")), shown
@@ -205,43 +205,53 @@ def test_what_pages_and_files_say_never_commands_a_terminal(run: Run, database_u
         if arguments != ["review", "tt1000000", "metacritic", "--accept"]:
             assert "owned" in shown
     gone = run("import", "csv", "--from", "no\x1b[2Jfile")
-    assert gone.code == 1
-    assert gone.log.rstrip("\n").isprintable()
+    assert gone.code == 2
+    assert all(line.isprintable() for line in gone.log.split("\n")), gone.log
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ([], "name one of import, status, boost, due, review"),
-        (["import", "imdb", "--kinds", "film"], "--kinds names 'film'"),
-        (["import", "imdb", "--years", "x"], "--years is 'x'"),
+        ([], "the following arguments are required: ACTION"),
+        (["import", "imdb", "--kinds", "film"], "--kinds: names 'film'"),
+        (["import", "imdb", "--years", "x"], "--years: 'x' is no whole number"),
         (["import", "csv"], "csv needs the file: --from FILE"),
-        (["import", "imdb", "--from", "file:///tmp"], "--from is 'file:///tmp'; give a path, or a URL such as"),
-        (["import", "imdb", "--from", "http://me:secret@127.0.0.1"], "--from has an @, as if it held a password"),
+        (["import", "imdb", "--from", "file:///tmp"], "--from: 'file:///tmp'; give a path, or a URL such as"),
+        (["import", "imdb", "--from", "http://me:secret@127.0.0.1"], "--from: it has an @, as if it held a password"),
         (["boost", "0111161"], "'0111161' is no title"),
         (["boost", "tv/salt"], "'tv/salt' may be a title of metacritic and rottentomatoes; give its URL"),
-        (["boost", "tt0111161", "--by", "-1"], "--by is '-1'"),
-        (["due", "imbd"], "name one site or none"),
+        (["boost", "tt0111161", "--by", "-1"], "--by: '-1' is no number above 0"),
+        (["due", "imbd"], "invalid choice: 'imbd'"),
         (["review", "tt0111161", "--accept"], "to decide, give IMDb id, site and --accept or --refuse"),
     ],
 )
-def test_mistake_is_one_sentence(arguments: list[str], expected: str) -> None:
+def test_mistake_is_one_sentence(
+    arguments: list[str], expected: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     command = Command()
     command.settings = Settings()
     command.settings.setmodule("moviecrawler.settings")
-    command.settings.set("DATABASE_URL", "postgresql://me:s3cret@127.0.0.1:1/movies")
+    command.settings.setdict({"DATABASE_URL": "postgresql://me:s3cret@127.0.0.1:1/movies", "DATA_DIR": str(tmp_path)})
     parser = ArgumentParser(conflict_handler="resolve")
     command.add_options(parser)
-    options, names = parser.parse_known_args(arguments)
-    with pytest.raises(UsageError, match=re.escape(expected)):
-        command.run(names, options)
+    with pytest.raises((UsageError, SystemExit)) as told:
+        command.run(*parser.parse_known_args(arguments)[::-1])
+    assert expected in f"{told.value} {capsys.readouterr().err}"
+
+
+@pytest.mark.parametrize("arguments", [["-s", "LOG_LEVEL=ERROR", "status"], ["status", "-s", "LOG_LEVEL=ERROR"]])
+def test_scrapys_options_may_stand_on_either_side_of_the_action(arguments: list[str]) -> None:
+    command, parser = Command(), ArgumentParser(conflict_handler="resolve")
+    command.settings = Settings()
+    command.add_options(parser)
+    assert parser.parse_args(arguments).set == ["LOG_LEVEL=ERROR"]
 
 
 def test_the_query_for_wikidata_is_given_where_its_service_may_not_be_asked(tmp_path: Path) -> None:
     finished = catalogue("import", "wikidata", data=tmp_path, DATABASE_URL="postgresql://a@127.0.0.1:1/b")
-    assert finished.code == 1
+    assert finished.code == 2
     assert "save the answer as CSV and name it with --from FILE" in finished.log
-    assert finished.output == f"{BY_HAND_QUERY.rstrip()}\n"
+    assert finished.output == f"{QUERY.rstrip()}\n"
     assert "SELECT" not in finished.log
 
 

@@ -16,8 +16,9 @@ from scrapy.settings import Settings
 
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.rows import ImportRow
-from moviecrawler.catalogue.store import CatalogueStore, open_catalogue
+from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.clock import utc_now
+from moviecrawler.database.connection import Database
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError
 from moviecrawler.extensions.catalogue import CatalogueRecorder
 from moviecrawler.extensions.catalogue_writer import ask
@@ -80,7 +81,7 @@ def test_a_title_is_fetched_when_every_store_has_its_movie(crawl: Crawl) -> None
 async def test_a_crawl_that_ends_in_the_middle_of_a_write_loses_no_outcome(crawl: Crawl) -> None:
     is_busy, goes_on = threading.Event(), threading.Event()
 
-    def wait(_: CatalogueStore) -> None:
+    def wait(_: Database) -> None:
         is_busy.set()
         goes_on.wait(20)
 
@@ -157,14 +158,14 @@ def refuse() -> NoReturn:
 
 
 @pytest.mark.parametrize(
-    "away", [open_catalogue(Settings({"DATABASE_URL": "postgresql://a@127.0.0.1:1/b"})), CatalogueStore(refuse)]
+    "away", [open_catalogue(Settings({"DATABASE_URL": "postgresql://a@127.0.0.1:1/b"})), Database(refuse)]
 )
 def test_a_database_that_is_away_or_lets_nobody_in_for_a_while_loses_nothing(
-    crawl: Crawl, monkeypatch: pytest.MonkeyPatch, away: CatalogueStore
+    crawl: Crawl, monkeypatch: pytest.MonkeyPatch, away: Database
 ) -> None:
     crawl.send(signals.item_scraped, item=movie(), response=crawl.response, spider=None)
     with monkeypatch.context() as patched:
-        patched.setattr(crawl.recorder.writer, "_store", away)
+        patched.setattr(crawl.recorder.writer, "_database", away)
         assert crawl.state() == ("never", 0)
     assert crawl.state() == ("ok", 0)
 
@@ -192,7 +193,7 @@ def test_claims_of_titles_without_an_outcome_are_not_extended(crawl: Crawl, monk
         crawl.send(signals.item_scraped, item=item, response=Response(request.url, request=request), spider=None)
         crawl.send(item_settled, item=item, store="postgres", outcome=outcome, reason=None)
     away = open_catalogue(Settings({"DATABASE_URL": "postgresql://a@127.0.0.1:1/b"}))
-    monkeypatch.setattr(recorder.writer, "_store", away)
+    monkeypatch.setattr(recorder.writer, "_database", away)
     asyncio.run(recorder.flush())
     # The first was lost, there was no room for the outcome of the second, and that of the third still waits.
     assert (recorder.held, recorder.writer.waiting) == ({3, 4}, 1)

@@ -13,8 +13,7 @@ import pytest
 
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.rows import ImportRow
-from moviecrawler.catalogue.store import CatalogueStore
-from moviecrawler.database.connection import open_database
+from moviecrawler.database.connection import Database, open_database
 from moviecrawler.items import Movie, Score
 from moviecrawler.urls import part_of_series
 from tests.pipelines.runs import BEGIN
@@ -230,7 +229,7 @@ def test_episodes_of_imdb_follow_its_series_to_another_title(database_url: str) 
 
 
 def test_episodes_that_came_before_their_series_was_imported_belong_to_it(database_url: str) -> None:
-    with closing(CatalogueStore(lambda: open_database(database_url))) as store:
+    with closing(Database(lambda: open_database(database_url))) as store:
         write(database_url, episode(12, 1, 2), episode(99, 1, 1, of="tt0000009"))
         rows = [
             ImportRow(

@@ -11,6 +11,7 @@ CREATE TEMPORARY TABLE IF NOT EXISTS incoming (
     end_year          integer,
     tells_end_year    boolean NOT NULL,
     runtime_minutes   integer,
+    votes             integer,
     popularity        real,
     popularity_source popularity_source NOT NULL,
     site_ids          jsonb,  -- by site

@@ -25,10 +25,8 @@ SELECT -t.title_id, t.title_id, false, jsonb_build_object(
     'runtime_minutes', t.runtime_minutes,
     'season_count', nullif((SELECT count(DISTINCT e.season) FROM imdb_episodes e
         WHERE t.kind = 'series' AND e.series_imdb_id = t.imdb_id AND e.season > 0), 0),
-    'scores',  -- about as many votes as its popularity says, as in catalogue.lanes; their value is not compared
-    CASE WHEN t.votes_popularity IS NOT NULL THEN jsonb_build_array(jsonb_build_object(
-        'kind', 'imdb', 'value', 1, 'count', round(exp(t.votes_popularity / 100 * ln(3000001)) - 1)::integer))
-    ELSE '[]' END)::text, 'imdb'
+    'scores',  -- for their votes; their value is not compared
+    CASE WHEN t.votes IS NOT NULL THEN jsonb_build_array(jsonb_build_object('kind', 'imdb', 'value', 1, 'count', greatest(t.votes, 1))) ELSE '[]' END)::text, 'imdb'
 FROM titles t
 WHERE t.title_id = ANY (%(titles)s) AND t.imdb_id IS NOT NULL AND t.title IS NOT NULL AND t.kind IS NOT NULL
     AND t.kind <> 'episode' AND NOT EXISTS (SELECT FROM records r WHERE r.title_id = t.title_id AND r.site = 'imdb')

@@ -22,8 +22,8 @@ CREATE TYPE offer_kind AS ENUM ('free', 'ads', 'subscription', 'rent', 'buy', 'c
 CREATE TYPE miss_outcome AS ENUM ('absent', 'failed', 'blocked', 'disallowed');
 CREATE TYPE site_state AS ENUM ('never', 'ok', 'absent', 'error', 'blocked');
 -- Later ones take the place of earlier ones; see moviecrawler.catalogue.rows.
-CREATE TYPE popularity_source AS ENUM ('tmdb', 'votes', 'given');
-CREATE TYPE id_source AS ENUM ('guess', 'list', 'sitemap', 'joined', 'wikidata', 'page', 'given');
+CREATE TYPE popularity_source AS ENUM ('votes', 'tmdb', 'given');
+CREATE TYPE id_source AS ENUM ('list', 'sitemap', 'joined', 'wikidata', 'page', 'given');
 CREATE TYPE match_decision AS ENUM ('accepted', 'review', 'refused');
 
 -- What is stored of titles -------------------------------------------------------------------------------------------
@@ -46,9 +46,7 @@ CREATE TABLE titles (
     episode           integer,  -- its number in the season
     popularity        real NOT NULL DEFAULT 0 CHECK (popularity BETWEEN 0 AND 100),
     popularity_source popularity_source,
-    votes_popularity  real,  -- 0 to 100, from IMDb's votes; null: not known
-    tmdb_popularity   real,  -- 0 to 100, from TMDB's daily export; null: not known
-    round_at          timestamptz  -- when lane 2's last round of it began, or the next one begins
+    votes             integer CHECK (votes >= 0)  -- on IMDb, as its datasets say; null: not known
 );
 
 CREATE TABLE records (
@@ -272,29 +270,26 @@ CREATE TABLE title_sites (
     id_verified   boolean NOT NULL DEFAULT false,  -- a page was read under it, and was this title's
     popularity    real NOT NULL DEFAULT 0,  -- the title's, here for the sake of the index
     last_success  timestamptz,
-    next_due      timestamptz NOT NULL DEFAULT 'epoch',  -- when lane 1 wants it; epoch: it was never tried
+    next_due      timestamptz NOT NULL DEFAULT 'epoch',  -- epoch: it was never tried
     failures      integer NOT NULL DEFAULT 0,  -- in a row
     boost         real NOT NULL DEFAULT 0,
-    boost_due     timestamptz,  -- when lane 2 wants it; null: it doesn't
+    boost_due     timestamptz,  -- when it goes before others; null: it doesn't
     claimed_by    text,
     claimed_until timestamptz,
     claims        integer NOT NULL DEFAULT 0,  -- since the last outcome
-    guessed_at    timestamptz,  -- when an id was last guessed
     PRIMARY KEY (title_id, site)
 );
 CREATE UNIQUE INDEX title_sites_site_id ON title_sites (site, site_id) WHERE site_id IS NOT NULL;
--- The queues of lane 1, as in catalogue.lanes: what was never read, and the rest by when it is due.
+-- The queues of catalogue/sql/claim.sql: what was never read, the rest by when it is due, and what is boosted.
 CREATE INDEX title_sites_unread ON title_sites (site, popularity DESC, title_id)
     WHERE last_success IS NULL AND state <> 'absent' AND site_id IS NOT NULL;
 CREATE INDEX title_sites_stale ON title_sites (site, next_due, title_id)
     WHERE (last_success IS NOT NULL OR state = 'absent') AND site_id IS NOT NULL;
 -- Titles whose id on the site is still to be found; those that were never looked for are due since the epoch.
 CREATE INDEX title_sites_unfound ON title_sites (site, next_due, popularity DESC, title_id) WHERE site_id IS NULL;
--- Lane 2.
 CREATE INDEX title_sites_boosted ON title_sites (site, boost DESC, boost_due, title_id)
     WHERE boost_due IS NOT NULL AND site_id IS NOT NULL;
 CREATE INDEX title_sites_claimed_by ON title_sites (claimed_by) WHERE claimed_by IS NOT NULL;
-CREATE INDEX title_sites_guessed_at ON title_sites (site, guessed_at) WHERE guessed_at IS NOT NULL;
 
 CREATE TABLE title_matches (  -- pages that were taken for a title's, or not, and why
     title_id   bigint NOT NULL REFERENCES titles ON DELETE CASCADE,
@@ -340,15 +335,8 @@ CREATE TABLE imports (  -- which version of which source is in the catalogue
     source      text PRIMARY KEY,
     version     text NOT NULL,
     rows_done   bigint NOT NULL,  -- from its beginning
-    finished_at timestamptz  -- null: it was broken off there
-);
-
-CREATE TABLE list_readings (  -- of the lists that `lane=due` reads by itself
-    site       site NOT NULL,
-    reading    text NOT NULL CHECK (reading IN ('lists', 'sitemap')),
-    began_at   timestamptz NOT NULL,
-    pages_open integer NOT NULL,  -- asked for and not read yet
-    PRIMARY KEY (site, reading)
+    finished_at timestamptz,  -- null: it was broken off there
+    finished_rows bigint  -- when all of it was imported last
 );
 
 CREATE TABLE site_pauses (  -- sites that have refused us
@@ -425,7 +413,7 @@ BEGIN
         UPDATE titles SET imdb_id = NULL, tmdb_id = NULL, tmdb_series_id = NULL WHERE title_id = former.title_id;
         UPDATE titles SET imdb_id = former.imdb_id, tmdb_id = former.tmdb_id,
             tmdb_series_id = former.tmdb_series_id, popularity = former.popularity,
-            popularity_source = former.popularity_source, round_at = former.round_at
+            popularity_source = former.popularity_source, votes = former.votes
         WHERE title_id = former.target;
         UPDATE title_sites SET popularity = former.popularity WHERE title_id = former.target;
         ids := ids || former.title_id;
@@ -565,37 +553,19 @@ BEGIN
 END
 $$;
 
--- The popularity of a title after an import. What TMDB says is watched now counts beside the votes that a title has ever had: the larger of
--- the two; what a person gave stands above both. `given` is the import's, of that source; `known` is what stands there.
-CREATE FUNCTION popularity_of(
-    given real, given_source popularity_source, known real, known_source popularity_source, votes real, tmdb real
-) RETURNS real LANGUAGE sql IMMUTABLE AS $$
-    SELECT CASE WHEN given_source = 'given' THEN coalesce(given, known)
-                WHEN known_source = 'given' THEN known
-                ELSE coalesce(greatest(votes, tmdb), known) END
-$$;
-
--- Has lane 2 fetch titles on all sites: now, or a week after its last round of them. Returns how many of them are known. A series that runs,
--- and waits for its week without a boost, is not kept from one.
+-- Has titles fetched on all sites before others: now, or a week after the last time, and after the site has said that it has none. What is not
+-- known on a site is looked for at once. Returns how many of the titles are known.
 CREATE FUNCTION boost_title_ids(ids bigint[], weight real, at timestamptz) RETURNS bigint LANGUAGE sql AS $$
-    WITH known AS (
-        SELECT title_id, round_at, CASE WHEN round_at > at - interval '7 days' THEN
-            CASE WHEN round_at > at THEN round_at ELSE round_at + interval '7 days' END ELSE at END AS next_round
-        FROM titles WHERE title_id = ANY (ids) ORDER BY title_id FOR UPDATE
-    ), rounds AS (
-        UPDATE titles t SET round_at = k.next_round FROM known k WHERE t.title_id = k.title_id
-    ), sites AS (
-        UPDATE title_sites s SET boost = s.boost + weight,
-            boost_due = CASE WHEN s.boost > 0 AND s.boost_due IS NOT NULL THEN s.boost_due ELSE least(s.boost_due,
-                -- A page that came late in one round doesn't come early in the next; nor does the answer that there is none.
-                CASE WHEN k.round_at IS NULL THEN k.next_round
-                ELSE greatest(k.next_round, s.last_success + interval '7 days',
-                    CASE WHEN s.state = 'absent' THEN s.next_due - interval '83 days' END) END) END,
-            -- What is not known there is looked for at once.
+    WITH boosted AS (
+        UPDATE title_sites s
+        SET boost = s.boost + weight,
+            boost_due = least(s.boost_due, greatest(at, s.last_success + interval '7 days',
+                CASE WHEN s.state = 'absent' THEN s.next_due - interval '83 days' END)),
             next_due = CASE WHEN s.site_id IS NULL AND s.state = 'never' THEN 'epoch' ELSE s.next_due END
-        FROM known k WHERE s.title_id = k.title_id
+        WHERE s.title_id = ANY (ids)
+        RETURNING s.title_id
     )
-    SELECT count(*) FROM known
+    SELECT count(DISTINCT title_id) FROM boosted
 $$;
 
 -- The same by IMDb ids, for people and other programs. It takes its turn with imports, which lock the same rows in another order.
@@ -605,6 +575,20 @@ CREATE FUNCTION boost_titles(imdb_ids text[], weight real DEFAULT 1, at timestam
 LANGUAGE sql AS $$
     SELECT lock_titles();
     SELECT boost_title_ids(ARRAY(SELECT title_id FROM titles WHERE imdb_id = ANY (imdb_ids)), weight, at)
+$$;
+
+-- How often a title is fetched: every 14 days while it is younger than 180 days or not out yet, else every 90, as one of unknown age; every 7
+-- days one that airs.
+CREATE FUNCTION fetch_interval(released date, airs boolean, at timestamptz) RETURNS interval LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN airs THEN interval '7 days' WHEN released > at::date - 180 THEN interval '14 days' ELSE interval '90 days' END
+$$;
+
+-- When a title is due again after a try. A failure is tried again after a day, doubled with each further one in a row (`failures` counts
+-- this one), up to the title's interval. A block says nothing of the title: it stays due as it was.
+CREATE FUNCTION due_again(outcome site_state, at timestamptz, failures integer, every interval, before timestamptz) RETURNS timestamptz
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE outcome WHEN 'ok' THEN at + every WHEN 'absent' THEN at + interval '90 days'
+        WHEN 'error' THEN at + least(interval '1 day' * 2 ^ least(greatest(failures, 1) - 1, 10), every) ELSE before END
 $$;
 
 -- Whether a series runs: an episode or a season of it came within the last two years, or it began then, and nobody says that it ended
@@ -621,7 +605,7 @@ CREATE FUNCTION runs(series bigint, at timestamptz) RETURNS boolean LANGUAGE sql
     WHERE t.title_id = series AND t.kind = 'series'
 $$;
 
--- Whether a title is a series that runs, or the newest season of one: fetched every 7 days, as in catalogue.lanes.
+-- Whether a title is a series that runs, or the newest season of one: fetched every 7 days.
 CREATE FUNCTION airs(id bigint, at timestamptz) RETURNS boolean LANGUAGE sql STABLE AS $$
     SELECT coalesce(CASE t.kind
         WHEN 'series' THEN runs(t.title_id, at)
