@@ -101,8 +101,6 @@ class RequestOptions(Options, frozen=True, kw_only=True, rename=str.upper):
 
     retry_backoff: Annotated[float, Meta(ge=0, le=3_600), JOB] = 2.0
     """Seconds before the first retry; doubled each time up to a minute, and drawn at random below that."""
-    dataset_part: Annotated[int, Meta(ge=65_536, le=1024**3), Job(most=64 * 1024 * 1024)] = 16 * 1024 * 1024
-    """Bytes of one ranged request for a dataset, so that 228 MB never stand in memory; read by DatasetSpider and `scrapy catalogue import`."""
 
 
 class StoreOptions(Options, frozen=True, kw_only=True, rename=str.upper):

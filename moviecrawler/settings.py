@@ -74,7 +74,7 @@ DOWNLOAD_VERIFY_CERTIFICATES = True
 DOWNLOAD_HANDLERS = {"data": None, "file": None, "ftp": None, "s3": None}
 # Seconds; the slowest page seen took 20.
 DOWNLOAD_TIMEOUT = 60
-# Bytes after decompression, of a sitemap, which may have 50 MB, or a part of a dataset (DATASET_PART); of a page, PAGE_MAX_BYTES in
+# Bytes after decompression, of a sitemap, which may have 50 MB; of a page, PAGE_MAX_BYTES in
 # `middlewares/compression.py`. Read by the downloader and GzipMiddleware.
 DOWNLOAD_MAXSIZE = 64 * 1024 * 1024
 REDIRECT_MAX_TIMES = 5

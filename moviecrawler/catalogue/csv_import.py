@@ -116,7 +116,7 @@ class CsvTitles(FileSource):
     def read(self) -> Iterator[ImportRow]:
         """Yield the rows in the file's order; ConfigurationError for the first that can't be right; see `FileSource`."""
         (path,) = self.paths
-        with self.reading(path) as file:
+        with path.open("rb") as file:
             try:
                 yield from read_titles((line.decode("utf-8-sig") for line in file), str(path))
             except UnicodeDecodeError as error:

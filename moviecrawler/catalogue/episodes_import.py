@@ -9,21 +9,20 @@ from __future__ import annotations
 import io
 from itertools import groupby, islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, BinaryIO, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from moviecrawler.catalogue.imdb_import import BASICS, EPISODES, RATINGS, ImdbFiles
 from moviecrawler.catalogue.loading import copy_line
 from moviecrawler.catalogue.sql import read_sql
-from moviecrawler.datasets.names import IdSet
-from moviecrawler.extract.dataset_episodes import name_of_row, place_of_row, rating_of_row
-from moviecrawler.extract.datasets import Table
+from moviecrawler.datasets.titles import checked_title, integer, score_of
+from moviecrawler.extract.values import check_year
+from moviecrawler.texts import on_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import datetime
 
     from moviecrawler.database.connection import Database
-    from moviecrawler.errors import ExtractionError
 
 _TABLES = {
     "places": "imdb_id, series_imdb_id, season, episode",
@@ -34,6 +33,10 @@ _TABLES = {
 _BEGIN, _END = read_sql("episodes_begin.sql"), read_sql("episodes_end.sql")
 _PART = 50_000
 """Rows that are copied at once: some 5 MB."""
+
+_MAX_NUMBER = 10**9
+"""The largest season, episode or count of votes."""
+_MAX_TITLE_CHARS = 500
 
 TableName = Literal["places", "names", "ratings"]
 
@@ -46,26 +49,51 @@ class ImdbEpisodes(ImdbFiles):
 
     def read(self) -> Iterator[tuple[TableName, tuple[object, ...]]]:
         """Yield the rows for each temporary table, one table after the other; see `FileSource`."""
-        places, names, ratings = self.paths
         self.damaged_tables: set[TableName] = set()
-        wanted = IdSet()
-        with self.reading(places) as file:
-            for place in self._table("places", "title.episode", file).each(place_of_row):
-                wanted.add(place[0].encode())
-                yield "places", place
-        with self.reading(names) as file:
-            for name in self._table("names", "title.basics", file).each(name_of_row, wanted):
-                yield "names", name
-        with self.reading(ratings) as file:
-            for rating in self._table("ratings", "title.ratings", file).each(rating_of_row, wanted):
-                yield "ratings", rating
+        with self.tables() as tables:
+            tables.load("episodes", "title.episode", "true")
+            tables.load("names", "title.basics", "tconst IN (SELECT tconst FROM episodes)")
+            tables.load("ratings", "title.ratings", "tconst IN (SELECT tconst FROM episodes)")
+            for name, dataset, query, read in _READ:
+                for row in tables.select(query):
+                    try:
+                        yield name, read(row)
+                    except ValueError as error:
+                        tables.damage.add(dataset, str(row[0]), error)
+                if dataset in tables.damage.ids:
+                    self.damaged_tables.add(name)
+                self.count(tables.damage)
 
-    def _table(self, name: TableName, dataset: str, file: BinaryIO) -> Table:
-        def count(error: ExtractionError) -> None:
-            self.damaged_tables.add(name)
-            self.count_damage(error)
 
-        return Table(dataset, self.blocks(file), count)
+def _place(row: tuple[Any, ...]) -> tuple[object, ...]:
+    """Return ids of episode and series, season (None: of no season) and number. Raises ValueError, as the others do."""
+    season, number = integer(row[2]), integer(row[3])
+    if max(season or 0, number or 0) > _MAX_NUMBER:
+        raise ValueError(f"season {season}, episode {number}")
+    return checked_title(row[0]), checked_title(row[1]), season, number
+
+
+def _name(row: tuple[Any, ...]) -> tuple[object, ...]:
+    """Return an episode's id, title and year."""
+    title, year = on_one_line(row[1] or "") or None, integer(row[2])
+    if title is not None and len(title) > _MAX_TITLE_CHARS:
+        raise ValueError(f"a title of {len(title)} characters")
+    return checked_title(row[0]), title, None if year is None else check_year(year)
+
+
+def _rating(row: tuple[Any, ...]) -> tuple[object, ...]:
+    """Return an episode's id, rating and votes."""
+    score = score_of(row[1], row[2])
+    if (score.count or 0) > _MAX_NUMBER:
+        raise ValueError(f"{score.count} votes")
+    return checked_title(row[0]), score.value, score.count
+
+
+_READ: tuple[tuple[TableName, str, str, Callable[[tuple[Any, ...]], tuple[object, ...]]], ...] = (
+    ("places", "title.episode", "SELECT tconst, parentTconst, seasonNumber, episodeNumber FROM episodes", _place),
+    ("names", "title.basics", "SELECT tconst, primaryTitle, startYear FROM names", _name),
+    ("ratings", "title.ratings", "SELECT tconst, averageRating, numVotes FROM ratings", _rating),
+)
 
 
 class ImportedEpisodes(NamedTuple):
@@ -82,7 +110,7 @@ def load_episodes(
     name: str,
     version: str,
     now: datetime,
-    on_progress: Callable[[], object] = lambda: None,
+    on_progress: Callable[[int], object] = lambda _: None,
 ) -> ImportedEpisodes:
     """Make the table what the files say, and note the import under `name`; `on_progress` is called now and then.
 
@@ -96,7 +124,7 @@ def load_episodes(
             for table, found in groupby(part, itemgetter(0)):
                 lines = io.StringIO("".join(copy_line(row) for _, row in found))
                 cursor.copy_expert(f"COPY {table} ({_TABLES[table]}) FROM STDIN", lines)
-            on_progress()
+            on_progress(len(part))
         whole = {f"{table}_whole": table not in source.damaged_tables for table in _TABLES}
         cursor.execute(_END, {**whole, "source": name, "version": version, "now": now})
         return ImportedEpisodes(*cursor.fetchone())

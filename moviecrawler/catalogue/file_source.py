@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from moviecrawler.datasets.downloads import version_of
+from moviecrawler.datasets.files import version_of
 from moviecrawler.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from moviecrawler.catalogue.fetching import Fetcher
+    from moviecrawler.datasets.files import FileClient
     from moviecrawler.errors import ExtractionError
 
 _MOST_DAMAGED = 1_000
@@ -36,19 +35,10 @@ class FileSource(ABC):
         self._instead = instead
         self.paths = list(paths)
         self.is_remote = "://" in origin
-        self.total: int | None = None
-        """Bytes of all files, as they lie on disk; None before `version` was called."""
         self.damaged = 0
         """Rows that could not be read, and were left out."""
-        self._done = 0
-        self._open: list[BinaryIO] = []
 
-    @property
-    def position(self) -> int:
-        """Bytes read so far; what a progress bar shows of `total`."""
-        return self._done + sum(file.tell() for file in self._open)
-
-    async def fetch(self, fetcher: Fetcher) -> None:
+    def fetch(self, client: FileClient) -> None:
         """Bring the files of a URL up to date.
 
         Raises DownloadError when one can't be had, and ExtractionError for one that isn't whole.
@@ -66,7 +56,6 @@ class FileSource(ABC):
         if self.is_read_first:
             for _ in self.read():
                 pass
-        self._begin()
         return version_of(self.paths)
 
     def rows(self) -> Iterator[Any]:
@@ -74,27 +63,12 @@ class FileSource(ABC):
 
         To iterate raises ExtractionError when a file is damaged.
         """
-        self._begin()
+        self.damaged = 0
         return self.read()
 
     @abstractmethod
     def read(self) -> Iterator[Any]:
         """Yield the rows, as `rows` has it."""
-
-    def _begin(self) -> None:
-        self.total = sum(path.stat().st_size for path in self.paths)
-        self.damaged = self._done = 0
-
-    @contextmanager
-    def reading(self, path: Path) -> Iterator[BinaryIO]:
-        """Open a file, and count what is read of it."""
-        with path.open("rb") as file:
-            self._open.append(file)
-            try:
-                yield file
-            finally:
-                self._open.remove(file)
-                self._done += file.tell()
 
     def count_damage(self, error: ExtractionError) -> None:
         """Count a damaged row; raise its error when there are too many."""

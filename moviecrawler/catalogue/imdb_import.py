@@ -5,19 +5,21 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from moviecrawler.catalogue.file_source import FileSource
 from moviecrawler.catalogue.lanes import popularity_of_votes
 from moviecrawler.catalogue.rows import ImportRow
-from moviecrawler.datasets.downloads import forget
+from moviecrawler.datasets.files import forget
+from moviecrawler.datasets.tables import Tables, url_of
+from moviecrawler.datasets.titles import movie_of
 from moviecrawler.errors import ConfigurationError, ExtractionError
-from moviecrawler.extract import datasets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from moviecrawler.catalogue.fetching import Fetcher
+    from moviecrawler.datasets.files import FileClient
+    from moviecrawler.datasets.tables import Damage
     from moviecrawler.items import TitleKind
 
 BASICS, RATINGS, EPISODES = "title.basics.tsv.gz", "title.ratings.tsv.gz", "title.episode.tsv.gz"
@@ -66,25 +68,29 @@ class ImdbFiles(FileSource):
         instead = f"the folder that holds {', '.join(self.files[:-1])} and {self.files[-1]}"
         super().__init__(origin.rstrip("/"), [folder / name for name in self.files], instead)
 
-    async def fetch(self, fetcher: Fetcher) -> None:
+    def fetch(self, client: FileClient) -> None:
         """Bring the files up to date; see `FileSource`."""
-        await fetcher.download({f"{self._origin}/{path.name}": path for path in self.paths})
+        for path in self.paths:
+            client.download(f"{self._origin}/{path.name}", path)
 
     @contextmanager
-    def reading(self, path: Path) -> Iterator[BinaryIO]:
-        """Open a file; one that was fetched, and turns out to be damaged, is removed, so that it is fetched anew."""
-        try:
-            with super().reading(path) as file:
-                yield file
-        except ExtractionError as error:
-            if self.is_remote and error.url == datasets.url_of(path.name.removesuffix(_SUFFIX)):
-                forget(path)
-            raise
+    def tables(self) -> Iterator[Tables]:
+        """Open the files; one that was fetched, and turns out to be damaged, is removed, so that it is fetched anew."""
+        files = {path.name.removesuffix(_SUFFIX): path for path in self.paths}
+        with Tables(files, self.paths[0].parent) as tables:
+            try:
+                yield tables
+            except ExtractionError as error:
+                for name, path in files.items():
+                    if self.is_remote and error.url == url_of(name):
+                        forget(path)
+                raise
 
-    @staticmethod
-    def blocks(file: BinaryIO) -> Iterator[bytes]:
-        """Yield the decompressed blocks of an open file. Raises ExtractionError."""
-        return datasets.gunzip(file, datasets.url_of(Path(file.name).name.removesuffix(_SUFFIX)))
+    def count(self, damage: Damage) -> None:
+        """Count damaged rows; raise the error of the first when there are too many."""
+        for _ in range(damage.count - self.damaged):
+            assert damage.first is not None  # noqa: S101 - it has some
+            self.count_damage(damage.first)
 
 
 class ImdbDatasets(ImdbFiles):
@@ -104,17 +110,19 @@ class ImdbDatasets(ImdbFiles):
 
     def read(self) -> Iterator[ImportRow]:
         """Yield the selected titles, in the order of title.basics; see `FileSource`."""
-        basics, ratings = self.paths
         chosen = self._selection
-        with self.reading(basics) as titles, self.reading(ratings) as rated:
-            blocks = self.blocks(titles), self.blocks(rated)
-            for movie in datasets.movies(
-                *blocks, kinds=chosen.kinds, min_votes=chosen.min_votes, on_error=self.count_damage
-            ):
+        with self.tables() as tables:
+            for row in tables.titles(chosen.kinds, chosen.min_votes):
+                votes: int = row[-1]
+                try:
+                    movie = movie_of(row)
+                except ValueError as error:
+                    tables.damage.add("title.basics", row[0], error)
+                    self.count(tables.damage)
+                    continue
                 # IMDb's own genre for what the other sites don't have.
                 if not chosen.takes_year(movie.year) or "Adult" in movie.genres:
                     continue
-                votes = (movie.scores[0].count if movie.scores else 0) or 0
                 yield ImportRow(
                     imdb_id=movie.site_id,
                     title=movie.title,
@@ -127,3 +135,4 @@ class ImdbDatasets(ImdbFiles):
                     votes=votes,
                     popularity=popularity_of_votes(votes),
                 )
+            self.count(tables.damage)

@@ -6,26 +6,27 @@ TMDB's id, from Wikidata.
 
 from __future__ import annotations
 
+import gzip
 import logging
 import re
+import zlib
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
 from moviecrawler.catalogue.file_source import FileSource
 from moviecrawler.catalogue.lanes import popularity_of_tmdb
 from moviecrawler.catalogue.rows import LARGEST_ID, ImportRow
-from moviecrawler.datasets.downloads import DownloadError, MissingFileError
+from moviecrawler.datasets.files import DownloadError, MissingFileError
 from moviecrawler.errors import ExtractionError
-from moviecrawler.extract.datasets import gunzip
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from datetime import date
 
-    from moviecrawler.catalogue.fetching import Fetcher
+    from moviecrawler.datasets.files import FileClient
 
 logger = logging.getLogger(__name__)
 
@@ -82,6 +83,15 @@ def read_export(blocks: Iterable[bytes], on_error: Callable[[ExtractionError], o
             yield title
 
 
+def _gunzip(file: BinaryIO) -> Iterator[bytes]:
+    try:
+        with gzip.open(file) as unzipped:
+            while block := unzipped.read(_BLOCK):
+                yield block
+    except (OSError, EOFError, zlib.error) as error:
+        raise ExtractionError("export", HOME, f"damaged or cut short: {error}") from error
+
+
 def _lines_of(blocks: Iterable[bytes]) -> Iterator[bytes]:
     rest = b""
     for block in blocks:
@@ -113,10 +123,10 @@ class TmdbExport(FileSource):
             yield from self._rows_of(path)
 
     def _rows_of(self, path: Path) -> Iterator[ImportRow]:
-        with self.reading(path) as file:
+        with path.open("rb") as file:
             is_gzip = file.read(2) == b"\x1f\x8b"
             file.seek(0)
-            blocks = gunzip(file) if is_gzip else iter(lambda: file.read(_BLOCK), b"")
+            blocks = _gunzip(file) if is_gzip else iter(lambda: file.read(_BLOCK), b"")
             for title in read_export(blocks, self.count_damage):
                 is_series = title.original_title is None
                 yield ImportRow(
@@ -126,11 +136,11 @@ class TmdbExport(FileSource):
                     popularity_source="tmdb",
                 )
 
-    async def fetch(self, fetcher: Fetcher) -> None:
+    def fetch(self, client: FileClient) -> None:
         """Fetch the newest exports; see `FileSource`. A mirror may have one of the two only."""
         missing = []
         for export in _EXPORTS:
-            path = await self._fetch(fetcher, export)
+            path = self._fetch(client, export)
             if path is None:
                 missing.append(
                     f"{self._origin} has no {file_name(self._day, export)}, nor one of the {_DAYS_BACK} days before"
@@ -142,12 +152,12 @@ class TmdbExport(FileSource):
         for message in missing:
             logger.warning("%s; it is left out", message)
 
-    async def _fetch(self, fetcher: Fetcher, export: str) -> Path | None:
+    def _fetch(self, client: FileClient, export: str) -> Path | None:
         """Fetch the newest of such exports that there is, and forget older ones; None when there is none."""
         for days in range(_DAYS_BACK + 1):
             path = self._folder / file_name(self._day - timedelta(days=days), export)
             try:
-                await fetcher.download({f"{self._origin}/{path.name}": path})
+                client.download(f"{self._origin}/{path.name}", path)
             except MissingFileError:
                 path.with_name(f"{path.name}.lock").unlink(missing_ok=True)
                 continue

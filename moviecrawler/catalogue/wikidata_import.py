@@ -134,7 +134,7 @@ class WikidataCrosswalk(FileSource):
                 raise ConfigurationError(f"{path} has the columns {shown(', '.join(columns))}; {needed}")
             return columns
 
-        with self.reading(path) as file:
+        with path.open("rb") as file:
             try:
                 lines = _whole((line.decode("utf-8-sig") for line in file), str(path))
                 yield from links(row for row, _ in read_rows(lines, str(path), columns_of))

@@ -9,6 +9,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -170,24 +171,30 @@ def _title(text: str) -> tuple[Site, str]:
 
 def _import(console: Console, database: Database, opts: argparse.Namespace) -> None:
     from moviecrawler.catalogue.episodes_import import ImdbEpisodes, load_episodes
-    from moviecrawler.catalogue.fetching import run_fetching
     from moviecrawler.catalogue.loading import Imported, begin_import, imported_rows
     from moviecrawler.catalogue.store import hasten_series
     from moviecrawler.catalogue.wikidata_import import WikidataCrosswalk
     from moviecrawler.clock import utc_now
-    from moviecrawler.datasets.downloads import DownloadError
+    from moviecrawler.configuration import user_agent
+    from moviecrawler.datasets.files import DownloadError, FileClient
 
-    # Ctrl-C ends it at once, also while the database loads a part, or Twisted's reactor runs, which may swallow a KeyboardInterrupt. What was
-    # fetched and loaded by then is gone on with the next time.
+    # Ctrl-C ends it at once, also while the database loads a part. What was fetched and loaded by then is gone on with the next time.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     source = _source(opts, console.settings)
     # There is one table of episodes, whatever they were read from.
     name = source.name if opts.origin is None or opts.source == "episodes" else f"{source.name} {opts.origin}"
     if source.is_remote:
+        client = FileClient(
+            user_agent(console.settings),
+            obey_robots=console.settings.getbool("ROBOTSTXT_OBEY"),
+            tell=partial(print, file=sys.stderr),
+        )
         try:
-            run_fetching(console.settings, source.fetch)
+            source.fetch(client)
         except DownloadError as error:
             raise DownloadError(f"{error}; or fetch it by hand, and name it with --from") from error
+        finally:
+            client.close()
     version = source.version()
     done = begin_import(database, name, version)
     if done is not None and isinstance(source, WikidataCrosswalk):
@@ -197,7 +204,7 @@ def _import(console: Console, database: Database, opts: argparse.Namespace) -> N
         told = "{added:,} episodes added, {changed:,} changed, {removed:,} removed"
         made = dict.fromkeys(("added", "changed", "removed"), 0)
         if done is not None:
-            with _progress_bar(source, name) as moved:
+            with _progress_bar(name) as moved:
                 made = load_episodes(database, source, name, version, utc_now(), moved)._asdict()
     else:
         made = asdict(Imported() if done is None else _load(database, source, name, version, done))
@@ -255,7 +262,7 @@ def _load(database: Database, source: FileSource, name: str, version: str, done:
     read = done
     loading: Future[Imported] | None = None
     with (
-        _progress_bar(source, name) as moved,
+        _progress_bar(name) as moved,
         # The database loads a part while the next one is read.
         ThreadPoolExecutor(1, "import") as thread,
     ):
@@ -264,7 +271,7 @@ def _load(database: Database, source: FileSource, name: str, version: str, done:
             if loading is not None:
                 total += loading.result()
             loading = thread.submit(load, database, name, version, part, read, utc_now())
-            moved()
+            moved(len(part))
         if loading is not None:
             total += loading.result()
     end_import(database, name, version, utc_now())
@@ -272,14 +279,12 @@ def _load(database: Database, source: FileSource, name: str, version: str, done:
 
 
 @contextmanager
-def _progress_bar(source: FileSource, name: str) -> Iterator[Callable[[], object]]:
-    """Show how much of a source is read; give what brings that up to date."""
+def _progress_bar(name: str) -> Iterator[Callable[[int], object]]:
+    """Show how many rows of a source are imported; give what adds to them."""
     from tqdm import tqdm
 
-    is_shown = sys.stderr.isatty()
-    with tqdm(desc=name, unit="B", unit_scale=True, total=source.total, file=sys.stderr, disable=not is_shown) as bar:
-        yield lambda: bar.update(source.position - bar.n)
-        bar.update(source.position - bar.n)
+    with tqdm(desc=name, unit=" rows", unit_scale=True, file=sys.stderr, disable=not sys.stderr.isatty()) as bar:
+        yield bar.update
 
 
 # --- What is due ------------------------------------------------------------------------------------------------------

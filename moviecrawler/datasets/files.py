@@ -186,13 +186,19 @@ class FileClient:
         """Raise DownloadError for a gzip file that is damaged: DuckDB, which reads it, looks at no checksum."""
         if not part.name.endswith(".gz.part"):
             return
+        reason, last = "", b"\n"
         try:
             with gzip.open(part) as file:
-                while file.read(_BLOCK):
+                while block := file.read(_BLOCK):
                     self._check()
+                    last = block[-1:]
         except (OSError, EOFError, zlib.error) as error:
+            reason = str(error)
+        if last != b"\n":
+            reason = reason or "it ends inside a line"
+        if reason:
             part.unlink()
-            raise DownloadError(f"{url} is no whole gzip file, and is fetched anew next time: {error}") from error
+            raise DownloadError(f"{url} is no whole gzip file, and is fetched anew next time: {reason}")
 
     def _check_room(self, path: Path, needed: int) -> None:
         free = shutil.disk_usage(path.parent).free

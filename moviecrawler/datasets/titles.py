@@ -127,7 +127,7 @@ class _Reader:
         if RATINGS in self._tables.files and row[8] is None and not self._is_damaged(RATINGS):
             self._told.add(RATINGS)
         if row[8] is not None:
-            movie.scores = self._read(RATINGS, lambda: [_score_of(row[9], row[10])]) or []
+            movie.scores = self._read(RATINGS, lambda: [score_of(row[9], row[10])]) or []
         if row[11] is not None:
             movie.credits += self._read(CREW, lambda: _crew_of(crew)) or []
         if cast:
@@ -163,11 +163,10 @@ class _Reader:
 def movie_of(row: Sequence[Any]) -> Movie:
     """Return the title in a row of `title.basics`, without a score. Raises ValueError."""
     site_id, title_type, title, original = row[:4]
-    year, end_year, minutes = map(_integer, row[4:7])
+    year, end_year, minutes = map(integer, row[4:7])
     if title_type is None or title is None:
         raise ValueError("a text is missing")
-    if not IMDB_ID.fullmatch(site_id):
-        raise ValueError(f"{site_id!r} is not an id of a title")
+    checked_title(site_id)
     if year is not None and end_year is not None and end_year < year:
         end_year = None
     return Movie(
@@ -187,9 +186,10 @@ def movie_of(row: Sequence[Any]) -> Movie:
     )
 
 
-def _score_of(rating: str | None, votes: str | None) -> Score:
+def score_of(rating: str | None, votes: str | None) -> Score:
+    """Return the score in a row of `title.ratings`."""
     found = _RATING.fullmatch(rating or "")
-    count = _integer(votes)
+    count = integer(votes)
     value = float(found[0]) if found else 0.0
     if not 1 <= value <= 10 or not count:  # noqa: PLR2004 - ratings go from 1.0 to 10.0
         raise ValueError(f"a rating of {rating!r} from {votes} votes")
@@ -212,7 +212,7 @@ def _cast_of(rows: Iterable[_Row]) -> list[Credit]:
     names: dict[str, str | None] = {}
     characters: dict[str, dict[str, None]] = {}
     for _, ordering, category, person, played, name in rows:
-        if _integer(ordering) is None:
+        if integer(ordering) is None:
             raise ValueError("a row has no ordering")
         if category not in _CAST_CATEGORIES:
             continue
@@ -241,7 +241,7 @@ def _joined(characters: Iterable[str]) -> str | None:
 def _other_titles(rows: Iterable[_Row]) -> list[OtherTitle]:
     found = []
     for _, ordering, title, region, language, types in rows:
-        if title is None or _integer(ordering) is None:
+        if title is None or integer(ordering) is None:
             raise ValueError("a row has no title, or no ordering")
         if len(title) <= _LONGEST_TITLE:
             # Several types of one title stand apart by a control character.
@@ -251,21 +251,28 @@ def _other_titles(rows: Iterable[_Row]) -> list[OtherTitle]:
 
 
 def _place(movie: Movie, row: _Row) -> bool:
-    if not IMDB_ID.fullmatch(row[13] or ""):
-        raise ValueError(f"{row[13]!r} is not an id of a title")
+    checked_title(row[13])
     movie.series_id, movie.season, movie.episode, movie.series_title = (
         row[13],
-        _integer(row[14]),
-        _integer(row[15]),
+        integer(row[14]),
+        integer(row[15]),
         row[16],
     )
     return True
 
 
-def _integer(text: str | None) -> int | None:
+def integer(text: str | None) -> int | None:
+    """Return a whole number; None where it is unknown."""
     if text is not None and not (text.isascii() and text.isdigit()):
         raise ValueError(f"{text!r} is not a number")
     return None if text is None else int(text)
+
+
+def checked_title(text: str | None) -> str:
+    """Return the id of a title."""
+    if not IMDB_ID.fullmatch(text or ""):
+        raise ValueError(f"{text!r} is not an id of a title")
+    return str(text)
 
 
 def _checked_person(text: str | None) -> str:

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import threading
-import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import md5
 from typing import TypeVar
-from urllib.error import HTTPError
 from urllib.parse import parse_qs, urlsplit
 
-from scrapy import Request
-from scrapy.http import Response
-
-from moviecrawler.catalogue.fetching import Fetcher
 from moviecrawler.catalogue.file_source import FileSource
+from moviecrawler.datasets.files import FileClient
 from tests.services.threads import QuietHandler, Server
 
 Source = TypeVar("Source", bound=FileSource)
@@ -100,20 +94,11 @@ class FileServer(Server):
         return 206, {**given, "Content-Range": f"bytes {first}-{last}/{len(body)}"}, body[first : last + 1]
 
 
-def fetched(source: Source, part: int = 1 << 24) -> Source:
-    """Have the files of a source fetched, as an import does, but without a crawl."""
-
-    def answer(request: Request) -> Response:
-        headers = {str(name): str(value) for name, value in request.headers.to_unicode_dict().items()}
-        try:
-            with urllib.request.urlopen(urllib.request.Request(request.url, headers=headers), timeout=10) as found:
-                return Response(request.url, found.status, dict(found.headers), found.read())
-        except HTTPError as error:
-            with error:
-                return Response(request.url, error.code, dict(error.headers), error.read())
-
-    async def ask(request: Request) -> Response:
-        return await asyncio.to_thread(answer, request)
-
-    asyncio.run(source.fetch(Fetcher(ask, part)))
+def fetched(source: Source) -> Source:
+    """Have the files of a source fetched, as an import does."""
+    client = FileClient("moviecrawler/0")
+    try:
+        source.fetch(client)
+    finally:
+        client.close()
     return source

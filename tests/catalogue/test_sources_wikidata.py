@@ -37,7 +37,6 @@ def test_a_saved_answer_gives_each_films_ids(tmp_path: Path) -> None:
         ("tt0000002", {"rottentomatoes": "tv/brewick"}, None, 11),
     ]
     assert {(row.id_source, row.id_confidence) for row in rows} == {("wikidata", 2.0)}
-    assert source.position == source.total
 
 
 def test_what_names_no_title_of_the_site_is_left_out(tmp_path: Path) -> None:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-BODY = gzip.compress(os.urandom(3 << 20))
-CHANGED = gzip.compress(b"others" * 1_000)
+BODY = gzip.compress(os.urandom(3 << 20) + b"\n")
+CHANGED = gzip.compress(b"others\n" * 1_000)
 AGENT = "moviecrawler/0 (+https://example.org)"
 
 
