@@ -55,7 +55,6 @@ def test_settings_as_shipped_are_right(settings: Settings, caplog: pytest.LogCap
         ("CSV_ENABLED", "maybe"),
         ("RETRY_BACKOFF", "soon"),
         ("RETRY_BACKOFF", -1),
-        ("DATASET_PART", 1),
         ("STORE_UNREACHABLE", "ignore"),
         ("STORE_BATCH_ITEMS", "0"),
         ("STORE_CLOSE_SECONDS", "nan"),
