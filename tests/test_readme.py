@@ -29,7 +29,14 @@ READMES = sorted(
 )
 DOCUMENTS = [PROJECT / "README.md", PROJECT / "CHANGELOG.md", *READMES]
 ALL = "\n".join(path.read_text("utf-8") for path in DOCUMENTS)
-COMMANDS = sorted({line.split("#")[0].strip() for line in re.findall(r"^    (scrapy .*)$", ALL, re.MULTILINE)})
+FENCED = "\n".join(re.findall(r"^```\w*\n(.*?)^```", ALL, re.DOTALL | re.MULTILINE))
+COMMANDS = sorted(
+    {
+        line.split("#")[0].strip()
+        for text, start in ((ALL, "    "), (FENCED, ""))
+        for line in re.findall(rf"^{start}(scrapy .*)$", text, re.MULTILINE)
+    }
+)
 TITLES = 12
 
 
@@ -83,11 +90,12 @@ def _shown(movie: Movie | None, kind: str, form: str) -> str:
 
 
 def test_record_is_what_the_scoreboard_prints(demo: Finished) -> None:
-    shown = re.search(r"`scrapy scoreboard --format json` prints it:\n\n(.*?)\n\n", README, re.DOTALL)
+    shown = re.search(r"scrapy scoreboard --format json` prints it:\n\n(.*?)\n\n", README, re.DOTALL)
     assert shown is not None
+    record = json.loads(shown[1])
     printed = scrapy("scoreboard", "--format", "json", data=demo.data, DATA_DIR="data/demo")
-    (row,) = [row for row in json.loads(printed.output) if row["title"] == "Jonah's Muted Mirror"]
-    assert row == json.loads(shown[1])
+    (row,) = [row for row in json.loads(printed.output) if row["title"] == record["title"]]
+    assert row == record
 
 
 def test_readme_shows_commands() -> None:
@@ -115,6 +123,20 @@ def test_command_exists(command: str, tmp_path: Path) -> None:
     finished = scrapy(command, "-h", data=tmp_path)
     assert finished.code == 0
     assert f"scrapy {command}" in finished.output
+    for line in COMMANDS:
+        _, named, *rest = line.split()
+        options = re.findall(r"--[a-z-]+", line)
+        if named == command and options:
+            help_of = rest[:1] if command == "catalogue" else []
+            printed = scrapy(command, *help_of, "-h", data=tmp_path).output
+            assert [option for option in options if option not in printed] == [], line
+
+
+def test_messages_that_the_readme_explains_are_those_of_the_code() -> None:
+    code = "\n".join(path.read_text("utf-8") for path in (PROJECT / "moviecrawler").rglob("*.py"))
+    messages = re.findall(r"^\| `(.+?)` \|", README.partition("## Questions")[2].partition("##")[0], re.MULTILINE)
+    assert len(messages) > 4
+    assert [message for message in messages if message not in code] == []
 
 
 def test_readme_is_read_in_one_sitting() -> None:
