@@ -57,8 +57,10 @@ class SeriesCrawl:
             self._run(["catalogue", "import", *arguments], 1)
 
     def crawl_all(self) -> None:
-        """Fetch what is due, one site after the other."""
+        """Read the sitemaps of series, which tell the catalogue where they are, and fetch what is due, one site after the other."""
         for site in get_args(Site):
+            if site != "imdb":
+                self._run(["crawl", site, "-a", "list=sitemap-series"], 1)
             self._run(["crawl", site, "-a", "lane=due"], WORKERS)
 
     def _run(self, arguments: list[str], processes: int) -> None:
@@ -100,7 +102,7 @@ class SeriesCrawl:
             "SELECT r.site::text, r.site_id, s.kind::text, s.value::float FROM records r LEFT JOIN scores s USING (record_id)",
         ):
             scores = stored.setdefault((str(site), str(site_id)), {})
-            if kind is not None:
+            if kind in SCOREBOARD_KINDS:
                 scores[str(kind)] = float(value)  # type: ignore[arg-type]
         wrong = []
         for site in get_args(Site):

@@ -27,7 +27,7 @@ def test_every_score_of_series_and_seasons_is_stored_and_nothing_is_fetched_twic
         crawl.crawl_all()
         assert crawl.differences() == []
         asked = crawl.title_pages()
-        assert asked["imdb"] == (SERIES + TITLES, 0)  # with the movies of its list of what is popular
+        assert asked["imdb"] == (SERIES, 0)
         # Rotten Tomatoes' pages of series tell the scores of most of their seasons; Metacritic's lack those of users.
         assert 0 < asked["rottentomatoes"][1] < asked["metacritic"][1] / 2
         reset(replica)
