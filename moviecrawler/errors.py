@@ -54,12 +54,12 @@ class TooSlowError(TransientStoreError):
     """A store took longer for this than it may; a smaller batch may work."""
 
 
+class OutputError(MovieCrawlerError):
+    """What is stored could not be put into the files that people read."""
+
+
 class RejectedError(MovieCrawlerError):
     """A store will never take this batch, because of something in it."""
-
-
-class TableError(MovieCrawlerError):
-    """A CSV file is not one that this project wrote: which file and line, and what is wrong with it."""
 
 
 class ArchiveError(MovieCrawlerError):

@@ -117,7 +117,7 @@ DOWNLOADER_MIDDLEWARES = {
 }
 ITEM_PIPELINES = {
     "moviecrawler.pipelines.validate.ValidatePipeline": 100,
-    "moviecrawler.pipelines.csv.CsvPipeline": 300,
+    "moviecrawler.pipelines.sqlite.SqlitePipeline": 300,
 }
 SPIDER_MIDDLEWARES = {
     # It looks for copies of a page's meta in all that the page yields; the spiders make none.

@@ -77,3 +77,17 @@ def printable(text: str) -> str:
     'café \\x1b[31m\\n'
     """
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+# A spreadsheet runs a cell that starts with one of these. An apostrophe before it makes it text; a text that has
+# apostrophes there by itself gets one more, so that taking one off always gives back what was written.
+_RUNS_AS_FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")  # noqa: RUF001 - full-width forms are run as well
+
+
+def neutralise(text: str) -> str:
+    r"""Return a text that no spreadsheet takes for a formula.
+
+    >>> neutralise("=1+1"), neutralise("'-'"), neutralise("'Twas"), neutralise("Up")
+    ("'=1+1", "''-'", "'Twas", 'Up')
+    """
+    return "'" + text if _RUNS_AS_FORMULA.match(text) else text

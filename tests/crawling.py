@@ -12,10 +12,10 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import IO, Any
 
-from moviecrawler.catalogue.tables import read_movies
 from moviecrawler.items import Movie
 from moviecrawler.replica.process import ReplicaProcess
 from tests.processes import start
+from tests.tables import read_movies
 
 FAST = {"RETRY_BACKOFF": "0.02", "DOWNLOAD_TIMEOUT": "2"}
 """Settings with which failing takes no time."""

@@ -32,7 +32,6 @@ PURE = {
     "catalogue/people.py": set(),
     "catalogue/slugs.py": {"anyascii"},
     "catalogue/normalise.py": {"anyascii", "rapidfuzz"},
-    "catalogue/scoreboard.py": {"msgspec"},
     "errors.py": set(),
     "fields.py": set(),
     "frontier/budgets.py": {"msgspec", "scrapy"},  # the latter for a type

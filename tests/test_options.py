@@ -17,7 +17,6 @@ from moviecrawler.items import Site
 from moviecrawler.option_types import is_redis_url
 from moviecrawler.options import FrontierOptions, project_settings
 from moviecrawler.pipelines.base import BatchingPipeline
-from moviecrawler.pipelines.csv import CsvPipeline
 from moviecrawler.pipelines.mongo import MongoPipeline
 from moviecrawler.pipelines.postgres import PostgresPipeline
 from moviecrawler.pipelines.s3 import S3Pipeline
@@ -155,7 +154,7 @@ def test_limits_of_a_store_hold_unless_settings_say_otherwise() -> None:
     assert (limits.batch_items, limits.buffer_items) == (1_000, 1_000)
 
 
-@pytest.mark.parametrize("pipeline", [CsvPipeline, PostgresPipeline, MongoPipeline, S3Pipeline])
+@pytest.mark.parametrize("pipeline", [PostgresPipeline, MongoPipeline, S3Pipeline])
 def test_a_store_without_its_setting_is_not_used(pipeline: type[BatchingPipeline], tmp_path: Path) -> None:
     with pytest.raises(NotConfigured):
         pipeline.store_from_settings(Settings({"CSV_ENABLED": "0", "DATA_DIR": str(tmp_path)}))

@@ -1,24 +1,24 @@
-"""One row a title with every site's scores, in order. Pure.
+"""One row a title with every site's scores: the embedded database's table `scoreboard`, and its rows in order.
 
-Of seasons and episodes, a row says of which series. IMDb rates no seasons: a season's rating is the mean of its episodes' there, weighted by votes.
+IMDb rates no seasons: a season's rating is the mean of its episodes' there, weighted by votes.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass, fields, replace
-from decimal import ROUND_HALF_UP, Decimal
-from operator import itemgetter
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from moviecrawler.catalogue.matching import join
+from moviecrawler.database.embedded import transaction
+from moviecrawler.database.sql import read_sql
+from moviecrawler.items import Movie, TitleKind
 from moviecrawler.sites import BY_AUTHORITY, SCORES, SITES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from moviecrawler.catalogue.matching import JoinedTitle
-    from moviecrawler.items import Movie, Score, ScoreKind, TitleKind
+    import sqlite3
+    from collections.abc import Iterator
 
 
 @dataclass(slots=True, kw_only=True)
@@ -62,113 +62,81 @@ class ScoreboardRow:
 _FIELDS = {field.name for field in fields(ScoreboardRow)}
 VALUE_FIELDS = {kind: form.columns[0] for kind, form in SCORES.items() if form.columns and form.columns[0] in _FIELDS}
 ID_FIELDS = {site: f"{site}_id" for site in SITES if f"{site}_id" in _FIELDS}
-"""The fields with the value of each score and with the id on each site; the database's views have columns of the same names."""
+"""The fields with the value of each score and with the id on each site; the databases' views have columns of the same names."""
 PART_FIELDS = ("series_title", "series_imdb_id", "season", "episode", "imdb_rating_derived")
 """What only rows of seasons and episodes have."""
 
+_COMPARED = read_sql("embedded_pool.sql")
+_ROWS = read_sql("embedded_scoreboard.sql")
+_SHOWN = f"{', '.join(VALUE_FIELDS.values())}, imdb_votes, {{imdb_id}} AS imdb_id, metacritic_id, rottentomatoes_id"
+_PARTS_SHOWN = """
+SELECT coalesce(title, {name}) AS title, year, '{kind}' AS kind, {shown}, NULL AS tmdb_id, '[]' AS matched_by, series_title, series_imdb_id,
+    season, {episode} AS episode
+FROM {kind}_scores
+ORDER BY imdb_votes DESC NULLS LAST, series_title NULLS LAST, season NULLS LAST, {episode} NULLS LAST, {imdb_id} NULLS LAST,
+    rottentomatoes_id NULLS LAST, metacritic_id NULLS LAST
+LIMIT :most
+"""
+_TITLES_SHOWN = """
+SELECT title, year, kind, {shown}, tmdb_id, matched_by
+FROM scoreboard
+WHERE :kind IS NULL OR kind = :kind
+ORDER BY iif(imdb_list_rank IS NULL, NULL, imdb_list_name) NULLS LAST, iif(imdb_list_name IS NULL, NULL, imdb_list_rank) NULLS LAST,
+    imdb_votes DESC NULLS LAST, best_list_rank NULLS LAST, title_id
+LIMIT :most
+"""
 
-def scoreboard(movies: Iterable[Movie], kind: TitleKind | None = None) -> list[ScoreboardRow]:
-    """Return the joined rows of a kind, or of all but seasons and episodes.
+
+def titles_in(connection: sqlite3.Connection) -> int:
+    """Return how many rows `movies` has."""
+    ((count,),) = connection.execute("SELECT count(*) FROM movies")
+    return int(count)
+
+
+def make_scoreboard(connection: sqlite3.Connection) -> None:
+    """Make the embedded database's scoreboard anew: readers see the old one or the new one. Raises sqlite3.Error."""
+    connection.execute(
+        "CREATE TEMPORARY TABLE IF NOT EXISTS matches (title_id, site, site_id, matched_by, PRIMARY KEY (title_id, site))"
+    )
+    with transaction(connection, "DEFERRED"):
+        ((written,),) = connection.execute("SELECT written FROM state")
+        ids: dict[tuple[str, str | None], int] = {}
+        movies = []
+        for movie_id, item in connection.execute(_COMPARED):
+            movie = msgspec.json.decode(item, type=Movie)
+            ids[movie.site, movie.site_id] = movie_id
+            movies.append(movie)
+    connection.execute("DELETE FROM temp.matches")
+    for joined in join(movies):
+        found = [joined.movies[site] for site in BY_AUTHORITY if site in joined.movies]
+        title_id = ids[found[0].site, found[0].site_id]
+        reasons = msgspec.json.encode([", ".join(match.reasons) for match in joined.matches]).decode()
+        rows = [(title_id, movie.site, movie.site_id, reasons) for movie in found]
+        connection.executemany("INSERT INTO temp.matches VALUES (?, ?, ?, ?)", rows)
+    columns = ", ".join(name for _, name, *_ in connection.execute("PRAGMA table_info(scoreboard)"))
+    with transaction(connection, "IMMEDIATE"):
+        connection.execute("DELETE FROM scoreboard")
+        connection.execute(f"INSERT INTO scoreboard ({columns}) SELECT {columns} FROM ({_ROWS})")  # noqa: S608 - ours
+        connection.execute("UPDATE state SET matched = ? WHERE matched < ?", (written, written))
+
+
+def scoreboard_rows(
+    connection: sqlite3.Connection, kind: TitleKind | None = None, limit: int | None = None
+) -> Iterator[ScoreboardRow]:
+    """Yield the embedded database's rows of a kind, or of all titles but seasons and episodes.
 
     IMDb's lists come first, in their order, then what most people voted on.
     """
-    joined = join(movies)
-    if kind in {"season", "episode"}:
-        return sorted(_rows_of_parts(joined, kind), key=_place_of_part)
-    rows = [(_place(title), _row(title)) for title in joined]
-    return [
-        row
-        for _, row in sorted(rows, key=itemgetter(0))
-        if (row.kind == kind if kind else row.kind not in {"season", "episode"})
-    ]
-
-
-def _rows_of_parts(joined: Sequence[JoinedTitle], kind: TitleKind) -> Iterator[ScoreboardRow]:
-    """Yield the rows of episodes; or those of seasons, with those of which only IMDb's episodes are known."""
-    series_of = {(site, movie.site_id): title for title in joined for site, movie in title.movies.items()}
-    seasons: dict[tuple[int, int | None], ScoreboardRow] = {}
-    votes: dict[tuple[int, int | None], list[Score]] = defaultdict(list)
-    for title in joined:
-        row = _row(title)
-        if row.kind not in {"season", "episode"}:
-            continue
-        movie = next(movie for movie in _in_order(title) if movie.kind == row.kind)
-        series = series_of.get((movie.site, movie.series_id))
-        row.season, row.episode = movie.season, movie.episode
-        row.series_title = min((m.series_title for m in title.movies.values() if m.series_title), default=None)
-        if series is not None:
-            row.series_title = _in_order(series)[0].title
-            row.series_imdb_id = series.movies["imdb"].site_id if "imdb" in series.movies else None
-        if row.kind == kind == "episode":
-            yield row
-        of = id(series or title), row.season
-        if row.kind == "season":
-            seasons[of] = replace(row, imdb_id=None)
-        elif series is not None and row.season is not None:
-            blank: dict[str, Any] = dict.fromkeys((*VALUE_FIELDS.values(), *ID_FIELDS.values(), "year", "episode"))
-            name = f"Season {row.season}"
-            seasons.setdefault(of, replace(row, **blank, title=name, kind="season", matched_by=[]))
-            votes[of] += [score for m in title.movies.values() if m.site == "imdb" and (score := m.score("imdb"))]
     if kind == "season":
-        for of, row in seasons.items():
-            row.imdb_rating, row.imdb_votes = _weighted(votes[of])
-            yield row
-
-
-def _weighted(scores: Sequence[Score]) -> tuple[float | None, int | None]:
-    """Return the mean of scores, weighted by their votes, and these; as the database reckons it."""
-    votes = sum(score.count or 0 for score in scores)
-    if not votes:
-        return None, None
-    total = sum((Decimal(str(score.value)) * (score.count or 0) for score in scores), Decimal(0))
-    return float((total / votes).quantize(Decimal("0.01"), ROUND_HALF_UP)), votes
-
-
-def _place_of_part(row: ScoreboardRow) -> tuple[Any, ...]:
-    """Return a row's place: by votes, then by series and number. What is not known comes last."""
-    keys = (row.series_title, row.season, row.episode, row.imdb_id, row.rottentomatoes_id, row.metacritic_id)
-    return (-(row.imdb_votes or 0), *((key is None, key) for key in keys))
-
-
-def _in_order(joined: JoinedTitle) -> list[Movie]:
-    return [joined.movies[site] for site in BY_AUTHORITY if site in joined.movies]
-
-
-def _row(joined: JoinedTitle) -> ScoreboardRow:
-    movies = _in_order(joined)
-
-    def value(kind: ScoreKind) -> float | None:
-        # IMDb shows the Metascore too, as it was when IMDb last looked.
-        own = joined.movies.get(SCORES[kind].site)
-        first = [own] if own is not None else []
-        return next((score.value for movie in [*first, *movies] if (score := movie.score(kind)) is not None), None)
-
-    found: dict[str, Any] = {field: value(kind) for kind, field in VALUE_FIELDS.items()}
-    found |= {
-        field: joined.movies[site].site_id if site in joined.movies else None for site, field in ID_FIELDS.items()
-    }
-    found["imdb_id"] = found["imdb_id"] or next((movie.imdb_id for movie in movies if movie.imdb_id), None)
-    return ScoreboardRow(
-        title=movies[0].title,
-        year=next((movie.year for movie in movies if movie.year is not None), None),
-        kind=movies[0].kind,
-        imdb_votes=_votes(joined),
-        tmdb_id=None,  # which the catalogue knows
-        matched_by=[", ".join(match.reasons) for match in joined.matches],
-        **found,
-    )
-
-
-def _votes(joined: JoinedTitle) -> int | None:
-    score = joined.movies["imdb"].score("imdb") if "imdb" in joined.movies else None
-    return score.count if score else None
-
-
-def _place(joined: JoinedTitle) -> tuple[str, float, int, float]:
-    """Return a title's place among all: by its list on IMDb and its rank there, then by votes, then by other lists."""
-    imdb = joined.movies.get("imdb")
-    votes = -(_votes(joined) or 0)
-    if imdb is not None and imdb.list_name is not None and imdb.list_rank is not None:
-        return imdb.list_name, imdb.list_rank, votes, 0
-    ranks = [movie.list_rank for movie in joined.movies.values() if movie.list_rank is not None]
-    return "\U0010ffff", float("inf"), votes, min(ranks, default=float("inf"))
+        query = _PARTS_SHOWN.format(kind=kind, name="'Season ' || season", shown=_SHOWN, episode="NULL", imdb_id="NULL")
+    elif kind == "episode":
+        query = _PARTS_SHOWN.format(kind=kind, name="imdb_id", shown=_SHOWN, episode="episode", imdb_id="imdb_id")
+    else:
+        query = _TITLES_SHOWN.format(shown=_SHOWN)
+    query = query.format(imdb_id="NULL" if kind == "season" else "imdb_id")
+    found = connection.execute(query, {"kind": kind, "most": -1 if limit is None else limit})
+    names = [name for name, *_ in found.description]
+    for row in found:
+        values: dict[str, Any] = dict(zip(names, row, strict=True))
+        values["matched_by"] = msgspec.json.decode(values["matched_by"])
+        yield ScoreboardRow(**values)

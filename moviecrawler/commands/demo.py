@@ -8,7 +8,7 @@ import shutil
 import signal
 import sys
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,10 +38,10 @@ class Command(LazyCommand):
 
     def execute(self, console: Console, args: list[str], opts: argparse.Namespace) -> None:
         """Run the demo; exit code 1 when a spider failed."""
-        from moviecrawler.catalogue.scoreboard import scoreboard  # noqa: PLC0415 - Scrapy imports this module for every command
-        from moviecrawler.catalogue.tables import read_movies  # noqa: PLC0415
+        from moviecrawler.catalogue.scoreboard import scoreboard_rows  # noqa: PLC0415 - Scrapy imports this module for every command
         from moviecrawler.console.output import check_no_arguments  # noqa: PLC0415
         from moviecrawler.console.scoreboard import render_table  # noqa: PLC0415
+        from moviecrawler.database.embedded import open_embedded  # noqa: PLC0415
         from moviecrawler.replica.process import ReplicaProcess  # noqa: PLC0415
 
         check_no_arguments(args)
@@ -50,8 +50,8 @@ class Command(LazyCommand):
             shutil.rmtree(_FOLDER, ignore_errors=True)
             _FOLDER.mkdir(parents=True)
             failed = asyncio.run(_crawl_all(replica.settings))
-        movies = _FOLDER / "movies.csv"
-        rows = scoreboard(read_movies(movies)) if movies.exists() else []
+        with closing(open_embedded(_FOLDER)) as connection:
+            rows = list(scoreboard_rows(connection))
         print(render_table(rows))
         print(f"\n{len(rows)} movies in {time.monotonic() - started:.1f} s. The files:")
         for file in sorted(_FOLDER.glob("*.csv")):

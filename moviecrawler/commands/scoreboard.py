@@ -2,21 +2,191 @@
 
 from __future__ import annotations
 
+import csv
+import shutil
+import sys
+import tempfile
+from contextlib import closing, contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 from moviecrawler.console.command import LazyCommand, option
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Sequence
+
+    from scrapy.settings import BaseSettings
+
+    from moviecrawler.catalogue.scoreboard import ScoreboardRow
+    from moviecrawler.console.output import Console
+    from moviecrawler.items import TitleKind
+
+_NARROWEST, _WIDEST = 80, 120
+_COLUMNS = {
+    "title": "VARCHAR",
+    "year": "INTEGER",
+    "kind": "VARCHAR",
+    "imdb_rating": "DOUBLE",
+    "imdb_votes": "INTEGER",
+    **dict.fromkeys(("metascore", "metacritic_user_score", "tomatometer", "popcornmeter"), "DOUBLE"),
+    **dict.fromkeys(("imdb_id", "metacritic_id", "rottentomatoes_id"), "VARCHAR"),
+    "tmdb_id": "INTEGER",
+}
+"""What is printed of a title as CSV, JSON and Parquet, with its type in the latter."""
+_OF_PARTS = {
+    "series_title": "VARCHAR",
+    "series_imdb_id": "VARCHAR",
+    "season": "INTEGER",
+    "episode": "INTEGER",
+    "imdb_rating_derived": "BOOLEAN",
+}
+_WHOLE = frozenset({"metascore", "tomatometer", "popcornmeter"})
+"""Scores that are whole numbers, though they are kept as floats."""
+_MOST_IN_A_TABLE = 100_000
+"""Rows whose widths are measured before the first is printed."""
+_SERIES = "rottentomatoes -a list=tv_series_browse -a limit=20"
+_CRAWLS: dict[TitleKind, str] = {"series": _SERIES, "season": _SERIES, "episode": "imdb -a ids=ID_OF_AN_EPISODE"}
+"""What gets titles of a kind, where it is not what gets films."""
 
 
 class Command(LazyCommand):
-    """The scores of the database that DATABASE_URL names, else of `movies.csv`, joined over the sites."""
+    """The scores of the database that DATABASE_URL names, else of the embedded one, whose scoreboard is made anew when it is old."""
 
-    work = "scoreboard.Scoreboard"
-    arguments = "[--kind movie|series|season|episode] [--format table|csv|json] [--limit N]"
+    arguments = "[--kind movie|series|season|episode] [--format table|csv|json|parquet] [--limit N]"
     summary = "Print one row a title with every site's scores"
     options = (
         option(
             "--kind",
             choices=["movie", "series", "season", "episode"],
-            help="print these only; default: all but seasons. IMDb's rating of a season is the mean of its episodes",
+            help="print these only; default: all but seasons and episodes. IMDb's rating of a season is the mean of its episodes",
         ),
-        option("--format", choices=["table", "csv", "json"], default="table", help="default: table"),
+        option("--format", choices=["table", "csv", "json", "parquet"], default="table", help="default: table"),
         option("--limit", type=int, metavar="N", help="print the first N rows only"),
     )
+
+    def execute(self, console: Console, args: list[str], opts: argparse.Namespace) -> None:
+        """Print the rows; exit code 1 when there are none."""
+        from moviecrawler.console.output import check_no_arguments, printing  # noqa: PLC0415 - each command imports this module
+        from moviecrawler.errors import ConfigurationError  # noqa: PLC0415 - as above
+
+        check_no_arguments(args)
+        if opts.limit is not None and opts.limit < 1:
+            raise ConfigurationError(f"--limit is {opts.limit}; give a number of at least 1")
+        try:
+            with _opened(console.settings, opts.kind, opts.limit) as (rows, place):
+                first = list(islice(rows, 1))
+                if not first:
+                    console.fail(f"{place} holds no {opts.kind or 'title'} yet; {_crawl_first(opts.kind)}")
+                    return
+                # CSV is written as in the files. A terminal may lack some letters.
+                form = {"encoding": "utf-8", "newline": ""} if opts.format == "csv" else {"errors": "replace"}
+                with printing(**form):
+                    _print(_chained(first, rows), opts.format, opts.kind)
+        except FileNotFoundError as error:
+            demo = Path(error.filename).parent / "demo"
+            hint = f"; the demo's movies are shown by: scrapy scoreboard -s DATA_DIR={demo}"
+            console.fail(
+                f"there is no {error.filename} yet; {_crawl_first(opts.kind)}"
+                + (hint if (demo / "movies.sqlite3").exists() else "")
+            )
+
+
+@contextmanager
+def _opened(
+    settings: BaseSettings, kind: TitleKind | None, limit: int | None
+) -> Iterator[tuple[Iterator[ScoreboardRow], str]]:
+    """Give the rows, and where they are read."""
+    if url := settings.get("DATABASE_URL"):
+        from moviecrawler.pipelines.postgres import read_scoreboard  # noqa: PLC0415 - imports Postgres' client
+
+        yield read_scoreboard(url, limit, kind), "the database that DATABASE_URL names"
+        return
+    from moviecrawler.catalogue.scoreboard import make_scoreboard, scoreboard_rows  # noqa: PLC0415 - as above
+    from moviecrawler.database.embedded import FILE, open_embedded, read_embedded  # noqa: PLC0415 - as above
+
+    folder = Path(settings.get("DATA_DIR", "data"))
+    with closing(read_embedded(folder)) as reading:
+        ((is_old,),) = reading.execute("SELECT written <> matched FROM state")
+    if is_old:
+        with closing(open_embedded(folder)) as writing:
+            make_scoreboard(writing)
+    with closing(read_embedded(folder)) as reading:
+        yield scoreboard_rows(reading, kind, limit), str(folder / FILE)
+
+
+def _chained(first: Sequence[ScoreboardRow], rest: Iterator[ScoreboardRow]) -> Iterator[ScoreboardRow]:
+    yield from first
+    yield from rest
+
+
+def _print(rows: Iterator[ScoreboardRow], form: str, kind: TitleKind | None) -> None:
+    columns = _COLUMNS | (_OF_PARTS if kind in {"season", "episode"} else {})
+    if form == "json":
+        _print_json(rows, columns)
+    elif form == "csv":
+        _write_csv(rows, columns, sys.stdout)
+    elif form == "parquet":
+        _print_parquet(rows, columns)
+    else:
+        from moviecrawler.console.scoreboard import render_table  # noqa: PLC0415 - as above
+
+        width = shutil.get_terminal_size(fallback=(100, 24)).columns
+        print(render_table(list(islice(rows, _MOST_IN_A_TABLE)), min(_WIDEST, max(_NARROWEST, width))))
+
+
+def _print_json(rows: Iterator[ScoreboardRow], columns: dict[str, str]) -> None:
+    import msgspec  # noqa: PLC0415 - as above
+
+    names = [*_COLUMNS, "matched_by", *(name for name in columns if name not in _COLUMNS)]
+    for number, row in enumerate(rows):
+        values = {name: getattr(row, name) for name in names}
+        values |= {name: int(values[name]) for name in _WHOLE if values[name] is not None}
+        text = msgspec.json.format(msgspec.json.encode(values), indent=2).decode()
+        sys.stdout.write((",\n" if number else "[\n") + "  " + text.replace("\n", "\n  "))
+    sys.stdout.write("\n]\n")
+
+
+def _write_csv(rows: Iterator[ScoreboardRow], columns: dict[str, str], file: Any) -> None:
+    from moviecrawler.texts import neutralise  # noqa: PLC0415 - as above
+
+    writer = csv.writer(file)
+    writer.writerow(columns)
+    for row in rows:
+        cells = (_cell(getattr(row, column)) for column in columns)
+        writer.writerow([neutralise(cell) if isinstance(cell, str) else cell for cell in cells])
+
+
+def _print_parquet(rows: Iterator[ScoreboardRow], columns: dict[str, str]) -> None:
+    """Print a Parquet file, which DuckDB makes of a CSV file in bounded memory."""
+    import duckdb  # noqa: PLC0415 - as above
+
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, "scoreboard.csv"), Path(folder, "scoreboard.parquet")
+        with source.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            for row in rows:
+                writer.writerow([_cell(getattr(row, column)) for column in columns])
+        config: dict[str, str | bool | int | float | list[str]] = {
+            "threads": 1,
+            "memory_limit": "256MB",
+            "temp_directory": folder,
+            "autoinstall_known_extensions": "false",
+        }
+        with duckdb.connect(config=config) as connection:
+            table = connection.read_csv(str(source), header=False, columns=columns, auto_detect=False)
+            table.write_parquet(str(target))
+        with target.open("rb") as made:
+            shutil.copyfileobj(made, sys.stdout.buffer)
+
+
+def _crawl_first(kind: TitleKind | None) -> str:
+    """Say how to get titles of a kind."""
+    return f"crawl first, such as with: scrapy crawl {_CRAWLS.get(kind or 'movie', 'imdb -a list=top')}"
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return int(value) if isinstance(value, float) and value.is_integer() else value  # 93.0 as 93

@@ -79,7 +79,7 @@ def is_complete(stats: Mapping[str, Any], *, within_budget: bool = False) -> boo
     """
     ends = {"finished", "recycled", "budget_spent"} if within_budget else {"finished", "recycled"}
     done = sum(stats.get(f"titles/{outcome}", 0) for outcome in ("stored", "unchanged", "absent"))
-    troubles = ["lists/missed", "items/unrecorded"]
+    troubles = ["lists/missed", "items/unrecorded", "store/sqlite/unfinished"]
     if stats.get("finish_reason") != "recycled":  # a worker that sees the end of a shared run answers for all of it
         troubles += ["frontier/run/dead", "frontier/run/lost"]
     return (

@@ -79,6 +79,7 @@ _SCOREBOARDS: dict[TitleKind | None, str] = {
 """The queries of the kinds that have a view of their own, by kind."""
 _COPY = "COPY incoming (record_id, title_id, is_new, match_keys, item) FROM STDIN"
 _FORGET_NAMES = "UPDATE titles SET title = NULL WHERE title_id = ANY (%s)"
+_ROWS_AT_ONCE = 2_000
 _LONGEST_STATEMENT = "60s"
 _WAIT = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = %s"
 _GIVEN_UP = (psycopg2.errors.QueryCanceled, *REJECTIONS)
@@ -250,19 +251,27 @@ class PostgresStore(Store):
         logger.warning("%s %s is stored, but %s: %s", movie.site, movie.site_id, lacking, reason)
 
 
-def read_scoreboard(url: str, limit: int | None = None, kind: TitleKind | None = None) -> list[ScoreboardRow]:
-    """Return the scoreboard's rows of a kind, or of all but seasons; all or the first `limit`, in the order in which they are shown.
+def read_scoreboard(url: str, limit: int | None = None, kind: TitleKind | None = None) -> Iterator[ScoreboardRow]:
+    """Yield the scoreboard's rows of a kind, or of all but seasons and episodes; all or the first `limit`, in the order in which they are shown.
 
     There are none in a database without the tables. Raises what `connect` raises.
     """
-    with closing(connect(url)) as connection, errors_translated(), connection, connection.cursor() as cursor:
-        cursor.execute("SET statement_timeout = '10min'")
+    with (
+        closing(connect(url)) as connection,
+        errors_translated(),
+        connection,
+        connection.cursor("scoreboard") as cursor,
+    ):
         try:
             cursor.execute(_SCOREBOARDS.get(kind, _SCOREBOARD), {"limit": limit, "kind": kind})
+            found = cursor.fetchmany(_ROWS_AT_ONCE)
         except psycopg2.errors.UndefinedTable:
-            return []
+            return
         names = [column.name for column in cursor.description or ()]
-        return [ScoreboardRow(**dict(zip(names, row, strict=True))) for row in cursor.fetchall()]
+        while found:
+            for row in found:
+                yield ScoreboardRow(**dict(zip(names, row, strict=True)))
+            found = cursor.fetchmany(_ROWS_AT_ONCE)
 
 
 @contextmanager

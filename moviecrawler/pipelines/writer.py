@@ -15,7 +15,7 @@ from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from moviecrawler.errors import MovieCrawlerError, RejectedError, TooSlowError, TransientStoreError
+from moviecrawler.errors import MovieCrawlerError, OutputError, RejectedError, TooSlowError, TransientStoreError
 from moviecrawler.pipelines.store import backoff
 
 if TYPE_CHECKING:
@@ -158,18 +158,25 @@ class StoreWriter:
             logger.exception("%s: writing failed", self._store.name)
         finally:
             closed = self._close()  # also one that hangs now, when it comes back
-        await closed
+        if await closed:
+            self._report.count("unfinished")
 
-    def _close(self) -> asyncio.Future[None]:
+    def _close(self) -> asyncio.Future[bool]:
         closed = self._thread.call(self._close_store)
         self._thread.end()
         return closed
 
-    def _close_store(self) -> None:
+    def _close_store(self) -> bool:
+        """Close the store, and return whether that failed."""
         try:
             self._store.close()
+        except OutputError as error:
+            logger.error("%s: %s", self._store.name, error)  # noqa: TRY400 - a sentence says it
         except Exception:
             logger.exception("%s could not be closed", self._store.name)
+        else:
+            return False
+        return True
 
     async def _open_again(self) -> None:
         try:

@@ -15,7 +15,6 @@ from urllib.parse import urlsplit, urlunsplit
 import boto3
 import pytest
 
-from moviecrawler.catalogue.tables import read_movies
 from moviecrawler.items import Movie
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
@@ -25,6 +24,7 @@ from tests.services.mongo import mongo_movies
 from tests.services.postgres import execute, new_database, postgres_movies
 from tests.services.redis import RedisServer
 from tests.services.s3 import CREDENTIALS, S3Server, s3_movies
+from tests.tables import read_movies
 from tests.waiting import wait_for
 
 TITLES = 130

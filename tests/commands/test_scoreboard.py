@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from moviecrawler.pipelines.csv import CsvStore
+from moviecrawler.pipelines.sqlite import SqliteStore
 from tests import crawling
 from tests.pipelines.runs import make_movie, running
 
@@ -23,7 +23,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data")
 
     async def crawl() -> None:
-        async with running(CsvStore(folder), folder, batch_items=1000, buffer_items=2000) as run:
+        async with running(SqliteStore(folder), folder, batch_items=1000, buffer_items=2000) as run:
             for number in range(2000):
                 await run.pipeline.process_item(make_movie(number, title=f"Lámpa 千年の灯 {number}"))
 

@@ -183,12 +183,12 @@ def test_refusal_stops_all_workers_and_what_is_queued_is_stored_once_the_site_an
 
 _SLOW = """
 import time
-from moviecrawler.pipelines.csv import CsvStore
+from moviecrawler.pipelines.sqlite import SqliteStore
 
 class Slow:
     def update_settings(self, settings):
-        fast = CsvStore.open
-        CsvStore.open = lambda store: (time.sleep(1.4), fast(store))
+        fast = SqliteStore.open
+        SqliteStore.open = lambda store: (time.sleep(1.4), fast(store))
 """
 
 

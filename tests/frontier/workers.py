@@ -11,13 +11,13 @@ from typing import Any, Protocol, Self
 import pytest
 import redis
 
-from moviecrawler.catalogue.tables import read_movies
 from moviecrawler.frontier.keys import Keys, SiteKeys
 from moviecrawler.items import Movie, Site
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import FAST
 from tests.crawling import environment as crawl_environment
 from tests.processes import Process, start
+from tests.tables import read_movies
 
 QUICK = {
     **FAST,

@@ -13,17 +13,19 @@ from urllib.parse import urlsplit
 import msgspec
 import pytest
 
-from moviecrawler.catalogue.tables import read_movies
-from moviecrawler.items import Miss, Movie
-from moviecrawler.pipelines.csv import CsvStore
+from moviecrawler.catalogue.scoreboard import ScoreboardRow, scoreboard_rows
+from moviecrawler.database.embedded import read_embedded
+from moviecrawler.items import Miss, Movie, TitleKind
 from moviecrawler.pipelines.mongo import MongoStore
 from moviecrawler.pipelines.postgres import PostgresStore
 from moviecrawler.pipelines.s3 import Bucket, S3Store
+from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.pipelines.store import Store
 from tests.pipelines.runs import record_of
 from tests.services.mongo import documents, mongo_movies
 from tests.services.postgres import execute, postgres_movies
 from tests.services.s3 import s3_movies
+from tests.tables import read_movies
 
 S = TypeVar("S", bound=Store)
 
@@ -37,11 +39,16 @@ def opened(store: S) -> Iterator[S]:
 
 
 def sqlite_movies(folder: Path) -> list[Movie]:
-    """Return what the CSV files are exported from."""
+    """Return the movies of an embedded database."""
     with closing(sqlite3.connect(folder / "movies.sqlite3")) as connection:
-        return [
-            msgspec.json.decode(encoded, type=Movie) for (encoded,) in connection.execute("SELECT movie FROM movies")
-        ]
+        found = connection.execute("SELECT item FROM items ORDER BY id")
+        return [msgspec.json.decode(item, type=Movie) for (item,) in found]
+
+
+def board_of(folder: Path, kind: TitleKind | None = None) -> list[ScoreboardRow]:
+    """Return the rows of a folder's scoreboard."""
+    with closing(read_embedded(folder)) as connection:
+        return list(scoreboard_rows(connection, kind))
 
 
 def in_order(found: Movie) -> Movie:
@@ -70,7 +77,7 @@ class Stored:
     def store(self, margin: float = 0, address: str = "") -> Store:
         """Return the store; `address` is that of a proxy before a Mongo server or an S3 endpoint."""
         if self.kind == "csv":
-            return CsvStore(self.folder)
+            return SqliteStore(self.folder, margin)
         if self.kind == "s3":
             return S3Store(Bucket(self.bucket, endpoint_url=f"http://{address}" if address else self.url))
         if self.kind == "postgres":

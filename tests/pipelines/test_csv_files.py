@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 import pytest
 from scrapy.exceptions import CloseSpider
 
-from moviecrawler.catalogue.tables import MOVIE_COLUMNS, neutralise, read_movies
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import Amount, Credit, Movie, OtherTitle, Score
-from moviecrawler.pipelines.csv import CsvStore, pause_after_export
 from moviecrawler.pipelines.files import check_data_dir, replacing
+from moviecrawler.pipelines.sqlite import SqliteStore, pause_after_export
 from moviecrawler.pipelines.store import Record
+from moviecrawler.texts import neutralise
 from tests.pipelines.runs import crawl, make_miss, make_movie, record_of, running
 from tests.pipelines.writers import open_at_once
+from tests.tables import MOVIE_COLUMNS, read_movies
 from tests.waiting import until
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def test_a_movie_stands_in_the_files_of_its_parts(tmp_path: Path) -> None:
         list_rank=2,
         other_titles=[OtherTitle(title="Lampa", country="SE", language="sv", kind="working")],
     )
-    crawl(CsvStore(tmp_path), tmp_path, movie)
+    crawl(SqliteStore(tmp_path), tmp_path, movie)
     (row,) = rows(tmp_path / "movies.csv")
     assert tuple(row) == MOVIE_COLUMNS
     assert {name: value for name, value in row.items() if value} == {
@@ -100,7 +101,7 @@ def test_a_movie_stands_in_the_files_of_its_parts(tmp_path: Path) -> None:
 def test_rows_are_in_chart_order_then_in_the_order_of_arrival(tmp_path: Path) -> None:
     ranked = [make_movie(number, list_name="top", list_rank=rank) for number, rank in ((3, 10), (1, 2), (2, 1))]
     crawl(
-        CsvStore(tmp_path),
+        SqliteStore(tmp_path),
         tmp_path,
         make_movie(9),
         make_movie(8),
@@ -112,7 +113,7 @@ def test_rows_are_in_chart_order_then_in_the_order_of_arrival(tmp_path: Path) ->
 
 def test_a_title_that_was_missed_stands_in_misses_with_the_reason(tmp_path: Path) -> None:
     missed = make_miss(1, outcome="failed", reason="HTTP status 500")
-    crawl(CsvStore(tmp_path), tmp_path, missed, make_miss(2))
+    crawl(SqliteStore(tmp_path), tmp_path, missed, make_miss(2))
     assert [(row["site_id"], row["outcome"], row["reason"]) for row in rows(tmp_path / "misses.csv")] == [
         ("tt0000001", "failed", "HTTP status 500"),
         ("tt0000002", "absent", "HTTP status 404"),
@@ -120,7 +121,7 @@ def test_a_title_that_was_missed_stands_in_misses_with_the_reason(tmp_path: Path
 
 
 async def test_files_are_exported_while_the_crawl_goes_on(tmp_path: Path) -> None:
-    async with running(CsvStore(tmp_path), tmp_path) as run:
+    async with running(SqliteStore(tmp_path), tmp_path) as run:
         await run.pipeline.process_item(make_movie(1))
         await until((tmp_path / "movies.csv").exists)
         assert len(rows(tmp_path / "movies.csv")) == 1
@@ -136,7 +137,7 @@ def test_exports_take_a_twentieth_of_the_time_at_most() -> None:
 def test_files_that_can_not_be_replaced_are_not_tried_every_other_second(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    store = CsvStore(tmp_path)
+    store = SqliteStore(tmp_path)
     store.open()
     (tmp_path / "credits.csv").mkdir()
     store.write([record_of(make_movie(1))])
@@ -151,19 +152,19 @@ def test_files_that_can_not_be_replaced_are_not_tried_every_other_second(
 
 
 def test_a_file_that_was_removed_is_exported_again(tmp_path: Path) -> None:
-    crawl(CsvStore(tmp_path), tmp_path, make_movie(1))
+    crawl(SqliteStore(tmp_path), tmp_path, make_movie(1))
     (tmp_path / "people.csv").unlink()
-    crawl(CsvStore(tmp_path), tmp_path)
+    crawl(SqliteStore(tmp_path), tmp_path)
     assert len(rows(tmp_path / "people.csv")) == 3
 
 
-class FullDisk(CsvStore):
+class FullDisk(SqliteStore):
     """Has no room for the first two tries."""
 
     pages = iter((1, 1, 1_000_000))
 
     def write(self, records: Sequence[Record]) -> None:
-        self._connected().execute(f"PRAGMA max_page_count = {next(self.pages)}")
+        self._connection.execute(f"PRAGMA max_page_count = {next(self.pages)}")
         super().write(records)
 
 
@@ -176,7 +177,7 @@ async def test_a_full_disk_is_waited_out(tmp_path: Path) -> None:
 
 
 async def test_a_number_that_sqlite_can_not_hold_is_rejected_alone(tmp_path: Path) -> None:
-    async with running(CsvStore(tmp_path), tmp_path) as run:
+    async with running(SqliteStore(tmp_path), tmp_path) as run:
         for number in range(4):
             await run.pipeline.process_item(make_movie(number, list_rank=10**30 if number == 2 else number))
     assert list(run.outcomes().values()).count("durable") == 3
@@ -190,7 +191,7 @@ def test_no_text_runs_as_a_formula_and_all_come_back(tmp_path: Path) -> None:
         make_movie(number, title=text, credits=cast, plot=text, genres=[text])
         for number, (text, cast) in enumerate(zip(texts, casts, strict=True))
     ]
-    crawl(CsvStore(tmp_path), tmp_path, *movies)
+    crawl(SqliteStore(tmp_path), tmp_path, *movies)
     for name in FILES:
         for row in rows(tmp_path / name):
             for cell in row.values():
@@ -203,15 +204,15 @@ def test_no_text_runs_as_a_formula_and_all_come_back(tmp_path: Path) -> None:
 def test_a_damaged_or_newer_file_stops_the_crawl_with_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "movies.sqlite3").write_bytes(b"no database " * 1000)
     with pytest.raises(CloseSpider) as caught:
-        crawl(CsvStore(tmp_path), tmp_path)
+        crawl(SqliteStore(tmp_path), tmp_path)
     assert "move it away" in str(caught.value.__cause__)
     (tmp_path / "movies.sqlite3").unlink()
     connection = sqlite3.connect(tmp_path / "movies.sqlite3")
     connection.execute("PRAGMA user_version = 99")
     connection.close()
     with pytest.raises(CloseSpider) as caught:
-        crawl(CsvStore(tmp_path), tmp_path)
-    assert "newer version" in str(caught.value.__cause__)
+        crawl(SqliteStore(tmp_path), tmp_path)
+    assert "another version" in str(caught.value.__cause__)
 
 
 def test_an_unwritable_data_dir_is_told_in_a_sentence(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from moviecrawler.items import Award, Credit, Movie, Offer, RelatedTitle, Score
-from moviecrawler.pipelines.csv import CsvStore
 from moviecrawler.pipelines.postgres import PostgresStore
+from moviecrawler.pipelines.sqlite import SqliteStore
 from tests.pipelines.runs import BEGIN
 from tests.pipelines.stored import Stored, in_order, opened
 from tests.pipelines.test_erasing import write as write_into
@@ -126,7 +126,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 def test_csv_files_have_it_all(tmp_path: Path) -> None:
-    with opened(CsvStore(tmp_path)) as store:
+    with opened(SqliteStore(tmp_path)) as store:
         write_into(store, *ALL)
     of_site = {row["site"]: row for row in rows(tmp_path / "movies.csv")}
     assert of_site["imdb"]["keywords"] == "lighthouse; keeper's oath"
@@ -208,7 +208,7 @@ def test_an_offer_that_an_older_page_tells_was_seen_then(every_store: Stored) ->
 
 def test_offers_of_older_pages_are_not_shown_as_seen_now(database_url: str, tmp_path: Path) -> None:
     silent = replace(METACRITIC, offers=[], silent=["offers"], scraped_at=BEGIN + timedelta(days=20))
-    for made in (PostgresStore(database_url), CsvStore(tmp_path)):
+    for made in (PostgresStore(database_url), SqliteStore(tmp_path)):
         with opened(made) as store:
             write_into(store, silent)
             write_into(store, METACRITIC)

@@ -12,16 +12,14 @@ from typing import TYPE_CHECKING, Any
 import psycopg2
 import pytest
 
-from moviecrawler.catalogue.scoreboard import scoreboard
-from moviecrawler.catalogue.tables import read_movies
 from moviecrawler.errors import RejectedError
 from moviecrawler.items import Amount, Credit, Fetch, Miss, Movie, Score
-from moviecrawler.pipelines.csv import CsvStore
 from moviecrawler.pipelines.postgres import PostgresStore, read_scoreboard
+from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.replica.collection import Collection
 from tests.crawling import Finished, scrapy
 from tests.pipelines.runs import BEGIN, make_movie, record_of, running
-from tests.pipelines.stored import opened
+from tests.pipelines.stored import board_of, opened
 from tests.services.postgres import execute, postgres_movies
 
 if TYPE_CHECKING:
@@ -314,13 +312,13 @@ async def test_the_scoreboard_is_that_of_the_csv_files(database_url: str, tmp_pa
     movies = replica_movies(120)
     random.Random(1).shuffle(movies)  # noqa: S311 - repeatable
 
-    for store in (CsvStore(tmp_path), PostgresStore(database_url)):
+    for store in (SqliteStore(tmp_path), PostgresStore(database_url)):
         async with running(store, tmp_path, batch_items=50, buffer_items=100) as run:
             for movie in movies:
                 await run.pipeline.process_item(movie)
         assert run.count("durable") == len(movies)
-    expected = scoreboard(read_movies(tmp_path / "movies.csv"))
-    assert read_scoreboard(database_url) == expected
+    expected = board_of(tmp_path)
+    assert list(read_scoreboard(database_url)) == expected
     assert len(expected) < len(movies) / 2
     for arguments in (["--limit", "7"], ["--format", "json"]):
         printed = [print_scoreboard(url, tmp_path, *arguments) for url in ("", database_url)]

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psycopg2
 
-from moviecrawler.catalogue.scoreboard import scoreboard
-from moviecrawler.catalogue.tables import read_movies
 from moviecrawler.console.scoreboard import render_table
 from moviecrawler.items import Score
-from moviecrawler.pipelines.csv import CsvStore
 from moviecrawler.pipelines.postgres import read_scoreboard
+from moviecrawler.pipelines.sqlite import SqliteStore
 from tests.pipelines.runs import make_movie, record_of
-from tests.pipelines.stored import opened
+from tests.pipelines.stored import board_of, opened
 from tests.pipelines.test_postgres import write
 from tests.pipelines.test_seasons import IMDB, METACRITIC, TOMATOES, critic, episode, part, rotten
 from tests.services.postgres import execute
@@ -115,14 +112,11 @@ def test_the_views_have_every_score_of_seasons_and_episodes(database_url: str) -
 def test_the_scoreboard_of_each_kind_is_that_of_the_csv_files(database_url: str, tmp_path: Path) -> None:
     movies = [IMDB, TOMATOES, METACRITIC, *RATED, make_movie(900)]
     write(database_url, *movies)
-    with opened(CsvStore(tmp_path)) as store:
+    with opened(SqliteStore(tmp_path)) as store:
         store.write([record_of(movie) for movie in movies])
-    boards = {kind: read_scoreboard(database_url, kind=kind) for kind in KINDS}
+    boards = {kind: list(read_scoreboard(database_url, kind=kind)) for kind in KINDS}
     for kind, rows in boards.items():
-        of_files = scoreboard(read_movies(tmp_path / "movies.csv"), kind)
-        assert rows == [
-            replace(row, matched_by=row.matched_by if kind not in {"season", "episode"} else []) for row in of_files
-        ]
+        assert rows == board_of(tmp_path, kind)
         assert {row.kind for row in rows} == ({kind} if kind else {"movie", "series"})
     seasons = boards["season"]
     assert [(row.series_title, row.season, row.imdb_rating, row.imdb_votes, row.metascore) for row in seasons] == [
@@ -131,7 +125,7 @@ def test_the_scoreboard_of_each_kind_is_that_of_the_csv_files(database_url: str,
         ("Salt Harbour", 2, None, None, None),
         ("Unread", 4, None, None, None),
     ]
-    assert read_scoreboard(database_url, 1, "season") == seasons[:1]
+    assert list(read_scoreboard(database_url, 1, "season")) == seasons[:1]
     lines = render_table(seasons, 100).splitlines()
     assert lines[2].startswith("Salt Harbour, season 1 ")
     assert "8.3*" in lines[2]

@@ -11,9 +11,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from moviecrawler.pipelines.csv import CsvStore
 from moviecrawler.pipelines.mongo import MongoStore
 from moviecrawler.pipelines.postgres import PostgresStore
+from moviecrawler.pipelines.sqlite import SqliteStore
 from tests.pipelines.runs import LIMIT, make_movie, running
 from tests.processes import CONTEXT
 
@@ -67,7 +67,7 @@ def _write(folder: Path, url: str, first: int, count: int, age: int, repeat: boo
     warnings.simplefilter("error")
 
     async def write(first: int) -> None:
-        store = CsvStore(folder) if not url else (MongoStore if url.startswith("mongodb") else PostgresStore)(url)
+        store = SqliteStore(folder) if not url else (MongoStore if url.startswith("mongodb") else PostgresStore)(url)
         async with running(store, folder, batch_items=25, buffer_items=50) as run:
             done = 0
             while True:
@@ -100,5 +100,5 @@ def open_at_once(folder: Path, processes: int) -> None:
 
 def _open(folder: Path, start: Barrier) -> None:
     start.wait(60)
-    with closing(CsvStore(folder)) as store:
+    with closing(SqliteStore(folder)) as store:
         store.open()

@@ -10,15 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from moviecrawler.catalogue.scoreboard import ScoreboardRow, scoreboard
-from moviecrawler.catalogue.tables import read_movies
+from moviecrawler.catalogue.scoreboard import ScoreboardRow
 from moviecrawler.items import Movie, Site
 from moviecrawler.pipelines.postgres import read_scoreboard
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.sites import SITES
 from tests.crawling import counts, reset, scrapy
-from tests.pipelines.stored import in_order, sqlite_movies
+from tests.pipelines.stored import board_of, in_order, sqlite_movies
 from tests.services.mongo import mongo_movies
 from tests.services.postgres import execute, new_database, postgres_movies
 from tests.services.s3 import CREDENTIALS, s3_movies
@@ -138,8 +137,8 @@ def test_three_sites_are_the_same_in_every_store_and_make_one_scoreboard(
     boards = [scrapy("scoreboard", "--format", "csv", data=tmp_path, DATABASE_URL=url) for url in ("", database_url)]
     assert sorted(boards[0].output.splitlines()) == sorted(boards[1].output.splitlines())
 
-    seasons = read_scoreboard(database_url, kind="season")
-    assert seasons == scoreboard(read_movies(tmp_path / "movies.csv"), "season")
+    seasons = list(read_scoreboard(database_url, kind="season"))
+    assert seasons == board_of(tmp_path, "season")
     assert_as_the_replica_has_them(seasons)
 
 

@@ -1,0 +1,335 @@
+"""Movies in the embedded database `DATA_DIR/movies.sqlite3`, which any number of processes may write together.
+
+Its tables are described in `database/sql/embedded.sql`. The CSV files and the table `scoreboard` are made from the others: the files soon after
+the first batch, now and then while more come, and at the end; the scoreboard at the end. A start that finds either behind, because a run was
+killed before it was done, makes them anew.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import time
+from dataclasses import replace
+from datetime import UTC
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from filelock import FileLock, Timeout
+
+from moviecrawler.catalogue.merging import merged
+from moviecrawler.catalogue.scoreboard import make_scoreboard, titles_in
+from moviecrawler.clock import latest, utc_now
+from moviecrawler.database.embedded import FILE, open_embedded, transaction
+from moviecrawler.errors import OutputError, RejectedError, TransientStoreError
+from moviecrawler.fields import NUMBERS, TEXT_LISTS, TEXTS
+from moviecrawler.items import Miss, Movie
+from moviecrawler.pipelines.base import BatchingPipeline
+from moviecrawler.pipelines.csv_export import FILES, OutOfTimeError, export
+from moviecrawler.pipelines.files import check_data_dir
+from moviecrawler.pipelines.store import Limits, Store, time_of
+from moviecrawler.sites import SCORES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from datetime import datetime
+    from pathlib import Path
+
+    from scrapy.settings import BaseSettings
+
+    from moviecrawler.items import Role
+    from moviecrawler.pipelines.store import Record
+
+logger = logging.getLogger(__name__)
+
+_AS_THEY_ARE = ("site", "title", "kind", "source", "list_computed", *NUMBERS, *TEXTS)
+_LISTS = ("silent", *TEXT_LISTS)
+_ROLES: dict[str, Role] = {"directors": "director", "writers": "writer", "creators": "creator"}
+_AMOUNTS = {
+    "budget": "budget",
+    "opening_weekend": "opening_weekend",
+    "domestic": "domestic_gross",
+    "worldwide": "worldwide_gross",
+}
+"""The column of each amount; its currency's ends in _currency."""
+_PARTS: dict[str, tuple[str, ...]] = {
+    "scores": (
+        *("kind", "value", "scale", "count", "average", "average_scale", "reviews", "liked", "neutral", "disliked"),
+        *("certified", "sentiment", "histogram"),
+    ),
+    "credits": ("role", "position", "person_id", "name", "character"),
+    "offers": ("provider", "kind", "country", "quality", "price", "currency", "url", "source", "seen_at"),
+    "related": ("relation", "related_id", "title", "connection", "position"),
+    "awards": ("event", "wins", "nominations"),
+    "other_titles": ("title", "country", "language", "kind", "position"),
+}
+"""The tables of what a movie has several of: their columns behind `site` and `site_id`."""
+_COLUMNS = (
+    *(*_AS_THEY_ARE, *_LISTS, "external_ids", *_ROLES, "scraped_at", "fetch", "updated_at"),
+    *(column for form in SCORES.values() if form.columns for column in form.columns),
+    *(name for column in _AMOUNTS.values() for name in (column, f"{column}_currency")),
+)
+"""Of `movies`."""
+
+
+def _upsert(changing: Iterable[str]) -> str:
+    names = ", ".join(f'"{name}"' for name in _COLUMNS)
+    changes = ", ".join(f'"{name}" = excluded."{name}"' for name in changing)
+    values = ", ".join(f":{name}" for name in _COLUMNS)
+    return f"INSERT INTO movies ({names}) VALUES ({values}) ON CONFLICT (site, site_id) DO UPDATE SET {changes}"  # noqa: S608 - ours
+
+
+_UPSERT_CHANGED, _UPSERT_SAME = _upsert(_COLUMNS), _upsert(name for name in _COLUMNS if name != "updated_at")
+_INSERTS = {
+    table: f"INSERT INTO {table} (site, site_id, {', '.join(columns)}) VALUES (?, ?{', ?' * len(columns)})"  # noqa: S608 - ours
+    for table, columns in _PARTS.items()
+}
+_ITEM = "SELECT item FROM items WHERE site = ? AND site_id = ?"
+_ADD_HISTORY = (
+    "INSERT OR REPLACE INTO score_history (site, site_id, kind, since, value, count) VALUES (?, ?, ?, ?, ?, ?)"
+)
+# A score from the future is written anew, so that it is in the history from now on.
+_END_FUTURE = "DELETE FROM score_history WHERE site = ? AND site_id = ? AND since > ? AND since > ?"
+_ADD_PERSON = """
+INSERT INTO people (site, person_id, name, named_at) VALUES (?, ?, ?, ?)
+ON CONFLICT (site, person_id) WHERE person_id IS NOT NULL DO UPDATE SET name = excluded.name, named_at = excluded.named_at
+WHERE excluded.name IS NOT NULL AND (excluded.named_at >= people.named_at OR people.named_at > ?)
+ON CONFLICT DO NOTHING
+"""
+_ADD_MISS = """
+INSERT INTO misses (site, site_id, url, outcome, reason, checked_at) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (site, site_id) DO UPDATE SET
+    url = excluded.url, outcome = excluded.outcome, reason = excluded.reason, checked_at = excluded.checked_at
+WHERE excluded.checked_at >= misses.checked_at OR misses.checked_at > ?
+"""
+_END_MISS = "DELETE FROM misses WHERE site = ? AND site_id = ? AND (checked_at <= ? OR checked_at > ?)"
+_READ_SINCE = (
+    "SELECT 1 FROM movies WHERE site = ? AND site_id = ? AND source <> 'list' AND scraped_at > ? AND scraped_at <= ?"
+)
+
+_EXPORT_TIMEOUT_SECONDS = 600.0
+"""Seconds to wait, at the end, for another process's export."""
+_HURRIED_EXPORT_SECONDS = 5.0
+"""Seconds that waiting and exporting may take each after SIGTERM or Ctrl-C."""
+_MIN_EXPORT_INTERVAL_SECONDS = 2.0
+_RETRY_EXPORT_SECONDS = 60.0
+"""Seconds until files that could not be replaced are tried again."""
+_EXPORT_SHARE = 20
+"""Exports take a twentieth of the time at most."""
+MOST_TITLES_AT_THE_END = 50_000
+"""Rows of `movies` above which the scoreboard is made anew by `scrapy scoreboard` alone, as it takes minutes."""
+
+
+class SqlitePipeline(BatchingPipeline):
+    """Writes movies and misses to `movies.sqlite3` in DATA_DIR, and from there to CSV files unless CSV_ENABLED is 0."""
+
+    # A commit costs a few milliseconds, and the files show how the crawl goes on.
+    default_limits = Limits(batch_seconds=0.5)
+
+    @classmethod
+    def store_from_settings(cls, settings: BaseSettings) -> SqliteStore:
+        """Read DATA_DIR, CSV_ENABLED and FRESHNESS_MARGIN (seconds)."""
+        return SqliteStore(
+            check_data_dir(settings.get("DATA_DIR", "data")),
+            settings.getfloat("FRESHNESS_MARGIN", 3600),
+            with_csv=settings.getbool("CSV_ENABLED", True),
+        )
+
+
+class SqliteStore(Store):
+    """The embedded database of one folder, and the CSV files that are exported from it."""
+
+    name = "sqlite"
+
+    def __init__(self, folder: Path, margin: float = 0, *, with_csv: bool = True) -> None:
+        self._folder = folder
+        self._margin = margin
+        self._with_csv = with_csv
+        self._open: sqlite3.Connection | None = None
+        self._next_export = time.monotonic()
+        self._trouble = ""  # why the files could not be replaced
+
+    def open(self) -> None:
+        """Open `movies.sqlite3`, and make it when it is missing."""
+        self._open = open_embedded(self._folder)
+
+    def write(self, records: Sequence[Record]) -> None:
+        """Store the records in one transaction."""
+        connection = self._connection
+        try:
+            with transaction(connection, "IMMEDIATE"):
+                # Misses first: a list's row of the same title makes its record newer, which is no reading of its page.
+                for record in sorted(records, key=lambda record: isinstance(record.item, Movie)):
+                    if isinstance(record.item, Movie):
+                        self._write_movie(record.item)
+                    else:
+                        self._write_miss(record.item)
+                connection.execute("UPDATE state SET written = written + 1")
+        except (sqlite3.DataError, sqlite3.IntegrityError, sqlite3.InterfaceError, OverflowError) as error:
+            raise RejectedError(str(error)) from error
+        except sqlite3.DatabaseError as error:
+            raise TransientStoreError(str(error)) from error
+
+    def idle(self) -> float | None:
+        """Export when that is due."""
+        if not self._export_pending():
+            return None
+        wait = self._next_export - time.monotonic()
+        if wait > 0:
+            return wait
+        self._export(0)
+        return max(0.0, self._next_export - time.monotonic()) if self._export_pending() else None
+
+    def close(self) -> None:
+        """Make the scoreboard and the files anew, and close. Raises OutputError when the files can't be replaced."""
+        if self._open is None:
+            return
+        try:
+            self._make_scoreboard()
+            if self._export_pending():
+                self._export(_HURRIED_EXPORT_SECONDS if self.hurried else _EXPORT_TIMEOUT_SECONDS)
+            if not self._export_pending():
+                return
+            if self._trouble:
+                raise OutputError(
+                    f"the CSV files in {self._folder} are as old as before, as they could not be replaced ({self._trouble});"
+                    f" {FILE} has all rows, and the next crawl writes the files first"
+                )
+            logger.warning("The CSV files in %s lack what is new; the next crawl writes them first", self._folder)
+        finally:
+            self._open.close()
+            self._open = None
+
+    @property
+    def _connection(self) -> sqlite3.Connection:
+        assert self._open is not None  # noqa: S101 - `open` comes first
+        return self._open
+
+    def _write_movie(self, movie: Movie) -> None:
+        connection = self._connection
+        scraped, last, key = _text(time_of(movie)), _text(latest()), (movie.site, movie.site_id)
+        if movie.source != "list":  # a row of a list does not show that the page is there
+            connection.execute(_END_MISS, (*key, scraped, last))
+        row = connection.execute(_ITEM, key).fetchone()
+        known = None if row is None else msgspec.json.decode(row[0], type=Movie)
+        if known is not None:
+            now_known = merged(movie, known, self._margin, latest())
+            if now_known is None:
+                return
+            movie, scraped = now_known, _text(time_of(now_known))
+            connection.execute(_END_FUTURE, (*key, scraped, last))
+        values = _values(movie) | {"updated_at": _text(utc_now())}
+        is_changed = known is None or replace(known, scraped_at=movie.scraped_at, fetch=movie.fetch) != movie
+        connection.execute(_UPSERT_CHANGED if is_changed else _UPSERT_SAME, values)
+        for table, columns in _PARTS.items():
+            if known is not None and getattr(known, table) == getattr(movie, table):
+                continue
+            if known is not None:
+                connection.execute(f"DELETE FROM {table} WHERE site = ? AND site_id = ?", key)  # noqa: S608 - ours
+            connection.executemany(_INSERTS[table], ((*key, *row) for row in _rows(movie, table, columns)))
+        before = {score.kind: (score.value, score.count) for score in known.scores} if known is not None else {}
+        now = {score.kind: (score.value, score.count) for score in movie.scores}
+        changed = [kind for kind in before | now if before.get(kind) != now.get(kind)]
+        connection.executemany(_ADD_HISTORY, ((*key, kind, scraped, *now.get(kind, (None, None))) for kind in changed))
+        if known is None or known.credits != movie.credits:
+            people = ((movie.site, credit.person_id, credit.name, scraped, last) for credit in movie.credits)
+            connection.executemany(_ADD_PERSON, people)
+
+    def _write_miss(self, miss: Miss) -> None:
+        checked, last = _text(miss.checked_at), _text(latest())
+        if self._connection.execute(_READ_SINCE, (miss.site, miss.site_id, checked, last)).fetchone() is None:
+            values = (miss.site, miss.site_id, miss.url, miss.outcome, miss.reason, checked)
+            self._connection.execute(_ADD_MISS, (*values, last))
+
+    def _make_scoreboard(self) -> None:
+        connection = self._connection
+        written, matched = connection.execute("SELECT written, matched FROM state").fetchone()
+        if written == matched or titles_in(connection) > MOST_TITLES_AT_THE_END:
+            return
+        try:
+            make_scoreboard(connection)
+        except sqlite3.DatabaseError as error:
+            logger.warning("The scoreboard of %s is as old as before: %s", self._folder / FILE, error)
+
+    def _export_pending(self) -> bool:
+        written, exported = self._connection.execute("SELECT written, exported FROM state").fetchone()
+        if written == 0 or not self._with_csv:
+            return False
+        return bool(written != exported) or not all((self._folder / name).is_file() for name in FILES)
+
+    def _export(self, longest_wait: float) -> None:
+        """Replace the files, unless another process is doing so for longer than `longest_wait` seconds."""
+        started = time.monotonic()
+        least_pause = 0.0
+        try:
+            with FileLock(self._folder / "export.lock", timeout=longest_wait):
+                # Another process may have exported our rows while we waited for it.
+                if self._export_pending():
+                    began = time.monotonic()
+                    export(self._connection, self._folder, lambda: self._check_time(began))
+                    self._trouble = ""
+        except Timeout:
+            logger.debug("Another process exports")
+        except OutOfTimeError:
+            logger.debug("An export was broken off, as this process is to end")
+        except (OSError, sqlite3.OperationalError) as error:
+            # No row is lost: it is only not in the CSV files before the next export, by whichever process.
+            self._trouble = str(error)
+            logger.warning(
+                "The CSV files in %s could not be replaced, and are as old as before: %s", self._folder, error
+            )
+            least_pause = _RETRY_EXPORT_SECONDS
+        self._next_export = time.monotonic() + max(least_pause, pause_after_export(time.monotonic() - started))
+
+    def _check_time(self, began: float) -> None:
+        """Break off a long export after SIGTERM or Ctrl-C, which may come while it runs."""
+        if self.hurried and time.monotonic() - began > _HURRIED_EXPORT_SECONDS:
+            raise OutOfTimeError
+
+
+def pause_after_export(seconds: float) -> float:
+    """Return the seconds until the next export may begin, after one that took `seconds`."""
+    return max(_MIN_EXPORT_INTERVAL_SECONDS, _EXPORT_SHARE * seconds)
+
+
+def _text(time_: datetime) -> str:
+    return time_.astimezone(UTC).isoformat()
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _values(movie: Movie) -> dict[str, Any]:
+    """Return a movie's row in `movies`, but for `updated_at`."""
+    row: dict[str, Any] = dict.fromkeys(_COLUMNS)
+    row |= {name: getattr(movie, name) for name in _AS_THEY_ARE}
+    row |= {name: _json(getattr(movie, name)) for name in (*_LISTS, "external_ids")}
+    for column, role in _ROLES.items():
+        row[column] = _json([credit.name for credit in movie.people(role) if credit.name])
+    for score in movie.scores:
+        if columns := SCORES[score.kind].columns:
+            row[columns[0]], row[columns[1]] = score.value, score.count
+    for amount in movie.amounts:
+        column = _AMOUNTS[amount.kind]
+        row[column], row[f"{column}_currency"] = amount.value, amount.currency
+    row["scraped_at"] = _text(time_of(movie))
+    row["fetch"] = None if movie.fetch is None else _json(movie.fetch)
+    return row
+
+
+def _rows(movie: Movie, table: str, columns: Sequence[str]) -> Iterator[list[Any]]:
+    """Yield the values of a movie's rows in another table."""
+    for position, part in enumerate(getattr(movie, table), 1):
+        row = {name: getattr(part, name, None) for name in columns}
+        if table == "scores":
+            form = SCORES[part.kind]
+            row["scale"], row["histogram"] = form.scale, _json(part.histogram)
+            row["average_scale"] = None if part.average is None else form.average_scale
+        elif table == "offers" and part.seen_at is not None:
+            row["seen_at"] = _text(part.seen_at)
+        elif table == "related":
+            row["related_id"], row["position"] = part.site_id, position
+        elif table == "other_titles":
+            row["position"] = position
+        yield list(row.values())

@@ -1,0 +1,103 @@
+"""Reading `movies.csv` back."""
+
+from __future__ import annotations
+
+import csv
+import re
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from moviecrawler.extract.values import parse_date
+from moviecrawler.fields import NUMBERS, TEXT_LISTS, TEXTS
+from moviecrawler.items import Movie
+from moviecrawler.pipelines.csv_export import FILES
+from moviecrawler.sites import SCORES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from typing import TextIO
+
+    from moviecrawler.items import Role
+
+_ROLES: dict[str, Role] = {"directors": "director", "writers": "writer", "creators": "creator"}
+_SCORES = {kind: form.columns for kind, form in SCORES.items() if form.columns}
+"""The columns of each score's value and count; the finer ones stand in `scores.csv` alone."""
+_AMOUNTS = {
+    "budget": ("budget", "budget_currency"),
+    "opening_weekend": ("opening_weekend", "opening_weekend_currency"),
+    "domestic": ("domestic_gross", "domestic_gross_currency"),
+    "worldwide": ("worldwide_gross", "worldwide_gross_currency"),
+}
+"""The columns of each amount's value and currency."""
+
+_PLAIN = ("site", "title", "kind", "source", *NUMBERS, *TEXTS)
+"""Columns that hold the field of the same name, as it is; those of TEXT_LISTS hold several values."""
+MOVIE_COLUMNS = tuple(FILES["movies.csv"][1].split())
+
+_BETWEEN = "; "
+"""Stands between the values of a list in one cell."""
+_BEFORE_ID = re.compile(r"; (?=[a-z_]{1,30}=)")
+"""Stands between external ids in one cell. An id may have a semicolon of its own."""
+
+# A spreadsheet runs a cell that starts with one of these. An apostrophe before it makes it text; a text that has
+# apostrophes there by itself gets one more, so that taking one off always gives back what was written.
+_RUNS_AS_FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
+_LONGEST_CELL = 2**31 - 1
+
+
+def restore(cell: str) -> str:
+    """Return the text that `neutralise` was given.
+
+    >>> restore("'=1+1"), restore("''-'"), restore("'Twas")
+    ('=1+1', "'-'", "'Twas")
+    """
+    return cell[1:] if cell.startswith("'") and _RUNS_AS_FORMULA.match(cell) else cell
+
+
+def read_movies(path: Path) -> Iterator[Movie]:
+    """Yield the movies of a `movies.csv`, with what that table holds of them: no cast, and people without ids."""
+    csv.field_size_limit(_LONGEST_CELL)
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        yield from _movies(file, path)
+
+
+def _movies(file: TextIO, path: Path) -> Iterator[Movie]:
+    reader = csv.DictReader(file, strict=True)
+    assert set(MOVIE_COLUMNS) == set(reader.fieldnames or ()), path
+    for row in reader:
+        assert None not in row, path
+        yield msgspec.convert(_fields(row), Movie, strict=False)
+
+
+def _fields(row: dict[str, str]) -> dict[str, Any]:
+    """Return the fields of a Movie as plain data, from the cells of MOVIE_COLUMNS."""
+    cells = {column: restore(cell) if cell else None for column, cell in row.items()}
+    found: dict[str, Any] = {column: cells.get(column) for column in (*_PLAIN, "list_computed", "scraped_at")}
+    if cells["release_date"] is not None:
+        parse_date(cells["release_date"])  # a spreadsheet that saved the file wrote dates in its own way
+    for column in (*TEXT_LISTS, "silent"):
+        found[column] = _split(cells.get(column))
+    ids = _BEFORE_ID.split(cells.get("external_ids") or "")
+    found["external_ids"] = dict(part.split("=", 1) for part in ids if part)
+    found["credits"] = [
+        {"name": name, "role": role, "position": position}
+        for column, role in _ROLES.items()
+        for position, name in enumerate(_split(cells[column]), 1)
+    ]
+    found["scores"] = [
+        {"kind": kind, "value": cells[value], "count": cells[count]}
+        for kind, (value, count) in _SCORES.items()
+        if cells[value] is not None
+    ]
+    found["amounts"] = [
+        {"kind": kind, "value": cells[value], "currency": cells[currency]}
+        for kind, (value, currency) in _AMOUNTS.items()
+        if cells[value] is not None
+    ]
+    return found
+
+
+def _split(cell: str | None) -> list[str]:
+    return cell.split(_BETWEEN) if cell else []
