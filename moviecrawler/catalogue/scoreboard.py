@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from moviecrawler.catalogue.matching import join
 from moviecrawler.database.embedded import transaction
 from moviecrawler.database.sql import read_sql
 from moviecrawler.items import Movie, TitleKind
@@ -95,6 +94,8 @@ def titles_in(connection: sqlite3.Connection) -> int:
 
 def make_scoreboard(connection: sqlite3.Connection) -> None:
     """Make the embedded database's scoreboard anew: readers see the old one or the new one. Raises sqlite3.Error."""
+    from moviecrawler.catalogue.matching import join  # noqa: PLC0415 - its libraries would slow each start down
+
     connection.execute(
         "CREATE TEMPORARY TABLE IF NOT EXISTS matches (title_id, site, site_id, matched_by, PRIMARY KEY (title_id, site))"
     )

@@ -166,6 +166,7 @@ class MongoStore(Store):
             [
                 self._operation(key, movie, stored[key].state if key in stored else None)
                 for key, movie in newest.items()
+                if key not in stored or movie != stored[key].movie
             ],
         )
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import moviecrawler.database
+from moviecrawler.items import Score
 from moviecrawler.pipelines.postgres import PostgresStore
 from moviecrawler.pipelines.sqlite import SqliteStore
 from tests.pipelines.runs import make_movie, record_of
@@ -21,6 +22,7 @@ from tests.services.postgres import execute
 README = Path(moviecrawler.database.__path__[0], "README.md").read_text("utf-8")
 QUERIES = dict(re.findall(r"^-- (.+)\n(.+);$", README, re.MULTILINE))
 MOVIES = [IMDB, TOMATOES, METACRITIC, *RATED, *(make_movie(number, genres=["Drama"]) for number in range(3))]
+MOVIES.append(make_movie(4, scores=[Score(kind="imdb", value=9, count=2_000), Score(kind="metascore", value=20)]))
 
 
 def test_there_are_ten() -> None:

@@ -271,7 +271,8 @@ FROM movies m;
 
 -- The records of seasons and episodes with the title of their series, as far as the scoreboard knows it.
 CREATE VIEW parts AS
-SELECT b.title_id AS series_title_id, coalesce(b.title, m.series_title) AS series_title, b.imdb_id AS series_imdb_id,
+SELECT b.title_id AS series_title_id, coalesce(b.title, m.series_title) AS series_title,
+    iif(b.imdb_url IS NULL, NULL, b.imdb_id) AS series_imdb_id,
     coalesce(b.title_id, m.series_title, m.series_id) AS series,
     dense_rank() OVER (PARTITION BY coalesce(b.title_id, m.series_title, m.series_id), m.kind, m.site, m.season, m.episode ORDER BY m.site_id) AS nth,
     m.*
