@@ -1,14 +1,28 @@
 """`scrapy match`: which IMDb title each film of a list is."""
+# ruff: noqa: PLC0415 - Scrapy imports every module of commands/ for each command, so that this one imports little until it runs
 
 from __future__ import annotations
 
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from moviecrawler.console.command import LazyCommand, option
+from moviecrawler.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from scrapy.settings import BaseSettings
+
+    from moviecrawler.catalogue.forms import Title
+    from moviecrawler.console.output import Console
 
 
 class Command(LazyCommand):
     """Prints one JSON object for each film: its IMDb id if it is sure, how sure it is, and why."""
 
-    work = "match.Match"
     arguments = "RECORDS [--against TITLES]"
     summary = "Print the IMDb title of each film of a list, one JSON object a line"
     options = (option("--against", metavar="TITLES", help="IMDb titles; without it, those of the catalogue"),)
@@ -22,3 +36,33 @@ class Command(LazyCommand):
             " unknown. The site of TITLES is imdb, their site_id the IMDb id. Without TITLES, the titles of the catalogue"
             " are taken, in the database that DATABASE_URL names."
         )
+
+    def execute(self, console: Console, args: list[str], opts: argparse.Namespace) -> None:
+        """Print the lines when all films are matched. A film that is in the list twice is matched once, and printed twice."""
+        import msgspec
+
+        from moviecrawler.catalogue.film_lists import read_records, read_titles
+        from moviecrawler.catalogue.linking import link
+        from moviecrawler.console.output import print_json
+
+        if len(args) != 1:
+            raise ConfigurationError(f"name one list of films; got {len(args)}")
+        titles = _catalogue(console.settings) if opts.against is None else read_titles(Path(opts.against))
+        films = list(read_records(Path(args[0])))
+        records = {(film.site, film.site_id): film.title for film in reversed(films)}
+        found = dict(zip(records, link(list(records.values()), titles), strict=True))
+        for film in films:
+            key = film.site, film.site_id
+            print_json({"site": film.site, "site_id": film.site_id, **msgspec.to_builtins(found[key])})
+
+
+def _catalogue(settings: BaseSettings) -> Iterator[Title]:
+    from moviecrawler.catalogue.store import open_catalogue
+    from moviecrawler.catalogue.wanted import known_titles
+
+    if not settings.get("DATABASE_URL"):
+        raise ConfigurationError(
+            "DATABASE_URL is not set; name a list of IMDb titles with --against TITLES, or the catalogue's database"
+        )
+    with closing(open_catalogue(settings)) as database:
+        yield from known_titles(database)

@@ -92,9 +92,9 @@ def test_more_columns_may_be_there(tmp_path: Path) -> None:
     [
         (b"", "is empty"),
         (b"site,site_id,title\nimdb,tt0000001,Salt\n", "has no column original_title, year, release_date"),
-        (b'{"site": "imdb", "site_id": "tt0000001"}\n', "line 1 has no title"),
+        (b'{"site": "imdb", "site_id": "tt0000001"}\n', "line 1: Object missing required field `title`"),
         (b'{"site": "imdb", "site_id": "tt0000001", "title": "x"}\n\n{"site": \n', "line 3 is no JSON"),
-        (b'{"site": "imdb", "site_id": "tt0000001", "title": 7}\n', "title is 7: give a text"),
+        (b'{"site": "imdb", "site_id": "tt0000001", "title": 7}\n', "line 1: Expected `str`, got `int` - at `$.title`"),
         (b"[1, 2]\n", "line 1 is no JSON object"),
         pytest.param(b"[" * 5_000 + b"\n", "line 1 is no JSON", id="nested"),
         ("{header}\nimdb,tt0000001,Salt\n", "line 2 has 3 cells, not 9"),
