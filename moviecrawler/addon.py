@@ -73,7 +73,7 @@ class ConfiguredParts:
 
     def update_settings(self, settings: BaseSettings) -> None:
         """List the components whose settings have a value. Raises ConfigurationError for the first wrong value."""
-        from moviecrawler.configuration import warn_of_names  # noqa: PLC0415 - Scrapy imports this module for every command
+        from moviecrawler.options import warn_of_names  # noqa: PLC0415 - Scrapy imports this module for every command
 
         warn_of_names(settings)
         _list_parts(settings)
@@ -90,9 +90,9 @@ def _list_parts(settings: BaseSettings) -> None:
 
 def check(settings: BaseSettings, spidercls: type[Spider]) -> None:
     """Raise ConfigurationError for the first setting of a crawl of a site that can't be right; nothing is connected."""
-    from moviecrawler.configuration import check_settings  # noqa: PLC0415 - Scrapy imports this module for every command
-    from moviecrawler.frontier.budgets import site_budget  # noqa: PLC0415 - as above
+    from moviecrawler.frontier.budgets import site_budget  # noqa: PLC0415 - Scrapy imports this module for every command
     from moviecrawler.monitors.actions import chosen_actions  # noqa: PLC0415 - as above
+    from moviecrawler.options import check_settings  # noqa: PLC0415 - as above
     from moviecrawler.pipelines.base import check_stores  # noqa: PLC0415 - as above
     from moviecrawler.pipelines.files import check_data_dir  # noqa: PLC0415 - as above
     from moviecrawler.proxies.site_pools import SitePools  # noqa: PLC0415 - as above
@@ -106,8 +106,8 @@ def check(settings: BaseSettings, spidercls: type[Spider]) -> None:
     check_stores(settings)
     site_budget(settings, spidercls.site)
     if settings.get("REDIS_URL"):
-        from moviecrawler.redis_client import connect, redis_parameters  # noqa: PLC0415 - imports Redis' client
+        from moviecrawler.redis_client import connect  # noqa: PLC0415 - imports Redis' client
 
-        connect(settings["REDIS_URL"], **redis_parameters(settings))  # which opens no connection
+        connect(settings["REDIS_URL"])  # which opens no connection
     SitePools.from_settings(settings)
     chosen_actions(settings)

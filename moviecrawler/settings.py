@@ -147,5 +147,5 @@ globals().update({name: value for name, value in os.environ.items() if name.star
 
 # --- What is shown ---------------------------------------------------------------------------------------------------
 LOG_LEVEL = os.environ.get("LOG_LEVEL") or "INFO"
-LOG_FORMATTER = "moviecrawler.logformatter.TerseLogFormatter"
+LOG_FORMATTER = "moviecrawler.extensions.logformatter.TerseLogFormatter"
 LOGSTATS_INTERVAL = 15.0

@@ -256,3 +256,9 @@ def datasets_url(settings: Mapping[str, Any]) -> str:
             f"datasets are, which may be {live}"
         )
     return url
+
+
+def user_agent(settings: Mapping[str, Any]) -> str:
+    """Return USER_AGENT, with CONTACT where there is one."""
+    contact = f" (+{settings['CONTACT']})" if settings["CONTACT"] else ""
+    return f"{settings['USER_AGENT']}{contact}"

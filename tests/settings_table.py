@@ -18,10 +18,9 @@ import msgspec
 from moviecrawler import options as declared
 from moviecrawler.cluster.allowed import SCRAPY_JOB_SETTINGS
 from moviecrawler.cluster.options import NodeOptions
-from moviecrawler.option_types import declarations, form_of
 
 if TYPE_CHECKING:
-    from moviecrawler.option_types import Options
+    from moviecrawler.options import Options
 
 _SOURCE = Path(__file__).parents[1] / "moviecrawler" / "settings.py"
 _HEAD = """# Settings
@@ -90,13 +89,12 @@ def _declared(options: type[Options], **elsewhere: str) -> str:
             text = following.value if isinstance(following, ast.Expr) else None
             docs[node.target.id] = " ".join(str(text.value).split()) if isinstance(text, ast.Constant) else ""
     lines = [f"\n## {heading.rstrip('.')}\n\n", f"{' '.join(more.split())}\n\n" if more else ""]
-    lines += ["| setting | default | values | what it is | job |\n| --- | --- | --- | --- | --- |\n"]
+    lines += ["| setting | default | what it is | job |\n| --- | --- | --- | --- |\n"]
     defaults = {one.encode_name: one.default for one in msgspec.structs.fields(options)}
     for name, attribute in zip(options.__struct_encode_fields__, options.__struct_fields__, strict=True):
-        kind, rule, job = declarations(options)[name]
         default = elsewhere.get(name, defaults[name])
-        shown = "empty" if default == "" else f"{default:g}" if isinstance(default, float) else str(default)
-        cells = (f"`{name}`", shown, form_of(kind, rule), docs[attribute], "job" if job is not None else "")
+        shown = "empty" if default in {"", None} else f"{default:g}" if isinstance(default, float) else str(default)
+        cells = (f"`{name}`", shown, docs[attribute], "job" if name in declared.JOB_SETTINGS else "")
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n")
     return "".join(lines)
 

@@ -10,12 +10,10 @@ from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
 
 from moviecrawler.addon import check
-from moviecrawler.configuration import warn_of_names
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.budgets import Budget, site_budget
 from moviecrawler.items import Site
-from moviecrawler.option_types import is_redis_url
-from moviecrawler.options import FrontierOptions, project_settings
+from moviecrawler.options import FrontierOptions, is_redis_url, project_settings, warn_of_names
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.mongo import MongoPipeline
 from moviecrawler.pipelines.postgres import PostgresPipeline
@@ -40,17 +38,29 @@ def test_settings_as_shipped_are_right(settings: Settings, caplog: pytest.LogCap
     assert caplog.text == ""
 
 
+def test_a_misspelt_setting_is_named_with_the_one_that_is_meant(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    warn_of_names(settings)
+    settings.set("FRONTIER_LEASES", "30")
+    settings.set("SPIDERMON_SLACK_MESSAGE", "of Spidermon's own")
+    monkeypatch.setenv("DATABASE_URI", "postgresql://127.0.0.1/movies")
+    warn_of_names(settings)
+    assert [record.getMessage() for record in caplog.records] == [
+        "Nothing reads the setting DATABASE_URI; is DATABASE_URL meant?",
+        "Nothing reads the setting FRONTIER_LEASES; is FRONTIER_LEASE meant?",
+    ]
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
         ("IMDB_URL", "www.imdb.com"),
         ("IMDB_URL", "ftp://www.imdb.com"),
         ("METACRITIC_URL", "http://"),
-        ("METACRITIC_API_URL", "http://[::1"),
         ("ROTTENTOMATOES_URL", "https://www.rottentomatoes.com/?a=1"),
         ("IMDB_URL", ""),
         ("IMDB_DATASETS_URL", "https://mirror.example/#top"),
-        ("ROTTENTOMATOES_URL", "http://127.0.0.1:99999"),
         ("CSV_ENABLED", "maybe"),
         ("RETRY_BACKOFF", "soon"),
         ("RETRY_BACKOFF", -1),
@@ -76,11 +86,11 @@ def test_settings_as_shipped_are_right(settings: Settings, caplog: pytest.LogCap
         ("METRICS_FOLDER", "/no/such/folder"),
     ],
 )
-def test_wrong_setting_is_named_with_its_value(settings: Settings, name: str, value: object) -> None:
+def test_wrong_setting_is_named(settings: Settings, name: str, value: object) -> None:
     settings.setdict({"REDIS_URL": REDIS, name: value})
     with pytest.raises(ConfigurationError) as error:
         check(settings, ImdbSpider)
-    assert f"{name} is {value!r}" in str(error.value)
+    assert str(error.value).startswith(f"{name} is ")
     assert "\n" not in str(error.value)
 
 
@@ -95,17 +105,13 @@ def test_wrong_setting_is_named_with_its_value(settings: Settings, name: str, va
         ({"REDIS_URL": "unix://:123/hunter2@/run/redis.sock"}, "REDIS_URL is no Redis URL"),
         (
             {"IMDB_DATASETS_URL": "https://u:hun/ter2@mirror.example"},
-            "IMDB_DATASETS_URL is 'https://***@mirror.example'",
+            "IMDB_DATASETS_URL is wrong: set it to a scheme and",
         ),
+        ({"TOR_CONTROL": "u:hunter2@127.0.0.1:1"}, "TOR_CONTROL is wrong: set it to Tor's ControlPort, such as "),
         ({"SITE_BUDGETS": {"www.imdb.com": {"per_hour": 3}}}, "SITE_BUDGETS has a wrong budget"),
         ({"SITE_BUDGETS": {"www.imdb.com": {"per_second": 0}}}, "SITE_BUDGETS has a wrong budget"),
         ({"SITE_BUDGETS": {"www.imdb.com": 3}}, "SITE_BUDGETS has a wrong budget"),
         ({"SITE_BUDGETS": "3 a day"}, "SITE_BUDGETS is no JSON object"),
-        ({"REDIS_PARAMS": "ssl"}, "REDIS_PARAMS is no JSON object"),
-        ({"REDIS_PARAMS": {"redis_cls": "redis.asyncio.RedisCluster"}}, "REDIS_PARAMS has redis_cls, which is gone"),
-        ({"REDIS_PARAMS": {"sentinels": [["host", 26379]]}}, "REDIS_PARAMS takes Sentinel as "),
-        ({"REDIS_PARAMS": {"sentinels": "host:26379", "service_name": "m"}}, "REDIS_PARAMS takes Sentinel as "),
-        ({"STORE_BATCH_ITEMS": "6", "STORE_BUFFER_ITEMS": "5"}, "STORE_BUFFER_ITEMS is 5"),
     ],
 )
 def test_wrong_value_is_refused_with_a_sentence(settings: Settings, given: dict[str, Any], sentence: str) -> None:
@@ -148,10 +154,8 @@ def test_scrapy_redis_own_names_are_heeded() -> None:
 def test_limits_of_a_store_hold_unless_settings_say_otherwise() -> None:
     limits = Limits.from_settings(Settings({"STORE_BATCH_ITEMS": "7"}), Limits(batch_seconds=60.0))
     assert (limits.batch_items, limits.batch_seconds, limits.buffer_items) == (7, 60.0, Limits().buffer_items)
-    # An operator's smaller buffer holds a batch of a store that would take larger ones.
-    large = Limits(batch_items=2_000, buffer_items=5_000)
-    limits = Limits.from_settings(Settings({"STORE_BUFFER_ITEMS": "1000"}), large)
-    assert (limits.batch_items, limits.buffer_items) == (1_000, 1_000)
+    # A batch could never fill that is larger than the buffer.
+    assert Limits.from_settings(Settings({"STORE_BATCH_ITEMS": "9000"}), Limits()).buffer_items == 9000
 
 
 @pytest.mark.parametrize("pipeline", [PostgresPipeline, MongoPipeline, S3Pipeline])

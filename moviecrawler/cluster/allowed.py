@@ -7,8 +7,7 @@ certificates). All others are for those who deploy a project or run its nodes. A
 
 from __future__ import annotations
 
-from moviecrawler.option_types import declarations
-from moviecrawler.options import SETTINGS as DECLARED
+from moviecrawler import options
 
 SCRAPY_JOB_SETTINGS = (
     "AUTOTHROTTLE_DEBUG",
@@ -39,7 +38,5 @@ SCRAPY_JOB_SETTINGS = (
     "RETRY_TIMES",
 )
 """Scrapy's own settings that a job may make."""
-JOB_SETTINGS = frozenset(SCRAPY_JOB_SETTINGS) | {
-    name for options in DECLARED for name, declared in declarations(options).items() if declared.job is not None
-}
+JOB_SETTINGS = frozenset({*SCRAPY_JOB_SETTINGS, *options.JOB_SETTINGS})
 """The names of all settings that a job may make."""

@@ -16,7 +16,6 @@ from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.secrets import redacted
 from moviecrawler.cluster.views import Queues
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.redis_client import redis_parameters
 
 if TYPE_CHECKING:
     from scrapyd.config import Config
@@ -35,7 +34,6 @@ def application(config: Config) -> Any:
 
 
 def _application(config: Config, options: NodeOptions) -> Any:
-    redis_parameters(os.environ)  # raises ConfigurationError for parameters that no client accepts
     _check_port(options)
     node = config.node = Node(config, options)
     node.state.check_server()

@@ -27,9 +27,8 @@ from moviecrawler.cluster.process import SpiderProcess
 from moviecrawler.cluster.state import NodeInfo, Process
 from moviecrawler.cluster.threads import Threads, pause, reactor
 from moviecrawler.cluster.views import Processes
-from moviecrawler.errors import ConfigurationError
+from moviecrawler.errors import ConfigurationError, Outages
 from moviecrawler.figures import Totals
-from moviecrawler.outages import Outages
 
 if TYPE_CHECKING:
     from scrapyd.config import Config

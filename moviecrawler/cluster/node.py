@@ -15,7 +15,7 @@ from moviecrawler.cluster.jobs import check_job
 from moviecrawler.cluster.state import ClusterState, Snapshot
 from moviecrawler.database.short_transactions import ShortTransactions
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.redis_client import connect, redis_parameters
+from moviecrawler.redis_client import connect
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -110,7 +110,7 @@ class Node:
             raise ConfigurationError("REDIS_URL is not set in the node's environment, so spiders share no frontier")
 
         async def asked() -> T:
-            async with aclosing(connect(url, **{**redis_parameters(os.environ), **_TIMEOUTS})) as client:
+            async with aclosing(connect(url, **_TIMEOUTS)) as client:
                 return await ask(client)
 
         return asyncio.run(asked())

@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from moviecrawler.cluster.jobs import JobSettings  # noqa: TC001 - msgspec reads the type
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.option_types import Name, Options, is_redis_url
+from moviecrawler.options import Name, Options, is_redis_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

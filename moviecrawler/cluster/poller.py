@@ -14,7 +14,7 @@ from zope.interface import implementer
 from moviecrawler.cluster.state import LeaseLostError
 from moviecrawler.cluster.threads import Threads
 from moviecrawler.cluster.views import Queues
-from moviecrawler.outages import Outages
+from moviecrawler.errors import Outages
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import Counter
 from contextlib import suppress
@@ -14,8 +13,8 @@ import redis.exceptions
 from moviecrawler.cluster.jobs import Job, Outcome, QueueFullError
 from moviecrawler.cluster.keys import Keys
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError
-from moviecrawler.package_files import read_package_file
-from moviecrawler.redis_client import connect_blocking, redis_parameters
+from moviecrawler.options import read_package_file
+from moviecrawler.redis_client import connect_blocking
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -177,14 +176,13 @@ class Beat(NamedTuple):
 
 
 def connect(options: NodeOptions, **parameters: Any) -> Any:
-    """Return a client with short time-outs. REDIS_PARAMS apply when nodes and spiders share a Redis."""
+    """Return a client with short time-outs."""
     usual = {
         "socket_timeout": _ANSWER_SECONDS,
         "socket_connect_timeout": _ANSWER_SECONDS,
         "max_connections": _MAX_CONNECTIONS,
     }
-    shared = redis_parameters(os.environ) if options.redis_url == os.environ.get("REDIS_URL") else {}
-    return connect_blocking(options.redis_url, **{**usual, **shared, **parameters})
+    return connect_blocking(options.redis_url, **{**usual, **parameters})
 
 
 class ClusterState:

@@ -95,7 +95,7 @@ class Command(LazyCommand):
     def execute(self, console: Console, args: list[str], opts: argparse.Namespace) -> None:
         """Run the action; exit code 1 when it fails."""
         from moviecrawler.catalogue.store import open_catalogue
-        from moviecrawler.configuration import check_settings
+        from moviecrawler.options import check_settings
 
         if args:
             raise ConfigurationError(f"{opts.action} takes no argument {args[0]!r}")
@@ -139,7 +139,7 @@ def _kinds(text: str) -> frozenset[str]:
 
 def _origin(text: str) -> str:
     """Return a path, or a URL that something can be fetched from; it is stored as a part of the source's name."""
-    from moviecrawler.option_types import is_http_url
+    from moviecrawler.options import is_http_url
 
     if "://" in text and "@" in text:
         raise argparse.ArgumentTypeError(
@@ -175,8 +175,8 @@ def _import(console: Console, database: Database, opts: argparse.Namespace) -> N
     from moviecrawler.catalogue.store import hasten_series
     from moviecrawler.catalogue.wikidata_import import WikidataCrosswalk
     from moviecrawler.clock import utc_now
-    from moviecrawler.configuration import user_agent
     from moviecrawler.datasets.files import DownloadError, FileClient
+    from moviecrawler.sites import user_agent
 
     # Ctrl-C ends it at once, also while the database loads a part. What was fetched and loaded by then is gone on with the next time.
     signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -19,7 +19,7 @@ from twisted.python.failure import Failure
 from moviecrawler.console.output import Console
 from moviecrawler.errors import ArchiveError, ConfigurationError, TransientStoreError
 from moviecrawler.items import Site
-from moviecrawler.meta import POOL_META
+from moviecrawler.middlewares.blocks import POOL_META
 from moviecrawler.middlewares.compression import GzipMiddleware
 from moviecrawler.pipelines.archive import archived_files, open_archive
 from moviecrawler.pipelines.files import check_data_dir, replacing

@@ -18,8 +18,7 @@ from moviecrawler.dashboard.pages import Page, Static
 from moviecrawler.dashboard.rendering import STATIC
 from moviecrawler.dashboard.sources import Sources
 from moviecrawler.dashboard.titles import Titles
-from moviecrawler.errors import AwayError, ConfigurationError
-from moviecrawler.outages import Outages
+from moviecrawler.errors import AwayError, ConfigurationError, Outages
 
 if TYPE_CHECKING:
     from scrapyd.config import Config

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from moviecrawler.catalogue.outcomes import AnyOutcome, Judged, record
 from moviecrawler.catalogue.store import open_catalogue
-from moviecrawler.errors import ConfigurationError, TransientStoreError
-from moviecrawler.outages import Outages
+from moviecrawler.errors import ConfigurationError, Outages, TransientStoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

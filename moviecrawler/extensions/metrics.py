@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
+from moviecrawler.errors import Outages
 from moviecrawler.figures import DESCRIPTOR, Totals, difference, samples_of, selected
-from moviecrawler.outages import Outages
 from moviecrawler.signals import summary_written
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import redis.exceptions
 
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.frontier.keys import Keys
-from moviecrawler.package_files import read_package_file
+from moviecrawler.options import read_package_file
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

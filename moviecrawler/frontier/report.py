@@ -18,7 +18,7 @@ from moviecrawler.frontier.keys import Keys, SiteKeys
 from moviecrawler.frontier.queue import End, Scripts
 from moviecrawler.frontier.serialisation import Envelope
 from moviecrawler.options import FrontierOptions
-from moviecrawler.redis_client import connect, describe_error, redis_parameters
+from moviecrawler.redis_client import connect, describe_error
 from moviecrawler.sites import SITES
 from moviecrawler.texts import printable
 
@@ -184,7 +184,7 @@ def budgets(settings: BaseSettings) -> dict[Site, Budget]:
 @asynccontextmanager
 async def asking(settings: BaseSettings) -> AsyncIterator[Any]:
     """Give a client of the Redis that REDIS_URL names; what goes wrong while it is used becomes FrontierAwayError."""
-    client = connect(settings["REDIS_URL"], **redis_parameters(settings))
+    client = connect(settings["REDIS_URL"])
     try:
         yield client
     except redis.exceptions.RedisError as error:

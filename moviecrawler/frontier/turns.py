@@ -123,11 +123,11 @@ class SharedTurns(Turns):
     def __init__(self, crawler: Crawler, budget: Budget) -> None:
         from moviecrawler.frontier.keys import SiteKeys  # noqa: PLC0415 - with Redis' client
         from moviecrawler.frontier.queue import Scripts  # noqa: PLC0415 - imports Redis' client
-        from moviecrawler.redis_client import connect, redis_parameters  # noqa: PLC0415 - as above
+        from moviecrawler.redis_client import connect  # noqa: PLC0415 - as above
 
         super().__init__(crawler, budget)
         settings = crawler.settings
-        self.client = connect(settings["REDIS_URL"], **redis_parameters(settings))
+        self.client = connect(settings["REDIS_URL"])
         self.keys = SiteKeys(self.site, settings["REDIS_START_URLS_KEY"])
         self.scripts: Scripts = Scripts(self.client, budget, _PROBE_SECONDS)
         self.circuit: SharedCircuit = SharedCircuit(self.site, self._report)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import NotConfigured
 
 from moviecrawler.clock import utc_now
-from moviecrawler.meta import DIRECT, POOL_META
+from moviecrawler.middlewares.blocks import DIRECT, POOL_META
 from moviecrawler.middlewares.compression import sent_body
 from moviecrawler.pipelines.archive import ArchivePipeline
 from moviecrawler.pipelines.warc import Answer, write_record

@@ -18,7 +18,6 @@ from moviecrawler.clock import utc_now
 from moviecrawler.extract.blocks import block_sign, classify
 from moviecrawler.frontier.circuit import Circuit
 from moviecrawler.frontier.shared import shared_turns
-from moviecrawler.meta import DIRECT, PROXY_META
 from moviecrawler.middlewares.kept_pages import folder_of, keep_page
 from moviecrawler.middlewares.retry import wait_before
 from moviecrawler.signals import site_refused
@@ -34,6 +33,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+DIRECT = "direct"
+"""The pool of proxies that is always there: this machine's own address."""
+PROXY_META = "proxy_name"
+"""In the `meta` of a request: the proxy that it was last sent through. Only requests of sites with proxies have one."""
+POOL_META = "pool"
+"""In the `meta` of a request: the name of that proxy's pool. Without one, it went out directly."""
 ROBOTS_OF = "robots_of"
 """In the `meta` of a request for a robots.txt: the site of the request that has to wait for it."""
 _OK, _FORBIDDEN = 200, 403

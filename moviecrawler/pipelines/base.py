@@ -55,7 +55,6 @@ _STUCK_SECONDS = 60.0
 
 def check_stores(settings: BaseSettings) -> None:
     """Raise ConfigurationError for a setting of a store that can't be right; nothing is connected."""
-    Limits.from_settings(settings)
     for path in build_component_list(settings.get_component_priority_dict_with_base("ITEM_PIPELINES")):
         pipeline = load_object(path)
         if isinstance(pipeline, type) and issubclass(pipeline, BatchingPipeline):

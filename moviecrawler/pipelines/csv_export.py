@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from moviecrawler.database.embedded import transaction
-from moviecrawler.package_files import read_package_file
+from moviecrawler.options import read_package_file
 from moviecrawler.pipelines.files import replacing
 
 if TYPE_CHECKING:

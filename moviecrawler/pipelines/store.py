@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from moviecrawler.errors import RejectedError
 from moviecrawler.items import Movie
-from moviecrawler.options import StoreLimits
+from moviecrawler.options import StoreOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,21 +26,31 @@ _WHICH = ("CSV_ENABLED", "DATABASE_URL", "MONGO_URL", "S3_BUCKET", "S3_PREFIX", 
 """The settings that say which stores there are."""
 
 
-class Limits(StoreLimits, frozen=True, kw_only=True):
-    """How much a store's buffer holds, and when it is flushed."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much a store's buffer holds, and when it is flushed. All bytes are those of the items' JSON."""
+
+    batch_items: int = 500
+    batch_bytes: int = 4 * 1024 * 1024
+    batch_seconds: float = 2.0
+    buffer_items: int = 2000
+    """Including the batch that is being written."""
+    buffer_bytes: int = 16 * 1024 * 1024
+    """An item larger than that is taken when the buffer is empty."""
+    close_seconds: float = 30.0
 
     @classmethod
-    def from_settings(cls, settings: BaseSettings, default: Limits | None = None) -> Limits:
-        """Read STORE_BATCH_ITEMS and so on; `default` has the values of those that are not set. Raises ConfigurationError."""
-        given = {name: settings.get(name) for name in cls.__struct_encode_fields__ if settings.get(name) is not None}
-        limits = cls.read(given)
-        if default is None:
-            return limits
-        names = zip(cls.__struct_fields__, cls.__struct_encode_fields__, strict=True)
-        usual = {field: getattr(default, field) for field, name in names if name not in given}
-        if "batch_items" in usual:  # a smaller buffer than the store's own batch is the operator's choice
-            usual["batch_items"] = min(usual["batch_items"], usual.get("buffer_items", limits.buffer_items))
-        return msgspec.structs.replace(limits, **usual)
+    def from_settings(cls, settings: BaseSettings, default: Limits) -> Limits:
+        """Return a store's own limits with STORE_BATCH_ITEMS, STORE_BATCH_SECONDS and STORE_CLOSE_SECONDS in their places."""
+        options = StoreOptions.read(settings)
+        items = options.store_batch_items or default.batch_items
+        return replace(
+            default,
+            batch_items=items,
+            batch_seconds=options.store_batch_seconds or default.batch_seconds,
+            buffer_items=max(items, default.buffer_items),  # else a batch could never fill
+            close_seconds=options.store_close_seconds or default.close_seconds,
+        )
 
     def is_full(self, items: int, size: int) -> bool:
         """Return whether a batch of so many items and bytes is to be written without waiting for more."""

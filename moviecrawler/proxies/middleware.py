@@ -23,15 +23,21 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.request import request_httprepr
 
 from moviecrawler.extract.blocks import THROTTLE_PAUSE, USUAL_PAUSE, Refusal
-from moviecrawler.meta import POOL_META, PROXY_META
-from moviecrawler.middlewares.blocks import ROBOTS_OF, SiteBlockMiddleware, SiteStopped, refusal_of
+from moviecrawler.middlewares.blocks import (
+    POOL_META,
+    PROXY_META,
+    ROBOTS_OF,
+    SiteBlockMiddleware,
+    SiteStopped,
+    refusal_of,
+)
 from moviecrawler.middlewares.compression import DAMAGED
 from moviecrawler.middlewares.retry import wait_before
 from moviecrawler.proxies.policy import describe_failure, is_proxys_own, load_policy
 from moviecrawler.proxies.pools import ProxyPoolError, credentials_in
 from moviecrawler.proxies.quarantines import TIMEOUTS, Quarantines
 from moviecrawler.proxies.site_pools import SitePools
-from moviecrawler.redis_client import connect, describe_error, redis_parameters
+from moviecrawler.redis_client import connect, describe_error
 from moviecrawler.sites import SITES, page_hosts_of
 
 if TYPE_CHECKING:
@@ -119,10 +125,8 @@ class ProxyMiddleware:
         return middleware
 
     def _connect(self) -> Any:
-        settings = self.crawler.settings
-        if not settings.get("REDIS_URL"):
-            return None
-        return connect(settings["REDIS_URL"], **{**TIMEOUTS, **redis_parameters(settings)})
+        url = self.crawler.settings.get("REDIS_URL")
+        return connect(url, **TIMEOUTS) if url else None
 
     def _wake(self) -> None:
         """Let all requests that wait for a proxy look again."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from rotating_proxies.expire import Proxies, exp_backoff
 
 from moviecrawler.errors import MovieCrawlerError
-from moviecrawler.meta import DIRECT
+from moviecrawler.middlewares.blocks import DIRECT
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

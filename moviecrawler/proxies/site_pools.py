@@ -15,12 +15,10 @@ from urllib.parse import unquote
 
 import msgspec
 
-from moviecrawler.configuration import read_file
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import Site
-from moviecrawler.meta import DIRECT
-from moviecrawler.option_types import split_url
-from moviecrawler.options import ProxyOptions, TorOptions, node_of
+from moviecrawler.middlewares.blocks import DIRECT
+from moviecrawler.options import ProxyOptions, TorOptions, node_of, read_file, split_url
 from moviecrawler.proxies.pools import SESSION, DirectPool, Proxy, ProxyPool, SessionPool, basic_authorization
 from moviecrawler.sites import SITES, page_hosts_of
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args
 import msgspec
 from msgspec import Meta
 
-from moviecrawler import option_types
+from moviecrawler import options
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.replica.faults import Fault, FaultPlan, parse_share
 
@@ -23,7 +23,7 @@ TODAY: Final = date(2026, 11, 1)
 MOST_TITLES, MOST_SERIES = 200_000, 10_000
 
 
-class Options(option_types.Options, frozen=True, kw_only=True):
+class Options(options.Options, frozen=True, kw_only=True):
     """How a replica behaves."""
 
     port: Annotated[int, Meta(ge=0, le=65_533)] = 0
@@ -54,11 +54,6 @@ class Options(option_types.Options, frozen=True, kw_only=True):
     """Words of pages, and what stands in their places: how a site changes its pages."""
     rename_after: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 0
     """Answers that are as before."""
-
-    @classmethod
-    def sentence(cls, name: str, value: Any, error: str = "") -> str:
-        """Return what is wrong with a value, under the name that the command line has for it."""
-        return f"{_flag(name)}{super().sentence(name, value, error).removeprefix(name)}"
 
     def __post_init__(self) -> None:
         FaultPlan(self.seed, self.faults)

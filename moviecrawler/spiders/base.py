@@ -12,13 +12,13 @@ import scrapy
 from scrapy import Request
 
 from moviecrawler.catalogue.rows import TitleFacts
-from moviecrawler.configuration import check_argument_names, parse_choice, parse_limit, parse_title_ids, user_agent
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.frontier.engine import NotSent
 from moviecrawler.frontier.shared import describe_arguments, share
 from moviecrawler.items import Entry, Listing, Miss, Page
 from moviecrawler.signals import list_missed, title_read, title_unread, titles_listed
-from moviecrawler.sites import SITES, hosts_of
+from moviecrawler.sites import SITES, hosts_of, user_agent
+from moviecrawler.spiders.arguments import check_argument_names, parse_choice, parse_limit, parse_title_ids
 from moviecrawler.spiders.plan import MAX_REASON_CHARS, Plan, Seed, due_of
 from moviecrawler.spiders.results import fetch_of, fetched_at, movie_of_list, outcome_of, series_of
 from moviecrawler.urls import parse_title_id, title_url

@@ -15,12 +15,12 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import IgnoreRequest
 
 from moviecrawler.clock import utc_now
-from moviecrawler.configuration import parse_choice
 from moviecrawler.errors import ConfigurationError, ExtractionError, InterruptedReadError, MovieCrawlerError
 from moviecrawler.frontier.engine import is_closing
 from moviecrawler.middlewares.blocks import SiteStopped
 from moviecrawler.signals import list_missed
 from moviecrawler.sites import datasets_url
+from moviecrawler.spiders.arguments import parse_choice
 from moviecrawler.spiders.base import LIST_PRIORITY, MovieSpider
 from moviecrawler.spiders.results import outcome_of
 

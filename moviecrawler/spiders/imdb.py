@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from moviecrawler.configuration import parse_choice
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract import imdb
+from moviecrawler.spiders.arguments import parse_choice
 from moviecrawler.spiders.datasets import EVERYTHING, DatasetSpider
 from moviecrawler.urls import id_in_url
 

@@ -10,8 +10,7 @@ from scrapy.spidermiddlewares.httperror import HttpError
 from moviecrawler.clock import utc_now
 from moviecrawler.fields import silent_beside
 from moviecrawler.items import Entry, Fetch, Movie, Page
-from moviecrawler.meta import DIRECT, POOL_META
-from moviecrawler.middlewares.blocks import SiteStopped
+from moviecrawler.middlewares.blocks import DIRECT, POOL_META, SiteStopped
 from moviecrawler.middlewares.compression import sent_size
 from moviecrawler.middlewares.robots import RobotsRefusal
 from moviecrawler.spiders.plan import MAX_REASON_CHARS

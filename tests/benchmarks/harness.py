@@ -30,7 +30,6 @@ SCRAPY_REDIS = {
     "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
     "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
     "SPIDER_MIDDLEWARES": "{}",
-    "REDIS_PARAMS": "{}",  # which it can't read when it is empty
 }
 """Settings with which a crawl runs on scrapy-redis' own classes."""
 

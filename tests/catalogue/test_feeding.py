@@ -242,7 +242,7 @@ def test_other_crawls_tell_the_catalogue_too(database_url: str, replica: Replica
         ({"lane": "due"}, {"DATABASE_URL": ""}, "DATABASE_URL is not set, and the catalogue is in Postgres"),
         ({"lane": "due", "ids": "tt0111161"}, {}, "lane and ids are given"),
         ({"lane": "top"}, {}, "lane is 'top'; give one of due"),
-        ({"lane": "due"}, {"CATALOGUE_BATCH": "0"}, "CATALOGUE_BATCH is '0'"),
+        ({"lane": "due"}, {"CATALOGUE_BATCH": "0"}, "CATALOGUE_BATCH is wrong"),
         ({"lane": "due", "list": "bottom"}, {}, "list is 'bottom'"),
     ],
 )

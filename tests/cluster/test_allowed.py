@@ -14,7 +14,7 @@ from moviecrawler.cluster.secrets import holds_secret, redacted
 OPERATOR_S = {
     # Where things are and go
     *("IMDB_URL", "IMDB_DATASETS_URL", "METACRITIC_URL", "METACRITIC_API_URL", "ROTTENTOMATOES_URL", "DATA_DIR"),
-    *("DATABASE_URL", "MONGO_URL", "S3_BUCKET", "S3_ENDPOINT_URL", "S3_PREFIX", "REDIS_URL", "REDIS_PARAMS"),
+    *("DATABASE_URL", "MONGO_URL", "S3_BUCKET", "S3_ENDPOINT_URL", "S3_PREFIX", "REDIS_URL"),
     *("FRONTIER_NODE", "METRICS_FOLDER", "ALERT_WEBHOOK", "TOR_TUNNEL", "TOR_CONTROL", "PROXY_POOLS"),
     *("FEEDS", "LOG_FILE"),
     # What protects the sites and the machine

@@ -321,7 +321,7 @@ def test_node_that_ends_or_is_killed_gives_its_jobs_to_the_others_and_leaves_no_
 def open_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RedisServer, list[Node]]]:
     """Return a Redis that a test may stop, and two nodes without a password."""
     folder = tmp_path_factory.mktemp("open")
-    quick = {"SCRAPYD_LEASE_SECONDS": "3", "REDIS_PARAMS": '{"socket_timeout": 2}'}
+    quick = {"SCRAPYD_LEASE_SECONDS": "3"}
     with RedisServer() as server, cluster(folder, server.url, 2, **quick) as running:
         yield server, running.nodes
 

@@ -16,7 +16,7 @@ from tests.crawling import counts, scrapy
     [
         ([], "name one spider"),
         (["imbd"], "no spider 'imbd'; there are imdb, metacritic, rottentomatoes"),
-        (["imdb", "-s", "IMDB_URL=localhost:8000"], "IMDB_URL is 'localhost:8000'"),
+        (["imdb", "-s", "IMDB_URL=localhost:8000"], "IMDB_URL is wrong: set it to a scheme and host"),
         (["imdb", "-s", "DATA_DIR=/proc/nowhere"], "DATA_DIR is '/proc/nowhere'"),
         (["imdb", "-s", "PROXY_POOLS=http://me:pw@h:1"], "PROXY_POOLS is neither JSON nor a file"),
         (["metacritic", "-a", "list=best"], "list is 'best'"),

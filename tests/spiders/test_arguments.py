@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from scrapy.settings import Settings
 
-from moviecrawler.configuration import parse_title_ids, warn_of_names
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.proxies.site_pools import SitePools
+from moviecrawler.spiders.arguments import parse_title_ids
 from moviecrawler.spiders.base import MovieSpider
 from moviecrawler.spiders.imdb import ImdbSpider
 from moviecrawler.spiders.metacritic import MetacriticSpider
@@ -20,20 +20,6 @@ def settings() -> Settings:
     settings = Settings()
     settings.setmodule("moviecrawler.settings")
     return settings
-
-
-def test_a_misspelt_setting_is_named_with_the_one_that_is_meant(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    warn_of_names(settings)
-    settings.set("FRONTIER_LEASES", "30")
-    settings.set("SPIDERMON_SLACK_MESSAGE", "of Spidermon's own")
-    monkeypatch.setenv("DATABASE_URI", "postgresql://127.0.0.1/movies")
-    warn_of_names(settings)
-    assert [record.getMessage() for record in caplog.records] == [
-        "Nothing reads the setting DATABASE_URI; is DATABASE_URL meant?",
-        "Nothing reads the setting FRONTIER_LEASES; is FRONTIER_LEASE meant?",
-    ]
 
 
 @pytest.mark.parametrize(

@@ -1,87 +1,21 @@
-"""Checking settings and spider arguments before the first request."""
+"""Checking the arguments of spiders before the first request."""
 
 from __future__ import annotations
 
-import logging
-import os
 import re
-import stat
-from difflib import get_close_matches
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy.settings import default_settings
-
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.options import project_settings, read_all
+from moviecrawler.options import read_file
 from moviecrawler.urls import parse_title_id
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from scrapy.settings import BaseSettings
-
     from moviecrawler.items import Site
 
-logger = logging.getLogger(__name__)
-
-_ALIKE = 0.87
-"""As `difflib` reckons it: DATABASE_URI is so near to DATABASE_URL, and no name of Spidermon's or scrapy-redis' is to one of ours."""
 _LARGEST_LIST = 16 * 1024 * 1024
 """Bytes of a file of titles: a million of them."""
-
-
-def warn_of_names(settings: BaseSettings) -> None:
-    """Log a warning of each setting whose name is misspelt."""
-    known = project_settings({})
-    for name in sorted({*settings, *os.environ} - known.keys() - vars(default_settings).keys()):
-        for meant in get_close_matches(name, known, 1, _ALIKE):
-            logger.warning("Nothing reads the setting %s; is %s meant?", name, meant)
-
-
-def check_settings(settings: BaseSettings) -> None:
-    """Raise ConfigurationError for the first of this project's settings whose value can't be right."""
-    read_all(settings)
-    _check_scrapys_own(settings)
-    folder = settings.get("METRICS_FOLDER")
-    if folder and not Path(folder).is_dir():
-        raise ConfigurationError(f"METRICS_FOLDER is {folder!r}, which is no folder; make it, or remove the setting")
-
-
-def _check_scrapys_own(settings: BaseSettings) -> None:
-    """Raise ConfigurationError for the first of Scrapy's settings that is no number or truth value where it has to be one."""
-    for name, default in vars(default_settings).items():
-        if not settings.getpriority(name) or not isinstance(settings[name], str):  # else it was not given as text
-            continue
-        try:
-            if isinstance(default, bool):
-                settings.getbool(name)
-            elif isinstance(default, int | float):
-                settings.getfloat(name)
-        except (TypeError, ValueError):
-            wanted = "0 or 1" if isinstance(default, bool) else f"a number such as {default}"
-            raise ConfigurationError(f"{name} is {settings[name]!r}; set it to {wanted}") from None
-
-
-def read_file(path: str, most: int) -> bytes:
-    """Return what stands in a file of at most `most` bytes.
-
-    Raises OSError, also for what is no regular file: a device may never end, and a pipe may never begin. Raises ValueError for a
-    larger one, or for a path that can't be one.
-    """
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError("it is no regular file")
-        content = file.read(most + 1)
-    if len(content) > most:
-        raise ValueError(f"it has more than {most:,} bytes")
-    return content
-
-
-def user_agent(settings: BaseSettings) -> str:
-    """Return USER_AGENT, with CONTACT where there is one."""
-    contact = f" (+{settings['CONTACT']})" if settings["CONTACT"] else ""
-    return f"{settings['USER_AGENT']}{contact}"
 
 
 def check_argument_names(given: Mapping[str, str], known: Collection[str]) -> None:
