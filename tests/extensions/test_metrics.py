@@ -36,7 +36,7 @@ def test_file_tells_what_was_stored_and_grows_with_each_crawl(replica: ReplicaPr
         assert value(families, "moviecrawler_titles_asked") == 20 * times
         assert value(families, "moviecrawler_titles", outcome="stored") == 19 * times
         assert value(families, "moviecrawler_titles", outcome="absent") == times
-        assert value(families, "moviecrawler_store_items", store="csv", outcome="durable") == 20 * times
+        assert value(families, "moviecrawler_store_items", store="sqlite", outcome="durable") == 20 * times
         assert value(families, "moviecrawler_responses", status="404") == times
         assert value(families, "moviecrawler_pages") == 19 * times
         assert value(families, "moviecrawler_received_bytes") > 10_000 * times

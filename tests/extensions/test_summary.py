@@ -29,7 +29,7 @@ def test_summary_tells_what_was_stored_what_was_not_and_what_is_due_next(
     told = summary(finished)
     ended = r"30 stored, 1 absent \(1 HTTP status 404\)"
     assert re.fullmatch(rf"31 titles asked for: {ended}; in [\d.]+ s \(finished\)", told["imdb"])
-    assert re.fullmatch(r"csv 31 durable in \d+ batches; postgres 31 durable in \d+ batches", told["stores"])
+    assert re.fullmatch(r"postgres 31 durable in \d+ batches; sqlite 31 durable in \d+ batches", told["stores"])
     assert told["refusals"] == told["missing fields"] == "none"
     assert re.fullmatch(r"nothing of this crawl; 0 titles are due now, the next one on .* UTC", told["next"])
 
