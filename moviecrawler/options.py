@@ -93,118 +93,118 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 class SiteOptions(Options, frozen=True, kw_only=True, rename=str.upper):
     """Sites.
 
-    `replica/README.md` has the values that have crawls ask the replica.
+    `replica/README.md` has the values for crawling the replica.
     """
 
     EMPTY_IS_DEFAULT = False
 
     imdb_url: Annotated[str, _BASE_URL] = SITES["imdb"].home
-    """Scheme and host of the site's pages. Any but a live one is a stand-in, such as a replica or a mirror. Read by its spider, as are the
-    URLs of the other two."""
+    """Scheme and host of IMDb's pages; any but the live one counts as a replica."""
     imdb_datasets_url: Annotated[str, _OTHER_URL] = ""
-    """The host of IMDb's datasets. Empty: https://datasets.imdbws.com; but none where IMDB_URL is a stand-in, whose crawl asks a live
-    host only where a setting names it. Read by DatasetSpider and `scrapy catalogue import`."""
+    """The host of IMDb's datasets; empty means https://datasets.imdbws.com, or none when IMDB_URL is a replica."""
     imdb_datasets: Annotated[str, _DATASETS] = "basics,ratings,crew,principals,names,akas,episode"
-    """Which of IMDb's datasets are read, with their sizes at the end of 2025, compressed: basics (214 MB) and ratings (8) in any
-    case; crew (80: directors and writers), principals (741: the cast), names (295: of all people), akas (464: other titles),
-    episode (54). Read by DatasetSpider."""
+    """The datasets that are read, besides basics (214 MB) and ratings (8): crew (80), principals (741: the cast), names
+    (295), akas (464: other titles), episode (54)."""
     metacritic_url: Annotated[str, _BASE_URL] = SITES["metacritic"].home
-    """Scheme and host of the site's pages and sitemaps."""
+    """Scheme and host of Metacritic's pages and sitemaps."""
     metacritic_api_url: Annotated[str, _OTHER_URL] = ""
-    """The host of Metacritic's JSON: lists, and what pages are made of. Empty: https://backend.metacritic.com; but none where METACRITIC_URL
-    is a stand-in, which is then asked for lists, too. A stand-in here takes one as METACRITIC_URL. Read by MetacriticSpider."""
+    """The host of Metacritic's JSON; empty means https://backend.metacritic.com, or METACRITIC_URL when that is a
+    replica."""
     rottentomatoes_url: Annotated[str, _BASE_URL] = SITES["rottentomatoes"].home
-    """Scheme and host of the site."""
+    """Scheme and host of Rotten Tomatoes."""
     contact: Annotated[str, _HEADER] = ""
-    """An address or a URL where a site's people can reach the operator; the spiders add it to USER_AGENT."""
+    """The address or URL where a site's people can reach you; it becomes part of the user agent."""
 
 
 class RequestOptions(Options, frozen=True, kw_only=True, rename=str.upper):
     """Requests."""
 
     retry_backoff: Annotated[float, Meta(ge=0, le=3_600)] = 2.0
-    """Seconds before the first retry; doubled each time up to a minute, and drawn at random below that."""
+    """Seconds before the first retry; they double each time, up to a minute."""
 
 
 class StoreOptions(Options, frozen=True, kw_only=True, rename=str.upper):
     """Stores.
 
-    A store is used when its setting is there. Set a URL that has a password in the environment only.
+    A store is used when its setting is there.
     """
 
     data_dir: str = "data"
-    """Folder of everything that a crawl leaves behind; read by the stores, the datasets and `scrapy scoreboard`."""
+    """The folder of everything that a crawl leaves behind."""
     csv_enabled: bool = True
-    """Whether movies go to CSV files in DATA_DIR."""
+    """Whether CSV files are written to DATA_DIR."""
     database_url: str = ""
     """The Postgres of movies and catalogue, such as postgresql://user:password@localhost:5432/movies."""
     mongo_url: str = ""
     """The MongoDB and its database, such as mongodb://user:password@localhost/movies."""
     s3_bucket: str = ""
-    """The bucket of movies and of the archive of raw pages."""
+    """The bucket of movies and of the archive of pages."""
     s3_endpoint_url: str = ""
-    """The S3 server; empty: Amazon's. Credentials are where boto3 finds them."""
+    """The S3 server; empty means Amazon's. boto3 finds the credentials."""
     s3_prefix: str = ""
-    """What the keys of all objects begin with, such as moviecrawler/."""
+    """The beginning of all keys in the bucket, such as moviecrawler/."""
     # At most a week: a title may be due again after two.
     freshness_margin: Annotated[float, Meta(ge=0, le=604_800)] = 3_600.0
-    """Seconds by which a scrape has to be newer to replace a stored one, which until then is as good."""
+    """Seconds by which a page has to be newer to replace a stored record."""
     store_unreachable: Literal["fail", "wait"] = "fail"
-    """When a store can't be reached at the start: `fail` says so and crawls nothing; `wait` begins, holds the crawl back when the
-    store's buffer is full, and keeps what is left at the end in files for the next run."""
+    """What happens when a store can't be reached at the start: `fail` crawls nothing; `wait` begins, holds the crawl
+    back when the store's buffer is full, and spools what is left."""
     store_batch_items: Annotated[int, Meta(ge=1, le=999_999_999)] | None = None
-    """Items in one write; empty: what suits the store, as for the next one."""
+    """Items in one write; empty means what suits the store."""
     store_batch_seconds: Annotated[float, Meta(ge=0.001, le=1_000_000)] | None = None
-    """The longest that an item waits for its batch to fill."""
+    """Seconds that an item waits for its batch to fill; empty means what suits the store."""
     store_close_seconds: Annotated[float, Meta(ge=0.001, le=86_400)] | None = None
-    """How long a store may take for what is left when the spider closes; the rest is spooled."""
+    """Seconds that a store may take for what is left when the spider closes; the rest is spooled."""
 
 
 class CatalogueOptions(Options, frozen=True, kw_only=True, rename=lambda field: f"CATALOGUE_{field.upper()}"):
-    """Catalogue: how `lane=due` takes titles from it."""
+    """Catalogue.
+
+    A crawl with `lane=due` reads these.
+    """
 
     batch: Annotated[int, Meta(ge=1, le=100_000)] = 25
-    """Titles that a worker claims at once. As many more may wait in it."""
+    """Titles that a worker claims at once; it holds twice as many at most."""
     datasets_batch: Annotated[int, Meta(ge=1, le=1_000_000)] = 100_000
-    """Titles that are claimed for one pass over IMDb's datasets: it reads all files, which takes as long as storing so many titles."""
+    """Titles that are claimed for one pass over IMDb's datasets."""
     lease: Annotated[float, Meta(ge=1, le=1e9)] = 7_200.0
     """Seconds after which the titles of a worker that died are due again."""
     idle: Seconds = 0.0
-    """Seconds that a worker without titles waits for some to become due, before it ends."""
+    """Seconds that a worker waits for titles to become due before it ends."""
 
 
 class FrontierOptions(Options, frozen=True, kw_only=True, rename=lambda field: f"FRONTIER_{field.upper()}"):
     """The shared crawl."""
 
     url: str = msgspec.field(default="", name="REDIS_URL")
-    """The Redis that workers of one crawl share; empty: each process crawls for itself. With a password in it, set it in the
-    environment only."""
+    """The Redis that the workers of a run share; empty means that each process crawls for itself."""
     site_budgets: Any = msgspec.field(default="", name="SITE_BUDGETS")
-    """What all workers together may ask of a host, as JSON: {"host": {"per_second": 0.5, "burst": 1, "per_day": 600}}. Those of the
-    live sites stand in `sites.py`, and are replaced host by host."""
+    """What all workers together may ask of a host, as JSON: {"host": {"per_second": 0.5, "burst": 1, "per_day": 600}};
+    other hosts keep the budgets of `sites.py`."""
     run: Name = ""
-    """The name of the run that workers share, which is made once; empty: made of the arguments, and one run for each start."""
+    """The name of a run that happens once; empty means that each start makes a new run, or joins one that is not
+    over."""
     node: str = ""
-    """The name of this machine; empty: its host name."""
+    """The name of this machine; empty means its host name."""
     asked_at: Annotated[float, Meta(ge=0, le=1e11)] = 0.0
-    """When somebody asked for this crawl, in seconds since 1970 by Redis' clock; 0: when its process began. A run that was over
-    before then is made once more. A node sets it for its jobs."""
+    """Unix time, by Redis' clock, at which a node queued the job; a run that was over before then is begun again."""
     dupefilter: Literal["set", "bloom"] = "set"
-    """What remembers which pages a run has asked for: `set`, exactly, or `bloom`, in less memory above a million pages."""
+    """The dedupe set of a run: `set`, which is exact, or `bloom`, which needs less memory above a million pages."""
     lease: Annotated[float, Meta(ge=1, le=86_400)] = 60.0
-    """Seconds without a heartbeat after which a worker's requests go back to the queue."""
+    """Seconds without a heartbeat after which a worker's requests are queued again."""
     deliveries: Annotated[int, Meta(ge=2, le=99)] = 5
-    """How many workers may die of a request before it becomes a dead letter."""
+    """Workers that may die of a request before it becomes a dead letter."""
     patience: Seconds = 600.0
-    """Seconds that a worker waits for a site that has refused us, for a new day's budget or for Redis, before it ends."""
+    """Seconds that a worker waits for a site that has refused us, for a new day's budget or for Redis before it
+    ends."""
     idle: Seconds = 0.0
-    """Seconds that a worker waits for more seeds when the crawl is done. scrapy-redis' SCHEDULER_IDLE_BEFORE_CLOSE does the same."""
+    """Seconds that a worker waits for more seeds when the run is over; SCHEDULER_IDLE_BEFORE_CLOSE does the same."""
     max_pages: Annotated[int, Meta(ge=0)] = 0
-    """Requests after which a worker ends, to be started anew; 0 for no limit."""
+    """Requests after which a worker ends, to be started anew; 0 means no limit."""
     max_seconds: Seconds = 0.0
-    """Seconds after which a worker ends, to be started anew; 0 for no limit."""
+    """Seconds after which a worker ends, to be started anew; 0 means no limit."""
     start_urls_key: Annotated[str, _KEY] = msgspec.field(default="%(name)s:start_urls", name="REDIS_START_URLS_KEY")
-    """The key of the seeds that others push; %(name)s is the site."""
+    """The key in Redis of the seeds that others push; %(name)s is the site."""
 
     @classmethod
     def read(cls, settings: Mapping[str, Any]) -> Self:
@@ -227,48 +227,45 @@ class FrontierOptions(Options, frozen=True, kw_only=True, rename=lambda field: f
 
 
 class ProxyOptions(Options, frozen=True, kw_only=True, rename=lambda field: f"PROXY_{field.upper()}"):
-    """Proxies.
-
-    PROXY_POOLS holds passwords: name a file, or set it in the environment.
-    """
+    """Proxies."""
 
     pools: Any = ""
-    """Pools of proxies: JSON, or the path of a file with it."""
+    """Pools of proxies: JSON, or the path of a file with it, as it holds passwords."""
     order: Any = ""
-    """Pools in the order in which they are used: `direct,datacenter` for all sites, or JSON with an order by site. Empty: no proxies,
-    and a block stops the site."""
+    """Pools in the order of their use: `direct,datacenter` for all sites, or JSON with an order by site; empty means no
+    proxies."""
     attempts: Annotated[int, Meta(ge=1, le=20)] = 3
     """Attempts of a request, each through another proxy."""
     run_residential: Annotated[int, Meta(ge=1, le=1_000_000)] = 25
-    """Requests after which the next proxy of a residential pool has its turn; in other pools each request takes the next one."""
+    """Requests through a residential proxy before the next one is used; in other pools each request uses the next
+    one."""
     ban_policy: Any = msgspec.field(
         default="moviecrawler.proxies.policy.SiteBanPolicy", name="ROTATING_PROXY_BAN_POLICY"
     )
-    """What counts as a ban; a class that has scrapy-rotating-proxies' two hooks."""
+    """The class that decides what is a ban; it has the two hooks of scrapy-rotating-proxies."""
 
 
 class TorOptions(Options, frozen=True, kw_only=True, rename=lambda field: f"TOR_{field.upper()}"):
     """Tor."""
 
     tunnel: Annotated[str, _TUNNEL] = ""
-    """Where Tor's tunnel is, whose circuits are the proxies of the pool `tor`."""
+    """Tor's HTTPTunnelPort, such as http://127.0.0.1:9080; its circuits are the proxies of the pool `tor`."""
     control: Annotated[str, _CONTROL] = ""
-    """Where Tor is asked for new identities."""
+    """Tor's ControlPort, such as 127.0.0.1:9051, which is asked for new circuits."""
 
 
 class WatchOptions(Options, frozen=True, kw_only=True, rename=str.upper):
-    """What is watched.
+    """Monitoring.
 
-    Spidermon's own settings, `SPIDERMON_…`, are read from the environment, too: see `monitors/README.md`.
+    Spidermon's settings (`SPIDERMON_…`) are read from the environment, too: see `monitors/README.md`.
     """
 
     coverage_stop: bool = True
     """Whether a crawl ends after 30 title pages in a row that cannot be read, or of which every score is unknown."""
     alert_webhook: Annotated[str, _OTHER_URL] = ""
-    """A URL to which what is wrong with a crawl is posted when it is over, as {"text": ...}. It may hold a token: set it in the
-    environment only."""
+    """The URL to which a crawl posts what is wrong with it, as {"text": …}."""
     metrics_folder: str = ""
-    """The folder whose files Prometheus' node exporter reads; crawls without a node add their figures to a file of each site there."""
+    """The folder that Prometheus' node exporter reads; a crawl without a node writes its metrics there."""
 
 
 SETTINGS: tuple[type[Options], ...] = (
