@@ -8,13 +8,13 @@ import logging
 import os
 import tempfile
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, is_dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import msgspec
 from filelock import FileLock, Timeout
+from itemadapter import ItemAdapter
 
 from moviecrawler.errors import ConfigurationError
 
@@ -96,7 +96,7 @@ def append_rejected(data_dir: Path, store: str, reason: str, item: Any) -> bool:
 
 
 def _plain(item: Any) -> Any:
-    return asdict(item) if is_dataclass(item) and not isinstance(item, type) else item
+    return ItemAdapter(item).asdict() if ItemAdapter.is_item(item) else item
 
 
 def _cut(value: Any) -> Any:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
-import tempfile
 import time
 from contextlib import suppress
+from shutil import disk_usage
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 _ABANDONED_SECONDS = 86_400.0
 """Seconds after which nobody writes a draft of a spool file any more."""
-_CHUNK_BYTES = 1024 * 1024
-"""Bytes that are written at once to find out whether there is room."""
 
 
 class _Line(msgspec.Struct):
@@ -48,12 +47,10 @@ class Spool:
         return path
 
     def check_room(self, size: int) -> None:
-        """Raise OSError when a file of so many bytes could not be written now. Nothing stays behind."""
+        """Raise OSError when a file of so many bytes has no room on the disk."""
         self._folder.mkdir(exist_ok=True)
-        chunk = os.urandom(min(size, _CHUNK_BYTES))  # zeros take no room on some file systems
-        with tempfile.TemporaryFile(dir=self._folder, buffering=0) as file:
-            while size > 0:
-                size -= file.write(chunk[:size])
+        if disk_usage(self._folder).free < size:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def begin_loading(self) -> list[Path]:
         """Return the files that earlier runs left, oldest first: none while another process loads them.

@@ -7,7 +7,6 @@ import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
-from itemadapter import ItemAdapter
 from scrapy.exceptions import DropItem
 
 from moviecrawler.errors import ConfigurationError, InvalidItemError
@@ -32,7 +31,6 @@ from moviecrawler.items import (
     Source,
     TitleKind,
 )
-from moviecrawler.pipelines.adapting import adapted, is_foreign
 from moviecrawler.pipelines.files import append_rejected, check_data_dir
 from moviecrawler.pipelines.value_checks import (
     LONGEST,
@@ -95,8 +93,6 @@ _OFFER_KINDS, _RELATIONS, _AMOUNT_KINDS = get_args(OfferKind), get_args(Relation
 class ValidatePipeline:
     """Drops every Movie and Miss that is refused by `check_movie` or `check_miss`.
 
-    A dict, or an attrs or pydantic object of somebody's own spider becomes one of the two first; see `adapting.py`.
-
     Control characters are taken out of all texts first, so that every store is offered the same.
 
     What is dropped stands in `rejected.jsonl` with the reason, is sent with the signal `item_rejected`, and is counted in
@@ -115,10 +111,8 @@ class ValidatePipeline:
         return cls(check_data_dir(crawler.settings.get("DATA_DIR", "data")), crawler.stats, crawler.signals)
 
     async def process_item(self, item: Any) -> Any:
-        """Return the item, or the Movie or Miss that a foreign item is; raise DropItem for what can't be right."""
+        """Return the item; raise DropItem for a Movie or Miss that can't be right."""
         try:
-            if is_foreign(item):
-                item = adapted(item)
             _check(item)
         except InvalidItemError as error:
             raise DropItem(await self._reject(item, error)) from None
@@ -129,8 +123,6 @@ class ValidatePipeline:
         reason = shortened(on_one_line(str(error)), _LONGEST_REASON)
         self._stats.inc_value("items/rejected")
         self._stats.inc_value(f"items/rejected/{error.field}")
-        if is_foreign(item):
-            item = repr(ItemAdapter(item).asdict())
         # It waits for the disk.
         if not await asyncio.to_thread(append_rejected, self._data_dir, "validate", reason, item):
             self._stats.inc_value("items/unrecorded")

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import patch
 
 import pytest
 from scrapy import Request, signals
@@ -40,7 +41,8 @@ def largest_file(size: int) -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
     sys.dont_write_bytecode = True  # Python would leave modules that are cut
     try:
-        yield
+        with patch("moviecrawler.pipelines.spool.disk_usage", lambda _: SimpleNamespace(free=size)):
+            yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         sys.dont_write_bytecode = writes_none
@@ -109,7 +111,7 @@ async def test_a_full_disk_holds_the_crawl_back_until_there_is_room(
         full.clear()
         await crawled
     assert list(run.outcomes().values()) == ["durable"] * 30
-    assert "memory can neither be written nor spooled ([Errno 27] File too large)" in caplog.text
+    assert "memory can neither be written nor spooled ([Errno 28] No space left on device)" in caplog.text
 
 
 @pytest.mark.parametrize(("settings", "reasons"), [({"REDIS_URL": "redis://127.0.0.1"}, ["store_stuck"]), ({}, [])])
