@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import duckdb
 import pytest
 
 from moviecrawler.pipelines.sqlite import SqliteStore
+from moviecrawler.replica.process import ReplicaProcess
 from tests import crawling
 from tests.pipelines.runs import make_movie, running
 
@@ -60,3 +63,22 @@ def test_csv_is_utf_8_wherever_it_goes(folder: Path) -> None:
     assert header.startswith(b"title,year,")
     assert row.decode().startswith("Lámpa 千年の灯 1999,2001,movie,")
     assert end == b""
+
+
+def test_parquet_has_each_row_with_its_type(folder: Path) -> None:
+    command = [sys.executable, "-m", "scrapy", "scoreboard", "--format", "parquet"]
+    settings = crawling.environment(folder, None)
+    made = subprocess.run(command, env=settings, cwd=folder, capture_output=True, timeout=60, check=True).stdout
+    (folder / "scoreboard.parquet").write_bytes(made)
+    with duckdb.connect() as connection:
+        query = f"SELECT count(*), max(imdb_votes) > 1, max(imdb_rating) FROM '{folder}/scoreboard.parquet'"  # noqa: S608
+        assert connection.execute(query).fetchone() == (2000, True, 7.5)
+
+
+def test_scrapys_own_feeds_have_whole_items(tmp_path: Path) -> None:
+    with ReplicaProcess(titles=3, light=True) as replica:
+        target = str(tmp_path / "movies.json")
+        ended = crawling.scrapy("crawl", "imdb", "-a", "limit=1", "-O", target, data=tmp_path, replica=replica)
+    assert ended.code == 0, ended.log
+    (movie,) = json.loads((tmp_path / "movies.json").read_text())
+    assert (movie["site"], movie["scores"][0]["kind"]) == ("imdb", "imdb")
