@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import urllib.parse
+from pathlib import Path
 
 import pytest
 from selenium.webdriver.common.by import By
@@ -189,3 +191,12 @@ def test_page_works_without_scripts(world: Operated, browser: Browser) -> None:
     finally:
         driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
     assert world.ask("SELECT boost > 0 FROM title_sites WHERE title_id = 900001 AND site = 'imdb'") == [(True,)]
+
+
+def test_overview_is_what_the_picture_in_the_readme_shows(world: Operated, browser: Browser, tmp_path: Path) -> None:
+    """`PICTURE=moviecrawler/dashboard/overview.png pytest -m browser -k picture` takes it anew."""
+    browser.driver.set_window_size(1200, 900)
+    browser.driver.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
+    browser.driver.get(world.node.url)
+    assert browser.driver.save_screenshot(os.environ.get("PICTURE") or str(tmp_path / "overview.png"))
+    assert "needs attention" in text(browser, "main")
