@@ -17,8 +17,7 @@ from moviecrawler.catalogue.lanes import FRESH_FOR
 from moviecrawler.clock import utc_now
 from moviecrawler.cluster.threads import Threads
 from moviecrawler.frontier.keys import SiteKeys
-from moviecrawler.frontier.report import Rate, budgets, read_runs, read_sites
-from moviecrawler.frontier.seeds import count_seeds
+from moviecrawler.frontier.report import Rate, budgets, count_seeds, read_runs, read_sites
 from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:

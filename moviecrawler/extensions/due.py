@@ -15,6 +15,7 @@ from moviecrawler.clock import utc_now, utc_text
 from moviecrawler.errors import TransientStoreError
 from moviecrawler.extensions.catalogue import CatalogueRecorder
 from moviecrawler.frontier.budgets import until_next_day
+from moviecrawler.frontier.engine import NotSent
 from moviecrawler.frontier.shared import shared_turns
 from moviecrawler.signals import item_passed
 
@@ -97,6 +98,8 @@ class DueTitles:
                     continue
                 claimed, more = ([], False) if stopped else await self._claim(budget)
                 pause = _POLL_SECONDS
+            except NotSent:
+                return  # Redis was away for too long, and the crawl closes
             except TransientStoreError as error:
                 if self.recorder.writer.closed:
                     return

@@ -280,6 +280,13 @@ def _report(
     )
 
 
+async def count_seeds(client: Any, key: str) -> int:
+    """Return how many seeds wait under a key, of whatever type it is; 0 for a type that seeds are not taken from."""
+    kind = (await client.type(key)).decode()
+    count = {"list": client.llen, "set": client.scard, "zset": client.zcard}.get(kind)
+    return 0 if count is None else int(await count(key))
+
+
 # --- Dead letters -----------------------------------------------------------------------------------------------------
 
 

@@ -99,6 +99,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         self._closed = self._was_running = self._first_request_done = False
         self._alone = ""  # the request that this worker does alone, as it may be what killed others
         self._pages = 0
+        self._wrong_type = ""  # of the key of seeds
         self._drained_at: float | None = (
             None  # when what is in flight is given back; None while the worker is not closing
         )
@@ -441,7 +442,8 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         for one in reply.buried:
             self.stats.inc_value("frontier/dead_letters")
             self._log(logging.ERROR, "Dead letter %s: `scrapy deadletters show` says why", one)
-        if reply.seeds_in not in {"none", "list", "set", "zset"}:
+        if reply.seeds_in not in {"none", "list", "set", "zset", self._wrong_type}:
+            self._wrong_type = reply.seeds_in  # so that it is told once
             message = "Seeds can't be taken from the key %r, as it is a %s; make it a list, a set or a sorted set"
             self._log(logging.WARNING, message, self.keys.site.start_urls, reply.seeds_in)
         if self._seeded:
@@ -516,11 +518,6 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
     def waiting(self) -> int:
         """How many requests wait in the shared queue, when Redis last said so, and on the way there."""
         return self.outbox.pushes + (self.reply.waiting if self.reply is not None else 0)
-
-    @property
-    def shut(self) -> bool:
-        """Whether nothing is handed out now, because the site has refused us or the day's budget is spent."""
-        return self.reply is not None and self.reply.shut > 0
 
     @property
     def _is_holding_alone(self) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -153,12 +152,28 @@ class SharedTurns(Turns):
             return await self._sleep(turn.delay / 1000)
 
     async def _ask(self, **step: Any) -> Turn:
-        """Run the script until Redis answers, or the crawl closes. Raises NotSent."""
+        """Run the script until Redis answers, or the crawl closes: at the latest after FRONTIER_PATIENCE. Raises NotSent."""
         import redis.exceptions  # noqa: PLC0415 - only a shared crawl needs its client
 
+        loop = asyncio.get_running_loop()
+        failing_since: float | None = None
         while True:
-            with suppress(redis.exceptions.RedisError):
+            try:
                 turn = await self.scripts.turn(self.keys, **step)
+            except redis.exceptions.RedisError as error:
+                if failing_since is None:
+                    failing_since = loop.time()
+                    logger.warning(
+                        "Redis can't be used: %s; trying again", error, extra={"spider": self.crawler.spider}
+                    )
+                patience = self.crawler.settings.getfloat("FRONTIER_PATIENCE")
+                if loop.time() - failing_since >= patience and not is_closing(self.crawler.engine):
+                    message = "Redis could not be used for %g s"
+                    logger.error(message, patience, extra={"spider": self.crawler.spider})  # noqa: TRY400 - a sentence says it
+                    closing = self.crawler.engine.close_spider_async(reason="frontier_unreachable")
+                    self._closing = loop.create_task(closing)
+                    await asyncio.sleep(0)  # it begins to close
+            else:
                 self.circuit.update(shut=turn.shut, reason=turn.reason, spent=turn.spent, probing=turn.probing)
                 return turn
             if not await self._sleep(_RETRY_SECONDS):

@@ -20,6 +20,7 @@ from tests.crawling import change, counts, reset
 from tests.frontier.workers import SURE, Workers, WorkersOf, workers_on
 from tests.services.mongo import mongo_movies
 from tests.services.postgres import postgres_movies
+from tests.services.proxy import Proxy
 from tests.services.redis import RedisServer
 from tests.services.replica import IDS, TITLES
 from tests.services.s3 import CREDENTIALS, s3_movies
@@ -148,11 +149,8 @@ def test_a_redis_that_evicts_is_refused_with_a_sentence(workers_of: WorkersOf, o
         assert "(volatile-lru); set its maxmemory-policy to noeviction" in workers.log
 
 
-@pytest.mark.parametrize("url", ["redis://127.0.0.1:1/0"])
-def test_unreachable_redis_ends_the_crawl_at_once_with_a_sentence(
-    replica: ReplicaProcess, tmp_path: Path, url: str
-) -> None:
-    with Workers("imdb", data=tmp_path, replica=replica, redis_url=url) as workers:
+def test_unreachable_redis_ends_the_crawl_at_once_with_a_sentence(replica: ReplicaProcess, tmp_path: Path) -> None:
+    with Workers("imdb", data=tmp_path, replica=replica, redis_url="redis://127.0.0.1:1/0") as workers:
         workers.start()
         assert workers.wait() == [1]
         assert "start it, or remove REDIS_URL" in workers.log
@@ -212,6 +210,26 @@ def test_terminated_and_recycled_workers_hand_back_what_they_have_not_done(
             assert len(others.movies) == (most or TITLES - done - 10)
             assert ("(recycled)" in others.log) == bool(most)
     assert sum(fetched(replica).values()) == TITLES
+
+
+def test_sigterm_ends_a_worker_though_redis_answers_late(
+    own_redis: RedisServer, replica: ReplicaProcess, tmp_path: Path
+) -> None:
+    with (
+        Proxy("127.0.0.1", own_redis.port) as proxy,
+        Workers(
+            "imdb", ALL, data=tmp_path, replica=replica, redis_url=f"redis://{proxy.address}/0", **SLOWLY
+        ) as workers,
+    ):
+        workers.start()
+        wait_for(partial(have_been_fetched, replica, 5), told=lambda: workers.log)
+        proxy.latency = 2.0
+        time.sleep(3)
+        began = time.monotonic()
+        workers.signal(signal.SIGTERM)
+        assert workers.wait() == [1], workers.log
+        assert time.monotonic() - began < 15
+        proxy.latency = 0.0
 
 
 _DEADLY = """
