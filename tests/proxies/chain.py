@@ -63,6 +63,7 @@ class Chain:
             "ROBOTSTXT_OBEY": False,
             "REDIS_URL": "",
             "RETRY_BACKOFF": 0,
+            "SITE_BUDGETS": '{"www.imdb.com": {}}',
         }
         self.crawler = get_crawler(ImdbSpider, {**own, **given, **settings})
         self.crawler.spider = ImdbSpider.from_crawler(self.crawler, ids="tt0111161")
@@ -70,7 +71,13 @@ class Chain:
         self.answer = answer
         self.sent: list[Sent] = []
         downloader = SimpleNamespace(per_slot_settings={}, middleware=self.manager)
-        self.crawler._engine = SimpleNamespace(downloader=downloader, running=True, scheduler=None)  # type: ignore[assignment]
+        self.crawler._engine = SimpleNamespace(
+            downloader=downloader,
+            running=True,
+            scheduler=None,
+            spider=self.crawler.spider,
+            _slot=SimpleNamespace(closing=None),
+        )  # type: ignore[assignment]
         self.rotation = next((one for one in self.manager.middlewares if isinstance(one, ProxyMiddleware)), None)
         if self.rotation is not None:
             self.rotation.blocks = self.middleware(SiteBlockMiddleware)

@@ -44,7 +44,7 @@ def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         *(
             ("TOR_TUNNEL", one)
-            for one in ("127.0.0.1:9080", "http://127.0.0.1", "http://127.0.0.1:99999", f"{TUNNEL}/x")
+            for one in ("127.0.0.1:9080", "http://127.0.0.1", "http://127.0.0.1:999999", f"{TUNNEL}/x")
         ),
         *(("TOR_TUNNEL", one) for one in ("https://127.0.0.1:9080", "socks5h://127.0.0.1:9050")),
         *(("TOR_CONTROL", one) for one in ("9051", "127.0.0.1:9051/x")),
