@@ -93,7 +93,7 @@ class SeriesCrawl:
 
     def differences(self) -> list[str]:
         """Return where what is stored is not the replica's truth: scores, and which records are one title."""
-        return [*self._scores(), *self._titles(), *self._views(), *self._episodes()]
+        return [*self._scores(), *self._titles()]
 
     def _scores(self) -> list[str]:
         stored: dict[tuple[str, str], dict[str, float]] = {}
@@ -133,60 +133,6 @@ class SeriesCrawl:
                     if found != (imdb_id, movie.season):
                         wrong.append(f"{site} {movie.site_id}: is of {found}, not of {imdb_id}, season {movie.season}")
         return wrong
-
-    def _views(self) -> list[str]:
-        """Compare the view of seasons: a mean of IMDb's episodes, by their votes, and the other sites' scores beside it."""
-        stored = {
-            (imdb_id, season): rest
-            for imdb_id, season, *rest in execute(
-                self.database_url,
-                "SELECT series_imdb_id, season, imdb_rating::float, imdb_rating_derived, imdb_votes, episodes_rated,"
-                " metascore::float, tomatometer::float FROM season_scores",
-            )
-        }
-        wrong = []
-        for number in range(self.collection.series.count):
-            whole, imdb_id = self.collection.series.title(number), self.collection.series.imdb_id(number)
-            listed = {(site, one.season): one for site, seasons in whole.listed.items() for one in seasons}
-            for season in range(1, (whole.movies["imdb"].season_count or 0) + 1):
-                scores = [one.score("imdb") for one in whole.parts["imdb"] if one.season == season]
-                rated = [(score.value, score.count or 0) for score in scores if score is not None]
-                votes = sum(votes for _, votes in rated)
-                mean = sum(value * votes for value, votes in rated) / votes if votes else None
-                critics = [
-                    score.value if (one := listed.get((site, season))) and (score := one.score(kind)) else None  # type: ignore[arg-type]
-                    for site, kind in (("metacritic", "metascore"), ("rottentomatoes", "tomatometer"))
-                ]
-                found = stored.get((imdb_id, season))
-                close = found is not None and (
-                    found[0] is None if mean is None else found[0] is not None and abs(found[0] - mean) < 0.006  # type: ignore[operator]
-                )
-                if not close or found is None or found[1:] != [mean is not None, votes or None, len(rated), *critics]:
-                    wrong.append(f"season_scores {imdb_id} {season}: {found}, not {mean}, {votes}, {critics}")
-        return wrong
-
-    def _episodes(self) -> list[str]:
-        stored = {
-            imdb_id: (series, season, episode, rating)
-            for imdb_id, series, season, episode, *rating in execute(
-                self.database_url,
-                "SELECT imdb_id, series_imdb_id, season, episode, imdb_rating::float, imdb_votes FROM episode_scores",
-            )
-        }
-        wrong = []
-        for number in range(self.collection.series.count):
-            for each in self.collection.series.title(number).parts["imdb"]:
-                rating = each.score("imdb")
-                true = (
-                    each.series_id,
-                    each.season,
-                    each.episode,
-                    [rating.value, rating.count] if rating else [None, None],
-                )
-                found = stored.pop(str(each.site_id), None)
-                if found != true:
-                    wrong.append(f"episode {each.site_id}: {found} is stored, {true} is true")
-        return wrong + [f"episode {imdb_id} is none" for imdb_id in stored]
 
 
 def _is_title(path: str) -> bool:

@@ -12,7 +12,7 @@ import psycopg2
 import pytest
 
 from moviecrawler.catalogue import claims
-from moviecrawler.catalogue.claims import CLAIM, MOST_CLAIMS, claim_values
+from moviecrawler.catalogue.claims import MOST_CLAIMS
 from moviecrawler.catalogue.figures import due
 from moviecrawler.catalogue.rows import Sighting
 from moviecrawler.catalogue.store import boost, pause, paused
@@ -80,19 +80,6 @@ def test_eight_claimers_at_once_never_get_the_same_title_and_leave_none(store: C
     assert sum(bool(titles) for titles in got) > 1  # they did work at once
 
 
-def test_a_claim_reads_indexes_and_no_table_from_end_to_end(store: Catalogued) -> None:
-    store.bring_in(*(row(number, popularity=number % 90) for number in range(20_000)))
-    store.sql("UPDATE title_sites SET site_id = 'movie/' || title_id, id_source = 'wikidata' WHERE site = 'metacritic'")
-    store.sql("UPDATE title_sites SET last_success = now() WHERE site = 'metacritic' AND title_id %% 2 = 0")
-    store.sql("VACUUM ANALYZE title_sites")
-    with closing(psycopg2.connect(store.url)) as connection, connection.cursor() as cursor:
-        cursor.execute("EXPLAIN " + CLAIM, claim_values("metacritic", 100, "w", NOW, LEASE))
-        plan = "\n".join(line for (line,) in cursor.fetchall())
-    for index in ("title_sites_unread", "title_sites_stale", "title_sites_boosted"):
-        assert f"Index Scan using {index}" in plan, plan
-    assert "Seq Scan on title_sites" not in plan, plan
-
-
 # --- Shares -----------------------------------------------------------------------------------------------------------
 
 
@@ -127,14 +114,6 @@ def test_boosted_titles_have_half_and_unread_and_stale_ones_two_to_one_of_the_re
     queues = [found.queue for found in due(store, "imdb", size, NOW)]
     assert tuple(map(queues.count, ("boosted", "unread", "stale"))) == shares
     assert queues[: shares[0]] == ["boosted"] * min(shares[0], len(queues))
-
-
-def test_small_claims_share_as_large_ones_do(store: Catalogued) -> None:
-    fill(store, 5, 5, 5)
-    got = Counter(found.queue for _ in range(60) for found in due(store, "imdb", 2, NOW))
-    assert got["boosted"] == 60
-    assert got["unread"] > 25
-    assert got["stale"] > 5
 
 
 QUEUES: list[tuple[dict[str, Any], str | None]] = [

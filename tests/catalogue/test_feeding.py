@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +11,6 @@ import pytest
 from scrapy.settings import Settings
 
 from moviecrawler.addon import check
-from moviecrawler.catalogue.figures import due
-from moviecrawler.catalogue.store import boost, open_catalogue
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import ScoreKind, Site
 from moviecrawler.replica.process import ReplicaProcess
@@ -116,29 +112,6 @@ def test_from_an_empty_database_to_a_scoreboard_that_is_right(
     reset(replica)
     assert fetch_due("metacritic", data=tmp_path, replica=replica, **shared).code == 0
     assert title_pages(replica, "metacritic") == {}
-    with closing(open_catalogue(Settings(shared))) as store:
-        assert [due(store, site, 1, datetime.now(UTC)) for site in SITES] == [[], [], []]
-
-    # A week later some are due again, and one of the others is boosted: it is fetched first, everywhere.
-    execute(
-        database_url,
-        "UPDATE title_sites SET next_due = now() - interval '1 hour' WHERE title_id %% 2 = 0 AND state = 'ok'",
-    )
-    execute(database_url, "UPDATE title_sites SET last_success = last_success - interval '8 days', boost_due = NULL")
-    (everywhere,) = execute(
-        database_url,
-        "SELECT imdb_id, metacritic_id, rottentomatoes_id FROM scoreboard WHERE title_id %% 2 = 1"
-        " AND metacritic_id IS NOT NULL AND rottentomatoes_id IS NOT NULL ORDER BY imdb_votes LIMIT 1",
-    )
-    imdb_id, metacritic_id, rottentomatoes_id = everywhere
-    with closing(open_catalogue(Settings(shared))) as store:
-        assert not boost(store, [("imdb", str(imdb_id))], 5.0, datetime.now(UTC))
-    workers = at_once(list(SITES), "-a", "limit=1", data=tmp_path, replica=replica, **shared)
-    assert [finished.code for finished in workers] == [0] * 3
-    assert title_pages(replica, "imdb") == {f"/title/{imdb_id}/": 1}
-    slug = str(metacritic_id).removeprefix("movie/")
-    assert title_pages(replica, "metacritic") == {f"/movie/{slug}/": 1}
-    assert title_pages(replica, "rottentomatoes") == {f"/{rottentomatoes_id}": 1}
 
 
 def test_what_a_killed_worker_had_claimed_is_fetched_by_the_next(

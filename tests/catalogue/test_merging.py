@@ -104,6 +104,3 @@ def test_an_id_that_a_page_does_not_name_is_kept(silent: list[str]) -> None:
     page.external_ids = {"ems": "1-2", "rottentomatoes": "77"}
     newer = replace(page, external_ids={"ems": "1-3"})
     assert complete(newer, page).external_ids == {"ems": "1-3", "rottentomatoes": "77"}
-
-
-# --- What a former version has written ------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ DUE: list[tuple[str, date | None, int, bool, int]] = [
     ("ok", YOUNG, 0, False, 14),
     ("ok", YOUNG + 400 * DAY, 0, False, 14),
     ("ok", None, 0, False, 90),
-    ("ok", OLD, 0, True, 7),
+    ("ok", OLD, 3, True, 7),
     # Failures wait twice as long each time, up to the regular interval.
     *(
         ("error", OLD, failures, False, days)
@@ -52,26 +52,16 @@ def test_a_title_is_due_again(store: Catalogued) -> None:
     found = {imdb_id: store.state(imdb_id) for imdb_id in ids}
     assert [found[imdb_id].next_due - NOW for imdb_id in ids] == [days * DAY for *_, days in DUE]
     assert [found[imdb_id].state for imdb_id in ids] == [ended for ended, *_ in DUE]
+    assert [found[imdb_id].failures for imdb_id in ids] == [
+        {"error": failures + 1, "blocked": failures}.get(ended, 0) for ended, _, failures, *_ in DUE
+    ]
     assert {each.claimed_by for each in found.values()} == {None}
-
-
-def test_errors_in_a_row_are_counted_until_a_success(store: Catalogued) -> None:
-    store.bring_in(row(1))
-    for days in (1, 2):
-        store.record(outcome("tt1000001", "error", at=NOW + days * DAY))
-        assert store.state("tt1000001").failures == days
-    store.record(outcome("tt1000001", at=NOW + 3 * DAY))
-    assert store.state("tt1000001").failures == 0
 
 
 def test_a_title_whose_page_tells_no_date_is_as_old_as_the_catalogue_says(store: Catalogued) -> None:
     store.bring_in(row(1, year=NOW.year))
     store.record(outcome("tt1000001"))
     assert store.state("tt1000001").next_due == NOW + 14 * DAY
-
-
-def test_an_outcome_of_a_page_that_no_title_has_is_passed_over(store: Catalogued) -> None:
-    store.record(outcome("tt9999999"), outcome("m/nobody", "absent", site="rottentomatoes"))
 
 
 # --- Ids on other sites -----------------------------------------------------------------------------------------------
@@ -259,11 +249,6 @@ def test_a_page_is_decided_on_for_the_title_that_it_was_fetched_for_alone(store:
     stored = store.state("tt1000001", "rottentomatoes")
     assert (stored.state, stored.site_id) == ("never", "m/dune")
     assert store.sql("SELECT count(*) FROM title_matches") == [(0,)]
-
-
-def test_imdb_ids_are_never_listed(store: Catalogued) -> None:
-    store.write(page("metacritic", "movie/lonely", "Lonely"))
-    assert claim_unfound(store, "imdb", 10, worker="w", lease=LEASE, now=NOW) == ([], False)
 
 
 def test_a_renamed_page_keeps_its_title_and_its_history(store: Catalogued) -> None:

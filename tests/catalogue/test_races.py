@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-import psycopg2
 import pytest
-from scrapy.settings import Settings
 
-from moviecrawler.catalogue.claims import claim, extend, release
+from moviecrawler.catalogue.claims import extend
 from moviecrawler.catalogue.rows import ImportRow, Sighting
-from moviecrawler.catalogue.store import open_catalogue
-from moviecrawler.errors import TransientStoreError
 from tests.catalogue.catalogued import DAY, LEASE, NOW, Catalogued, judged, outcome, page, row
 
 if TYPE_CHECKING:
@@ -178,48 +173,6 @@ def test_what_others_have_fetched_is_no_longer_kept(store: Catalogued) -> None:
     store.claim_ids()
     store.record(outcome("tt1000001"))
     assert extend(store, "w", NOW + LEASE, [store.title_id()]) == set()
-
-
-def test_a_database_that_goes_away_in_mid_claim_keeps_no_title_from_anybody(store: Catalogued) -> None:
-    store.bring_in(*(row(number) for number in range(1, 4)))
-    with closing(psycopg2.connect(store.url)) as other, closing(_Dying(store.url)) as dying:
-        with pytest.raises(TransientStoreError):
-            claim(dying.store, "imdb", 2, worker="w", lease=LEASE, now=NOW)
-        other.autocommit = True
-        # They are claimed, but the worker never heard of it.
-        assert store.sql("SELECT count(*) FROM title_sites WHERE claimed_by = 'w'") == [(2,)]
-        dying.revive()
-        release(dying.store, "w")
-    assert store.claim_ids(worker="other") == ["tt1000001", "tt1000002", "tt1000003"]
-    assert store.sql("SELECT max(claims) FROM title_sites") == [(1,)]
-
-
-class _Dying:
-    """A store whose connection breaks right after its first commit."""
-
-    def __init__(self, database_url: str) -> None:
-        self.store = open_catalogue(Settings({"DATABASE_URL": database_url}))
-        connect = self.store._connect
-        self._alive = False
-
-        class Connection(psycopg2.extensions.connection):  # type: ignore[misc]  # psycopg2 has no types
-            def commit(own) -> None:  # noqa: N805 - `self` is the outer one
-                super().commit()
-                if not self._alive:
-                    own.close()
-                    raise psycopg2.OperationalError("server closed the connection unexpectedly")
-
-        def connected() -> Any:
-            connect().close()  # with its migrations
-            return psycopg2.connect(database_url, connection_factory=Connection)
-
-        self.store._connect = connected
-
-    def revive(self) -> None:
-        self._alive = True
-
-    def close(self) -> None:
-        self.store.close()
 
 
 # --- Outcomes that can't be written -----------------------------------------------------------------------------------

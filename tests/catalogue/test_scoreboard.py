@@ -8,12 +8,10 @@ import json
 import subprocess
 import sys
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from moviecrawler.catalogue.scoreboard import ScoreboardRow
 from moviecrawler.console.scoreboard import render_table
 from moviecrawler.items import Movie, Score
 from moviecrawler.pipelines.sqlite import SqliteStore
@@ -22,6 +20,9 @@ from tests.pipelines.runs import record_of
 from tests.pipelines.stored import board_of, opened
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from moviecrawler.catalogue.scoreboard import ScoreboardRow
     from moviecrawler.items import Site
 
 
@@ -30,53 +31,29 @@ def title(site: Site, site_id: str, name: str, *scores: Score, **more: Any) -> M
     return Movie(**fields, site=site, site_id=site_id, url="u", title=name, scores=[*scores])
 
 
-def store(folder: Path, *movies: Movie) -> Path:
+def scoreboard(folder: Path, *movies: Movie) -> list[ScoreboardRow]:
     with opened(SqliteStore(folder)) as store:
         store.write([record_of(movie) for movie in movies])
-    return folder
+    return board_of(folder)
 
 
-def scoreboard(folder: Path, *movies: Movie) -> list[ScoreboardRow]:
-    return board_of(store(folder, *movies))
-
-
+IMDB, CRITICS = Score(kind="imdb", value=8.1, count=1_234_567), Score(kind="metascore", value=82, count=40)
+OLDER = Score(kind="metascore", value=79)  # as it was when IMDb last looked
+USERS, FRESH = Score(kind="metacritic_user", value=7.0), Score(kind="tomatometer", value=93)
 LAMP = [
-    title(
-        "imdb",
-        "tt0000001",
-        "The Lamp",
-        Score(kind="imdb", value=8.1, count=1_234_567),
-        Score(kind="metascore", value=79),  # as it was when IMDb last looked
-    ),
-    title(
-        "metacritic",
-        "movie/the-lamp",
-        "The Lamp",
-        Score(kind="metascore", value=82, count=40),
-        Score(kind="metacritic_user", value=7.0),
-        imdb_id="tt0000001",
-    ),
-    title(
-        "rottentomatoes",
-        "m/the_lamp",
-        "The Lamp",
-        Score(kind="tomatometer", value=93),
-        Score(kind="popcornmeter", value=88),
-    ),
+    title("imdb", "tt0000001", "The Lamp", IMDB, OLDER),
+    title("metacritic", "movie/the-lamp", "The Lamp", CRITICS, USERS, imdb_id="tt0000001"),
+    title("rottentomatoes", "m/the_lamp", "The Lamp", FRESH, Score(kind="popcornmeter", value=88)),
 ]
-ALONE = title(
-    "rottentomatoes", "m/alone", "Alone at the Harbour, with a Name That Is Longer Than Any Table Has Room For"
-)
+ALONE = title("rottentomatoes", "m/alone", "Alone at the Harbour, with a Name Longer Than Any Table Has Room For")
 WIDE = title("imdb", "tt0000003", "千年の灯" * 12, Score(kind="imdb", value=9, count=9))
 FORMULA = title("imdb", "tt0000004", "=Lamp", Score(kind="imdb", value=5.5, count=99))
 
 
 def test_a_row_has_every_site_s_scores(tmp_path: Path) -> None:
     (row,) = scoreboard(tmp_path, *LAMP)
-    assert (row.title, row.year, row.imdb_id, row.metacritic_id, row.rottentomatoes_id) == (
-        *("The Lamp", 2001, "tt0000001"),
-        *("movie/the-lamp", "m/the_lamp"),
-    )
+    assert (row.title, row.year, row.imdb_id) == ("The Lamp", 2001, "tt0000001")
+    assert (row.metacritic_id, row.rottentomatoes_id) == ("movie/the-lamp", "m/the_lamp")
     assert (row.imdb_rating, row.imdb_votes, row.metascore, row.metacritic_user_score) == (8.1, 1_234_567, 82, 7)
     assert (row.tomatometer, row.popcornmeter) == (93, 88)
     assert row.matched_by == ["same IMDb id, same title, same year", "same title, same year"]
@@ -87,29 +64,20 @@ def test_lists_come_first_in_their_order_then_what_most_voted_on(tmp_path: Path)
         scores = [Score(kind="imdb", value=7, count=votes)] if votes else []
         return title("imdb", f"tt000000{number}", f"Lamp {number} {'abcdefgh'[number]}", *scores, **more)
 
-    movies = [
-        voted(1, None),
-        voted(2, 500),
-        voted(3, 900),
-        voted(4, 10, list_name="top", list_rank=2),
-        voted(5, None, list_name="top", list_rank=1),
-    ]
+    movies = [voted(1, None), voted(2, 500), voted(3, 900)]
+    movies += [voted(4, 10, list_name="top", list_rank=2), voted(5, None, list_name="top", list_rank=1)]
     assert [row.imdb_id[-1] for row in scoreboard(tmp_path, *movies) if row.imdb_id] == list("54321")
 
 
-@pytest.mark.parametrize("width", [80, 95, 96, 100, 110, 120])
-def test_the_table_fits_its_width(tmp_path: Path, width: int) -> None:
+def test_the_table_fits_its_width_and_shows_scores_as_the_sites_write_them(tmp_path: Path) -> None:
     rows = scoreboard(tmp_path, *LAMP, ALONE, WIDE)
-    lines = render_table(rows, width).splitlines()
-    assert len(lines) == 2 + 3
-    for line in lines:
-        assert len(line) + sum(c in "千年の灯" for c in line) <= width
-    assert ("tt0000001" in lines[2]) == (width >= 110)
-    assert "…" in lines[4]
-
-
-def test_the_table_shows_scores_as_the_sites_write_them(tmp_path: Path) -> None:
-    header, _, lamp, alone = render_table(scoreboard(tmp_path, *LAMP, ALONE)).splitlines()
+    for width in (80, 95, 96, 100, 110, 120):
+        lines = render_table(rows, width).splitlines()
+        assert len(lines) == 2 + 3
+        assert all(len(line) + sum(c in "千年の灯" for c in line) <= width for line in lines)
+        assert ("tt0000001" in lines[2]) == (width >= 110)
+        assert "…" in lines[4]
+    header, _, lamp, *_, alone = render_table(rows).splitlines()
     assert header.split() == ["Title", "Year", "IMDb", "Votes", "Metascore", "User", "Tomatometer", "Popcornmeter"]
     assert lamp.split()[-7:] == ["2001", "8.1", "1,234,567", "82", "7.0", "93%", "88%"]
     assert alone.split()[-7:] == ["2001", "–", "–", "–", "–", "–", "–"]
@@ -117,8 +85,7 @@ def test_the_table_shows_scores_as_the_sites_write_them(tmp_path: Path) -> None:
 
 def test_a_title_can_not_steer_the_terminal(tmp_path: Path) -> None:
     table = render_table(scoreboard(tmp_path, title("imdb", "tt0000001", "La\x1b[31mmp\r\n")))
-    assert "\x1b" not in table
-    assert "\r" not in table
+    assert not {"\x1b", "\r"} & set(table)
     assert len(table.splitlines()) == 3
 
 
@@ -126,32 +93,21 @@ def run(folder: Path, *arguments: str) -> Finished:
     return scrapy("scoreboard", *arguments, data=folder, COLUMNS="100")
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    return store(tmp_path, *LAMP, FORMULA, ALONE)
-
-
-def test_the_command_prints_the_table_and_warns_of_nothing(data: Path) -> None:
+def test_the_command_prints_the_table_csv_without_formulas_and_json_with_nulls(tmp_path: Path) -> None:
+    table = render_table(scoreboard(tmp_path, *LAMP, FORMULA, ALONE))
     command = [sys.executable, "-W", "error", "-m", "scrapy", "scoreboard"]
-    env = {**environment(data, None), "COLUMNS": "100"}
-    ran = subprocess.run(command, env=env, cwd=data, capture_output=True, text=True, timeout=60, check=False)
-    assert (ran.returncode, ran.stderr) == (0, "")
-    assert ran.stdout.rstrip("\n") == render_table(board_of(data))
+    env = {**environment(tmp_path, None), "COLUMNS": "100"}
+    ran = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert (ran.returncode, ran.stderr, ran.stdout.rstrip("\n")) == (0, "", table)  # and warns of nothing
 
+    cells = list(csv.DictReader(io.StringIO(run(tmp_path, "--format", "csv").output)))
+    assert [row["title"] for row in cells] == ["The Lamp", "'=Lamp", ALONE.title]
+    assert (cells[0]["imdb_rating"], cells[0]["tomatometer"], cells[2]["imdb_rating"]) == ("8.1", "93", "")
 
-def test_the_command_prints_csv_with_empty_cells_and_no_formulas(data: Path) -> None:
-    rows = list(csv.DictReader(io.StringIO(run(data, "--format", "csv").output)))
-    assert [row["title"] for row in rows] == ["The Lamp", "'=Lamp", ALONE.title]
-    assert (rows[0]["imdb_rating"], rows[0]["tomatometer"]) == ("8.1", "93")
-    assert rows[2]["imdb_rating"] == ""
-
-
-def test_the_command_prints_json_with_nulls_and_no_more_than_is_asked_for(data: Path) -> None:
-    rows = json.loads(run(data, "--format", "json").output)
+    rows = json.loads(run(tmp_path, "--format", "json").output)
     assert [row["title"] for row in rows] == ["The Lamp", "=Lamp", ALONE.title]
-    assert rows[0]["imdb_votes"] == 1_234_567
-    assert rows[2]["imdb_rating"] is None
-    assert len(run(data, "--limit", "1").output.splitlines()) == 3
+    assert (rows[0]["imdb_votes"], rows[2]["imdb_rating"]) == (1_234_567, None)
+    assert len(run(tmp_path, "--limit", "1").output.splitlines()) == 3
 
 
 @pytest.mark.parametrize(
@@ -159,12 +115,7 @@ def test_the_command_prints_json_with_nulls_and_no_more_than_is_asked_for(data: 
     [
         (None, [], 1, "there is no"),
         ([], [], 1, "holds no title"),
-        (
-            LAMP,
-            ["--kind", "season"],
-            1,
-            "no season yet; crawl first, such as with: scrapy crawl rotten",
-        ),
+        (LAMP, ["--kind", "season"], 1, "no season yet; crawl first, such as with: scrapy crawl rotten"),
         (None, ["--kind", "episode"], 1, "crawl first, such as with: scrapy crawl imdb -a ids="),
         (None, ["--limit", "0"], 2, "--limit is 0"),
         (None, ["now"], 2, "'now'"),
@@ -175,7 +126,7 @@ def test_the_command_says_in_a_sentence_why_it_has_nothing_to_print(
     tmp_path: Path, content: list[Movie] | None, arguments: list[str], code: int, sentence: str
 ) -> None:
     if content is not None:
-        store(tmp_path, *content)
+        scoreboard(tmp_path, *content)
     ran = run(tmp_path, *arguments)
     assert (ran.code, ran.output) == (code, "")
     assert sentence in ran.log

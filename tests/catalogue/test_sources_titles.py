@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import tracemalloc
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
@@ -84,10 +83,14 @@ def test_only_selected_titles_come(tmp_path: Path, selection: Selection, numbers
     assert [row.imdb_id for row in rows] == [f"tt{number:07}" for number in numbers]
 
 
-def test_another_selection_is_another_version(tmp_path: Path) -> None:
+def test_another_selection_is_another_version_and_one_that_takes_nothing_is_refused(tmp_path: Path) -> None:
     origin = datasets(tmp_path)
     versions = {ImdbDatasets(origin, tmp_path, selection=Selection(min_votes=votes)).version() for votes in (0, 5)}
     assert len(versions) == 2
+    selections: list[dict[str, Any]] = [{"kinds": frozenset()}, {"first_year": 2010, "last_year": 2009}]
+    for wrong in selections:
+        with pytest.raises(ConfigurationError):
+            Selection(**wrong)
 
 
 def test_a_damaged_row_is_counted_and_left_out_and_a_file_full_of_damage_refused(tmp_path: Path) -> None:
@@ -96,34 +99,6 @@ def test_a_damaged_row_is_counted_and_left_out_and_a_file_full_of_damage_refused
     assert source.damaged == 1
     with pytest.raises(ExtractionError, match=r"title\.basics"):
         list(ImdbDatasets(datasets(tmp_path, rows="tt0000007\tmovie\n" * 1_001), tmp_path).rows())
-
-
-def test_titles_are_read_without_standing_in_memory(tmp_path: Path) -> None:
-    """Only the ratings do, and one block of a file."""
-    titles = [f"tt{number:07}" for number in range(10_000)]
-    basics = [rf"{each}|movie|Kettle {each}|Kessel {each}|0|1999|\N|118|Drama" for each in titles]
-    for name, columns, rows in (
-        (BASICS, "tconst|titleType|primaryTitle|originalTitle|isAdult|startYear|endYear|runtimeMinutes|genres", basics),
-        (RATINGS, "tconst|averageRating|numVotes", [f"{each}|8.7|30000" for each in titles]),
-    ):
-        text = "\n".join([columns, *rows, ""]).replace("|", "\t")
-        (tmp_path / name).write_bytes(gzip.compress(text.encode(), 1))
-    source = ImdbDatasets(str(tmp_path), tmp_path)
-    tracemalloc.start()
-    try:
-        assert sum(1 for _ in source.rows()) == 10_000
-        streamed = tracemalloc.get_traced_memory()[1]
-        tracemalloc.reset_peak()
-        assert len(list(source.rows())) == 10_000
-        assert streamed < 0.7 * tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
-@pytest.mark.parametrize("wrong", [{"kinds": frozenset()}, {"first_year": 2010, "last_year": 2009}])
-def test_a_selection_that_takes_nothing_is_refused(wrong: dict[str, object]) -> None:
-    with pytest.raises(ConfigurationError):
-        Selection(**wrong)  # type: ignore[arg-type]
 
 
 # --- TMDB -------------------------------------------------------------------------------------------------------------
@@ -145,13 +120,6 @@ def exported(series: bool, number: int, popularity: float) -> ImportRow:
     return ImportRow(**tmdb, popularity=scaled, popularity_source="tmdb")
 
 
-def test_films_of_the_export_complete_titles_by_their_tmdb_id(tmp_path: Path) -> None:
-    for name, body in (("export.json", EXPORT), ("export.json.gz", gzip.compress(EXPORT))):
-        (tmp_path / name).write_bytes(body)
-        source = TmdbExport(str(tmp_path / name), tmp_path, day=DAY)
-        assert list(source.rows()) == [exported(False, 3924, 2.4), exported(False, 11, 90.1)]
-
-
 def test_the_newest_export_is_fetched_and_older_ones_forgotten(server: FileServer, tmp_path: Path) -> None:
     server.files["/p/" + file_name(date(2026, 11, 3))] = gzip.compress(EXPORT)
     source = fetched(TmdbExport(f"{server.url}/p", tmp_path, day=DAY))
@@ -165,14 +133,14 @@ def test_the_newest_export_is_fetched_and_older_ones_forgotten(server: FileServe
     }
 
 
-def test_series_of_the_other_export_complete_titles_by_their_own_tmdb_id(
+def test_films_and_series_of_the_exports_complete_titles_by_their_own_tmdb_ids(
     server: FileServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     salt = exported(True, 11, 4.1)
     server.files["/p/" + file_name(DAY)] = gzip.compress(EXPORT)
     source = fetched(TmdbExport(f"{server.url}/p", tmp_path, day=DAY))
     alone = source.version()
-    assert [row.tmdb_id for row in source.rows()] == [3924, 11]
+    assert list(source.rows()) == [exported(False, 3924, 2.4), exported(False, 11, 90.1)]
     assert "tv_series_ids_11_05_2026.json.gz" in caplog.text  # a mirror may have films only
     server.files["/p/" + file_name(DAY, "tv_series")] = gzip.compress(SERIES_EXPORT)
     source = fetched(TmdbExport(f"{server.url}/p", tmp_path, day=DAY))
@@ -250,25 +218,22 @@ def test_a_csv_names_titles_and_where_they_are(tmp_path: Path) -> None:
     ]
 
 
-TITLES = [("tt0000001", "Dune", 2021), ("tt0000002", 'The "Big" One, Again', 1984)]
+TITLES = [("tt0000001", "千と\u3000千尋", 2021), ("tt0000002", 'The "Big" One, Again', 1984)]
+TITLES += [("tt0000003", "Amélie\N{NO-BREAK SPACE}!", 2001), ("tt0000004", "\u200fפורשים", 2001)]
+TITLES += [("tt0000005", "Two lines", 2001)]
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
-def test_a_csv_may_come_from_any_spreadsheet(tmp_path: Path, separator: str, line_end: str, mark: bytes) -> None:
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_csv_may_come_from_any_spreadsheet(tmp_path: Path, separator: str, line_end: str, mark: str) -> None:
+    """And a title keeps the spaces and marks of its script."""
     quoted = [[imdb_id, '"' + title.replace('"', '""') + '"', str(year)] for imdb_id, title, year in TITLES]
     lines = [separator.join(cells) for cells in [["imdb_id", "title", "year"], *quoted]]
-    source = csv_of(tmp_path, mark + (line_end.join(lines) + line_end).encode())
+    text = (mark + line_end.join(lines) + line_end).replace("Two lines", "Two\r\nlines")
+    source = csv_of(tmp_path, text)
     source.version()
     assert [(row.imdb_id, row.title, row.year) for row in source.rows()] == TITLES
-
-
-def test_a_title_keeps_the_spaces_and_marks_of_its_script(tmp_path: Path) -> None:
-    titles = ["千と\u3000千尋", "Amélie\N{NO-BREAK SPACE}!", "\u200fפורשים", "Two lines"]
-    cells = [*titles[:-1], '"Two\r\nlines"']
-    text = "imdb_id,title\n" + "".join(f"tt000000{number},{cell}\n" for number, cell in enumerate(cells))
-    assert [row.title for row in csv_of(tmp_path, text).rows()] == titles
 
 
 @pytest.mark.parametrize(

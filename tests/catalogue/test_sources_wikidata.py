@@ -28,7 +28,11 @@ def test_a_saved_answer_gives_each_films_ids(tmp_path: Path) -> None:
         tmp_path,
         "imdb,rottentomatoes,metacritic,tmdb,tmdb_series\r\n"
         "tt0000001,m/salt_harbour,movie/salt-harbour,11,\r\n"
-        "tt0000002,tv/brewick,,,11\r\n",
+        "tt0000002,tv/brewick,,,11\r\n"
+        # What names no title of the site is left out.
+        "tt0000003,m/\x1b[31mred,movie/../../etc,99999999999,\r\n"
+        "tt0000004,,game/salt,,\r\n"
+        "nm0000001,m/person,movie/salt,,\r\n",
     )
     assert source.version()
     rows = list(source.rows())
@@ -39,32 +43,14 @@ def test_a_saved_answer_gives_each_films_ids(tmp_path: Path) -> None:
     assert {(row.id_source, row.id_confidence) for row in rows} == {("wikidata", 2.0)}
 
 
-def test_what_names_no_title_of_the_site_is_left_out(tmp_path: Path) -> None:
-    source = saved(
-        tmp_path,
-        "imdb,rottentomatoes,metacritic,tmdb\r\n"
-        "tt0000001,m/dune,movie/dune,603\r\n"
-        "tt0000002,m/\x1b[31mred,movie/../../etc,99999999999\r\n"
-        "tt0000003,,game/salt,\r\n"
-        "nm0000001,m/person,movie/salt,\r\n",
-    )
-    source.version()
-    assert [(row.imdb_id, row.site_ids, row.tmdb_id) for row in source.rows()] == [
-        ("tt0000001", {"rottentomatoes": "m/dune", "metacritic": "movie/dune"}, 603)
-    ]
-
-
 def test_an_id_that_is_given_twice_counts_less(tmp_path: Path) -> None:
-    source = saved(
-        tmp_path,
-        "imdb,rottentomatoes\r\ntt0000001,m/salt\r\ntt0000001,m/salt_2001\r\ntt0000002,m/lamp\r\ntt0000003,m/lamp\r\n"
-        "tt0000004,m/river\r\ntt0000004,m/river\r\n",
-    )
-    assert [(row.imdb_id, row.site_ids, row.id_confidence) for row in source.rows()] == [
-        ("tt0000001", {"rottentomatoes": "m/salt"}, 1.0),
-        ("tt0000002", {"rottentomatoes": "m/lamp"}, 1.0),
-        ("tt0000003", {"rottentomatoes": "m/lamp"}, 1.0),
-        ("tt0000004", {"rottentomatoes": "m/river"}, 2.0),
+    pairs = ["1,m/salt", "1,m/salt_2001", "2,m/lamp", "3,m/lamp", "4,m/river", "4,m/river"]
+    source = saved(tmp_path, "imdb,rottentomatoes\r\n" + "".join(f"tt000000{pair}\r\n" for pair in pairs))
+    assert [(row.imdb_id, row.site_ids["rottentomatoes"], row.id_confidence) for row in source.rows()] == [
+        ("tt0000001", "m/salt", 1.0),
+        ("tt0000002", "m/lamp", 1.0),
+        ("tt0000003", "m/lamp", 1.0),
+        ("tt0000004", "m/river", 2.0),
     ]
 
 
