@@ -38,7 +38,8 @@ VOTES_TO_RANK, MEAN_VOTE = 25_000, 6.9
 _POPULAR_ENOUGH: Final = 2_000
 """How many films have the votes to be in the Top 250."""
 _GROUP: Final = 20
-"""Of every 20 films the last but one is a sequel and the last a remake of another of them."""
+"""Of every 20 films the last is a remake of the eighth before it, under the same title."""
+_TO_REMAKE: Final = 8
 _PAIRS: Final = len(WORDS["adjectives"]) * len(WORDS["nouns"])
 _PAIR_STEP: Final = 30_011  # coprime to the pairs: neighbours in popularity have other words
 _THEMES: Final = 61
@@ -116,20 +117,11 @@ class Collection:
     def _dice(self, purpose: str, index: int) -> Dice:
         return Dice(self.seed, purpose, index)
 
-    def _base(self, index: int) -> int | None:
-        """Return the place of the film that one is a sequel or a remake of; None for most."""
-        return {_GROUP - 2: index - 12, _GROUP - 1: index - 8}.get(index % _GROUP)
-
     def _outline(self, index: int) -> Outline:
-        dice, base = self._dice("outline", index), self._base(index)
-        if base is not None:
-            first, is_remake = self._outlines[base], _is_remake(index)
-            gap = 9 + dice.below(30) if is_remake else 2 + dice.below(3)
-            year = first.year + gap if first.year + gap < TODAY.year else first.year - gap
-            suffix = "" if is_remake else dice.word("sequels")
-            return first._replace(
-                title=first.title + suffix, english=first.english + suffix, original=None, year=year, is_upcoming=False
-            )
+        dice = self._dice("outline", index)
+        if _is_remake(index):
+            first = self._outlines[index - _TO_REMAKE]
+            return first._replace(original=None, year=first.year - 9 - dice.below(30), is_upcoming=False)
         is_well_known = index < CHART_SIZE
         is_upcoming = dice.chance(0.04) and not is_well_known
         lap, pair = divmod(index * _PAIR_STEP + self.seed, _PAIRS)
@@ -227,7 +219,7 @@ class Collection:
 
     def _on_imdb(self, index: int) -> Movie:
         outline, dice = self._outlines[index], self._dice("imdb", index)
-        rating, base, imdb_id = self.rating(index), self._base(index), self.imdb_id(index)
+        rating, imdb_id = self.rating(index), self.imdb_id(index)
         release, place, theme = release_in(outline.year, dice), dice.word("places"), index % _THEMES * 5
         own = [WORDS["nouns"][(theme + n) % len(WORDS["nouns"])].lower() for n in range(2 + dice.below(3))]
         genres = list(dict.fromkeys(dice.word("genres") for _ in range(1 + dice.below(3))))
@@ -238,10 +230,10 @@ class Collection:
         cast = dice.sample(pool, 5 + dice.below(14))
         plot = f"{dice.word('heroes')} {dice.word('deeds')} {place} {dice.word('troubles')}"
         related = self._similar("imdb", index)
-        if base is not None:
-            title, connection = self._outlines[base].title, "Remake of" if _is_remake(index) else "Follows"
+        if _is_remake(index):
+            first = self.imdb_id(index - _TO_REMAKE)
             related.append(
-                RelatedTitle(relation="connection", site_id=self.imdb_id(base), title=title, connection=connection)
+                RelatedTitle(relation="connection", site_id=first, title=outline.title, connection="Version of")
             )
         has_poster = dice.chance(0.96)
         return Movie(

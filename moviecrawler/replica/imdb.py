@@ -17,7 +17,6 @@ _TYPES: Final = {
     "movie": "Movie",
     "tvMovie": "TV Movie",
     "tvSeries": "TV Series",
-    "tvMiniSeries": "TV Mini Series",
     "tvEpisode": "TV Episode",
 }
 """What pages call each type of title."""

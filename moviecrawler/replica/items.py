@@ -82,11 +82,6 @@ def people(role: Role, numbers: Iterable[int], characters: Iterable[str | None] 
     ]
 
 
-def person_number(credit: Credit) -> int:
-    """Return the number of a person on IMDb."""
-    return int((credit.person_id or "")[2:]) - _FIRST_PERSON
-
-
 def character(dice: Dice) -> str | None:
     """Return whom somebody plays: one or two characters, or a part without a name."""
     name = f"{dice.word('honorifics')}{dice.word('characters')} {dice.word('last_names')}"
@@ -217,15 +212,9 @@ def external_ids(site: SlugSite, base: Movie, dice: Dice) -> dict[str, str]:
 
 def _credits_on(site: SlugSite, base: Movie) -> list[Credit]:
     beginning, separator = _PERSON_IDS[site]
-    found = base.credits
-    if site == "metacritic" and base.people("creator"):  # it has creators among the writers, too
-        writers = [*base.people("creator"), *base.people("writer")]
-        found = people("writer", (person_number(writer) for writer in writers)) + [
-            credit for credit in found if credit.role != "writer"
-        ]
     return [
         replace(credit, person_id=beginning + slugify(credit.name or "", separator))
-        for credit in sorted(found, key=lambda credit: get_args(Role).index(credit.role))
+        for credit in sorted(base.credits, key=lambda credit: get_args(Role).index(credit.role))
         if credit.role != "cast" or credit.position <= MOST_CAST[site]
     ]
 

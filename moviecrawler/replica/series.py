@@ -1,6 +1,6 @@
 """The replica's series, with their seasons and episodes as they are on one day.
 
-What a series is like comes from its place among each ten (`SHAPES`). Running series begin another season within a year of TODAY,
+What a series is like comes from its place (`SHAPES`). Running series begin another season within a year of TODAY,
 each on a day of its own.
 """
 
@@ -38,37 +38,29 @@ _FIRST_ID, _IDS_OF_SERIES = 90_000_000, 500
 _BETWEEN_SEASONS, _BETWEEN_EPISODES, _TO_SPECIAL = timedelta(364), timedelta(7), timedelta(180)
 _MOSTLY_REVIEWED: Final = 0.75
 """The share of a series' seasons that have a score from which on Rotten Tomatoes gives the series one."""
-_WELL_KNOWN: Final = 50
 _FORMS: Final = ("The {} Files", "{}", "{} Street", "Inside the {}")
 
 
 class Shape(NamedTuple):
-    """What a series is like."""
+    """What a series is like on TODAY."""
 
-    episodes: tuple[int, ...]
-    """How many episodes each season has that has begun by TODAY."""
+    seasons: int
+    episodes: int
+    """In each season."""
     runs: bool = False
-    mini: bool = False
-    names_seasons: bool = False
     specials: int = 0
     """Episodes of no season, which other sites than IMDb have as season 0."""
-    first_episode: int = 1
-    """0 where a pilot stands before the first."""
     is_restart: bool = False
     """Whether it has the name of the series before it, which ended long ago."""
 
 
 SHAPES: Final = (
-    Shape((10,) * 3, runs=True, specials=3),
-    Shape((13,) * 5),
-    Shape((6,), mini=True),
-    Shape((8,) * 4, runs=True, names_seasons=True),
-    Shape((22,) * 4),
-    Shape((10, 10), runs=True, is_restart=True),
-    Shape((13, 13, 13, 13, 16)),
-    Shape((10,) * 8, runs=True),
-    Shape((13,)),
-    Shape((10, 10), runs=True, first_episode=0),
+    Shape(3, 10, runs=True, specials=3),
+    Shape(5, 13),
+    Shape(1, 6),
+    Shape(4, 8, runs=True),
+    Shape(4, 22),
+    Shape(2, 10, runs=True, is_restart=True),
 )
 
 
@@ -144,10 +136,10 @@ class Series:
         shape = self.shape(index)
         if shape.runs:
             coming = TODAY + timedelta(1 + index * 37 % 363)
-            return [coming + (n - len(shape.episodes)) * _BETWEEN_SEASONS for n in range(len(shape.episodes) + 10)]
+            return [coming + n * _BETWEEN_SEASONS for n in range(-shape.seasons, 10)]
         years = 3 + Dice(self.seed, "series ended", index).below(18)
         last = TODAY - years * _BETWEEN_SEASONS - timedelta(index * 53 % 360)
-        return [last + n * _BETWEEN_SEASONS for n in range(1 - len(shape.episodes), 1)]
+        return [last + n * _BETWEEN_SEASONS for n in range(1 - shape.seasons, 1)]
 
     def plan(self, index: int) -> Iterator[tuple[int, int | None, int | None, date]]:
         """Yield the number of the id, season, number and day of each episode; season and number of specials, the first, are None."""
@@ -156,11 +148,10 @@ class Series:
             if starts[n] + _TO_SPECIAL <= self.today:
                 yield n + 1, None, None, starts[n] + _TO_SPECIAL
         number = shape.specials
-        for n, start in enumerate(start for start in starts if start <= self.today):
-            first = 1 if n else shape.first_episode
-            for episode in range(shape.episodes[min(n, len(shape.episodes) - 1)]):
+        for season, start in enumerate((start for start in starts if start <= self.today), start=1):
+            for episode in range(shape.episodes):
                 number += 1
-                yield number, n + 1, first + episode, start + episode * _BETWEEN_EPISODES
+                yield number, season, episode + 1, start + episode * _BETWEEN_EPISODES
 
     # --- Items --------------------------------------------------------------------------------------------------------
 
@@ -177,13 +168,8 @@ class Series:
         return title
 
     def _on_imdb(self, index: int) -> Movie:
-        dice, shape, starts, imdb_id = (
-            self._dice("series", index),
-            self.shape(index),
-            self.starts(index),
-            self.imdb_id(index),
-        )
-        last = starts[-1] + (shape.episodes[-1] - 1) * _BETWEEN_EPISODES
+        dice, shape, starts = self._dice("series", index), self.shape(index), self.starts(index)
+        imdb_id, last = self.imdb_id(index), starts[-1] + (shape.episodes - 1) * _BETWEEN_EPISODES
         pool = index % self._films // 50 * 60
         team = dice.sample(range(pool, pool + 200), 9)
         genres = dice.sample(WORDS["genres"], 2)
@@ -195,7 +181,7 @@ class Series:
             url=title_url("imdb", imdb_id),
             title=self.name(index),
             kind="series",
-            title_type="tvMiniSeries" if shape.mini else "tvSeries",
+            title_type="tvSeries",
             year=starts[0].year,
             end_year=None if shape.runs or last > self.today else last.year,
             release_date=starts[0].isoformat(),
@@ -208,7 +194,7 @@ class Series:
             poster_url=f"https://m.media-amazon.com/images/M/MV5B{imdb_id}._V1_.jpg" if has_poster else None,
             poster_width=1000 if has_poster else None,
             poster_height=1500 if has_poster else None,
-            credits=[*people("writer", team[2:3]), *people("creator", team[:2]), *people("cast", team[3:])],
+            credits=[*people("writer", team[:3]), *people("creator", team[:2]), *people("cast", team[3:])],
             keywords=["secret", f"set in {dice.word('places')}".lower()],
             interests=genres,
             imdb_top250_tv_rank=self.top_ranks.get(index),
@@ -225,11 +211,8 @@ class Series:
             self.imdb_id(index, number),
             self.rating(index),
         )
-        rating = (
-            min(9.9, max(1.0, round(mean + 2.4 * dice.random() - 1.2, 1))),
-            5 + int(votes * (0.01 + 0.03 * dice.random())),
-        )
         is_rated = shown <= self.today and not dice.chance(0.04)
+        rating = (min(9.9, round(mean + dice.random() - 0.5, 1)), 5 + dice.below(votes / 25)) if is_rated else None
         title = f"{dice.pick(('The', 'A', 'Another'))} {dice.word('adjectives')} {dice.word('nouns')}"
         return replace(
             series,
@@ -244,7 +227,7 @@ class Series:
             release_date=shown.isoformat(),
             plot=f"{title} is opened.",
             credits=[credit for credit in series.credits if credit.role != "creator" and credit.position <= 4],  # noqa: PLR2004
-            scores=imdb_scores(rating if is_rated else None, None),
+            scores=imdb_scores(rating, None),
             imdb_top250_tv_rank=None,
             critic_review_count=None,
             popularity_rank=None,
@@ -270,7 +253,7 @@ class Series:
         )
         listed, parts = title.listed.setdefault(site, []), title.parts.setdefault(site, [])
         for number, episodes in sorted(seasons.items()):
-            row = self._row(series, index, number, episodes, scores[number])
+            row = self._row(series, number, episodes, scores[number])
             dice, is_metacritic = self._dice(f"{site} season", index, number), site == "metacritic"
             listed.insert(len(listed) if is_metacritic else 0, row)
             page = replace(series, **{name: getattr(row, name) for name in _OF_PART}, scores=scores[number])
@@ -300,13 +283,11 @@ class Series:
             found.append((None if mean is None else round(mean * 100 / SCORES[kind].scale), count))
         return scores_on(site, *found[0], *found[1])
 
-    def _row(self, series: Movie, index: int, number: int, episodes: list[Movie], scores: list[Score]) -> Movie:
+    @staticmethod
+    def _row(series: Movie, number: int, episodes: list[Movie], scores: list[Score]) -> Movie:
         """Return a season as the page of its series lists it."""
-        dice, title = self._dice("season", index, number), f"Season {number}" if number else "Specials"
-        if self.shape(index).names_seasons and number:
-            title = f"The {dice.word('adjectives')} {dice.word('places')}"
-        release = str(episodes[0].release_date)
-        part = f"s{number:02}"
+        title = f"Season {number}" if number else "Specials"
+        release, part = str(episodes[0].release_date), f"s{number:02}"
         if series.site == "metacritic":
             title, part = series.title, f"season-{number}" if number else "specials"
             scores = [score for score in scores if score.kind == "metascore"]
@@ -331,13 +312,10 @@ class Series:
     def _on_other_site(self, season: Movie, index: int, episode: Movie, last: Movie) -> Movie:
         """Return what another site's page says of an episode.
 
-        On Metacritic users rate them, and only that is known of its pages; on Rotten Tomatoes critics write about the last episodes
-        of well-known series.
+        On Metacritic users rate them, and only that is known of its pages; on Rotten Tomatoes critics write about the last episodes.
         """
-        dice, has_aired = (
-            self._dice(f"{season.site} episode", index, str(episode.site_id)),
-            str(episode.release_date) <= self.today.isoformat(),
-        )
+        dice = self._dice(f"{season.site} episode", index, episode.site_id)
+        has_aired = str(episode.release_date) <= self.today.isoformat()
         own = {name: getattr(episode, name) for name in ("title", "kind", "year", "release_date", "plot", "episode")}
         if season.site == "metacritic":
             site_id = f"{season.site_id}/episode-{episode.episode}-{slugify(episode.title, '-')}"
@@ -351,9 +329,7 @@ class Series:
                 **{**own, **place, "plot": None},
             )
         site_id = f"{season.site_id}/e{episode.episode:02}"
-        critics = (
-            score_near(self.rating(index)[0], dice) if index < _WELL_KNOWN and has_aired and episode is last else None
-        )
+        critics = score_near(self.rating(index)[0], dice) if has_aired and episode is last else None
         scores = scores_on("rottentomatoes", critics, 8 + dice.below(30), None, 0)
         found = replace(season, **own, site_id=site_id, url=title_url("rottentomatoes", site_id), scores=scores)
         found.external_ids, found.consensus = external_ids("rottentomatoes", episode, dice), consensus(scores, dice)

@@ -174,7 +174,7 @@ def test_a_wrong_argument_is_one_sentence(spider: type[MovieSpider], arguments: 
 def test_a_kill_between_the_items_of_a_page_loses_none_and_doubles_none(
     replica: ReplicaProcess, redis_url: str, tmp_path: Path
 ) -> None:
-    number = next(number for number, shape in enumerate(SHAPES) if len(shape.episodes) == 4)
+    number = next(number for number, shape in enumerate(SHAPES) if shape.seasons == 4)
     (tmp_path / MARK).write_text(str(SERIES.title(number).listed["rottentomatoes"][2].site_id))
     pipelines = json.dumps({**ITEM_PIPELINES, "tests.spiders.dying.DyingPipeline": 400})
     # Each item is stored before the next one comes.
@@ -195,7 +195,7 @@ def test_a_kill_between_the_items_of_a_page_loses_none_and_doubles_none(
 
 
 def test_a_series_whose_address_leads_to_its_only_season_is_stored_with_it(tmp_path: Path) -> None:
-    titles = [SERIES.title(number) for number in TOMATOES if len(SERIES.shape(number).episodes) == 1]
+    titles = [SERIES.title(number) for number in TOMATOES if SERIES.shape(number).seasons == 1]
     title = next(title for title in titles if title.listed["rottentomatoes"][0].score("popcornmeter"))
     path = f"/{title.movies['rottentomatoes'].site_id}"
     page = page_of(COLLECTION, "rottentomatoes", f"{path[1:]}/s01")
