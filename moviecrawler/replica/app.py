@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import signal
 import socket
 import struct
@@ -24,7 +23,7 @@ from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.datasets import Dataset
 from moviecrawler.replica.faults import Fault, FaultPlan
 from moviecrawler.replica.saved import SavedPages
-from moviecrawler.replica.sources import HTML, Answer, Generated, Source, not_found
+from moviecrawler.replica.sources import HTML, Answer, Generated, not_found
 from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
@@ -35,17 +34,7 @@ if TYPE_CHECKING:
     from moviecrawler.replica.options import Options, Robots
 
 # On the live site the datasets have a host of their own, without a robots.txt.
-_IMDB_LIVE = """\
-User-agent: Googlebot
-Disallow: /registration/
-
-User-agent: Bingbot
-Disallow: /registration/
-
-User-agent: *
-Disallow: /
-Allow: /datasets/
-"""
+_IMDB_LIVE = "User-agent: *\nDisallow: /\nAllow: /datasets/\n"
 _DISALLOWED: dict[Site, str] = {
     "imdb": "/OnThisDay /ap/ /mymovies/ /registration/ /search/name-text /search/title-text /tvschedule",
     "metacritic": "/search /signup /login /user",
@@ -55,9 +44,6 @@ _DISALLOWED: dict[Site, str] = {
 _CONTROL = "/__replica__/"
 _REDIRECTED = "replica_redirected"
 """The parameter that a request carries after the fault "redirect"."""
-_PORT_TRIES = 20
-_PORTS = range(20_000, 32_000)
-"""From which ports are drawn: Linux gives those from 32,768 on to clients, and each stays taken for a minute after its connection."""
 
 
 class Counts(msgspec.Struct):
@@ -250,7 +236,7 @@ class Replica:
         self._plan = FaultPlan(options.seed, options.faults)
         self._until_renamed = options.rename_after
 
-    def _source_of(self, options: Options) -> Source:
+    def _source_of(self, options: Options) -> Generated | SavedPages:
         if options.pages:
             return SavedPages(Path(options.pages))
         collection = Collection(options.seed, options.titles, options.series, options.today)
@@ -282,27 +268,17 @@ async def serve(options: Options, *, until: Callable[[], Awaitable[object]] | No
 
 
 def _listeners(host: str, port: int) -> list[socket.socket]:
-    """Return a listening socket for each site: on `port` and the next ones, or on any that follow each other and are free."""
-    for _ in range(_PORT_TRIES):
-        listeners: list[socket.socket] = []
-        first = port or random.choice(_PORTS)  # noqa: S311 - no secret
-        try:
-            for offset in range(len(SITES)):
-                listeners.append(socket.create_server((host, first + offset), backlog=1024))
-        except (OSError, OverflowError) as error:
-            for listener in listeners:
-                listener.close()
-            if port:
-                raise ConfigurationError(
-                    f"--port is {port}, but port {first + offset} can't be had on {host}: {error}"
-                ) from error
-        else:
-            return listeners
-    raise ConfigurationError(f"there are no {len(SITES)} free ports in a row")
+    """Return a listening socket for each site: on `port` and the next ones, or on any that are free."""
+    ports = [port + offset if port else 0 for offset in range(len(SITES))]
+    try:
+        return [socket.create_server((host, one), backlog=1024) for one in ports]
+    except OSError as error:
+        last = port + len(SITES) - 1
+        raise ConfigurationError(f"one of the ports {port} to {last} can't be had on {host}: {error}") from error
 
 
 def _robots_txt(site: Site, robots: Robots) -> str:
-    """Return a site's robots.txt. Only IMDb's differs: live, it lets nobody in but the crawlers that it names."""
+    """Return a site's robots.txt. Only IMDb's differs: live, it lets nobody in."""
     if site == "imdb" and robots == "live":
         return _IMDB_LIVE
     return "User-agent: *\n" + "".join(f"Disallow: {path}\n" for path in _DISALLOWED[site].split())

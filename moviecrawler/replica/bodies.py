@@ -10,13 +10,12 @@ from __future__ import annotations
 import functools
 import re
 import zlib
-from random import Random
 from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 from isal import isal_zlib
 
-from moviecrawler.replica.words import WORDS
+from moviecrawler.replica.words import WORDS, Dice
 
 encode = msgspec.json.Encoder().encode
 """Returns JSON."""
@@ -25,13 +24,13 @@ _HEADER, _LAST_BLOCK = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff", b"\x03\x00"
 _RAW_DEFLATE = -15
 _TAKES_GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))", re.IGNORECASE)
 
-# The parts of a form: `w` is a word, `s` a sentence, `h` a hash of so many digits, `n` a number below that.
+# The fields: four words, a hash, a number and a sentence.
 _FORMS: Final = {
-    "markup": '<div class="sc-{h8} {h5} ipc-{w}__{w}" data-testid="{w}-{w}"><a href="/{w}/{w}/?ref_={w}_{n40}"><span>{s}</span></a>'
-    '<svg width="24" height="24"><path d="M{n24}.{n10} {n24}.{n10} {n24}.{n10}z"></path></svg></div>\n',
-    "script": 'window.{w}=window.{w}||function({h2}){{return"{w}{h9}"}};',
-    "json": ',"common_{w}_{w}_{h8}":"{s}"',
-    "texts": ',"{s}"',
+    "markup": '<div class="sc-{hash} ipc-{0}__{1}" data-testid="{1}-{2}"><a href="/{3}/{0}/?ref_={1}_{number}"><span>{text}</span></a>'
+    '<svg width="24" height="24"><path d="M{number}.5 12.{number} z"></path></svg></div>\n',
+    "script": 'window.{0}=window.{1}||function({2}){{return"{3}{hash}"}};',
+    "json": ',"common_{0}_{1}_{hash}":"{text}"',
+    "texts": ',"{text}"',
 }
 _LIGHT: Final = {"markup": 2_100, "script": 100, "json": 300, "texts": 300}
 """Bytes of the bulk on light pages: below 2 kB a page would pass for a throttle, also a list without titles."""
@@ -79,30 +78,14 @@ def _deflated(content: bytes, level: int) -> _Part:
     return _Part(content, compressor.compress(content) + compressor.flush(zlib.Z_FULL_FLUSH), zlib.crc32(content))
 
 
-class _Filler(dict[str, object]):
-    """What the fields of the forms stand for: something else each time."""
-
-    def __init__(self, seed: str) -> None:
-        super().__init__()
-        self._random = Random(seed).random  # noqa: S311 - filler, and repeatable on purpose
-
-    def __missing__(self, field: str) -> object:
-        kind, size = field[0], int(field[1:] or 0)
-        if kind == "w":
-            return WORDS["filler"][
-                int(len(WORDS["filler"]) * self._random() ** 2.5)
-            ]  # a few words are most of any text
-        if kind == "s":
-            return " ".join(str(self["w"]) for _ in range(3 + int(9 * self._random()))).capitalize() + "."
-        return int(size * self._random()) if kind == "n" else f"{int(16**size * self._random()):0{size}x}"
-
-
 @functools.cache
 def _part_of(bulk: Bulk, light: bool) -> _Part:
     wanted = _LIGHT[bulk.form] if light else bulk.size
-    filler, pieces, size = _Filler(str(bulk)), list[str](), 0
+    dice, pieces, size = Dice(bulk), list[str](), 0
     while size < wanted:
-        pieces.append(_FORMS[bulk.form].format_map(filler))
+        words = dice.choices(WORDS["filler"], k=12)
+        fields = {"hash": f"{dice.getrandbits(32):08x}", "number": dice.below(24), "text": " ".join(words[4:])}
+        pieces.append(_FORMS[bulk.form].format(*words, **fields))
         size += len(pieces[-1])
     return _deflated("".join(pieces).encode(), 6)
 

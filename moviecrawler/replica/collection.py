@@ -7,6 +7,7 @@ titles are made at the start.
 from __future__ import annotations
 
 import functools
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from moviecrawler.items import Amount, Award, Movie, RelatedTitle
@@ -26,6 +27,7 @@ from moviecrawler.replica.words import WORDS, Dice, slugify
 from moviecrawler.urls import title_url
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from datetime import date
 
     from moviecrawler.items import AmountKind, Site
@@ -107,10 +109,14 @@ class Collection:
             None,
         )
 
+    def pages(self, site: Site) -> Iterator[Movie]:
+        """Yield the items of all pages of titles that a site has: films, series, seasons and episodes."""
+        for title in chain(map(self.film, range(self.titles)), map(self.series.title, range(self.series.count))):
+            yield from title.pages(site)
+
     def every(self, site: Site) -> dict[str, Movie]:
-        """Return the items of all pages of titles that a site has, by their ids: films, series, seasons and episodes."""
-        titles = [*map(self.film, range(self.titles)), *map(self.series.title, range(self.series.count))]
-        return {str(movie.site_id): movie for title in titles for movie in title.pages(site)}
+        """Return these items by their ids."""
+        return {str(movie.site_id): movie for movie in self.pages(site)}
 
     # --- Ids and names of films ---------------------------------------------------------------------------------------
 

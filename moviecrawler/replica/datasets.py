@@ -51,11 +51,7 @@ class Dataset:
 
 
 def _rows(collection: Collection, name: str) -> Iterable[str]:
-    titles = (
-        *map(collection.film, range(collection.titles)),
-        *map(collection.series.title, range(collection.series.count)),
-    )
-    movies = (movie for title in titles for movie in title.pages("imdb"))
+    movies = collection.pages("imdb")
     if name == "name.basics":
         people = {str(credit.person_id): credit.name for movie in movies for credit in movie.credits}
         return [f"{person}\t{named}\t{_NULL}\t{_NULL}\tactor\t{_NULL}" for person, named in people.items()]

@@ -24,26 +24,20 @@ MOST_TITLES, MOST_SERIES = 200_000, 10_000
 
 
 class Options(options.Options, frozen=True, kw_only=True):
-    """How a replica behaves."""
+    """How a replica behaves; `_HELP` says what those are that its command takes."""
 
     port: Annotated[int, Meta(ge=0, le=65_533)] = 0
-    """IMDb's; Metacritic and Rotten Tomatoes are on the next two. 0 takes any three that are free."""
     host: str = "127.0.0.1"
-    """The address to listen on, and the host of the URLs: beyond loopback only where nobody else can reach it."""
     titles: Annotated[int, Meta(ge=1, le=MOST_TITLES)] = 1_000
     series: Annotated[int, Meta(ge=0, le=MOST_SERIES)] | None = None
-    """None for one for 100 movies."""
     today: date = TODAY
     """The day on which the replica shows its series: seasons that begin later are not there yet."""
     seed: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 1
     pages: str = ""
-    """A folder of saved pages to serve in place of generated ones."""
     light: bool = False
     """Whether pages are a few kB, without the bulk that the sites' pages have around their data."""
     latency: Annotated[float, Meta(ge=0, le=86_400_000)] = 0.0
-    """Milliseconds that every answer waits."""
     rate_limit: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
-    """Requests that a client may make in a second before it gets 429."""
     robots: Robots = "open"
     faults: dict[Fault, float] = msgspec.field(default_factory=dict)
     """Share of requests that meet each fault."""

@@ -54,7 +54,7 @@ class SavedPages:
             ) from error
 
     def answer(self, site: Site, path: str, query: Mapping[str, str], host: str) -> Answer | None:
-        """Return the newest page that was saved from an address; see `Source`."""
+        """Return the newest page that was saved from an address, or None; see `Generated.answer`."""
         del host  # links in saved pages stay as they are
         found = self._files.get(_key(site, path, query.items()))
         return None if found is None else self._read(site, *found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 from xml.sax.saxutils import escape
 
 from moviecrawler.replica import imdb, metacritic, rottentomatoes
@@ -40,17 +40,6 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-class Source(Protocol):
-    """Something that the replica can serve."""
-
-    def answer(self, site: Site, path: str, query: Mapping[str, str], host: str) -> Answer | Dataset | None:
-        """Return the answer to a GET request, or None when there is no such page.
-
-        `query`: the parameters; `host`: the scheme and host that were asked. Raises ValueError for a parameter that
-        can't be read.
-        """
-
-
 class Generated:
     """The pages of a collection's titles, its lists, sitemaps and datasets."""
 
@@ -76,7 +65,10 @@ class Generated:
         }
 
     def answer(self, site: Site, path: str, query: Mapping[str, str], host: str) -> Answer | Dataset | None:
-        """Return the page at a path; see `Source`."""
+        """Return the answer to a GET request, or None when there is no such page.
+
+        `query`: the parameters; `host`: the scheme and host that were asked. Raises ValueError for a parameter that can't be read.
+        """
         if found := re.fullmatch(_PAGES[site], path):
             return self._title(site, *found.groups())
         for pattern, respond in self._routes[site].items():

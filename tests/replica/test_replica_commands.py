@@ -40,10 +40,6 @@ def test_the_replica_prints_its_urls_and_ends_on_a_signal(number: signal.Signals
         assert process.stderr is not None
         lines = [process.stdout.readline().split() for _ in SITES]
         assert [site for site, _ in lines] == list(SITES)
-        ports = [int(url.rpartition(":")[2]) for _, url in lines]
-        assert ports == [ports[0], ports[0] + 1, ports[0] + 2]
-        # On a busy machine, three in a row of those that Linux gives to clients are hardly ever free.
-        assert ports[-1] < 32_768
         assert ask(lines[0][1] + "/chart/top/").status == 200
         process.send_signal(number)
         assert process.wait(10) == 0
@@ -93,7 +89,7 @@ def test_an_address_or_port_that_cannot_be_had_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         for options, sentence in (
-            ({"port": port}, f"port {port} can't be had"),
+            ({"port": port}, f"ports {port} to {port + 2} can't be had"),
             ({"host": "192.0.2.1", "port": 18_000}, r"can't be had on 192\.0\.2\.1"),
         ):
             with pytest.raises(ReplicaError, match=sentence), ReplicaProcess(**options):
