@@ -100,13 +100,6 @@ class Replica:
         self._stopping = asyncio.Event()
 
     async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.stop()
-
-    async def start(self) -> None:
         """Listen on a port for each site. Raises ConfigurationError when one is taken."""
         for site, listener in zip(SITES, _listeners(self._options.host, self._options.port), strict=True):
             app = web.Application()
@@ -122,8 +115,9 @@ class Replica:
             await web.SockSite(runner, listener).start()
             self._runners.append(runner)
             self.urls[site] = f"http://{self._options.host}:{listener.getsockname()[1]}"
+        return self
 
-    async def stop(self) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Close all connections."""
         self._stopping.set()
         for runner in self._runners:

@@ -24,7 +24,6 @@ from moviecrawler.replica.items import (
 )
 from moviecrawler.replica.options import TODAY
 from moviecrawler.replica.words import WORDS, Dice, slugify
-from moviecrawler.sites import SCORES
 from moviecrawler.urls import title_url
 
 if TYPE_CHECKING:
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
 _FIRST_ID, _IDS_OF_SERIES = 90_000_000, 500
 """A series has 500 of IMDb's ids: its own, and then its episodes'."""
 _BETWEEN_SEASONS, _BETWEEN_EPISODES, _TO_SPECIAL = timedelta(364), timedelta(7), timedelta(180)
-_MOSTLY_REVIEWED: Final = 0.75
-"""The share of a series' seasons that have a score from which on Rotten Tomatoes gives the series one."""
 _FORMS: Final = ("The {} Files", "{}", "{} Street", "Inside the {}")
 
 
@@ -104,7 +101,7 @@ class Series:
 
     def rating(self, index: int) -> tuple[float, int]:
         """Return IMDb's mean and votes of a series."""
-        dice = Dice(self.seed, "series rating", index)
+        dice = self._dice("series rating", index)
         votes = 30 + 1_200_000 / (1 + index) ** 0.7 * (0.5 + 0.5 * dice.random())
         return round(5.2 + 4.2 * dice.random(), 1), int(votes)
 
@@ -243,20 +240,19 @@ class Series:
         seasons: dict[int, list[Movie]] = {}
         for episode in title.parts["imdb"]:
             seasons.setdefault(episode.season or 0, []).append(episode)
-        scores = {number: self._season_scores(site, index, number) for number in seasons}
         series = title.movies[site] = on_site(
             *(site, imdb, site_id, self._dice(f"{site} series", index)),
             year=imdb.year,
             release_date=imdb.release_date,
             season_count=len(seasons) if site == "metacritic" else imdb.season_count,
-            scores=self._series_scores(site, [found for number, found in scores.items() if number]),
+            scores=self._scores(site, index),
         )
         listed, parts = title.listed.setdefault(site, []), title.parts.setdefault(site, [])
         for number, episodes in sorted(seasons.items()):
-            row = self._row(series, number, episodes, scores[number])
-            dice, is_metacritic = self._dice(f"{site} season", index, number), site == "metacritic"
+            scores, is_metacritic = self._scores(site, index, number), site == "metacritic"
+            row, dice = self._row(series, number, episodes, scores), self._dice(f"{site} season", index, number)
             listed.insert(len(listed) if is_metacritic else 0, row)
-            page = replace(series, **{name: getattr(row, name) for name in _OF_PART}, scores=scores[number])
+            page = replace(series, **{name: getattr(row, name) for name in _OF_PART}, scores=scores)
             page.end_year = page.season_count = None
             if is_metacritic:  # the page has what it says of the series, and the season's own scores
                 page.imdb_id = page.release_date = None
@@ -266,22 +262,13 @@ class Series:
                 page.external_ids, page.consensus = external_ids(site, imdb, dice), consensus(page.scores, dice)
             parts += [page, *(self._on_other_site(page, index, one, episodes[-1]) for one in episodes if one.season)]
 
-    def _season_scores(self, site: SlugSite, index: int, number: int) -> list[Score]:
-        dice, mean = self._dice(f"{site} scores", index, number), self.rating(index)[0]
-        critics = score_near(mean, dice) if number and (index % 3 == 0 or dice.chance(0.6)) else None
-        users = score_near(mean, dice) if number and dice.chance(0.85) else None
+    def _scores(self, site: SlugSite, index: int, season: int | None = None) -> list[Score]:
+        """Return the scores of a series, or of a season; specials have none, nor has every fourth series on Rotten Tomatoes."""
+        dice, mean = self._dice(f"{site} scores", index, season), self.rating(index)[0]
+        is_scored = season != 0 if season is not None else site == "metacritic" or index % 4 != 1
+        critics = score_near(mean, dice) if is_scored and dice.chance(0.75) else None
+        users = score_near(mean, dice) if is_scored and dice.chance(0.85) else None
         return scores_on(site, critics, 5 + dice.below(90), users, 50 + dice.below(4_000))
-
-    def _series_scores(self, site: SlugSite, seasons: list[list[Score]]) -> list[Score]:
-        """Return the means of the seasons' scores; on Rotten Tomatoes only where most seasons have one."""
-        found: list[tuple[int | None, int]] = []
-        for kind in ("metascore", "metacritic_user") if site == "metacritic" else ("tomatometer", "popcornmeter_all"):
-            scores = [score for season in seasons for score in season if score.kind == kind]
-            is_shown = scores and (site == "metacritic" or len(scores) >= _MOSTLY_REVIEWED * len(seasons))
-            mean = sum(score.value for score in scores) / len(scores) if is_shown else None
-            count = sum(score.count or 0 for score in scores)
-            found.append((None if mean is None else round(mean * 100 / SCORES[kind].scale), count))
-        return scores_on(site, *found[0], *found[1])
 
     @staticmethod
     def _row(series: Movie, number: int, episodes: list[Movie], scores: list[Score]) -> Movie:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, get_args
 import pytest
 
 from moviecrawler.extract.pages import read_page
-from moviecrawler.extract.sitemaps import read_sitemap
 from moviecrawler.items import Site
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.options import TODAY
@@ -49,20 +48,15 @@ def test_every_page_is_read_as_its_item(site: Site) -> None:
 
 
 def test_the_collection_is_as_uneven_as_the_sites() -> None:
-    large = Collection(1, 3_000)
-    films = [large.film(index).movies for index in range(3_000)]
+    large = Collection(1, 1_000)
+    films = [large.film(index).movies for index in range(1_000)]
     imdb = [movies["imdb"] for movies in films]
-    names = [movie.title for movie in imdb]
-    assert len(set(names)) < len(names), "remakes share a title"
-    assert any(not name.isascii() for name in names)
+    assert len({movie.title for movie in imdb}) < len(imdb), "remakes share a title"
     for field in ("original_title", "runtime_minutes", "certificate", "plot", "poster_url", "scores", "amounts"):
         assert {bool(getattr(movie, field)) for movie in imdb} == {True, False}, field
     for site in ("metacritic", "rottentomatoes"):
-        there = [movies[site] for movies in films if site in movies]
-        assert len(there) == len(large.site_ids(site)) < len(films)
+        assert len(large.site_ids(site)) < len(films)
         assert any(movies[site].year != movies["imdb"].year for movies in films if site in movies)
-        assert any(not movie.scores for movie in there)
-    assert any(movie.release_date and movie.release_date > TODAY.isoformat() and not movie.scores for movie in imdb)
 
 
 def test_series_have_the_traps_of_the_sites() -> None:
@@ -190,17 +184,6 @@ def test_browse_lists_end(replica: ReplicaProcess, name: str, rows: int) -> None
     assert [[score.value for score in entry.scores] for entry in found] == [
         [score.value for score in film.scores if score.kind in SCOREBOARD_KINDS] for film in films
     ]
-
-
-@pytest.mark.parametrize(
-    ("site", "index_path"), [("metacritic", "/movies.xml"), ("rottentomatoes", "/sitemaps/sitemap.xml")]
-)
-def test_sitemaps_list_every_film(replica: ReplicaProcess, site: Site, index_path: str) -> None:
-    index = read_sitemap(ask(replica.urls[site] + index_path).body, None)
-    assert index.is_index
-    parts = [part for part in index.urls if "tv-s" not in part]
-    found = [url for part in parts for url in read_sitemap(ask(part).body, None).urls]
-    assert found == [title_url(site, site_id, replica.urls[site]) for site_id in COLLECTION.site_ids(site).values()]
 
 
 # --- Other addresses --------------------------------------------------------------------------------------------------
