@@ -69,6 +69,7 @@ class Quarantines:
         }
         self._unsent: dict[str, Ban | None] = {}  # what Redis does not know yet; None for bans that are over
         self._soon = asyncio.Event()
+        self._is_open = True
         self._task: asyncio.Task[None] | None = None
 
     def ban(self, pool: ProxyPool, proxy: Proxy, reason: str, least: float = 0.0) -> float | None:
@@ -94,22 +95,22 @@ class Quarantines:
 
     async def close(self) -> None:
         """Send what is left, and disconnect."""
+        # Not by cancelling the task: a client that meets a time-out at the same moment may swallow that.
+        self._is_open = False
+        self._soon.set()
         if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+            await self._task
         if self._client is not None:
-            with suppress(redis.exceptions.RedisError):
-                await self.exchange()
             await self._client.aclose()
 
     async def _run(self) -> None:
-        is_away = False
-        while True:
+        is_away, is_last = False, False
+        while not is_last:
             with suppress(TimeoutError):
                 async with asyncio.timeout(READ_SECONDS):
                     await self._soon.wait()
             self._soon.clear()
+            is_last = not self._is_open
             try:
                 await self.exchange()
                 is_away = False
