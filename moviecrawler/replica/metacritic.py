@@ -64,9 +64,7 @@ def finder(collection: Collection, query: Mapping[str, str], host: str) -> Body 
         shown.append(ordered[end])
     titles = [(collection.film if is_film else collection.series.title)(place) for _, place in shown]
     address = f"{host}/finder/metacritic/web?mcoTypeId={kind}&sortBy={order}&limit={limit}&offset="
-    links = {"self": {"href": f"{address}{offset}"}, "first": {"href": f"{address}0"}}
-    if end < len(ordered):
-        links["next"] = {"href": f"{address}{end}"}
+    links = {"next": {"href": f"{address}{end}"}} if end < len(ordered) else {}
     rows = [_row(title.movies["metacritic"]) for title in titles]
     return Body(encode({"data": {"totalResults": len(ordered), "items": rows}, "links": links}))
 

@@ -60,9 +60,8 @@ def title_page(title: Title, movie: Movie) -> Body:
     )
 
 
-def _page(title: str, head: bytes, *parts: bytes) -> Body:
+def _page(title: str, head: bytes, first: bytes, last: bytes) -> Body:
     start = f'<!DOCTYPE html><html lang="en"><head><meta charset="UTF-8"><title>{title}</title>'.encode()
-    first, last = parts
     return Body(
         *(start + head + b"<script>", Bulk("script", 95_000), b"</script></head><body>", Bulk("markup", 190_000)),
         *(first, Bulk("markup", 95_000), last + b"</body></html>"),
@@ -299,10 +298,8 @@ def _browsed(collection: Collection, name: str, first: int) -> tuple[list[Movie]
     titles = [(collection.series.title if is_series else collection.film)(place) for place in shown]
     last = first + len(titles) - 1 if titles else max(len(places) - 1, 0)
     info = {
-        "startCursor": base64.b64encode(str(first).encode()).decode(),
         "endCursor": base64.b64encode(str(last).encode()).decode(),
         "hasNextPage": last + 1 < len(places),
-        "hasPreviousPage": first > 0,
     }
     return [title.movies["rottentomatoes"] for title in titles], info
 

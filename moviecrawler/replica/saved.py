@@ -34,19 +34,15 @@ class SavedPages:
         """Read the index. Raises ConfigurationError when it can't be read."""
         self._folder = folder
         index = folder / "INDEX.tsv"
-        newest: dict[_Key, tuple[str, bool]] = {}
         self._files: dict[_Key, tuple[str, str]] = {}
         try:
             with index.open(encoding="utf-8", newline="") as lines:
-                for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
-                    site = site_of(row["url"])
-                    if site is None or row["kind"] == "redirect":
-                        continue
-                    address = urlsplit(row["url"])
-                    key = _key(site, address.path, parse_qsl(address.query, keep_blank_values=True))
-                    age = row["captured"].removeprefix("<="), not row["captured"].startswith("<=")
-                    if key not in newest or age >= newest[key]:
-                        newest[key], self._files[key] = age, (row["file"], row["url"])
+                rows = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+            for row in sorted(rows, key=_age):
+                site, address = site_of(row["url"]), urlsplit(row["url"])
+                if site is not None and row["kind"] != "redirect":
+                    query = parse_qsl(address.query, keep_blank_values=True)
+                    self._files[_key(site, address.path, query)] = row["file"], row["url"]
         except (OSError, KeyError, UnicodeDecodeError) as error:
             raise ConfigurationError(
                 f"--pages is {str(folder)!r}, but {index} can't be read ({error!r}); give a folder with an INDEX.tsv that "
@@ -72,6 +68,10 @@ class SavedPages:
                 b"%b</script></body></html>" % content.strip()
             )
         return Answer(Body(content), HTML)
+
+
+def _age(row: Mapping[str, str]) -> tuple[str, bool]:
+    return row["captured"].removeprefix("<="), not row["captured"].startswith("<=")
 
 
 def _key(site: Site, path: str, query: Iterable[tuple[str, str]]) -> _Key:

@@ -1,13 +1,13 @@
 """How often `scrapy match` is right on real records of which the right title is known, and how long it takes.
 
-usage: python -m tests.benchmarks.matching_accuracy [FOLDER] [--part 0|1] [--wrong]
+usage: python -m tests.benchmarks.matching_accuracy [FOLDER] [--part 0|1]
 
 FOLDER (default: ../shared/matching) holds the records of two sites, 160,000 IMDb titles, and which record is which title.
 Nothing of it belongs to this project. `--part` measures on one half of the records with a known title: rules are tuned on
-half 0 and checked on half 1. `--wrong` prints each wrong answer.
+half 0 and checked on half 1.
 
-Printed are precision (of what is accepted) and recall (of what is known), with the directors that IMDb's titles come
-with: none, those of titles with 1,000 votes, all. Rotten Tomatoes' records name no directors; where titles have them, a
+Printed are each wrong answer, precision (of what is accepted) and recall (of what is known), with the directors that IMDb's
+titles come with: none, those of titles with 1,000 votes, all. Rotten Tomatoes' records name no directors; where titles have them, a
 record is given those of its true title. Hard negatives: each record whose true title is taken away, by what the likeliest
 of the titles left has in common with it, and how many of these are accepted all the same.
 """
@@ -129,7 +129,7 @@ def negative(record: Title, title: Title) -> str:
     )
 
 
-def measure(data: Data, column: str, part: int | None, *, tell_wrong: bool, quick: bool) -> dict[str, Figures]:
+def measure(data: Data, column: str, part: int | None, *, quick: bool) -> dict[str, Figures]:
     """Print what is found, and return it by group of records."""
     figures: dict[str, Figures] = {}
     titles = titles_of(data, column)
@@ -147,7 +147,7 @@ def measure(data: Data, column: str, part: int | None, *, tell_wrong: bool, quic
                 count[answer.decision] += 1
                 wrong = answer.decision == "accepted" and answer.imdb_id != row["imdb_id"]
                 count["wrong"] += wrong
-                if wrong and tell_wrong:
+                if wrong:
                     print("  wrong:", row["title"], row["year"], row["imdb_id"], answer)
         for group, count in sorted(counts.items(), reverse=True):
             right = count["accepted"] - count["wrong"]
@@ -159,18 +159,12 @@ def measure(data: Data, column: str, part: int | None, *, tell_wrong: bool, quic
                 f"  wrong {count['wrong']:3}   asked {ASKED[column][0]} / {ASKED[column][1]}   {seconds:5.1f} s"
             )
         if not quick:
-            without_truth(rows, records, titles, by_id, part, tell_wrong=tell_wrong)
+            without_truth(rows, records, titles, by_id, part)
     return figures
 
 
 def without_truth(
-    rows: list[Row],
-    records: list[Title],
-    titles: list[Title],
-    by_id: dict[str | None, Title],
-    part: int | None,
-    *,
-    tell_wrong: bool,
+    rows: list[Row], records: list[Title], titles: list[Title], by_id: dict[str | None, Title], part: int | None
 ) -> None:
     """Print how many records are accepted as another title while their true one is not there."""
     looks: Counter[str] = Counter()
@@ -185,7 +179,7 @@ def without_truth(
                 look = negative(records[n], by_id[likeliest])
                 looks[look] += 1
                 accepted[look] += found[n].decision == "accepted"
-                if found[n].decision == "accepted" and tell_wrong:
+                if found[n].decision == "accepted":
                     print("  wrong without the true title:", rows[n]["title"], rows[n]["year"], found[n])
     shown = ", ".join(f"{look} {accepted[look]} of {number}" for look, number in sorted(looks.items()))
     print(f"       true title taken away, accepted as another: {shown}")
@@ -195,15 +189,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", type=Path, default=FOLDER)
     parser.add_argument("--part", type=int, choices=(0, 1))
-    parser.add_argument("--wrong", action="store_true")
-    parser.add_argument("--quick", action="store_true", help="leave out the hard negatives")
-    parser.add_argument("--columns", default=",".join(COLUMNS))
     given = parser.parse_args()
     if not given.folder.is_dir():
         parser.error(f"there is no folder {given.folder}; name one with imdb.tsv.xz, rt2020.tsv.xz and mc2015.tsv.xz")
     data = read(given.folder)
-    for column in given.columns.split(","):
-        measure(data, column, given.part, tell_wrong=given.wrong, quick=given.quick)
+    for column in COLUMNS:
+        measure(data, column, given.part, quick=False)
 
 
 if __name__ == "__main__":
