@@ -40,6 +40,12 @@ def row(number: int, **fields: Any) -> ImportRow:
     )
 
 
+def wikidata(number: int, site_id: str, source: Any = "wikidata", confidence: float = 2.0) -> ImportRow:
+    """Return what a source says of where a title is on Rotten Tomatoes."""
+    ids: Any = {"rottentomatoes": site_id}
+    return ImportRow(imdb_id=f"tt{1_000_000 + number}", site_ids=ids, id_source=source, id_confidence=confidence)
+
+
 def outcome(site_id: str, ended: Any = "ok", *, site: Any = "imdb", at: datetime = NOW, **fields: Any) -> Fetched:
     return Fetched(site=site, outcome=ended, at=at, asked_id=site_id, **fields)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import md5
 from typing import TypeVar
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 from moviecrawler.catalogue.file_source import FileSource
 from moviecrawler.datasets.files import FileClient
@@ -22,7 +22,6 @@ Reply = tuple[int, dict[str, str], bytes]
 class Asked:
     path: str
     headers: dict[str, str]
-    query: dict[str, str] = field(default_factory=dict)
 
 
 class FileServer(Server):
@@ -44,7 +43,7 @@ class FileServer(Server):
             def do_GET(self) -> None:
                 parts = urlsplit(self.path)
                 headers = {name.lower(): value for name, value in self.headers.items()}
-                asked = Asked(parts.path, headers, {name: values[0] for name, values in parse_qs(parts.query).items()})
+                asked = Asked(parts.path, headers)
                 serving.asked.append(asked)
                 status, given, body = serving.reply(asked)
                 self.send_response(status)
@@ -58,11 +57,6 @@ class FileServer(Server):
                     serving._gone.wait(30)
                     return
                 self.wfile.write(body)
-
-            def do_HEAD(self) -> None:
-                self.send_response(200)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
 
         super().__init__(Handler)
 

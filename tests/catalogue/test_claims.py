@@ -33,20 +33,15 @@ def test_titles_that_an_import_has_locked_are_not_taken_for_none(store: Catalogu
     assert store.claim_ids() == []
 
 
-def test_what_a_dead_worker_claimed_is_due_again_when_its_lease_ends(store: Catalogued) -> None:
-    store.bring_in(row(1))
-    assert store.claim_ids(worker="dead") == ["tt1000001"]
-    assert store.claim_ids(now=NOW + LEASE - SECOND) == []
-    assert store.claim_ids(now=NOW + LEASE) == ["tt1000001"]
-
-
-def test_released_claims_are_due_at_once_but_for_what_waits_in_a_shared_queue(store: Catalogued) -> None:
+def test_a_claim_ends_with_its_lease_or_when_its_worker_gives_it_back(store: Catalogued) -> None:
     store.bring_in(row(1), row(2))
-    store.claim_ids(worker="first")
-    claims.release(store, "first", but=[store.title_id("tt1000001")])
-    assert store.claim_ids(worker="second") == ["tt1000002"]
+    assert store.claim_ids(worker="dead") == ["tt1000001", "tt1000002"]
+    assert store.claim_ids(now=NOW + LEASE - SECOND) == []
+    assert store.claim_ids(now=NOW + LEASE, worker="first") == ["tt1000001", "tt1000002"]
+    claims.release(store, "first", but=[store.title_id("tt1000001")])  # which waits in a shared queue
+    assert store.claim_ids(now=NOW + LEASE, worker="second") == ["tt1000002"]
     claims.release(store, "first")
-    assert store.claim_ids(worker="second") == ["tt1000001"]
+    assert store.claim_ids(now=NOW + LEASE, worker="second") == ["tt1000001"]
 
 
 def test_a_title_whose_claims_come_to_nothing_counts_as_failed(store: Catalogued) -> None:
@@ -116,6 +111,14 @@ def test_boosted_titles_have_half_and_unread_and_stale_ones_two_to_one_of_the_re
     assert queues[: shares[0]] == ["boosted"] * min(shares[0], len(queues))
 
 
+def test_small_claims_share_as_large_ones_do(store: Catalogued) -> None:
+    fill(store, 5, 5, 5)
+    got = Counter(found.queue for _ in range(60) for found in due(store, "imdb", 2, NOW))
+    assert got["boosted"] == 60
+    assert got["unread"] > 25
+    assert got["stale"] > 5
+
+
 QUEUES: list[tuple[dict[str, Any], str | None]] = [
     ({}, "unread"),
     ({"state": "error", "next_due": NOW}, "unread"),
@@ -171,14 +174,6 @@ def test_a_boosted_title_is_fetched_at_most_once_a_week(store: Catalogued) -> No
     assert store.state("tt1000001").boost == 3
 
 
-def test_a_boost_whose_try_failed_is_as_strong_at_the_next(store: Catalogued) -> None:
-    store.bring_in(row(1), row(2))
-    store.boost("tt1000002", weight=2.0)
-    store.record(outcome("tt1000002", "error"))
-    store.boost("tt1000001", now=NOW + DAY)
-    assert store.claim_ids(now=NOW + DAY) == ["tt1000002", "tt1000001"]
-
-
 @pytest.mark.parametrize(
     ("ended", "failures", "left"),
     [("ok", 0, None), ("absent", 0, None), ("error", 1, 2), ("error", 2, None), ("blocked", 9, -1)],
@@ -190,7 +185,9 @@ def test_a_boost_is_served_by_a_page_or_its_absence_and_tried_again_after_a_fail
     store.boost("tt1000001", now=NOW - DAY)
     store.sql("UPDATE title_sites SET failures = %s", failures)
     store.record(outcome("tt1000001", ended))
-    assert store.state("tt1000001").boost_due == (None if left is None else NOW + left * DAY)
+    found = store.state("tt1000001")
+    assert found.boost_due == (None if left is None else NOW + left * DAY)
+    assert left is None or found.boost == 1  # it is as strong at the next try
 
 
 def test_what_is_popular_today_is_boosted_once_a_week_and_added(store: Catalogued) -> None:

@@ -53,30 +53,30 @@ def test_two_runs_of_a_site_at_once_fetch_each_title_once(
     database_url: str, redis_url: str, replica: ReplicaProcess, tmp_path: Path
 ) -> None:
     given = settings(database_url, REDIS_URL=redis_url)
+
+    def crawl(run: str) -> None:
+        finished = fetch_due("imdb", data=tmp_path, replica=replica, **given, FRONTIER_RUN=run)
+        assert finished.code == 0, finished.log[-3000:]
+
     with ThreadPoolExecutor(2) as pool:
-        ended = list(
-            pool.map(
-                lambda run: fetch_due("imdb", data=tmp_path, replica=replica, **given, FRONTIER_RUN=run), ["one", "two"]
-            )
-        )
-    assert [finished.code for finished in ended] == [0, 0], [finished.log[-3000:] for finished in ended]
+        list(pool.map(crawl, ["one", "two"]))
     assert set(title_pages(replica).values()) == {1}
     assert_all_fetched(database_url)
 
 
-def test_what_a_killed_worker_of_a_shared_crawl_had_is_fetched_by_another(
-    database_url: str, redis_url: str, replica: ReplicaProcess, tmp_path: Path
+@pytest.mark.parametrize("shared", [False, True], ids=["alone", "shared"])
+def test_what_a_killed_worker_had_is_fetched_by_another(
+    database_url: str, redis_url: str, replica: ReplicaProcess, tmp_path: Path, *, shared: bool
 ) -> None:
-    given = settings(database_url, REDIS_URL=redis_url, FRONTIER_LEASE="2", CATALOGUE_LEASE="4")
+    given = settings(database_url, CATALOGUE_LEASE="4")
+    if shared:
+        given |= {"REDIS_URL": redis_url, "FRONTIER_LEASE": "2"}
     with worker(tmp_path, replica, **given):  # which is killed
         wait_for(lambda: len(title_pages(replica)) >= 15)
     change(replica, latency=0)
-    ended = fetch_due("imdb", data=tmp_path, replica=replica, **given)
-    assert ended.code == 0, ended.log[-3000:]
-    again = fetch_due(
-        "imdb", data=tmp_path, replica=replica, **given
-    )  # what was claimed and never queued, after its lease
-    assert again.code == 0, again.log[-3000:]
+    for _ in range(2):  # what was claimed and never queued is due again after its lease
+        ended = fetch_due("imdb", data=tmp_path, replica=replica, **given)
+        assert ended.code == 0, ended.log[-3000:]
     wait_for(lambda: execute(database_url, "SELECT count(*) FROM title_sites WHERE claimed_until > now()") == [(0,)])
     assert fetch_due("imdb", data=tmp_path, replica=replica, **given).code == 0
     assert_all_fetched(database_url)

@@ -114,28 +114,6 @@ def test_from_an_empty_database_to_a_scoreboard_that_is_right(
     assert title_pages(replica, "metacritic") == {}
 
 
-def test_what_a_killed_worker_had_claimed_is_fetched_by_the_next(
-    database_url: str, replica: ReplicaProcess, tmp_path: Path
-) -> None:
-    change(replica, latency=300)
-    know(database_url, TITLES)
-    settings = settings_of(database_url)
-    with worker(tmp_path, replica, **settings):  # which is killed
-        wait_for(lambda: len(title_pages(replica)) >= 5)
-    assert claimed(database_url) > 0
-    change(replica, latency=0)
-    finished = fetch_due("imdb", data=tmp_path, replica=replica, **settings)
-    assert (
-        f"{claimed(database_url)} titles of imdb are claimed by other workers, or by ones that were killed"
-        in finished.log
-    )
-    execute(database_url, "UPDATE title_sites SET claimed_until = now() WHERE claimed_by IS NOT NULL")
-    finished = fetch_due("imdb", data=tmp_path, replica=replica, **settings)
-    assert finished.code == 0
-    assert states(database_url) == {"ok": TITLES}
-    assert execute(database_url, "SELECT count(*) FROM records WHERE site = 'imdb'") == [(TITLES,)]
-
-
 def test_a_worker_that_is_asked_to_stop_gives_back_what_it_has_not_fetched(
     database_url: str, replica: ReplicaProcess, tmp_path: Path
 ) -> None:
@@ -146,8 +124,9 @@ def test_a_worker_that_is_asked_to_stop_gives_back_what_it_has_not_fetched(
         running.terminate()
         running.wait(LONGEST)
     assert claimed(database_url) == 0
-    assert states(database_url)["ok"] >= 5
-    assert execute(database_url, "SELECT count(*) FROM records") == [(states(database_url)["ok"],)]
+    stored = states(database_url)["ok"]
+    assert stored >= 5
+    assert execute(database_url, "SELECT count(*) FROM records") == [(stored,)]
 
 
 def test_a_site_that_refuses_us_is_let_alone_by_all_later_workers(

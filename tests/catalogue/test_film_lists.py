@@ -57,32 +57,25 @@ def test_a_title_is_read_with_all_that_is_said_of_it(tmp_path: Path, form: str) 
     assert (title.directors, title.votes) == ([["mara", "levin"], ["ines", "quarrie"]], 1200)
 
 
-def test_what_is_empty_is_unknown(tmp_path: Path) -> None:
+def test_what_is_empty_is_unknown_and_votes_of_another_site_are_none_of_imdb(tmp_path: Path) -> None:
     bare = {"site": "my list", "site_id": "7", "title": "Salt Harbour"}
     nothing = {**ROW, **bare, **dict.fromkeys(COLUMNS[3:], None), "runtime_minutes": 0}
-    paths = [
+    for path in (
         write_csv(tmp_path / "r.csv", bare),
         write_json(tmp_path / "r.jsonl", bare),
         write_json(tmp_path / "n.jsonl", nothing),
-    ]
-    for path in paths:
+    ):
         (film,) = read_records(path)
         assert (film.site, film.site_id) == ("my list", "7")
         title = film.title
         assert (title.year, title.dated, title.runtime, title.directors, title.votes) == (None, None, None, [], None)
-
-
-def test_votes_of_another_site_are_none_of_imdb(tmp_path: Path) -> None:
     (film,) = read_records(write_csv(tmp_path / "r.csv", {**ROW, "site": "metacritic", "votes": "12"}))
     assert film.title.votes is None
 
 
 def test_more_columns_may_be_there(tmp_path: Path) -> None:
-    row = {**ROW, "other_titles": "Sterne|Stars", "kind": "short", "mine": "x", "end_year": "2009", "season_count": "3"}
-    path = write_csv(
-        tmp_path / "t.csv", row, columns=("mine", *COLUMNS, "kind", "other_titles", "end_year", "season_count")
-    )
-    (title,) = read_titles(path)
+    more = {"mine": "x", "kind": "short", "other_titles": "Sterne|Stars", "end_year": "2009", "season_count": "3"}
+    (title,) = read_titles(write_csv(tmp_path / "t.csv", {**ROW, **more}, columns=(*COLUMNS, *more)))
     assert title.further == {"sterne", "stars"}
     assert (title.kind, title.end_year, title.seasons) == ("short", 2009, 3)
 
@@ -117,6 +110,9 @@ def test_a_list_that_can_not_be_right_is_told_where_and_why(
     with pytest.raises(ConfigurationError, match="titles") as told:
         list(read_titles(path))
     assert sentence in str(told.value), told.value
+    for missing in (tmp_path / "none.csv", tmp_path):
+        with pytest.raises(ConfigurationError, match="can't be read"):
+            list(read_records(missing))
 
 
 def test_a_list_may_come_through_a_pipe(tmp_path: Path) -> None:
@@ -127,9 +123,3 @@ def test_a_list_may_come_through_a_pipe(tmp_path: Path) -> None:
         writing.start()
         assert {title.imdb_id for title in read_titles(pipe)} == {ROW["site_id"]}
         writing.join()
-
-
-def test_a_list_that_is_not_there_is_told(tmp_path: Path) -> None:
-    for path in (tmp_path / "none.csv", tmp_path):
-        with pytest.raises(ConfigurationError, match="can't be read"):
-            list(read_records(path))

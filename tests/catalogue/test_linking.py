@@ -53,14 +53,9 @@ def test_a_title_is_one_record_of_a_site_only() -> None:
     assert shown(found) == [(None, "refused"), ("tt0000001", "accepted")]
     assert found[0].reasons[-1] == "but a record that fits better is that title"
     assert shown(link([better, better], [salt])) == [(None, "review"), (None, "review")]
+    assert shown(link([better], [salt, salt])) == [("tt0000001", "accepted")]
     elsewhere = record("Salt Harbour", runtime_minutes=91, site="a friend's list")
     assert shown(link([better, elsewhere], [salt])) == [("tt0000001", "accepted")] * 2
-
-
-def test_a_title_that_is_given_twice_is_one() -> None:
-    assert shown(link([record("Salt Harbour")], [imdb(1, "Salt Harbour"), imdb(1, "Salt Harbour")])) == [
-        ("tt0000001", "accepted")
-    ]
 
 
 def test_titles_are_found_however_they_are_spelt() -> None:

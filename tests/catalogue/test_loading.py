@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from moviecrawler.catalogue.loading import begin_import, end_import, imported_rows, load
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.pipelines.postgres import read_scoreboard
@@ -50,10 +48,10 @@ def test_a_popularity_gives_way_to_that_of_the_same_or_a_higher_source(store: Ca
 
 
 def test_a_source_that_does_not_tell_a_thing_erases_nothing(store: Catalogued) -> None:
-    store.bring_in(row(1, original_title="Le titre", year=2001, runtime_minutes=90, votes=7))
+    store.bring_in(row(1, original_title="Le titre", year=2001, runtime_minutes=90, votes=7, end_year=2009))
     store.bring_in(ImportRow(imdb_id="tt1000001", title="Title", kind="movie"), source="csv")
-    known = store.sql("SELECT title, original_title, year, runtime_minutes, votes FROM titles")
-    assert known == [("Title", "Le titre", 2001, 90, 7)]
+    known = store.sql("SELECT title, original_title, year, runtime_minutes, votes, end_year FROM titles")
+    assert known == [("Title", "Le titre", 2001, 90, 7, 2009)]
 
 
 def test_the_scoreboard_has_tmdbs_id_of_a_film_and_of_a_series(store: Catalogued) -> None:
@@ -85,6 +83,12 @@ def test_titles_that_a_crawl_has_stored_are_the_imports_titles(store: Catalogued
     assert store.claim_ids() == ["tt1000002"]
 
 
+def test_an_import_takes_any_sign_in_a_title(store: Catalogued) -> None:
+    kept = {"A\tB\nC\rD\\E": "A\tB\nC\rD\\E", "\\N": "\\N", "Nul\0l": "Null", "\x1b[31mRed": "\x1b[31mRed"}
+    store.bring_in(*(row(number, title=title) for number, title in enumerate(kept)))
+    assert store.sql("SELECT title FROM titles ORDER BY imdb_id") == [(title,) for title in kept.values()]
+
+
 def test_a_broken_off_import_knows_how_far_it_is(store: Catalogued) -> None:
     assert begin_import(store, "imdb", "etag 1") == 0
     load(store, "imdb", "etag 1", [row(1), row(2)], 2, NOW)
@@ -105,12 +109,3 @@ def test_an_id_that_a_page_has_shown_is_not_overruled(store: Catalogued) -> None
     store.bring_in(ImportRow(imdb_id="tt1000002", site_ids={"rottentomatoes": "m/right"}, id_source="given"))
     assert store.state("tt1000001", "rottentomatoes").site_id == "m/right"
     assert store.state("tt1000002", "rottentomatoes").site_id is None
-
-
-@pytest.mark.parametrize(
-    ("title", "kept"),
-    [("A\tB\nC\rD\\E", "A\tB\nC\rD\\E"), ("\\N", "\\N"), ("Nul\0l", "Null"), ("\x1b[31mRed", "\x1b[31mRed")],
-)
-def test_a_part_takes_any_sign_in_a_title(store: Catalogued, title: str, kept: str) -> None:
-    load(store, "odd", "1", [ImportRow(imdb_id="tt0000001", title=title, kind="movie")], 1, NOW)
-    assert store.sql("SELECT title FROM titles") == [(kept,)]

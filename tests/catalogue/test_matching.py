@@ -130,7 +130,6 @@ def test_a_match_gives_its_score_and_reasons() -> None:
     found = match(a, theirs(year=2002, director=LEVIN, imdb_id="tt0000001"))
     assert found.score == 4 + 1 + 0.75 + 1.5
     assert found.reasons == ["same IMDb id", "same title", "years 2001 and 2002", "same director"]
-    assert match(a, theirs(director=QUARRIE)).reasons[-1] == "but other directors"
     cut = match(ours(year=1961, director=LEVIN, runtime=90), theirs(year=1985, director=LEVIN, runtime=131))
     assert cut.decision == "review"
 
@@ -195,36 +194,34 @@ def test_a_third_site_can_not_bridge_two_titles_that_contradict_each_other() -> 
     assert not any({"imdb", "metacritic"} <= set(row.movies) for row in joined)
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("Alien³", "Alien 3"),
-        ("Romeo + Juliet", "Romeo & Juliet"),
-        ("S.W.A.T.", "SWAT"),
-        ("ガラスの城", "ガラスの城"),
-        ("서울의 밤", "서울의 밤!"),
-        ("La Nuit étoilée", "la nuit etoilee"),
-        ("Œuvre", "Oeuvre"),
-        ("Straße", "Strasse"),
-        ("Sæl på Øya", "Sael pa Oya"),
-        ("Levin's Lamp", "Levin\u2019s Lamp"),
-        ("S*A*L*T", "Salt"),
-        ("30,000 Harbours", "30000 Harbours"),
-        ("6½", "6 1/2"),
-        ("Le$$", "Less"),
-        ("Storm 3-D", "Storm 3D"),
-        ("Harbour IX", "Harbour 9"),
-        ("[SALT]", "Salt"),
-        ("Keeper, The", "A Keeper (1972)"),
-    ],
-)
-def test_spellings_of_a_title_are_equal(one: str, other: str) -> None:
-    assert normalise(one) == normalise(other)
+SPELLINGS = [
+    ("Alien³", "Alien 3"),
+    ("Romeo + Juliet", "Romeo & Juliet"),
+    ("S.W.A.T.", "SWAT"),
+    ("ガラスの城", "ガラスの城"),
+    ("서울의 밤", "서울의 밤!"),
+    ("La Nuit étoilée", "la nuit etoilee"),
+    ("Œuvre", "Oeuvre"),
+    ("Straße", "Strasse"),
+    ("Sæl på Øya", "Sael pa Oya"),
+    ("Levin's Lamp", "Levin\u2019s Lamp"),
+    ("S*A*L*T", "Salt"),
+    ("30,000 Harbours", "30000 Harbours"),
+    ("6½", "6 1/2"),
+    ("Le$$", "Less"),
+    ("Storm 3-D", "Storm 3D"),
+    ("Harbour IX", "Harbour 9"),
+    ("[SALT]", "Salt"),
+    ("Keeper, The", "A Keeper (1972)"),
+]
+APART = [("千と", "千年"), ("क", "कि"), ("か", "が"), ("!!!", "???"), ("The", "A")]
 
 
-@pytest.mark.parametrize(("one", "other"), [("千と", "千年"), ("क", "कि"), ("か", "が"), ("!!!", "???"), ("The", "A")])
-def test_titles_of_every_script_stay_apart(one: str, other: str) -> None:
-    assert normalise(one) != normalise(other)
+@pytest.mark.parametrize(("one", "other", "equal"), [*((*p, True) for p in SPELLINGS), *((*p, False) for p in APART)])
+def test_spellings_of_a_title_are_equal_and_titles_of_every_script_stay_apart(
+    one: str, other: str, *, equal: bool
+) -> None:
+    assert (normalise(one) == normalise(other)) is equal
 
 
 @given(st.text(min_size=1))

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from functools import reduce
 from random import Random
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,11 +47,6 @@ def test_what_stands_beside_a_score_stays_while_readings_are_silent_of_it() -> N
     assert unscored.silent == newer.silent  # nothing is known of what stands beside a score that there was not
 
 
-def test_a_whole_reading_of_a_page_stands_for_itself() -> None:
-    page = Movie(site="metacritic", site_id="movie/t", url="u", title="T", kind="movie")
-    assert complete(page, replace(page, plot="Old.", source="list")) is page
-
-
 def test_a_dataset_adds_to_a_page_and_erases_nothing_of_it() -> None:
     page = Movie(site="imdb", site_id="tt9100001", url="u", title="T", kind="movie", year=1999, runtime_minutes=90)
     page.genres = ["Drama", "Heist"]
@@ -77,6 +71,8 @@ def test_a_dataset_adds_to_a_page_and_erases_nothing_of_it() -> None:
     assert merged.source == "page"
     # Nor does a page erase what only the datasets tell.
     again = complete(page, merged)
+    whole = replace(page, site="metacritic")
+    assert complete(whole, replace(whole, plot="Old.", source="list")) is whole
     assert again.other_titles == of_dataset.other_titles
     assert again.silent == []
     # A fuller list of the dataset takes the place of the page's.
@@ -98,9 +94,9 @@ def test_a_reading_takes_the_place_of_older_ones_only() -> None:
     assert supersedes(replace(page, scraped_at=before - timedelta(days=1)), page, 60, before)
 
 
-@pytest.mark.parametrize("silent", [["plot"], []])
-def test_an_id_that_a_page_does_not_name_is_kept(silent: list[str]) -> None:
-    page = Movie(site="rottentomatoes", site_id="m/a", url="u", title="T", kind="movie", silent=silent)
-    page.external_ids = {"ems": "1-2", "rottentomatoes": "77"}
-    newer = replace(page, external_ids={"ems": "1-3"})
-    assert complete(newer, page).external_ids == {"ems": "1-3", "rottentomatoes": "77"}
+def test_an_id_that_a_page_does_not_name_is_kept() -> None:
+    for silent in (["plot"], []):
+        page = Movie(site="rottentomatoes", site_id="m/a", url="u", title="T", kind="movie", silent=silent)
+        page.external_ids = {"ems": "1-2", "rottentomatoes": "77"}
+        newer = replace(page, external_ids={"ems": "1-3"})
+        assert complete(newer, page).external_ids == {"ems": "1-3", "rottentomatoes": "77"}

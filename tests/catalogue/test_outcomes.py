@@ -8,10 +8,10 @@ from typing import Any
 from moviecrawler.catalogue.claims import MOST_CLAIMS, claim_unfound, release
 from moviecrawler.catalogue.figures import figures, reviews
 from moviecrawler.catalogue.outcomes import Judged, decide
-from moviecrawler.catalogue.rows import ImportRow, Sighting
+from moviecrawler.catalogue.rows import Sighting
 from moviecrawler.catalogue.store import pause
 from moviecrawler.items import Credit
-from tests.catalogue.catalogued import DAY, LEASE, NOW, Catalogued, judged, outcome, page, row
+from tests.catalogue.catalogued import DAY, LEASE, NOW, Catalogued, judged, outcome, page, row, wikidata
 
 OLD, YOUNG = date(1999, 3, 31), NOW.date()
 
@@ -56,12 +56,10 @@ def test_a_title_is_due_again(store: Catalogued) -> None:
         {"error": failures + 1, "blocked": failures}.get(ended, 0) for ended, _, failures, *_ in DUE
     ]
     assert {each.claimed_by for each in found.values()} == {None}
-
-
-def test_a_title_whose_page_tells_no_date_is_as_old_as_the_catalogue_says(store: Catalogued) -> None:
-    store.bring_in(row(1, year=NOW.year))
-    store.record(outcome("tt1000001"))
-    assert store.state("tt1000001").next_due == NOW + 14 * DAY
+    # A title whose page tells no date is as old as the catalogue says.
+    store.bring_in(row(80, year=NOW.year))
+    store.record(outcome("tt1000080"))
+    assert store.state("tt1000080").next_due == NOW + 14 * DAY
 
 
 # --- Ids on other sites -----------------------------------------------------------------------------------------------
@@ -69,9 +67,7 @@ def test_a_title_whose_page_tells_no_date_is_as_old_as_the_catalogue_says(store:
 
 def test_an_id_that_wikidata_names_is_checked_against_its_page(store: Catalogued) -> None:
     store.bring_in(row(1, title="The Quiet Mill", original_title="Der stille Müller"))
-    store.bring_in(
-        ImportRow(imdb_id="tt1000001", site_ids={"rottentomatoes": "m/mill"}, id_source="wikidata", id_confidence=2.0)
-    )
+    store.bring_in(wikidata(1, "m/mill"))
     (found,) = store.claims_of(site="rottentomatoes")
     assert (found.ids, found.evidence) == (["m/mill"], "wikidata")
     assert found.wanted is not None
@@ -117,7 +113,7 @@ def test_a_title_that_only_the_catalogue_knows_gets_the_record_that_names_its_id
 
 def test_a_page_that_is_another_titles_is_not_tried_again(store: Catalogued) -> None:
     store.bring_in(row(1))
-    lead = ImportRow(imdb_id="tt1000001", site_ids={"rottentomatoes": "m/wrong"}, id_source="wikidata")
+    lead = wikidata(1, "m/wrong")
     assert store.bring_in(lead).ids == 1
     store.write(page("rottentomatoes", "m/wrong", "Wrong", year=1950))
     store.record(judged("m/wrong", store.title_id(), decision="refused"))
@@ -145,35 +141,27 @@ def test_a_doubtful_page_waits_for_a_person(store: Catalogued) -> None:
     assert decide(store, "tt1000002", "rottentomatoes", "m/two", accept=False, now=NOW) == []
     assert reviews(store, 10) == []
     assert store.state("tt1000001", "rottentomatoes").site_id == "m/one"
-    again = ImportRow(imdb_id="tt1000002", site_ids={"rottentomatoes": "m/two"}, id_source="wikidata")
-    assert store.bring_in(again, now=NOW + 1000 * DAY).ids == 0  # what a person refused stays refused
+    assert store.bring_in(wikidata(2, "m/two"), now=NOW + 1000 * DAY).ids == 0  # what a person refused stays refused
 
 
 def test_a_lead_without_a_page_is_looked_for_in_the_lists(store: Catalogued) -> None:
     store.bring_in(row(1, title="The Quiet Mill"))
-    store.bring_in(
-        ImportRow(imdb_id="tt1000001", site_ids={"rottentomatoes": "m/10012345-quiet"}, id_source="wikidata")
-    )
+    store.bring_in(wikidata(1, "m/10012345-quiet"))
     (found,) = store.claims_of(site="rottentomatoes")
-    gone = judged("m/10012345-quiet", found.title_id, None, outcome="absent")
-    store.record(gone)
+    store.record(judged("m/10012345-quiet", found.title_id, None, outcome="absent"))
     assert store.state("tt1000001", "rottentomatoes").site_id is None
     store.list_names("rottentomatoes", "m/the_quiet_mill", source="sitemap")
-    claims = store.unfound()
-    assert [(each.ids, each.evidence) for each in claims] == [(["m/the_quiet_mill"], "sitemap")]
+    assert [(each.ids, each.evidence) for each in store.unfound()] == [(["m/the_quiet_mill"], "sitemap")]
 
 
 def test_listed_ids_are_tried_by_year_and_never_another_titles(store: Catalogued) -> None:
     store.bring_in(row(1, title="Dune", year=2021), row(2, title="Dune", year=1984))
-    seen = [Sighting("m/dune"), Sighting("m/dune_2021"), Sighting("m/1000086-dune", "Dune", 1984)]
-    store.list_names("rottentomatoes", *seen)
-    claims = store.unfound()
-    assert [found.ids[0] for found in claims] == ["m/dune_2021", "m/1000086-dune"]
+    store.list_names("rottentomatoes", "m/dune", "m/dune_2021", Sighting("m/1000086-dune", "Dune", 1984))
+    assert [found.ids[0] for found in store.unfound()] == ["m/dune_2021", "m/1000086-dune"]
     release(store, "w")
     store.write(page("rottentomatoes", "m/dune_2021", "Dune", year=2021))
     store.record(judged("m/dune_2021", store.title_id()))
-    claims = store.unfound()
-    assert [found.ids for found in claims] == [["m/1000086-dune", "m/dune"]]
+    assert [found.ids for found in store.unfound()] == [["m/1000086-dune", "m/dune"]]
 
 
 def test_a_title_whose_listed_ids_kill_workers_is_put_off(store: Catalogued) -> None:
@@ -197,15 +185,8 @@ def test_what_a_page_was_found_to_be_is_kept_while_other_ids_are_tried(store: Ca
     store.bring_in(row(1, title="Dune", year=2021))
     store.list_names("rottentomatoes", "m/dune", "m/dune_1984", "m/dune_2021", "m/dune_2022")
     (found,) = store.unfound()
-    doubtful = listed(
-        "m/dune",
-        found.title_id,
-        got_id="m/dune_1984",
-        decision="review",
-        score=1.0,
-        reasons=["same title"],
-        others_follow=True,
-    )
+    leads: Any = {"got_id": "m/dune_1984", "decision": "review", "score": 1.0, "reasons": ["same title"]}
+    doubtful = listed("m/dune", found.title_id, **leads, others_follow=True)
     store.record(doubtful, listed("m/dune_2021", found.title_id, others_follow=True))
     stored = store.state("tt1000001", "rottentomatoes")
     assert (stored.state, stored.claimed_by) == ("never", "w")
@@ -231,8 +212,7 @@ def test_a_listed_page_that_a_person_accepts_is_fetched_then(store: Catalogued) 
     store.bring_in(row(1, title="Dune", year=2021))
     store.list_names("rottentomatoes", "m/dune")
     (found,) = store.unfound()
-    doubtful = listed("m/dune", found.title_id, got_id="m/dune", decision="review")
-    store.record(doubtful)
+    store.record(listed("m/dune", found.title_id, got_id="m/dune", decision="review"))
     assert store.claims_of(site="rottentomatoes") == []
     assert decide(store, "tt1000001", "rottentomatoes", None, accept=True, now=NOW) == ["m/dune"]
     (again,) = store.claims_of(site="rottentomatoes")
@@ -243,9 +223,7 @@ def test_a_listed_page_that_a_person_accepts_is_fetched_then(store: Catalogued) 
 def test_a_page_is_decided_on_for_the_title_that_it_was_fetched_for_alone(store: Catalogued) -> None:
     store.bring_in(row(1, title="Dune", year=2021, site_ids={"rottentomatoes": "m/dune"}))
     gone = 10**6  # a title that was merged into another while it was claimed
-    store.record(
-        listed("m/dune_1984", gone, "ok", got_id="m/dune", decision="refused", reasons=["but other directors"])
-    )
+    store.record(listed("m/dune_1984", gone, "ok", got_id="m/dune", decision="refused", reasons=["but directors"]))
     stored = store.state("tt1000001", "rottentomatoes")
     assert (stored.state, stored.site_id) == ("never", "m/dune")
     assert store.sql("SELECT count(*) FROM title_matches") == [(0,)]

@@ -8,25 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from moviecrawler.catalogue.claims import extend
-from moviecrawler.catalogue.rows import ImportRow, Sighting
-from tests.catalogue.catalogued import DAY, LEASE, NOW, Catalogued, judged, outcome, page, row
+from moviecrawler.catalogue.rows import Sighting
+from tests.catalogue.catalogued import DAY, LEASE, NOW, Catalogued, judged, outcome, page, row, wikidata
 
 if TYPE_CHECKING:
     from moviecrawler.catalogue.claims import Claim
 
 SITE: Any = "rottentomatoes"
-
-
-def wikidata(number: int, site_id: str) -> ImportRow:
-    return ImportRow(
-        imdb_id=f"tt{1_000_000 + number}", site_ids={"rottentomatoes": site_id}, id_source="wikidata", id_confidence=2.0
-    )
-
-
-def given(number: int, site_id: str) -> ImportRow:
-    return ImportRow(
-        imdb_id=f"tt{1_000_000 + number}", site_ids={"rottentomatoes": site_id}, id_source="given", id_confidence=4.0
-    )
 
 
 def ended(found: Claim, how: Any = "ok", **fields: Any) -> Any:
@@ -54,7 +42,7 @@ def test_what_came_of_an_old_id_says_nothing_of_the_one_that_an_import_has_broug
     store.bring_in(row(1))
     store.bring_in(wikidata(1, "m/old"))
     (found,) = store.claims_of(site=SITE)
-    store.bring_in(given(1, "m/new"))
+    store.bring_in(wikidata(1, "m/new", "given", 4.0))
     store.record(compared(found, "m/old", "refused") if how == "refused" else ended(found, how))
     stored = store.state("tt1000001", SITE)
     assert (stored.site_id, stored.state, stored.claimed_by, stored.failures) == ("m/new", "never", None, 0)
@@ -166,13 +154,9 @@ def test_a_claim_that_was_lost_on_its_way_is_not_kept(store: Catalogued) -> None
     kept = extend(store, "w", NOW + 2 * LEASE, [found.title_id for found in known])
     assert kept == {found.title_id for found in known}
     assert store.claim_ids(worker="other", now=NOW + LEASE) == ["tt1000001"]
-
-
-def test_what_others_have_fetched_is_no_longer_kept(store: Catalogued) -> None:
-    store.bring_in(row(1))
-    store.claim_ids()
-    store.record(outcome("tt1000001"))
-    assert extend(store, "w", NOW + LEASE, [store.title_id()]) == set()
+    # What others have fetched is no longer kept either.
+    store.record(outcome("tt1000002"))
+    assert extend(store, "w", NOW + 2 * LEASE, kept) == set()
 
 
 # --- Outcomes that can't be written -----------------------------------------------------------------------------------
