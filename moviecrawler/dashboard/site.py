@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import redis
@@ -18,7 +17,7 @@ from moviecrawler.dashboard.pages import Page, Static
 from moviecrawler.dashboard.rendering import STATIC
 from moviecrawler.dashboard.sources import Sources
 from moviecrawler.dashboard.titles import Titles
-from moviecrawler.errors import AwayError, ConfigurationError, Outages
+from moviecrawler.errors import AwayError, Outages
 
 if TYPE_CHECKING:
     from scrapyd.config import Config
@@ -79,7 +78,7 @@ class Upkeep(Service):
         return looking
 
     def _work(self) -> None:
-        """Count the catalogue if it is due, and update the rates of crawls; in a thread."""
+        """Count the catalogue if it is due; in a thread."""
         sources = self._sources
         try:
             if sources.node.has_database and sources.count_if_due():
@@ -87,5 +86,3 @@ class Upkeep(Service):
         except (AwayError, redis.exceptions.RedisError) as error:
             if self._outages.begins():
                 journal.warn("The catalogue can't be counted: {error}; the node tries again", error=str(error))
-        with suppress(AwayError, ConfigurationError, redis.exceptions.RedisError):
-            sources.frontier()
