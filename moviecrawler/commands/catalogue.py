@@ -240,7 +240,7 @@ def _source(opts: argparse.Namespace, settings: BaseSettings) -> FileSource:
         return tmdb_import.TmdbExport(origin or tmdb_import.HOME, data_dir, day=utc_now().date())
     if origin is None or "://" in origin:
         if opts.source == "wikidata":
-            print(wikidata_import.QUERY, end="")
+            print(wikidata_import.QUERY, end="", flush=True)
             raise ConfigurationError(
                 "run this query at https://query.wikidata.org, save the answer as CSV and name it with --from FILE"
             )

@@ -141,7 +141,7 @@ def project_egg(changes: Mapping[str, Callable[[str], str]] | None = None) -> by
     files = {
         str(path.relative_to(PROJECT)): path.read_text("utf-8")
         for path in sorted(package.rglob("*"))
-        if path.is_file() and path.suffix not in {".md", ".pyc"}
+        if path.is_file() and path.suffix not in {".md", ".png", ".pyc"}
     }
     for name, change in (changes or {}).items():
         files[name] = change(files[name])

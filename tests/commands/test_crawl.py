@@ -71,7 +71,7 @@ def test_store_that_may_be_waited_for_loses_nothing(replica: ReplicaProcess, tmp
         ({"titles/asked": 10, "titles/stored": 3, "titles/unchanged": 5, "titles/absent": 2}, True),
         ({"titles/asked": 10, "titles/stored": 9, "titles/failed": 1}, False),
         ({"titles/asked": 10, "titles/stored": 9, "titles/disallowed": 1}, False),
-        ({"titles/asked": 10, "titles/stored": 10, "frontier/dead_letters": 1}, False),
+        ({"titles/asked": 10, "titles/stored": 10, "frontier/run/dead": 1}, False),
         ({"titles/asked": 2, "titles/absent": 2}, True),
         ({}, True),
         ({"titles/asked": 2, "titles/absent": 1, "titles/failed": 1}, False),
