@@ -75,9 +75,6 @@ def test_eight_claimers_at_once_never_get_the_same_title_and_leave_none(store: C
     assert sum(bool(titles) for titles in got) > 1  # they did work at once
 
 
-# --- Shares -----------------------------------------------------------------------------------------------------------
-
-
 def fill(store: Catalogued, boosted: int, unread: int, stale: int) -> None:
     store.bring_in(*(row(number, popularity=50.0) for number in range(boosted + unread + stale)))
     change = (
@@ -150,9 +147,6 @@ def test_a_title_stands_in_one_queue_while_it_is_due(store: Catalogued) -> None:
     expected = {f"tt{1_000_000 + number}": queue for number, (_, queue) in enumerate(QUEUES) if queue is not None}
     assert shown == expected
     assert set(store.claim_ids(100)) == set(expected)  # they were shown, and not claimed
-
-
-# --- Boosts and pauses ------------------------------------------------------------------------------------------------
 
 
 def test_a_boosted_title_goes_first_on_every_site_whose_id_is_known(store: Catalogued) -> None:

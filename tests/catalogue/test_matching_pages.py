@@ -98,9 +98,6 @@ def test_a_page_is_judged_by_the_kind_length_and_ids_of_its_title(
         assert verify(wanted, found, evidence).decision == decision
 
 
-# --- Slugs ------------------------------------------------------------------------------------------------------------
-
-
 def wanted(title: str, year: int | None = 2011, **more: Any) -> TitleFacts:
     return TitleFacts(**{"imdb_id": None, "kind": "movie", **more}, title=title, year=year)
 

@@ -15,8 +15,6 @@ from tests.catalogue.catalogued import DAY, LEASE, NOW, Catalogued, judged, outc
 
 OLD, YOUNG = date(1999, 3, 31), NOW.date()
 
-# --- When a title is due again ----------------------------------------------------------------------------------------
-
 DUE: list[tuple[str, date | None, int, bool, int]] = [
     # Young titles are due after 14 days, others after 90, and what airs after 7.
     ("ok", YOUNG - 179 * DAY, 0, False, 14),
@@ -60,9 +58,6 @@ def test_a_title_is_due_again(store: Catalogued) -> None:
     store.bring_in(row(80, year=NOW.year))
     store.record(outcome("tt1000080"))
     assert store.state("tt1000080").next_due == NOW + 14 * DAY
-
-
-# --- Ids on other sites -----------------------------------------------------------------------------------------------
 
 
 def test_an_id_that_wikidata_names_is_checked_against_its_page(store: Catalogued) -> None:
@@ -239,9 +234,6 @@ def test_a_renamed_page_keeps_its_title_and_its_history(store: Catalogued) -> No
     stored = store.state("tt1000001", "rottentomatoes")
     assert (stored.site_id, stored.state, stored.last_success) == ("m/dune_new", "ok", NOW + DAY)
     assert store.sql("SELECT site_id FROM records WHERE site = 'rottentomatoes'") == [("m/dune_new",)]
-
-
-# --- What is shown ---------------------------------------------------------------------------------------------------
 
 
 def test_the_figures_count_each_title_once(store: Catalogued) -> None:

@@ -34,9 +34,6 @@ def linked(store: Catalogued, number: int, site_id: str, score: float = 2.5) -> 
     store.record(judged(site_id, store.title_id(f"tt{1_000_000 + number}"), score=score))
 
 
-# --- Ids that change hands --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("how", ["refused", "absent", "error"])
 def test_what_came_of_an_old_id_says_nothing_of_the_one_that_an_import_has_brought(store: Catalogued, how: str) -> None:
     store.bring_in(row(1))
@@ -123,9 +120,6 @@ def test_a_page_that_moves_to_an_id_another_worker_has_claimed_leaves_no_claim_b
     assert store.sql("SELECT state::text, last_success FROM title_sites WHERE site_id = 'm/new'") == [("ok", later)]
 
 
-# --- Boosts -----------------------------------------------------------------------------------------------------------
-
-
 def test_a_title_that_is_boosted_while_it_is_claimed_is_served_by_that_page(store: Catalogued) -> None:
     store.bring_in(row(1))
     store.claim_ids()
@@ -143,9 +137,6 @@ def test_a_boost_outlives_the_claim_of_a_worker_that_died(store: Catalogued) -> 
     assert store.claim_ids(now=NOW + LEASE) == ["tt1000002", "tt1000001"]
 
 
-# --- Claims that their worker does not know of ------------------------------------------------------------------------
-
-
 def test_a_claim_that_was_lost_on_its_way_is_not_kept(store: Catalogued) -> None:
     store.bring_in(row(1), row(2))
     assert store.claim_ids(1) == ["tt1000001"]
@@ -157,9 +148,6 @@ def test_a_claim_that_was_lost_on_its_way_is_not_kept(store: Catalogued) -> None
     # What others have fetched is no longer kept either.
     store.record(outcome("tt1000002"))
     assert extend(store, "w", NOW + 2 * LEASE, kept) == set()
-
-
-# --- Outcomes that can't be written -----------------------------------------------------------------------------------
 
 
 def test_signs_that_no_database_takes_lose_no_outcome(store: Catalogued) -> None:

@@ -57,9 +57,6 @@ def of_season(store: Catalogued, site: str, site_id: str) -> Any:
         return cursor.fetchone()
 
 
-# --- Which series run -------------------------------------------------------------------------------------------------
-
-
 RUNNING: list[tuple[dict[str, Any], list[int | None], bool]] = [
     ({}, [THIS_YEAR], True),
     ({}, [THIS_YEAR - 2, None], True),
@@ -118,9 +115,6 @@ def test_a_series_of_which_an_import_says_that_it_runs_again_is_fetched_within_i
     assert hasten_series(store, NOW + DAY) == 1
     assert hasten_series(store, NOW + DAY) == 0
     assert store.claim_ids(now=NOW + 7 * DAY - AIRING_AHEAD) == ["tt1000001"]
-
-
-# --- Seasons ----------------------------------------------------------------------------------------------------------
 
 
 def test_seasons_are_on_the_sites_that_named_them_and_nowhere_else(store: Catalogued) -> None:

@@ -60,7 +60,7 @@ class Commands:
             self.run("catalogue", "import", *arguments)
         for site in SITES:
             if site != "imdb":
-                self.run("crawl", site, "-a", "list=sitemap-series")
+                self.run("crawl", site, "-a", "lane=due", "-a", "list=sitemap-series")
             self.run("crawl", site, "-a", "lane=due", workers=WORKERS)
 
     def title_pages(self) -> dict[Site, tuple[int, int]]:

@@ -48,9 +48,6 @@ def datasets(folder: Path, rows: str = ROWS, rated: str = RATED) -> str:
     return str(folder)
 
 
-# --- IMDb -------------------------------------------------------------------------------------------------------------
-
-
 def test_a_title_comes_with_its_facts_and_its_popularity(tmp_path: Path) -> None:
     first, *_ = ImdbDatasets(datasets(tmp_path), tmp_path).rows()
     assert first == ImportRow(
@@ -100,8 +97,6 @@ def test_a_damaged_row_is_counted_and_left_out_and_a_file_full_of_damage_refused
     with pytest.raises(ExtractionError, match=r"title\.basics"):
         list(ImdbDatasets(datasets(tmp_path, rows="tt0000007\tmovie\n" * 1_001), tmp_path).rows())
 
-
-# --- TMDB -------------------------------------------------------------------------------------------------------------
 
 DAY = date(2026, 11, 5)
 FILMS = [
@@ -184,9 +179,6 @@ def test_damaged_lines_of_an_export_are_counted_and_left_out(tmp_path: Path) -> 
     path.write_bytes(b"<html>\n" * 1_001)
     with pytest.raises(ExtractionError, match="line 1001"):
         list(source.rows())
-
-
-# --- The operator's own -----------------------------------------------------------------------------------------------
 
 
 def csv_of(tmp_path: Path, content: str | bytes) -> CsvTitles:

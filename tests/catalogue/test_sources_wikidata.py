@@ -78,10 +78,7 @@ def test_an_answer_that_is_not_whole_is_refused(tmp_path: Path, text: str, told:
 def test_an_answer_of_the_query_that_is_run_by_hand_is_read(tmp_path: Path) -> None:
     columns = QUERY.split(" WHERE")[0].removeprefix("SELECT ").split()
     assert {column.lstrip("?") for column in columns} == {"imdb", *PROPERTIES}
-    source = saved(
-        tmp_path,
-        "imdb,rottentomatoes,metacritic,tmdb\r\ntt0000001,m/salt,,\r\ntt0000001,,movie/salt,\r\ntt0000001,,,11\r\n",
-    )
-    assert [(row.site_ids, row.tmdb_id) for row in source.rows()] == [
-        ({"rottentomatoes": "m/salt", "metacritic": "movie/salt"}, 11)
-    ]
+    lines = ["imdb,rottentomatoes,metacritic,tmdb", "tt0000001,m/salt,,", "tt0000001,,movie/salt,", "tt0000001,,,11"]
+    source = saved(tmp_path, "".join(f"{line}\r\n" for line in lines))
+    (row,) = source.rows()
+    assert (row.site_ids, row.tmdb_id) == ({"rottentomatoes": "m/salt", "metacritic": "movie/salt"}, 11)
