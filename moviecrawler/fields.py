@@ -1,6 +1,6 @@
 """The names of a movie's fields, and which of them each site tells.
 
-A page tells one of three things of a field: a value, that there is none, or nothing. Of the third kind the field is unknown, and `Movie.silent` names it.
+A page tells one of three things of a field: a value, that there is none, or nothing. Of the third kind the field is unknown, and `Movie.unknown_fields` names it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TYPES: Final[dict[str, str]] = {field.name: str(field.type) for field in datacla
 checked, and their columns in Postgres and in `movies.csv`."""
 NUMBERS: Final = tuple(name for name, kind in TYPES.items() if kind == "int | None")
 TEXTS: Final = tuple(name for name, kind in TYPES.items() if kind == "str | None")
-TEXT_LISTS: Final = tuple(name for name, kind in TYPES.items() if kind == "list[str]" and name != "silent")
+TEXT_LISTS: Final = tuple(name for name, kind in TYPES.items() if kind == "list[str]" and name != "unknown_fields")
 
 PARTS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "credits": ("role", get_args(Role)),
@@ -155,8 +155,8 @@ PLAIN_NAMES: Final = tuple(
 """The fields of `Movie` that may be unknown and that have no parts."""
 
 
-def silent_beside(movie: Movie, stated: Collection[str] = ()) -> list[str]:
-    """Return what `movie.silent` is to be: all that its site tells of such titles, but for its values and what is `stated` to be absent.
+def unknown_fields_of(movie: Movie, stated: Collection[str] = ()) -> list[str]:
+    """Return what `movie.unknown_fields` is to be: all that its site tells of such titles, but for its values and what is `stated` to be absent.
 
     A row of a list states no absence.
     """
@@ -165,10 +165,10 @@ def silent_beside(movie: Movie, stated: Collection[str] = ()) -> list[str]:
 
 
 @cache
-def silent_in_datasets(
+def unknown_in_datasets(
     kind: TitleKind, datasets: frozenset[str] = frozenset({"title.basics", "title.ratings"})
 ) -> tuple[str, ...]:
-    """Return what a movie of this kind is silent of that was read from these of IMDb's datasets."""
+    """Return what a movie of this kind does not mention that was read from these of IMDb's datasets."""
     return tuple(
         sorted((told_by("imdb", kind) | ONLY_IN_DATASETS).difference(*map(_IN_DATASETS.__getitem__, datasets)))
     )

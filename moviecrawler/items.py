@@ -1,6 +1,6 @@
 """What is read from the sites: one `Movie` a page and site, and the `Listing`s that lead to them.
 
-None and an empty list mean that the page states that there is no such value, unless the movie's `silent` names the field:
+None and an empty list mean that the page states that there is no such value, unless the movie's `unknown_fields` names the field:
 then the page says nothing of it, or nothing that can be read. A page without identity is an `ExtractionError`.
 """
 
@@ -135,7 +135,7 @@ class Offer:
     source: str | None = None
     """Whose data this is, and who must be named: `JustWatch`; None where it is the site's own."""
     seen_at: datetime | None = None
-    """When a page last told of it, UTC; None: the movie's `scraped_at`. It is earlier where the newest reading is silent of offers."""
+    """When a page last told of it, UTC; None: the movie's `scraped_at`. It is earlier where the newest reading does not mention offers."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -275,7 +275,7 @@ class Movie:
     list_computed: bool = False
     """Whether the list was computed here (IMDb's Top 250 formula over its datasets), not read from the site."""
     source: Source = "page"
-    silent: list[str] = field(default_factory=list)
+    unknown_fields: list[str] = field(default_factory=list)
     """Of what the site tells of such titles, the fields that this page (row, dataset) says nothing of or nothing that can be read: sorted, each once,
     none that has a value. Names of fields, or of parts: `credits.director`, `scores.imdb`, `scores.imdb.count`, `amounts.budget`; `fields.py`
     has them all. A missing value that isn't named here is stated to be absent. An empty list is a movie that tells all."""
@@ -371,5 +371,5 @@ class Page:
     movie: Movie | None = None
     listing: Listing | None = None
     seasons: list[Movie] = field(default_factory=list)
-    """The seasons that a series' page names, with what it says of each: kind `season`, source `list`, silent of all else.
+    """The seasons that a series' page names, with what it says of each: kind `season`, source `list`; all other fields are unknown.
     In page order, none twice; all of the series that `movie` is."""

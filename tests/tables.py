@@ -77,7 +77,7 @@ def _fields(row: dict[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = {column: cells.get(column) for column in (*_PLAIN, "list_computed", "scraped_at")}
     if cells["release_date"] is not None:
         parse_date(cells["release_date"])  # a spreadsheet that saved the file wrote dates in its own way
-    for column in (*TEXT_LISTS, "silent"):
+    for column in (*TEXT_LISTS, "unknown_fields"):
         found[column] = _split(cells.get(column))
     ids = _BEFORE_ID.split(cells.get("external_ids") or "")
     found["external_ids"] = dict(part.split("=", 1) for part in ids if part)

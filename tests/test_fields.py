@@ -1,11 +1,11 @@
-"""Which fields a source is silent of."""
+"""Which fields a source does not mention."""
 
 from __future__ import annotations
 
 from dataclasses import fields
 from typing import Any, get_args
 
-from moviecrawler.fields import PLAIN_NAMES, silent_beside, silent_in_datasets, told_by
+from moviecrawler.fields import PLAIN_NAMES, told_by, unknown_fields_of, unknown_in_datasets
 from moviecrawler.items import Credit, Movie, Score, Site
 
 
@@ -28,22 +28,26 @@ def test_a_row_of_a_list_is_silent_of_all_that_it_has_not() -> None:
         scores=[Score(kind="imdb", value=7.1)],
         credits=[Credit(name="A", role="cast", position=1)],
     )
-    row.silent = silent_beside(row)
-    assert row.silent == sorted(set(row.silent))
-    assert {"scores.imdb.count", "scores.metascore", "plot", "credits.director", "amounts.budget"} < set(row.silent)
-    assert not {"year", "scores.imdb", "credits.cast", "season", "end_year", "scores.tomatometer"} & set(row.silent)
+    row.unknown_fields = unknown_fields_of(row)
+    assert row.unknown_fields == sorted(set(row.unknown_fields))
+    assert {"scores.imdb.count", "scores.metascore", "plot", "credits.director", "amounts.budget"} < set(
+        row.unknown_fields
+    )
+    assert not {"year", "scores.imdb", "credits.cast", "season", "end_year", "scores.tomatometer"} & set(
+        row.unknown_fields
+    )
 
 
 def test_what_is_stated_to_be_absent_is_not_silent() -> None:
-    assert "plot" not in silent_beside(_row(kind="movie"), {"plot"})
+    assert "plot" not in unknown_fields_of(_row(kind="movie"), {"plot"})
 
 
 def test_fields_belong_to_kinds_of_titles() -> None:
-    assert {"season", "episode", "series_id"} < set(silent_beside(_row(kind="episode")))
-    assert {"end_year", "credits.creator", "imdb_top250_tv_rank"} < set(silent_beside(_row(kind="series")))
+    assert {"season", "episode", "series_id"} < set(unknown_fields_of(_row(kind="episode")))
+    assert {"end_year", "credits.creator", "imdb_top250_tv_rank"} < set(unknown_fields_of(_row(kind="series")))
 
 
 def test_datasets_state_what_they_have_columns_for() -> None:
-    silent = silent_in_datasets("series")
+    silent = unknown_in_datasets("series")
     assert {"plot", "credits.creator", "scores.metascore"} < set(silent)
     assert not {"year", "end_year", "genres", "scores.imdb"} & set(silent)

@@ -1,6 +1,6 @@
 """What is known of a title after one more reading of it, by any store and from any source: the one rule of erasing.
 
-A value takes the place of a value. A stated absence erases the value at once. A field that the reading is silent of keeps
+A value takes the place of a value. A stated absence erases the value at once. A field that the reading does not mention keeps
 what was known of it. So each field has what the newest reading that tells of it says.
 """
 
@@ -39,7 +39,7 @@ def supersedes(movie: Movie, known: Movie, margin: float, latest: datetime) -> b
 def merged(movie: Movie, known: Movie, margin: float, latest: datetime) -> Movie | None:
     """Return what is known of a title after a reading of it; None when that is what was known before.
 
-    A reading that does not supersede what is known still tells what that is silent of. So archived pages that are
+    A reading that does not supersede what is known still tells what that does not mention. So archived pages that are
     read anew fill fields that a newer row of a list or a dataset can't tell.
     """
     if supersedes(movie, known, margin, latest):
@@ -49,38 +49,38 @@ def merged(movie: Movie, known: Movie, margin: float, latest: datetime) -> Movie
 
 
 def complete(movie: Movie, known: Movie) -> Movie:
-    """Return a reading of a title with what an older one told of the fields that it is silent of; itself where it tells all.
+    """Return a reading of a title with what an older one told of the fields that it does not mention; itself where it tells all.
 
-    What is returned is silent of what neither tells, and its source is the fuller of both.
+    What is returned does not mention what neither tells, and its source is the fuller of both.
     """
     source = max(movie.source, known.source, key=_FULLNESS.__getitem__)
     told = present_in(known)
-    silent = set(movie.silent)
+    unknown = set(movie.unknown_fields)
     if movie.source != "dataset":
-        silent |= ONLY_IN_DATASETS & told - present_in(movie)
+        unknown |= ONLY_IN_DATASETS & told - present_in(movie)
     else:
         movie = _named(movie, known)
         if known.source == "page":
             movie = _without_poorer(movie, known)
-            silent |= told_by(movie.site, movie.kind) - present_in(movie)
-    if not silent and known.external_ids.keys() <= movie.external_ids.keys():
+            unknown |= told_by(movie.site, movie.kind) - present_in(movie)
+    if not unknown and known.external_ids.keys() <= movie.external_ids.keys():
         return movie if source == movie.source else replace(movie, source=source)
-    changes: dict[str, Any] = {name: getattr(known, name) for name in silent & told if "." not in name}
+    changes: dict[str, Any] = {name: getattr(known, name) for name in unknown & told if "." not in name}
     if "offers" in changes:
         changes["offers"] = [_seen(offer, movie, known) for offer in known.offers]
     for name, (attribute, kinds) in PARTS.items():
-        wanted = {kind for kind in kinds if f"{name}.{kind}" in silent & told}
+        wanted = {kind for kind in kinds if f"{name}.{kind}" in unknown & told}
         kept = [part for part in getattr(known, name) if getattr(part, attribute) in wanted]
         changes[name] = getattr(movie, name) + kept
     # A page names an id or doesn't; none says that a title has none.
     changes["external_ids"] = known.external_ids | movie.external_ids
-    changes["scores"] = [_with_facts(score, known, silent) for score in changes["scores"]]
-    kept_scores = {f"scores.{score.kind}" for score in known.scores} & silent
-    still = {name for name in silent - told if name in known.silent or _lacks_score(name, known)}
-    still |= {name for name in known.silent if _score_of(name) in kept_scores}
+    changes["scores"] = [_with_facts(score, known, unknown) for score in changes["scores"]]
+    kept_scores = {f"scores.{score.kind}" for score in known.scores} & unknown
+    still = {name for name in unknown - told if name in known.unknown_fields or _lacks_score(name, known)}
+    still |= {name for name in known.unknown_fields if _score_of(name) in kept_scores}
     if source != "dataset":
         still -= ONLY_IN_DATASETS
-    return replace(movie, **changes, silent=sorted(still), source=source)
+    return replace(movie, **changes, unknown_fields=sorted(still), source=source)
 
 
 def _seen(offer: Offer, movie: Movie, known: Movie) -> Offer:
@@ -118,10 +118,10 @@ def _people(movie: Movie, role: Role) -> set[str | None]:
     return {credit.person_id or credit.name for credit in movie.people(role)}
 
 
-def _with_facts(score: Score, known: Movie, silent: set[str]) -> Score:
-    """Return a score with what is known of it beside its value, where its reading is silent of that."""
+def _with_facts(score: Score, known: Movie, unknown: set[str]) -> Score:
+    """Return a score with what is known of it beside its value, where its reading does not mention that."""
     before = known.score(score.kind)
-    unsaid = [fact for fact in SCORE_FACTS if f"scores.{score.kind}.{fact}" in silent] if before is not None else []
+    unsaid = [fact for fact in SCORE_FACTS if f"scores.{score.kind}.{fact}" in unknown] if before is not None else []
     return replace(score, **{fact: getattr(before, fact) for fact in unsaid}) if unsaid else score
 
 

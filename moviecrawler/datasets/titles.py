@@ -21,7 +21,7 @@ from moviecrawler.datasets.tables import AKAS, BASICS, CREW, EPISODE, NAMES, PRI
 from moviecrawler.extract.imdb_credits import PERSON_ID
 from moviecrawler.extract.imdb_values import TITLE_KINDS
 from moviecrawler.extract.values import check_runtime, check_year
-from moviecrawler.fields import silent_in_datasets
+from moviecrawler.fields import unknown_in_datasets
 from moviecrawler.items import Credit, Movie, OtherTitle, Score
 from moviecrawler.urls import IMDB_ID, title_url
 
@@ -136,10 +136,10 @@ class _Reader:
             movie.other_titles = self._read(AKAS, lambda: _other_titles(akas)) or []
         if row[12] is not None:
             self._read(EPISODE, lambda: _place(movie, row))
-        unknown = set(silent_in_datasets(movie.kind, frozenset(self._told)))
+        unknown = set(unknown_in_datasets(movie.kind, frozenset(self._told)))
         if movie.kind == "episode" and movie.series_title is None:
             unknown.add("series_title")
-        movie.silent = sorted(unknown)
+        movie.unknown_fields = sorted(unknown)
         return movie
 
     def _read(self, dataset: str, make: Callable[[], _Made]) -> _Made | None:

@@ -204,7 +204,7 @@ class CatalogueRecorder:
                 at=season.scraped_at or utc_now(),
                 asked_id=season.site_id,
                 released=release_of(season.release_date, season.year),
-                lacks_scores=any(f"scores.{kind}" in season.silent for kind in SCOREBOARD_KINDS),
+                lacks_scores=any(f"scores.{kind}" in season.unknown_fields for kind in SCOREBOARD_KINDS),
             )
         )
 

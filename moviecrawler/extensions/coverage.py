@@ -69,7 +69,7 @@ class CoverageWatch:
         stats = self.crawler.stats
         new = self.fields.take(movie)
         stats.inc_value("pages/read")
-        for name in movie.silent:
+        for name in movie.unknown_fields:
             stats.inc_value(f"pages/unknown/{name}")
         for name in new:
             stats.set_value(f"pages/missing/{name}", self.fields.missing[name])

@@ -6,7 +6,7 @@ A place is a function that reads one field where pages of some layout have it. I
     ABSENT      the place is there and states that there is none: `null` under a known key, "tbd", an empty list
     None        the place is not there, or is empty in a way that states nothing
 
-A place that raises an error holds something that can't be understood; the page is then silent, too.
+A place that raises an error holds something that can't be understood; the field is then unknown, too.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import re
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
-from moviecrawler.fields import silent_beside
+from moviecrawler.fields import unknown_fields_of
 from moviecrawler.items import Credit, Score
 from moviecrawler.sites import SCORES
 
@@ -103,10 +103,10 @@ class Findings:
             setattr(self.movie, name, found)
 
     def done(self) -> Movie:
-        """Return the movie, with what its page is silent of."""
+        """Return the movie, with what its page does not mention."""
         movie = self.movie
         movie.credits = [credit for role in _ROLES for credit in self._credits.get(role, ())]
-        movie.silent = silent_beside(movie, self._absent - self._unreadable)
+        movie.unknown_fields = unknown_fields_of(movie, self._absent - self._unreadable)
         return movie
 
 

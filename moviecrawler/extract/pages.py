@@ -65,27 +65,29 @@ def _addresses_in_json(body: bytes) -> list[str]:
 _NOT_AS_THEY_ARE = frozenset(
     {
         *("site", "credits", "scores", "offers", "awards", "related", "amounts"),
-        *("other_titles", "list_name", "list_rank", "list_computed", "source", "silent", "scraped_at", "fetch"),
+        *("other_titles", "list_name", "list_rank", "list_computed", "source", "unknown_fields", "scraped_at", "fetch"),
     }
 )
 """Of a movie's fields, those that its record has in another form, and those that no page says."""
 
 
 def page_record(page: Page) -> dict[str, Any]:
-    """Return a page as one JSON object: `kind`, then `item` and what it is `silent` of for a movie, and `entries`, `total`, `next` for a list.
+    """Return a page as one JSON object: `kind`, then `item` and what it is `unknown_fields` of for a movie, and `entries`, `total`, `next` for a list.
 
     A series has its `seasons`, each as an item, of which only what its page says.
     """
     record: dict[str, Any] = {"site": page.site, "kind": page.kind}
     if page.movie is not None:
         record["item"] = _movie_record(page.movie)
-        record["silent"] = page.movie.silent
+        record["unknown_fields"] = page.movie.unknown_fields
     if page.listing is not None:
         record["entries"] = [_entry_record(entry) for entry in page.listing.entries]
         record["total"] = page.listing.total
         record["next"] = page.listing.next
     if page.seasons:
-        record["seasons"] = [{**_given(_movie_record(season)), "silent": season.silent} for season in page.seasons]
+        record["seasons"] = [
+            {**_given(_movie_record(season)), "unknown_fields": season.unknown_fields} for season in page.seasons
+        ]
     return record
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from moviecrawler.extract.findings import ShapeError, first_of_each
-from moviecrawler.fields import silent_beside
+from moviecrawler.fields import unknown_fields_of
 from moviecrawler.items import Movie
 from moviecrawler.urls import part_of_series, title_url
 
@@ -75,7 +75,7 @@ def listed_season(
     season.year, season.release_date, season.episode_count = year, release_date, episode_count
     season.scores = list(scores)
     season.source = "list"
-    season.silent = silent_beside(season)
+    season.unknown_fields = unknown_fields_of(season)
     return season
 
 

@@ -40,7 +40,7 @@ class MissingFields:
 
     def take(self, movie: Movie) -> list[str]:
         """Take what a page told; return the fields that are missing since this page."""
-        told, unknown = told_by(movie.site, movie.kind), frozenset(movie.silent)
+        told, unknown = told_by(movie.site, movie.kind), frozenset(movie.unknown_fields)
         scores = {name for name in told if name.startswith("scores.")}
         self.unreadable = 0
         self.scoreless = self.scoreless + 1 if scores <= unknown else 0

@@ -36,7 +36,7 @@ _LISTS = frozenset(
         "directors",
         "writers",
         "creators",
-        "silent",
+        "unknown_fields",
         "keywords",
         "interests",
         "taglines",
@@ -81,7 +81,7 @@ FILES: dict[str, tuple[str, str, str]] = {
             " metacritic_user_score metacritic_user_ratings tomatometer tomatometer_reviews popcornmeter popcornmeter_ratings"
             " imdb_top250_rank imdb_top250_tv_rank popularity_rank budget budget_currency opening_weekend opening_weekend_currency"
             " domestic_gross domestic_gross_currency worldwide_gross worldwide_gross_currency series_id series_title season episode"
-            " list_name list_rank list_computed source scraped_at silent poster_width poster_height consensus keywords interests"
+            " list_name list_rank list_computed source scraped_at unknown_fields poster_width poster_height consensus keywords interests"
             " taglines external_ids season_count episode_count critic_review_count"
         ),
         _IN_ORDER,

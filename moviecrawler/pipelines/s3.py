@@ -197,7 +197,7 @@ class S3Store(BucketStore):
     """Movies as `movies/site=…/date=…/*.jsonl.gz`, misses as `misses/…`: a line is an item, the date that of its reading.
 
     Nothing is overwritten: a title has a line for each time that it was stored. The line with the newest `scraped_at` counts, unless that is
-    in the future. A field that it is silent of has the value of the newest line before it that is not: see `catalogue.merging.complete`. The same batch written again replaces its own objects, so that a lost answer
+    in the future. A field that it does not mention has the value of the newest line before it that is not: see `catalogue.merging.complete`. The same batch written again replaces its own objects, so that a lost answer
     of S3 doubles nothing.
     """
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _AS_THEY_ARE = ("site", "title", "kind", "source", "list_computed", *NUMBERS, *TEXTS)
-_LISTS = ("silent", *TEXT_LISTS)
+_LISTS = ("unknown_fields", *TEXT_LISTS)
 _ROLES: dict[str, Role] = {"directors": "director", "writers": "writer", "creators": "creator"}
 _AMOUNTS = {
     "budget": "budget",

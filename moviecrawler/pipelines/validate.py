@@ -334,13 +334,15 @@ def _check_amounts(amounts: list[Amount]) -> None:
 
 
 def _check_silent(movie: Movie) -> None:
-    names = check_list("silent", movie.silent, str)
+    names = check_list("unknown_fields", movie.unknown_fields, str)
     if names != sorted(set(names)):
-        raise InvalidItemError("silent", f"{names!r} is not sorted, or names a field twice")
+        raise InvalidItemError("unknown_fields", f"{names!r} is not sorted, or names a field twice")
     told = told_by(movie.site, movie.kind) | score_facts_told(movie)
     unknown = set(names) - told - (ONLY_IN_DATASETS if movie.site == "imdb" else set())
     if unknown:
-        raise InvalidItemError("silent", f"{min(unknown)!r} is nothing that {movie.site} tells of a {movie.kind}")
+        raise InvalidItemError(
+            "unknown_fields", f"{min(unknown)!r} is nothing that {movie.site} tells of a {movie.kind}"
+        )
     present = present_in(movie).intersection(names)
     if present:
-        raise InvalidItemError("silent", f"{min(present)!r} is named there, and has a value")
+        raise InvalidItemError("unknown_fields", f"{min(present)!r} is named there, and has a value")

@@ -8,7 +8,7 @@ import msgspec
 from scrapy.spidermiddlewares.httperror import HttpError
 
 from moviecrawler.clock import utc_now
-from moviecrawler.fields import silent_beside
+from moviecrawler.fields import unknown_fields_of
 from moviecrawler.items import Entry, Fetch, Movie, Page
 from moviecrawler.middlewares.blocks import DIRECT, POOL_META, SiteStopped
 from moviecrawler.middlewares.compression import sent_size
@@ -81,7 +81,7 @@ def movie_of_list(site: Site, site_id: str, found: Found) -> Movie | None:
         list_rank=found["list_rank"],
         source="list",
     )
-    movie.silent = silent_beside(movie)
+    movie.unknown_fields = unknown_fields_of(movie)
     return movie
 
 
@@ -98,6 +98,6 @@ def series_of(season: Movie) -> Page:
         kind="series",
         year=season.year if season.season == 1 else None,
     )
-    series.silent = silent_beside(series)
+    series.unknown_fields = unknown_fields_of(series)
     season.source = "list"  # one title was asked for
     return Page(site=season.site, kind="series", movie=series, seasons=[season])

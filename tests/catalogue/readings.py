@@ -33,10 +33,10 @@ def reading(luck: Random, number: int = 1, day: float = 0) -> Movie:
     for name in TOLD:
         state = luck.choice(["value", "absent", "silent"])
         if state == "silent":
-            movie.silent.append(name)
+            movie.unknown_fields.append(name)
         elif state == "value":
             _give(movie, name, luck)
-    movie.silent.sort()
+    movie.unknown_fields.sort()
     return movie
 
 
@@ -51,11 +51,11 @@ def _give(movie: Movie, name: str, luck: Random) -> None:
             score.histogram = luck.choice([[], list(range(10))])
             for fact in ("reviews", "histogram"):
                 if not getattr(score, fact) and luck.random() < 1 / 2:
-                    movie.silent.append(f"{name}.{fact}")
+                    movie.unknown_fields.append(f"{name}.{fact}")
         else:
             score.reviews = None
         if kind == "imdb" and count is None and luck.random() < 1 / 2:
-            movie.silent.append(f"{name}.count")
+            movie.unknown_fields.append(f"{name}.count")
     elif part == "amounts":
         movie.amounts.append(Amount(kind=known, value=luck.randint(1, 10**9), currency="USD"))
     elif part == "credits":
@@ -84,7 +84,7 @@ def _give(movie: Movie, name: str, luck: Random) -> None:
 
 def said(movie: Movie, name: str) -> str | None:
     """Return what a movie says of a field, None for nothing. The number of votes is a field of its own, and when it was said is none."""
-    if name in movie.silent:
+    if name in movie.unknown_fields:
         return None
     if name == "offers":
         return f"{[replace(offer, seen_at=None) for offer in movie.offers]}"

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moviecrawler.catalogue.merging import complete, supersedes
-from moviecrawler.fields import present_in, silent_in_datasets
+from moviecrawler.fields import present_in, unknown_in_datasets
 from moviecrawler.items import Credit, Movie, OtherTitle, Score
 from tests.catalogue.readings import TOLD, reading, said
 
@@ -24,27 +24,31 @@ def test_each_field_has_what_the_newest_reading_that_tells_of_it_says(luck: Rand
         told = [text for text in (said(movie, name) for movie in history) if text is not None]
         assert said(known, name) == (told[-1] if told else None), name
     assert known.source == ("page" if any(movie.source == "page" for movie in history) else "list")
-    assert known.silent == sorted(set(known.silent))
-    assert not present_in(known) & set(known.silent)
+    assert known.unknown_fields == sorted(set(known.unknown_fields))
+    assert not present_in(known) & set(known.unknown_fields)
 
 
 def test_what_stands_beside_a_score_stays_while_readings_are_silent_of_it() -> None:
-    known = Movie(site="imdb", site_id="tt9100001", url="u", title="T", kind="movie", silent=["scores.metascore.count"])
+    known = Movie(
+        site="imdb", site_id="tt9100001", url="u", title="T", kind="movie", unknown_fields=["scores.metascore.count"]
+    )
     known.scores = [
         Score(kind="imdb", value=7.5, count=1_000, histogram=list(range(10)), liked=0),
         Score(kind="metascore", value=61),
     ]
     newer = replace(known, scores=[Score(kind="imdb", value=7.6)])
-    newer.silent = ["scores.imdb.count", "scores.imdb.histogram", "scores.metascore"]
+    newer.unknown_fields = ["scores.imdb.count", "scores.imdb.histogram", "scores.metascore"]
     merged = complete(newer, known)
     assert merged.scores == [
         Score(kind="imdb", value=7.6, count=1_000, histogram=list(range(10))),
         Score(kind="metascore", value=61),
     ]
-    assert merged.silent == ["scores.metascore.count"]
-    assert complete(replace(newer, silent=[]), known).scores == newer.scores  # without votes, as it states
-    unscored = complete(newer, replace(known, scores=[], silent=["scores.metascore"]))
-    assert unscored.silent == newer.silent  # nothing is known of what stands beside a score that there was not
+    assert merged.unknown_fields == ["scores.metascore.count"]
+    assert complete(replace(newer, unknown_fields=[]), known).scores == newer.scores  # without votes, as it states
+    unscored = complete(newer, replace(known, scores=[], unknown_fields=["scores.metascore"]))
+    assert (
+        unscored.unknown_fields == newer.unknown_fields
+    )  # nothing is known of what stands beside a score that there was not
 
 
 def test_a_dataset_adds_to_a_page_and_erases_nothing_of_it() -> None:
@@ -56,7 +60,7 @@ def test_a_dataset_adds_to_a_page_and_erases_nothing_of_it() -> None:
     ]
     of_dataset = replace(page, source="dataset", year=2000, runtime_minutes=None, genres=["Drama"])
     datasets = ("title.basics", "title.ratings", "title.crew", "title.principals", "title.akas")
-    of_dataset.silent = list(silent_in_datasets("movie", frozenset(datasets)))
+    of_dataset.unknown_fields = list(unknown_in_datasets("movie", frozenset(datasets)))
     of_dataset.credits = [
         Credit(name=None, role="director", position=1, person_id="nm7"),
         Credit(name="W", role="writer", position=1, person_id="nm9"),
@@ -74,7 +78,7 @@ def test_a_dataset_adds_to_a_page_and_erases_nothing_of_it() -> None:
     whole = replace(page, site="metacritic")
     assert complete(whole, replace(whole, plot="Old.", source="list")) is whole
     assert again.other_titles == of_dataset.other_titles
-    assert again.silent == []
+    assert again.unknown_fields == []
     # A fuller list of the dataset takes the place of the page's.
     of_dataset.credits = [
         Credit(name=f"C{n}", role="cast", position=place, person_id=f"nm{n}") for place, n in enumerate((3, 2, 1), 1)
@@ -96,7 +100,7 @@ def test_a_reading_takes_the_place_of_older_ones_only() -> None:
 
 def test_an_id_that_a_page_does_not_name_is_kept() -> None:
     for silent in (["plot"], []):
-        page = Movie(site="rottentomatoes", site_id="m/a", url="u", title="T", kind="movie", silent=silent)
+        page = Movie(site="rottentomatoes", site_id="m/a", url="u", title="T", kind="movie", unknown_fields=silent)
         page.external_ids = {"ems": "1-2", "rottentomatoes": "77"}
         newer = replace(page, external_ids={"ems": "1-3"})
         assert complete(newer, page).external_ids == {"ems": "1-3", "rottentomatoes": "77"}

@@ -88,8 +88,8 @@ def test_a_title_has_all_that_the_datasets_tell_of_it(tmp_path: Path) -> None:
         OtherTitle(title="The Kettle", country="US", kind="dvd, imdbDisplay"),
         OtherTitle(title="Le bouilloire", country="FR", language="fr"),
     ]
-    assert not {"credits.director", "credits.cast", "other_titles", "scores.imdb"} & set(movie.silent)
-    assert {"plot", "scores.metascore"} < set(movie.silent)
+    assert not {"credits.director", "credits.cast", "other_titles", "scores.imdb"} & set(movie.unknown_fields)
+    assert {"plot", "scores.metascore"} < set(movie.unknown_fields)
 
 
 @pytest.mark.parametrize(
@@ -126,8 +126,8 @@ def test_an_episode_has_its_place_and_the_title_of_its_series(tmp_path: Path) ->
     assert (movie.series_id, movie.series_title, movie.season, movie.episode) == ("tt0900008", "Salt", 1, 0)
     (movie,), _ = read(tmp_path, **rows, episode=[r"tt0900001|tt0900007|\N|\N"])
     assert (movie.season, movie.episode) == (None, None)
-    assert "series_title" in movie.silent
-    assert "season" not in movie.silent
+    assert "series_title" in movie.unknown_fields
+    assert "season" not in movie.unknown_fields
 
 
 @pytest.mark.parametrize(
@@ -155,13 +155,13 @@ def test_a_damaged_row_is_counted_and_what_it_tells_is_unknown(
 ) -> None:
     basics: list[str | bytes] = [r"tt0900001|tvEpisode|Pilot|\N|1999|\N|\N|\N"]
     (movie,), damage = read(tmp_path, **{"basics": basics, dataset: [row]})
-    assert field in movie.silent
+    assert field in movie.unknown_fields
     assert damage.count == 1
     assert "the rows of tt0900001: " in str(damage.first)
     (movie,), damage = read(tmp_path, **{"basics": basics, dataset: []})
     assert damage.count == 0
     # Only titles with five votes stand among the ratings.
-    assert (field in movie.silent) == (dataset != "ratings")
+    assert (field in movie.unknown_fields) == (dataset != "ratings")
 
 
 @pytest.mark.parametrize(

@@ -66,5 +66,5 @@ def test_page_that_is_cut_says_the_same_of_all_that_it_states_absent(case: str) 
             assert page.listing == whole.listing
             assert page.movie is not None or whole.movie is None
             if page.movie is not None and whole.movie is not None:
-                assert set(whole.movie.silent) <= set(page.movie.silent)
+                assert set(whole.movie.unknown_fields) <= set(page.movie.unknown_fields)
                 assert (page.movie.site_id, page.movie.title) == (whole.movie.site_id, whole.movie.title)

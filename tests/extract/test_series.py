@@ -10,7 +10,7 @@ import pytest
 
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract.pages import page_record, read_page
-from moviecrawler.fields import silent_beside
+from moviecrawler.fields import unknown_fields_of
 from moviecrawler.pipelines.validate import check_movie
 from tests.extract.golden import body_of, changed, movie_of, url_of
 from tests.extract.limits import processor_time
@@ -47,11 +47,11 @@ def test_series_page_states_of_its_seasons_what_it_shows_and_no_absence(case: st
     for season in page.seasons:
         check_movie(season)
         assert (season.kind, season.source, season.series_id) == ("season", "list", page.movie.site_id)
-        assert season.silent == silent_beside(season)
-        assert {"plot", "scores.metascore", "scores.tomatometer", "credits.cast"} & set(season.silent)
+        assert season.unknown_fields == unknown_fields_of(season)
+        assert {"plot", "scores.metascore", "scores.tomatometer", "credits.cast"} & set(season.unknown_fields)
     printed = page_record(page)["seasons"]
     assert [row["site_id"] for row in printed] == [season.site_id for season in page.seasons]
-    assert [row["silent"] for row in printed] == [season.silent for season in page.seasons]
+    assert [row["unknown_fields"] for row in printed] == [season.unknown_fields for season in page.seasons]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_season_of_which_the_page_has_the_series_scores_only_has_none() -> None:
     body = body_of("metacritic/nuxt3-season-unreviewed")
     movie = movie_of(read_page(body, url_of("metacritic/nuxt3-season-unreviewed")))
     assert movie.scores == []
-    assert {"scores.metacritic_user", "release_date", "imdb_id"} <= set(movie.silent)
+    assert {"scores.metacritic_user", "release_date", "imdb_id"} <= set(movie.unknown_fields)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_row_of_a_season_with_the_score_of_another_or_of_the_series_has_none(cas
     page = read_page(body, url_of(case))
     season = next(season for season in (*page.seasons, page.movie) if season and season.season == number)
     assert season.score("metascore") is None
-    assert "scores.metascore" in season.silent
+    assert "scores.metascore" in season.unknown_fields
 
 
 def test_tiles_that_are_never_closed_take_linear_time() -> None:

@@ -1,4 +1,4 @@
-"""Three states of a field: a value, stated absent, unknown (the movie is silent of it). One damage makes one field unknown and changes no other."""
+"""Three states of a field: a value, stated absent, unknown (the movie does not mention it). One damage makes one field unknown and changes no other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.extract.golden import GONE, body_of, changed, edit, edited, flatten, 
 FILM = "imdb/title-2022-principal-cast"
 A, M = (f"props.pageProps.{name}" for name in ("aboveTheFoldData", "mainColumnData"))
 RATING, COUNT = {"scores.imdb", "imdb_top250_rank"}, {"scores.imdb.count", "imdb_top250_rank"}
-"""What a page is silent of that lacks a part of its rating, beside which the Top 250 stands."""
+"""What a page does not mention that lacks a part of its rating, beside which the Top 250 stands."""
 
 
 def imdb_movie(edits: dict[str, Any], case: str = FILM) -> Movie:
@@ -79,8 +79,8 @@ def test_what_imdb_lacks_or_can_not_be_is_silent(key: str, value: Any, silent: s
 
 
 def assert_silent(whole: Movie, movie: Movie, silent: set[str]) -> None:
-    """Assert that a movie is silent of these fields, and of what stands beside them, and is read as before of all else."""
-    assert set(movie.silent) - set(whole.silent) == silent - set(whole.silent)
+    """Assert that a movie does not mention these fields, and of what stands beside them, and is read as before of all else."""
+    assert set(movie.unknown_fields) - set(whole.unknown_fields) == silent - set(whole.unknown_fields)
     lost = present_in(whole) - present_in(movie)
     assert {name for name in lost if not any(name.startswith(f"{field}.") for field in silent)} <= silent
 
@@ -89,7 +89,7 @@ def test_null_and_empty_lists_under_a_known_key_state_that_there_is_none() -> No
     none: dict[str, Any] = {"plot": None, "metacritic": None, "genres": {"genres": []}, "writers": []}
     movie = imdb_movie({f"{about}.{key}": value for about in (A, M) for key, value in none.items()})
     assert (movie.plot, movie.genres, movie.score("metascore")) == (None, [], None)
-    assert not {"plot", "genres", "scores.metascore", "credits.writer"} & set(movie.silent)
+    assert not {"plot", "genres", "scores.metascore", "credits.writer"} & set(movie.unknown_fields)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_awards_are_told_where_wins_and_the_newest_key_of_nominations_are(
 ) -> None:
     case = "imdb/title-2025-traits"
     whole, movie = imdb_movie({}, case), imdb_movie({f"{M}.{key}": value for key, value in edits.items()}, case)
-    assert (movie.awards, "awards" in movie.silent) == ((whole.awards, False) if is_told else ([], True))
+    assert (movie.awards, "awards" in movie.unknown_fields) == ((whole.awards, False) if is_told else ([], True))
     assert whole.awards
 
 
@@ -129,7 +129,7 @@ def test_awards_are_told_where_wins_and_the_newest_key_of_nominations_are(
 def test_counts_of_an_imdb_series_are_those_that_the_page_states(episodes: Any, counts: tuple[Any, Any]) -> None:
     movie = imdb_movie({f"{A}.episodes": episodes, f"{M}.episodes": GONE}, "imdb/title-2024-series")
     found = tuple(
-        "silent" if name in movie.silent else getattr(movie, name) for name in ("season_count", "episode_count")
+        "silent" if name in movie.unknown_fields else getattr(movie, name) for name in ("season_count", "episode_count")
     )
     assert found == counts
 
@@ -151,7 +151,7 @@ def test_page_without_main_column_is_read_from_what_it_shows() -> None:
         "nm0900105",
     )
     assert (movie.countries, movie.languages, movie.imdb_top250_rank) == (["Peru", "Chile"], ["Spanish"], 39)
-    assert {"credits.cast", "countries", "imdb_top250_rank"} <= set(imdb_movie({M: GONE}).silent)
+    assert {"credits.cast", "countries", "imdb_top250_rank"} <= set(imdb_movie({M: GONE}).unknown_fields)
 
 
 def test_row_of_a_chart_without_a_rating_is_a_row_without_a_score() -> None:
@@ -225,11 +225,11 @@ def test_renamed_summary_is_silent_unless_the_product_has_it() -> None:
     critics["meta"]["componentName"] = users["meta"]["componentName"] = "renamed"
     movie = metacritic_movie(components)
     assert [score.value for score in movie.scores] == [88]
-    assert "scores.metacritic_user" in movie.silent
+    assert "scores.metacritic_user" in movie.unknown_fields
     del product["data"]["item"]["criticScoreSummary"]
     movie = metacritic_movie(components)
     assert movie.scores == []
-    assert {"scores.metascore", "scores.metacritic_user"} <= set(movie.silent)
+    assert {"scores.metascore", "scores.metacritic_user"} <= set(movie.unknown_fields)
 
 
 def test_score_that_could_not_be_fetched_is_no_missing_score() -> None:
@@ -239,7 +239,7 @@ def test_score_that_could_not_be_fetched_is_no_missing_score() -> None:
         components[2]["errors"] = [{"code": code}]
         movie = metacritic_movie(components)
         assert movie.score("metacritic_user") is None
-        assert ("scores.metacritic_user" in movie.silent) is is_silent
+        assert ("scores.metacritic_user" in movie.unknown_fields) is is_silent
 
 
 @pytest.mark.parametrize("word", ["tbd", "TBD", "", None])
@@ -248,7 +248,7 @@ def test_score_of_0_without_a_word_for_it_is_none(word: str | None) -> None:
     components[2]["data"]["item"] |= {"score": 0, "reviewCount": 3, "sentiment": word}
     movie = metacritic_movie(components)
     assert movie.score("metacritic_user") is None
-    assert "scores.metacritic_user" not in movie.silent
+    assert "scores.metacritic_user" not in movie.unknown_fields
 
 
 def test_nothing_is_the_year_0() -> None:
@@ -262,14 +262,14 @@ def test_offers_and_titles_alike_under_another_name_are_not_stated_absent() -> N
     components = composed("nuxt3-offers")
     watch = components[2]["data"]["item"]
     watch["subscriptions"], watch["rentals"] = watch.pop("flatrate"), watch.pop("rent")
-    assert "offers" in metacritic_movie(components).silent
+    assert "offers" in metacritic_movie(components).unknown_fields
     watch["hasOffers"] = False
     movie = metacritic_movie(components)
-    assert (movie.offers, "offers" in movie.silent) == ([], False)
+    assert (movie.offers, "offers" in movie.unknown_fields) == ([], False)
     for name, is_silent in (("items", False), ("titles", True)):
         components[1]["data"] = {name: []}
         movie = metacritic_movie(components)
-        assert (movie.related, "related.similar" in movie.silent) == ([], is_silent)
+        assert (movie.related, "related.similar" in movie.unknown_fields) == ([], is_silent)
 
 
 @pytest.mark.parametrize("crew", [None, []])
@@ -277,8 +277,8 @@ def test_crew_without_creators_does_not_say_that_a_series_has_none(crew: Any) ->
     components = composed("nuxt3-series-rows")
     components[0]["data"]["item"]["production"]["crew"] = crew
     movie = metacritic_movie(components)
-    assert "credits.creator" in movie.silent
-    assert "credits.writer" not in movie.silent
+    assert "credits.creator" in movie.unknown_fields
+    assert "credits.writer" not in movie.unknown_fields
 
 
 def test_bad_address_of_a_page_refuses_nothing() -> None:
@@ -314,7 +314,7 @@ def card(edits: dict[str, Any]) -> Movie:
 def test_page_without_a_part_is_silent_of_what_stands_there(part: bytes, silent: set[str]) -> None:
     body = body_of(CARD).replace(b'"aggregateRating"', b'"otherRating"')
     whole, movie = tomatoes(body), tomatoes(changed(body, part, part.replace(b"a", b"o").replace(b"i", b"y")))
-    assert silent <= set(movie.silent) - set(whole.silent)
+    assert silent <= set(movie.unknown_fields) - set(whole.unknown_fields)
     for field in {"title", "year", "scores"} - {name.partition(".")[0] for name in silent}:
         assert getattr(movie, field) == getattr(whole, field)
 
@@ -323,7 +323,7 @@ def test_page_without_a_part_is_silent_of_what_stands_there(part: bytes, silent:
 def test_score_that_is_none_beside_its_reviews_is_silent(score: Any) -> None:
     movie = card({"criticsScore.score": score, "criticsScore.scorePercent": GONE})
     assert [found.kind for found in movie.scores] == ["popcornmeter", "tomatometer_top", "popcornmeter_verified"]
-    assert "scores.tomatometer" in movie.silent
+    assert "scores.tomatometer" in movie.unknown_fields
 
 
 def test_share_stands_for_a_score_that_the_card_has_not() -> None:
@@ -334,13 +334,13 @@ def test_json_ld_serves_where_the_scorecard_is_silent() -> None:
     whole, movie = tomatoes(body_of(CARD)), tomatoes(changed(body_of(CARD), b'"criticsScore"', b'"scoreOfCritics"'))
     shown = [sorted((score.kind, score.value, score.count) for score in read.scores) for read in (whole, movie)]
     assert shown[0] == shown[1]
-    assert "scores.tomatometer.average" in movie.silent  # which JSON-LD has not
+    assert "scores.tomatometer.average" in movie.unknown_fields  # which JSON-LD has not
 
 
 def test_title_that_nobody_has_reviewed_states_that_it_has_no_score() -> None:
     movie = tomatoes(body_of("rottentomatoes/2026-unscored"))
     assert movie.scores == []
-    assert not {"scores.tomatometer", "scores.popcornmeter"} & set(movie.silent)
+    assert not {"scores.tomatometer", "scores.popcornmeter"} & set(movie.unknown_fields)
 
 
 def test_facts_beside_the_popcornmeter_are_of_the_part_of_the_audience_whose_score_is_shown() -> None:
@@ -374,14 +374,14 @@ def sections(old: bytes, new: bytes) -> Movie:
 def test_paragraph_behind_the_section_of_the_consensus_is_none() -> None:
     movie = sections(b"<p>Warm &amp; <em>quiet</em>, The Lamp\n glows.</p></div>", b"</div>")
     assert movie.consensus is None
-    assert "consensus" in movie.silent
+    assert "consensus" in movie.unknown_fields
 
 
 def test_offers_whose_markup_is_another_are_not_stated_absent() -> None:
-    assert "offers" in sections(b"where-to-watch-meta", b"watch-tile").silent
+    assert "offers" in sections(b"where-to-watch-meta", b"watch-tile").unknown_fields
     start, end = (body_of(SECTIONS).index(part) for part in (b"<where-to-watch-meta", b'</section>\n<section id="more'))
     movie = sections(body_of(SECTIONS)[start:end], b"<p>Not available</p>")
-    assert (movie.offers, "offers" in movie.silent) == ([], False)
+    assert (movie.offers, "offers" in movie.unknown_fields) == ([], False)
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def after(pages: int, *unknown: str, **lacking: object) -> list[list[str]]:
     fields = MissingFields()
     for number in range(40):
         assert fields.take(movie(number)) == []
-    return [fields.take(movie(number, silent=list(unknown), **lacking)) for number in range(pages)]  # type: ignore[arg-type]
+    return [fields.take(movie(number, unknown_fields=list(unknown), **lacking)) for number in range(pages)]  # type: ignore[arg-type]
 
 
 def test_score_is_missing_after_15_of_the_latest_50_pages() -> None:
@@ -82,7 +82,7 @@ def test_another_field_is_missing_after_30_pages_in_a_row() -> None:
 
 def test_a_field_that_this_crawl_has_never_seen_is_not_missing() -> None:
     fields = MissingFields()
-    assert not any(fields.take(movie(number, lacking="plot", silent=["plot"])) for number in range(100))
+    assert not any(fields.take(movie(number, lacking="plot", unknown_fields=["plot"])) for number in range(100))
 
 
 def test_pages_that_tell_no_score_or_can_not_be_read_are_counted_in_a_row() -> None:
@@ -92,7 +92,7 @@ def test_pages_that_tell_no_score_or_can_not_be_read_are_counted_in_a_row() -> N
         fields.take_unreadable()
         fields.take_unreadable()
         assert fields.unreadable == 2
-        fields.take(movie(number, scores=[], silent=every))
+        fields.take(movie(number, scores=[], unknown_fields=every))
         assert (fields.unreadable, fields.scoreless) == (0, number + 1)
     fields.take(movie(9))
     assert fields.scoreless == 0

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from scrapy.utils.test import get_crawler
 
-from moviecrawler.fields import silent_beside
+from moviecrawler.fields import unknown_fields_of
 from moviecrawler.items import Credit, Miss, Movie, Score
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.store import Limits, Record, Store
@@ -63,7 +63,7 @@ def make_movie(number: int, age: float = 0, **changes: Any) -> Movie:
     )
     movie = replace(movie, **changes)
     if movie.source == "list":
-        movie.silent = silent_beside(movie)
+        movie.unknown_fields = unknown_fields_of(movie)
     return movie
 
 

@@ -63,7 +63,7 @@ MOVIES = st.builds(
     ),
     list_rank=st.none() | st.integers(1, 250),
     list_computed=st.booleans(),
-    silent=st.sampled_from([[], ["poster_url"], ["credits.cast", "scores.imdb.count"]]),
+    unknown_fields=st.sampled_from([[], ["poster_url"], ["credits.cast", "scores.imdb.count"]]),
     scraped_at=st.datetimes(timezones=st.just(UTC)),
 )
 

@@ -29,7 +29,7 @@ def test_all_stores_hold_what_the_newest_reading_of_each_field_says(every_store:
     for number, readings in history.items():
         if every_store.kind == "s3":  # whoever reads puts all lines together, in the order of their times
             expected = joined([*readings[:2], late[number], *readings[2:]])
-        else:  # a late reading fills what all others are silent of
+        else:  # a late reading fills what all others do not mention
             expected = complete(joined(readings), late[number])
         assert found[expected.site_id] == in_order(expected)
 

@@ -92,7 +92,7 @@ def test_offers_keywords_and_finer_scores_stay_while_pages_are_silent_of_them_an
         ],
     }
     newer = [replace(one, **emptied, scraped_at=BEGIN + timedelta(days=1)) for one in ALL]
-    every_store.write(*(replace(one, silent=silent[one.site]) for one in newer))
+    every_store.write(*(replace(one, unknown_fields=silent[one.site]) for one in newer))
     kept = {one.site_id: replace(in_order(one), scraped_at=BEGIN) for one in every_store.contents()}
     assert kept == {
         one.site_id: replace(in_order(one), offers=[replace(o, seen_at=BEGIN) for o in in_order(one).offers])
@@ -105,13 +105,15 @@ def test_offers_keywords_and_finer_scores_stay_while_pages_are_silent_of_them_an
 
 def test_an_archived_page_that_is_read_anew_fills_what_newer_rows_are_silent_of(every_store: Stored) -> None:
     """Such as those of a dataset: they can't tell keywords, and stand in the way of no older page's."""
-    row = replace(IMDB, keywords=[], scores=[Score(kind="imdb", value=7.7)], source="dataset", silent=["keywords"])
+    row = replace(
+        IMDB, keywords=[], scores=[Score(kind="imdb", value=7.7)], source="dataset", unknown_fields=["keywords"]
+    )
     every_store.write(replace(row, scraped_at=BEGIN + timedelta(days=30)))
     every_store.write(IMDB)
     (found,) = every_store.contents()
     assert (found.keywords, found.source) == (IMDB.keywords, "page")
     assert [score.value for score in found.scores] == [7.7]
-    assert found.silent == []
+    assert found.unknown_fields == []
 
 
 # --- The form in which stores keep a movie ----------------------------------------------------------------------------
@@ -179,7 +181,7 @@ def test_offers_begin_change_and_end(database_url: str) -> None:
         (5, [], []),
     ]
     for day, offers, silent in readings:
-        write(database_url, page("metacritic", "movie/salt-harbour", day, offers=offers, silent=silent))
+        write(database_url, page("metacritic", "movie/salt-harbour", day, offers=offers, unknown_fields=silent))
     assert offered(database_url) == [
         ("Netflix", "subscription", None, 0, 3),
         ("Vudu", "rent", 3.99, 0, 5),
@@ -189,10 +191,10 @@ def test_offers_begin_change_and_end(database_url: str) -> None:
 
 
 def test_an_offer_that_an_older_page_tells_was_seen_then(every_store: Stored) -> None:
-    """As `scrapy replay` fills it in beside a newer reading that is silent of offers, or as one comes later."""
+    """As `scrapy replay` fills it in beside a newer reading that does not mention offers, or as one comes later."""
 
     def silent(day: float) -> Movie:
-        return replace(METACRITIC, offers=[], silent=["offers"], scraped_at=BEGIN + timedelta(days=day))
+        return replace(METACRITIC, offers=[], unknown_fields=["offers"], scraped_at=BEGIN + timedelta(days=day))
 
     newer = replace(METACRITIC, scraped_at=BEGIN + timedelta(days=60))
     for readings in ([silent(20), METACRITIC, silent(40)], [newer, silent(80)]):
@@ -201,13 +203,13 @@ def test_an_offer_that_an_older_page_tells_was_seen_then(every_store: Stored) ->
         (found,) = every_store.contents()
         assert {offer.seen_at for offer in found.offers} == {next(one for one in readings if one.offers).scraped_at}
         assert [replace(offer, seen_at=None) for offer in in_order(found).offers] == in_order(METACRITIC).offers
-        assert found.silent == []
+        assert found.unknown_fields == []
     every_store.write(replace(METACRITIC, scraped_at=BEGIN + timedelta(days=100)))
     assert {offer.seen_at for offer in every_store.contents()[0].offers} == {None}
 
 
 def test_offers_of_older_pages_are_not_shown_as_seen_now(database_url: str, tmp_path: Path) -> None:
-    silent = replace(METACRITIC, offers=[], silent=["offers"], scraped_at=BEGIN + timedelta(days=20))
+    silent = replace(METACRITIC, offers=[], unknown_fields=["offers"], scraped_at=BEGIN + timedelta(days=20))
     for made in (PostgresStore(database_url), SqliteStore(tmp_path)):
         with opened(made) as store:
             write_into(store, silent)

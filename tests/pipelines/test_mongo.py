@@ -74,7 +74,7 @@ def test_processes_that_fill_the_same_title_at_once_undo_nothing(
     mongo_url: str, monkeypatch: pytest.MonkeyPatch, name: str, value: Any
 ) -> None:
     """Older readings leave the time of what they fill."""
-    row = make_movie(1, source="dataset", silent=sorted([name, "countries"]))
+    row = make_movie(1, source="dataset", unknown_fields=sorted([name, "countries"]))
     with closing(MongoStore(mongo_url)) as one, closing(MongoStore(mongo_url)) as other:
         one.open()
         other.open()
@@ -83,11 +83,11 @@ def test_processes_that_fill_the_same_title_at_once_undo_nothing(
 
         def overtaken(*arguments: Any) -> None:
             monkeypatch.setattr(one, "_write_bulk", write)
-            other.write([record_of(make_movie(1, 600, **{name: value}, silent=["countries"]))])
+            other.write([record_of(make_movie(1, 600, **{name: value}, unknown_fields=["countries"]))])
             write(*arguments)
 
         monkeypatch.setattr(one, "_write_bulk", overtaken)
-        page = record_of(make_movie(1, 900, countries=["Norway"], silent=[name]))
+        page = record_of(make_movie(1, 900, countries=["Norway"], unknown_fields=[name]))
         with pytest.raises(TransientStoreError, match="compared again"):
             one.write([page])
         one.write([page])

@@ -121,7 +121,7 @@ def test_writing_again_changes_nothing(database_url: str) -> None:
 
 def test_a_new_title_has_the_names_of_the_last_reading_in_its_batch(database_url: str) -> None:
     page = make_movie(1, original_title="Lampa", runtime_minutes=95)
-    row = make_movie(1, 60, source="list", silent=["original_title", "runtime_minutes"])
+    row = make_movie(1, 60, source="list", unknown_fields=["original_title", "runtime_minutes"])
     write(database_url, replace(row, runtime_minutes=None), page)
     assert execute(database_url, "SELECT original_title, runtime_minutes FROM titles") == [("Lampa", 95)]
 

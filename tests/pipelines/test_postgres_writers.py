@@ -80,7 +80,7 @@ def writers(database_url: str) -> Iterator[Writers]:
 def test_what_two_processes_tell_of_a_title_at_the_same_moment_is_put_together(writers: Writers, stored: bool) -> None:
     if stored:
         writers.write(make_movie(1, 3_600)).result(LIMIT)
-    newer = make_movie(1, scores=[Score(kind="imdb", value=8.1, count=2_000)], silent=["plot"])
+    newer = make_movie(1, scores=[Score(kind="imdb", value=8.1, count=2_000)], unknown_fields=["plot"])
     with writers.holding(make_movie(1, 60, plot="A keeper trims the lamp."), make_movie(2, 60)):
         second = writers.write(make_movie(3), newer, make_movie(2))
         writers.wait_until_one_waits()

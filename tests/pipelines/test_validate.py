@@ -110,7 +110,7 @@ WRONG: dict[str, list[Any]] = {
         {"EMS id": "1"},
         {"ems": ""},
     ],
-    "silent": [
+    "unknown_fields": [
         *("plot", ["year"], ["plot", "certificate"], ["plot", "plot"], ["scores"], ["scores.tomatometer"]),
         ["scores.metascore.count"],
     ],

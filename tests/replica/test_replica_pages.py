@@ -38,13 +38,13 @@ def test_every_page_is_read_as_its_item(site: Site) -> None:
     for site_id, movie in movies.items():
         page = read_page(page_of(COLLECTION, site, site_id), str(movie.url))
         assert page.movie is not None
-        assert replace(page.movie, silent=[]) == movie
+        assert replace(page.movie, unknown_fields=[]) == movie
         if site == "imdb":
-            assert set(page.movie.silent) == {"offers", "taglines"}, "what other pages tell"
+            assert set(page.movie.unknown_fields) == {"offers", "taglines"}, "what other pages tell"
         found = COLLECTION.find(site, site_id)
         assert found is not None
         listed = found[0].listed.get(site, []) if movie.kind == "series" else []
-        assert [replace(season, silent=[]) for season in page.seasons] == listed
+        assert [replace(season, unknown_fields=[]) for season in page.seasons] == listed
 
 
 def test_the_collection_is_as_uneven_as_the_sites() -> None:
@@ -107,7 +107,7 @@ def test_title_pages_have_the_sites_sizes(replica: ReplicaProcess, site: Site, s
     for body in (whole, light):
         movie = read_page(body, title_url(site, site_id)).movie
         assert movie is not None
-        assert replace(movie, silent=[]) == COLLECTION.film(1).movies[site]
+        assert replace(movie, unknown_fields=[]) == COLLECTION.film(1).movies[site]
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from tests.services.s3 import CREDENTIALS, s3_movies
 
 TITLES, SERIES = 250, 20
 COLLECTION = Collection(1, TITLES, SERIES)
-OF_CRAWLS = {"scraped_at", "fetch", "list_name", "list_rank", "list_computed", "silent", "unknown_fields"}
+OF_CRAWLS = {"scraped_at", "fetch", "list_name", "list_rank", "list_computed", "unknown_fields"}
 """Fields that say how a title was read, and not what its page says."""
 
 

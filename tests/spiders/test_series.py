@@ -205,7 +205,7 @@ def test_a_series_whose_address_leads_to_its_only_season_is_stored_with_it(tmp_p
         finished = crawl("rottentomatoes", f"ids={path[1:]}", data=tmp_path, ROTTENTOMATOES_URL=site.url)
     series, season = sorted(finished.movies, key=lambda movie: movie.site_id or "")
     assert (series.site_id, series.kind, series.title) == (path[1:], "series", title.movies["rottentomatoes"].title)
-    assert "scores.tomatometer" in series.silent
+    assert "scores.tomatometer" in series.unknown_fields
     assert (season.site_id, season.kind, bool(season.scores)) == (f"{path[1:]}/s01", "season", True)
     assert (finished.code, finished.misses, finished.stat("titles/stored")) == (0, {}, 1)
 

@@ -34,7 +34,7 @@ def test_title_with_a_day_of_twenty_digits_is_a_movie_without_that_date() -> Non
     (movie,) = spider.parse_title(Response(request.url, body=body, request=request), "tt0900005", None)
     assert isinstance(movie, Movie)
     assert movie.release_date is None
-    assert "release_date" in movie.silent
+    assert "release_date" in movie.unknown_fields
 
 
 def test_title_whose_reader_fails_as_nobody_foresaw_is_a_miss(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 --     movies ─< scores, score_history, credits ─ people, offers, related, awards, other_titles      scoreboard: a row a title, of all sites
 --
 -- A row of `movies` is one title on one site; the other tables name it by (site, site_id). Lists are JSON arrays. Times are UTC, such as
--- 2026-03-01T12:00:00+00:00. Null and an empty list mean that the site has no such value, unless `silent` names the column: then nothing is known.
+-- 2026-03-01T12:00:00+00:00. Null and an empty list mean that the site has no such value, unless `unknown_fields` names the column: then nothing is known.
 
 CREATE TABLE movies (
     id                      INTEGER PRIMARY KEY,  -- rises in the order of first storing
@@ -67,7 +67,7 @@ CREATE TABLE movies (
     list_rank               INTEGER,
     list_computed           INTEGER NOT NULL,
     source                  TEXT NOT NULL,  -- page, list or dataset
-    silent                  TEXT NOT NULL,
+    unknown_fields          TEXT NOT NULL,
     scraped_at              TEXT NOT NULL,
     "fetch"                 TEXT,  -- a JSON object: how the page came
     updated_at              TEXT NOT NULL,  -- when something of the title was last another than before
@@ -239,7 +239,7 @@ SELECT m.id, m.site, m.site_id, json_object(
     'imdb_top250_rank', m.imdb_top250_rank, 'imdb_top250_tv_rank', m.imdb_top250_tv_rank, 'critic_review_count', m.critic_review_count,
     'popularity_rank', m.popularity_rank, 'series_id', m.series_id, 'series_title', m.series_title, 'season', m.season,
     'episode', m.episode, 'season_count', m.season_count, 'episode_count', m.episode_count, 'list_name', m.list_name,
-    'list_rank', m.list_rank, 'list_computed', json(iif(m.list_computed, 'true', 'false')), 'source', m.source, 'silent', json(m.silent),
+    'list_rank', m.list_rank, 'list_computed', json(iif(m.list_computed, 'true', 'false')), 'source', m.source, 'unknown_fields', json(m.unknown_fields),
     'scraped_at', m.scraped_at, 'fetch', json(m."fetch"),
     'credits', (SELECT json_group_array(json_object('name', c.name, 'role', c.role, 'position', c.position, 'person_id', c.person_id,
             'character', c.character)) FROM (

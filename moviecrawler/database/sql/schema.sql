@@ -6,7 +6,7 @@
 -- Facts hang on records, one a (site, site_id). Which records are the same title is told by records.title_id alone, so
 -- that a wrong match is corrected by `move_record` without touching a fact.
 --
--- Null means that the site has no such value, unless `records.silent` names the field: then nothing is known of it.
+-- Null means that the site has no such value, unless `records.unknown_fields` names the field: then nothing is known of it.
 
 CREATE TABLE schema_version (version integer NOT NULL);  -- one row
 INSERT INTO schema_version VALUES (1);
@@ -94,7 +94,7 @@ CREATE TABLE records (
     list_rank           integer CHECK (list_rank > 0),
     list_computed       boolean NOT NULL,
     source              source NOT NULL,
-    silent              text[] NOT NULL DEFAULT '{}',  -- fields of which nothing is known
+    unknown_fields      text[] NOT NULL DEFAULT '{}',  -- fields of which nothing is known
     scraped_at          timestamptz NOT NULL,
     "fetch"             jsonb,  -- url, status, attempts, wire_bytes, body_bytes, pool, archive_id
     match_keys          bigint[] NOT NULL,  -- hashes of what the same title on another site shares; see titles.py
@@ -644,7 +644,7 @@ CROSS JOIN LATERAL (
         r.runtime_minutes, r.countries, r.languages, r.certificate, r.plot, r.poster_url, r.poster_width, r.poster_height, r.other_titles,
         r.keywords, r.interests, r.taglines, r.awards, r.related, r.consensus, r.external_ids, r.imdb_top250_rank, r.imdb_top250_tv_rank,
         r.critic_review_count, r.popularity_rank, r.series_id, r.series_title, r.season, r.episode, r.season_count, r.episode_count,
-        r.list_name, r.list_rank, r.list_computed, r.source, r.silent, r.scraped_at, r.fetch,
+        r.list_name, r.list_rank, r.list_computed, r.source, r.unknown_fields, r.scraped_at, r.fetch,
         (SELECT coalesce(jsonb_agg(g.name ORDER BY rg.position), '[]')
          FROM record_genres rg JOIN genres g USING (genre_id) WHERE rg.record_id = r.record_id) AS genres,
         (SELECT coalesce(jsonb_agg(jsonb_build_object(
