@@ -52,7 +52,7 @@ def read_sitemap(body: bytes, url: str | None = None) -> Sitemap:  # noqa: ARG00
     sitemaps have none, and it is where entities, which are never resolved here, come from.
     """
     addresses, size = _Addresses(), 0
-    parser = etree.XMLParser(target=addresses, resolve_entities=False, no_network=True)
+    parser = etree.XMLParser(target=addresses, resolve_entities=False, no_network=True, remove_comments=True)
     try:
         # Templates leave line breaks before the XML declaration, where XML allows none.
         for block in _unpacked(body) if body.startswith(_GZIP) else _blocks(body.lstrip()):
@@ -81,7 +81,7 @@ class _Addresses:
 
     def start(self, tag: str, _: object) -> None:
         # By local names: some sites declare a namespace of their own making.
-        self._path.append(etree.QName(tag).localname)
+        self._path.append(tag.rpartition("}")[2])
         self._text = ""
         if len(self._path) > _DEEPEST:
             raise ShapeError("sitemap", f"more than {_DEEPEST} elements inside of each other")
@@ -95,10 +95,10 @@ class _Addresses:
             self._text += text
 
     def end(self, _: str) -> None:
-        address = self._text.strip()
-        is_one = self._is_address() and address.startswith(("https://", "http://")) and len(address) <= LONGEST_ADDRESS
-        if is_one and len(self.urls) <= MOST_LOCATIONS:
-            self.urls.append(address)
+        if self._is_address() and len(self.urls) <= MOST_LOCATIONS:
+            address = self._text.strip()
+            if address.startswith(("https://", "http://")) and len(address) <= LONGEST_ADDRESS:
+                self.urls.append(address)
         self._path.pop()
 
     def close(self) -> None:
