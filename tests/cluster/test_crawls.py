@@ -219,7 +219,9 @@ def test_job_keeps_its_crawl_over_its_starts_and_shares_it_only_when_told(nodes:
     assert f"{recycled} 1.0" in asked.get("metrics").text
     few = ",".join(titles[:3])
     anew = asked.schedule("imdb", "moviecrawler", OF_CRAWLS, ids=few)
-    shared = [asked.schedule("imdb", "moviecrawler", {**OF_CRAWLS, "FRONTIER_RUN": "shared"}, ids=few) for _ in range(2)]
+    shared = [
+        asked.schedule("imdb", "moviecrawler", {**OF_CRAWLS, "FRONTIER_RUN": "shared"}, ids=few) for _ in range(2)
+    ]
     ends = asked.wait_for_end(anew, *shared)
     assert [end["reason"] for end in ends] == ["finished"] * 3
     # Two that were asked for together fetch what they name once, however late the second one starts.
