@@ -148,7 +148,7 @@ def over_tor(network: TorNetwork) -> dict[str, str]:
 
 def test_crawl_over_tor_stores_every_title_and_leaves_refused_circuits(tor_network: TorNetwork, tmp_path: Path) -> None:
     with (
-        ReplicaProcess(titles=300, light=True, faults={"challenge": 0.06}) as replica,
+        ReplicaProcess(titles=300, light=True, faults={"challenge": 0.15}) as replica,
         HttpsFront(replica.urls["imdb"]) as front,
         tor_network.watched() as watch,
     ):
