@@ -117,7 +117,7 @@ def test_datasets_that_can_not_be_had_are_failures_of_all_that_was_asked(server:
     assert "title.crew.tsv.gz: HTTP status 404" in found.log
 
 
-@pytest.mark.parametrize("moment", ["fetching", "reading"])
+@pytest.mark.parametrize("moment", ["fetching", pytest.param("reading", marks=pytest.mark.long)])
 def test_a_pass_hears_sigterm_within_seconds_and_leaves_its_titles_to_be_done(
     server: FileServer, tmp_path: Path, moment: str
 ) -> None:
@@ -128,7 +128,7 @@ def test_a_pass_hears_sigterm_within_seconds_and_leaves_its_titles_to_be_done(
         server.files["/title.akas.tsv.gz"] += bytes(1 << 20)
         under_way = "title.akas.tsv.gz.part"
     else:
-        names = (rf"nm{number:07}|Aino {number}" for number in range(1_000_000))
+        names = (rf"nm{number:07}|Aino {number}" for number in range(3_000_000))
         server.files["/name.basics.tsv.gz"] = put(tmp_path / "files", "name.basics", *names).read_bytes()
         under_way = "name.basics.tsv.gz"
     command = crawl_command("imdb", "via=datasets", f"ids={','.join(ASKED)}")
