@@ -20,7 +20,7 @@ from moviecrawler.pipelines.spool import Spool
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, change, counts, reset, scrapy
-from tests.frontier.workers import SURE, WorkersOf, workers_on
+from tests.frontier.workers import SURE, WorkersOf, paused, workers_on
 from tests.services.replica import COLLECTION, EVERYTHING, IDS, SPIDERS, TITLES
 from tests.waiting import wait_for
 
@@ -216,11 +216,13 @@ def test_clocks_of_workers_may_differ(workers_of: WorkersOf, replica: ReplicaPro
     skewed = tmp_path / "skewed"
     skewed.mkdir()
     (skewed / "sitecustomize.py").write_text(_AHEAD)
-    # The one with an interpreter of its own takes longer to start, and something must be left for the other.
-    with workers_of("imdb", f"ids={','.join(IDS)}", SITE_BUDGETS='{"127.0.0.1": {"per_second": 10}}') as workers:
-        workers.start(environment={"PYTHONPATH": str(skewed)})
-        wait_for(lambda: "Spider opened" in workers.log)
-        workers.start()
+    settings = {"SITE_BUDGETS": '{"127.0.0.1": {"per_second": 50}}', "DOWNLOAD_TIMEOUT": "600", **SURE}
+    with workers_of("imdb", "via=pages", f"ids={','.join(IDS)}", **settings) as workers:
+        with paused(replica):
+            # With a budget, a worker is handed one request before its first answer: each has one until the site answers.
+            workers.start(environment={"PYTHONPATH": str(skewed)})
+            workers.start()
+            wait_for(lambda: workers.count("leases") == 2, told=lambda: workers.log)
         assert workers.wait() == [0, 0], workers.log
         assert {movie.site_id for movie in workers.movies} == set(IDS)
         ahead = [movie for movie in workers.movies if movie.scraped_at and movie.scraped_at > datetime.now(UTC)]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -31,6 +33,17 @@ SURE: dict[str, Any] = {"FRONTIER_LEASE": "60"}
 """For workers of which none dies, where each page is to be asked for once."""
 LONGEST = 120.0
 """Seconds that workers may take to end."""
+
+
+@contextmanager
+def paused(replica: ReplicaProcess) -> Iterator[None]:
+    """Have the sites answer nothing meanwhile."""
+    assert replica._process is not None
+    replica._process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        replica._process.send_signal(signal.SIGCONT)
 
 
 def keys_of(client: redis.Redis, site: Site = "imdb") -> Keys:
