@@ -1,5 +1,4 @@
 """`scrapy catalogue`: which titles there are, what is due on which site, and what a person may decide of it."""
-# ruff: noqa: PLC0415 - Scrapy imports every module of commands/ for each command, so that this one imports little until it runs
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from scrapy.commands import ScrapyCommand
 
-from moviecrawler.console.command import LazyCommand
+from moviecrawler.commands.base import BaseCommand
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.sites import SITES, datasets_url
 from moviecrawler.texts import fold, printable
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
     from moviecrawler.catalogue.file_source import FileSource
     from moviecrawler.catalogue.loading import Imported
-    from moviecrawler.console.output import Console
     from moviecrawler.database.connection import Database
     from moviecrawler.items import Site
 
@@ -44,7 +42,7 @@ _NAMED_IN_ERRORS = 3
 """Ids of many that are named in an error."""
 
 
-class Command(LazyCommand):
+class Command(BaseCommand, ScrapyCommand):
     """Works on the database that DATABASE_URL names."""
 
     arguments = "import imdb|episodes|tmdb|wikidata|csv | status | boost ID… | due [SITE] | review [ID SITE]  [options]"
@@ -92,16 +90,16 @@ class Command(LazyCommand):
         own.add_argument("--page", metavar="SITE_ID", help="of several pages under review, this one")
         own.add_argument("--limit", type=_number, default=20, metavar="N", help="rows to show (default: 20)")
 
-    def execute(self, console: Console, args: list[str], opts: argparse.Namespace) -> None:
+    def execute(self, args: list[str], opts: argparse.Namespace) -> None:
         """Run the action; exit code 1 when it fails."""
         from moviecrawler.catalogue.store import open_catalogue
         from moviecrawler.options import check_settings
 
         if args:
             raise ConfigurationError(f"{opts.action} takes no argument {args[0]!r}")
-        check_settings(console.settings)
-        with closing(open_catalogue(console.settings)) as database:
-            opts.run(console, database, opts)
+        check_settings(self.settings)
+        with closing(open_catalogue(self.settings)) as database:
+            opts.run(self, database, opts)
 
 
 # --- Arguments --------------------------------------------------------------------------------------------------------
@@ -169,7 +167,7 @@ def _title(text: str) -> tuple[Site, str]:
 # --- Import -----------------------------------------------------------------------------------------------------------
 
 
-def _import(console: Console, database: Database, opts: argparse.Namespace) -> None:
+def _import(command: BaseCommand, database: Database, opts: argparse.Namespace) -> None:
     from moviecrawler.catalogue.episodes_import import ImdbEpisodes, load_episodes
     from moviecrawler.catalogue.loading import Imported, begin_import, imported_rows
     from moviecrawler.catalogue.store import hasten_series
@@ -180,13 +178,13 @@ def _import(console: Console, database: Database, opts: argparse.Namespace) -> N
 
     # Ctrl-C ends it at once, also while the database loads a part. What was fetched and loaded by then is gone on with the next time.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    source = _source(opts, console.settings)
+    source = _source(opts, command.settings)
     # There is one table of episodes, whatever they were read from.
     name = source.name if opts.origin is None or opts.source == "episodes" else f"{source.name} {opts.origin}"
     if source.is_remote:
         client = FileClient(
-            user_agent(console.settings),
-            obey_robots=console.settings.getbool("ROBOTSTXT_OBEY"),
+            user_agent(command.settings),
+            obey_robots=command.settings.getbool("ROBOTSTXT_OBEY"),
             tell=partial(print, file=sys.stderr),
         )
         try:
@@ -290,18 +288,18 @@ def _progress_bar(name: str) -> Iterator[Callable[[int], object]]:
 # --- What is due ------------------------------------------------------------------------------------------------------
 
 
-def _status(console: Console, database: Database, opts: argparse.Namespace) -> None:
+def _status(command: BaseCommand, database: Database, opts: argparse.Namespace) -> None:
     import msgspec
 
     from moviecrawler.catalogue.figures import figures
     from moviecrawler.catalogue.lanes import FRESH_FOR, outlook
     from moviecrawler.clock import utc_now
-    from moviecrawler.console.output import print_json, print_table
+    from moviecrawler.commands.base import print_json, print_table
 
     now = utc_now()
     sites = []
     for site in figures(database, now, (now - FRESH_FOR).date()):
-        budget = _budget(console.settings, site.site)
+        budget = _budget(command.settings, site.site)
         ahead = None if budget is None else outlook(site, budget=budget, today=now.date())._asdict()
         none = dict.fromkeys(("pages_a_day", "enough", "caught_up_by"))
         sites.append({**msgspec.to_builtins(site), "budget_a_day": budget, **(ahead or none)})
@@ -338,7 +336,7 @@ def _budget(settings: BaseSettings, site: Site) -> int | None:
     return min((limit for limit in limits if limit is not None), default=None)
 
 
-def _boost(console: Console, database: Database, opts: argparse.Namespace) -> None:
+def _boost(command: BaseCommand, database: Database, opts: argparse.Namespace) -> None:
     from moviecrawler.catalogue.store import boost
     from moviecrawler.clock import utc_now
 
@@ -349,13 +347,13 @@ def _boost(console: Console, database: Database, opts: argparse.Namespace) -> No
     _show({"asked": len(titles), "boosted": known}, [told], as_json=opts.json)
     if unknown:
         named = ", ".join(site_id for _, site_id in unknown[:_NAMED_IN_ERRORS])
-        console.fail(
+        command.fail(
             f"{len(unknown)} of the ids are of no title in the catalogue, such as {named}; import it first, and have the"
             " page of a season's series fetched"
         )
 
 
-def _due(console: Console, database: Database, opts: argparse.Namespace) -> None:  # noqa: ARG001 - as all actions
+def _due(command: BaseCommand, database: Database, opts: argparse.Namespace) -> None:  # noqa: ARG001 - as all actions
     from moviecrawler.catalogue.figures import due
     from moviecrawler.clock import utc_now
 
@@ -367,7 +365,7 @@ def _due(console: Console, database: Database, opts: argparse.Namespace) -> None
     _show({site: [row._asdict() for row in rows] for site, rows in found.items()}, lines, as_json=opts.json)
 
 
-def _review(console: Console, database: Database, opts: argparse.Namespace) -> None:
+def _review(command: BaseCommand, database: Database, opts: argparse.Namespace) -> None:
     from moviecrawler.catalogue.figures import reviews
     from moviecrawler.catalogue.outcomes import decide
     from moviecrawler.clock import utc_now
@@ -379,7 +377,7 @@ def _review(console: Console, database: Database, opts: argparse.Namespace) -> N
         imdb_id = parse_title_id("imdb", opts.title)
         pages = decide(database, imdb_id, opts.site, opts.page, accept=opts.accept, now=utc_now())
         if not pages:
-            console.fail(f"nothing of {imdb_id} is under review on {opts.site}")
+            command.fail(f"nothing of {imdb_id} is under review on {opts.site}")
             return
         told = f"{imdb_id}: {', '.join(pages)} {'accepted' if opts.accept else 'refused'}"
         data = {"imdb_id": imdb_id, "site": opts.site, "pages": pages, "accepted": opts.accept}
@@ -396,7 +394,7 @@ def _review(console: Console, database: Database, opts: argparse.Namespace) -> N
 
 def _show(data: Any, lines: Sequence[str], *, as_json: bool) -> None:
     """Print data as JSON, or lines for people."""
-    from moviecrawler.console.output import print_json
+    from moviecrawler.commands.base import print_json
 
     if as_json:
         print_json(data, indent=2)

@@ -28,15 +28,28 @@ _CHECK_SECONDS = 0.1
 class Command(CrawlCommand):
     """Scrapy's command, with exit code 1 when the crawl did not do what it was asked to."""
 
+    def short_desc(self) -> str:
+        """Return one line for the list of commands."""
+        return "Crawl a site: imdb, metacritic or rottentomatoes"
+
+    def long_desc(self) -> str:
+        """Return what `-a` takes."""
+        return (
+            "Crawl a site: imdb, metacritic or rottentomatoes. With -a, say which titles: list=NAME (a wrong name prints all"
+            " names), ids=ID,ID,... (or URLs), file=PATH (ids or URLs, one a line), or lane=due (those that the catalogue says"
+            " are due); limit=N ends after N titles; imdb also takes via=auto, via=pages or via=datasets. Exit code 1 when"
+            " anything asked for was neither stored nor stated absent by its site."
+        )
+
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Run one spider."""
         # Scrapy makes deprecated classes here by inspecting the whole stack, which takes 0.3 s where the engine would
         # import it first, deep in a chain of imports, and 0.04 s here.
-        import scrapy.core.downloader.contextfactory  # noqa: F401, PLC0415
+        import scrapy.core.downloader.contextfactory  # noqa: F401
 
-        from moviecrawler.addon import check  # noqa: PLC0415 - as below
-        from moviecrawler.extensions.outcomes import is_complete  # noqa: PLC0415 - as below
-        from moviecrawler.spiders.base import MovieSpider  # noqa: PLC0415 - Scrapy imports this module for every command
+        from moviecrawler.addon import check
+        from moviecrawler.extensions.outcomes import is_complete
+        from moviecrawler.spiders.base import MovieSpider
 
         if len(args) != 1:
             raise UsageError("name one spider", print_help=False)
@@ -72,8 +85,8 @@ def close_wholly(crawler: Crawler) -> None:
 
     Scrapy's engine would stop at once, and the process end before the last items are stored.
     """
-    from moviecrawler.frontier.engine import is_closing  # noqa: PLC0415 - as above
-    from moviecrawler.signals import end_asked  # noqa: PLC0415 - as above
+    from moviecrawler.frontier.engine import is_closing
+    from moviecrawler.signals import end_asked
 
     stop = crawler.stop_async
 

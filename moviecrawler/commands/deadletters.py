@@ -5,19 +5,20 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from moviecrawler.console.command import LazyCommand, option
+from scrapy.commands import ScrapyCommand
+
+from moviecrawler.commands.base import BaseCommand, option
 from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
     import argparse
 
-    from moviecrawler.console.output import Console
     from moviecrawler.frontier.report import DeadLetter
 
 _ACTIONS = ("list", "show", "requeue", "drop")
 
 
-class Command(LazyCommand):
+class Command(BaseCommand, ScrapyCommand):
     """Prints dead letters, queues them again or forgets them: those named, or all of a site or a run."""
 
     arguments = "[list | show | requeue | drop] [ID... | --all] [--site SITE] [--run RUN] [--json]"
@@ -29,29 +30,29 @@ class Command(LazyCommand):
         option("--json", action="store_true", help="print one JSON object a line"),
     )
 
-    def execute(self, console: Console, args: list[str], opts: argparse.Namespace) -> None:
+    def execute(self, args: list[str], opts: argparse.Namespace) -> None:
         """Run the action. Raises ConfigurationError for a wrong argument, and MovieCrawlerError when Redis can't be reached."""
-        from moviecrawler.errors import ConfigurationError  # noqa: PLC0415 - as is all below
-        from moviecrawler.frontier.report import budgets  # noqa: PLC0415
+        from moviecrawler.errors import ConfigurationError
+        from moviecrawler.frontier.report import budgets
 
         action, *ids = args or ["list"]
         if action not in _ACTIONS:
             raise ConfigurationError(f"{action!r} is none of {', '.join(_ACTIONS)}")
         if action != "list" and bool(ids) == opts.all:
             raise ConfigurationError(f"{action} takes the ids of dead letters, or --all instead")
-        if not console.settings.get("REDIS_URL"):
+        if not self.settings.get("REDIS_URL"):
             raise ConfigurationError("REDIS_URL is not set; only a crawl on a shared Redis has dead letters")
-        budgets(console.settings)  # raises ConfigurationError for wrong settings
-        asyncio.run(_run(console, action, set(ids), opts))
+        budgets(self.settings)  # raises ConfigurationError for wrong settings
+        asyncio.run(_run(self, action, set(ids), opts))
 
 
-async def _run(console: Console, action: str, wanted: set[str], opts: argparse.Namespace) -> None:
-    from moviecrawler.console.output import print_json  # noqa: PLC0415
-    from moviecrawler.frontier.report import asking, dead_letters, drop, requeue  # noqa: PLC0415
-    from moviecrawler.texts import printable  # noqa: PLC0415
+async def _run(command: BaseCommand, action: str, wanted: set[str], opts: argparse.Namespace) -> None:
+    from moviecrawler.commands.base import print_json
+    from moviecrawler.frontier.report import asking, dead_letters, drop, requeue
+    from moviecrawler.texts import printable
 
     missing, count = set(wanted), 0
-    async with asking(console.settings) as client:
+    async with asking(command.settings) as client:
         async for letter in dead_letters(client, opts.site, opts.run):
             if wanted and letter.id not in wanted:
                 continue
@@ -76,14 +77,14 @@ async def _run(console: Console, action: str, wanted: set[str], opts: argparse.N
                     "\n",
                 )
     for one in sorted(missing):
-        console.fail(f"there is no dead letter {one}")
+        command.fail(f"there is no dead letter {one}")
     if not (count or missing or opts.json):
         print("there are no dead letters")
 
 
 def _facts(letter: DeadLetter) -> dict[str, Any]:
     """Return all that is known of a dead letter."""
-    from moviecrawler.clock import utc_text  # noqa: PLC0415
+    from moviecrawler.clock import utc_text
 
     facts = {"id": letter.id, "site": letter.keys.site.site, "run": letter.keys.run}
     facts |= {"at": utc_text(letter.at, seconds=True), "reason": letter.reason}

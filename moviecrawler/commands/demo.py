@@ -12,13 +12,14 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from moviecrawler.console.command import LazyCommand, option
+from scrapy.commands import ScrapyCommand
+
+from moviecrawler.commands.base import BaseCommand, option
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
-    from moviecrawler.console.output import Console
 
 _FOLDER = Path("data") / "demo"
 _KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "SYSTEMROOT")
@@ -27,7 +28,7 @@ _STOP_SECONDS = 30
 """How long a spider has to end after it was asked to."""
 
 
-class Command(LazyCommand):
+class Command(BaseCommand, ScrapyCommand):
     """Needs no network and no service, uses no setting, and makes the folder data/demo anew."""
 
     summary = "Crawl a local replica of the three sites and print the joined scores"
@@ -36,13 +37,13 @@ class Command(LazyCommand):
         option("--seed", type=int, default=1, metavar="S", help="which movies those are (default: 1)"),
     )
 
-    def execute(self, console: Console, args: list[str], opts: argparse.Namespace) -> None:
+    def execute(self, args: list[str], opts: argparse.Namespace) -> None:
         """Run the demo; exit code 1 when a spider failed."""
-        from moviecrawler.catalogue.scoreboard import scoreboard_rows  # noqa: PLC0415 - Scrapy imports this module for every command
-        from moviecrawler.console.output import check_no_arguments  # noqa: PLC0415
-        from moviecrawler.console.scoreboard import render_table  # noqa: PLC0415
-        from moviecrawler.database.embedded import open_embedded  # noqa: PLC0415
-        from moviecrawler.replica.process import ReplicaProcess  # noqa: PLC0415
+        from moviecrawler.catalogue.scoreboard import scoreboard_rows
+        from moviecrawler.commands.base import check_no_arguments
+        from moviecrawler.console.scoreboard import render_table
+        from moviecrawler.database.embedded import open_embedded
+        from moviecrawler.replica.process import ReplicaProcess
 
         check_no_arguments(args)
         started = time.monotonic()
@@ -57,12 +58,12 @@ class Command(LazyCommand):
         for file in sorted(_FOLDER.glob("*.csv")):
             print(f"  {file}")
         for name in failed:
-            console.fail(f"the spider {name} failed; see {_FOLDER / name}.log")
+            self.fail(f"the spider {name} failed; see {_FOLDER / name}.log")
 
 
 async def _crawl_all(sites: Mapping[str, str]) -> list[str]:
     """Run all spiders, each in a process of its own as in production; return those that failed."""
-    from moviecrawler.sites import SITES  # noqa: PLC0415
+    from moviecrawler.sites import SITES
 
     # SIGTERM does what Ctrl-C does: it cancels this coroutine.
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, os.kill, os.getpid(), signal.SIGINT)

@@ -6,26 +6,26 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from moviecrawler.console.command import LazyCommand, option
+from scrapy.commands import ScrapyCommand
+
+from moviecrawler.commands.base import BaseCommand, option
 
 if TYPE_CHECKING:
     import argparse
 
-    from moviecrawler.console.output import Console
 
-
-class Command(LazyCommand):
+class Command(BaseCommand, ScrapyCommand):
     """Prints one JSON object for each file: what the page says, or why it could not be read."""
 
     arguments = "[--url URL] FILE..."
     summary = "Print what would be read from saved pages, one JSON object a line"
     options = (option("--url", help="where the page came from; recognised from the page itself when not given"),)
 
-    def execute(self, console: Console, args: list[str], opts: argparse.Namespace) -> None:
+    def execute(self, args: list[str], opts: argparse.Namespace) -> None:
         """Read every file; exit code 1 when one of them could not be read."""
-        from moviecrawler.console.output import print_json  # noqa: PLC0415 - as is all below
-        from moviecrawler.errors import ConfigurationError  # noqa: PLC0415
-        from moviecrawler.urls import site_of  # noqa: PLC0415
+        from moviecrawler.commands.base import print_json
+        from moviecrawler.errors import ConfigurationError
+        from moviecrawler.urls import site_of
 
         if not args:
             raise ConfigurationError("name at least one file")
@@ -38,12 +38,12 @@ class Command(LazyCommand):
             record = _record(name, opts.url)
             print_json({"file": shown, **record})
             if {"block", "error"} & record.keys():
-                console.exitcode = 1
+                self.exitcode = 1
 
 
 def _record(name: str, url: str | None) -> dict[str, Any]:
-    from moviecrawler.errors import ExtractionError  # noqa: PLC0415
-    from moviecrawler.extract.pages import page_record, read_page  # noqa: PLC0415
+    from moviecrawler.errors import ExtractionError
+    from moviecrawler.extract.pages import page_record, read_page
 
     try:
         return page_record(read_page(Path(name).read_bytes(), url))

@@ -1,5 +1,4 @@
 """`scrapy match`: which IMDb title each film of a list is."""
-# ruff: noqa: PLC0415 - Scrapy imports every module of commands/ for each command, so that this one imports little until it runs
 
 from __future__ import annotations
 
@@ -7,7 +6,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from moviecrawler.console.command import LazyCommand, option
+from scrapy.commands import ScrapyCommand
+
+from moviecrawler.commands.base import BaseCommand, option
 from moviecrawler.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -17,10 +18,9 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from moviecrawler.catalogue.forms import Title
-    from moviecrawler.console.output import Console
 
 
-class Command(LazyCommand):
+class Command(BaseCommand, ScrapyCommand):
     """Prints one JSON object for each film: its IMDb id if it is sure, how sure it is, and why."""
 
     arguments = "RECORDS [--against TITLES]"
@@ -37,17 +37,17 @@ class Command(LazyCommand):
             " are taken, in the database that DATABASE_URL names."
         )
 
-    def execute(self, console: Console, args: list[str], opts: argparse.Namespace) -> None:
+    def execute(self, args: list[str], opts: argparse.Namespace) -> None:
         """Print the lines when all films are matched. A film that is in the list twice is matched once, and printed twice."""
         import msgspec
 
         from moviecrawler.catalogue.film_lists import read_records, read_titles
         from moviecrawler.catalogue.linking import link
-        from moviecrawler.console.output import print_json
+        from moviecrawler.commands.base import print_json
 
         if len(args) != 1:
             raise ConfigurationError(f"name one list of films; got {len(args)}")
-        titles = _catalogue(console.settings) if opts.against is None else read_titles(Path(opts.against))
+        titles = _catalogue(self.settings) if opts.against is None else read_titles(Path(opts.against))
         films = list(read_records(Path(args[0])))
         records = {(film.site, film.site_id): film.title for film in reversed(films)}
         found = dict(zip(records, link(list(records.values()), titles), strict=True))

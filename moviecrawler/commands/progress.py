@@ -8,7 +8,9 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from moviecrawler.console.command import LazyCommand, option
+from scrapy.commands import ScrapyCommand
+
+from moviecrawler.commands.base import BaseCommand, option
 from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
 
     from tqdm import tqdm
 
-    from moviecrawler.console.output import Console
     from moviecrawler.frontier.report import Rate, RunReport
 
 _REFRESH_SECONDS = 1.0
@@ -26,7 +27,7 @@ _FOLLOW_SECONDS = 30.0
 """Seconds for which unfinished crawls are followed while they have no worker, as workers may be restarting."""
 
 
-class Command(LazyCommand):
+class Command(BaseCommand, ScrapyCommand):
     """Bars on a terminal, lines otherwise, while a crawl runs; runs that were over an hour ago only when they are asked for."""
 
     arguments = "[--json] [--once] [--all] [--site SITE] [--run RUN]"
@@ -39,25 +40,25 @@ class Command(LazyCommand):
         option("--run", metavar="RUN", help="the run of that name only"),
     )
 
-    def execute(self, console: Console, args: list[str], opts: argparse.Namespace) -> None:
+    def execute(self, args: list[str], opts: argparse.Namespace) -> None:
         """Show it. Raises ConfigurationError for a wrong setting, and MovieCrawlerError when Redis can't be reached."""
-        from moviecrawler.console.output import check_no_arguments  # noqa: PLC0415 - as is all below
-        from moviecrawler.errors import ConfigurationError  # noqa: PLC0415
+        from moviecrawler.commands.base import check_no_arguments
+        from moviecrawler.errors import ConfigurationError
 
         check_no_arguments(args)
-        if not console.settings.get("REDIS_URL"):
+        if not self.settings.get("REDIS_URL"):
             raise ConfigurationError("REDIS_URL is not set; a crawl without it shows its own progress")
         with suppress(KeyboardInterrupt):
-            asyncio.run(_show(console, opts))
+            asyncio.run(_show(self, opts))
 
 
-async def _show(console: Console, opts: argparse.Namespace) -> None:
-    from moviecrawler.console.output import print_json  # noqa: PLC0415
-    from moviecrawler.frontier.report import Rate, asking, budgets, read_runs  # noqa: PLC0415
+async def _show(command: BaseCommand, opts: argparse.Namespace) -> None:
+    from moviecrawler.commands.base import print_json
+    from moviecrawler.frontier.report import Rate, asking, budgets, read_runs
 
-    by_site = budgets(console.settings)
+    by_site = budgets(command.settings)
     rates: dict[tuple[str, str], Rate] = {}
-    async with asking(console.settings) as client:
+    async with asking(command.settings) as client:
 
         async def read() -> list[RunReport]:
             reports = await read_runs(client, opts.site, opts.run, by_site)
@@ -69,7 +70,7 @@ async def _show(console: Console, opts: argparse.Namespace) -> None:
             return reports
 
         def show(reports: list[RunReport]) -> None:
-            from moviecrawler.frontier.report import line_of  # noqa: PLC0415
+            from moviecrawler.frontier.report import line_of
 
             for report in reports:
                 print(line_of(report, rates[report.run, report.number]), flush=True)
@@ -85,7 +86,7 @@ async def _show(console: Console, opts: argparse.Namespace) -> None:
             finally:
                 bars.close()
         else:
-            await _follow(read, show, console.settings.getfloat("LOGSTATS_INTERVAL"))
+            await _follow(read, show, command.settings.getfloat("LOGSTATS_INTERVAL"))
 
 
 def _figures(report: RunReport, rate: Rate) -> dict[str, Any]:
@@ -116,9 +117,9 @@ class _Bars:
         self.bars: dict[tuple[str, str], tqdm[Any]] = {}
 
     def show(self, reports: list[RunReport]) -> None:
-        from tqdm import tqdm  # noqa: PLC0415
+        from tqdm import tqdm
 
-        from moviecrawler.frontier.report import details_of, name_of  # noqa: PLC0415
+        from moviecrawler.frontier.report import details_of, name_of
 
         for report in reports:
             key = (report.run, report.number)

@@ -7,42 +7,43 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from moviecrawler.console.command import LazyCommand, option
+from scrapy.commands import ScrapyCommand
+
+from moviecrawler.commands.base import BaseCommand, option
 
 if TYPE_CHECKING:
     import argparse
 
-    from moviecrawler.console.output import Console
     from moviecrawler.items import Site
     from moviecrawler.proxies.quarantines import Ban
     from moviecrawler.proxies.site_pools import SitePools
 
 
-class Command(LazyCommand):
+class Command(BaseCommand, ScrapyCommand):
     """A table of proxies; `clear` ends quarantines."""
 
     arguments = "[--json] | clear [PROXY...]"
     summary = "Show the proxies and their quarantines, or end quarantines"
     options = (option("--json", action="store_true", help="one JSON object a line, in place of a table"),)
 
-    def execute(self, console: Console, args: list[str], opts: argparse.Namespace) -> None:
+    def execute(self, args: list[str], opts: argparse.Namespace) -> None:
         """Show or clear. Raises ConfigurationError, and MovieCrawlerError when Redis can't be reached."""
-        from moviecrawler.console.output import print_json, print_table  # noqa: PLC0415 - as is all below
-        from moviecrawler.errors import ConfigurationError  # noqa: PLC0415
-        from moviecrawler.proxies.site_pools import SitePools  # noqa: PLC0415
+        from moviecrawler.commands.base import print_json, print_table
+        from moviecrawler.errors import ConfigurationError
+        from moviecrawler.proxies.site_pools import SitePools
 
-        site_pools = SitePools.from_settings(console.settings)
-        has_redis = bool(console.settings.get("REDIS_URL"))
+        site_pools = SitePools.from_settings(self.settings)
+        has_redis = bool(self.settings.get("REDIS_URL"))
         if args and args[0] != "clear":
             raise ConfigurationError("give nothing, or `clear` and names of proxies")
         if args and not has_redis:
             raise ConfigurationError("REDIS_URL is not set; without it a crawl's quarantines end with it")
         if args:
-            asyncio.run(_clear(console, site_pools, args[1:]))
+            asyncio.run(_clear(self, site_pools, args[1:]))
             return
         if not has_redis:
             print("REDIS_URL is not set: every crawl keeps its quarantines to itself", file=sys.stderr)
-        bans = asyncio.run(_read(console)) if has_redis else {}
+        bans = asyncio.run(_read(self)) if has_redis else {}
         rows = list(_rows(site_pools, bans, time.time()))
         if opts.json:
             for row in rows:
@@ -51,21 +52,21 @@ class Command(LazyCommand):
             print_table([("proxy", "kind", "address", "site", "state"), *map(_cells, rows)])
 
 
-async def _read(console: Console) -> dict[Site, dict[str, Ban]]:
-    from moviecrawler.frontier.report import asking  # noqa: PLC0415
-    from moviecrawler.proxies.quarantines import read_bans  # noqa: PLC0415
-    from moviecrawler.sites import SITES  # noqa: PLC0415
+async def _read(command: BaseCommand) -> dict[Site, dict[str, Ban]]:
+    from moviecrawler.frontier.report import asking
+    from moviecrawler.proxies.quarantines import read_bans
+    from moviecrawler.sites import SITES
 
-    async with asking(console.settings) as client:
+    async with asking(command.settings) as client:
         return {site: await read_bans(client, site) for site in SITES}
 
 
-async def _clear(console: Console, site_pools: SitePools, names: list[str]) -> None:
+async def _clear(command: BaseCommand, site_pools: SitePools, names: list[str]) -> None:
     """End the quarantines of proxies, or of pools; without names those that only other nodes know, too."""
-    from moviecrawler.errors import ConfigurationError  # noqa: PLC0415
-    from moviecrawler.frontier.report import asking  # noqa: PLC0415
-    from moviecrawler.proxies.quarantines import bans_key, read_bans  # noqa: PLC0415
-    from moviecrawler.sites import SITES  # noqa: PLC0415
+    from moviecrawler.errors import ConfigurationError
+    from moviecrawler.frontier.report import asking
+    from moviecrawler.proxies.quarantines import bans_key, read_bans
+    from moviecrawler.sites import SITES
 
     labels = {
         proxy.key: (pool.name, proxy.name) for pool in site_pools.pools.values() for proxy in pool.members.values()
@@ -73,7 +74,7 @@ async def _clear(console: Console, site_pools: SitePools, names: list[str]) -> N
     unknown = set(names) - {name for label in labels.values() for name in label}
     if unknown:
         raise ConfigurationError(f"there is no proxy {', '.join(sorted(unknown))}")
-    async with asking(console.settings) as client:
+    async with asking(command.settings) as client:
         for site in SITES:
             for key in await read_bans(client, site):
                 label = labels.get(key, ("", key))

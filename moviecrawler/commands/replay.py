@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
-from moviecrawler.console.command import LazyCommand, option
+from scrapy.commands import ScrapyCommand
+
+from moviecrawler.commands.base import BaseCommand, option
 from moviecrawler.items import Site
 
+if TYPE_CHECKING:
+    import argparse
 
-class Command(LazyCommand):
+
+class Command(BaseCommand, ScrapyCommand):
     """Reads the archive and asks no site. A replay that was interrupted goes on where it was."""
 
     requires_crawler_process = True
-    work = "replay.Replay"
     arguments = "[--site SITE] [--from DATE] [--to DATE] SOURCE"
     summary = "Extract again from archived pages: s3://bucket/prefix, or a folder"
     options = (
@@ -20,3 +24,9 @@ class Command(LazyCommand):
         option("--from", dest="begin", metavar="DATE", help="pages fetched on that day (UTC) or later"),
         option("--to", dest="end", metavar="DATE", help="pages fetched on that day (UTC) or before"),
     )
+
+    def execute(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Replay; exit code 1 when not all could be read, or kept."""
+        from moviecrawler.console.replay import replay
+
+        replay(self, args, opts)

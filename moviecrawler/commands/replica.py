@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from moviecrawler.console.command import LazyCommand
+from scrapy.commands import ScrapyCommand
+
+from moviecrawler.commands.base import BaseCommand
 from moviecrawler.replica.options import add_arguments, parse_options
 
 if TYPE_CHECKING:
     import argparse
 
-    from moviecrawler.console.output import Console
 
-
-class Command(LazyCommand):
+class Command(BaseCommand, ScrapyCommand):
     """IMDb is on port P, Metacritic on P + 1, Rotten Tomatoes on P + 2; all on the loopback interface."""
 
     summary = "Serve a local replica of the three sites"
@@ -24,11 +24,10 @@ class Command(LazyCommand):
         super().add_options(parser)
         add_arguments(parser)
 
-    def execute(self, console: Console, args: list[str], opts: argparse.Namespace) -> None:
+    def execute(self, args: list[str], opts: argparse.Namespace) -> None:
         """Print the three URLs, and serve until SIGINT or SIGTERM. Raises ConfigurationError for options that can't be."""
-        from moviecrawler.console.output import check_no_arguments  # noqa: PLC0415 - Scrapy imports this module for every command
-        from moviecrawler.replica.app import serve  # noqa: PLC0415
+        from moviecrawler.commands.base import check_no_arguments
+        from moviecrawler.replica.app import serve
 
-        del console
         check_no_arguments(args)
         asyncio.run(serve(parse_options(opts)))

@@ -11,7 +11,9 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from moviecrawler.console.command import LazyCommand, option
+from scrapy.commands import ScrapyCommand
+
+from moviecrawler.commands.base import BaseCommand, option
 
 if TYPE_CHECKING:
     import argparse
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from moviecrawler.catalogue.scoreboard import ScoreboardRow
-    from moviecrawler.console.output import Console
     from moviecrawler.items import TitleKind
 
 _NARROWEST, _WIDEST = 80, 120
@@ -51,7 +52,7 @@ _CRAWLS: dict[TitleKind, str] = {"series": _SERIES, "season": _SERIES, "episode"
 """What gets titles of a kind, where it is not what gets films."""
 
 
-class Command(LazyCommand):
+class Command(BaseCommand, ScrapyCommand):
     """The scores of the database that DATABASE_URL names, else of the embedded one, whose scoreboard is made anew when it is old."""
 
     arguments = "[--kind movie|series|season|episode] [--format table|csv|json|parquet] [--limit N]"
@@ -66,19 +67,19 @@ class Command(LazyCommand):
         option("--limit", type=int, metavar="N", help="print the first N rows only"),
     )
 
-    def execute(self, console: Console, args: list[str], opts: argparse.Namespace) -> None:
+    def execute(self, args: list[str], opts: argparse.Namespace) -> None:
         """Print the rows; exit code 1 when there are none."""
-        from moviecrawler.console.output import check_no_arguments, printing  # noqa: PLC0415 - each command imports this module
-        from moviecrawler.errors import ConfigurationError  # noqa: PLC0415 - as above
+        from moviecrawler.commands.base import check_no_arguments, printing
+        from moviecrawler.errors import ConfigurationError
 
         check_no_arguments(args)
         if opts.limit is not None and opts.limit < 1:
             raise ConfigurationError(f"--limit is {opts.limit}; give a number of at least 1")
         try:
-            with _opened(console.settings, opts.kind, opts.limit) as (rows, place):
+            with _opened(self.settings, opts.kind, opts.limit) as (rows, place):
                 first = list(islice(rows, 1))
                 if not first:
-                    console.fail(f"{place} holds no {opts.kind or 'title'} yet; {_crawl_first(opts.kind)}")
+                    self.fail(f"{place} holds no {opts.kind or 'title'} yet; {_crawl_first(opts.kind)}")
                     return
                 # CSV is written as in the files. A terminal may lack some letters.
                 form = {"encoding": "utf-8", "newline": ""} if opts.format == "csv" else {"errors": "replace"}
@@ -87,7 +88,7 @@ class Command(LazyCommand):
         except FileNotFoundError as error:
             demo = Path(error.filename).parent / "demo"
             hint = f"; the demo's movies are shown by: scrapy scoreboard -s DATA_DIR={demo}"
-            console.fail(
+            self.fail(
                 f"there is no {error.filename} yet; {_crawl_first(opts.kind)}"
                 + (hint if (demo / "movies.sqlite3").exists() else "")
             )
@@ -99,12 +100,12 @@ def _opened(
 ) -> Iterator[tuple[Iterator[ScoreboardRow], str]]:
     """Give the rows, and where they are read."""
     if url := settings.get("DATABASE_URL"):
-        from moviecrawler.pipelines.postgres import read_scoreboard  # noqa: PLC0415 - imports Postgres' client
+        from moviecrawler.pipelines.postgres import read_scoreboard
 
         yield read_scoreboard(url, limit, kind), "the database that DATABASE_URL names"
         return
-    from moviecrawler.catalogue.scoreboard import make_scoreboard, scoreboard_rows  # noqa: PLC0415 - as above
-    from moviecrawler.database.embedded import FILE, open_embedded, read_embedded  # noqa: PLC0415 - as above
+    from moviecrawler.catalogue.scoreboard import make_scoreboard, scoreboard_rows
+    from moviecrawler.database.embedded import FILE, open_embedded, read_embedded
 
     folder = Path(settings.get("DATA_DIR", "data"))
     with closing(read_embedded(folder)) as reading:
@@ -130,14 +131,14 @@ def _print(rows: Iterator[ScoreboardRow], form: str, kind: TitleKind | None) -> 
     elif form == "parquet":
         _print_parquet(rows, columns)
     else:
-        from moviecrawler.console.scoreboard import render_table  # noqa: PLC0415 - as above
+        from moviecrawler.console.scoreboard import render_table
 
         width = shutil.get_terminal_size(fallback=(100, 24)).columns
         print(render_table(list(islice(rows, _MOST_IN_A_TABLE)), min(_WIDEST, max(_NARROWEST, width))))
 
 
 def _print_json(rows: Iterator[ScoreboardRow], columns: dict[str, str]) -> None:
-    import msgspec  # noqa: PLC0415 - as above
+    import msgspec
 
     names = [*_COLUMNS, "matched_by", *(name for name in columns if name not in _COLUMNS)]
     for number, row in enumerate(rows):
@@ -149,7 +150,7 @@ def _print_json(rows: Iterator[ScoreboardRow], columns: dict[str, str]) -> None:
 
 
 def _write_csv(rows: Iterator[ScoreboardRow], columns: dict[str, str], file: Any) -> None:
-    from moviecrawler.texts import neutralise  # noqa: PLC0415 - as above
+    from moviecrawler.texts import neutralise
 
     writer = csv.writer(file)
     writer.writerow(columns)
@@ -160,7 +161,7 @@ def _write_csv(rows: Iterator[ScoreboardRow], columns: dict[str, str], file: Any
 
 def _print_parquet(rows: Iterator[ScoreboardRow], columns: dict[str, str]) -> None:
     """Print a Parquet file, which DuckDB makes of a CSV file in bounded memory."""
-    import duckdb  # noqa: PLC0415 - as above
+    import duckdb
 
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "scoreboard.csv"), Path(folder, "scoreboard.parquet")

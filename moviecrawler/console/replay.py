@@ -16,7 +16,6 @@ from scrapy.http import Response
 from scrapy.spidermiddlewares.httperror import HttpError
 from twisted.python.failure import Failure
 
-from moviecrawler.console.output import Console
 from moviecrawler.errors import ArchiveError, ConfigurationError, TransientStoreError
 from moviecrawler.items import Site
 from moviecrawler.middlewares.blocks import POOL_META
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.signalmanager import SignalManager
 
+    from moviecrawler.commands.base import BaseCommand
     from moviecrawler.pipelines.archive import Folder
     from moviecrawler.pipelines.s3 import Bucket
     from moviecrawler.pipelines.warc import Answer
@@ -50,33 +50,30 @@ _SUCCESS = range(200, 300)
 """Statuses of answers that are read as pages, as in Scrapy."""
 
 
-class Replay(Console):
-    """Reads the archive and asks no site. A replay that was interrupted goes on where it was."""
-
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Replay; exit code 1 when not all could be read, or kept."""
-        if len(args) != 1:
-            raise UsageError("name one archive: s3://bucket/prefix, or a folder", print_help=False)
-        assert self.crawler_process is not None  # noqa: S101 - set by Scrapy before
-        begin, end = _date("--from", opts.begin, date.min), _date("--to", opts.end, date.max)
-        sites: tuple[Site, ...] = (opts.site,) if opts.site else get_args(Site)
-        try:
-            archive = open_archive(args[0], self.settings.get("S3_ENDPOINT_URL") or None)
-            files = [key for site in sites for key in archived_files(archive, site, begin, end)]
-            check_data_dir(self.settings["DATA_DIR"])
-        except (ConfigurationError, TransientStoreError) as error:
-            raise UsageError(str(error), print_help=False) from error
-        if not files:
-            raise UsageError(f"{args[0]} holds no pages of that site and time", print_help=False)
-        loader = self.crawler_process.spider_loader
-        readers = [spider for name in loader.list() if issubclass(spider := loader.load(name), MovieSpider)]
-        progress = ReplayProgress(path_of_stores(self.settings, "replay-{}.txt", args[0]))
-        self.crawler_process.crawl(ReplaySpider, archive=archive, files=files, readers=readers, progress=progress)
-        self.crawler_process.start()
-        if progress.done.issuperset(files):
-            progress.forget(files)
-        else:
-            self.exitcode = 1
+def replay(command: BaseCommand, args: list[str], opts: argparse.Namespace) -> None:
+    """Replay; exit code 1 when not all could be read, or kept."""
+    if len(args) != 1:
+        raise UsageError("name one archive: s3://bucket/prefix, or a folder", print_help=False)
+    assert command.crawler_process is not None  # noqa: S101 - set by Scrapy before
+    begin, end = _date("--from", opts.begin, date.min), _date("--to", opts.end, date.max)
+    sites: tuple[Site, ...] = (opts.site,) if opts.site else get_args(Site)
+    try:
+        archive = open_archive(args[0], command.settings.get("S3_ENDPOINT_URL") or None)
+        files = [key for site in sites for key in archived_files(archive, site, begin, end)]
+        check_data_dir(command.settings["DATA_DIR"])
+    except (ConfigurationError, TransientStoreError) as error:
+        raise UsageError(str(error), print_help=False) from error
+    if not files:
+        raise UsageError(f"{args[0]} holds no pages of that site and time", print_help=False)
+    loader = command.crawler_process.spider_loader
+    readers = [spider for name in loader.list() if issubclass(spider := loader.load(name), MovieSpider)]
+    progress = ReplayProgress(path_of_stores(command.settings, "replay-{}.txt", args[0]))
+    command.crawler_process.crawl(ReplaySpider, archive=archive, files=files, readers=readers, progress=progress)
+    command.crawler_process.start()
+    if progress.done.issuperset(files):
+        progress.forget(files)
+    else:
+        command.exitcode = 1
 
 
 class ReplaySpider(scrapy.Spider):

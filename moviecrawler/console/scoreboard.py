@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from moviecrawler.console.output import table_lines
+from moviecrawler.commands.base import table_lines
 from moviecrawler.texts import printable
 
 if TYPE_CHECKING:

@@ -18,6 +18,10 @@ from scrapy.commands import ScrapyHelpFormatter
 from scrapy.settings import BaseSettings
 
 from moviecrawler import commands
+from moviecrawler.commands.crawl import Command as CrawlCommand
+from moviecrawler.spiders.imdb import ImdbSpider
+from moviecrawler.spiders.metacritic import MetacriticSpider
+from moviecrawler.spiders.rottentomatoes import RottenTomatoesSpider
 from tests.crawling import environment, scrapy
 from tests.frontier.workers import make_run
 from tests.processes import start
@@ -68,10 +72,19 @@ def test_scoreboard_says_where_the_demo_s_movies_are(tmp_path: Path) -> None:
     assert f"scrapy scoreboard -s DATA_DIR={tmp_path}/demo" in scrapy("scoreboard", data=tmp_path).log
 
 
+def test_help_of_crawl_names_every_argument_of_every_spider() -> None:
+    text = CrawlCommand().long_desc()
+    for spider in (ImdbSpider, MetacriticSpider, RottenTomatoesSpider):
+        assert spider.site in text
+        assert not [name for name in spider.arguments if f"{name}=" not in text]
+
+
 def test_help_shows_no_line_of_an_option_as_a_heading(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scrapy takes every line that ends with a colon for one."""
     monkeypatch.setenv("COLUMNS", "80")
     for module in iter_modules(commands.__path__):
+        if module.name == "base":
+            continue
         command = import_module(f"{commands.__name__}.{module.name}").Command()
         command.settings = BaseSettings()
         parser = ScrapyArgumentParser(formatter_class=ScrapyHelpFormatter)

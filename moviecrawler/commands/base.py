@@ -1,4 +1,7 @@
-"""The base of the classes that do the work of commands: settings, exit codes, errors and printing."""
+"""What all commands share: options, errors, exit codes, tables and JSON.
+
+Scrapy imports every module of this folder for each command that it runs, so these import what does the work when it runs.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,8 @@ import os
 import sys
 import unicodedata
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import msgspec
 from scrapy.exceptions import UsageError
 
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError
@@ -19,7 +21,12 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
-    from scrapy.commands import ScrapyCommand
+    from scrapy.commands import ScrapyCommand as _Base
+    from scrapy.settings import BaseSettings
+else:
+    _Base = object  # Scrapy takes every class of its own kind for a command
+
+Option = tuple[tuple[str, ...], dict[str, Any]]
 
 _INTERRUPTED = 130
 """The exit code by which shells know Ctrl-C."""
@@ -29,27 +36,45 @@ _WIDE = frozenset("WF")
 """Unicode's classes of characters that take two columns."""
 
 
-class Console:
-    """The work of one command, which `commands/` declares."""
+def option(*names: str, **parameters: Any) -> Option:
+    """Return an option for `BaseCommand.options`, declared as for `ArgumentParser.add_argument`."""
+    return names, parameters
 
-    exitcode = 0
 
-    def __init__(self, command: ScrapyCommand) -> None:
-        """Take the settings and, where the command asks for one, the crawler process."""
-        assert command.settings is not None  # noqa: S101 - set by Scrapy before a command runs
-        self._command = command
-        self.name = type(command).__module__.rpartition(".")[2]
-        self.settings = command.settings
-        self.crawler_process = command.crawler_process
+class BaseCommand(_Base):
+    """The base of a command, before Scrapy's own.
 
-    def exit_code(self, args: list[str], opts: argparse.Namespace) -> int:
-        """Run it and return the command's exit code. It ends quietly when its output is closed, such as by `head`.
+    Wrong arguments and settings end it with one sentence and exit code 2, what fails later with exit code 1. It ends quietly when its
+    output is closed, such as by `head`.
+    """
 
-        Raises UsageError (exit code 2) for wrong arguments and settings.
-        """
+    settings: BaseSettings  # type: ignore[assignment]  # Scrapy has set it before a command runs
+    requires_crawler_process = False
+    arguments: ClassVar[str] = ""
+    """Usage: arguments and options."""
+    summary: ClassVar[str]
+    """One line for the list of commands."""
+    options: ClassVar[tuple[Option, ...]] = ()
+
+    def syntax(self) -> str:
+        """Return the usage."""
+        return self.arguments
+
+    def short_desc(self) -> str:
+        """Return one line for the list of commands."""
+        return self.summary
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the command's options to Scrapy's."""
+        super().add_options(parser)
+        for names, parameters in self.options:
+            parser.add_argument(*names, **parameters)
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Do the work. Raises UsageError (exit code 2) for wrong arguments and settings."""
         with printing():
             try:
-                self.run(args, opts)
+                self.execute(args, opts)
             except BrokenPipeError:
                 raise  # handled by `printing`
             except ConfigurationError as error:
@@ -59,18 +84,14 @@ class Console:
             except KeyboardInterrupt:
                 self.fail("interrupted")
                 self.exitcode = _INTERRUPTED
-        return self.exitcode
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Do the work, by default the command's `execute`.
-
-        Raises ConfigurationError for a wrong argument, and MovieCrawlerError or OSError for exit code 1.
-        """
-        self._command.execute(self, args, opts)  # type: ignore[attr-defined]  # a LazyCommand
+    def execute(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Do the work. Raises ConfigurationError for a wrong argument, and MovieCrawlerError or OSError for exit code 1."""
+        raise NotImplementedError
 
     def fail(self, sentence: str) -> None:
         """Print what went wrong; the exit code becomes 1."""
-        print(f"scrapy {self.name}: {printable(sentence)}", file=sys.stderr)
+        print(f"scrapy {type(self).__module__.rpartition('.')[2]}: {printable(sentence)}", file=sys.stderr)
         self.exitcode = 1
 
 
@@ -82,6 +103,8 @@ def check_no_arguments(args: Sequence[str]) -> None:
 
 def print_json(value: Any, *, indent: int | None = None) -> None:
     """Print a value as a line of JSON, or as several."""
+    import msgspec
+
     line = msgspec.json.encode(value)
     sys.stdout.buffer.write((line if indent is None else msgspec.json.format(line, indent=indent)) + b"\n")
     sys.stdout.buffer.flush()
