@@ -165,8 +165,6 @@ class CatalogueOptions(Options, frozen=True, kw_only=True, rename=lambda field: 
 
     batch: Annotated[int, Meta(ge=1, le=100_000)] = 25
     """Titles that a worker claims at once; it holds twice as many at most."""
-    datasets_batch: Annotated[int, Meta(ge=1, le=1_000_000)] = 100_000
-    """Titles that are claimed for one pass over IMDb's datasets."""
     lease: Annotated[float, Meta(ge=1, le=1e9)] = 7_200.0
     """Seconds after which the titles of a worker that died are due again."""
     idle: Seconds = 0.0
@@ -198,25 +196,11 @@ class FrontierOptions(Options, frozen=True, kw_only=True, rename=lambda field: f
     """Seconds that a worker waits for a site that has refused us, for a new day's budget or for Redis before it
     ends."""
     idle: Seconds = 0.0
-    """Seconds that a worker waits for more seeds when the run is over; SCHEDULER_IDLE_BEFORE_CLOSE does the same."""
+    """Seconds that a worker waits for more seeds when the run is over."""
     max_pages: Annotated[int, Meta(ge=0)] = 0
     """Requests after which a worker ends, to be started anew; 0 means no limit."""
-    max_seconds: Seconds = 0.0
-    """Seconds after which a worker ends, to be started anew; 0 means no limit."""
     start_urls_key: Annotated[str, _KEY] = msgspec.field(default="%(name)s:start_urls", name="REDIS_START_URLS_KEY")
     """The key in Redis of the seeds that others push; %(name)s is the site."""
-
-    @classmethod
-    def read(cls, settings: Mapping[str, Any]) -> Self:
-        """Return the settings' values. Raises ConfigurationError, also for settings of scrapy-redis that would do harm."""
-        for name, why in REFUSED.items() if settings.get("REDIS_URL") else ():
-            if settings.get(name) and str(settings[name]) not in {"0", "False", "false"}:
-                raise ConfigurationError(f"{name} is {settings[name]!r}: {why}")
-        options = super().read(settings)
-        if not options.idle and settings.get("SCHEDULER_IDLE_BEFORE_CLOSE"):
-            idle = super().read({"FRONTIER_IDLE": settings["SCHEDULER_IDLE_BEFORE_CLOSE"]}).idle
-            options = msgspec.structs.replace(options, idle=idle)
-        return options
 
     def __post_init__(self) -> None:
         if self.url and not is_redis_url(self.url):
@@ -274,15 +258,6 @@ SETTINGS: tuple[type[Options], ...] = (
 )
 """All structs of settings, in the order of `SETTINGS.md`."""
 
-REFUSED = {
-    "SCHEDULER_SERIALIZER": "what is queued is JSON of one form, as pickle would run what others put there; remove it",
-    "SCHEDULER_FLUSH_ON_START": "it would empty the queue of all workers; set FRONTIER_RUN to a new name instead",
-    "SCHEDULER_QUEUE_CLASS": "the shared queue has levels of priority, first in, first out; remove it",
-    "SCHEDULER_QUEUE_KEY": "keys are named by site and FRONTIER_RUN; remove it",
-    "SCHEDULER_DUPEFILTER_KEY": "keys are named by site and FRONTIER_RUN; remove it",
-}
-"""scrapy-redis' settings that mean something else here, or that would do harm, and what to do."""
-
 
 def project_settings(environ: Mapping[str, str]) -> dict[str, Any]:
     """Return the value of each setting: from its environment variable, or else the default."""
@@ -291,28 +266,10 @@ def project_settings(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 JOB_SETTINGS = (
-    "IMDB_DATASETS",
-    "RETRY_BACKOFF",
-    "CSV_ENABLED",
-    "FRESHNESS_MARGIN",
-    "STORE_UNREACHABLE",
-    "STORE_BATCH_ITEMS",
-    "STORE_BATCH_SECONDS",
-    "STORE_CLOSE_SECONDS",
-    "CATALOGUE_LEASE",
-    "CATALOGUE_IDLE",
-    "FRONTIER_RUN",
-    "FRONTIER_DUPEFILTER",
-    "FRONTIER_LEASE",
-    "FRONTIER_DELIVERIES",
-    "FRONTIER_PATIENCE",
-    "FRONTIER_IDLE",
-    "FRONTIER_MAX_PAGES",
-    "FRONTIER_MAX_SECONDS",
-    "PROXY_ORDER",
-    "PROXY_ATTEMPTS",
-    "PROXY_RUN_RESIDENTIAL",
-    "COVERAGE_STOP",
+    *("IMDB_DATASETS", "RETRY_BACKOFF", "CSV_ENABLED", "FRESHNESS_MARGIN", "STORE_UNREACHABLE"),
+    *("STORE_BATCH_ITEMS", "STORE_BATCH_SECONDS", "STORE_CLOSE_SECONDS", "CATALOGUE_LEASE", "CATALOGUE_IDLE"),
+    *("FRONTIER_RUN", "FRONTIER_DUPEFILTER", "FRONTIER_LEASE", "FRONTIER_DELIVERIES", "FRONTIER_PATIENCE"),
+    *("FRONTIER_IDLE", "FRONTIER_MAX_PAGES", "PROXY_ORDER", "PROXY_ATTEMPTS", "PROXY_RUN_RESIDENTIAL", "COVERAGE_STOP"),
 )
 """The settings that a job of a cluster may make: none names a class, a path or a URL, or lifts what protects the sites."""
 

@@ -48,7 +48,7 @@ class Parts(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteProfile:
-    """What is known of a site. `id`, `before_id`, `tracking` and what `Parts` has are regular expressions."""
+    """What is known of a site. `id`, `before_id` and what `Parts` has are regular expressions."""
 
     name: str
     """As people write it."""
@@ -68,8 +68,6 @@ class SiteProfile:
     """None where the ids of series, seasons and episodes are of the same form as those of other titles."""
     example: str
     """An id."""
-    tracking: str
-    """Parameters of its URLs that only say where a visitor came from."""
     per_second: float = 0.5
     """Requests that all nodes together make at most."""
     per_day: int
@@ -110,7 +108,6 @@ SITES: dict[Site, SiteProfile] = {
         before_id=r"(?:[a-z]{2}(?:-[a-z]{2})?/)?title/",
         id="tt[0-9]{7,10}",
         example="tt0111161",
-        tracking=r"ref_?|pf_rd_\w+|pd_rd_\w+",
         per_day=30_000,
         trending=frozenset({"popular", "boxoffice", "populartv"}),
         wikidata="P345",
@@ -134,7 +131,6 @@ SITES: dict[Site, SiteProfile] = {
             spellings=((r"^/season-0+(?=/|$)", "/specials"), (r"^/season-0+(?=[1-9])", "/season-")),
         ),
         example="movie/dune-part-two",
-        tracking="ref|ftag",
         per_day=600,
         trending=frozenset({"popular", "new", "tv-popular", "tv-new"}),
         wikidata="P1712",
@@ -155,7 +151,6 @@ SITES: dict[Site, SiteProfile] = {
             spellings=((r"(/[se])([0-9])(?=[./]|$)", r"\g<1>0\2"), (r"(/[se])0+(?=[0-9]{2})", r"\1")),
         ),
         example="m/dune_part_two",
-        tracking="ref",
         per_day=5_000,
         trending=frozenset({"movies_in_theaters", "movies_at_home/sort:popular", "tv_series_browse/sort:popular"}),
         wikidata="P1258",

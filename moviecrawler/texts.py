@@ -6,11 +6,6 @@ import re
 
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 """Control characters, which no page shows, and of which some stores take none. Tab and line breaks are not among them."""
-_USER_AND_PASSWORD = re.compile(r"(\\?/\\?/)[^/?#@\s\"':]*+:[^/?#@]*+@")
-"""What stands between a URL's scheme and its host; a password may have spaces and quotation marks."""
-_WORD = re.compile(r"[^\s\"']+")
-_SLASHES = re.compile(r"(?:^|:)\\?/\\?/")
-"""Those behind a URL's scheme, as JSON may have them too."""
 _BREAKS = re.compile(r"[\t\r\n]+")
 
 
@@ -32,25 +27,14 @@ def on_one_line(text: str) -> str:
     return _BREAKS.sub(" ", _CONTROLS.sub("", text))
 
 
-def without_credentials(text: str) -> str:
-    """Return a text with *** in place of what stands before the host of a URL, also of one without a scheme.
+def shown(text: str | bytes) -> str:
+    """Return a text of somebody's as an error shows it: in quotes and cut, and not at all where a password may stand before an "@".
 
-    >>> without_credentials("no title: 'https://me:pass/w@rd@host/x'")
-    "no title: 'https://***@host/x'"
-    >>> without_credentials("me:password@host/x")
-    '***@host/x'
-    >>> without_credentials("no title: 'https://me:it's a secret@host/x'")
-    "no title: 'https://***@host/x'"
+    >>> shown("tt1"), shown("https://me:password@host/x")
+    ("'tt1'", "a text with '@' in it")
     """
-    return _WORD.sub(_without_credentials, _USER_AND_PASSWORD.sub(r"\1***@", text))
-
-
-def _without_credentials(word: re.Match[str]) -> str:
-    before, _, host = word[0].rpartition("@")
-    slashes = _SLASHES.search(before)
-    if slashes is None and ":" not in before and "//" not in before:
-        return word[0]
-    return f"{before[: slashes.end()] if slashes else ''}***@{host}"
+    quoted = repr(text)
+    return shortened(quoted, 200) if "@" not in quoted else "a text with '@' in it"
 
 
 def fold(text: str) -> str:

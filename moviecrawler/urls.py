@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import parse_qsl, quote, unquote_to_bytes, urlencode, urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.sites import SITES
-from moviecrawler.texts import shortened, without_credentials
+from moviecrawler.texts import shown
 
 if TYPE_CHECKING:
     from moviecrawler.items import Site, TitleKind
@@ -152,7 +152,7 @@ def parse_title_id(site: Site, text: str, home: str | None = None) -> str:
     found = None if candidate is None else _ID[site].fullmatch(candidate)
     if found is None:
         raise ConfigurationError(
-            f"{shortened(repr(without_credentials(text)), 200)} is not a title of {site}; give an id such as {SITES[site].example}, or its URL"
+            f"{shown(text)} is not a title of {site}; give an id such as {SITES[site].example}, or its URL"
         )
     return _spelt(site, found)
 
@@ -162,74 +162,3 @@ def _is_below(home: str | None, url: str) -> bool:
         return home is not None and urlsplit(url).netloc.lower() == urlsplit(home).netloc.lower()
     except ValueError:
         return False
-
-
-_TRACKING = re.compile(
-    r"^(?:utm_\w+|_g[al]|g(?:cl|bra)id|gclsrc|wbraid|dclid|fbclid|msclkid|ttclid|twclid|yclid|igsh(?:id)?|mc_[ce]id|mkt_tok"
-    r"|_hs(?:enc|mi)|srsltid|cmp(?:id)?)$",
-    re.IGNORECASE,
-)
-"""Query parameters that say where a visitor came from, whatever the site."""
-_SITE_TRACKING = {site: re.compile(f"^(?:{profile.tracking})$") for site, profile in SITES.items()}
-_SAME_HOST = {
-    # A mobile browser is redirected to it; the pages are the same.
-    alias: profile.home.removeprefix("https://")
-    for profile in SITES.values()
-    for alias in profile.aliases
-}
-_DEFAULT_PORTS = {"http": 80, "https": 443}
-_IN_PATH = ":@!$&'()*+,;=~"
-"""What a segment of a path may hold unescaped."""
-
-
-def normalised(url: str, site: Site | None = None) -> str:
-    """Return the form of a URL that all URLs of one page share; it is for comparing, not for asking the site.
-
-    `site` is that of the URL when it can't be told from its host, as with a replica. Raises ValueError for what is no URL.
-
-    Host in lower case, without a default port; the mobile host is the site's:
-
-    >>> normalised("HTTPS://WWW.IMDb.com:443/title/tt0111161")
-    'https://www.imdb.com/title/tt0111161'
-    >>> normalised("https://m.imdb.com/title/tt0111161")
-    'https://www.imdb.com/title/tt0111161'
-    >>> normalised("http://127.0.0.1:8000/title/tt0111161")
-    'http://127.0.0.1:8000/title/tt0111161'
-
-    No fragment, no slash at the end, no parameter that only says where a visitor came from, on any site or on this one:
-
-    >>> normalised("https://www.imdb.com/title/tt0111161/?ref_=chttp_t_1&pf_rd_m=A2#cast")
-    'https://www.imdb.com/title/tt0111161'
-    >>> normalised("https://www.metacritic.com/browse/movie/?page=2&utm_source=x&fbclid=y&gclid=z")
-    'https://www.metacritic.com/browse/movie?page=2'
-    >>> normalised("http://127.0.0.1:8000/title/tt0111161/?ref_=x", "imdb")
-    'http://127.0.0.1:8000/title/tt0111161'
-
-    The query in alphabetical order; each character escaped in one way, and one that means something else unescaped stays so:
-
-    >>> normalised("https://www.metacritic.com/browse/movie?page=2&genre=drama")
-    'https://www.metacritic.com/browse/movie?genre=drama&page=2'
-    >>> normalised("https://www.rottentomatoes.com/m/am%c3%a9lie")
-    'https://www.rottentomatoes.com/m/am%C3%A9lie'
-    >>> normalised("https://www.rottentomatoes.com/m/am\u00e9lie")
-    'https://www.rottentomatoes.com/m/am%C3%A9lie'
-    >>> normalised("https://www.rottentomatoes.com/m/%61%2fb")
-    'https://www.rottentomatoes.com/m/a%2Fb'
-    """
-    parts = urlsplit(url)
-    scheme, host, port = parts.scheme, (parts.hostname or "").lower(), parts.port
-    if not scheme or not host:
-        raise ValueError(f"{url!r} is no URL with a scheme and a host")
-    site = site or site_of(url)
-    host = f"[{host}]" if ":" in host else _SAME_HOST.get(host, host)
-    if port not in {None, _DEFAULT_PORTS.get(scheme)}:
-        host += f":{port}"
-    # One by one, as an escaped slash is no slash; and as bytes, as not all that is escaped is UTF-8.
-    path = "/".join(quote(unquote_to_bytes(segment), safe=_IN_PATH) for segment in parts.path.split("/")).rstrip("/")
-    own = _SITE_TRACKING[site] if site else None
-    query = sorted(
-        (name, value)
-        for name, value in parse_qsl(parts.query, keep_blank_values=True, errors="surrogateescape")
-        if not _TRACKING.match(name) and not (own and own.match(name))
-    )
-    return urlunsplit((scheme, host, path, urlencode(query, errors="surrogateescape"), ""))

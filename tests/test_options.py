@@ -78,11 +78,6 @@ def test_a_misspelt_setting_is_named_with_the_one_that_is_meant(
         ("FRONTIER_RUN", "a/b"),
         ("FRONTIER_RUN", "{x}"),
         ("REDIS_START_URLS_KEY", "%(spider)s"),
-        ("SCHEDULER_SERIALIZER", "scrapy_redis.picklecompat"),
-        ("SCHEDULER_FLUSH_ON_START", "1"),
-        ("SCHEDULER_QUEUE_CLASS", "scrapy_redis.queue.LifoQueue"),
-        ("SCHEDULER_QUEUE_KEY", "x"),
-        ("SCHEDULER_DUPEFILTER_KEY", "x"),
         ("METRICS_FOLDER", "/no/such/folder"),
     ],
 )
@@ -142,13 +137,6 @@ def test_settings_come_from_the_environment_and_the_command_line_as_text() -> No
     assert "OTHER" not in values
     options = FrontierOptions.read({"FRONTIER_DELIVERIES": "7", "FRONTIER_LEASE": "2.5", "FRONTIER_IDLE": ""})
     assert (options.deliveries, options.lease, options.idle) == (7, 2.5, 0.0)
-
-
-def test_scrapy_redis_own_names_are_heeded() -> None:
-    given = {"SCHEDULER_IDLE_BEFORE_CLOSE": 5, "REDIS_START_URLS_KEY": "seeds:%(name)s"}
-    options = FrontierOptions.read({"REDIS_URL": REDIS, **given, "SCHEDULER_FLUSH_ON_START": False})
-    assert (options.idle, options.start_urls_key) == (5, "seeds:%(name)s")
-    assert FrontierOptions.read({**given, "FRONTIER_IDLE": 1}).idle == 1
 
 
 def test_limits_of_a_store_hold_unless_settings_say_otherwise() -> None:

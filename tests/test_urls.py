@@ -1,68 +1,12 @@
-"""When two URLs are of one page, and when they are not."""
+"""Which title an id, a path or a URL names."""
 
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import Site
-from moviecrawler.sites import SITES
-from moviecrawler.urls import id_in_url, normalised, parse_title_id
-
-HOSTS = st.sampled_from(
-    [
-        *(profile.home for profile in SITES.values()),
-        "HTTP://m.IMDb.com:80",
-        "https://backend.metacritic.com",
-        "http://127.0.0.1:8000",
-        "http://[::1]:443",
-    ]
-)
-ESCAPED = st.integers(0, 255).map(lambda byte: f"%{byte:02x}")
-TEXT = st.lists(st.one_of(st.characters(codec="utf-8"), ESCAPED), max_size=12).map("".join)
-PARAMETERS = st.lists(st.tuples(TEXT | st.sampled_from(["ref_", "utm_source", "page"]), TEXT).map("=".join), max_size=4)
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("https://www.imdb.com/title/tt0000001/", "http://www.imdb.com/title/tt0000001/"),
-        ("https://www.imdb.com/title/tt0000001/", "https://www.imdb.com/title/tt0000001/reference/"),
-        ("https://www.imdb.com/title/tt0000001/", "https://www.imdb.com/de/title/tt0000001/"),
-        ("https://www.metacritic.com/movie/a/", "https://backend.metacritic.com/movie/a/"),
-        ("https://www.metacritic.com/movie/a/", "https://www.metacritic.com/movie/A/"),
-        ("https://www.metacritic.com/browse/?page=1", "https://www.metacritic.com/browse/?page=2"),
-        ("https://www.metacritic.com/x?a=1&a=2", "https://www.metacritic.com/x?a=1"),
-        ("https://www.metacritic.com/x?a=", "https://www.metacritic.com/x"),
-        ("https://www.metacritic.com/x?a=1%26b%3D2", "https://www.metacritic.com/x?a=1&b=2"),
-        ("https://www.metacritic.com/x?reference=1", "https://www.metacritic.com/x"),
-        ("https://www.rottentomatoes.com/m/a%2Fb", "https://www.rottentomatoes.com/m/a/b"),
-        ("https://www.rottentomatoes.com/m/caf%E9", "https://www.rottentomatoes.com/m/caf%E8"),
-        ("https://www.rottentomatoes.com/?q=caf%E9", "https://www.rottentomatoes.com/?q=caf%E8"),
-        ("http://127.0.0.1:8000/", "http://127.0.0.1:8001/"),
-    ],
-)
-def test_different_pages_stay_different(one: str, other: str) -> None:
-    assert normalised(one) != normalised(other)
-
-
-@given(host=HOSTS, path=TEXT, parameters=PARAMETERS, fragment=TEXT)
-def test_normalising_twice_is_normalising_once(host: str, path: str, parameters: list[str], fragment: str) -> None:
-    once = normalised(f"{host}/{path}?{'&'.join(parameters)}#{fragment}")
-    assert normalised(once) == once
-
-
-@given(host=HOSTS, path=TEXT, parameters=PARAMETERS, data=st.data())
-def test_order_of_the_query_and_where_a_visitor_came_from_make_no_other_page(
-    host: str, path: str, parameters: list[str], data: st.DataObject
-) -> None:
-    path = path.replace("?", "").replace("#", "")
-    parameters = [parameter.replace("#", "") for parameter in parameters]
-    other = data.draw(st.permutations([*parameters, "utm_campaign=x", "GCLID=y"]))
-    plain = f"{host}/{path}"
-    assert normalised(f"{plain}/?{'&'.join(other)}#top") == normalised(f"{plain}?{'&'.join(parameters)}")
+from moviecrawler.urls import id_in_url, parse_title_id
 
 
 @pytest.mark.parametrize(
@@ -96,12 +40,6 @@ def test_only_a_seasons_and_an_episodes_own_path_names_them(site: Site, path: st
     assert id_in_url(site, path) == site_id
     if site_id is not None and path.strip("/").count("/") == site_id.count("/"):
         assert parse_title_id(site, path) == site_id
-
-
-@pytest.mark.parametrize("text", ["", "tt0111161", "/title/tt0111161/", "https:///title/", "https://[", "http://a:b/"])
-def test_what_is_no_url_is_told(text: str) -> None:
-    with pytest.raises(ValueError, match=r"is no URL|Invalid|could not be cast|Port"):
-        normalised(text)
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from hashlib import blake2b
 from typing import TYPE_CHECKING
 
+from scrapy.utils.request import fingerprint
 from scrapy_redis.dupefilter import RFPDupeFilter
-
-from moviecrawler.urls import normalised
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -17,15 +15,9 @@ _DIGEST_BYTES = 10
 """Two of 10 million pages share an id with a chance of 1 in 10¹⁰. Redis takes no more memory for its 14 characters than for 9."""
 
 
-def fingerprint(request: Request) -> str:
-    """Return an id that is the same for all requests for a page: 14 letters, digits, dots and underscores."""
-    url = normalised(request.url, request.meta.get("site")).encode()
-    return b64encode(blake2b(url, digest_size=_DIGEST_BYTES).digest(), b"._").decode().rstrip("=")
-
-
 class SharedDupeFilter(RFPDupeFilter):  # type: ignore[misc]  # scrapy-redis has no types
-    """scrapy-redis' dupefilter, whose fingerprint is that of the page, and whose comparison the script makes that queues a request."""
+    """scrapy-redis' dupefilter, with Scrapy's fingerprint, and the comparison in the script that queues a request."""
 
     def request_fingerprint(self, request: Request) -> str:
-        """Return the id of a page."""
-        return fingerprint(request)
+        """Return an id that is the same for all requests for a page: 14 letters, digits, dots and underscores."""
+        return b64encode(fingerprint(request)[:_DIGEST_BYTES], b"._").decode().rstrip("=")

@@ -130,7 +130,6 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
     async def _open(self, spider: SharedSpider) -> None:
         settings = self.crawler.settings
         self._loop = asyncio.get_running_loop()
-        self._started = self._loop.time()
         self.spider = spider
         self.options = options = FrontierOptions.read(settings)
         turns = shared_turns(self.crawler)
@@ -395,8 +394,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
     async def _step(self) -> None:
         """Do what is due."""
         now = self._loop.time()
-        pages, seconds = self.options.max_pages, self.options.max_seconds
-        if (pages and self._pages >= pages) or (seconds and now - self._started >= seconds):
+        if self.options.max_pages and self._pages >= self.options.max_pages:
             self._end("recycled")
         try:
             await self.outbox.send()

@@ -47,8 +47,8 @@ class _OfList(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     name: str = ""
     offset: int = 0
+    page: int = 0
     before: int = 0
-    seen: list[str] = []
     later: list[str] = []
 
 
@@ -125,7 +125,5 @@ def _check_arguments(request: Request, envelope: Envelope, spider: SharedSpider)
         msgspec.convert(envelope.cb_kwargs, _OfList)
         return
     site_id = msgspec.convert(envelope.cb_kwargs, _OfTitle).site_id
-    addresses = spider.title_addresses(site_id) if site_id.isprintable() else []
-    # As Request writes it, which is how it mostly is already.
-    if request.url not in addresses and request.url not in [Request(address).url for address in addresses]:
+    if not site_id.isprintable() or request.url != spider.title_request(site_id, None).url:
         raise ValueError(f"{envelope.url!r} is not the page of {site_id!r}")

@@ -35,5 +35,5 @@ class SharedSpider(Protocol):
     def seed_request(self, seed: bytes) -> Request:
         """Return the request for a title that was pushed from outside. Raises ConfigurationError."""
 
-    def title_addresses(self, site_id: str) -> list[str]:
-        """Return where a title may be asked for."""
+    def title_request(self, site_id: str, found: Any) -> Request:
+        """Return the request for a title's page."""

@@ -1,16 +1,21 @@
-"""Checking the arguments of spiders before the first request."""
+"""What a spider is asked for: by its arguments, which are checked before the first request, or by whoever pushes seeds."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
 
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.options import read_file
+from moviecrawler.texts import shown
 from moviecrawler.urls import parse_title_id
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection
+    from typing import Self
 
     from moviecrawler.items import Site
 
@@ -18,11 +23,37 @@ _LARGEST_LIST = 16 * 1024 * 1024
 """Bytes of a file of titles: a million of them."""
 
 
-def check_argument_names(given: Mapping[str, str], known: Collection[str]) -> None:
-    """Raise ConfigurationError for an argument that the spider doesn't know; Scrapyd's own begin with "_"."""
-    for name in given:
-        if name not in known and not name.startswith("_"):
-            raise ConfigurationError(f"unknown argument {name!r}; this spider takes {', '.join(sorted(known))}")
+@dataclass(slots=True, kw_only=True)
+class Plan:
+    """What a spider's arguments ask for."""
+
+    titles: list[str]
+    """Ids, in the order given."""
+    list_name: str | None
+    limit: int | None
+    """The most titles to ask for."""
+    lane: str | None = None
+    """`due`: titles come from the catalogue."""
+
+
+class Seed(msgspec.Struct, forbid_unknown_fields=True):
+    """What scrapy-redis' users push: an id, a URL, or JSON with these fields."""
+
+    url: str
+    priority: int = 0
+    proxy_pool: str | None = None
+    """The one pool that this title is asked for through; None for PROXY_ORDER."""
+    max_retries: Annotated[int, msgspec.Meta(ge=0, le=100)] | None = None
+    """None for what the settings say."""
+
+    @classmethod
+    def parse(cls, seed: bytes) -> Self:
+        """Return a seed. Raises ConfigurationError when it is none."""
+        try:
+            text = seed.decode()
+            return msgspec.json.decode(seed, type=cls) if text.lstrip().startswith("{") else cls(url=text)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise ConfigurationError(f"{shown(seed)} is no seed: {error}") from None
 
 
 def parse_limit(text: str | None) -> int | None:
@@ -48,25 +79,23 @@ def parse_title_ids(site: Site, ids: str | None, file: str | None, home: str | N
     They are ids, or URLs of the site or below `home`. Empty lines and those that start with # are passed over. Raises
     ConfigurationError for a file that can't be read, and for the first title that is malformed, with its line.
     """
-    named: dict[str, None] = {}
-    for text in (ids or "").split(","):
-        if text.strip():
-            named[parse_title_id(site, text, home)] = None
+    named = {parse_title_id(site, text, home): None for text in (ids or "").split(",") if text.strip()}
     if ids is not None and not named:
         raise ConfigurationError(f"ids is {ids!r}, which names no title")
-    if file is not None:
-        try:
-            lines = read_file(file, _LARGEST_LIST).decode("utf-8-sig").splitlines()
-        except (OSError, ValueError) as error:  # the latter of bytes that are no UTF-8, or of a zero byte in the name
-            raise ConfigurationError(f"file {file!r} can't be read: {error}") from None
-        for number, line in enumerate(lines, 1):
-            if line.strip() and not line.lstrip().startswith("#"):
-                try:
-                    named[parse_title_id(site, line, home)] = None
-                except ConfigurationError as error:
-                    # Not what stands there: whoever may schedule jobs on a node could have any file of it read out.
-                    said = str(error).removeprefix(f"{line.strip()!r} ")
-                    raise ConfigurationError(f"line {number} of {file} {said}") from None
-    if file is not None and not named:
+    if file is None:
+        return list(named)
+    try:
+        lines = read_file(file, _LARGEST_LIST).decode("utf-8-sig").splitlines()
+    except (OSError, ValueError) as error:  # the latter of bytes that are no UTF-8, or of a zero byte in the name
+        raise ConfigurationError(f"file {file!r} can't be read: {error}") from None
+    for number, line in enumerate(lines, 1):
+        if line.strip() and not line.lstrip().startswith("#"):
+            try:
+                named[parse_title_id(site, line, home)] = None
+            except ConfigurationError as error:
+                # Not what stands there: whoever may schedule jobs on a node could have any file of it read out.
+                why = str(error).rpartition(" is not ")[2]
+                raise ConfigurationError(f"line {number} of {file} is not {why}") from None
+    if not named:
         raise ConfigurationError(f"file {file!r} names no title")
     return list(named)

@@ -15,12 +15,11 @@ from moviecrawler.catalogue.rows import TitleFacts
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.frontier.engine import NotSent
 from moviecrawler.frontier.shared import describe_arguments, share
-from moviecrawler.items import Entry, Listing, Miss, Page
+from moviecrawler.items import Listing, Miss, Movie, Page
 from moviecrawler.signals import list_missed, title_read, title_unread, titles_listed
 from moviecrawler.sites import SITES, hosts_of, user_agent
-from moviecrawler.spiders.arguments import check_argument_names, parse_choice, parse_limit, parse_title_ids
-from moviecrawler.spiders.plan import MAX_REASON_CHARS, Plan, Seed, due_of
-from moviecrawler.spiders.results import fetch_of, fetched_at, movie_of_list, outcome_of, series_of
+from moviecrawler.spiders.arguments import Plan, Seed, parse_choice, parse_limit, parse_title_ids
+from moviecrawler.spiders.results import due_of, fetch_of, fetched_at, movie_of_list, outcome_of, title_page
 from moviecrawler.urls import parse_title_id, title_url
 
 if TYPE_CHECKING:
@@ -35,25 +34,19 @@ if TYPE_CHECKING:
 
     from moviecrawler.catalogue.claims import Claim
     from moviecrawler.extensions.due import DueTitles
-    from moviecrawler.items import Site
-    from moviecrawler.spiders.plan import Due, Found
+    from moviecrawler.items import Entry, Site
+    from moviecrawler.spiders.results import Due, Found
 
 logger = logging.getLogger(__name__)
 
 LIST_PRIORITY = 10
 """Above that of titles, so that a list of several pages is known whole before its titles are fetched."""
-
-_TITLES = ("ids", "file")
-"""Arguments that stand in `Plan.titles`."""
-
-_MAX_IGNORED_FIELDS = 100
-"""Names of ignored fields of seeds that are remembered."""
-
 BOOST_PRIORITY = 100
-"""Of titles of lane 2: above everything else."""
-
+"""Of boosted titles: above everything else."""
 TRENDING_SIZE = 100
 """Titles of a list of what is popular now that `lane=due` reads."""
+_TITLES = ("ids", "file")
+"""Arguments that stand in `Plan.titles`."""
 
 
 class MovieSpider(scrapy.Spider):
@@ -78,6 +71,9 @@ class MovieSpider(scrapy.Spider):
     """Scheme and host of each host that it may ask, by its setting."""
     home: str
     """That of the pages."""
+    asked: set[str]
+    """Titles, which the limit counts."""
+    due_titles: DueTitles
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
@@ -88,33 +84,29 @@ class MovieSpider(scrapy.Spider):
     @classmethod
     def parse_arguments(cls, settings: BaseSettings, arguments: Mapping[str, str]) -> Plan:
         """Return what the arguments ask for. Raises ConfigurationError for what can't be right in them."""
-        check_argument_names(arguments, cls.arguments)
-        if "lane" in arguments:
-            return cls.check_lane(settings, arguments)
-        titles = parse_title_ids(
-            cls.site, arguments.get("ids"), arguments.get("file"), settings[SITES[cls.site].home_setting]
-        )
-        name = arguments.get("list", None if titles else cls.default_list)
-        if name is not None:
-            cls.check_list(name)
-        return Plan(titles=titles, list_name=name, limit=parse_limit(arguments.get("limit")))
-
-    @classmethod
-    def check_lane(cls, settings: BaseSettings, arguments: Mapping[str, str]) -> Plan:
-        """Return the plan of a crawl whose titles come from the catalogue, or that only tells it what a list names."""
-        lane = parse_choice("lane", arguments["lane"], ["due"])
-        for given in _TITLES:
-            if given in arguments:
+        for name in arguments:
+            if name not in cls.arguments and not name.startswith("_"):  # as Scrapyd's own do
+                raise ConfigurationError(
+                    f"unknown argument {name!r}; this spider takes {', '.join(sorted(cls.arguments))}"
+                )
+        lane = arguments.get("lane")
+        if lane is not None:
+            parse_choice("lane", lane, ["due"])
+            for given in arguments.keys() & _TITLES:
                 raise ConfigurationError(
                     f"lane and {given} are given, but the catalogue names the titles; remove {given}"
                 )
-        from moviecrawler.catalogue.store import open_catalogue  # noqa: PLC0415 - imports Postgres' client
+            from moviecrawler.catalogue.store import open_catalogue  # noqa: PLC0415 - imports Postgres' client
 
-        open_catalogue(settings)
-        name = arguments.get("list")
-        if name is not None:
-            cls.check_list(name)
-        return Plan(titles=[], list_name=name, limit=parse_limit(arguments.get("limit")), lane=lane)
+            open_catalogue(settings)
+        home = settings[SITES[cls.site].home_setting]
+        titles = parse_title_ids(cls.site, arguments.get("ids"), arguments.get("file"), home)
+        list_name = arguments.get("list")
+        if list_name is None and lane is None and not titles:
+            list_name = cls.default_list
+        if list_name is not None:
+            cls.check_list(list_name)
+        return Plan(titles=titles, list_name=list_name, limit=parse_limit(arguments.get("limit")), lane=lane)
 
     @classmethod
     @abstractmethod
@@ -137,13 +129,7 @@ class MovieSpider(scrapy.Spider):
         spider.home = spider.hosts[SITES[cls.site].home_setting]
         spider.allowed_domains = sorted({urlsplit(url).hostname or "" for url in spider.hosts.values()})
         spider.asked = set()
-        spider.ignored_fields = set()
         return spider
-
-    asked: set[str]
-    """Titles, which the limit counts."""
-    ignored_fields: set[str]
-    """Fields of seeds of which a warning was logged."""
 
     # --- What to fetch ------------------------------------------------------------------------------------------------
 
@@ -155,7 +141,6 @@ class MovieSpider(scrapy.Spider):
             self.due_titles = DueTitles(self)
             async for request in self.due_titles.requests():
                 yield request
-            return
         for request in self.title_requests((site_id, None) for site_id in self.plan.titles):
             yield request
         if self.plan.list_name is not None:
@@ -182,7 +167,7 @@ class MovieSpider(scrapy.Spider):
         for site_id, found in titles:
             if site_id in self.asked:
                 continue
-            if self.limit_reached():
+            if self.plan.limit is not None and len(self.asked) >= self.plan.limit:
                 return
             try:
                 parse_title_id(self.site, site_id)
@@ -190,30 +175,29 @@ class MovieSpider(scrapy.Spider):
                 logger.warning("A list names what can't be a title: %s", error, extra={"spider": self})
                 continue
             self.asked.add(site_id)
-            self._count_asked()
+            if not self.is_shared:  # else the worker counts it to which the frontier hands it
+                self.crawler.stats.inc_value("titles/asked")
             yield self.title_request(site_id, found)
-
-    def _count_asked(self) -> None:
-        if not self.is_shared:  # else the worker counts it to which the frontier hands it
-            self.crawler.stats.inc_value("titles/asked")
 
     def title_request(self, site_id: str, found: Found | None) -> Request:
         """Return the request of one title's page."""
         return Request(
-            self.title_addresses(site_id)[0],
+            title_url(self.site, site_id, self.home),
             callback=self.parse_title,
             errback=self.title_failed,
             cb_kwargs={"site_id": site_id, "found": found},
             meta={"expects": "page", "site": self.site},
         )
 
-    def title_addresses(self, site_id: str) -> list[str]:
-        """Return the addresses at which a title may be asked for."""
-        return [title_url(self.site, site_id, self.home)]
+    def seed_request(self, seed: bytes) -> Request:
+        """Return the request for a title that was pushed from outside, whenever it was fetched before. Raises ConfigurationError."""
+        given = Seed.parse(seed)
+        request = self.title_request(parse_title_id(self.site, given.url, self.home), None)
+        named = {"proxy_pool": given.proxy_pool, "max_retry_times": given.max_retries}
+        request.meta.update({name: value for name, value in named.items() if value is not None})
+        return request.replace(priority=given.priority, dont_filter=True)
 
     # --- What is due --------------------------------------------------------------------------------------------------
-
-    due_titles: DueTitles
 
     @property
     def uses_datasets(self) -> bool:
@@ -227,61 +211,26 @@ class MovieSpider(scrapy.Spider):
     async def requests_of_claims(self, claims: Sequence[Claim]) -> AsyncIterator[Request]:
         """Yield the requests for titles that were claimed."""
         for claim in claims:
-            yield self.due_request(claim.ids[0], due_of(claim), boosted=claim.boosted)
+            yield self._due_request(due_of(claim))
 
-    def due_request(self, site_id: str, due: Due, *, boosted: bool) -> Request:
-        """Return the request for a title that is due, whatever was fetched lately."""
-        self._count_asked()
-        request = self.title_request(site_id, None)
-        request.cb_kwargs["due"] = due
-        return request.replace(dont_filter=True, priority=BOOST_PRIORITY if boosted else 0)
+    def _due_request(self, due: Due) -> Request:
+        """Return the request for the first id that may be a title's, whatever was fetched lately."""
+        self.crawler.stats.inc_value("titles/asked")
+        first, *others = due["ids"]
+        request = self.title_request(first, None)
+        request.cb_kwargs["due"] = {**due, "ids": others}
+        return request.replace(dont_filter=True, priority=BOOST_PRIORITY if due["boosted"] else 0)
 
-    def next_candidate(self, due: Due | None) -> Iterator[Request]:
-        """Yield the request for the next id that may be a title's, if there is one."""
+    def _next_candidate(self, due: Due | None) -> Iterator[Request]:
         if due is not None and due["ids"]:
-            first, *others = due["ids"]
-            yield self.due_request(first, {**due, "ids": others}, boosted=due["boosted"])
-
-    def seed_request(self, seed: bytes) -> Request:
-        """Return the request for a title that was pushed from outside, whenever it was fetched before.
-
-        A seed is an id, a URL, or JSON with `url` and `priority`. Raises ConfigurationError when it is none of them.
-        """
-        given, unknown = Seed.parse(seed)
-        self._warn_of_fields(unknown)
-        request = self.title_request(parse_title_id(self.site, given.url, self.home), None)
-        named = {"proxy_pool": given.proxy_pool, "max_retry_times": given.max_retries}
-        request.meta.update({name: value for name, value in named.items() if value is not None})
-        return request.replace(priority=given.priority, dont_filter=True)
-
-    def _warn_of_fields(self, names: frozenset[str]) -> None:
-        unknown = names - self.ignored_fields
-        if unknown and len(self.ignored_fields) < _MAX_IGNORED_FIELDS:
-            self.ignored_fields |= unknown
-            shown = ", ".join(sorted(name[:80] for name in unknown))[:MAX_REASON_CHARS]
-            message = "Seeds have fields that are ignored: %s; a title's page is asked for in one way only"
-            logger.warning(message, shown, extra={"spider": self})
-
-    def limit_reached(self) -> bool:
-        """Return whether as many titles were asked for as the arguments allow."""
-        return self.plan.limit is not None and len(self.asked) >= self.plan.limit
-
-    def listed_enough(self, listed: int) -> bool:
-        """Return whether a list need not be read on, of which so many titles were read, here or by other workers."""
-        if self.plan.lane is not None:
-            return listed >= TRENDING_SIZE
-        if self.limit_reached():
-            return True
-        # Of a shared crawl, this worker knows only what it has asked for itself.
-        return self.is_shared and self.plan.limit is not None and listed >= self.plan.limit
+            yield self._due_request(due)
 
     # --- Reading lists ------------------------------------------------------------------------------------------------
 
     def requests_of(self, listing: Listing, name: str, before: int = 0) -> Iterator[Request]:
-        """Yield the requests of a list page's titles.
+        """Yield the requests of a list page's titles; `lane=due` only tells the catalogue of them, which decides what is due.
 
-        `before` is how many entries the list has on earlier pages. Of what is due, the catalogue decides, so that `lane=due` only
-        tells it what is listed.
+        `before` is how many entries the list has on earlier pages.
         """
         self.tell_listed(name, listing.entries)
         if self.plan.lane is not None:
@@ -293,6 +242,13 @@ class MovieSpider(scrapy.Spider):
     def tell_listed(self, name: str, entries: Sequence[Entry] = (), ids: Sequence[str] = ()) -> None:
         """Tell whoever listens what a list page names, or a sitemap, which has nothing but ids."""
         self.crawler.signals.send_catch_log(titles_listed, site=self.site, list_name=name, entries=entries, ids=ids)
+
+    def listed_enough(self, listed: int) -> bool:
+        """Return whether a list need not be read on, of which so many titles were read, here or by other workers."""
+        if self.plan.lane is not None:
+            return listed >= TRENDING_SIZE
+        # Of a shared crawl, this worker knows only what it has asked for itself.
+        return self.plan.limit is not None and max(len(self.asked), listed * self.is_shared) >= self.plan.limit
 
     def read_list(self, response: Response, read: Callable[[bytes, str], Page | Listing]) -> Listing | None:
         """Return what a page of a list says; None when it can't be read, which is accounted for."""
@@ -328,60 +284,50 @@ class MovieSpider(scrapy.Spider):
         A page that was fetched for a title of the catalogue is compared with it. When it turns out to be another title's,
         it is stored as that one's, and the next id is tried.
         """
+        now = fetched_at(response.meta)
         try:
-            page = self.read_title(response)
+            movie, seasons = title_page(self.read_title(response), site_id, response.url)
         except ExtractionError as error:
             self.crawler.stats.inc_value(f"extraction/errors/{error.field}")
             self.crawler.signals.send_catch_log(title_unread, site_id=site_id, error=error, response=response)
-            yield from self.title_missed(site_id, found, "failed", str(error), fetched_at(response.meta))
-            return
-        if page.movie is not None and page.movie.kind == "season" and page.movie.series_id == site_id:
-            page = series_of(page.movie)
-        movie = page.movie
-        if movie is None:
-            reason = "the page is about no single title"
-            yield from self.title_missed(site_id, found, "failed", reason, fetched_at(response.meta))
+            yield from self.title_missed(site_id, found, "failed", str(error), now)
             return
         if found is not None:
             movie.list_name, movie.list_rank = found["list_name"], found["list_rank"]
-        movie.scraped_at = fetched_at(response.meta)
-        movie.fetch = fetch_of(response)
+        movie.scraped_at, movie.fetch = now, fetch_of(response)
         self.crawler.signals.send_catch_log(title_read, movie=movie, response=response)
-        if due is not None and due["wanted"] is not None:
-            from moviecrawler.catalogue.matching import verify  # noqa: PLC0415 - only crawls of what is due compare titles
-
-            verdict = verify(msgspec.convert(due["wanted"], TitleFacts), movie, due["evidence"])
-            response.meta["verdict"] = {
-                "decision": verdict.decision,
-                "score": verdict.score,
-                "reasons": verdict.reasons,
-            }
-            if verdict.decision != "accepted":
-                logger.info("%s is %s for %s: %s", site_id, verdict.decision, due["wanted"]["title"], verdict.reasons)
-                yield from self.next_candidate(due)
+        if due is not None and due["wanted"] is not None and not self._is_wanted(movie, due, response):
+            yield from self._next_candidate(due)
         yield movie
-        yield from self._seasons_of(page, movie.scraped_at)
-
-    def _seasons_of(self, page: Page, now: datetime) -> Iterator[Any]:
-        """Yield what a series' page says of its seasons."""
-        for season in page.seasons:
+        for season in seasons:
             season.scraped_at = now
             self.crawler.stats.inc_value("seasons/listed")
             yield season
 
+    def _is_wanted(self, movie: Movie, due: Due, response: Response) -> bool:
+        """Return whether a page is that of the title for which it was fetched; the catalogue finds the verdict in its `meta`."""
+        from moviecrawler.catalogue.matching import verify  # noqa: PLC0415 - only crawls of what is due compare titles
+
+        verdict = verify(msgspec.convert(due["wanted"], TitleFacts), movie, due["evidence"])
+        response.meta["verdict"] = {name: getattr(verdict, name) for name in ("decision", "score", "reasons")}
+        if verdict.decision != "accepted":
+            message = "%s is %s for %s: %s"
+            logger.info(message, movie.site_id, verdict.decision, due["wanted"]["title"], verdict.reasons)
+        return verdict.decision == "accepted"
+
     def title_failed(self, failure: Failure) -> Iterator[Any]:
         """Account for a title whose page could not be fetched."""
         request: Request = failure.request  # type: ignore[attr-defined]
-        known = request.cb_kwargs
+        known, due = request.cb_kwargs, request.cb_kwargs.get("due")
         if isinstance(failure.value, NotSent):
-            if known.get("due") is not None:
+            if due is not None:
                 self.crawler.stats.inc_value("titles/asked", -1)
-                self.due_titles.not_sent(known["due"]["title_id"])
+                self.due_titles.not_sent(due["title_id"])
             return
         outcome, reason = outcome_of(failure)
         yield from self.title_missed(known["site_id"], known["found"], outcome, reason, fetched_at(request.meta))
         if outcome == "absent":
-            yield from self.next_candidate(known.get("due"))
+            yield from self._next_candidate(due)
 
     def title_missed(
         self, site_id: str, found: Found | None, outcome: str, reason: str, now: datetime

@@ -17,7 +17,6 @@ from scrapy.exceptions import IgnoreRequest
 from moviecrawler.clock import utc_now
 from moviecrawler.errors import ConfigurationError, ExtractionError, InterruptedReadError, MovieCrawlerError
 from moviecrawler.frontier.engine import is_closing
-from moviecrawler.middlewares.blocks import SiteStopped
 from moviecrawler.signals import list_missed
 from moviecrawler.sites import datasets_url
 from moviecrawler.spiders.arguments import parse_choice
@@ -36,13 +35,15 @@ if TYPE_CHECKING:
     from moviecrawler.catalogue.claims import Claim
     from moviecrawler.datasets.tables import Damage, Tables
     from moviecrawler.items import Movie
-    from moviecrawler.spiders.plan import Plan
+    from moviecrawler.spiders.arguments import Plan
 
 logger = logging.getLogger(__name__)
 
 EVERYTHING = "all"
 """The list of all titles of the datasets."""
 SOURCES = ("auto", "pages", "datasets")
+_CLAIMED = 100_000
+"""Titles that are claimed for one pass."""
 _BATCH = 100
 """Movies that are read between two turns of the event loop."""
 _CLOSING_POLL_SECONDS = 0.25
@@ -125,8 +126,6 @@ class DatasetSpider(MovieSpider):
             return None
         try:
             await middleware.process_request(self.title_request("tt0000001", None))
-        except SiteStopped as error:
-            return str(error)
         except IgnoreRequest as error:
             return str(error)
         return None
@@ -140,7 +139,7 @@ class DatasetSpider(MovieSpider):
 
     def claim_size(self, batch: int) -> int:
         """Return how many titles to claim at once: many, when all datasets have to be read for them."""
-        return self.settings.getint("CATALOGUE_DATASETS_BATCH") if self.uses_datasets else batch
+        return _CLAIMED if self.uses_datasets else batch
 
     async def requests_of_claims(self, claims: Sequence[Claim]) -> AsyncIterator[Request]:
         """Yield the requests for pages, or the one for a pass over the datasets, and wait until that is over."""

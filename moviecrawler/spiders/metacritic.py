@@ -65,34 +65,22 @@ class MetacriticSpider(SitemapSpider):
         return self.list_page(address, self.parse_list, "json", name=name, offset=offset)
 
     def parse_list(self, response: Response, name: str, offset: int) -> Iterator[Any]:
-        """Yield the titles of one finder page and, from the first, all the other pages at once.
-
-        A finder that doesn't say how many there are is asked page by page.
-        """
+        """Yield the titles of one finder page and, from the first, all the other pages at once."""
         listing = self.read_list(response, metacritic.finder)
         if listing is None:
             return
-        pages: list[Request] = []
-        if offset == 0 and listing.total is not None:
+        if listing.total is None:
+            self.list_missed(response.url, "failed", "it does not say how many titles it has; its first page is read")
+        elif offset == 0:
             # Before its titles, so that every node soon has work.
             most = TRENDING_SIZE if self.plan.lane is not None else self.plan.limit or listing.total
             wanted = min(listing.total, most)
-            pages = [
-                self.finder_request(name, later) for later in range(FINDER_PAGE, min(wanted, MOST_LISTED), FINDER_PAGE)
-            ]
+            for later in range(FINDER_PAGE, min(wanted, MOST_LISTED), FINDER_PAGE):
+                yield self.finder_request(name, later)
             if wanted > MOST_LISTED:
-                self._endless(response)
-        yield from pages
+                reason = f"it goes on after {MOST_LISTED:,} titles, which are read"
+                self.list_missed(response.url, "failed", reason)
         yield from self.requests_of(listing, name, before=offset)
-        listed = offset + FINDER_PAGE
-        if listing.total is None and listing.entries and not self.listed_enough(listed):
-            if listed < MOST_LISTED:
-                yield self.finder_request(name, listed)
-            else:
-                self._endless(response)
-
-    def _endless(self, response: Response) -> None:
-        self.list_missed(response.url, "failed", f"it goes on after {MOST_LISTED:,} titles, which are read")
 
     # --- Titles -------------------------------------------------------------------------------------------------------
 

@@ -8,12 +8,12 @@ import msgspec
 from scrapy.spidermiddlewares.httperror import HttpError
 
 from moviecrawler.clock import utc_now
+from moviecrawler.errors import LONGEST_REASON, ExtractionError
 from moviecrawler.fields import unknown_fields_of
-from moviecrawler.items import Entry, Fetch, Movie, Page
+from moviecrawler.items import Entry, Fetch, Movie
 from moviecrawler.middlewares.blocks import DIRECT, POOL_META, SiteStopped
 from moviecrawler.middlewares.compression import sent_size
 from moviecrawler.middlewares.robots import RobotsRefusal
-from moviecrawler.spiders.plan import MAX_REASON_CHARS
 from moviecrawler.urls import title_url
 
 if TYPE_CHECKING:
@@ -23,11 +23,23 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
-    from moviecrawler.items import Site
-    from moviecrawler.spiders.plan import Found
+    from moviecrawler.catalogue.claims import Claim
+    from moviecrawler.items import Page, Site
 
+Due = dict[str, Any]
+"""What a request carries of a claim: `title_id`, `boosted`, `ids` (others that may be the title's), `evidence`, and `wanted` (a
+`TitleFacts` as plain data)."""
+Found = dict[str, Any]
+"""What the list that led to a title says of it: `list_name`, `list_rank`, and `entry` (an `Entry` as plain data, so that
+it can travel with the request through any queue)."""
 NO_SUCH_TITLE = frozenset({404, 410})
 """Statuses by which a site says that it has no such title."""
+
+
+def due_of(claim: Claim) -> Due:
+    """Return what a request carries of a claim, as plain data."""
+    names = ("title_id", "boosted", "ids", "evidence", "wanted")
+    return {name: msgspec.to_builtins(getattr(claim, name)) for name in names}
 
 
 def fetched_at(meta: Mapping[str, Any]) -> datetime:
@@ -59,7 +71,30 @@ def outcome_of(failure: Failure) -> tuple[str, str]:
     if isinstance(error, RobotsRefusal):
         return "disallowed" if error.is_known else "failed", str(error)
     # Of an answer that is no HTTP, all that was read may stand in the error.
-    return "failed", f"{type(error).__name__}: {error}".strip(": ").splitlines()[0][:MAX_REASON_CHARS]
+    return "failed", f"{type(error).__name__}: {error}".strip(": ").splitlines()[0][:LONGEST_REASON]
+
+
+def title_page(page: Page, site_id: str, url: str) -> tuple[Movie, list[Movie]]:
+    """Return the title of a page, and the seasons that it names. Raises ExtractionError when it is about no single title.
+
+    A site may have no page for a series with one season, and redirect to that season's: it gives the series' name and year, and the season.
+    """
+    season = page.movie
+    if season is None:
+        raise ExtractionError("page", url, "it is about no single title")
+    if season.kind != "season" or season.series_id != site_id:
+        return season, page.seasons
+    series = Movie(
+        site=season.site,
+        site_id=site_id,
+        url=title_url(season.site, site_id),
+        title=season.series_title or season.title,
+        kind="series",
+        year=season.year if season.season == 1 else None,
+    )
+    series.unknown_fields = unknown_fields_of(series)
+    season.source = "list"  # one title was asked for
+    return series, [season]
 
 
 def movie_of_list(site: Site, site_id: str, found: Found) -> Movie | None:
@@ -83,21 +118,3 @@ def movie_of_list(site: Site, site_id: str, found: Found) -> Movie | None:
     )
     movie.unknown_fields = unknown_fields_of(movie)
     return movie
-
-
-def series_of(season: Movie) -> Page:
-    """Return what the page of a season says where that of its series should be: the series' name and year, and the season.
-
-    A site may have no page for a series with one season, and redirect to that season's.
-    """
-    series = Movie(
-        site=season.site,
-        site_id=season.series_id,
-        url=title_url(season.site, season.series_id or ""),
-        title=season.series_title or season.title,
-        kind="series",
-        year=season.year if season.season == 1 else None,
-    )
-    series.unknown_fields = unknown_fields_of(series)
-    season.source = "list"  # one title was asked for
-    return Page(site=season.site, kind="series", movie=series, seasons=[season])

@@ -49,33 +49,30 @@ class RottenTomatoesSpider(SitemapSpider):
 
     def list_request(self, name: str) -> Request:
         """Return the request for the first page of a browse list, or the sitemaps' index."""
-        is_sitemap = name in self.sitemaps
-        return self.sitemap_request(name) if is_sitemap else self.browse_request(name, None, before=0, seen=[])
+        return self.sitemap_request(name) if name in self.sitemaps else self.browse_request(name)
 
-    def browse_request(self, name: str, cursor: str | None, before: int, seen: list[str]) -> Request:
+    def browse_request(self, name: str, cursor: str | None = None, page: int = 0, before: int = 0) -> Request:
         """Return the request for a page of a browse list: markup at first, then JSON by `cursor`.
 
-        `before` is how many entries stand on earlier pages, `seen` the cursors that led to them.
+        `before` is how many entries stand on earlier pages.
         """
         path = f"/browse/{name}" if cursor is None else f"/cnapi/browse/{name}?{urlencode({'after': cursor})}"
         expects = "page" if cursor is None else "json"
-        return self.list_page(self.home + path, self.parse_list, expects, name=name, before=before, seen=seen)
+        return self.list_page(self.home + path, self.parse_list, expects, name=name, page=page, before=before)
 
-    def parse_list(self, response: Response, name: str, before: int, seen: list[str]) -> Iterator[Any]:
-        """Yield the titles of one page, and the next page while its cursor is a new one."""
-        listing = self.read_list(response, rottentomatoes.browse_json if seen else rottentomatoes.browse)
+    def parse_list(self, response: Response, name: str, page: int, before: int) -> Iterator[Any]:
+        """Yield the titles of one page, and the next page, which the dupefilter drops if the site names it again and again."""
+        listing = self.read_list(response, rottentomatoes.browse_json if page else rottentomatoes.browse)
         if listing is None:
             return
-        cursor = listing.next
-        listed = before + len(listing.entries)
-        # The site has been seen to hand out the same cursor again and again.
-        goes_on = bool(cursor and cursor not in seen and listing.entries)
-        if goes_on and len(seen) >= MOST_PAGES:
-            self.list_missed(response.url, "failed", f"it goes on after {MOST_PAGES:,} pages, which are read")
-            goes_on = False
         yield from self.requests_of(listing, name, before)
-        if cursor and goes_on and not self.listed_enough(listed):
-            yield self.browse_request(name, cursor, listed, [*seen, cursor])
+        listed = before + len(listing.entries)
+        if not listing.next or not listing.entries or self.listed_enough(listed):
+            return
+        if page >= MOST_PAGES:
+            self.list_missed(response.url, "failed", f"it goes on after {MOST_PAGES:,} pages, which are read")
+        else:
+            yield self.browse_request(name, listing.next, page + 1, listed)
 
     def read_title(self, response: Response) -> Page:
         """Return what the page of a movie, a series, a season or an episode says."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
-    from moviecrawler.items import Site, TitleKind
+    from moviecrawler.items import TitleKind
 
 
 class Sitemap(NamedTuple):
@@ -39,19 +39,16 @@ class SitemapSpider(MovieSpider):
     sitemaps: ClassVar[Mapping[str, Sitemap]]
     """By the names of the lists: `sitemap` has the movies."""
 
-    def sitemap_request(
-        self, name: str, url: str | None = None, later: list[str] | None = None, before: int = 0
-    ) -> Request:
-        """Return the request for the index of a list, or for the part at `url`.
+    def sitemap_request(self, name: str, path: str = "", later: list[str] | None = None, before: int = 0) -> Request:
+        """Return the request for the index of a list, or for one of its parts.
 
         `later` are the parts to ask for after it when it is not enough, `before` is how many titles the earlier ones hold.
         """
-        path = _path_of(url) if url else self.sitemaps[name].path
         # The index names its parts on the live site, whatever host it was read from.
-        address = self.home + (path or "/")
+        address = self.home + (path or self.sitemaps[name].path)
         return self.list_page(address, self.parse_sitemap, "other", name=name, later=later or [], before=before)
 
-    def parse_sitemap(self, response: Response, later: list[str], before: int, name: str = SITEMAP) -> Iterator[Any]:
+    def parse_sitemap(self, response: Response, name: str, later: list[str], before: int) -> Iterator[Any]:
         """Yield the parts of an index or the titles of a part; what names none of those that are known could not be read.
 
         All parts at once; with a limit one by one, as an index does not say how many movies a part holds. An index in the
@@ -66,40 +63,46 @@ class SitemapSpider(MovieSpider):
             reason = f"it names more than {MOST_LOCATIONS:,} addresses, of which the first are read"
             self.list_missed(response.url, "failed", reason)
         asked = response.meta.get("redirect_urls", [response.url])[0]
-        if sitemap.is_index and asked != self.sitemap_request(name).url:
+        if not sitemap.is_index:
+            titles = self._titles(sitemap.urls, name, response.url)
+            if self.plan.lane is None:
+                yield from self.title_requests((site_id, None) for site_id in titles)
+                yield from self._next_part(name, later, before + len(titles))
+        elif asked != self.sitemap_request(name).url:
             self.list_missed(response.url, "failed", "it is an index of sitemaps, as is what named it")
             yield from self._next_part(name, later, before)
-            return
-        if sitemap.is_index:
-            paths = {url: _path_of(url) for url in sitemap.urls}
-            broken = [url for url, path in paths.items() if path is None]
-            if broken:
-                reason = f"{len(broken)} of its parts are no URLs, the first {broken[0]!r}"
-                self.list_missed(response.url, "failed", reason)
-            others = {url: path for url, path in paths.items() if path and path != self.sitemaps[name].path}
-            names = tuple(one.parts for one in self._read_for(name))
-            parts = [url for url, path in others.items() if _file_name(path).startswith(names)]
-            if not parts:
-                begin = " or ".join(filter(None, names)) or "a name"
-                reason = f"none of the {len(others)} parts that it names begins with {begin}"
-                self.list_missed(response.url, "failed", reason)
-            if self.plan.limit is None or self.plan.lane is not None:
-                for part in parts:
-                    yield self.sitemap_request(name, part)
-            else:
-                yield from self._next_part(name, [*parts, *later], before)
-            return
-        ids = [site_id for url in sitemap.urls if (site_id := id_in_url(self.site, url))]
-        if not ids:
-            self.list_missed(response.url, "failed", f"none of its {len(sitemap.urls)} addresses is that of a title")
+        elif self.plan.limit is None or self.plan.lane is not None:
+            for part in self._parts(sitemap.urls, name, response.url):
+                yield self.sitemap_request(name, part)
+        else:
+            yield from self._next_part(name, self._parts(sitemap.urls, name, response.url), before)
+
+    def _next_part(self, name: str, parts: list[str], listed: int) -> Iterator[Request]:
+        if parts and not self.listed_enough(listed):
+            yield self.sitemap_request(name, parts[0], parts[1:], listed)
+
+    def _parts(self, urls: list[str], name: str, index: str) -> list[str]:
+        """Return the paths of those parts of an index that list what is asked for."""
+        own, begin = self.sitemaps[name].path, tuple(one.parts for one in self._read_for(name))
+        paths = [_path_of(url) for url in urls]
+        if None in paths:
+            self.list_missed(index, "failed", f"{paths.count(None)} of its {len(urls)} parts are no URLs")
+        parts = [path for path in paths if path and path != own and _file_name(path).startswith(begin)]
+        if not parts:
+            reason = f"none of the {len(urls)} parts that it names begins with {' or '.join(begin) or 'a name'}"
+            self.list_missed(index, "failed", reason)
+        return parts
+
+    def _titles(self, urls: list[str], name: str, part: str) -> list[str]:
+        """Return those ids of a part that are asked for, after telling whoever listens."""
         kinds = {one.kind for one in self._read_for(name)}
-        titles = [site_id for site_id in ids if _kind_of(self.site, site_id) in kinds]
+        ids = [site_id for url in urls if (site_id := id_in_url(self.site, url))]
+        if not ids:
+            self.list_missed(part, "failed", f"none of its {len(urls)} addresses is that of a title")
+        titles = [site_id for site_id in ids if self._kind_of(site_id) in kinds]
         # A season is found on its series' page; a sitemap says only that there is one.
         self.tell_listed(SITEMAP, ids=titles if "season" not in kinds else [])
-        if self.plan.lane is not None:
-            return
-        yield from self.title_requests((site_id, None) for site_id in titles)
-        yield from self._next_part(name, later, before + len(titles))
+        return titles
 
     def _read_for(self, name: str) -> list[Sitemap]:
         """Return the lists that an index is read for: `lane=due` takes films and series from one, as the queue has each address once."""
@@ -108,23 +111,18 @@ class SitemapSpider(MovieSpider):
             return [own]
         return [one for one in self.sitemaps.values() if one.path == own.path and one.kind != "season"]
 
-    def _next_part(self, name: str, parts: list[str], listed: int) -> Iterator[Request]:
-        if parts and not self.listed_enough(listed):
-            yield self.sitemap_request(name, parts[0], parts[1:], listed)
+    def _kind_of(self, site_id: str) -> TitleKind | None:
+        """Return what an id names: a film, unless it is of the form of series or of their parts; None for what is not asked for."""
+        if part := part_of_series(self.site, site_id):
+            return part.kind
+        profile = SITES[self.site]
+        if profile.parts and re.fullmatch(profile.parts.series, site_id):
+            return "series"
+        return "movie" if re.fullmatch(profile.id, site_id) else None
 
 
 def _file_name(path: str) -> str:
     return path.partition("?")[0].rpartition("/")[2]
-
-
-def _kind_of(site: Site, site_id: str) -> TitleKind | None:
-    """Return what an id names: a film, unless it is of the form of series or of their parts; None for what is not asked for."""
-    if part := part_of_series(site, site_id):
-        return part.kind
-    profile = SITES[site]
-    if profile.parts and re.fullmatch(profile.parts.series, site_id):
-        return "series"
-    return "movie" if re.fullmatch(profile.id, site_id) else None
 
 
 def _path_of(url: str) -> str | None:
@@ -133,4 +131,4 @@ def _path_of(url: str) -> str | None:
         parts = urlsplit(url)
     except ValueError:
         return None
-    return parts.path + (f"?{parts.query}" if parts.query else "")
+    return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")

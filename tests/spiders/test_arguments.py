@@ -46,6 +46,10 @@ def settings() -> Settings:
         (MetacriticSpider, {"ids": "tt0111161"}, "not a title of metacritic"),
         (RottenTomatoesSpider, {"list": "movies_at_home/../../search?q=x"}, "list is"),
         (RottenTomatoesSpider, {"ids": "m/"}, "'m/'"),
+        (RottenTomatoesSpider, {"list": "tv_series"}, "sitemap-seasons"),
+        (RottenTomatoesSpider, {"ids": "tv/a_show/second"}, "'tv/a_show/second' is not a title of rottentomatoes"),
+        (MetacriticSpider, {"ids": "tv/a-show/season-two"}, "'tv/a-show/season-two' is not a title of metacritic"),
+        (MetacriticSpider, {"ids": "https://www.metacritic.com/tv/"}, "is not a title of metacritic"),
     ],
 )
 def test_wrong_argument_is_one_sentence(
@@ -77,35 +81,33 @@ def test_ids_and_file_together_name_each_title_once_in_order(tmp_path: Path) -> 
     assert titles == ["tt0000001", "tt0000004", "tt0000002", "tt0000003"]
 
 
-def test_malformed_line_of_a_file_is_named(tmp_path: Path) -> None:
-    file = tmp_path / "titles.txt"
-    file.write_text("tt0000002\nThe Third Man\n", "utf-8")
-    with pytest.raises(
-        ConfigurationError, match=r"line 2 of .*titles\.txt is not a title of imdb; give an id"
-    ) as caught:
-        parse_title_ids("imdb", None, str(file))
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (
+            b"tt0000002\nThe Third Man is not\n",
+            r"line 2 of .*titles\.txt is not a title of imdb; give an id such as tt",
+        ),
+        (b"\xff\xfe\x00", "can't be read"),
+        (b"# none\n", "names no title"),
+        (b"\0" * (16 * 1024 * 1024 + 1), "it has more than 16,777,216 bytes"),
+    ],
+    ids=["malformed line", "no text", "no titles", "too large"],
+)
+def test_a_wrong_file_is_refused_and_none_of_it_shown(content: bytes, told: str, tmp_path: Path) -> None:
+    (tmp_path / "titles.txt").write_bytes(content)
+    with pytest.raises(ConfigurationError, match=told) as caught:
+        parse_title_ids("imdb", None, str(tmp_path / "titles.txt"))
     # It may be any file of a node.
     assert "Third" not in str(caught.value)
 
 
-def test_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "titles.txt"
-    file.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ConfigurationError, match="can't be read"):
-        parse_title_ids("imdb", None, str(file))
-
-
-def test_only_a_regular_file_of_a_bounded_size_is_read(tmp_path: Path) -> None:
+def test_only_a_regular_file_is_read(tmp_path: Path) -> None:
     """A device may never end, and a pipe may never begin."""
     os.mkfifo(tmp_path / "pipe")
     for path in ("/dev/zero", str(tmp_path / "pipe"), "/dev/null"):
         with pytest.raises(ConfigurationError, match="can't be read: it is no regular file"):
             parse_title_ids("imdb", None, path)
-    large = tmp_path / "large.txt"
-    with large.open("wb") as file:
-        file.truncate(16 * 1024 * 1024 + 1)
-    with pytest.raises(ConfigurationError, match="it has more than 16,777,216 bytes"):
-        parse_title_ids("imdb", None, str(large))
     for pools in ("/dev/zero", str(tmp_path / "pipe")):
         with pytest.raises(ConfigurationError, match="it is no regular file"):
             SitePools.from_settings(Settings({"PROXY_POOLS": pools}))

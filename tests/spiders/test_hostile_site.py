@@ -61,16 +61,6 @@ def test_one_worker_stores_what_is_good_and_accounts_for_the_rest(tmp_path: Path
     assert 0 < done.stat("memusage/max") < MEMORY_MB * 2**20
 
 
-def test_crawl_of_nothing_but_bad_titles_is_a_failure(tmp_path: Path) -> None:
-    kinds = ("three hundred encodings", "a length that is none", "empty lists")
-    bad = {f"tt77{number:05}": kind for number, kind in enumerate(kinds)}
-    with ReplicaProcess(titles=1, light=True) as replica, HostileSite(replica.urls["imdb"], bad) as site:
-        settings = {**SETTINGS, "IMDB_URL": site.url, "DOWNLOAD_TIMEOUT": "2"}
-        done = crawl("imdb", f"ids={','.join(bad)}", "via=pages", data=tmp_path, replica=replica, **settings)
-    assert done.misses == dict.fromkeys(bad, "failed")
-    assert done.code == 1
-
-
 @pytest.mark.long
 def test_three_workers_store_a_thousand_good_titles_beside_bad_ones(redis_url: str, tmp_path: Path) -> None:
     good, bad = titles(1000), bad_ones(3)

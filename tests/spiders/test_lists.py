@@ -1,132 +1,186 @@
-"""Which list pages a crawl asks for: all at once where the list says how many there are, and none beyond its limit."""
+"""Which pages lists and sitemaps lead to: all at once where a list says how many there are, none beyond a limit, and no end that is none."""
 
 from __future__ import annotations
 
 import json
-import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
-import redis
+from scrapy import Request
 
-from moviecrawler.frontier.keys import SiteKeys
-from moviecrawler.frontier.queue import LISTS, TITLES
-from moviecrawler.items import Site
-from moviecrawler.replica.collection import Collection
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.extract.sitemaps import MOST_LOCATIONS
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.rottentomatoes import BROWSE_ROWS
-from moviecrawler.replica.sources import SITEMAP_PART
-from moviecrawler.spiders.metacritic import FINDER_PAGE
-from tests.crawling import counts, crawl, reset
-from tests.frontier.workers import Workers, keys_of
-from tests.waiting import wait_for
+from moviecrawler.spiders.metacritic import FINDER_PAGE, MOST_LISTED, MetacriticSpider
+from moviecrawler.spiders.rottentomatoes import MOST_PAGES, RottenTomatoesSpider
+from tests.crawling import counts, crawl
+from tests.frontier.workers import Workers
+from tests.spiders.answers import answer, missed, spider_of
 
-SITEMAP_TITLES = 16_000
-"""So many that each site's sitemap has three parts."""
-COLLECTION = Collection(1, SITEMAP_TITLES)
-PATIENT = "30"
-"""Seconds for a page of a list that the replica makes when it is first asked for."""
+MC, RT = "https://www.metacritic.com", "https://www.rottentomatoes.com"
+STAND_IN, OTHER, API = "http://127.0.0.1:8001", "http://127.0.0.1:8002", "https://backend.metacritic.com"
 
 
-@pytest.fixture(scope="module")
-def replica() -> Iterator[ReplicaProcess]:
-    with ReplicaProcess(titles=SITEMAP_TITLES, light=True) as running:
-        # It makes its lists when they are first asked for, which takes longer than a worker that is to end waits for a page.
-        finder = "/finder/metacritic/web?mcoTypeId=2&sortBy=-releaseDate&limit=24&offset=0"
-        for address in (
-            running.urls["metacritic"] + finder,
-            running.urls["rottentomatoes"] + "/browse/movies_in_theaters",
-        ):
-            urllib.request.urlopen(address, timeout=60).close()
-        yield running
+def index(*addresses: str) -> bytes:
+    rows = "".join(f"<sitemap><loc>{address}</loc></sitemap>" for address in addresses)
+    return f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{rows}</sitemapindex>'.encode()
 
 
-@pytest.fixture(autouse=True)
-def _count_from_zero(replica: ReplicaProcess) -> None:
-    reset(replica)
+def part(*addresses: str) -> bytes:
+    return f"<urlset>{''.join(f'<url><loc>{address}</loc></url>' for address in addresses)}</urlset>".encode()
 
 
-def requested(replica: ReplicaProcess, site: str, part: str) -> int:
-    """Return how many pages were requested whose path has this in it."""
-    return sum(number for path, number in counts(replica, site)["paths"].items() if part in path)
+def films(*slugs: str) -> bytes:
+    return part(*(f"{RT}/m/{slug}" for slug in slugs))
 
 
-def queued(client: redis.Redis, site: Site, level: int) -> list[dict[str, Any]]:
-    """Return URL and arguments of the requests that wait in the queue."""
-    keys = keys_of(client, site)
-    ids: Any = client.zrange(keys.queue, 0, -1)
-    values: list[Any] = client.hmget(keys.requests, ids) if ids else []
-    envelopes = [json.loads(value.partition(b"\n")[2]) for value in values if value.startswith(b"%d" % level)]
-    return [{"url": envelope[1], **envelope[2]} for envelope in envelopes]
+def finder(total: int | str | None, slug: str = "dune") -> bytes:
+    item = {"slug": slug, "title": "Dune", "premiereYear": 2021, "type": "movie", "typeId": 2}
+    return json.dumps({"data": {"items": [item], **({} if total is None else {"totalResults": total})}}).encode()
 
 
-def crawl_pages(pages: int, spider: str, *arguments: str, data: Path, replica: ReplicaProcess, url: str) -> None:
-    """Let a worker fetch so many pages, and end."""
-    with Workers(
-        *(spider, *arguments),
-        data=data,
-        replica=replica,
-        redis_url=url,
-        FRONTIER_MAX_PAGES=str(pages),
-        DOWNLOAD_TIMEOUT=PATIENT,
-    ) as workers:
-        workers.start()
-        workers.wait()
-        assert "(recycled)" in workers.log
+BROWSED = json.dumps(
+    {
+        "grid": {"list": [{"title": "Dune", "mediaUrl": "/m/dune_2021", "emsId": "x", "type": "Movie"}]},
+        "pageInfo": {"endCursor": "another", "hasNextPage": True},
+    }
+).encode()
 
 
-def test_finder_is_queued_whole_when_its_first_page_is_read(
-    replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
-) -> None:
-    crawl_pages(1, "metacritic", "list=new", data=tmp_path, replica=replica, url=redis_url)
-    assert counts(replica, "metacritic")["requests"] == 1
-    total = len(COLLECTION.site_ids("metacritic"))
-    lists = queued(redis_client, "metacritic", LISTS)
-    assert [page["offset"] for page in lists] == list(range(FINDER_PAGE, total, FINDER_PAGE))
-    titles = queued(redis_client, "metacritic", TITLES)
-    assert [title["found"]["list_rank"] for title in titles] == list(range(1, FINDER_PAGE + 1))
-
-
-@pytest.mark.parametrize("site", ["metacritic", "rottentomatoes"])
-def test_sitemap_is_queued_whole_when_its_index_is_read(
-    site: Site, replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
-) -> None:
-    crawl_pages(1, site, "list=sitemap", data=tmp_path, replica=replica, url=redis_url)
-    assert counts(replica, site)["requests"] == 1
-    assert len({page["url"] for page in queued(redis_client, site, LISTS)}) == 3
-    assert not queued(redis_client, site, TITLES)
-
-
-def test_cursors_are_followed_one_page_at_a_time(
-    replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
-) -> None:
-    crawl_pages(1, "rottentomatoes", "list=movies_in_theaters", data=tmp_path, replica=replica, url=redis_url)
-    [following] = queued(redis_client, "rottentomatoes", LISTS)
-    assert "/cnapi/browse/" in following["url"]
-    assert following["before"] == BROWSE_ROWS == len(queued(redis_client, "rottentomatoes", TITLES))
+def led_to(request: Request, body: bytes) -> tuple[list[str], list[str]]:
+    """Return the list pages that an answer leads to, and the titles."""
+    found = answer(request, body)
+    pages = [one.url for one in found if "site_id" not in one.cb_kwargs]
+    return pages, [one.cb_kwargs["site_id"] for one in found if "site_id" in one.cb_kwargs]
 
 
 @pytest.mark.parametrize(
-    ("workers", "spider", "name", "limit", "part", "pages"),
+    ("total", "limit", "pages", "unread"),
     [
-        (0, "metacritic", "new", FINDER_PAGE, "/finder/", 1),
-        (0, "metacritic", "new", FINDER_PAGE + 1, "/finder/", 2),
-        pytest.param(2, "metacritic", "new", FINDER_PAGE + 1, "/finder/", 2, marks=pytest.mark.long),
-        (0, "metacritic", "sitemap", 20, ".xml", 2),
-        (0, "rottentomatoes", "movies_at_home", BROWSE_ROWS, "/browse/", 1),
-        pytest.param(0, "rottentomatoes", "movies_at_home", BROWSE_ROWS + 1, "/browse/", 2, marks=pytest.mark.long),
-        (2, "rottentomatoes", "movies_at_home", BROWSE_ROWS + 1, "/browse/", 2),
-        (2, "rottentomatoes", "sitemap", 20, ".xml", 2),
+        (3 * FINDER_PAGE, {}, 2, 0),
+        (3 * FINDER_PAGE, {"limit": str(FINDER_PAGE + 1)}, 1, 0),
+        (3 * FINDER_PAGE, {"limit": str(FINDER_PAGE)}, 0, 0),
+        (10**12, {}, MOST_LISTED // FINDER_PAGE - 1, 1),
+        (None, {}, 0, 1),
+        (int("9" * 400), {}, 0, 1),
+    ],
+    ids=["all", "limit", "limit of a page", "no end", "no total", "absurd total"],
+)
+def test_a_finder_leads_to_all_its_pages_at_once(
+    total: int | None, limit: dict[str, Any], pages: int, unread: int
+) -> None:
+    spider = spider_of(MetacriticSpider, list="new", **limit)
+    offsets = [one.cb_kwargs["offset"] for one in answer(spider.list_request("new"), finder(total)) if one.priority]
+    assert offsets == [FINDER_PAGE * (number + 1) for number in range(pages)]
+    assert missed(spider) == unread
+
+
+@pytest.mark.parametrize(("page", "goes_on"), [(1, True), (MOST_PAGES - 1, True), (MOST_PAGES, False)])
+def test_cursors_are_followed_one_page_at_a_time_and_not_for_ever(page: int, goes_on: bool) -> None:
+    spider = spider_of(RottenTomatoesSpider)
+    request = spider.browse_request("movies_at_home", "cursor", page, 30)
+    pages, titles = led_to(request, BROWSED)
+    assert (len(pages), titles) == (int(goes_on), ["m/dune_2021"])
+    assert missed(spider) == (not goes_on)
+
+
+def test_a_cursor_that_comes_again_is_the_same_page() -> None:
+    spider = spider_of(RottenTomatoesSpider)
+    [again], _ = led_to(spider.browse_request("movies_at_home", "another", 1, 30), BROWSED)
+    assert again == spider.browse_request("movies_at_home", "another", 1, 30).url
+    assert not spider.browse_request("movies_at_home", "another", 1, 30).dont_filter
+
+
+@pytest.mark.parametrize("limit", [{}, {"limit": "5"}])
+def test_an_index_within_an_index_is_not_followed(limit: dict[str, Any]) -> None:
+    spider = spider_of(MetacriticSpider, list="sitemap", **limit)
+    loop = index(f"{MC}/movies.xml", f"{MC}/movies/1.xml")
+    (request,) = answer(spider.list_request("sitemap"), loop)
+    assert (request.url, missed(spider)) == (f"{MC}/movies/1.xml", 0)
+    assert (answer(request, loop), missed(spider)) == ([], 1)
+
+
+def test_an_address_that_is_none_costs_the_other_parts_nothing() -> None:
+    spider = spider_of(MetacriticSpider, list="sitemap")
+    body = index("https://[www.metacritic.com/movies/1.xml", f"{MC}/movies.xml?page=2")
+    assert led_to(spider.list_request("sitemap"), body) == ([f"{MC}/movies.xml?page=2"], [])
+    assert missed(spider) == 1
+
+
+@pytest.mark.parametrize("slug", ["..", "\x1b[2Jcleared", "a b", "x" * 301])
+def test_a_row_whose_id_can_be_none_is_passed_over(slug: str, caplog: pytest.LogCaptureFixture) -> None:
+    spider = spider_of(MetacriticSpider, list="new")
+    assert answer(spider.list_request("new"), finder(1, slug)) == []
+    assert "can't be a title" in caplog.text
+    assert "\x1b" not in caplog.text
+
+
+def test_a_limit_leads_to_as_many_parts_of_a_sitemap_as_it_needs() -> None:
+    spider = spider_of(RottenTomatoesSpider, list="sitemap", limit="3")
+    parts = [f"{RT}/sitemaps/movie_{number}.xml" for number in range(3)]
+    (first,) = answer(spider.list_request("sitemap"), index(*parts))
+    *titles, second = answer(first, films("dune", "up"))
+    assert ([first.url, second.url], len(titles)) == (parts[:2], 2)
+    assert led_to(second, films("alien", "heat")) == ([], ["m/alien"])
+
+
+@pytest.mark.parametrize(
+    ("lane", "name", "parts"),
+    [
+        (None, "sitemap", ["movie_0", "movie_1"]),
+        (None, "sitemap-series", ["tv-series_0"]),
+        (None, "sitemap-seasons", ["tv-seasons_0"]),
+        ("due", "sitemap", ["movie_0", "movie_1", "tv-series_0"]),
     ],
 )
-def test_limit_is_kept_with_no_more_list_pages_than_it_needs(
+def test_an_index_leads_to_all_parts_of_what_is_asked_for(lane: str | None, name: str, parts: list[str]) -> None:
+    spider = spider_of(RottenTomatoesSpider)
+    spider.plan.lane = lane
+    named = ("movie_0", "movie_1", "tv-series_0", "tv-seasons_0", "person_0")
+    body = index(*(f"{RT}/sitemaps/{one}.xml" for one in named))
+    assert led_to(spider.sitemap_request(name), body) == ([f"{RT}/sitemaps/{one}.xml" for one in parts], [])
+
+
+@pytest.mark.parametrize(
+    ("is_index", "body", "titles"),
+    [
+        (True, index(f"{RT}/sitemaps/films_1.xml"), 0),
+        (True, index(), 0),
+        (False, films(), 0),
+        (False, b"<urlset><url><loc>https://www.rottentomatoes.com/celebrity/x</loc></url><url/></urlset>", 0),
+        (False, films(*(f"dune_{number}" for number in range(MOST_LOCATIONS + 1))), 2),
+        (False, b"<urlset><url>", 0),
+    ],
+    ids=["index of other parts", "empty index", "empty part", "part of other pages", "too many addresses", "cut"],
+)
+def test_what_can_not_be_read_of_a_sitemap_is_told(is_index: bool, body: bytes, titles: int) -> None:
+    spider = spider_of(RottenTomatoesSpider, list="sitemap", limit="2")
+    request = spider.sitemap_request("sitemap", "" if is_index else "/sitemaps/movie_1.xml")
+    assert [len(found) for found in led_to(request, body)] == [0, titles]
+    assert missed(spider) == 1
+
+
+# --- The limit --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("workers", "spider", "name", "limit", "path", "pages"),
+    [
+        (0, "metacritic", "new", FINDER_PAGE + 1, "/finder/", 2),
+        (0, "metacritic", "sitemap", 20, ".xml", 2),
+        (0, "rottentomatoes", "movies_at_home", BROWSE_ROWS, "/browse/", 1),
+        (2, "rottentomatoes", "movies_at_home", BROWSE_ROWS + 1, "/browse/", 2),
+    ],
+)
+def test_a_limit_is_kept_with_no_more_list_pages_than_it_needs(
     workers: int,
     spider: str,
     name: str,
     limit: int,
-    part: str,
+    path: str,
     pages: int,
     replica: ReplicaProcess,
     redis_url: str,
@@ -134,31 +188,36 @@ def test_limit_is_kept_with_no_more_list_pages_than_it_needs(
 ) -> None:
     arguments = [f"list={name}", f"limit={limit}"]
     if workers:
-        with Workers(
-            spider, *arguments, data=tmp_path, replica=replica, redis_url=redis_url, DOWNLOAD_TIMEOUT=PATIENT
-        ) as running:
+        with Workers(spider, *arguments, data=tmp_path, replica=replica, redis_url=redis_url) as running:
             running.start(workers)
             assert running.wait() == [0] * workers, running.log
             stored = len(running.movies)
     else:
-        stored = len(crawl(spider, *arguments, data=tmp_path, replica=replica, DOWNLOAD_TIMEOUT=PATIENT).movies)
+        stored = len(crawl(spider, *arguments, data=tmp_path, replica=replica).movies)
     assert stored == limit
-    assert requested(replica, spider, part) == pages
+    assert sum(number for one, number in counts(replica, spider)["paths"].items() if path in one) == pages
 
 
-@pytest.mark.long
-def test_limit_beyond_the_first_part_of_a_sitemap_is_reached(
-    replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
-) -> None:
-    limit = SITEMAP_PART + 1
+# --- Metacritic's two hosts -------------------------------------------------------------------------------------------
 
-    def total() -> int:
-        found = redis_client.exists(SiteKeys("rottentomatoes").runs)
-        return int(redis_client.hget(keys_of(redis_client, "rottentomatoes").state, "total") or 0) if found else 0
 
-    arguments = ("rottentomatoes", "list=sitemap", f"limit={limit}")
-    with Workers(*arguments, data=tmp_path, replica=replica, redis_url=redis_url, DOWNLOAD_TIMEOUT=PATIENT) as workers:
-        workers.start()
-        wait_for(lambda: total() == 3 + limit, 60)  # the index, two parts, and the titles
-    assert requested(replica, "rottentomatoes", ".xml") == 3
-    assert not queued(redis_client, "rottentomatoes", LISTS)
+@pytest.mark.parametrize(
+    ("settings", "host"),
+    [
+        ({}, API),
+        ({"METACRITIC_URL": STAND_IN, "METACRITIC_API_URL": OTHER}, OTHER),
+        ({"METACRITIC_URL": STAND_IN, "METACRITIC_API_URL": API}, API),
+        ({"METACRITIC_URL": STAND_IN + "/"}, STAND_IN),
+        ({"METACRITIC_URL": "https://metacritic.com"}, API),
+    ],
+)
+def test_lists_are_asked_for_at_the_json_host_that_belongs_to_the_pages(settings: dict[str, str], host: str) -> None:
+    spider: Any = spider_of(MetacriticSpider, settings)
+    assert spider.list_request("new").url.startswith(f"{host}/finder/")
+    assert spider.title_request("tv/salt/season-2", None).url == f"{spider.home}/tv/salt/season-2/"
+    assert spider.allowed_domains == sorted({urlsplit(url).hostname or "" for url in (spider.home, host)})
+
+
+def test_a_stand_in_of_the_json_host_alone_does_not_lead_to_the_live_pages() -> None:
+    with pytest.raises(ConfigurationError, match=r"METACRITIC_API_URL is .*; set METACRITIC_URL to a stand-in, too"):
+        spider_of(MetacriticSpider, {"METACRITIC_API_URL": OTHER})

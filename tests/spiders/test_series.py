@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy.settings import Settings
 
 from moviecrawler.console.replay import ReplaySpider
-from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import Site
 from moviecrawler.middlewares.compression import GzipMiddleware
 from moviecrawler.pipelines.warc import Answer
@@ -22,16 +20,14 @@ from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.series import SHAPES
 from moviecrawler.settings import ITEM_PIPELINES
 from moviecrawler.sites import SCOREBOARD_KINDS
-from moviecrawler.spiders.base import MovieSpider
-from moviecrawler.spiders.metacritic import MetacriticSpider
 from moviecrawler.spiders.rottentomatoes import RottenTomatoesSpider
 from tests.crawling import Finished, change, counts, crawl, reset
 from tests.frontier.workers import Workers
 from tests.middlewares.sites import Site as StandIn
 from tests.middlewares.sites import Told
 from tests.services.replica import Scores, page_of, scores_of, series_of
+from tests.spiders.answers import spider_of
 from tests.spiders.dying import MARK
-from tests.spiders.test_endless import spider_of
 
 TITLES = 10
 COLLECTION = Collection(1, TITLES, 2 * len(SHAPES))
@@ -152,23 +148,6 @@ def test_charts_of_series_are_computed_where_pages_may_not_be_had(replica: Repli
         (movie.site_id, movie.kind) for movie in sorted(finished.movies, key=lambda movie: movie.list_rank or 0)
     ] == [(SERIES.imdb_id(number), "series") for number in sorted(rated, key=lambda number: -rated[number])]
     assert all(movie.list_computed for movie in finished.movies)
-
-
-@pytest.mark.parametrize(
-    ("spider", "arguments", "sentence"),
-    [
-        (RottenTomatoesSpider, {"seasons": "pages"}, "unknown argument 'seasons'"),
-        (MetacriticSpider, {"list": "tv"}, "list is 'tv'"),
-        (RottenTomatoesSpider, {"list": "tv_series"}, "sitemap-seasons"),
-        (RottenTomatoesSpider, {"ids": "tv/a_show/second"}, "'tv/a_show/second' is not a title of rottentomatoes"),
-        (MetacriticSpider, {"ids": "tv/a-show/season-two"}, "'tv/a-show/season-two' is not a title of metacritic"),
-        (MetacriticSpider, {"ids": "https://www.metacritic.com/tv/"}, "is not a title of metacritic"),
-    ],
-)
-def test_a_wrong_argument_is_one_sentence(spider: type[MovieSpider], arguments: dict[str, str], sentence: str) -> None:
-    with pytest.raises(ConfigurationError) as refused:
-        spider.parse_arguments(Settings(), arguments)
-    assert sentence in str(refused.value)
 
 
 def test_a_kill_between_the_items_of_a_page_loses_none_and_doubles_none(

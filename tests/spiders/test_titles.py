@@ -1,0 +1,84 @@
+"""What a spider makes of a title's page that nobody foresaw: the title is stored or a miss, and nothing else is lost."""
+
+from __future__ import annotations
+
+import re
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.extract import imdb
+from moviecrawler.extract.embedded import reader
+from moviecrawler.items import Miss, Movie
+from moviecrawler.replica.process import ReplicaProcess
+from moviecrawler.spiders.arguments import Seed
+from moviecrawler.spiders.imdb import ImdbSpider
+from tests.crawling import crawl
+from tests.middlewares.sites import Site, Told
+from tests.services.replica import IDS
+from tests.shared import PROJECT
+from tests.spiders.answers import answer, spider_of
+
+
+def test_title_with_a_day_of_twenty_digits_is_a_movie_without_that_date() -> None:
+    page = (PROJECT / "tests/pages/imdb/title-2026-castv2/page.html").read_bytes()
+    body, count = re.subn(rb'("day":\s*)\d+', rb"\g<1>" + b"9" * 20, page)
+    assert count
+    (movie,) = answer(spider_of(ImdbSpider).title_request("tt0900005", None), body)
+    assert isinstance(movie, Movie)
+    assert movie.release_date is None
+    assert "release_date" in movie.unknown_fields
+
+
+def test_title_whose_reader_fails_as_nobody_foresaw_is_a_miss(monkeypatch: pytest.MonkeyPatch) -> None:
+    @reader
+    def title(body: bytes, url: str) -> None:
+        raise OverflowError(body[:4], url)
+
+    monkeypatch.setattr(imdb, "title", title)
+    (miss,) = answer(spider_of(ImdbSpider).title_request("tt0900005", None), b"<html>")
+    assert isinstance(miss, Miss)
+    assert miss.outcome == "failed"
+    assert "OverflowError" in miss.reason
+
+
+def test_page_of_another_title_is_stored_for_neither_unless_a_redirect_led_there(
+    replica: ReplicaProcess, tmp_path: Path
+) -> None:
+    first, second, third = (f"/title/{site_id}/" for site_id in IDS[:3])
+    with Site() as site:
+        page = urllib.request.urlopen(replica.urls["imdb"] + first, timeout=30).read()
+        site.answers = {first: Told(body=page), second: Told(body=page), third: Told(301, headers={"Location": first})}
+        finished = crawl("imdb", f"ids={IDS[1]},{IDS[2]}", "via=pages", data=tmp_path, IMDB_URL=site.url)
+    assert [movie.site_id for movie in finished.movies] == [IDS[0]]
+    assert finished.misses[IDS[1]] == "failed"
+
+
+@pytest.mark.parametrize(
+    "seed", [b"rubbish", b"\xff", b'{"url": 1}', b'{"url": "tt0000001", "meta": {}}', b'{"url": "tt1"', b"[" * 9999]
+)
+def test_a_seed_that_is_none_is_refused(seed: bytes) -> None:
+    with pytest.raises(ConfigurationError, match=r"is no seed|is not a title of imdb"):
+        spider_of(ImdbSpider).seed_request(seed)
+
+
+def test_a_seed_says_how_its_title_is_asked_for() -> None:
+    request = spider_of(ImdbSpider).seed_request(
+        b'{"url": "https://m.imdb.com/title/tt0000001/?ref_=x", "priority": 100, "proxy_pool": "tor", "max_retries": 0}'
+    )
+    assert (request.url, request.priority, request.dont_filter) == (
+        "https://www.imdb.com/title/tt0000001/",
+        100,
+        True,
+    )
+    assert (request.meta["proxy_pool"], request.meta["max_retry_times"]) == ("tor", 0)
+
+
+@pytest.mark.parametrize("text", ["https://me:pass/w@rd@host/x", '{"url": "http://me:password@host", "meta": 1}'])
+def test_a_seed_with_a_password_is_not_shown(text: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        spider_of(ImdbSpider).seed_request(text.encode())
+    assert not re.search(r"pass|w@rd|host", str(refused.value))
+    assert Seed.parse(b"tt1").url == "tt1"
