@@ -5,9 +5,8 @@ A page tells one of three things of a field: a value, that there is none, or not
 
 from __future__ import annotations
 
-import dataclasses
 from functools import cache
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args, get_type_hints
 
 from moviecrawler.items import AmountKind, Movie, Relation, Role, ScoreKind
 from moviecrawler.sites import SCORES
@@ -18,12 +17,12 @@ if TYPE_CHECKING:
     from moviecrawler.items import Site, TitleKind
 
 
-TYPES: Final[dict[str, str]] = {field.name: str(field.type) for field in dataclasses.fields(Movie)}
-"""The type of each field of a movie, as `items.py` writes it. What all fields of a type have in common follows from it: how they are
-checked, and their columns in Postgres and in `movies.csv`."""
-NUMBERS: Final = tuple(name for name, kind in TYPES.items() if kind == "int | None")
-TEXTS: Final = tuple(name for name, kind in TYPES.items() if kind == "str | None")
-TEXT_LISTS: Final = tuple(name for name, kind in TYPES.items() if kind == "list[str]" and name != "unknown_fields")
+TYPES: Final[dict[str, Any]] = get_type_hints(Movie)
+"""The type of each field of a movie, without its bounds. What all fields of a type have in common follows from it: their columns in
+Postgres and in `movies.csv`."""
+NUMBERS: Final = tuple(name for name, kind in TYPES.items() if kind == int | None)
+TEXTS: Final = tuple(name for name, kind in TYPES.items() if kind == str | None)
+TEXT_LISTS: Final = tuple(name for name, kind in TYPES.items() if kind == list[str] and name != "unknown_fields")
 
 PARTS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "credits": ("role", get_args(Role)),

@@ -2,13 +2,18 @@
 
 None and an empty list mean that the page states that there is no such value, unless the movie's `unknown_fields` names the field:
 then the page says nothing of it, or nothing that can be read. A page without identity is an `ExtractionError`.
+
+Readers give what they find. What a field can hold at all is stated here, by msgspec's `Meta`: `pipelines/validate.py` drops an item that breaks
+it, and stored items are read by it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime  # noqa: TC003 - msgspec resolves annotations when it decodes stored items
-from typing import Literal
+from datetime import datetime
+from typing import Annotated, Literal
+
+from msgspec import Meta
 
 Site = Literal["imdb", "metacritic", "rottentomatoes"]
 """The sites, by the names of their spiders; `sites.py` declares them."""
@@ -36,6 +41,23 @@ ScoreKind = Literal[
 HISTOGRAM_BARS = 10
 """Values of `Score.histogram`."""
 
+Text = Annotated[str, Meta(min_length=1, max_length=500)]
+"""Titles are compared word by word with each other: the longest known has less than 250. A person's name is a key in Postgres."""
+LongText = Annotated[str, Meta(min_length=1, max_length=4_000)]
+Plot = Annotated[str, Meta(min_length=1, max_length=20_000)]
+Id = Annotated[str, Meta(min_length=1, max_length=300)]
+Key = Annotated[str, Meta(min_length=1, max_length=200)]
+"""Three of them are a key in Postgres, whose indexes take 2,700 bytes."""
+Currency = Annotated[str, Meta(pattern="^[A-Z]{3}$")]
+"""ISO 4217, such as USD."""
+Count = Annotated[int, Meta(ge=0, le=10**9)]
+"""No number of people, votes or places in a list has ever been larger."""
+Positive = Annotated[int, Meta(ge=1, le=10**9)]
+Year = Annotated[int, Meta(ge=1870, le=2100)]
+Pixels = Annotated[int, Meta(ge=1, le=100_000)]
+Rank250 = Annotated[int, Meta(ge=1, le=250)]
+Time = Annotated[datetime, Meta(tz=True)]
+
 
 @dataclass(slots=True, kw_only=True)
 class Score:
@@ -46,26 +68,25 @@ class Score:
     `popcornmeter` is Rotten Tomatoes' audience score, under whatever name the page's age gave it.
     `tomatometer_top` is of top critics only. The audience score is that of the whole audience or, since 2019, of those who
     are known to have bought a ticket: `popcornmeter_all` and `popcornmeter_verified` are the two."""
-    value: float
+    value: Annotated[float, Meta(ge=0, le=100)]
     """Between the ends of its scale (`sites.SCORES`). A title without a score has no `Score` at all, whatever else the site counts."""
-    count: int | None = None
-    """Votes, ratings or reviews behind the value, 1 and up; None when the page gives none or only a band ("250,000+")."""
-    average: float | None = None
+    count: Positive | None = None
+    """Votes, ratings or reviews behind the value; None when the page gives none or only a band ("250,000+")."""
+    average: Annotated[float, Meta(ge=0, le=100)] | None = None
     """0 to the end of its own scale: the mean rating behind a share of likes (`tomatometer`, `popcornmeter` and theirs),
     or the Metascore before it was rounded."""
-    reviews: int | None = None
-    """Users' written reviews, 0 and up, where `count` is of votes or ratings: `imdb` and the popcornmeters."""
-    liked: int | None = None
-    """Positive reviews or ratings, 0 and up. The site's own line: fresh, 3.5 stars, a Metascore of 61."""
-    neutral: int | None = None
-    """Mixed reviews or ratings, 0 and up: Metacritic only."""
-    disliked: int | None = None
-    """Negative reviews or ratings, 0 and up."""
+    reviews: Count | None = None
+    """Users' written reviews, where `count` is of votes or ratings: `imdb` and the popcornmeters."""
+    liked: Count | None = None
+    """Positive reviews or ratings. The site's own line: fresh, 3.5 stars, a Metascore of 61."""
+    neutral: Count | None = None
+    """Mixed reviews or ratings: Metacritic only."""
+    disliked: Count | None = None
     certified: bool | None = None
     """Whether the site has marked the title: Certified Fresh, Verified Hot, Metacritic's must-see."""
-    sentiment: str | None = None
+    sentiment: Text | None = None
     """The site's word for the value: POSITIVE or NEGATIVE, "Universal acclaim"."""
-    histogram: list[int] = field(default_factory=list)
+    histogram: Annotated[list[Count], Meta(max_length=HISTOGRAM_BARS)] = field(default_factory=list)
     """Votes for 1, 2, … 10, of `imdb`; empty where the page shows none."""
 
 
@@ -73,14 +94,14 @@ class Score:
 class Credit:
     """One person's part in a title."""
 
-    name: str | None
+    name: Text | None
     """As the page writes it; None only in IMDb's datasets, for a person whom name.basics lacks. Then `person_id` is there."""
     role: Role
-    position: int
+    position: Positive
     """1 is the first of this role on the page: the billing order for `cast`."""
-    person_id: str | None = None
+    person_id: Text | None = None
     """The site's own id: `nm0000206` on IMDb, `celebrity/…` on Rotten Tomatoes, `person/…` on Metacritic."""
-    character: str | None = None
+    character: Annotated[str, Meta(min_length=1, max_length=10_000)] | None = None
     """Who a member of the cast plays, several joined by " / ", without notes such as "(voice)"."""
 
 
@@ -92,22 +113,21 @@ class Amount:
     """A sum of money that a page states."""
 
     kind: AmountKind
-    value: int
-    """In whole units of `currency`, above 0."""
-    currency: str
-    """ISO 4217, such as USD."""
+    value: Annotated[int, Meta(ge=1, le=10**15)]
+    """In whole units of `currency`."""
+    currency: Currency
 
 
 @dataclass(slots=True, kw_only=True)
 class OtherTitle:
     """A title under which something was released or is known. Source: IMDb's title.akas."""
 
-    title: str
-    country: str | None = None
+    title: Text
+    country: Text | None = None
     """ISO 3166, such as FR, or one of IMDb's own, such as XWW for the whole world."""
-    language: str | None = None
+    language: Text | None = None
     """ISO 639, such as fr."""
-    kind: str | None = None
+    kind: Text | None = None
     """IMDb's types: original, alternative, working, dvd, video, tv, festival, imdbDisplay; several joined by ", "."""
 
 
@@ -118,23 +138,23 @@ OfferKind = Literal["free", "ads", "subscription", "rent", "buy", "cinema"]
 class Offer:
     """Where a title can be watched, as a page last told. At most one for each provider, kind, country and quality."""
 
-    provider: str
+    provider: Key
     """The provider as the page names it: "Amazon Prime Video" on Metacritic and IMDb, `amazon-prime-video-us` on Rotten Tomatoes."""
     kind: OfferKind
     """`free` costs nothing, `ads` is paid for by advertising, `subscription` is part of what a subscriber has."""
-    country: str | None = None
+    country: Key | None = None
     """ISO 3166, such as US: where the offer holds."""
-    price: float | None = None
-    """In `currency`, above 0; only for `rent` and `buy`."""
-    currency: str | None = None
+    price: Annotated[float, Meta(ge=0.001, le=1e15)] | None = None
+    """In `currency`; only for `rent` and `buy`."""
+    currency: Key | None = None
     """ISO 4217; None exactly when `price` is."""
-    quality: str | None = None
+    quality: Key | None = None
     """SD, HD or 4K, as the page writes it."""
-    url: str | None = None
+    url: Annotated[str, Meta(max_length=4_000, pattern="^https?://")] | None = None
     """Where the provider has the title, without what follows its visitors."""
-    source: str | None = None
+    source: Key | None = None
     """Whose data this is, and who must be named: `JustWatch`; None where it is the site's own."""
-    seen_at: datetime | None = None
+    seen_at: Time | None = None
     """When a page last told of it, UTC; None: the movie's `scraped_at`. It is earlier where the newest reading does not mention offers."""
 
 
@@ -142,12 +162,11 @@ class Offer:
 class Award:
     """How often a title has won and was nominated."""
 
-    event: str | None
+    event: Text | None
     """The award or who gives it, such as Oscar; None for all of them together."""
-    wins: int
-    """0 and up."""
-    nominations: int
-    """0 and up, as the site counts them: on IMDb without those that were won, on Metacritic with them."""
+    wins: Count
+    nominations: Count
+    """As the site counts them: on IMDb without those that were won, on Metacritic with them."""
 
 
 Relation = Literal["similar", "connection"]
@@ -159,9 +178,9 @@ class RelatedTitle:
 
     relation: Relation
     """`similar` is the site's own recommendation; `connection` is a fact about the two."""
-    site_id: str
-    title: str
-    connection: str | None = None
+    site_id: Id
+    title: Text
+    connection: Text | None = None
     """What the other title is to this one, in IMDb's words: "Follows", "Referenced in"; only of a `connection`."""
 
 
@@ -169,7 +188,7 @@ class RelatedTitle:
 class Fetch:
     """How a page came to us."""
 
-    url: str
+    url: LongText
     """Where it was found in the end, after redirects."""
     status: int
     attempts: int
@@ -189,97 +208,99 @@ class Movie:
     """What one page of one site says of one title. Keyed by (site, site_id)."""
 
     site: Site
-    site_id: str | None
+    site_id: Id | None
     """IMDb `tt0111161`; Rotten Tomatoes `m/slug`, `tv/slug[/s02[/e05]]`; Metacritic `movie/slug`, `tv/slug[/season-2[/episode-5-name]]`.
     None only for a piece of a page that does not name itself; such a movie is never stored."""
-    url: str | None
+    url: LongText | None
     """The title's canonical URL on the live site; None exactly when `site_id` is."""
-    title: str
+    title: Text
     """As displayed, in the language of the page."""
     kind: TitleKind
-    imdb_id: str | None = None
+    imdb_id: Id | None = None
     """`tt` and at least seven digits: on IMDb the site_id, elsewhere what the page itself names."""
-    original_title: str | None = None
+    original_title: Text | None = None
     """None when the page gives none, or the same as `title`."""
-    title_type: str | None = None
+    title_type: Text | None = None
     """IMDb's own finer word: movie, tvMovie, tvSeries, tvMiniSeries, tvEpisode, short, video, videoGame…"""
-    year: int | None = None
-    """Year of first release as displayed, 1870 to 2100."""
-    end_year: int | None = None
+    year: Year | None = None
+    """Year of first release as displayed."""
+    end_year: Year | None = None
     """Last year of a series; None while it runs, and for everything else."""
-    release_date: str | None = None
+    release_date: Text | None = None
     """ISO 8601, `YYYY-MM-DD`, or `YYYY-MM` where the page says no more: the date that the page shows first, which is
     that of the visitor's country on IMDb and the theatrical one on Rotten Tomatoes."""
-    runtime_minutes: int | None = None
-    """1 to 100,000; the longest film known has 51,420."""
-    genres: list[str] = field(default_factory=list)
-    countries: list[str] = field(default_factory=list)
+    runtime_minutes: Annotated[int, Meta(ge=1, le=100_000)] | None = None
+    """The longest film known has 51,420."""
+    genres: Annotated[list[Text], Meta(max_length=500)] = field(default_factory=list)
+    countries: Annotated[list[Text], Meta(max_length=500)] = field(default_factory=list)
     """Countries of origin, by the names that the page uses."""
-    languages: list[str] = field(default_factory=list)
-    certificate: str | None = None
+    languages: Annotated[list[Text], Meta(max_length=500)] = field(default_factory=list)
+    certificate: Text | None = None
     """The short form shown: R, PG-13, TV-14, or what the visitor's country uses."""
-    plot: str | None = None
-    poster_url: str | None = None
+    plot: Plot | None = None
+    poster_url: LongText | None = None
     """A real poster; a site's placeholder picture is None."""
-    poster_width: int | None = None
-    """Pixels, 1 and up, of the picture that the site keeps."""
-    poster_height: int | None = None
-    credits: list[Credit] = field(default_factory=list)
+    poster_width: Pixels | None = None
+    """Of the picture that the site keeps."""
+    poster_height: Pixels | None = None
+    credits: Annotated[list[Credit], Meta(max_length=20_000)] = field(default_factory=list)
     """Directors, writers, creators and cast, each role in page order, nobody twice in a role."""
-    scores: list[Score] = field(default_factory=list)
+    scores: Annotated[list[Score], Meta(max_length=500)] = field(default_factory=list)
     """At most one of each kind; empty when the title is unrated."""
-    other_titles: list[OtherTitle] = field(default_factory=list)
+    other_titles: Annotated[list[OtherTitle], Meta(max_length=5_000)] = field(default_factory=list)
     """In IMDb's order, the movie's own title among them; only IMDb's datasets tell them."""
-    amounts: list[Amount] = field(default_factory=list)
+    amounts: Annotated[list[Amount], Meta(max_length=500)] = field(default_factory=list)
     """Budget and box office; at most one of each kind."""
-    offers: list[Offer] = field(default_factory=list)
+    offers: Annotated[list[Offer], Meta(max_length=500)] = field(default_factory=list)
     """Where to watch it, in page order."""
-    keywords: list[str] = field(default_factory=list)
+    keywords: Annotated[list[Text], Meta(max_length=5_000)] = field(default_factory=list)
     """What it is about, most telling first; a title's page on IMDb shows five. Metacritic's are its tags."""
-    interests: list[str] = field(default_factory=list)
+    interests: Annotated[list[Text], Meta(max_length=500)] = field(default_factory=list)
     """IMDb's finer genres, such as "Dark Comedy"; plain genres stand among them."""
-    taglines: list[str] = field(default_factory=list)
+    taglines: Annotated[list[LongText], Meta(max_length=500)] = field(default_factory=list)
     """What its posters say."""
-    awards: list[Award] = field(default_factory=list)
+    awards: Annotated[list[Award], Meta(max_length=500)] = field(default_factory=list)
     """At most one for each event; empty when it has neither won nor been nominated."""
-    related: list[RelatedTitle] = field(default_factory=list)
+    related: Annotated[list[RelatedTitle], Meta(max_length=5_000)] = field(default_factory=list)
     """The site's recommendations and connections, in page order; no title twice in a relation."""
-    consensus: str | None = None
+    consensus: LongText | None = None
     """Rotten Tomatoes' critics' consensus: one sentence, without markup."""
-    external_ids: dict[str, str] = field(default_factory=dict)
+    external_ids: Annotated[dict[Annotated[str, Meta(pattern="^[a-z_]{1,30}$")], Text], Meta(max_length=100)] = field(
+        default_factory=dict
+    )
     """Other ids that a page gives the title, by whose they are: `ems` and `rottentomatoes` (the number behind the slug) on Rotten
     Tomatoes, `metacritic` (likewise) and `justwatch` (a path) on Metacritic. What stands in `site_id` or `imdb_id` isn't here."""
-    imdb_top250_rank: int | None = None
-    """1 to 250 in IMDb's Top 250 movies."""
-    imdb_top250_tv_rank: int | None = None
-    """1 to 250 in IMDb's Top 250 series."""
-    critic_review_count: int | None = None
-    """Critics' reviews elsewhere to which IMDb links, 1 and up: not those behind a Metascore, whose number it doesn't tell."""
-    popularity_rank: int | None = None
+    imdb_top250_rank: Rank250 | None = None
+    """In IMDb's Top 250 movies."""
+    imdb_top250_tv_rank: Rank250 | None = None
+    """In IMDb's Top 250 series."""
+    critic_review_count: Positive | None = None
+    """Critics' reviews elsewhere to which IMDb links: not those behind a Metascore, whose number it doesn't tell."""
+    popularity_rank: Positive | None = None
     """IMDb's moviemeter: 1 is what most people look at this week."""
-    series_id: str | None = None
+    series_id: Id | None = None
     """For a season or an episode: site_id of its series."""
-    series_title: str | None = None
-    season: int | None = None
+    series_title: Text | None = None
+    season: Count | None = None
     """The number of a season, or of an episode's; 0 for specials. Every season has one."""
-    episode: int | None = None
-    """0 and up, as some seasons start with a special numbered 0."""
-    season_count: int | None = None
-    """Seasons of a series, as the site counts them, 1 and up: some count those to come, and some the specials."""
-    episode_count: int | None = None
-    """Episodes of a series or a season, as the site counts them, 1 and up."""
-    list_name: str | None = None
+    episode: Count | None = None
+    """Some seasons start with a special numbered 0."""
+    season_count: Positive | None = None
+    """Seasons of a series, as the site counts them: some count those to come, and some the specials."""
+    episode_count: Positive | None = None
+    """Episodes of a series or a season, as the site counts them."""
+    list_name: Text | None = None
     """The list that led here, such as `top`; None for a title that was asked for by id."""
-    list_rank: int | None = None
+    list_rank: Positive | None = None
     """1 is the list's first."""
     list_computed: bool = False
     """Whether the list was computed here (IMDb's Top 250 formula over its datasets), not read from the site."""
     source: Source = "page"
-    unknown_fields: list[str] = field(default_factory=list)
+    unknown_fields: Annotated[list[Text], Meta(max_length=500)] = field(default_factory=list)
     """Of what the site tells of such titles, the fields that this page (row, dataset) says nothing of or nothing that can be read: sorted, each once,
     none that has a value. Names of fields, or of parts: `credits.director`, `scores.imdb`, `scores.imdb.count`, `amounts.budget`; `fields.py`
     has them all. A missing value that isn't named here is stated to be absent. An empty list is a movie that tells all."""
-    scraped_at: datetime | None = None
+    scraped_at: Time | None = None
     """When the page was fetched, UTC; set by the spider, as readers of pages know no clock."""
     fetch: Fetch | None = None
     """How its page came to us; None for what came from a list page or a dataset."""
@@ -298,17 +319,17 @@ class Miss:
     """A title that was asked for and whose page could not be read. Keyed by (site, site_id)."""
 
     site: Site
-    site_id: str
+    site_id: Id
     """The id that was asked for."""
-    url: str
+    url: LongText
     """The URL that was asked for."""
     outcome: Literal["absent", "failed", "blocked", "disallowed"]
     """`absent`: the site says that it has no such title. `failed`: an error,
     after all retries, or a page that could not be read. `blocked`: the site refused us, so the crawl of it was stopped.
     `disallowed`: by the site's robots.txt."""
-    reason: str
+    reason: LongText
     """One line: a status, an exception, or what the page's reader missed."""
-    checked_at: datetime
+    checked_at: Time
     """UTC."""
 
 

@@ -1,55 +1,28 @@
-"""Keeping out what no title can have, before any store sees it."""
+"""Keeping out what no title can have, before any store sees it: what breaks a bound of `items.py`, or a rule between fields."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 from scrapy.exceptions import DropItem
 
 from moviecrawler.errors import ConfigurationError, InvalidItemError
 from moviecrawler.extract.findings import attempt
 from moviecrawler.extract.values import parse_date
-from moviecrawler.fields import NUMBERS, ONLY_IN_DATASETS, TEXT_LISTS, present_in, score_facts_told, told_by
-from moviecrawler.items import (
-    HISTOGRAM_BARS,
-    Amount,
-    AmountKind,
-    Award,
-    Credit,
-    Miss,
-    Movie,
-    Offer,
-    OfferKind,
-    OtherTitle,
-    RelatedTitle,
-    Relation,
-    Role,
-    Score,
-    Source,
-    TitleKind,
-)
+from moviecrawler.fields import ONLY_IN_DATASETS, present_in, score_facts_told, told_by
+from moviecrawler.items import HISTOGRAM_BARS, Miss, Movie
 from moviecrawler.pipelines.files import append_rejected, check_data_dir
-from moviecrawler.pipelines.value_checks import (
-    LONGEST,
-    PLAIN_TEXTS,
-    check_choice,
-    check_given,
-    check_integer,
-    check_list,
-    check_number,
-    check_text,
-    check_unique,
-    clean_texts,
-)
 from moviecrawler.signals import item_rejected
-from moviecrawler.sites import SCORES, SITES
-from moviecrawler.texts import on_one_line, shortened
+from moviecrawler.sites import SCORES
+from moviecrawler.texts import on_one_line, shortened, without_controls
 from moviecrawler.urls import id_in_url, parse_title_id, part_of_series, site_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
     from typing import Self
 
@@ -57,43 +30,20 @@ if TYPE_CHECKING:
     from scrapy.signalmanager import SignalManager
     from scrapy.statscollectors import StatsCollector
 
-    from moviecrawler.items import Site
+    from moviecrawler.items import Offer, Score, Site
 
-_MOST = 10**9
-"""More than anyone has ever counted of people, votes or places in a list."""
-_MOST_MONEY = 10**15
-_CURRENCY = re.compile("[A-Z]{3}")  # ISO 4217
-_LONGEST_OF_OFFER = 200
-"""Characters of an offer's provider, country and so on. Three of them are a key in Postgres, whose indexes take 2,700 bytes."""
-_LONGEST_NAME = 500
-"""Characters of a person's name or id, which are a key there too."""
 _LONGEST_REASON = 500
 """Characters; longer ones are cut in the middle."""
-
-_RANGES = {
-    **dict.fromkeys(NUMBERS, (1, _MOST)),
-    **dict.fromkeys(("year", "end_year"), (1870, 2100)),
-    "runtime_minutes": (1, 100_000),
-    **dict.fromkeys(("imdb_top250_rank", "imdb_top250_tv_rank"), (1, 250)),
-    **dict.fromkeys(("poster_width", "poster_height"), (1, 100_000)),
-    **dict.fromkeys(("season", "episode"), (0, _MOST)),
-}
-"""The least and the most of each number; most are counts or ranks."""
-_PAID: tuple[OfferKind, ...] = ("rent", "buy")
-_LEAST_PRICE = 0.001
-"""Of an offer, in its currency: what costs nothing is free."""
-_NAMER = re.compile("[a-z_]{1,30}")
-_MOST_IDS = 100
-"""External ids of a title."""
-_OUTCOMES = get_args(get_type_hints(Miss)["outcome"])
-_KINDS, _SOURCES, _ROLES = get_args(TitleKind), get_args(Source), get_args(Role)
-_OFFER_KINDS, _RELATIONS, _AMOUNT_KINDS = get_args(OfferKind), get_args(Relation), get_args(AmountKind)
+_UNCLEAN = re.compile(r'\\[ubfnrt]|[\x7f-\x9f]|(?<!\\)"\s+"')
+"""Control characters, as JSON has them, and texts of spaces alone."""
+_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
+"""Of the path in a message of msgspec, such as `$.credits[0].position`."""
+_PAID = frozenset({"rent", "buy"})
+_DECODERS = {kind: msgspec.json.Decoder(kind) for kind in (Movie, Miss)}
 
 
 class ValidatePipeline:
-    """Drops every Movie and Miss that is refused by `check_movie` or `check_miss`.
-
-    Control characters are taken out of all texts first, so that every store is offered the same.
+    """Drops every Movie and Miss that `check` refuses.
 
     What is dropped stands in `rejected.jsonl` with the reason, is sent with the signal `item_rejected`, and is counted in
     `items/rejected` and `items/rejected/<field>`.
@@ -113,7 +63,8 @@ class ValidatePipeline:
     async def process_item(self, item: Any) -> Any:
         """Return the item; raise DropItem for a Movie or Miss that can't be right."""
         try:
-            _check(item)
+            if isinstance(item, Movie | Miss):
+                check(item, is_read=True)
         except InvalidItemError as error:
             raise DropItem(await self._reject(item, error)) from None
         return item
@@ -130,86 +81,132 @@ class ValidatePipeline:
         return reason
 
 
-def _check(item: Any) -> None:
-    """Clean the texts of a Movie or Miss, and raise InvalidItemError when it can't be right."""
-    if isinstance(item, Movie):
-        clean_texts(item)
-        check_movie(item)
-        if item.scraped_at is None:
-            raise InvalidItemError("scraped_at", "is missing, so that no store could tell newer from older")
-    elif isinstance(item, Miss):
-        item.reason = shortened(on_one_line(item.reason), _LONGEST_REASON) or item.outcome
-        check_miss(item)
+def check(item: Movie | Miss, *, is_read: bool = False) -> None:
+    """Take control characters out of an item's texts, so that every store is offered the same.
+
+    Raises InvalidItemError for what the item can't have, or lacks once it `is_read`: the field, the value, and what would be right.
+    """
+    if isinstance(item, Miss):
+        item.reason = shortened(item.reason, _LONGEST_REASON) or item.outcome
+    encoded = _encoded(item)
+    if _UNCLEAN.search(encoded):
+        _clean(item)
+        encoded = _encoded(item)
+    try:
+        _DECODERS[type(item)].decode(encoded)
+    except msgspec.ValidationError as error:
+        message, _, path = str(error).rpartition(" - at ")
+        steps = _STEP.findall(path)
+        value: Any = item
+        for name, number in steps:
+            value = getattr(value, name) if name else value[int(number)]
+        text = f"{value!r} is refused: {message[:1].lower()}{message[1:]}"
+        raise InvalidItemError(steps[0][0], shortened(text, _LONGEST_REASON)) from None
+    for field, wrong, sentence in _rules(item) if isinstance(item, Movie) else ():
+        if wrong:
+            raise InvalidItemError(field, sentence)
+    if is_read and isinstance(item, Movie) and item.scraped_at is None:
+        raise InvalidItemError("scraped_at", "is missing, so that no store could tell newer from older")
 
 
-def check_miss(miss: Miss) -> None:
-    """Raise InvalidItemError for the first field that no miss can have."""
-    check_choice("site", miss.site, SITES)
-    check_choice("outcome", miss.outcome, _OUTCOMES)
-    for name in ("site_id", "url", "reason"):
-        check_text(name, getattr(miss, name))
-    _check_time("checked_at", miss.checked_at)
+def _encoded(item: Movie | Miss) -> str:
+    """Return an item as JSON, which says of a number that it is none. Raises InvalidItemError."""
+    try:
+        return msgspec.json.encode(item).decode()
+    except (TypeError, ValueError, OverflowError):
+        for field in fields(item):
+            try:
+                msgspec.json.encode(getattr(item, field.name))
+            except (TypeError, ValueError, OverflowError) as error:
+                raise InvalidItemError(field.name, f"{getattr(item, field.name)!r} is refused: {error}") from None
+        raise
 
 
-def check_movie(movie: Movie) -> None:
-    """Raise InvalidItemError for the first field that no title can have: its name, the value, and what would be right."""
-    _check_identity(movie)
-    check_choice("kind", movie.kind, _KINDS)
-    check_choice("source", movie.source, _SOURCES)
-    check_text("title", movie.title)
-    for name in PLAIN_TEXTS:
-        check_given(name, getattr(movie, name))
-    _check_series(movie)
-    for name in TEXT_LISTS:
-        for text in check_list(name, getattr(movie, name), str):
-            check_text(name, text)
-    for name, (least, most) in _RANGES.items():
-        if getattr(movie, name) is not None:
-            check_integer(name, getattr(movie, name), least, most)
-    if movie.year is not None and movie.end_year is not None and movie.end_year < movie.year:
-        raise InvalidItemError("end_year", f"{movie.end_year} is before the year {movie.year}")
-    _check_dates(movie)
-    if not isinstance(movie.list_computed, bool):
-        raise InvalidItemError("list_computed", f"{movie.list_computed!r} is not a boolean")
-    _check_credits(check_list("credits", movie.credits, Credit))
-    for other in check_list("other_titles", movie.other_titles, OtherTitle):
-        check_text("other_titles", other.title)
-        check_given("other_titles", other.country, other.language, other.kind)
-    _check_scores(check_list("scores", movie.scores, Score))
-    _check_amounts(check_list("amounts", movie.amounts, Amount))
-    _check_offers(check_list("offers", movie.offers, Offer))
-    _check_awards(check_list("awards", movie.awards, Award))
-    _check_related(check_list("related", movie.related, RelatedTitle), movie.site)
-    _check_external_ids(movie.external_ids)
-    _check_silent(movie)
-    if movie.fetch is not None:
-        check_text("fetch", movie.fetch.url)
+def _clean(value: Any, name: str = "") -> Any:
+    """Return a value whose texts have no control characters, and stand on one line unless they are a plot; one of spaces alone is empty."""
+    if isinstance(value, str):
+        text = without_controls(value) if name == "plot" else on_one_line(value)
+        return text if text.strip() else ""
+    if isinstance(value, list):
+        value[:] = [_clean(part) for part in value]
+    elif isinstance(value, dict):
+        value.update({key: _clean(part) for key, part in value.items()})
+    elif is_dataclass(value):
+        for field in fields(value):
+            setattr(value, field.name, _clean(getattr(value, field.name), field.name))
+    return value
 
 
-def _check_identity(movie: Movie) -> None:
-    check_choice("site", movie.site, SITES)
-    if movie.site_id is None:
-        raise InvalidItemError("site_id", "is missing")
-    check_text("site_id", movie.site_id)
-    if not _is_id(movie.site, movie.site_id):
-        raise InvalidItemError("site_id", f"{movie.site_id!r} is not an id of {movie.site}")
-    check_text("url", movie.url)
-    if site_of(movie.url or "") != movie.site or id_in_url(movie.site, movie.url or "") != movie.site_id:
-        raise InvalidItemError("url", f"{movie.url!r} is not the address of {movie.site_id} on {movie.site}")
-    if movie.imdb_id is not None:
-        check_text("imdb_id", movie.imdb_id)
-        if not _is_id("imdb", movie.imdb_id) or (movie.site == "imdb" and movie.imdb_id != movie.site_id):
-            raise InvalidItemError("imdb_id", f"{movie.imdb_id!r} is not the IMDb id of {movie.site_id}")
+_Rule = tuple[str, bool, str]
+"""A field, whether it is wrong, and the sentence that says so."""
 
 
-def _check_series(movie: Movie) -> None:
-    if movie.series_id is not None and (not _is_id(movie.site, movie.series_id) or movie.series_id == movie.site_id):
-        raise InvalidItemError("series_id", f"{movie.series_id!r} is not the series of {movie.site_id} on {movie.site}")
-    part = part_of_series(movie.site, movie.site_id or "")
-    if movie.kind != part.kind if part else movie.kind == "season":
-        raise InvalidItemError("kind", f"{movie.site_id} is no {movie.kind} on {movie.site}, by its id")
-    if part and (movie.series_id, movie.season) != (part.series_id, part.season):
-        raise InvalidItemError("season", f"{movie.site_id} is not of season {movie.season} of {movie.series_id}")
+def _rules(movie: Movie) -> Iterator[_Rule]:
+    """Yield what must hold between the fields of a movie, each of which is within its bounds."""
+    site, site_id, url, imdb_id = movie.site, movie.site_id or "", movie.url or "", movie.imdb_id
+    yield "site_id", not _is_id(site, site_id), f"{site_id!r} is not an id of {site}"
+    is_other = site_of(url) != site or id_in_url(site, url) != site_id
+    yield "url", is_other, f"{url!r} is not the address of {site_id} on {site}"
+    is_other = imdb_id is not None and (not _is_id("imdb", imdb_id) or (site == "imdb" and imdb_id != site_id))
+    yield "imdb_id", is_other, f"{imdb_id!r} is not the IMDb id of {site_id}"
+    series_id, part = movie.series_id, part_of_series(site, site_id)
+    is_other = series_id is not None and (series_id == site_id or not _is_id(site, series_id))
+    yield "series_id", is_other, f"{series_id!r} is not the series of {site_id} on {site}"
+    is_other = movie.kind != part.kind if part else movie.kind == "season"
+    yield "kind", is_other, f"{site_id} is no {movie.kind} on {site}, by its id"
+    is_other = part is not None and (series_id, movie.season) != (part.series_id, part.season)
+    yield "season", is_other, f"{site_id} is not of season {movie.season} of {series_id}"
+    is_before = movie.year is not None and movie.end_year is not None and movie.end_year < movie.year
+    yield "end_year", is_before, f"{movie.end_year} is before the year {movie.year}"
+    date = movie.release_date
+    is_none = date is not None and attempt(lambda: parse_date(date)) != date
+    yield "release_date", is_none, f"{date!r} is not a date such as 1999-03-31 or 1999-03"
+    yield from _rules_of_parts(movie)
+    yield from _rules_of_unknown_fields(movie)
+
+
+def _rules_of_parts(movie: Movie) -> Iterator[_Rule]:
+    keys: dict[str, list[Any]] = {
+        "credits": [(credit.role, credit.position) for credit in movie.credits],
+        "scores": [score.kind for score in movie.scores],
+        "amounts": [amount.kind for amount in movie.amounts],
+        "offers": [(offer.provider, offer.kind, offer.country, offer.quality) for offer in movie.offers],
+        "awards": [award.event for award in movie.awards],
+        "related": [(title.relation, title.site_id) for title in movie.related],
+    }
+    for field, found in keys.items():
+        yield field, len(set(found)) < len(found), "two of them have the same kind, or stand in the same place"
+    nameless = any(credit.name is None and credit.person_id is None for credit in movie.credits)
+    yield "credits", nameless, "a person has neither a name nor an id"
+    for score in movie.scores:
+        yield "scores", not _fits_its_kind(score), f"{score!r} is beyond what a score of that kind can be"
+    for offer in movie.offers:
+        yield "offers", not _has_right_price(offer), f"{offer.kind} for {offer.price!r} {offer.currency}"
+    for title in movie.related:
+        yield "related", not _is_id(movie.site, title.site_id), f"{title.site_id!r} is not an id of {movie.site}"
+
+
+def _rules_of_unknown_fields(movie: Movie) -> Iterator[_Rule]:
+    names = movie.unknown_fields
+    yield "unknown_fields", names != sorted(set(names)), f"{names!r} is not sorted, or names a field twice"
+    told = told_by(movie.site, movie.kind) | score_facts_told(movie)
+    untold = set(names) - told - (ONLY_IN_DATASETS if movie.site == "imdb" else set())
+    yield "unknown_fields", bool(untold), f"{sorted(untold)} is nothing that {movie.site} tells of a {movie.kind}"
+    present = present_in(movie).intersection(names)
+    yield "unknown_fields", bool(present), f"{sorted(present)} is named there, and has a value"
+
+
+def _fits_its_kind(score: Score) -> bool:
+    form = SCORES[score.kind]
+    return (
+        form.lowest <= score.value <= form.scale
+        and (score.average is None or (form.average_scale is not None and score.average <= form.average_scale))
+        and len(score.histogram) in {0, HISTOGRAM_BARS}
+    )
+
+
+def _has_right_price(offer: Offer) -> bool:
+    return (offer.price is None) == (offer.currency is None) and (offer.price is None or offer.kind in _PAID)
 
 
 def _is_id(site: Site, text: str) -> bool:
@@ -217,132 +214,3 @@ def _is_id(site: Site, text: str) -> bool:
         return parse_title_id(site, text) == text
     except ConfigurationError:
         return False
-
-
-def _check_dates(movie: Movie) -> None:
-    date = movie.release_date
-    if date is not None:
-        check_text("release_date", date)
-        if attempt(lambda: parse_date(date)) != date:
-            raise InvalidItemError("release_date", f"{date!r} is not a date such as 1999-03-31 or 1999-03")
-    if movie.scraped_at is not None:
-        _check_time("scraped_at", movie.scraped_at)
-
-
-def _check_time(field: str, when: object) -> None:
-    if not isinstance(when, datetime) or when.utcoffset() is None:
-        raise InvalidItemError(field, f"{when!r} is not a time with its zone")
-
-
-def _check_credits(credits_: list[Credit]) -> None:
-    taken: set[tuple[Role, int]] = set()
-    for credit in credits_:
-        check_choice("credits", credit.role, _ROLES)
-        if credit.name is not None or credit.person_id is None:
-            check_text("credits", credit.name, _LONGEST_NAME)
-        check_integer("credits", credit.position, 1, _MOST)
-        check_given("credits", credit.person_id, most=_LONGEST_NAME)
-        check_given("credits", credit.character)
-        if (credit.role, credit.position) in taken:
-            raise InvalidItemError("credits", f"{credit.role} {credit.position} stands there twice")
-        taken.add((credit.role, credit.position))
-
-
-def _check_scores(scores: list[Score]) -> None:
-    for score in scores:
-        check_choice("scores", score.kind, SCORES)
-        check_number("scores", score.value, SCORES[score.kind].lowest, SCORES[score.kind].scale)
-        _check_score_facts(score)
-    check_unique("scores", [score.kind for score in scores])
-
-
-def _check_score_facts(score: Score) -> None:
-    if score.count is not None:
-        check_integer("scores", score.count, 1, _MOST)
-    for number in (score.reviews, score.liked, score.neutral, score.disliked):
-        if number is not None:
-            check_integer("scores", number, 0, _MOST)
-    if score.average is not None:
-        if (highest := SCORES[score.kind].average_scale) is None:
-            raise InvalidItemError("scores", f"{score.kind} is an average itself, and has one of {score.average!r}")
-        check_number("scores", score.average, 0, highest)
-    if score.certified is not None and not isinstance(score.certified, bool):
-        raise InvalidItemError("scores", f"certified is {score.certified!r}, which is not a boolean")
-    check_given("scores", score.sentiment)
-    if check_list("scores", score.histogram, int) and len(score.histogram) != HISTOGRAM_BARS:
-        raise InvalidItemError("scores", f"a histogram of {len(score.histogram)} values, not {HISTOGRAM_BARS}")
-    for votes in score.histogram:
-        check_integer("scores", votes, 0, _MOST)
-
-
-def _check_offers(offers: list[Offer]) -> None:
-    for offer in offers:
-        check_choice("offers", offer.kind, _OFFER_KINDS)
-        check_text("offers", offer.provider, _LONGEST_OF_OFFER)
-        texts = (offer.country, offer.currency, offer.quality, offer.source)
-        check_given("offers", *texts, most=_LONGEST_OF_OFFER)
-        check_given("offers", offer.url, most=LONGEST["url"])
-        if offer.seen_at is not None:
-            _check_time("offers", offer.seen_at)
-        if (offer.price is None) != (offer.currency is None) or (offer.price is not None and offer.kind not in _PAID):
-            raise InvalidItemError("offers", f"{offer.kind} for {offer.price!r} {offer.currency}")
-        if offer.price is not None:
-            check_number("offers", offer.price, _LEAST_PRICE, _MOST_MONEY)
-        if offer.url is not None and not offer.url.startswith(("https://", "http://")):
-            raise InvalidItemError("offers", f"{offer.url!r} is not an address of the web")
-    check_unique("offers", [(offer.provider, offer.kind, offer.country, offer.quality) for offer in offers])
-
-
-def _check_awards(awards: list[Award]) -> None:
-    for award in awards:
-        check_given("awards", award.event)
-        for number in (award.wins, award.nominations):
-            check_integer("awards", number, 0, _MOST)
-    check_unique("awards", [award.event for award in awards])
-
-
-def _check_related(titles: list[RelatedTitle], site: Site) -> None:
-    for title in titles:
-        check_choice("related", title.relation, _RELATIONS)
-        for text in (title.site_id, title.title):
-            check_text("related", text)
-        if not _is_id(site, title.site_id):
-            raise InvalidItemError("related", f"{title.site_id!r} is not an id of {site}")
-        check_given("related", title.connection)
-    check_unique("related", [(title.relation, title.site_id) for title in titles])
-
-
-def _check_external_ids(ids: object) -> None:
-    if not isinstance(ids, dict):
-        raise InvalidItemError("external_ids", f"{ids!r} is not a dict")
-    if len(ids) > _MOST_IDS:
-        raise InvalidItemError("external_ids", f"has {len(ids):,} members; {_MOST_IDS} are the most")
-    for namer, text in ids.items():
-        if not isinstance(namer, str) or not _NAMER.fullmatch(namer):
-            raise InvalidItemError("external_ids", f"{namer!r} is not a name such as ems")
-        check_text("external_ids", text)
-
-
-def _check_amounts(amounts: list[Amount]) -> None:
-    for amount in amounts:
-        check_choice("amounts", amount.kind, _AMOUNT_KINDS)
-        check_integer("amounts", amount.value, 1, _MOST_MONEY)
-        check_text("amounts", amount.currency)
-        if not _CURRENCY.fullmatch(amount.currency):
-            raise InvalidItemError("amounts", f"{amount.currency!r} is not a currency such as USD")
-    check_unique("amounts", [amount.kind for amount in amounts])
-
-
-def _check_silent(movie: Movie) -> None:
-    names = check_list("unknown_fields", movie.unknown_fields, str)
-    if names != sorted(set(names)):
-        raise InvalidItemError("unknown_fields", f"{names!r} is not sorted, or names a field twice")
-    told = told_by(movie.site, movie.kind) | score_facts_told(movie)
-    unknown = set(names) - told - (ONLY_IN_DATASETS if movie.site == "imdb" else set())
-    if unknown:
-        raise InvalidItemError(
-            "unknown_fields", f"{min(unknown)!r} is nothing that {movie.site} tells of a {movie.kind}"
-        )
-    present = present_in(movie).intersection(names)
-    if present:
-        raise InvalidItemError("unknown_fields", f"{min(present)!r} is named there, and has a value")

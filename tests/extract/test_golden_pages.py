@@ -11,7 +11,7 @@ import pytest
 
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract.pages import page_record, read_page
-from moviecrawler.pipelines.validate import check_movie
+from moviecrawler.pipelines.validate import check
 from tests.extract.golden import CASES, GOLDEN, body_of, url_of
 from tests.extract.limits import processor_time
 
@@ -36,7 +36,7 @@ def test_page_is_read_as_written_beside_it(case: str) -> None:
     assert not wrong, wrong
     if page.movie is not None:
         for movie in (page.movie, *page.seasons):
-            check_movie(movie)
+            check(movie)
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -11,7 +11,7 @@ import pytest
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract.pages import page_record, read_page
 from moviecrawler.fields import unknown_fields_of
-from moviecrawler.pipelines.validate import check_movie
+from moviecrawler.pipelines.validate import check
 from tests.extract.golden import body_of, changed, movie_of, url_of
 from tests.extract.limits import processor_time
 
@@ -45,7 +45,7 @@ def test_series_page_states_of_its_seasons_what_it_shows_and_no_absence(case: st
     assert page.movie is not None
     assert len({season.site_id for season in page.seasons}) == len(page.seasons) == number
     for season in page.seasons:
-        check_movie(season)
+        check(season)
         assert (season.kind, season.source, season.series_id) == ("season", "list", page.movie.site_id)
         assert season.unknown_fields == unknown_fields_of(season)
         assert {"plot", "scores.metascore", "scores.tomatometer", "credits.cast"} & set(season.unknown_fields)
@@ -70,7 +70,7 @@ def test_a_season_whose_page_spells_its_number_in_another_way_has_the_same_id(
     page = read_page(body.replace(spelt.encode(), other.encode()), url.replace(spelt, other))
     usual = read_page(body, url)
     for movie, same in zip([movie_of(page), *page.seasons], [movie_of(usual), *usual.seasons], strict=True):
-        check_movie(movie)
+        check(movie)
         assert (movie.site_id, movie.url, movie.series_id) == (same.site_id, same.url, same.series_id)
 
 
@@ -79,7 +79,7 @@ def test_season_and_episode_are_never_their_series_nor_each_other(case: str, sit
     body, url = body_of(case), url_of(case) or ""
     page = read_page(body, url)
     assert page.movie is not None
-    check_movie(page.movie)
+    check(page.movie)
     assert (page.movie.site_id, page.seasons) == (site_id, [])
     series = url[: url.index("/tv/")] + "/" + page.movie.series_id if page.movie.series_id else ""
     other = re.sub(r"s05|season-[23]", "s04" if "rotten" in url else "season-9", url)
