@@ -33,7 +33,6 @@ from moviecrawler.database.connection import (
 from moviecrawler.database.sql import read_sql
 from moviecrawler.database.titles import Plan, Stored, apply_plan, hash_keys, plan_titles
 from moviecrawler.errors import ConfigurationError, TransientStoreError
-from moviecrawler.fields import TYPES
 from moviecrawler.items import Miss, Movie, TitleKind
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.store import Limits, Store, time_of
@@ -52,12 +51,17 @@ logger = logging.getLogger(__name__)
 _SESSION = read_sql("session.sql")
 _LOCATE = read_sql("locate.sql")
 _RIGHTS = read_sql("rights.sql")
-_COLUMNS = [name for name in TYPES if name not in {"genres", "credits", "scores", "amounts", "offers"}]
-"""Of `records`: the fields of a movie that have no table of their own."""
+_COLUMNS = (
+    *("site", "site_id", "url", "imdb_id", "title", "original_title", "kind", "year", "end_year", "release_date"),
+    *("runtime_minutes", "genres", "keywords", "interests", "related", "series_id", "series_title", "season"),
+    *("episode", "season_count", "episode_count", "list_name", "list_rank", "source", "unknown_fields", "scraped_at"),
+)
+"""Of `records`: the fields of a movie that are asked for. All that have neither a column nor a table are in `facets`."""
 _WRITE_RECORDS = read_sql("write_records.sql").format(
-    columns=", ".join(f'"{name}"' for name in _COLUMNS),
-    values=", ".join(f'm."{name}"' for name in _COLUMNS),
-    changes=", ".join(f'"{name}" = excluded."{name}"' for name in ("match_keys", *_COLUMNS)),
+    columns=", ".join(_COLUMNS),
+    values=", ".join(f"m.{name}" for name in _COLUMNS),
+    changes=", ".join(f"{name} = excluded.{name}" for name in ("match_keys", "facets", *_COLUMNS)),
+    others="{" + ",".join((*_COLUMNS, "credits", "scores", "offers")) + "}",
 )
 _WRITE_MOVIES = ";\n".join(
     ("ANALYZE incoming", _WRITE_RECORDS, "ANALYZE written", read_sql("write_scores.sql"), read_sql("write_parts.sql"))

@@ -7,13 +7,14 @@ INSERT INTO titles (title_id, imdb_id, title, original_title, kind, year, popula
 INSERT INTO title_sites (title_id, site, site_id, next_due)
 SELECT t, s, CASE s WHEN 'imdb' THEN (SELECT imdb_id FROM titles WHERE title_id = t) END, now() + interval '9 days'
 FROM unnest(ARRAY[900001, 900002]) t, unnest(enum_range(NULL::site)) s;
-INSERT INTO records (record_id, title_id, site, site_id, url, title, kind, year, plot, countries, languages, list_computed, source,
-    scraped_at, match_keys, keywords, interests, taglines, consensus, awards, poster_width, poster_height, related, external_ids)
-VALUES (900001, 900001, 'imdb', %(imdb_id)s, 'javascript:alert(4)', %(hostile)s, 'movie', 2001, %(hostile)s, '{}', '{}', false, 'page',
-    now(), '{}', ARRAY[%(hostile)s, 'lighthouse'], ARRAY[%(hostile)s], ARRAY[%(hostile)s], %(hostile)s,
-    '[{"event": null, "wins": 2, "nominations": 3}]', 1000, 1500,
+INSERT INTO records (record_id, title_id, site, site_id, url, title, kind, year, source, scraped_at, match_keys, keywords, interests, related,
+    facets)
+VALUES (900001, 900001, 'imdb', %(imdb_id)s, 'javascript:alert(4)', %(hostile)s, 'movie', 2001, 'page',
+    now(), '{}', ARRAY[%(hostile)s, 'lighthouse'], ARRAY[%(hostile)s],
     jsonb_build_array(jsonb_build_object('relation', 'similar', 'site_id', 'tt9', 'title', %(hostile)s::text)),
-    jsonb_build_object('ems', %(hostile)s::text));
+    jsonb_build_object('countries', '[]'::jsonb, 'languages', '[]'::jsonb, 'plot', %(hostile)s::text, 'taglines', ARRAY[%(hostile)s], 'consensus', %(hostile)s::text,
+        'awards', '[{"event": null, "wins": 2, "nominations": 3}]'::jsonb, 'poster_width', 1000, 'poster_height', 1500,
+        'external_ids', jsonb_build_object('ems', %(hostile)s::text)));
 INSERT INTO offers (record_id, provider, kind, country, quality, price, currency, url, source, since) VALUES
     (900001, %(hostile)s, 'rent', 'US', 'HD', 3.99, 'USD', 'javascript:alert(5)', 'JustWatch', now()),
     (900001, 'Streamer', 'subscription', NULL, NULL, NULL, NULL, 'https://streamer.example/1', NULL, now());

@@ -12,10 +12,8 @@ SELECT t.title_id, s.site, CASE WHEN s.site = 'imdb' OR t.title_id %% 2 = 0 THEN
     CASE WHEN t.title_id %% 2 = 0 THEN now() - random() * interval '80 days' END,
     CASE WHEN t.title_id %% 2 = 0 THEN now() + (random() - 0.2) * interval '80 days' ELSE 'epoch' END
 FROM titles t CROSS JOIN unnest(enum_range(NULL::site)) s (site);
-INSERT INTO records (record_id, title_id, site, site_id, url, title, kind, year, countries, languages, list_computed, source,
-    scraped_at, match_keys)
-SELECT title_id, title_id, 'imdb', imdb_id, 'https://www.imdb.com/title/' || imdb_id || '/', title, kind, year, '{}', '{}', false,
-    'page', now(), '{}'
+INSERT INTO records (record_id, title_id, site, site_id, url, title, kind, year, source, scraped_at, match_keys)
+SELECT title_id, title_id, 'imdb', imdb_id, 'https://www.imdb.com/title/' || imdb_id || '/', title, kind, year, 'page', now(), '{}'
 FROM titles WHERE title_id %% 2 = 0;
 INSERT INTO scores (record_id, kind, value, count) SELECT record_id, 'imdb', 1 + record_id %% 90 / 10.0, 1 + record_id %% 9999 FROM records;
 INSERT INTO score_history (record_id, kind, since, value, count)

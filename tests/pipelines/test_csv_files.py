@@ -170,7 +170,7 @@ class FullDisk(SqliteStore):
 
 async def test_a_full_disk_is_waited_out(tmp_path: Path) -> None:
     async with running(FullDisk(tmp_path), tmp_path) as run:
-        await run.pipeline.process_item(make_movie(1, plot="Rain. " * 10_000))
+        await run.pipeline.process_item(make_movie(1, keywords=["Rain. " * 60] * 200))
         await until(lambda: run.count("durable") == 1)
     assert run.count("retries") == 2
     assert len(check_readable(tmp_path)) == 1

@@ -290,7 +290,7 @@ def test_a_user_who_may_only_read_is_refused_at_the_start(postgres_server: str, 
     execute(database_url, f"CREATE ROLE {name}_reader; ALTER DATABASE {name} SET role = {name}_reader")
     try:
         for rights, but, lacking in (
-            ("SELECT", "GRANT INSERT, DELETE ON records TO", "delete amounts, .*, update records,"),
+            ("SELECT", "GRANT INSERT, DELETE ON records TO", "delete credits, .*, update records,"),
             ("ALL", "REVOKE ALL ON imdb_episodes FROM", "select imdb_episodes;"),
             ("ALL", "REVOKE USAGE, UPDATE ON SEQUENCE records_record_id_seq FROM", "usage records_record_id_seq;"),
         ):

@@ -13,7 +13,7 @@ SELECT t.title_id, t.imdb_id, t.title, t.original_title, t.kind, t.year, t.end_y
         FROM records r
         CROSS JOIN LATERAL (
             SELECT unnest(ARRAY[r.title, r.original_title]) AS name
-            UNION ALL SELECT o.entry ->> 'title' FROM jsonb_array_elements(r.other_titles) AS o (entry)
+            UNION ALL SELECT o.entry ->> 'title' FROM jsonb_array_elements(r.facets -> 'other_titles') AS o (entry)
         ) known
         WHERE r.title_id = t.title_id AND name IS NOT NULL AND name NOT IN (t.title, coalesce(t.original_title, t.title))
         ORDER BY name LIMIT 200) AS other_titles

@@ -8,7 +8,7 @@ SELECT r.record_id, r.title_id, r.placed_by_hand, jsonb_build_object(
         WHERE r.site <> 'imdb' AND s.site = r.site AND s.site_id = r.site_id AND s.id_verified)),
     'title', r.title, 'original_title', r.original_title, 'kind', r.kind, 'year', r.year, 'release_date', r.release_date,
     'end_year', r.end_year, 'season_count', r.season_count, 'runtime_minutes', r.runtime_minutes, 'season', r.season,
-    'episode', r.episode, 'other_titles', r.other_titles,
+    'episode', r.episode, 'other_titles', coalesce(r.facets -> 'other_titles', '[]'),
     'credits',
     (SELECT coalesce(jsonb_agg(jsonb_build_object('name', c.name, 'role', c.role, 'position', c.position)
                                ORDER BY c.position), '[]')

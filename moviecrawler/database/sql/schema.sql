@@ -1,6 +1,6 @@
 -- Titles, what each site says of them, and when each is due there. For PostgreSQL 14 and later, in a database whose encoding is UTF8.
 --
---     titles ─< records ─< scores, score_history, offers, amounts, record_genres >─ genres, credits >─ people
+--     titles ─< records ─< scores, score_history, offers, credits >─ people
 --            ─< title_sites (one for each site), title_matches
 --
 -- Facts hang on records, one a (site, site_id). Which records are the same title is told by records.title_id alone, so
@@ -8,8 +8,7 @@
 --
 -- Null means that the site has no such value, unless `records.unknown_fields` names the field: then nothing is known of it.
 
-CREATE TABLE schema_version (version integer NOT NULL);  -- one row
-INSERT INTO schema_version VALUES (1);
+CREATE TABLE schema_version AS SELECT 1 AS version;
 
 CREATE TYPE site AS ENUM ('imdb', 'metacritic', 'rottentomatoes');
 CREATE TYPE title_kind AS ENUM ('movie', 'series', 'season', 'episode', 'game', 'short', 'video', 'music', 'other');
@@ -17,7 +16,6 @@ CREATE TYPE source AS ENUM ('list', 'dataset', 'page');  -- from the one that te
 CREATE TYPE credit_role AS ENUM ('director', 'writer', 'creator', 'cast');
 CREATE TYPE score_kind AS ENUM ('imdb', 'metascore', 'metacritic_user', 'tomatometer', 'popcornmeter',
     'tomatometer_top', 'popcornmeter_all', 'popcornmeter_verified');
-CREATE TYPE amount_kind AS ENUM ('budget', 'opening_weekend', 'domestic', 'worldwide');
 CREATE TYPE offer_kind AS ENUM ('free', 'ads', 'subscription', 'rent', 'buy', 'cinema');
 CREATE TYPE miss_outcome AS ENUM ('absent', 'failed', 'blocked', 'disallowed');
 CREATE TYPE site_state AS ENUM ('never', 'ok', 'absent', 'error', 'blocked');
@@ -60,30 +58,15 @@ CREATE TABLE records (
     title               text NOT NULL CHECK (title <> ''),
     original_title      text,
     kind                title_kind NOT NULL,
-    title_type          text,
     year                integer CHECK (year BETWEEN 1870 AND 2100),
     end_year            integer CHECK (end_year BETWEEN 1870 AND 2100),
-    release_date        text CHECK (release_date ~ '^[0-9]{4}-[0-9]{2}(-[0-9]{2})?$'),  -- the day may be unknown
+    release_date        text,  -- the day may be unknown
     runtime_minutes     integer CHECK (runtime_minutes BETWEEN 1 AND 100000),
-    countries           text[] NOT NULL,
-    languages           text[] NOT NULL,
-    certificate         text,
-    plot                text,
-    poster_url          text,
-    poster_width        integer CHECK (poster_width > 0),  -- pixels
-    poster_height       integer CHECK (poster_height > 0),
-    other_titles        jsonb NOT NULL DEFAULT '[]',  -- array of {title, country, language, kind}, in IMDb's order
+    genres              text[] NOT NULL DEFAULT '{}',
     keywords            text[] NOT NULL DEFAULT '{}',
     interests           text[] NOT NULL DEFAULT '{}',  -- IMDb's finer genres
-    taglines            text[] NOT NULL DEFAULT '{}',
-    awards              jsonb NOT NULL DEFAULT '[]',  -- array of {event, wins, nominations}
     related             jsonb NOT NULL DEFAULT '[]',  -- array of {relation, site_id, title, connection}, in page order
-    consensus           text,  -- Rotten Tomatoes' critics'
-    external_ids        jsonb NOT NULL DEFAULT '{}',  -- by whose they are
-    imdb_top250_rank    integer CHECK (imdb_top250_rank BETWEEN 1 AND 250),
-    imdb_top250_tv_rank integer CHECK (imdb_top250_tv_rank BETWEEN 1 AND 250),
-    critic_review_count integer CHECK (critic_review_count > 0),  -- reviews elsewhere to which IMDb links
-    popularity_rank     integer CHECK (popularity_rank > 0),
+    facets              jsonb NOT NULL DEFAULT '{}',  -- all that is rarely asked for; the view `movies` has it as columns
     series_id           text,
     series_title        text,
     season              integer CHECK (season >= 0),
@@ -92,11 +75,9 @@ CREATE TABLE records (
     episode_count       integer CHECK (episode_count > 0),  -- of a series or season, likewise
     list_name           text,
     list_rank           integer CHECK (list_rank > 0),
-    list_computed       boolean NOT NULL,
     source              source NOT NULL,
     unknown_fields      text[] NOT NULL DEFAULT '{}',  -- fields of which nothing is known
     scraped_at          timestamptz NOT NULL,
-    "fetch"             jsonb,  -- url, status, attempts, wire_bytes, body_bytes, pool, archive_id
     match_keys          bigint[] NOT NULL,  -- hashes of what the same title on another site shares; see titles.py
     UNIQUE (site, site_id),
     -- Checked at the end of a statement, so that one statement can swap records between titles.
@@ -108,9 +89,9 @@ CREATE INDEX records_series ON records (series_id, site, season, coalesce(episod
 -- Keywords as they are compared: sites write them with spaces or with hyphens.
 CREATE FUNCTION plain_keywords(keywords text[]) RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
 $$ SELECT ARRAY(SELECT lower(replace(k, '-', ' ')) FROM unnest(keywords) k) $$;
--- Empty ones need no place in an index.
 CREATE INDEX records_keywords ON records USING gin (plain_keywords(keywords)) WITH (fastupdate = off) WHERE keywords <> '{}';
 CREATE INDEX records_interests ON records USING gin (interests) WITH (fastupdate = off) WHERE interests <> '{}';
+CREATE INDEX records_genres ON records USING gin (genres) WITH (fastupdate = off) WHERE genres <> '{}';
 CREATE INDEX records_related ON records USING gin (jsonb_path_query_array(related, '$[*].site_id') jsonb_path_ops)
     WITH (fastupdate = off) WHERE related <> '[]';
 
@@ -144,27 +125,6 @@ CREATE TABLE score_history (
     average   numeric,
     PRIMARY KEY (record_id, kind, since)
 );
-
-CREATE TABLE amounts (
-    record_id bigint NOT NULL REFERENCES records ON DELETE CASCADE,
-    kind      amount_kind NOT NULL,
-    value     bigint NOT NULL CHECK (value > 0),  -- whole units of the currency
-    currency  text NOT NULL CHECK (currency ~ '^[A-Z]{3}$'),
-    PRIMARY KEY (record_id, kind)
-);
-
-CREATE TABLE genres (
-    genre_id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    name     text NOT NULL UNIQUE CHECK (name <> '')
-);
-
-CREATE TABLE record_genres (
-    record_id bigint NOT NULL REFERENCES records ON DELETE CASCADE,
-    position  integer NOT NULL,  -- 1 is the first on the page
-    genre_id  integer NOT NULL REFERENCES genres,
-    PRIMARY KEY (record_id, position)
-);
-CREATE INDEX record_genres_genre_id ON record_genres (genre_id);
 
 CREATE TABLE people (
     person_id      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -634,38 +594,29 @@ $$;
 
 -- What is asked of the tables. Plain views: always as current as the tables themselves ---------------------------------
 
--- Each record as the item that was scraped, in the JSON form of moviecrawler.items.Movie. A column that comes to `records` for a field of a
--- movie has to come here too.
+-- Each record as the item that was scraped, in the JSON form of moviecrawler.items.Movie.
 CREATE VIEW items AS
-SELECT r.record_id, r.title_id, r.placed_by_hand, r.site, r.site_id, to_jsonb(i) AS item
-FROM records r
-CROSS JOIN LATERAL (
-    SELECT r.site, r.site_id, r.url, r.imdb_id, r.title, r.original_title, r.kind, r.title_type, r.year, r.end_year, r.release_date,
-        r.runtime_minutes, r.countries, r.languages, r.certificate, r.plot, r.poster_url, r.poster_width, r.poster_height, r.other_titles,
-        r.keywords, r.interests, r.taglines, r.awards, r.related, r.consensus, r.external_ids, r.imdb_top250_rank, r.imdb_top250_tv_rank,
-        r.critic_review_count, r.popularity_rank, r.series_id, r.series_title, r.season, r.episode, r.season_count, r.episode_count,
-        r.list_name, r.list_rank, r.list_computed, r.source, r.unknown_fields, r.scraped_at, r.fetch,
-        (SELECT coalesce(jsonb_agg(g.name ORDER BY rg.position), '[]')
-         FROM record_genres rg JOIN genres g USING (genre_id) WHERE rg.record_id = r.record_id) AS genres,
-        (SELECT coalesce(jsonb_agg(jsonb_build_object(
+SELECT r.record_id, r.title_id, r.placed_by_hand, r.site, r.site_id,
+    r.facets || to_jsonb(r) - '{record_id,title_id,placed_by_hand,match_keys,facets}'::text[] || jsonb_build_object(
+        'credits', (SELECT coalesce(jsonb_agg(jsonb_build_object(
              'name', c.name, 'role', c.role, 'position', c.position, 'person_id', p.site_person_id,
              'character', c.character) ORDER BY c.role, c.position), '[]')
-         FROM credits c JOIN people p USING (person_id) WHERE c.record_id = r.record_id) AS credits,
-        (SELECT coalesce(jsonb_agg(jsonb_strip_nulls(to_jsonb(s) - '{record_id,normalised}'::text[]) ORDER BY s.kind), '[]')
-         FROM scores s WHERE s.record_id = r.record_id) AS scores,
-        (SELECT coalesce(jsonb_agg(jsonb_strip_nulls(to_jsonb(o) - '{record_id,since,ended}'::text[])
+         FROM credits c JOIN people p USING (person_id) WHERE c.record_id = r.record_id),
+        'scores', (SELECT coalesce(jsonb_agg(jsonb_strip_nulls(to_jsonb(s) - '{record_id,normalised}'::text[]) ORDER BY s.kind), '[]')
+         FROM scores s WHERE s.record_id = r.record_id),
+        'offers', (SELECT coalesce(jsonb_agg(jsonb_strip_nulls(to_jsonb(o) - '{record_id,since,ended}'::text[])
              ORDER BY o.kind, o.provider, o.country, o.quality), '[]')
-         FROM offers o WHERE o.record_id = r.record_id AND o.ended IS NULL) AS offers,
-        (SELECT coalesce(jsonb_agg(jsonb_build_object(
-             'kind', a.kind, 'value', a.value, 'currency', a.currency) ORDER BY a.kind), '[]')
-         FROM amounts a WHERE a.record_id = r.record_id) AS amounts
-) i;
+         FROM offers o WHERE o.record_id = r.record_id AND o.ended IS NULL)) AS item
+FROM records r;
 
--- The titles under which something is known too, from IMDb's title.akas; position 1 is the first.
-CREATE VIEW other_titles AS
-SELECT r.title_id, r.record_id, r.site, r.site_id, o.position::integer AS position, o.entry ->> 'title' AS title,
-    o.entry ->> 'country' AS country, o.entry ->> 'language' AS language, o.entry ->> 'kind' AS kind
-FROM records r CROSS JOIN LATERAL jsonb_array_elements(r.other_titles) WITH ORDINALITY AS o (entry, position);
+-- Each record with its facets as columns. A list of objects is a JSON array; poster sizes are pixels; `amounts` are budget and box office;
+-- `critic_review_count` counts reviews elsewhere to which IMDb links; `fetch` says how the page came.
+CREATE VIEW movies AS
+SELECT r.*, f.*
+FROM records r CROSS JOIN LATERAL jsonb_to_record(r.facets) AS f (title_type text, countries text[], languages text[], certificate text,
+    plot text, poster_url text, poster_width integer, poster_height integer, other_titles jsonb, taglines text[], awards jsonb, consensus text,
+    external_ids jsonb, amounts jsonb, imdb_top250_rank integer, imdb_top250_tv_rank integer, critic_review_count integer,
+    popularity_rank integer, list_computed boolean, "fetch" jsonb);
 
 -- Each score of a title once, of the scoreboard's five kinds. IMDb shows the Metascore as well, as it was when IMDb last looked: Metacritic's
 -- own goes first. Where sites otherwise give the same score, the one that the scoreboard trusts with titles does.
@@ -689,11 +640,11 @@ SELECT t.title_id,
     m.url AS metacritic_url,
     r.site_id AS rottentomatoes_id,
     r.url AS rottentomatoes_url,
-    s.imdb_rating, s.imdb_votes, s.imdb_rating_100,
-    s.metascore, s.metascore_reviews, s.metascore_100,
-    s.metacritic_user_score, s.metacritic_user_ratings, s.metacritic_user_score_100,
-    s.tomatometer, s.tomatometer_reviews, s.tomatometer_100,
-    s.popcornmeter, s.popcornmeter_ratings, s.popcornmeter_100,
+    s.imdb_rating, s.imdb_votes, s.imdb_rating * 10 AS imdb_rating_100,
+    s.metascore, s.metascore_reviews, s.metascore AS metascore_100,
+    s.metacritic_user_score, s.metacritic_user_ratings, s.metacritic_user_score * 10 AS metacritic_user_score_100,
+    s.tomatometer, s.tomatometer_reviews, s.tomatometer AS tomatometer_100,
+    s.popcornmeter, s.popcornmeter_ratings, s.popcornmeter AS popcornmeter_100,
     round(s.critics_mean, 1) AS critics_mean,  -- of Metascore and Tomatometer, 0 to 100
     round(s.users_mean, 1) AS users_mean,  -- of IMDb, Metacritic's users and Popcornmeter, 0 to 100
     -- Critics and users count the same, however many scores stand on either side.
@@ -715,19 +666,14 @@ LEFT JOIN (
     SELECT title_id,
         max(value) FILTER (WHERE kind = 'imdb') AS imdb_rating,
         max(count) FILTER (WHERE kind = 'imdb') AS imdb_votes,
-        max(normalised) FILTER (WHERE kind = 'imdb') AS imdb_rating_100,
         max(value) FILTER (WHERE kind = 'metascore') AS metascore,
         max(count) FILTER (WHERE kind = 'metascore') AS metascore_reviews,
-        max(normalised) FILTER (WHERE kind = 'metascore') AS metascore_100,
         max(value) FILTER (WHERE kind = 'metacritic_user') AS metacritic_user_score,
         max(count) FILTER (WHERE kind = 'metacritic_user') AS metacritic_user_ratings,
-        max(normalised) FILTER (WHERE kind = 'metacritic_user') AS metacritic_user_score_100,
         max(value) FILTER (WHERE kind = 'tomatometer') AS tomatometer,
         max(count) FILTER (WHERE kind = 'tomatometer') AS tomatometer_reviews,
-        max(normalised) FILTER (WHERE kind = 'tomatometer') AS tomatometer_100,
         max(value) FILTER (WHERE kind = 'popcornmeter') AS popcornmeter,
         max(count) FILTER (WHERE kind = 'popcornmeter') AS popcornmeter_ratings,
-        max(normalised) FILTER (WHERE kind = 'popcornmeter') AS popcornmeter_100,
         avg(normalised) FILTER (WHERE kind IN ('metascore', 'tomatometer')) AS critics_mean,
         avg(normalised) FILTER (WHERE kind NOT IN ('metascore', 'tomatometer')) AS users_mean
     FROM title_scores GROUP BY title_id
@@ -879,89 +825,76 @@ SELECT o.provider, o.country, o.kind AS offer, t.title_id, coalesce(t.title, r.t
 FROM offers o JOIN records r USING (record_id) JOIN titles t USING (title_id)
 WHERE o.ended IS NULL;
 
--- The seasons and episodes of each site with their scores: a row for each score, or one without. `series` tells those apart whose series nobody has
--- read yet, and `nth` those of one site that have the same number.
+-- The seasons and episodes of each site with their scores, a row each. `series` tells those apart whose series nobody has read yet, and `nth` those
+-- of one site that have the same number.
 CREATE VIEW parts AS
 SELECT p.*, dense_rank() OVER (
     PARTITION BY p.series_title_id, p.series_imdb_id, p.series, p.kind, p.site, p.season, p.episode ORDER BY p.site_id) AS nth
 FROM (
     SELECT s.title_id AS series_title_id, s.imdb_id AS series_imdb_id, NULL AS series, 'episode'::title_kind AS kind, e.season, e.episode,
         'imdb'::site AS site, e.imdb_id AS site_id, NULL::bigint AS title_id, e.title, e.year, NULL::integer AS episode_count,
-        'imdb'::score_kind AS score, e.rating AS value, e.votes AS count
+        e.rating AS imdb_rating, e.votes AS imdb_votes, NULL::numeric AS metascore, NULL::integer AS metascore_reviews,
+        NULL::numeric AS metacritic_user_score, NULL::integer AS metacritic_user_ratings, NULL::numeric AS tomatometer,
+        NULL::integer AS tomatometer_reviews, NULL::numeric AS popcornmeter, NULL::integer AS popcornmeter_ratings
     FROM imdb_episodes e JOIN titles s ON s.imdb_id = e.series_imdb_id
     UNION ALL
     SELECT t.series_title_id, s.imdb_id, CASE WHEN t.series_title_id IS NULL THEN coalesce(r.series_title, r.series_id) END, t.kind, t.season,
-        t.episode, r.site, r.site_id, t.title_id, r.title, r.year, r.episode_count, c.kind, c.value, c.count
-    FROM titles t JOIN records r USING (title_id) LEFT JOIN titles s ON s.title_id = t.series_title_id LEFT JOIN scores c USING (record_id)
+        t.episode, r.site, r.site_id, t.title_id, r.title, r.year, r.episode_count, c.*
+    FROM titles t JOIN records r USING (title_id) LEFT JOIN titles s ON s.title_id = t.series_title_id
+    CROSS JOIN LATERAL (
+        SELECT max(value) FILTER (WHERE kind = 'imdb'), max(count) FILTER (WHERE kind = 'imdb'),
+            max(value) FILTER (WHERE kind = 'metascore'), max(count) FILTER (WHERE kind = 'metascore'),
+            max(value) FILTER (WHERE kind = 'metacritic_user'), max(count) FILTER (WHERE kind = 'metacritic_user'),
+            max(value) FILTER (WHERE kind = 'tomatometer'), max(count) FILTER (WHERE kind = 'tomatometer'),
+            max(value) FILTER (WHERE kind = 'popcornmeter'), max(count) FILTER (WHERE kind = 'popcornmeter')
+        FROM scores WHERE record_id = r.record_id) c
     WHERE t.kind IN ('season', 'episode')
 ) p;
 
 -- One row an episode: of IMDb's datasets, and of the pages that were read. Where both rate it, the rating of more votes is the newer one.
 -- Ask for one series, by `series_title_id` or `series_imdb_id`: that reads its own episodes only.
 CREATE VIEW episode_scores AS
-SELECT e.series_title_id, coalesce(title_shown(e.series_title_id), e.series) AS series_title, e.series_imdb_id, e.season, e.episode, e.title_id,
-    e.title, e.year, e.imdb_id, e.metacritic_id, e.rottentomatoes_id, e.imdb_rating, e.imdb_votes,
-    e.metascore, e.metascore_reviews, e.metacritic_user_score, e.metacritic_user_ratings,
-    e.tomatometer, e.tomatometer_reviews, e.popcornmeter, e.popcornmeter_ratings
-FROM (
-    SELECT p.series_title_id, p.series_imdb_id, p.series, p.season, p.episode, p.nth, min(p.title_id) AS title_id,
-        (array_agg(p.title ORDER BY array_position('{imdb,rottentomatoes,metacritic}'::site[], p.site), p.title_id NULLS FIRST)
-            FILTER (WHERE p.title IS NOT NULL))[1] AS title,
-        (array_agg(p.year ORDER BY array_position('{imdb,rottentomatoes,metacritic}'::site[], p.site), p.title_id NULLS FIRST)
-            FILTER (WHERE p.year IS NOT NULL))[1] AS year,
-        max(p.site_id) FILTER (WHERE p.site = 'imdb') AS imdb_id,
-        max(p.site_id) FILTER (WHERE p.site = 'metacritic') AS metacritic_id,
-        max(p.site_id) FILTER (WHERE p.site = 'rottentomatoes') AS rottentomatoes_id,
-        (array_agg(p.value ORDER BY p.count DESC NULLS LAST) FILTER (WHERE p.score = 'imdb' AND p.value IS NOT NULL))[1] AS imdb_rating,
-        max(p.count) FILTER (WHERE p.score = 'imdb') AS imdb_votes,
-        max(p.value) FILTER (WHERE p.score = 'metascore') AS metascore,
-        max(p.count) FILTER (WHERE p.score = 'metascore') AS metascore_reviews,
-        max(p.value) FILTER (WHERE p.score = 'metacritic_user') AS metacritic_user_score,
-        max(p.count) FILTER (WHERE p.score = 'metacritic_user') AS metacritic_user_ratings,
-        max(p.value) FILTER (WHERE p.score = 'tomatometer') AS tomatometer,
-        max(p.count) FILTER (WHERE p.score = 'tomatometer') AS tomatometer_reviews,
-        max(p.value) FILTER (WHERE p.score = 'popcornmeter') AS popcornmeter,
-        max(p.count) FILTER (WHERE p.score = 'popcornmeter') AS popcornmeter_ratings
-    FROM parts p
-    WHERE p.kind = 'episode'
-    GROUP BY p.series_title_id, p.series_imdb_id, p.series, p.season, p.episode, p.nth
-) e;
+SELECT p.series_title_id, coalesce(title_shown(p.series_title_id), p.series) AS series_title, p.series_imdb_id, p.season, p.episode,
+    min(p.title_id) AS title_id,
+    (array_agg(p.title ORDER BY array_position('{imdb,rottentomatoes,metacritic}'::site[], p.site), p.title_id NULLS FIRST)
+        FILTER (WHERE p.title IS NOT NULL))[1] AS title,
+    (array_agg(p.year ORDER BY array_position('{imdb,rottentomatoes,metacritic}'::site[], p.site), p.title_id NULLS FIRST)
+        FILTER (WHERE p.year IS NOT NULL))[1] AS year,
+    max(p.site_id) FILTER (WHERE p.site = 'imdb') AS imdb_id, max(p.site_id) FILTER (WHERE p.site = 'metacritic') AS metacritic_id,
+    max(p.site_id) FILTER (WHERE p.site = 'rottentomatoes') AS rottentomatoes_id,
+    (array_agg(p.imdb_rating ORDER BY p.imdb_votes DESC NULLS LAST) FILTER (WHERE p.imdb_rating IS NOT NULL))[1] AS imdb_rating,
+    max(p.imdb_votes) AS imdb_votes, max(p.metascore) AS metascore, max(p.metascore_reviews) AS metascore_reviews,
+    max(p.metacritic_user_score) AS metacritic_user_score, max(p.metacritic_user_ratings) AS metacritic_user_ratings,
+    max(p.tomatometer) AS tomatometer, max(p.tomatometer_reviews) AS tomatometer_reviews,
+    max(p.popcornmeter) AS popcornmeter, max(p.popcornmeter_ratings) AS popcornmeter_ratings
+FROM parts p
+WHERE p.kind = 'episode'
+GROUP BY p.series_title_id, p.series_imdb_id, p.series, p.season, p.episode, p.nth;
 
--- One row a season. IMDb rates no seasons: `imdb_rating` is derived, the mean of its episodes weighted by votes, with the sum of the votes.
--- As above, ask for one series.
+-- One row a season. IMDb rates no seasons: `imdb_rating` is derived, the mean of its episodes weighted by votes, with the sum of the votes;
+-- `episode_count` is what a site states. As above, ask for one series.
 CREATE VIEW season_scores AS
-SELECT n.series_title_id, coalesce(title_shown(n.series_title_id), n.series) AS series_title, n.series_imdb_id, n.season, n.title_id,
-    n.title, n.year, n.metacritic_id, n.rottentomatoes_id,
-    round(n.rating, 2) AS imdb_rating, n.rating IS NOT NULL AS imdb_rating_derived, n.imdb_votes, n.episodes, n.episodes_rated,
-    n.episode_count,  -- as a site states it
-    n.metascore, n.metascore_reviews, n.metacritic_user_score, n.metacritic_user_ratings,
-    n.tomatometer, n.tomatometer_reviews, n.popcornmeter, n.popcornmeter_ratings
+SELECT x.series_title_id, coalesce(title_shown(x.series_title_id), x.series) AS series_title, x.series_imdb_id, x.season, min(x.title_id) AS title_id,
+    (array_agg(x.title ORDER BY x.site DESC) FILTER (WHERE x.title IS NOT NULL))[1] AS title,
+    (array_agg(x.year ORDER BY x.site DESC) FILTER (WHERE x.year IS NOT NULL))[1] AS year,
+    max(x.site_id) FILTER (WHERE x.site = 'metacritic') AS metacritic_id,
+    max(x.site_id) FILTER (WHERE x.site = 'rottentomatoes') AS rottentomatoes_id,
+    round(sum(x.imdb_rating * x.imdb_votes) / sum(x.imdb_votes), 2) AS imdb_rating, sum(x.imdb_votes) IS NOT NULL AS imdb_rating_derived,
+    sum(x.imdb_votes) AS imdb_votes, count(*) FILTER (WHERE x.site IS NULL) AS episodes, count(x.imdb_votes) AS episodes_rated,
+    (array_agg(x.episode_count ORDER BY x.site DESC) FILTER (WHERE x.episode_count IS NOT NULL))[1] AS episode_count,
+    max(x.metascore) AS metascore, max(x.metascore_reviews) AS metascore_reviews,
+    max(x.metacritic_user_score) AS metacritic_user_score, max(x.metacritic_user_ratings) AS metacritic_user_ratings,
+    max(x.tomatometer) AS tomatometer, max(x.tomatometer_reviews) AS tomatometer_reviews,
+    max(x.popcornmeter) AS popcornmeter, max(x.popcornmeter_ratings) AS popcornmeter_ratings
 FROM (
-    SELECT x.series_title_id, x.series_imdb_id, x.series, x.season, min(x.title_id) AS title_id,
-        (array_agg(x.title ORDER BY x.site DESC) FILTER (WHERE x.title IS NOT NULL))[1] AS title,
-        (array_agg(x.year ORDER BY x.site DESC) FILTER (WHERE x.year IS NOT NULL))[1] AS year,
-        (array_agg(x.episode_count ORDER BY x.site DESC) FILTER (WHERE x.episode_count IS NOT NULL))[1] AS episode_count,
-        max(x.site_id) FILTER (WHERE x.site = 'metacritic') AS metacritic_id,
-        max(x.site_id) FILTER (WHERE x.site = 'rottentomatoes') AS rottentomatoes_id,
-        sum(x.imdb_rating * x.imdb_votes) / sum(x.imdb_votes) AS rating, sum(x.imdb_votes) AS imdb_votes,
-        count(*) FILTER (WHERE x.site IS NULL) AS episodes, count(x.imdb_votes) AS episodes_rated,
-        max(x.value) FILTER (WHERE x.score = 'metascore') AS metascore,
-        max(x.count) FILTER (WHERE x.score = 'metascore') AS metascore_reviews,
-        max(x.value) FILTER (WHERE x.score = 'metacritic_user') AS metacritic_user_score,
-        max(x.count) FILTER (WHERE x.score = 'metacritic_user') AS metacritic_user_ratings,
-        max(x.value) FILTER (WHERE x.score = 'tomatometer') AS tomatometer,
-        max(x.count) FILTER (WHERE x.score = 'tomatometer') AS tomatometer_reviews,
-        max(x.value) FILTER (WHERE x.score = 'popcornmeter') AS popcornmeter,
-        max(x.count) FILTER (WHERE x.score = 'popcornmeter') AS popcornmeter_ratings
-    FROM (
-        SELECT p.series_title_id, p.series_imdb_id, p.series, p.season, p.title_id, p.site, p.site_id, p.title, p.year, p.episode_count,
-            p.score, p.value, p.count, NULL::numeric AS imdb_rating, NULL::integer AS imdb_votes
-        FROM parts p WHERE p.kind = 'season'
-        UNION ALL
-        SELECT e.series_title_id, e.series_imdb_id, CASE WHEN e.series_title_id IS NULL THEN e.series_title END, e.season,
-            NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-            e.imdb_rating, CASE WHEN e.imdb_rating IS NOT NULL THEN e.imdb_votes END
-        FROM episode_scores e WHERE e.season IS NOT NULL
-    ) x
-    GROUP BY x.series_title_id, x.series_imdb_id, x.series, x.season
-) n;
+    SELECT p.series_title_id, p.series_imdb_id, p.series, p.season, p.title_id, p.site, p.site_id, p.title, p.year, p.episode_count,
+        p.metascore, p.metascore_reviews, p.metacritic_user_score, p.metacritic_user_ratings, p.tomatometer, p.tomatometer_reviews,
+        p.popcornmeter, p.popcornmeter_ratings, NULL::numeric AS imdb_rating, NULL::integer AS imdb_votes
+    FROM parts p WHERE p.kind = 'season'
+    UNION ALL
+    SELECT e.series_title_id, e.series_imdb_id, CASE WHEN e.series_title_id IS NULL THEN e.series_title END, e.season,
+        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+        e.imdb_rating, CASE WHEN e.imdb_rating IS NOT NULL THEN e.imdb_votes END
+    FROM episode_scores e WHERE e.season IS NOT NULL
+) x
+GROUP BY x.series_title_id, x.series_imdb_id, x.series, x.season;

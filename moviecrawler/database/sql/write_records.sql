@@ -1,9 +1,9 @@
 -- Stores the records of what stands in `incoming`, each title there once; `write_scores.sql` and `write_parts.sql` go on with it.
--- Of the names in braces: columns are those of a movie's fields that have no table of their own, values what an item `m` has of them, and
--- changes what is done to a record that is stored.
+-- Of the names in braces: columns are the fields of a movie that are columns of `records`, values what an item `m` has of them, changes what is
+-- done to a record that is stored, and others the fields that are columns or have a table: all but these are facets.
 WITH upserted AS (
-    INSERT INTO records AS stored (record_id, title_id, match_keys, {columns})
-    SELECT i.record_id, i.title_id, i.match_keys, {values}
+    INSERT INTO records AS stored (record_id, title_id, match_keys, facets, {columns})
+    SELECT i.record_id, i.title_id, i.match_keys, i.item - '{others}'::text[], {values}
     FROM incoming i CROSS JOIN LATERAL jsonb_populate_record(NULL::records, i.item) m
     ON CONFLICT (site, site_id) DO UPDATE SET {changes}
     RETURNING record_id, title_id, site, title, original_title, kind, year, runtime_minutes, scraped_at
