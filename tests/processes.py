@@ -8,6 +8,7 @@ these, and of the start itself, use `subprocess`.
 from __future__ import annotations
 
 import atexit
+import faulthandler
 import logging
 import multiprocessing
 import os
@@ -115,6 +116,7 @@ def _run(arguments: list[str], env: dict[str, str], cwd: Path, *outputs: Path) -
         output = os.open(path, os.O_WRONLY | os.O_APPEND)
         os.dup2(output, number)
         os.close(output)
+    faulthandler.enable(open(2, "w", closefd=False))  # noqa: SIM115 - a crash in native code tells its stack in the log
     os.environ.clear()
     os.environ.update(env)
     os.chdir(cwd)
