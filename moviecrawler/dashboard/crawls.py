@@ -1,7 +1,8 @@
-"""The crawls and the jobs: how far they are, the end of a job's log, and forms to schedule and cancel them."""
+"""The jobs and the shared runs: how far they are, how they ended, the end of a job's log, and forms to schedule and cancel."""
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 from uuid import uuid4
@@ -10,7 +11,8 @@ from moviecrawler.cluster.eggs import find_egg
 from moviecrawler.cluster.environment import log_path, read_end
 from moviecrawler.cluster.jobs import Job
 from moviecrawler.cluster.state import Snapshot
-from moviecrawler.dashboard.pages import Page, PageRequest, RefusedError
+from moviecrawler.dashboard.pages import MOST_PAGES, Page, PageRequest, RefusedError
+from moviecrawler.frontier.report import Rate
 
 if TYPE_CHECKING:
     from moviecrawler.cluster.node import Node
@@ -19,8 +21,7 @@ if TYPE_CHECKING:
     from moviecrawler.frontier.report import RunReport
 
 _ROWS = 50
-"""Jobs of a state on a page."""
-_LAST_PAGE = 1_000_000
+"""Rows of a table."""
 _TAIL_BYTES = 32 * 1024
 """Bytes of a log that are read from its end."""
 
@@ -29,53 +30,49 @@ class Crawls(Page):
     """`/crawls`, and `/crawls/<project>/<job>`."""
 
     template = "crawls.html"
-    title = "Crawls and jobs"
-    in_menu = "Crawls"
+    title = "Crawls"
 
     def show(self, request: PageRequest) -> dict[str, Any]:
         return self._one(request) if request.path else self._all(request)
 
     def _all(self, request: PageRequest) -> dict[str, Any]:
-        state = self.node.state
-        pending_at = request.whole_number("pending", 1, _LAST_PAGE, 1)
-        finished_at = request.whole_number("finished", 1, _LAST_PAGE, 1)
         frontier = request.attempt(self.sources.frontier)
-        jobs = request.attempt(state.snapshot, otherwise=Snapshot())
+        jobs = request.attempt(self.node.state.snapshot, otherwise=Snapshot())
+        first = (request.page - 1) * _ROWS
+        wanted = request.value("schedule")
         return {
-            "earlier": frontier.earlier[:_ROWS] if frontier else [],
-            "counts": {state: len(getattr(jobs, state)) for state in ("pending", "running", "finished")},
-            "frontier": frontier,
-            "runs": _by_activity(frontier),
-            "pending": jobs.pending[(pending_at - 1) * _ROWS : pending_at * _ROWS],
-            "running": [(one, _run_of(one.job, frontier)) for one in jobs.running],
-            "finished": jobs.finished[(finished_at - 1) * _ROWS : finished_at * _ROWS],
-            "pending_at": pending_at,
-            "finished_at": finished_at,
-            "rows": _ROWS,
-            "spiders": request.attempt(self._spiders, otherwise=[]),
+            # Not while a form is filled in.
+            "refresh": None if wanted or request.page > 1 else self.here,
+            "jobs": jobs,
+            "run_of": {status.job.key: _run_of(status.job, frontier) for status in jobs.running},
+            "waiting": jobs.pending[:_ROWS],
+            "over": jobs.finished[first : first + _ROWS],
+            "page": request.page,
+            "has_more": first + _ROWS < len(jobs.finished) and request.page < MOST_PAGES,
+            "runs": [(run, *_rate_of(run)) for run in (frontier.runs if frontier else [])[:_ROWS]],
+            "form": _form(jobs.find(*_names(wanted))) if wanted else None,
+            "spiders": _spiders(jobs) if wanted else [],
+            "now": time.time(),
         }
-
-    def _spiders(self) -> list[tuple[str, str]]:
-        snapshot = self.node.state.snapshot()
-        latest = [find_egg(snapshot.eggs, project) for project in snapshot.projects]
-        return [(egg.project, spider) for egg in latest for spider in sorted(egg.spiders)]
 
     def _one(self, request: PageRequest) -> dict[str, Any]:
         if len(request.path) != 2:  # noqa: PLR2004 - project and job
             raise RefusedError("there is no such page", 404)
-        view = self.node.state.snapshot().find(*request.path)
-        if view is None:
+        status = self.node.state.snapshot().find(*request.path)
+        if status is None:
             raise RefusedError("there is no such job; the oldest ones that are over are forgotten", 404)
-        frontier = request.attempt(self.sources.frontier)
-        log, why = _log_tail(self.node, view)
+        log, why = _log_tail(self.node, status)
+        path = _path_of(status.job)
         return {
             "template": "job.html",
-            "title": f"Job {view.job.id}",
-            "view": view,
+            "title": f"{status.job.spider}: job {status.job.id}",
+            "refresh": None if status.outcome else path,
+            "path": path,
+            "status": status,
             "log": log,
             "no_log": why,
-            "log_url": self.node.log_url(view.job),
-            "run": _run_of(view.job, frontier),
+            "log_url": self.node.log_url(status.job),
+            "run": _run_of(status.job, request.attempt(self.sources.frontier)),
         }
 
     def do_schedule(self, request: PageRequest) -> tuple[str, str]:
@@ -94,14 +91,39 @@ class Crawls(Page):
             priority=priority,
         )
         self.node.schedule(job)
-        return f"/crawls/{quote(project)}/{quote(job.id)}", "scheduled"
+        return _path_of(job), "scheduled"
 
     def do_cancel(self, request: PageRequest) -> tuple[str, str]:
         project, job_id = request.value("project"), request.value("job")
-        former = self.node.state.cancel(project, job_id)
-        stays = request.path and former != "pending"
-        path = f"/crawls/{quote(project)}/{quote(job_id)}" if stays else "/crawls"
-        return path, {"pending": "cancelled", "running": "cancelling"}.get(former or "", "no-job")
+        former = self.node.state.cancel(project, job_id) or ""
+        return "/crawls", {"pending": "cancelled", "running": "cancelling"}.get(former, "no-job")
+
+
+def _path_of(job: Job) -> str:
+    return f"/crawls/{quote(job.project)}/{quote(job.id)}"
+
+
+def _names(path: str) -> tuple[str, str]:
+    """Return the project and the id of the job that the schedule form is to be filled in from."""
+    project, _, job = path.partition("/")
+    return project, job
+
+
+def _form(again: JobStatus | None) -> dict[str, str]:
+    """Return what the schedule form is filled in with: a job that is to run again, if any."""
+    job = again.job if again else Job(project="", spider="", id="")
+    lines = ["\n".join(f"{name}={value}" for name, value in values.items()) for values in (job.arguments, job.settings)]
+    return {
+        "spider": f"{job.project}/{job.spider}",
+        "arguments": lines[0],
+        "settings": lines[1],
+        "priority": f"{job.priority:g}",
+    }
+
+
+def _spiders(jobs: Snapshot) -> list[tuple[str, str]]:
+    latest = [find_egg(jobs.eggs, project) for project in jobs.projects]
+    return [(egg.project, spider) for egg in latest for spider in sorted(egg.spiders)]
 
 
 def _pairs(what: str, text: str) -> dict[str, str]:
@@ -116,20 +138,17 @@ def _pairs(what: str, text: str) -> dict[str, str]:
     return found
 
 
-def _by_activity(frontier: Frontier | None) -> list[tuple[RunReport, float | None, float | None]]:
-    """Return the crawls with rate and seconds left: those first that are at work, then the latest ones."""
-    if frontier is None:
-        return []
-    runs = []
-    for run in frontier.runs:
-        rate = frontier.rates[run.site, run.run]
-        left = rate.seconds_left(run.to_go) if run.state == "running" and run.to_go else None
-        runs.append((run, rate.per_second if run.workers else None, left))
-    return sorted(runs, key=lambda row: (not row[0].workers, not row[0].to_go, -(row[0].ended_at or row[0].started_at)))
+def _rate_of(run: RunReport) -> tuple[float | None, float | None]:
+    """Return how many requests of a run end a second, and the seconds until it is over at this rate; None where nobody works."""
+    if not run.workers:
+        return None, None
+    rate = Rate(run.started_at)
+    rate.update(run)
+    return rate.per_second, rate.seconds_left(run.to_go) if run.state == "running" and run.to_go else None
 
 
 def _run_of(job: Job, frontier: Frontier | None) -> RunReport | None:
-    """Return the crawl that a job works on, if it shares one."""
+    """Return the run that a job works on, if it shares one."""
     runs = [] if frontier is None else frontier.runs
     return next((run for run in runs if run.site == job.spider and run.run == job.run), None)
 

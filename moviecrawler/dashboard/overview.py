@@ -1,54 +1,65 @@
-"""The first page: what needs attention, and how far each site is."""
+"""The first page: what needs attention, each site today, and the nodes."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from moviecrawler.cluster.state import Snapshot
+from moviecrawler.dashboard.charts import spark
 from moviecrawler.dashboard.pages import Page, PageRequest
-from moviecrawler.dashboard.rendering import counted, joined, number, when
+from moviecrawler.dashboard.rendering import counted, is_failure, joined, number, when
 from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from moviecrawler.catalogue.figures import SiteFigures
+    from moviecrawler.cluster.state import JobStatus
     from moviecrawler.dashboard.sources import Counts, Frontier
     from moviecrawler.frontier.report import RunReport, SiteState
     from moviecrawler.items import Site
 
 _MAX_NAMED = 3
 """Concerns that the sentence names."""
+_LATE_PART = 0.5
+"""Share of its lease after which a node's heartbeat is late: it sends one in each third."""
+_RECENTLY_SECONDS = 86_400
+"""Time for which a job that failed needs attention."""
 
 
 class Overview(Page):
     """`/`."""
 
     template = "overview.html"
-    title = in_menu = "Overview"
+    title = "Overview"
 
     def show(self, request: PageRequest) -> dict[str, Any]:
         counts = request.attempt(self.sources.counts)
         frontier = request.attempt(self.sources.frontier)
-        jobs = request.attempt(self.node.state.snapshot)
+        jobs = request.attempt(self.node.state.snapshot, otherwise=Snapshot())
         nodes = request.attempt(self.node.state.nodes)
         cards = [card_of(site, counts, frontier) for site in SITES]
         found = list(
             concerns(
                 cards,
                 troubles=request.troubles,
-                dead_letters=sum(run.dead_letters for run in frontier.runs) if frontier else 0,
-                pending=len(jobs.pending) if jobs else 0,
+                failed=failed_jobs(jobs.finished, time.time()),
+                pending=len(jobs.pending),
                 slots=None if nodes is None else sum(node.slots for node in nodes if not node.draining),
             )
         )
+        late = _LATE_PART * self.node.options.lease_seconds
         return {
+            "refresh": self.here,
             "sentence": sentence(found),
             "concerns": found,
             "cards": cards,
             "counts": counts,
             "jobs": jobs,
-            "nodes": nodes,
+            "nodes": nodes or [],
+            "state_of": lambda node: "draining" if node.draining else "late" if node.heard_seconds_ago > late else "up",
         }
 
 
@@ -61,10 +72,10 @@ class Card:
 
     site: Site
     counts: SiteFigures | None = None
+    hours: list[int] | None = None
+    """Titles that were read in each of the last hours."""
     state: SiteState | None = None
     runs: list[RunReport] = field(default_factory=list)
-    rate: float | None = None
-    """Requests per second that its crawls finish."""
     stopped: str | None = None
     """Why it is not crawled now; None when it is."""
     stopped_until: float | None = None
@@ -73,24 +84,19 @@ class Card:
     """Whether the next request will show if the site answers again."""
 
     @property
-    def to_go(self) -> int:
-        """Requests of its crawls that are queued or held."""
-        return sum(run.to_go for run in self.runs)
-
-    @property
-    def seconds_left(self) -> float | None:
-        """Time until its crawls are done, at this rate."""
-        return self.to_go / self.rate if self.rate and self.to_go else None
+    def line(self) -> str:
+        """The points of the line of titles an hour."""
+        return spark(self.hours or [])
 
 
 def card_of(site: Site, counts: Counts | None, frontier: Frontier | None) -> Card:
     """Return a site's figures."""
-    card = Card(site=site, counts=None if counts is None else counts.sites.get(site))
+    card = Card(site=site)
+    if counts is not None:
+        card.counts, card.hours = counts.sites.get(site), counts.hours.get(site)
     if frontier is not None:
         card.state = frontier.sites[site]
         card.runs = [run for run in frontier.runs if run.site == site]
-        at_work = [frontier.rates[run.site, run.run].per_second or 0 for run in card.runs if run.workers]
-        card.rate = sum(at_work, 0.0)
         if card.state.refusal is not None:
             card.stopped, card.stopped_until = card.state.refusal, card.state.stopped_until
             card.trying = (card.stopped_until or 0) <= frontier.now
@@ -112,17 +118,27 @@ class Concern(NamedTuple):
     """The details."""
     todo: str
     """What to do."""
-    link: str
+    link: str = "/crawls"
     """The page with more about it, or a part of that."""
 
 
+def failed_jobs(finished: Sequence[JobStatus], now: float) -> list[JobStatus]:
+    """Return the jobs of the last day that did not do all they were asked to, and have not been run again since with success."""
+    latest: dict[tuple[str, str, str], JobStatus] = {}
+    for status in finished:
+        job = status.job
+        latest.setdefault((job.project, job.spider, str(sorted(job.arguments.items()))), status)
+    return [
+        status
+        for status in latest.values()
+        if status.outcome is not None
+        and is_failure(status.outcome)
+        and now - status.outcome.ended_at / 1000 < _RECENTLY_SECONDS
+    ]
+
+
 def concerns(
-    cards: Sequence[Card],
-    *,
-    troubles: Sequence[str],
-    dead_letters: int,
-    pending: int,
-    slots: int | None,
+    cards: Sequence[Card], *, troubles: Sequence[str], failed: Sequence[JobStatus], pending: int, slots: int | None
 ) -> Iterator[Concern]:
     """Yield the concerns, the most urgent first.
 
@@ -130,11 +146,11 @@ def concerns(
     """
     for trouble in troubles:
         yield Concern(
-            "a store can't be asked", trouble, "See that it runs, and that every node can reach it.", "/nodes"
+            "a store can't be asked", trouble, "See that it runs, and that every node can reach it.", "/#nodes"
         )
     if slots == 0:
         yield Concern(
-            "no node takes jobs", "No node is up and not draining.", "Start a node, or see its log.", "/nodes"
+            "no node takes jobs", "No node is up and not draining.", "Start a node, or see its log.", "/#nodes"
         )
     for card in cards:
         if card.stopped is not None and not card.trying:
@@ -143,11 +159,20 @@ def concerns(
                 f"{site} has refused us",
                 f"{site} is not asked until {when(card.stopped_until)}: {card.stopped}",
                 "Leave it alone until then; it is tried again by itself. If it happens daily, lower the site's budget.",
-                "/crawls",
             )
+    dead_letters = sum(run.dead_letters for card in cards for run in card.runs)
     if dead_letters:
         short = f"{counted(dead_letters, 'request is a dead letter', 'requests are dead letters')}"
-        yield Concern(short, f"{short}.", "See why with scrapy deadletters, and queue or drop them.", "/crawls")
+        yield Concern(short, f"{short}.", "See why with scrapy deadletters, and queue or drop them.", "/crawls#runs")
+    if failed:
+        short = f"{counted(len(failed), 'job has', 'jobs have')} not done all"
+        names = joined(sorted({status.job.spider for status in failed}))
+        more = (
+            f"{short} that was asked of them ({names})."
+            if len(failed) > 1
+            else f"{short} that was asked of it ({names})."
+        )
+        yield Concern(short, more, "See its result and its log, and run it again.", "/crawls#over")
     for card in cards:
         idle = [run.to_go for run in card.runs if run.state == "no worker"]
         if idle and not pending:
@@ -156,7 +181,7 @@ def concerns(
                 f"nobody works on {to_go} requests to {site}",
                 f"{site} has {to_go} requests to go, and no worker.",
                 "Schedule a job of its spider.",
-                "/crawls",
+                "/crawls#runs",
             )
 
 
@@ -165,7 +190,7 @@ def sentence(found: Sequence[Concern]) -> str:
 
     >>> sentence([])
     'Nothing needs attention.'
-    >>> sentence([Concern("Metacritic has refused us", "", "", "")])
+    >>> sentence([Concern("Metacritic has refused us", "", "")])
     'One thing needs attention: Metacritic has refused us.'
     """
     if not found:

@@ -34,19 +34,20 @@ U = TypeVar("U")
 
 SECURITY = {
     "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
-        "frame-ancestors 'none'; base-uri 'none'"
+        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
     ),
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+MOST_PAGES = 20
+"""Pages of a list; what lies behind is found by searching, or in the API."""
 _PREFIX = re.compile(r"(/[\w.~-]+)*", re.ASCII)
 _MAX_VALUE_LENGTH = 16 * 1024
 """Characters of a field of a form."""
 NOTICES = {
     "scheduled": "The job is queued.",
-    "cancelled": "The job was still pending, and is taken out of the queue.",
+    "cancelled": "The job was still waiting, and is taken out of the queue.",
     "cancelling": "The job's node ends it.",
     "no-job": "There is no such job any more, or it is over.",
     "boosted": "Boosted: it is fetched before all others, on every site, at most once a week.",
@@ -92,24 +93,12 @@ class PageRequest:
             raise RefusedError(f"{name} has a NUL character in it; leave that out")
         return text.strip()
 
-    def whole_number(self, name: str, least: int, most: int, default: int) -> int:
-        """Return a whole number. Raises RefusedError."""
-        text = self.value(name)
-        if not text:
-            return default
-        if not (text.isascii() and text.isdigit() and len(text) < 20) or not least <= int(text) <= most:  # noqa: PLR2004 - no number here is longer
-            raise RefusedError(f"{name} is {text[:40]!r}; give a whole number from {least} to {most:,}")
-        return int(text)
-
-    def place(self, name: str, parse: Callable[[str], T]) -> T | None:
-        """Return a parameter that names an entry of a list, such as the last one before a page; None when it is missing.
-
-        `parse` raises ValueError for a text that names none. Raises RefusedError.
-        """
-        try:
-            return parse(self.value(name)) if self.value(name) else None
-        except ValueError:
-            raise RefusedError(f"{name} is {self.value(name)[:40]!r}, which is not in this list") from None
+    @property
+    def page(self) -> int:
+        """Which page of a list is asked for, from 1."""
+        text = self.value("page")
+        wanted = int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(MOST_PAGES)) else 1
+        return min(max(wanted, 1), MOST_PAGES)
 
     def attempt(self, function: Callable[..., T], *arguments: Any, otherwise: U = None) -> T | U:  # type: ignore[assignment]  # mypy knows no type of a default
         """Return a function's result; `otherwise`, and a sentence on the page, when its store can't be reached or is not configured."""
@@ -131,8 +120,6 @@ class Page(Resource):
     isLeaf = True
     title: ClassVar[str]
     template: ClassVar[str]
-    in_menu: ClassVar[str] = ""
-    """Its name in the menu; empty for a page that is not there."""
 
     def __init__(self, sources: Sources, here: str, menu: Mapping[str, str]) -> None:
         """Create it at a path. `menu` has the names of pages by their paths."""
@@ -145,20 +132,10 @@ class Page(Resource):
     def show(self, request: PageRequest) -> dict[str, Any]:
         """Return the template's variables. Raises RefusedError.
 
-        `template` and `title` are among the variables where they are not the page's own.
+        Among them may be `template` and `title`, where they are not the page's own, and `refresh`: the path that the browser is to ask
+        for every few seconds.
         """
         raise NotImplementedError
-
-    def act(self, request: PageRequest) -> tuple[str, str]:
-        """Carry out a form; return the path to redirect to, and the name in `NOTICES` of the sentence to show there. Raises RefusedError."""
-        known = [name.removeprefix("do_") for name in dir(self) if name.startswith("do_")]
-        action = request.value("action")
-        if not known:
-            raise RefusedError(f"there is nothing to send to {self.here}", http.NOT_ALLOWED)
-        if action not in known:
-            raise RefusedError(f"action is {action[:40]!r}; it is {' or '.join(known)}")
-        path, notice = getattr(self, f"do_{action}")(request)
-        return path, notice
 
     def render(self, request: Request) -> int:
         return answer_later(request, self.sources.threads.run(self._render, request, _read_request(request)))
@@ -174,9 +151,9 @@ class Page(Resource):
         """Return the answer to a request, whatever happens; in a thread."""
         try:
             if request.method == "POST":
-                return self._acted(request)
+                return self._act(request)
             if request.method in {"GET", "HEAD"}:
-                return self._shown(request)
+                return self._page(request, **self.show(request), notice=NOTICES.get(request.value("notice"), ""))
             code, sentence = http.NOT_ALLOWED, "this takes GET, HEAD and POST"
         except (AwayError, redis.exceptions.RedisError) as error:
             code, sentence = http.SERVICE_UNAVAILABLE, f"a store can't be asked now: {error}"
@@ -187,36 +164,36 @@ class Page(Resource):
             sentence = f"this page has a fault ({type(error).__name__}); the node's log has more"
             code = http.INTERNAL_SERVER_ERROR
         sentence = sentence[:1].upper() + sentence[1:] + ("" if sentence.endswith(".") else ".")
-        return self._page(request, code, "", template="refused.html", problem=sentence)
+        return self._page(request, code, template="refused.html", problem=sentence)
 
-    def _shown(self, request: PageRequest) -> Answer:
-        shown = self.show(request)
-        return self._page(request, http.OK, NOTICES.get(request.value("notice"), ""), **shown)
-
-    def _acted(self, request: PageRequest) -> Answer:
-        path, notice = self.act(request)
-        target = f"{request.base}{path}{'&' if '?' in path else '?'}{urlencode({'notice': notice})}"
+    def _act(self, request: PageRequest) -> Answer:
+        """Carry out a form: its method returns the path to redirect to, and the name in `NOTICES` of the sentence to show there."""
+        known = [name.removeprefix("do_") for name in dir(self) if name.startswith("do_")]
+        action = request.value("action")
+        if action not in known:
+            raise RefusedError(f"action is {action[:40]!r}; {self.here} knows {' and '.join(known) or 'none'}")
+        path, notice = getattr(self, f"do_{action}")(request)
+        target = f"{request.base}{path}?{urlencode({'notice': notice})}"
         return Answer(http.SEE_OTHER, b"", {"Location": target})
 
-    def _page(self, request: PageRequest, code: int, notice: str, **variables: Any) -> Answer:
-        variables = {"template": self.template, "title": self.title, **variables}
-        text = render(
-            **variables,
-            base=request.base,
-            here=self.here,
-            menu=self.menu,
-            notice=notice,
-            troubles=request.troubles,
-            node=self.node.name,
-            has_database=self.node.has_database,
-            has_frontier=self.node.has_frontier,
-            now=time.time(),
-        )
-        return _answer(code, text.encode(), "text/html")
+    def _page(self, request: PageRequest, code: int = http.OK, **variables: Any) -> Answer:
+        defaults = {"template": self.template, "title": self.title, "refresh": None, "notice": ""}
+        common = {
+            "base": request.base,
+            "here": self.here,
+            "menu": self.menu,
+            "troubles": request.troubles,
+            "node": self.node.name,
+            "has_database": self.node.has_database,
+            "has_frontier": self.node.has_frontier,
+            "now": time.time(),
+        }
+        headers = {"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store", **SECURITY}
+        return Answer(code, render(**{**defaults, **common, **variables}).encode(), headers)
 
 
 class Static(File):
-    """`/static/`: the style sheet, the script and the icon. Pages ask for each with its version."""
+    """`/static/`: the style sheet and the icon. Pages ask for each with its version."""
 
     def render_GET(self, request: Request) -> Any:
         for name, value in {**SECURITY, "Cache-Control": "private, max-age=86400"}.items():
@@ -228,7 +205,7 @@ class Static(File):
 
 
 def _read_request(request: Request) -> PageRequest:
-    base = request.getHeader("x-forwarded-prefix") or ""
+    base = (request.getHeader("x-forwarded-prefix") or "").rstrip("/")
     values = {
         name.decode(errors="replace"): given[0].decode(errors="replace")[:_MAX_VALUE_LENGTH]
         for name, given in (request.args or {}).items()
@@ -237,11 +214,6 @@ def _read_request(request: Request) -> PageRequest:
     return PageRequest(
         method=method.decode("latin-1"),
         path=tuple(part.decode(errors="replace") for part in request.postpath or () if part),
-        base=base.rstrip("/") if _PREFIX.fullmatch(base.rstrip("/")) else "",
+        base=base if _PREFIX.fullmatch(base) else "",
         values=values,
     )
-
-
-def _answer(code: int, content: bytes, kind: str, more: Mapping[str, str] | None = None) -> Answer:
-    headers = {"Content-Type": f"{kind}; charset=utf-8", "Cache-Control": "no-store", **SECURITY, **(more or {})}
-    return Answer(code, content, headers)

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import math
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.filters import do_filesizeformat
 
 from moviecrawler.clock import utc_text
-from moviecrawler.cluster.views import local_time
 from moviecrawler.sites import SCOREBOARD_KINDS, SCORES, SITES
-from moviecrawler.texts import printable
-from moviecrawler.urls import title_url
+
+if TYPE_CHECKING:
+    from moviecrawler.cluster.jobs import Outcome
+    from moviecrawler.items import ScoreKind
 
 STATIC = files(__package__).joinpath("static")
 NONE = "\N{EN DASH}"
@@ -38,12 +39,21 @@ def number(value: float | None, digits: int = 0) -> str:
 
 
 def plain(value: float | None) -> str:
-    """Return a score as sites show it: without a part that is 0.
+    """Return a number without a part that is 0.
 
     >>> plain(9.0), plain(8.75), plain(70)
     ('9', '8.75', '70')
     """
     return NONE if value is None else f"{float(value):.2f}".rstrip("0").rstrip(".")
+
+
+def score(value: float | None, kind: ScoreKind) -> str:
+    """Return a score of a kind: with one decimal where its scale is 10.
+
+    >>> score(9.0, "imdb"), score(70.0, "metascore")
+    ('9.0', '70')
+    """
+    return plain(value) if value is None or SCORES[kind].scale > 10 else f"{value:.1f}"  # noqa: PLR2004 - the scale of ratings
 
 
 def share(value: float | None) -> str:
@@ -120,6 +130,11 @@ def counted(count: int, one: str, many: str | None = None) -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
+def is_failure(outcome: Outcome) -> bool:
+    """Return whether a job ended without all that it was asked for, and nobody cancelled it."""
+    return outcome.exit_code != 0 and outcome.reason != "cancelled"
+
+
 def safe_url(url: str) -> str | None:
     """Return a URL if it may be linked to. A URL from a site's page could be a script.
 
@@ -135,16 +150,14 @@ def safe_url(url: str) -> str | None:
 @cache
 def _environment() -> Environment:
     made = Environment(loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined)
-    made.filters["local_time"] = lambda seconds: f"{local_time(seconds):%Y-%m-%d %H:%M:%S}"
-    made.filters["clock"] = lambda seconds: str(timedelta(seconds=max(0, round(seconds))))
-    made.filters |= {write.__name__: write for write in (number, plain, share, duration, size, when, iso)}
+    made.filters |= {write.__name__: write for write in (number, plain, score, share, duration, size, when, iso)}
     made.globals.update(
         sites={site: profile.name for site, profile in SITES.items()},
         score_names={kind: SCORES[kind].name for kind in SCOREBOARD_KINDS},
         finer_names={kind: form.name for kind, form in SCORES.items()},
         version=_version(),
     )
-    made.globals.update(counted=counted, safe_url=safe_url, printable=printable, title_url=title_url)
+    made.globals.update(counted=counted, safe_url=safe_url, is_failure=is_failure)
     return made
 
 

@@ -21,7 +21,6 @@ _SIMILAR = read_sql("similar_titles.sql")
 _SEASONS = read_sql("series_seasons.sql")
 _EPISODES = read_sql("series_episodes.sql")
 _SERIES_OF = read_sql("series_of_titles.sql")
-_FIRST = (1e9, 0)
 _MAX_WORDS = 10
 _IMDB_ID = re.compile(r"tt[0-9]{7,}")
 _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]+")
@@ -77,11 +76,10 @@ def search(database: ShortTransactions, text: str, first: int, limit: int) -> li
         return _with_scores(cursor, cursor.fetchall())
 
 
-def popular(database: ShortTransactions, after: tuple[float, int] | None, limit: int) -> list[Found]:
-    """Return the most popular titles, those after a popularity and a title's id. Raises AwayError."""
-    popularity, title_id = after or _FIRST
+def popular(database: ShortTransactions, first: int, limit: int) -> list[Found]:
+    """Return the most popular titles, from a place on. Raises AwayError."""
     with database.transaction() as cursor:
-        cursor.execute(_POPULAR, {"popularity": popularity, "title_id": title_id, "limit": limit})
+        cursor.execute(_POPULAR, {"first": first, "limit": limit})
         return _with_scores(cursor, cursor.fetchall())
 
 
@@ -118,7 +116,7 @@ _OF_TITLE = {
 _CAST = 40
 """Members of the cast that are shown; all are in the database."""
 _OFFERS = 40
-"""Offers that are shown; all are in the database."""
+"""Providers that are shown; all are in the database."""
 _HISTORY = 2000
 """Points of a title's histories, the latest ones."""
 

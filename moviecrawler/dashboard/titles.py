@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from moviecrawler.clock import utc_now
-from moviecrawler.dashboard.pages import Page, PageRequest, RefusedError
+from moviecrawler.dashboard.charts import history_chart
+from moviecrawler.dashboard.pages import MOST_PAGES, Page, PageRequest, RefusedError
 from moviecrawler.dashboard.rendering import number
 from moviecrawler.dashboard.search import (
-    MAX_RANKED,
     Found,
     SeriesGrid,
     Title,
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 _ROWS = 50
-_LAST = MAX_RANKED // _ROWS
-_MOST_ID = 2**62
 _SIMILAR = 8
 _SHOWN = 8
 """Of keywords and the like; all are in the database."""
@@ -37,19 +34,19 @@ class Titles(Page):
     """`/titles`, and `/titles/<id>`."""
 
     template = "titles.html"
-    title = in_menu = "Titles"
+    title = "Titles"
 
     def show(self, request: PageRequest) -> dict[str, Any]:
         return self._one(request) if request.path else self._list(request)
 
     def _list(self, request: PageRequest) -> dict[str, Any]:
         text = request.value("q")[:200]
-        page = request.whole_number("page", 1, _LAST, 1)
+        first = (request.page - 1) * _ROWS
 
         def find() -> list[Found]:
             if text:
-                return search(self.node.database, text, (page - 1) * _ROWS, _ROWS + 1)
-            return popular(self.node.database, request.place("after", _place), _ROWS + 1)
+                return search(self.node.database, text, first, _ROWS + 1)
+            return popular(self.node.database, first, _ROWS + 1)
 
         found = request.attempt(find, otherwise=[])
         ids = [row.title_id for row in found]
@@ -57,9 +54,8 @@ class Titles(Page):
             "q": text,
             "found": found[:_ROWS],
             "series_of": request.attempt(series_of, self.node.database, ids, otherwise={}) if ids else {},
-            "has_more": len(found) > _ROWS and (not text or page < _LAST),
-            "page": page,
-            "after": request.value("after"),
+            "has_more": len(found) > _ROWS and request.page < MOST_PAGES,
+            "page": request.page,
         }
 
     def _one(self, request: PageRequest) -> dict[str, Any]:
@@ -74,6 +70,7 @@ class Titles(Page):
             "part": request.attempt(series_of, database, [title_id], otherwise={}).get(title_id),
             "grid": request.attempt(read_series, database, title_id, otherwise=SeriesGrid()),
             "colour_of": colour_of,
+            "chart": history_chart(found.history, utc_now()),
             "facts": _facts(found),
             "roles": _roles(found),
             "similar": request.attempt(similar, database, title_id, _SIMILAR, otherwise=[]),
@@ -86,15 +83,6 @@ class Titles(Page):
             cursor.execute("SELECT boost_title_ids(ARRAY[%s]::bigint[], 1, %s)", (title_id, utc_now()))
             known = cursor.fetchone()[0]
         return f"/titles/{title_id}", "boosted" if known else "no-title"
-
-
-def _place(text: str) -> tuple[float, int]:
-    """Return the popularity and the id of a title in the list. Raises ValueError."""
-    popularity, _, title_id = text.partition("_")
-    place = float(popularity), int(title_id)
-    if not math.isfinite(place[0]) or not 0 <= place[1] < _MOST_ID:
-        raise ValueError(f"{text!r} is no place")
-    return place
 
 
 def _title_id(request: PageRequest) -> int:
@@ -133,7 +121,6 @@ _FACTS: dict[str, Callable[[Any], Any]] = {
     "Connections": lambda r: _some(
         [f"{o.get('connection') or 'see'} {o['title']}" for o in r.related if o["relation"] == "connection"], "; "
     ),
-    "Poster": lambda r: r.poster_width and r.poster_height and f"{r.poster_width} by {r.poster_height} pixels",
     "Other ids": lambda r: _some([f"{name} {value}" for name, value in (r.external_ids or {}).items()]),
 }
 

@@ -16,7 +16,8 @@ VALUES (900001, 900001, 'imdb', %(imdb_id)s, 'javascript:alert(4)', %(hostile)s,
         'awards', '[{"event": null, "wins": 2, "nominations": 3}]'::jsonb, 'poster_width', 1000, 'poster_height', 1500,
         'external_ids', jsonb_build_object('ems', %(hostile)s::text)));
 INSERT INTO offers (record_id, provider, kind, country, quality, price, currency, url, source, since) VALUES
-    (900001, %(hostile)s, 'rent', 'US', 'HD', 3.99, 'USD', 'javascript:alert(5)', 'JustWatch', now()),
+    (900001, %(hostile)s, 'buy', NULL, NULL, NULL, NULL, 'javascript:alert(5)', NULL, now()),
+    (900001, 'streamer', 'rent', 'US', 'HD', 3.99, 'USD', NULL, 'JustWatch', now()),
     (900001, 'Streamer', 'subscription', NULL, NULL, NULL, NULL, 'https://streamer.example/1', NULL, now());
 INSERT INTO scores (record_id, kind, value, average) VALUES (900001, 'tomatometer_top', 88, 7.5);
 INSERT INTO scores (record_id, kind, value, count) VALUES (900001, 'imdb', 8.3, 4321), (900001, 'metascore', 70, 12);

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from scrapyd.config import Config
@@ -16,7 +15,6 @@ from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.state import NodeInfo
 from moviecrawler.dashboard.pages import PageRequest
 from moviecrawler.dashboard.site import MENU, Root
-from moviecrawler.dashboard.sources import COUNTS
 from tests.dashboard.operated import text_of
 from tests.services.postgres import PostgresServer, new_database
 from tests.services.redis import RedisServer
@@ -82,12 +80,3 @@ def test_node_without_stores_says_what_is_not_set(node_of: Callable[..., Callabl
     assert "REDIS_URL is not set in this node’s environment" in text["/crawls"]
     assert "DATABASE_URL is not set in the node's environment" in text["/titles"]
     assert "Due –" in text["/"]
-
-
-def test_figures_that_cannot_be_read_are_left_out(
-    node_of: Callable[..., Callable[[str], str]], redis_url: str, redis_client: Any, database_url: str
-) -> None:
-    nested = '{"x":' + "[" * 50_000
-    page = node_of(redis_url, redis=redis_url, database=database_url)
-    redis_client.set(COUNTS, nested)
-    assert "The catalogue is being counted" in page("/")

@@ -1,16 +1,25 @@
-"""The parts of pages that need nothing to run: what is said, and how figures are written."""
+"""The parts of pages that need nothing to run: what is said, and the lines of charts."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
-from moviecrawler.dashboard.overview import Card, Concern, concerns, sentence
+from moviecrawler.cluster.jobs import Job, Outcome
+from moviecrawler.cluster.state import JobStatus
+from moviecrawler.dashboard.charts import history_chart
+from moviecrawler.dashboard.overview import Card, Concern, concerns, failed_jobs, sentence
 from moviecrawler.frontier.report import RunReport, SiteState
 
 NOW = 1_780_000_000.0
 QUIET = Card(site="imdb")
-NOTHING: dict[str, Any] = {"troubles": [], "dead_letters": 0, "pending": 0, "slots": 4}
+NOTHING: dict[str, Any] = {"troubles": [], "failed": [], "pending": 0, "slots": 4}
+RUN = RunReport(
+    site="imdb", run="default", number="1780000000000", arguments="", total=10, done=3, failed=0, dropped=0, to_go=7,
+    queued=7, dead_letters=0, workers=0, seeded=True, ended_at=None, now=NOW, state_of_site=SiteState(site="imdb"),
+)  # fmt: skip
 
 
 def found(*cards: Card, **changed: Any) -> list[Concern]:
@@ -30,20 +39,63 @@ def test_open_circuit_says_until_when_and_why() -> None:
 
 
 def test_work_without_a_worker_is_a_concern_unless_a_job_is_pending() -> None:
-    run = RunReport(
-        site="imdb", run="default", number="1780000000000", arguments="", total=10, done=3, failed=0, dropped=0, to_go=7,
-        queued=7, dead_letters=0, workers=0, seeded=True, ended_at=None, now=NOW, state_of_site=SiteState(site="imdb"),
-    )  # fmt: skip
-    idle = replace(QUIET, runs=[run])
+    idle = replace(QUIET, runs=[RUN])
     assert sentence(found(idle)) == "One thing needs attention: nobody works on 7 requests to IMDb."
     assert found(idle, pending=1) == []
-    run.workers = 1
-    assert found(idle) == []
+    assert found(replace(QUIET, runs=[replace(RUN, workers=1)])) == []
+
+
+def test_job_that_did_not_do_all_is_a_concern_until_it_is_run_again_with_success_or_a_day_has_passed() -> None:
+    def over(spider: str, code: int | None, ago: float, reason: str = "finished") -> JobStatus:
+        ended = 1000 * (NOW - ago)
+        outcome = Outcome(node="a:1", started_at=ended, ended_at=ended, reason=reason, exit_code=code)
+        job = Job(project="p", spider=spider, id=f"{spider}-{ago}", arguments={"list": "top"})
+        return JobStatus(job=job, state="finished", outcome=outcome)
+
+    finished = [  # the latest first
+        over("imdb", 0, 10),
+        over("metacritic", None, 20, "cancelled"),
+        over("rottentomatoes", 1, 30),
+        over("imdb", 1, 40),
+        over("other", None, 50, "gave up: it was started 7 times"),
+        over("old", 1, 90_000),
+    ]
+    failed = failed_jobs(finished, NOW)
+    assert [status.job.spider for status in failed] == ["rottentomatoes", "other"]
+    assert sentence(found(failed=failed)) == "One thing needs attention: 2 jobs have not done all."
 
 
 def test_many_things_are_one_sentence() -> None:
     stopped = [replace(QUIET, site=site, stopped="x", stopped_until=NOW) for site in ("imdb", "metacritic")]
-    many = found(*stopped, troubles=["Redis is away"], dead_letters=2, slots=0)
+    letters = replace(QUIET, runs=[replace(RUN, workers=1, dead_letters=2)])
+    many = found(*stopped, letters, troubles=["Redis is away"], slots=0)
     assert sentence(many) == (
         "5 things need attention: a store can't be asked, no node takes jobs, IMDb has refused us and 2 more."
     )
+
+
+# --- Charts -----------------------------------------------------------------------------------------------------------
+
+
+def test_history_is_one_stepped_curve_a_score_out_of_100_with_a_gap_where_there_was_none() -> None:
+    begin = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def change(kind: str, day: int, value: float | None, site: str = "imdb") -> SimpleNamespace:
+        return SimpleNamespace(kind=kind, site=site, since=begin + timedelta(days=day), value=value)
+
+    rows = [
+        change("metascore", 5, None, "metacritic"),
+        change("metascore", 0, 80, "metacritic"),
+        change("imdb", 2, 7.0),
+        change("imdb", 0, 9.0),
+        change("metascore", 4, 70),
+    ]
+    chart = history_chart(rows, begin + timedelta(days=10))
+    assert chart is not None
+    assert (chart.lowest, chart.highest, chart.begins) == (70, 90, begin)
+    assert chart.curves == [
+        ("IMDb rating", "M0.0 0.0H120.0V120.0H600", 7.0),
+        ("Metascore", "M0.0 60.0H300.0", None),
+        ("Metascore on IMDb", "M240.0 120.0H600", 70),
+    ]
+    assert history_chart([change("imdb", 0, None)], begin) is None

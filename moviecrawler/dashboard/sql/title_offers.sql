@@ -1,5 +1,9 @@
--- Where a title can be watched now: so many offers. id, offers.
-SELECT r.site::text, o.provider, o.kind::text, o.country, o.quality, o.price::float, o.currency, o.url, o.source, o.since, coalesce(o.seen_at, r.scraped_at) AS seen_at
+-- Where a title can be watched now: a row for each provider, however the sites write its name. id, offers (at most).
+SELECT (array_agg(o.provider ORDER BY r.scraped_at DESC))[1] AS provider, min(o.url) AS url,
+    array_agg(DISTINCT concat_ws(' ', o.kind, o.country, o.quality, trim_scale(o.price), o.currency)) AS offers,
+    min(o.since) AS since, max(coalesce(o.seen_at, r.scraped_at)) AS seen_at,
+    array_agg(DISTINCT r.site::text) AS sites, array_remove(array_agg(DISTINCT o.source), NULL) AS sources
 FROM records r JOIN offers o USING (record_id)
 WHERE r.title_id = %(id)s AND o.ended IS NULL
-ORDER BY o.kind, o.provider, o.country, o.quality, r.site LIMIT %(offers)s
+GROUP BY regexp_replace(lower(o.provider), '[^[:alnum:]]', '', 'g')
+ORDER BY lower(min(o.provider)) LIMIT %(offers)s

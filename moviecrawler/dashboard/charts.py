@@ -1,0 +1,73 @@
+"""The lines of charts, as SVG that the templates frame. Pure."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from moviecrawler.sites import SCORES, SITES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+WIDTH, HEIGHT = 600, 120
+"""Units of a chart's own; the page stretches it."""
+_STEP = 10
+"""The range of a chart of scores is a multiple of it."""
+
+
+def spark(values: Sequence[float]) -> str:
+    """Return the points of a line through values at equal distances, from 0 at the bottom to the highest at the top.
+
+    >>> spark([0, 5, 10])
+    '0,120 300,60 600,0'
+    """
+    most, steps = max([*values, 1]), max(len(values) - 1, 1)
+    return " ".join(f"{WIDTH * n / steps:g},{HEIGHT * (1 - value / most):g}" for n, value in enumerate(values))
+
+
+class Curve(NamedTuple):
+    """One score's values over time."""
+
+    name: str
+    path: str
+    """Of SVG: a step for each change."""
+    latest: float | None
+    """In the score's own scale."""
+
+
+class Chart(NamedTuple):
+    """Scores over time, out of 100."""
+
+    curves: list[Curve]
+    lowest: int
+    highest: int
+    begins: datetime
+
+
+def history_chart(changes: Sequence[Any], now: datetime) -> Chart | None:
+    """Return the chart of a title's score history: rows with site, kind, since and value, in any order; None without a value."""
+    out_of_100 = {id(row): 100 * row.value / SCORES[row.kind].scale for row in changes if row.value is not None}
+    if not out_of_100:
+        return None
+    lowest = _STEP * math.floor(min(out_of_100.values()) / _STEP)
+    highest = max(_STEP * math.ceil(max(out_of_100.values()) / _STEP), lowest + _STEP)
+    begins = min(row.since for row in changes)
+    seconds = max((now - begins).total_seconds(), 1)
+    curves = []
+    for kind, form in SCORES.items():
+        for site in dict.fromkeys(row.site for row in changes if row.kind == kind):
+            rows = sorted((row for row in changes if (row.kind, row.site) == (kind, site)), key=lambda row: row.since)
+            path, is_down = "", True
+            for row in rows:
+                x = WIDTH * (row.since - begins).total_seconds() / seconds
+                y = HEIGHT * (highest - out_of_100.get(id(row), lowest)) / (highest - lowest)
+                if row.value is not None:
+                    path += f"M{x:.1f} {y:.1f}" if is_down else f"H{x:.1f}V{y:.1f}"
+                elif not is_down:
+                    path += f"H{x:.1f}"
+                is_down = row.value is None
+            name = form.name if site == form.site else f"{form.name} on {SITES[site].name}"
+            curves.append(Curve(name, path if is_down else f"{path}H{WIDTH}", rows[-1].value))
+    return Chart(curves, lowest, highest, begins)
