@@ -41,7 +41,7 @@ class Command(BaseCommand, ScrapyCommand):
         """Run the demo; exit code 1 when a spider failed."""
         from moviecrawler.catalogue.scoreboard import scoreboard_rows
         from moviecrawler.commands.base import check_no_arguments
-        from moviecrawler.console.scoreboard import render_table
+        from moviecrawler.commands.scoreboard import render_table
         from moviecrawler.database.embedded import open_embedded
         from moviecrawler.replica.process import ReplicaProcess
 

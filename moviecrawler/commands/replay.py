@@ -2,15 +2,43 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, get_args
+import asyncio
+import logging
+from collections import Counter
+from datetime import date
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, get_args
 
+from scrapy import Request, Spider, signals
 from scrapy.commands import ScrapyCommand
 
 from moviecrawler.commands.base import BaseCommand, option
+from moviecrawler.errors import ArchiveError, ConfigurationError, TransientStoreError
 from moviecrawler.items import Site
+from moviecrawler.signals import item_completed
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import AsyncIterator, Iterable, Iterator
+    from pathlib import Path
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+    from scrapy.signalmanager import SignalManager
+
+    from moviecrawler.middlewares.compression import GzipMiddleware
+    from moviecrawler.pipelines.archive import Folder
+    from moviecrawler.pipelines.s3 import Bucket
+    from moviecrawler.pipelines.warc import Answer
+    from moviecrawler.signals import Outcome
+    from moviecrawler.spiders.base import MovieSpider
+
+logger = logging.getLogger(__name__)
+
+_MOST_IN_PIPELINES = 100
+"""Items in the pipelines at once. Items in a store's buffer have left the pipelines."""
+_SUCCESS = range(200, 300)
+"""Statuses of answers that are read as pages, as in Scrapy."""
 
 
 class Command(BaseCommand, ScrapyCommand):
@@ -27,6 +55,202 @@ class Command(BaseCommand, ScrapyCommand):
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
         """Replay; exit code 1 when not all could be read, or kept."""
-        from moviecrawler.console.replay import replay
+        from moviecrawler.pipelines.archive import archived_files, open_archive
+        from moviecrawler.pipelines.files import check_data_dir
+        from moviecrawler.pipelines.store import path_of_stores
+        from moviecrawler.spiders.base import MovieSpider
 
-        replay(self, args, opts)
+        if len(args) != 1:
+            raise ConfigurationError("name one archive: s3://bucket/prefix, or a folder")
+        assert self.crawler_process is not None  # noqa: S101 - set by Scrapy before
+        begin, end = _date("--from", opts.begin, date.min), _date("--to", opts.end, date.max)
+        check_data_dir(self.settings["DATA_DIR"])
+        try:
+            archive = open_archive(args[0], self.settings.get("S3_ENDPOINT_URL") or None)
+            sites = [opts.site] if opts.site else get_args(Site)
+            files = [key for site in sites for key in archived_files(archive, site, begin, end)]
+        except TransientStoreError as error:
+            raise ConfigurationError(str(error)) from error
+        if not files:
+            raise ConfigurationError(f"{args[0]} holds no pages of that site and time")
+        loader = self.crawler_process.spider_loader
+        readers = [spider for name in loader.list() if issubclass(spider := loader.load(name), MovieSpider)]
+        progress = ReplayProgress(path_of_stores(self.settings, "replay-{}.txt", args[0]))
+        self.crawler_process.crawl(ReplaySpider, archive=archive, files=files, readers=readers, progress=progress)
+        self.crawler_process.start()
+        if progress.done.issuperset(files):
+            progress.forget(files)
+        else:
+            self.exitcode = 1
+
+
+class ReplaySpider(Spider):
+    """Yields the items of archived pages, read by the spiders of the sites; asks no site for anything."""
+
+    name = "replay"
+
+    archive: Bucket | Folder
+    files: list[str]
+    progress: ReplayProgress
+    readers: dict[Site, MovieSpider]
+    compression: GzipMiddleware
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, readers: Iterable[type[MovieSpider]], **attributes: Any) -> Self:
+        """Take the archive, the keys of its WARC files, the progress, and the spiders that can read the pages."""
+        spider = super().from_crawler(crawler, **attributes)
+        spider.readers = {reader.site: reader.from_crawler(crawler) for reader in readers}
+        spider.progress.connect(crawler.signals)
+        return spider
+
+    async def start(self) -> AsyncIterator[Any]:
+        """Yield the items of every file that is not done yet."""
+        from moviecrawler.middlewares.compression import GzipMiddleware
+        from moviecrawler.pipelines.warc import read_record, read_records
+
+        self.compression = GzipMiddleware.from_crawler(self.crawler)
+        done = self.progress.done.intersection(self.files)
+        if done:
+            message = "An earlier replay has read %d of the %d files; remove %s to have them read again"
+            logger.info(message, len(done), len(self.files), self.progress.path)
+        for key in self.files:
+            if key in done:
+                continue
+            self.progress.file_begun(key)
+            unread = 0
+            try:
+                for record in read_records(BytesIO(await asyncio.to_thread(self.archive.get, key))):
+                    try:
+                        items = list(self.items(read_record(record)))
+                    except Exception:
+                        unread += 1
+                        # Whatever it is, it costs one page, as in a crawl.
+                        logger.exception("%s: a page can't be read", key)
+                        continue
+                    for item in items:
+                        await self.progress.room()
+                        self.progress.item_sent(key, item)
+                        yield item
+            except (ArchiveError, TransientStoreError, OSError) as error:
+                logger.error("%s can't be read to its end: %s", key, error)  # noqa: TRY400 - the sentence says it all
+            else:
+                if not unread:
+                    self.progress.one_settled(key)
+
+    def items(self, answer: Answer) -> Iterator[Any]:
+        """Yield the items that a crawl makes of an answer, and no requests. Raises ArchiveError when its body can't be decompressed."""
+        from scrapy.exceptions import IgnoreRequest
+        from scrapy.http import Response
+        from scrapy.spidermiddlewares.httperror import HttpError
+        from twisted.python.failure import Failure
+
+        from moviecrawler.middlewares.blocks import POOL_META
+
+        if answer.site_id is None:
+            return  # a list page: what it said of a title stands with that title's page
+        reader = self.readers[answer.site]
+        meta = {
+            "site": answer.site,
+            "retry_times": answer.attempts - 1,
+            "fetched_at": answer.fetched_at,
+            "archive_id": answer.archive_id,
+            POOL_META: answer.pool,
+        }
+        request = Request(answer.url, cb_kwargs={"site_id": answer.site_id, "found": answer.found}, meta=meta)
+        headers: dict[str, list[str]] = {}
+        for name, value in answer.headers:
+            headers.setdefault(name, []).append(value)
+        archived = Response(answer.url, answer.status, headers, answer.body, request=request)
+        try:
+            response = self.compression.process_response(request, archived)
+        except IgnoreRequest as error:
+            raise ArchiveError(str(error)) from error
+        if not isinstance(response, Response):
+            raise ArchiveError(f"{answer.archive_id}: the body is damaged")
+        self.crawler.stats.inc_value("titles/asked")
+        if response.status in _SUCCESS:
+            results = reader.parse_title(response, answer.site_id, answer.found, answer.due)
+        else:
+            failure = Failure(HttpError(response))  # type: ignore[no-untyped-call]
+            failure.request = request  # type: ignore[attr-defined]  # as Scrapy passes it to an errback
+            results = reader.title_failed(failure)
+        yield from (result for result in results if not isinstance(result, Request))
+
+
+class ReplayProgress:
+    """Which files of an archive are done: read, and all their items settled in every store. The file at `path` keeps it until all are done."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.done = set(path.read_text("utf-8").splitlines()) if path.is_file() else set()
+        self._files_of: dict[int, str] = {}  # by the identity of an item that is on its way
+        self._left: Counter[str] = Counter()  # of a file: its unsettled items, and 1 until it is read
+        self._in_pipelines = 0
+        self._one_less = asyncio.Event()
+
+    def connect(self, manager: SignalManager) -> None:
+        """Connect the handlers to their signals."""
+        for signal in (signals.item_scraped, signals.item_dropped, signals.item_error):
+            manager.connect(self._item_left, signal)
+        manager.connect(self._item_settled, signals.item_dropped)
+        manager.connect(self._item_failed, signals.item_error)
+        manager.connect(self._item_completed, item_completed)
+
+    def forget(self, files: Iterable[str]) -> None:
+        """Let the next replay of these files begin anew. The progress of other files is kept."""
+        from moviecrawler.pipelines.files import replacing
+
+        self.done.difference_update(files)
+        if self.done:
+            with replacing(self.path) as file:
+                file.writelines(f"{key}\n" for key in sorted(self.done))
+        else:
+            self.path.unlink(missing_ok=True)
+
+    async def room(self) -> None:
+        """Wait while the pipelines hold as many items as they may."""
+        while self._in_pipelines >= _MOST_IN_PIPELINES:
+            self._one_less.clear()
+            await self._one_less.wait()
+
+    def file_begun(self, key: str) -> None:
+        """Note that a file is being read."""
+        self._left[key] = 1
+
+    def item_sent(self, key: str, item: Any) -> None:
+        """Note that an item of a file is on its way."""
+        self._left[key] += 1
+        self._in_pipelines += 1
+        self._files_of[id(item)] = key
+
+    def one_settled(self, key: str) -> None:
+        """Note that an item of a file is settled, or that all of them have been sent."""
+        self._left[key] -= 1
+        if not self._left[key]:
+            self.done.add(key)
+            try:
+                with self.path.open("a", encoding="utf-8") as file:
+                    file.write(f"{key}\n")
+            except OSError as error:
+                logger.warning("%s is done, which can't be written down: %s", key, error)
+
+    def _item_left(self) -> None:
+        self._in_pipelines -= 1
+        self._one_less.set()
+
+    def _item_failed(self, item: Any) -> None:
+        self._files_of.pop(id(item), None)  # its file is read again
+
+    def _item_settled(self, item: Any) -> None:
+        if key := self._files_of.pop(id(item), None):
+            self.one_settled(key)
+
+    def _item_completed(self, item: Any, outcomes: frozenset[Outcome]) -> None:
+        (self._item_failed if "lost" in outcomes else self._item_settled)(item)
+
+
+def _date(option_: str, text: str | None, default: date) -> date:
+    try:
+        return default if text is None else date.fromisoformat(text)
+    except ValueError:
+        raise ConfigurationError(f"{option_} is {text!r}; give a date such as 2026-03-01") from None

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.commands import ScrapyCommand
 
-from moviecrawler.commands.base import BaseCommand, option
+from moviecrawler.commands.base import BaseCommand, option, table_lines
+from moviecrawler.texts import printable
 
 if TYPE_CHECKING:
     import argparse
@@ -50,6 +51,10 @@ _MOST_IN_A_TABLE = 100_000
 _SERIES = "rottentomatoes -a list=tv_series_browse -a limit=20"
 _CRAWLS: dict[TitleKind, str] = {"series": _SERIES, "season": _SERIES, "episode": "imdb -a ids=ID_OF_AN_EPISODE"}
 """What gets titles of a kind, where it is not what gets films."""
+_MISSING = "–"  # noqa: RUF001 - the dash of tables
+_ID_FROM = 110
+"""Columns of a terminal from which IMDb's ids are shown as well."""
+_FULL_NAMES_FROM = 96
 
 
 class Command(BaseCommand, ScrapyCommand):
@@ -131,8 +136,6 @@ def _print(rows: Iterator[ScoreboardRow], form: str, kind: TitleKind | None) -> 
     elif form == "parquet":
         _print_parquet(rows, columns)
     else:
-        from moviecrawler.console.scoreboard import render_table
-
         width = shutil.get_terminal_size(fallback=(100, 24)).columns
         print(render_table(list(islice(rows, _MOST_IN_A_TABLE)), min(_WIDEST, max(_NARROWEST, width))))
 
@@ -191,3 +194,48 @@ def _cell(value: Any) -> Any:
     if isinstance(value, bool):
         return str(value).lower()
     return int(value) if isinstance(value, float) and value.is_integer() else value  # 93.0 as 93
+
+
+def render_table(rows: Sequence[ScoreboardRow], width: int = 100) -> str:
+    """Return the rows as lines of at most `width` columns (80 at least), under a header; without a newline at the end."""
+    full = width >= _FULL_NAMES_FROM
+    names = ["Metascore", "User", "Tomatometer", "Popcornmeter"] if full else ["Meta", "User", "Tomato", "Popcorn"]
+    kinds = {row.kind for row in rows}
+    header = ["Title", "Year", *(["Kind"] if len(kinds) > 1 else []), "IMDb", "Votes", *names]
+    body = [
+        [
+            printable(_full_title(row)),
+            _shown(row.year),
+            *([row.kind] if len(kinds) > 1 else []),
+            _shown(row.imdb_rating, ".1f") + ("*" if row.imdb_rating_derived else ""),
+            _shown(row.imdb_votes, ","),
+            _shown(row.metascore),
+            _shown(row.metacritic_user_score, ".1f"),
+            _shown(row.tomatometer, unit="%"),
+            _shown(row.popcornmeter, unit="%"),
+        ]
+        for row in rows
+    ]
+    if width >= _ID_FROM:
+        header.append("IMDb id")
+        for cells, row in zip(body, rows, strict=True):
+            cells.append(row.imdb_id or _MISSING)
+    lines = table_lines([header, *body], right=True, width=width)
+    if any(row.imdb_rating_derived for row in rows):
+        lines.append("* derived: the mean of the season's episodes, weighted by votes")
+    return "\n".join(lines)
+
+
+def _full_title(row: ScoreboardRow) -> str:
+    """Return a title; of a season or an episode with its series and number."""
+    if row.kind == "season" and row.season is not None:
+        own = "" if row.title in {row.series_title, f"Season {row.season}"} else f": {row.title}"
+        return f"{row.series_title or 'Unknown series'}, season {row.season}{own}"
+    if row.kind == "episode" and row.series_title:
+        place = "" if row.season is None or row.episode is None else f" {row.season}x{row.episode:02}"
+        return f"{row.series_title}{place}: {row.title}"
+    return row.title
+
+
+def _shown(value: float | None, form: str = "g", unit: str = "") -> str:
+    return _MISSING if value is None else f"{value:{form}}{unit}"

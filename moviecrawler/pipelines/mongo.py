@@ -5,12 +5,10 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-import bson
 import msgspec
 from bson.errors import BSONError
-from bson.raw_bson import RawBSONDocument
 from pymongo import ASCENDING, DeleteOne, IndexModel, InsertOne, MongoClient, ReplaceOne
 from pymongo.errors import BulkWriteError, OperationFailure, PyMongoError
 from pymongo.uri_parser import parse_uri
@@ -32,10 +30,7 @@ if TYPE_CHECKING:
     from moviecrawler.pipelines.store import Record
 
 Document = dict[str, Any]
-Operation = InsertOne[Document] | ReplaceOne[Document] | DeleteOne
 
-_DATABASE = "moviecrawler"
-"""Where the URL names none."""
 _OPTIONS = {
     "appName": "moviecrawler",
     "serverSelectionTimeoutMS": 5_000,
@@ -55,16 +50,10 @@ _INDEXES = {
     ],
     "misses": [IndexModel([("site", ASCENDING), ("checked_at", ASCENDING)])],
 }
-_OVERTAKEN = "another process wrote the same titles meanwhile; they are compared again"
 _DUPLICATE_KEY = 11000
+_NOTHING = {"nInserted": 0, "nMatched": 0}
 _DOCUMENT_TO_BLAME = frozenset({2, 9, 52, 56, 57, 121, 10334, 17280, 17419, 17420})
 """Codes of write errors: bad value, bad field names, failed validation, document or index key too large."""
-
-
-class _Stored(NamedTuple):
-    movie: Movie
-    state: Document
-    """A filter that finds the stored document only while it is unchanged."""
 
 
 class MongoPipeline(BatchingPipeline):
@@ -81,9 +70,8 @@ class MongoPipeline(BatchingPipeline):
 class MongoStore(Store):
     """The collections `movies` and `misses`, with a document a site and title, whose `_id` is `<site>/<site_id>`.
 
-    A document has the fields of its item; those of a movie include `fetch`, how its page was fetched. It is
-    read before it is replaced, and replaced only while it is what was read: so of several processes none undoes
-    another's work.
+    A movie's document is read before it is replaced, and replaced only while its `rev` is what was read: so of several processes none
+    undoes another's work.
     """
 
     name = "mongo"
@@ -96,7 +84,6 @@ class MongoStore(Store):
         self._url = url
         self._margin = margin
         self._client: MongoClient[Document] | None = None
-        self._largest = 0  # bytes of a document
         try:
             given = parse_uri(url)
         except (PyMongoError, ValueError):
@@ -105,38 +92,32 @@ class MongoStore(Store):
                 "MONGO_URL can't be right; set it to mongodb://user:password@host:27017/database, "
                 "with characters such as @ and / in the password percent-encoded"
             ) from None
-        self._database: str = given["database"] or _DATABASE
-        self._options: dict[str, Any] = {
-            name: value for name, value in _OPTIONS.items() if name not in given["options"]
-        }
+        self._database: str = given["database"] or "moviecrawler"
+        self._options: dict[str, Any] = {n: value for n, value in _OPTIONS.items() if n not in given["options"]}
 
     def open(self) -> None:
         """Connect, and make the indexes."""
         self.close()
-        try:
-            self._client = MongoClient(self._url, tz_aware=True, **self._options)
-            self._largest = self._client.admin.command("hello")["maxBsonObjectSize"]
-            for name, indexes in _INDEXES.items():
-                self._collection(name).create_indexes(indexes)
-        except OperationFailure as error:
-            if error.timeout:
-                raise TransientStoreError(_sentence(error)) from error
-            raise ConfigurationError(f"MONGO_URL: the server refuses us: {_sentence(error)}") from error
-        except PyMongoError as error:
-            raise TransientStoreError(_sentence(error)) from error
+        with _errors_translated():
+            try:
+                self._client = MongoClient(self._url, tz_aware=True, **self._options)
+                for name, indexes in _INDEXES.items():
+                    self._collection(name).create_indexes(indexes)
+            except OperationFailure as error:
+                if error.timeout:
+                    raise
+                raise ConfigurationError(f"MONGO_URL: the server refuses us: {_sentence(error)}") from error
 
     def write(self, records: Sequence[Record]) -> None:
         """Store the newest of each title."""
         movies = [record.item for record in records if isinstance(record.item, Movie)]
         misses = [record.item for record in records if isinstance(record.item, Miss)]
         with _errors_translated():
-            if (
-                misses
-            ):  # before a list's row of the same title makes its document newer, which is no reading of its page
+            # Misses first: a list's row of the same title makes its document newer, which is no reading of its page.
+            if misses:
                 self._write_misses(misses)
             if movies:
                 self._write_movies(movies)
-                self._end_misses(movies)
 
     def close(self) -> None:
         """Disconnect."""
@@ -149,89 +130,55 @@ class MongoStore(Store):
         return self._client[self._database][name]
 
     def _write_movies(self, movies: Sequence[Movie]) -> None:
-        movies = [_with_milliseconds(movie) for movie in movies]
-        stored = {
-            document["_id"]: _Stored(msgspec.convert(document, Movie), {"rev": document["rev"]})
-            for document in self._collection("movies").find(_any_of(movies))
-        }
+        found = {document["_id"]: document for document in self._collection("movies").find(_any_of(movies))}
+        stored = {key: msgspec.convert(document, Movie) for key, document in found.items()}
         newest: dict[str, Movie] = {}
         for movie in movies:
             key = _key(movie)
-            before = newest.get(key) or (stored[key].movie if key in stored else None)
-            now_known = movie if before is None else merged(movie, before, self._margin, latest())
+            now = replace(movie, scraped_at=_milliseconds(time_of(movie)))
+            before = newest.get(key) or stored.get(key)
+            now_known = now if before is None else merged(now, before, self._margin, latest())
             if now_known is not None:
                 newest[key] = now_known
-        self._write_bulk(
-            "movies",
-            [
-                self._operation(key, movie, stored[key].state if key in stored else None)
-                for key, movie in newest.items()
-                if key not in stored or movie != stored[key].movie
-            ],
-        )
-
-    def _end_misses(self, movies: Sequence[Movie]) -> None:
-        """Remove the misses of titles that have been read since; a list's row is no such reading."""
-        pages = sorted((movie for movie in movies if movie.source != "list"), key=time_of)
-        read = {_key(movie): time_of(movie) for movie in pages}  # the latest of each
-        ended: list[Operation] = [
-            DeleteOne({"_id": miss["_id"], "checked_at": miss["checked_at"]})
-            for miss in self._collection("misses").find({"_id": {"$in": list(read)}}, ("checked_at",))
-            if miss["checked_at"] <= read[miss["_id"]] or miss["checked_at"] > latest()
-        ]
-        if ended:
-            self._collection("misses").bulk_write(ended, ordered=False)
+        writes: list[Any] = []
+        for key, movie in newest.items():
+            if key not in stored:
+                writes.append(InsertOne(_document(movie, 1)))
+            elif movie != stored[key]:
+                rev = found[key]["rev"]
+                writes.append(ReplaceOne({"_id": key, "rev": rev}, _document(movie, rev + 1)))
+        if self._bulk("movies", writes) < len(writes):
+            raise TransientStoreError("another process wrote the same titles meanwhile; they are compared again")
+        # A list's row does not show that the page is there.
+        read = [movie for movie in movies if movie.source != "list"]
+        self._bulk("misses", [DeleteOne(_unless_after(movie)) for movie in read])
 
     def _write_misses(self, misses: Sequence[Miss]) -> None:
         read = {
             movie["_id"]: movie["scraped_at"]
             for movie in self._collection("movies").find(_any_of(misses), ("scraped_at", "source"))
-            if movie["source"] != "list"
+            if movie["source"] != "list" and movie["scraped_at"] <= latest()
         }
-        found = self._collection("misses").find(_any_of(misses), ("checked_at",))
-        stored: dict[str, datetime] = {miss["_id"]: miss["checked_at"] for miss in found}
-        newest: dict[str, Miss] = {}
-        for miss in misses:
-            key = _key(miss)
-            times = (read.get(key), stored.get(key), newest[key].checked_at if key in newest else None)
-            if all(time is None or _milliseconds(miss.checked_at) >= time or time > latest() for time in times):
-                newest[key] = miss
-        self._write_bulk(
-            "misses",
-            [
-                self._operation(key, miss, {"checked_at": stored[key]} if key in stored else None)
-                for key, miss in newest.items()
-            ],
-        )
+        new = [miss for miss in misses if (at := read.get(_key(miss))) is None or _milliseconds(miss.checked_at) >= at]
+        # A newer one that is stored makes this one a second document of the same key, which is refused.
+        self._bulk("misses", [ReplaceOne(_unless_after(miss), _document(miss, 1), upsert=True) for miss in new])
 
-    def _operation(self, key: str, item: Movie | Miss, known: Document | None) -> Operation:
-        """Return the write of an item: in place of the document that is as `known`, or the first of its title."""
-        rev = (known or {}).get("rev", 0) + 1
-        document = {"_id": key, "rev": rev, **msgspec.to_builtins(item, builtin_types=(datetime,))}
+    def _bulk(self, name: str, writes: Sequence[Any]) -> int:
+        """Return how many writes found what they are for, or made it."""
         try:
-            encoded = bson.encode(document)
+            result: Any = (
+                self._collection(name).bulk_write(writes, ordered=False).bulk_api_result if writes else _NOTHING
+            )
         except (BSONError, OverflowError, ValueError) as error:
-            raise RejectedError(f"{key} is no BSON document: {error}") from error
-        if len(encoded) > self._largest:
-            raise RejectedError(f"{key} has {len(encoded):,} bytes; a document can have {self._largest:,}")
-        raw: Any = RawBSONDocument(encoded)
-        return InsertOne(raw) if known is None else ReplaceOne({"_id": key, **known}, raw)
-
-    def _write_bulk(self, name: str, operations: list[Operation]) -> None:
-        if not operations:
-            return
-        try:
-            result = self._collection(name).bulk_write(operations, ordered=False)
+            raise RejectedError(str(error)) from error
         except BulkWriteError as error:
-            errors = {each["code"]: each for each in error.details["writeErrors"]}
-            blamed = next((each for code, each in errors.items() if code in _DOCUMENT_TO_BLAME), None)
-            if blamed is not None:
-                raise RejectedError(blamed["errmsg"]) from error
-            if errors.keys() == {_DUPLICATE_KEY}:
-                raise TransientStoreError(_OVERTAKEN) from error
-            raise
-        if result.inserted_count + result.matched_count < len(operations):
-            raise TransientStoreError(_OVERTAKEN)
+            result = error.details or {}
+            for each in result["writeErrors"]:
+                if each["code"] in _DOCUMENT_TO_BLAME:
+                    raise RejectedError(each["errmsg"]) from error
+            if any(each["code"] != _DUPLICATE_KEY for each in result["writeErrors"]):
+                raise
+        return int(result["nInserted"] + result["nMatched"])
 
 
 @contextmanager
@@ -247,16 +194,22 @@ def _sentence(error: PyMongoError) -> str:
     return str(error).partition(" (configured timeouts")[0].partition(", full error")[0]
 
 
+def _document(item: Movie | Miss, rev: int) -> Document:
+    return {"_id": _key(item), "rev": rev, **msgspec.to_builtins(item, builtin_types=(datetime,))}
+
+
+def _unless_after(item: Movie | Miss) -> Document:
+    """Return a filter that finds the miss of an item's title which is not newer, or of the future."""
+    times = [{"checked_at": {"$lte": time_of(item)}}, {"checked_at": {"$gt": latest()}}]
+    return {"_id": _key(item), "$or": times}
+
+
 def _key(item: Movie | Miss) -> str:
     return f"{item.site}/{item.site_id}"
 
 
 def _any_of(items: Sequence[Movie | Miss]) -> Document:
     return {"_id": {"$in": sorted({_key(item) for item in items})}}
-
-
-def _with_milliseconds(movie: Movie) -> Movie:
-    return replace(movie, scraped_at=_milliseconds(time_of(movie)))
 
 
 def _milliseconds(time: datetime) -> datetime:

@@ -7,19 +7,20 @@ import hashlib
 import logging
 import re
 import socket
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC
 from functools import cache
+from io import BytesIO
 from itertools import groupby
 from operator import itemgetter
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import boto3
 import botocore.session
+from boto3.s3.transfer import TransferConfig
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, ConnectionError, HTTPClientError  # noqa: A004 - its name
-from isal import isal_zlib
+from isal import igzip, isal_zlib
 from scrapy.exceptions import NotConfigured
 
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
@@ -39,10 +40,9 @@ if TYPE_CHECKING:
 # It logs where it found credentials, for each client.
 logging.getLogger("botocore.credentials").setLevel(logging.WARNING)
 
-_making_a_client = Lock()
-_PART_BYTES = 16 * 1024 * 1024
-"""Bytes; larger objects are uploaded in parts of this size. S3 asks for 5 MiB at least."""
-_GZIP = 31  # zlib's window size with a gzip header and trailer
+_MB = 1024 * 1024
+_TRANSFER = TransferConfig(multipart_threshold=16 * _MB, multipart_chunksize=16 * _MB, use_threads=False)
+"""The store's own thread uploads, larger objects in parts."""
 _TOO_LARGE = frozenset({"EntityTooLarge", "KeyTooLongError"})
 _TRY_LATER, _SERVER_ERROR = frozenset({408, 409, 429}), 500
 """HTTP statuses."""
@@ -51,10 +51,10 @@ S3_LIMITS = Limits(
     # A few large objects are cheaper to write, list and read than many small ones. But each movie takes 20 kB until its batch is written: at
     # 5,000 of them, a fast crawl grew by 80 MB.
     batch_items=1_000,
-    batch_bytes=8 * 1024 * 1024,
+    batch_bytes=8 * _MB,
     batch_seconds=60.0,
     buffer_items=10_000,
-    buffer_bytes=24 * 1024 * 1024,
+    buffer_bytes=24 * _MB,
 )
 """Of both stores in a bucket, where settings say nothing else."""
 
@@ -97,8 +97,12 @@ class Bucket:
             read_timeout=30,
             tcp_keepalive=True,
             retries={"mode": "standard", "total_max_attempts": 3},
-            # Buckets as host names need a DNS entry each, which endpoints other than Amazon's seldom have.
-            s3={"addressing_style": "path" if self._endpoint_url else "auto"},
+            s3={
+                # Buckets as host names need a DNS entry each, which endpoints other than Amazon's seldom have.
+                "addressing_style": "path" if self._endpoint_url else "auto",
+                # TLS and our checksum keep an upload whole; its SHA-256 too would be a quarter of the archive's time.
+                "payload_signing_enabled": (self._endpoint_url or "").startswith("http:"),
+            },
             # Uploads carry a checksum of ours, as a header; boto3's way, in a trailer, is not understood by every endpoint.
             request_checksum_calculation="when_required",
             response_checksum_validation="when_required",
@@ -106,23 +110,16 @@ class Bucket:
         try:
             # A session of its own, as boto3's default one must not be used by several threads, and credentials are read anew.
             session = botocore.session.get_session()
-            with _making_a_client:
-                session.register_component("data_loader", _descriptions())
-                self._client = boto3.session.Session(botocore_session=session).client(
-                    "s3", endpoint_url=self._endpoint_url, config=config
-                )
-            if self._client.meta.endpoint_url.startswith("https:"):
-                # TLS and our checksum keep an upload whole; its SHA-256 too would be a quarter of the archive's time. An endpoint that
-                # asks for it all the same gets it by `payload_signing_enabled` in AWS' file of settings. Which endpoint it is, and
-                # what that file says, is known now.
-                self._client.meta.config.s3.setdefault("payload_signing_enabled", False)
+            session.register_component("data_loader", _descriptions())
+            boto = boto3.session.Session(botocore_session=session)
+            self._client = boto.client("s3", endpoint_url=self._endpoint_url, config=config)
             self._client.head_bucket(Bucket=self._name)
         except (ClientError, BotoCoreError, ValueError) as error:
             if _may_pass(error):
                 raise TransientStoreError(_sentence(error)) from None
             raise ConfigurationError(
-                f"the bucket {self._name!r} can't be used ({_sentence(error)}); create it, let these credentials list and write it, "
-                "or correct S3_BUCKET or S3_ENDPOINT_URL"
+                f"the bucket {self._name!r} can't be used ({_sentence(error)}); create it, let these credentials list and write it,"
+                " or correct S3_BUCKET or S3_ENDPOINT_URL"
             ) from None
 
     def close(self) -> None:
@@ -133,49 +130,24 @@ class Bucket:
 
     def put(self, key: str, data: bytes, content_type: str) -> None:
         """Write an object as a whole, which the endpoint checks by its CRC-32. Raises TransientStoreError or RejectedError."""
+        checksum = base64.b64encode(isal_zlib.crc32(data).to_bytes(4)).decode()
+        extra = {"ContentType": content_type, "ChecksumCRC32": checksum}
         with _errors_translated():
-            if len(data) <= _PART_BYTES:
-                self._client.put_object(**self._object(key), Body=data, ContentType=content_type, **_checksum(data))
-            else:
-                self._put_in_parts(key, data, content_type)
-
-    def _put_in_parts(self, key: str, data: bytes, content_type: str) -> None:
-        upload = self._client.create_multipart_upload(
-            **self._object(key), ContentType=content_type, ChecksumAlgorithm="CRC32"
-        )
-        this = {**self._object(key), "UploadId": upload["UploadId"]}
-        try:
-            parts = []
-            for number, begin in enumerate(range(0, len(data), _PART_BYTES), 1):
-                part = data[begin : begin + _PART_BYTES]
-                checksum = _checksum(part)
-                sent = self._client.upload_part(**this, PartNumber=number, Body=part, **checksum)
-                parts.append({"PartNumber": number, "ETag": sent["ETag"], **checksum})
-            self._client.complete_multipart_upload(**this, MultipartUpload={"Parts": parts})
-        except (BotoCoreError, ClientError):
-            # What was uploaded would be paid for, and seen by nobody.
-            with suppress(BotoCoreError, ClientError):
-                self._client.abort_multipart_upload(**this)
-            raise
+            self._client.upload_fileobj(BytesIO(data), self._name, self._prefix + key, extra, Config=_TRANSFER)
 
     def keys(self, folder: str) -> Iterator[str]:
         """Yield the keys that begin with `folder`, without the bucket's prefix, sorted. Raises TransientStoreError."""
         with _errors_translated():
-            pages = self._client.get_paginator("list_objects_v2").paginate(
-                Bucket=self._name, Prefix=self._prefix + folder
-            )
-            for page in pages:
+            listing = self._client.get_paginator("list_objects_v2")
+            for page in listing.paginate(Bucket=self._name, Prefix=self._prefix + folder):
                 for found in page.get("Contents", ()):
                     yield found["Key"].removeprefix(self._prefix)
 
     def get(self, key: str) -> bytes:
         """Return an object. Raises TransientStoreError."""
         with _errors_translated():
-            body: bytes = self._client.get_object(**self._object(key))["Body"].read()
+            body: bytes = self._client.get_object(Bucket=self._name, Key=self._prefix + key)["Body"].read()
             return body
-
-    def _object(self, key: str) -> dict[str, str]:
-        return {"Bucket": self._name, "Key": self._prefix + key}
 
 
 class BucketStore(Store):
@@ -208,7 +180,7 @@ class S3Store(BucketStore):
         for folder, members in by_folder((_folder(record.item), record) for record in records):
             lines = b"".join(record.encoded + b"\n" for record in members)
             name = object_name(min(time_of(record.item) for record in members), lines)
-            self._bucket.put(f"{folder}/{name}.jsonl.gz", isal_zlib.compress(lines, wbits=_GZIP), "application/gzip")
+            self._bucket.put(f"{folder}/{name}.jsonl.gz", igzip.compress(lines), "application/gzip")
 
 
 def partition(kind: str, site: str, time: datetime) -> str:
@@ -238,10 +210,6 @@ def _descriptions() -> Any:
 def _folder(item: Movie | Miss) -> str:
     kind = "movies" if isinstance(item, Movie) else "misses"
     return partition(kind, item.site, time_of(item))
-
-
-def _checksum(data: bytes) -> dict[str, str]:
-    return {"ChecksumCRC32": base64.b64encode(isal_zlib.crc32(data).to_bytes(4)).decode()}
 
 
 def _may_pass(error: Exception) -> bool:

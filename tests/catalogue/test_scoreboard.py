@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from moviecrawler.console.scoreboard import render_table
+from moviecrawler.commands.scoreboard import render_table
 from moviecrawler.items import Movie, Score
 from moviecrawler.pipelines.sqlite import SqliteStore
 from tests.crawling import Finished, environment, scrapy

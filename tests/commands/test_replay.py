@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 from scrapy.signalmanager import SignalManager
 
-from moviecrawler.console.replay import ReplayProgress
+from moviecrawler.commands.replay import ReplayProgress
 from moviecrawler.pipelines.warc import read_record, read_records, write_record
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.signals import item_completed

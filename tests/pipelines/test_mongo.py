@@ -9,7 +9,8 @@ from unittest.mock import Mock
 
 import pytest
 from pymongo import MongoClient
-from pymongo.errors import WTimeoutError
+from pymongo.collection import Collection
+from pymongo.errors import BulkWriteError, WTimeoutError
 from scrapy.settings import Settings
 
 from moviecrawler.errors import ConfigurationError, TransientStoreError
@@ -19,6 +20,7 @@ from tests.pipelines.runs import BEGIN, crawl, make_movie, record_of
 from tests.services.mongo import documents
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 
@@ -79,14 +81,14 @@ def test_processes_that_fill_the_same_title_at_once_undo_nothing(
         one.open()
         other.open()
         one.write([record_of(row)])
-        write = one._write_bulk
+        write = one._bulk
 
-        def overtaken(*arguments: Any) -> None:
-            monkeypatch.setattr(one, "_write_bulk", write)
+        def overtaken(*arguments: Any) -> int:
+            monkeypatch.setattr(one, "_bulk", write)
             other.write([record_of(make_movie(1, 600, **{name: value}, unknown_fields=["countries"]))])
-            write(*arguments)
+            return write(*arguments)
 
-        monkeypatch.setattr(one, "_write_bulk", overtaken)
+        monkeypatch.setattr(one, "_bulk", overtaken)
         page = record_of(make_movie(1, 900, countries=["Norway"], unknown_fields=[name]))
         with pytest.raises(TransientStoreError, match="compared again"):
             one.write([page])
@@ -95,18 +97,24 @@ def test_processes_that_fill_the_same_title_at_once_undo_nothing(
     assert (document[name], document["countries"], document["scraped_at"]) == (value, ["Norway"], BEGIN)
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [({"popularity_rank": 2**63}, "8-byte"), ({"plot": "A lamp. " * 2_200_000}, "16,777,216")],
-    ids=["integer", "size"],
-)
+@pytest.mark.parametrize("by", ["driver", "server"])
 def test_what_no_document_can_hold_is_rejected_alone(
-    mongo_url: str, tmp_path: Path, changes: dict[str, Any], reason: str
+    mongo_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
-    items = [make_movie(1), make_movie(2, **changes), make_movie(3)]
-    run = crawl(MongoStore(mongo_url), tmp_path, *items, buffer_bytes=50_000_000, batch_bytes=50_000_000)
+    write = Collection.bulk_write
+
+    def refuse(collection: Any, writes: Sequence[Any], **options: Any) -> Any:
+        if any("imdb/tt0000002" in repr(each) for each in writes):
+            error = {"code": 10334, "errmsg": "object to insert too large"}
+            raise BulkWriteError({"writeErrors": [error], "nInserted": 0, "nMatched": 0})
+        return write(collection, writes, **options)
+
+    if by == "server":
+        monkeypatch.setattr(Collection, "bulk_write", refuse)
+    wrong = {"popularity_rank": 2**63} if by == "driver" else {}
+    run = crawl(MongoStore(mongo_url), tmp_path, make_movie(1), make_movie(2, **wrong), make_movie(3))
     assert run.outcomes() == {"tt0000001": "durable", "tt0000002": "rejected", "tt0000003": "durable"}
-    assert reason in run.rejected()[0]["reason"]
+    assert ("8-byte" if by == "driver" else "too large") in run.rejected()[0]["reason"]
     assert set(documents(mongo_url, "movies")) == {"imdb/tt0000001", "imdb/tt0000003"}
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg2
 
-from moviecrawler.console.scoreboard import render_table
+from moviecrawler.commands.scoreboard import render_table
 from moviecrawler.items import Score
 from moviecrawler.pipelines.postgres import read_scoreboard
 from moviecrawler.pipelines.sqlite import SqliteStore

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from moviecrawler.console.replay import ReplaySpider
+from moviecrawler.commands.replay import ReplaySpider
 from moviecrawler.items import Site
 from moviecrawler.middlewares.compression import GzipMiddleware
 from moviecrawler.pipelines.warc import Answer
