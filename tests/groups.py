@@ -25,6 +25,7 @@ GROUPS = {
 def pytest_configure(config: pytest.Config) -> None:
     for group, why in GROUPS.items():
         config.addinivalue_line("markers", f"{group}: {why}; run by `pytest -m {group}`")
+    config.addinivalue_line("markers", "promise(sentence): keeps one of `promises.txt`")
     config.addinivalue_line("markers", "shared(folder): reads a folder of ../shared; left out where it is not")
 
 

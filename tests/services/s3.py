@@ -16,12 +16,15 @@ import pytest
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import WSGIRequestHandler, make_server
 
-from moviecrawler.catalogue.merging import complete
+from moviecrawler.catalogue.merging import merged
+from moviecrawler.clock import latest
 from moviecrawler.items import Movie
+from moviecrawler.options import StoreOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+_MARGIN = StoreOptions.defaults()["FRESHNESS_MARGIN"]
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test-secret", "AWS_DEFAULT_REGION": "us-east-1"}
 """Of an endpoint of our own, which takes any."""
 _SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>Reduce your request rate.</Message></Error>"
@@ -94,7 +97,8 @@ def s3_movies(endpoint_url: str, bucket: str, prefix: str = "") -> list[Movie]:
     movies: dict[tuple[str, str | None], Movie] = {}
     for movie in sorted(lines, key=attrgetter("scraped_at")):
         key = movie.site, movie.site_id
-        movies[key] = complete(movie, movies[key]) if key in movies else movie
+        known = movies.get(key)
+        movies[key] = (merged(movie, known, _MARGIN, latest()) or known) if known is not None else movie
     return list(movies.values())
 
 

@@ -18,6 +18,11 @@ from tests.processes import ForkedCommand
 from tests.services.replica import COLLECTION, EVERYTHING, IDS, SPIDERS, TITLES
 from tests.waiting import wait_for
 
+FACTS = (
+    *("url", "imdb_id", "title", "original_title", "year", "release_date", "runtime_minutes", "genres", "certificate"),
+    *("keywords", "interests", "taglines", "consensus", "external_ids", "poster_width"),
+)
+
 
 def expected(site: Site) -> dict[str, Movie]:
     return COLLECTION.every(site)
@@ -40,23 +45,7 @@ def test_spider_stores_every_title_of_its_site_as_it_is(spider: Site, replica: R
     for movie in finished.movies:
         right = true[str(movie.site_id)]
         assert scores(movie) == {score for score in scores(right) if score[0] in SCOREBOARD_KINDS}
-        for fact in (
-            "url",
-            "imdb_id",
-            "title",
-            "original_title",
-            "year",
-            "release_date",
-            "runtime_minutes",
-            "genres",
-            "certificate",
-            "keywords",
-            "interests",
-            "taglines",
-            "consensus",
-            "external_ids",
-            "poster_width",
-        ):
+        for fact in FACTS:
             assert getattr(movie, fact) == getattr(right, fact), (movie.site_id, fact)
     assert not finished.misses
     assert finished.stat("titles/stored") == len(true)
