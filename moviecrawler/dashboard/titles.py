@@ -100,9 +100,9 @@ _FACTS: dict[str, Callable[[Any], Any]] = {
     "Released": lambda r: r.release_date,
     "Runtime": lambda r: r.runtime_minutes and f"{r.runtime_minutes} min",
     "Certificate": lambda r: r.certificate,
-    "Genres": lambda r: ", ".join(r.genres),
-    "Countries": lambda r: ", ".join(r.countries),
-    "Languages": lambda r: ", ".join(r.languages),
+    "Genres": lambda r: _some(r.genres),
+    "Countries": lambda r: _some(r.countries),
+    "Languages": lambda r: _some(r.languages),
     "Series": lambda r: r.series_title,
     "Season": lambda r: None if r.season is None else str(r.season),
     "Episode": lambda r: None if r.episode is None else str(r.episode),
@@ -115,18 +115,19 @@ _FACTS: dict[str, Callable[[Any], Any]] = {
     "Keywords": lambda r: _some(r.keywords),
     "Interests": lambda r: _some(r.interests),
     "Awards": lambda r: _some(
-        [f"{a['event'] or 'all'}: {a['wins']} won, {a['nominations']} nominated" for a in r.awards], "; "
+        [f"{a['event'] or 'all'}: {a['wins']} won, {a['nominations']} nominated" for a in r.awards or ()], "; "
     ),
-    "Recommends": lambda r: _some([other["title"] for other in r.related if other["relation"] == "similar"]),
+    "Recommends": lambda r: _some([other["title"] for other in r.related or () if other["relation"] == "similar"]),
     "Connections": lambda r: _some(
-        [f"{o.get('connection') or 'see'} {o['title']}" for o in r.related if o["relation"] == "connection"], "; "
+        [f"{o.get('connection') or 'see'} {o['title']}" for o in r.related or () if o["relation"] == "connection"], "; "
     ),
     "Other ids": lambda r: _some([f"{name} {value}" for name, value in (r.external_ids or {}).items()]),
 }
 
 
-def _some(texts: Sequence[str], between: str = ", ") -> str:
+def _some(texts: Sequence[str] | None, between: str = ", ") -> str:
     """Return the first of some texts, and how many more there are."""
+    texts = texts or ()
     more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
     return between.join(texts[:_SHOWN]) + more
 

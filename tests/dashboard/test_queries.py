@@ -13,6 +13,7 @@ import pytest
 from moviecrawler.dashboard import search
 from moviecrawler.dashboard.search import popular, read_title, similar, tsquery
 from moviecrawler.dashboard.search import search as search_titles
+from moviecrawler.dashboard.titles import _facts
 from moviecrawler.database.connection import open_database
 from moviecrawler.database.short_transactions import ShortTransactions
 from moviecrawler.errors import AwayError
@@ -139,6 +140,7 @@ def test_title_is_read_whole(url: str) -> None:
     title = read_title(ShortTransactions(url), 10)
     assert title is not None
     assert [(row.site, row.kind) for row in title.history] == [("imdb", "imdb")] * 3
+    assert _facts(title)["Year"] == ["1930"]
     assert [row.site for row in title.sites] == ["imdb", "metacritic", "rottentomatoes"]
     assert read_title(ShortTransactions(url), TITLES + 1) is None
 
