@@ -7,11 +7,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from moviecrawler.catalogue.matching import DAYS_REMEMBERED
-from moviecrawler.catalogue.outcomes import LISTED_SOURCES
+from moviecrawler.catalogue.outcomes import LISTED_SOURCES, Fetched, write_ends
 from moviecrawler.catalogue.slugs import title_slug_keys
 from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.catalogue.wanted import wanted_titles
-from moviecrawler.errors import TransientStoreError
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from moviecrawler.database.connection import Database
     from moviecrawler.items import Site
 
-CLAIM, _ANY_DUE, _UNFOUND, _LISTED = (read_sql(f"{name}.sql") for name in ("claim", "any_due", "unfound", "listed"))
+CLAIM, _UNFOUND, _LISTED = (read_sql(f"{name}.sql") for name in ("claim", "unfound", "listed"))
 MOST_CLAIMS = 5
 """Times that a title is claimed without an outcome, before that counts as an error: it may be what kills the workers."""
 _LOOKED_AT = 500
@@ -47,20 +46,24 @@ class Claim:
 def claim(database: Database, site: Site, size: int, *, worker: str, lease: timedelta, now: datetime) -> list[Claim]:
     """Claim at most `size` titles whose id on the site is known, in the order in which to fetch them.
 
-    Of workers that claim at once, each gets other titles. Raises TransientStoreError also when all that are due are locked, such as by an
-    import.
+    Of workers that claim at once, each gets other titles. A title that was claimed MOST_CLAIMS times without an outcome counts as failed.
+    Raises TransientStoreError also when all that are due are locked, such as by an import.
     """
+    values = claim_values(site, size, worker, now, lease)
     with database.transaction() as cursor:
-        cursor.execute(CLAIM, claim_values(site, size, worker, now, lease))
+        cursor.execute(CLAIM, values)
+        if not cursor.rowcount:
+            cursor.execute(
+                CLAIM.replace("SKIP LOCKED", "NOWAIT"), values
+            )  # what is locked is no sign that nothing is due
         found = cursor.fetchall()
-        if not found:
-            cursor.execute(_ANY_DUE, {"site": site, "now": now})
-            if cursor.fetchone()[0]:
-                raise TransientStoreError("another program is writing to all titles that are due")
-    rows = [row for row in found if row.claimed_by is not None]
+        if worn := [row.title_id for row in found if row.claims > MOST_CLAIMS]:
+            write_ends(
+                cursor, [Fetched(site=site, outcome="error", at=now, asked_id=None, title_id=each) for each in worn]
+            )
+    rows = [row for row in found if row.claims <= MOST_CLAIMS]
     with database.transaction() as cursor:
-        unsure = [row.title_id for row in rows if not _is_sure(site, row)]
-        wanted = wanted_titles(cursor, site, unsure)
+        wanted = wanted_titles(cursor, site, [row.title_id for row in rows if not _is_sure(site, row)])
     return [
         Claim(
             title_id=row.title_id,
@@ -75,7 +78,7 @@ def claim(database: Database, site: Site, size: int, *, worker: str, lease: time
 
 def claim_values(site: Site, size: int, worker: str, now: datetime, lease: timedelta) -> dict[str, Any]:
     """Return the values of `sql/claim.sql`."""
-    return {"site": site, "size": size, "worker": worker, "now": now, "until": now + lease, "most": MOST_CLAIMS}
+    return {"site": site, "size": size, "worker": worker, "now": now, "until": now + lease}
 
 
 def claim_unfound(

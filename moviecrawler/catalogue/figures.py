@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -18,7 +19,17 @@ if TYPE_CHECKING:
     from moviecrawler.database.connection import Database
 
 _STATUS = read_sql("status.sql")
-_REVIEWS = read_sql("reviews.sql")
+_REVIEWS = (
+    "SELECT m.title_id, t.imdb_id, t.title, t.year, m.site::text, m.site_id, m.score, m.reasons, m.decided_at"
+    " FROM title_matches m JOIN titles t USING (title_id) WHERE m.decision = 'review'"
+    " ORDER BY m.score DESC, m.title_id, m.site, m.site_id LIMIT %(limit)s"
+)
+_DUE = (
+    "SELECT t.imdb_id, t.title, t.year, s.site_id, s.state, s.popularity, s.last_success, s.next_due, t.kind,"
+    " of.title AS series_title, t.season"
+    " FROM unnest(%s::bigint[]) WITH ORDINALITY AS chosen (title_id, nth) JOIN title_sites s USING (title_id) JOIN titles t USING (title_id)"
+    " LEFT JOIN titles of ON of.title_id = t.series_title_id WHERE s.site = %s ORDER BY nth"
+)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -28,38 +39,27 @@ class SiteFigures:
     site: Site
     known: int = 0
     """Those whose id there is known."""
-    series: int = 0
-    """Those known that are series."""
-    seasons: int = 0
-    """Those known that are seasons."""
     unfound: int = 0
     unread: int = 0
-    """Those whose id there is known, and that were never fetched."""
-    fresh: int = 0
-    """Fetched, and younger than `lanes.FRESH_FOR`."""
-    old: int = 0
-    """Fetched, and older."""
-    overdue: int = 0
-    """Those that were fetched, or are not there, and are due now."""
-    boosted: int = 0
-    airing: int = 0
-    """Series that run, which are fetched every week."""
-    never: int = 0
+    """Those known that were never fetched."""
     ok: int = 0
     absent: int = 0
     error: int = 0
     blocked: int = 0
     due: int = 0
     """Those that would be claimed next."""
+    overdue: int = 0
+    """Those that were fetched, or are not there, and are due now."""
+    boosted: int = 0
+    """Those that go first when they are due; a series that runs is one."""
     claimed: int = 0
-    in_date: int = 0
-    """Those known that need not be fetched now."""
     read_today: int = 0
     """By UTC days, as all that is of today."""
-    absent_today: int = 0
     failed_today: int = 0
     """Those whose page could not be read today, and has not been since."""
     blocked_today: int = 0
+    pages_a_day: float = 0
+    """What it takes to keep all known titles fresh; one without a page passes for an old one."""
     oldest: datetime | None = None
     """The longest ago that the newest page of a title was fetched."""
     to_review: int = 0
@@ -69,14 +69,19 @@ class SiteFigures:
     @property
     def in_date_share(self) -> float | None:
         """Share of the titles known there that need not be fetched now; None when none is known."""
-        return self.in_date / self.known if self.known else None
+        return 1 - self.due / self.known if self.known else None
+
+    def caught_up_by(self, budget: int, today: date) -> date | None:
+        """Return the day by which all is fetched and nothing is overdue at `budget` pages a day; None when that is never enough."""
+        backlog, left = self.unread + self.overdue, budget - self.pages_a_day
+        return today if not backlog else today + timedelta(math.ceil(backlog / left)) if left > 0 else None
 
 
 class DueTitle(NamedTuple):
     """A title of `due`."""
 
     queue: str
-    """boosted, airing, unread or stale."""
+    """boosted, unread or stale."""
     imdb_id: str | None
     title: str | None
     year: int | None
@@ -120,12 +125,11 @@ class Transactions(Protocol):
         """Give a cursor."""
 
 
-def figures(store: Transactions, now: datetime, fresh_since: date, timeout_seconds: float = 600) -> list[SiteFigures]:
-    """Return the figures of each site; titles that came out since then are the fresh ones."""
+def figures(store: Transactions, now: datetime, timeout_seconds: float = 600) -> list[SiteFigures]:
+    """Return the figures of each site."""
     with store.transaction() as cursor:
         cursor.execute("SET LOCAL statement_timeout = %s", (round(timeout_seconds * 1000),))
-        today = now.replace(hour=0, minute=0, second=0, microsecond=0)
-        cursor.execute(_STATUS, {"now": now, "fresh_year": fresh_since.year, "today": today})
+        cursor.execute(_STATUS, {"now": now, "today": now.replace(hour=0, minute=0, second=0, microsecond=0)})
         found = [row._asdict() for row in cursor.fetchall()]
     return [SiteFigures(**{name: value for name, value in row.items() if value is not None}) for row in found]
 
@@ -134,20 +138,10 @@ def due(database: Database, site: Site, size: int, now: datetime) -> list[DueTit
     """Return the titles that would be claimed next, without claiming them."""
     with database.transaction() as cursor:
         cursor.execute(CLAIM, claim_values(site, size, "", now, timedelta()))
-        chosen = {row.title_id: row for row in cursor.fetchall()}
+        chosen = {row.title_id: row.queue for row in cursor.fetchall()}
         cursor.connection.rollback()
-        cursor.execute(
-            "SELECT t.title_id, t.imdb_id, t.title, t.year, s.site_id, s.state, s.popularity, s.last_success,"
-            " s.next_due, t.kind, of.title AS series_title, t.season"
-            " FROM title_sites s JOIN titles t USING (title_id) LEFT JOIN titles of ON of.title_id = t.series_title_id"
-            " WHERE s.site = %s AND s.title_id = ANY (%s)",
-            (site, list(chosen)),
-        )
-        rows = {row.title_id: row for row in cursor.fetchall()}
-    return [
-        DueTitle("airing" if found.queue == "boosted" and not found.boost else found.queue, *rows[title_id][1:])
-        for title_id, found in chosen.items()
-    ]
+        cursor.execute(_DUE, (list(chosen), site))
+        return [DueTitle(queue, *row) for queue, row in zip(chosen.values(), cursor.fetchall(), strict=True)]
 
 
 def reviews(store: Transactions, limit: int) -> list[Review]:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from moviecrawler.catalogue.loading import Done, Imported, end_import, imported, load_parts
+from moviecrawler.clock import utc_now
 from moviecrawler.datasets.files import version_of
 from moviecrawler.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
+    from moviecrawler.database.connection import Database
     from moviecrawler.datasets.files import FileClient
     from moviecrawler.errors import ExtractionError
 
@@ -20,7 +23,7 @@ _MOST_DAMAGED = 1_000
 
 
 class FileSource(ABC):
-    """A source of titles. Ask for its `version`, and for its `rows` when that is not what was read before."""
+    """A source of titles."""
 
     name: ClassVar[str]
     is_read_first: ClassVar[bool] = False
@@ -69,6 +72,27 @@ class FileSource(ABC):
     @abstractmethod
     def read(self) -> Iterator[Any]:
         """Yield the rows, as `rows` has it."""
+
+    def import_into(
+        self, database: Database, name: str, on_progress: Callable[[int], object] = lambda _: None
+    ) -> Imported | None:
+        """Import what the database has not of this version, and note it under `name`; return None when it has all.
+
+        Raises what `version` and `rows` raise, and TransientStoreError.
+        """
+        version = self.version()
+        done = imported(database, name, version)
+        if done.rows is None:
+            return None
+        made = self.load(database, name, version, done, on_progress)
+        end_import(database, name, version, utc_now())
+        return made
+
+    def load(
+        self, database: Database, name: str, version: str, done: Done, on_progress: Callable[[int], object]
+    ) -> Imported:
+        """Import the rows that are not `done`."""
+        return load_parts(database, name, version, self.rows(), done.rows or 0, on_progress)
 
     def count_damage(self, error: ExtractionError) -> None:
         """Count a damaged row; raise its error when there are too many."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from moviecrawler.catalogue.file_source import FileSource
-from moviecrawler.catalogue.lanes import popularity_of_votes
+from moviecrawler.catalogue.popularity import popularity_of_votes
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.datasets.files import forget
 from moviecrawler.datasets.tables import Tables, url_of
@@ -26,7 +26,7 @@ BASICS, RATINGS, EPISODES = "title.basics.tsv.gz", "title.ratings.tsv.gz", "titl
 _SUFFIX = ".tsv.gz"
 
 
-@dataclass(slots=True, kw_only=True, frozen=True)
+@dataclass(slots=True, frozen=True)
 class Selection:
     """Filters; all of them apply. `str` of it is a part of an import's version, as another selection is another import."""
 

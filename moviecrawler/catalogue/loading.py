@@ -8,112 +8,121 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import dataclass, fields
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import fields
 from datetime import timedelta
-from operator import attrgetter
-from typing import TYPE_CHECKING
+from itertools import islice
+from operator import add, attrgetter
+from typing import TYPE_CHECKING, NamedTuple
 
 from moviecrawler.catalogue.matching import DAYS_REMEMBERED
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.sql import read_sql
+from moviecrawler.clock import utc_now
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
-    from typing import Self
+    from typing import Any
 
     from moviecrawler.database.connection import Database
 
-_LOAD = read_sql("load.sql")
-_INCOMING = read_sql("incoming.sql")
+_INCOMING, _LOAD = read_sql("incoming.sql"), read_sql("load.sql")
 _COLUMNS = tuple(field.name for field in fields(ImportRow) if field.name != "site_ids")
 _CELLS = attrgetter(*_COLUMNS)
-_COPY = f"COPY incoming (n, site_ids, {', '.join(_COLUMNS)}) FROM STDIN"
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": None})
 """For COPY; a NUL is one thing that no text in Postgres holds."""
+_PART = 10_000
+"""Rows that are imported together, some 12 MB. Stores wait for as long as a part takes: a second or two on a busy machine."""
 
 
-@dataclass(slots=True)
-class Imported:
+class Imported(NamedTuple):
     """What an import has done."""
 
     added: int = 0
     changed: int = 0
     ids: int = 0
     """New ids on the sites beside IMDb."""
-
-    def __iadd__(self, other: Imported) -> Self:
-        """Add what another part did."""
-        self.added += other.added
-        self.changed += other.changed
-        self.ids += other.ids
-        return self
+    removed: int = 0
 
 
-def begin_import(database: Database, source: str, version: str) -> int | None:
-    """Return how many rows of that version are in the catalogue; None when all are."""
+class Done(NamedTuple):
+    """How far a source is imported."""
+
+    rows: int | None
+    """Rows of this version that are in the catalogue; None when all are."""
+    former: int | None
+    """Rows that the source had when all of it was imported last; None when it never was."""
+
+
+def imported(database: Database, source: str, version: str) -> Done:
+    """Return how far a version of a source is imported."""
     with database.transaction() as cursor:
-        cursor.execute(
-            "SELECT rows_done, finished_at FROM imports WHERE source = %s AND version = %s", (source, version)
-        )
+        cursor.execute("SELECT * FROM imports WHERE source = %s", (source,))
         found = cursor.fetchone()
-    if found is None:
-        return 0
-    return None if found.finished_at is not None else int(found.rows_done)
+    if found is None or found.version != version:
+        return Done(0, None if found is None else found.finished_rows)
+    return Done(None if found.finished_at is not None else found.rows_done, found.finished_rows)
 
 
-def imported_rows(database: Database, source: str) -> int | None:
-    """Return how many rows a source had when all of it was imported last; None when it never was."""
-    with database.transaction() as cursor:
-        cursor.execute("SELECT finished_rows FROM imports WHERE source = %s", (source,))
-        found = cursor.fetchone()
-    return None if found is None else found.finished_rows
+def load_parts(
+    database: Database,
+    source: str,
+    version: str,
+    rows: Iterator[ImportRow],
+    done: int,
+    on_progress: Callable[[int], object],
+) -> Imported:
+    """Bring the rows after the first `done` into the catalogue; the database loads a part while the next one is read."""
+    total, loading = Imported(), Future[Imported]()
+    loading.set_result(total)
+    rows = islice(rows, done, None)
+    with ThreadPoolExecutor(1, "import") as thread:
+        while part := list(islice(rows, _PART)):
+            done += len(part)
+            total = Imported(*map(add, total, loading.result()))
+            loading = thread.submit(load, database, source, version, part, done, utc_now())
+            on_progress(len(part))
+    return Imported(*map(add, total, loading.result()))
 
 
 def load(
     database: Database, source: str, version: str, rows: Sequence[ImportRow], rows_done: int, now: datetime
 ) -> Imported:
     """Bring a part of a source into the catalogue, in one transaction; `rows_done` are those of it with this part."""
-    text = io.StringIO()
-    for n, row in enumerate(rows):
-        text.write(copy_line((n, json.dumps(row.site_ids) if row.site_ids else None, *_CELLS(row))))
-    text.seek(0)
     with database.transaction() as cursor:
         cursor.execute(_INCOMING)
-        cursor.copy_expert(_COPY, text)
+        ids = (json.dumps(row.site_ids) if row.site_ids else None for row in rows)
+        lines = ((n, site_ids, *_CELLS(row)) for n, (row, site_ids) in enumerate(zip(rows, ids, strict=True)))
+        copy_rows(cursor, f"incoming (n, site_ids, {', '.join(_COLUMNS)})", lines)
         cursor.execute("SELECT lock_titles()")
         cursor.execute("SET LOCAL statement_timeout = '10min'")
         since = now - timedelta(days=DAYS_REMEMBERED)
         cursor.execute(_LOAD, {"since": since, "source": source, "version": version, "rows_done": rows_done})
-        added, changed, ids = cursor.fetchone()
-    return Imported(added, changed, ids)
+        return Imported(*cursor.fetchone())
 
 
 def end_import(database: Database, source: str, version: str, now: datetime) -> None:
-    """Note that all of a version is in the catalogue."""
+    """Note that all of a version is in the catalogue, and let the planner know how large the tables have become."""
     with database.transaction() as cursor:
+        cursor.execute("SET LOCAL statement_timeout = '10min'")
         cursor.execute(
             "INSERT INTO imports AS i (source, version, rows_done, finished_at) VALUES (%s, %s, 0, %s)"
             " ON CONFLICT (source) DO UPDATE SET version = excluded.version, finished_at = excluded.finished_at,"
             " finished_rows = i.rows_done",
             (source, version, now),
         )
-    analyse(database)
+        cursor.execute("ANALYZE titles, title_sites, imdb_episodes")
 
 
-def analyse(database: Database) -> None:
-    """Let the planner know how large the tables have become."""
-    with database.transaction() as cursor:
-        cursor.execute("SET LOCAL statement_timeout = '10min'")
-        cursor.execute("ANALYZE titles, title_sites")
+def copy_rows(cursor: Any, table: str, rows: Iterable[Iterable[object]]) -> None:
+    """Write rows to a table, named with its columns, by COPY."""
+    lines = ("\t".join(_copied(cell) for cell in row) for row in rows)
+    cursor.copy_expert(f"COPY {table} FROM STDIN", io.StringIO("".join(f"{line}\n" for line in lines)))
 
 
-def copy_line(cells: Iterable[object]) -> str:
-    """Return a line of COPY's text format."""
-    written = ["\\N" if cell is None else _escaped(cell) if isinstance(cell, str) else str(cell) for cell in cells]
-    return "\t".join(written) + "\n"
-
-
-def _escaped(text: str) -> str:
+def _copied(cell: object) -> str:
+    if not isinstance(cell, str):
+        return "\\N" if cell is None else str(cell)
     # Few titles hold such a sign.
-    return text.translate(_ESCAPES) if "\\" in text or not text.isprintable() else text
+    return cell.translate(_ESCAPES) if "\\" in cell or not cell.isprintable() else cell

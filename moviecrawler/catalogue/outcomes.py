@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import asdict, dataclass, field
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Any
 
 from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.database.connection import as_json, storable
@@ -11,7 +12,7 @@ from moviecrawler.database.titles import rejoin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import date, datetime
+    from datetime import datetime
 
     from moviecrawler.catalogue.comparing import Decision
     from moviecrawler.catalogue.rows import IdSource, Outcome
@@ -19,11 +20,12 @@ if TYPE_CHECKING:
     from moviecrawler.items import Site
 
 _FETCHED, _TOLD_BY_SERIES = read_sql("fetched.sql"), read_sql("told_by_series.sql")
-_FREE = "UPDATE title_sites SET claimed_by = NULL, claimed_until = NULL, claims = 0 WHERE title_id = %s AND site = %s"
 _FORGET = (
-    "UPDATE title_sites SET site_id = NULL, id_source = NULL, id_confidence = NULL"
-    " WHERE title_id = %s AND site = %s AND site_id = ANY (%s) AND NOT id_verified"
+    "UPDATE title_sites SET site_id = NULL, id_source = NULL, id_confidence = NULL, state = 'never', failures = 0, next_due = %s,"
+    " claimed_by = NULL, claimed_until = NULL, claims = 0 WHERE title_id = %s AND site = %s"
+    " AND (site_id IS NULL OR site_id IN (%s, %s) AND NOT id_verified)"
 )
+"""Has a title looked for anew in the site's lists."""
 _REMEMBER = (
     "INSERT INTO title_matches AS m (title_id, site, site_id, decision, score, reasons, decided_at)"
     " VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT (title_id, site, site_id) DO UPDATE SET decision = excluded.decision,"
@@ -46,7 +48,8 @@ class Fetched:
     site: Site
     outcome: Outcome
     at: datetime
-    asked_id: str
+    asked_id: str | None
+    """None for the claimed title whatever its id is."""
     got_id: str | None = None
     """The id that the page itself has."""
     title_id: int | None = None
@@ -91,17 +94,18 @@ class ToldBySeries:
 AnyOutcome = Fetched | Judged | ToldBySeries
 
 
-class _End(NamedTuple):
-    """What `fetched.sql` takes of an outcome."""
+def release_of(release_date: str | None, year: int | None) -> date | None:
+    """Return the day by which a title's age is told: of a month or a year its last one; None when nothing is known.
 
-    site: Site
-    title_id: int | None
-    asked: str | None
-    got: str | None
-    outcome: Outcome
-    at: datetime
-    released: date | None
-    search_again: bool = False
+    `release_date` is `YYYY-MM-DD` or `YYYY-MM`, as in `Movie`. The last day, so that no title passes for older than it is.
+
+    >>> release_of("2026-02", 2026), release_of(None, 1999)
+    (datetime.date(2026, 2, 28), datetime.date(1999, 12, 31))
+    """
+    if release_date is not None:
+        at, month, *day = map(int, release_date.split("-"))
+        return date(at, month, *day) if day else date(at + month // 12, month % 12 + 1, 1) - timedelta(days=1)
+    return None if year is None else date(year, 12, 31)
 
 
 def record(database: Database, outcomes: Sequence[AnyOutcome]) -> None:
@@ -109,83 +113,75 @@ def record(database: Database, outcomes: Sequence[AnyOutcome]) -> None:
 
     Raises TransientStoreError, and psycopg2's errors for what the database refuses.
     """
-    if not outcomes:
-        return
-    now = max(outcome.at for outcome in outcomes)
     with database.transaction() as cursor:
         cursor.execute("SELECT lock_titles()")
-        ends: list[_End] = []
+        ends: list[Fetched | None] = []
         for outcome in outcomes:
             if isinstance(outcome, Judged):
-                ends += _end_of_judged(cursor, outcome)
+                ends.append(_end_of_judged(cursor, outcome))
             elif isinstance(outcome, Fetched):
-                ends.append(_end_of_fetched(cursor, outcome))
-        rows = [{"n": n, **end._asdict()} for n, end in enumerate(ends)]
-        cursor.execute(_FETCHED, {"outcomes": as_json(rows), "now": now})
-        told = [
-            {
-                "site": season.site,
-                "site_id": storable(season.asked_id),
-                "at": season.at,
-                "released": season.released,
-                "lacks_scores": season.lacks_scores,
-            }
-            for season in outcomes
-            if isinstance(season, ToldBySeries)
-        ]
-        if told:
-            cursor.execute(_TOLD_BY_SERIES, {"outcomes": as_json(told), "now": now})
+                _rename(cursor, outcome)
+                ends.append(outcome)
+        write_ends(cursor, [end for end in ends if end is not None])
+        told = [asdict(season) for season in outcomes if isinstance(season, ToldBySeries)]
+        cursor.execute(_TOLD_BY_SERIES, {"outcomes": _as_json(told)})
 
 
-def _end_of_fetched(cursor: Any, outcome: Fetched) -> _End:
-    asked, got = storable(outcome.asked_id), None if outcome.got_id is None else storable(outcome.got_id)
-    if outcome.outcome == "ok" and got not in {None, asked}:
+def write_ends(cursor: Any, ends: Sequence[Fetched]) -> None:
+    """Write when titles are due again, and end their claims."""
+    cursor.execute(_FETCHED, {"outcomes": _as_json([{"n": n, **asdict(end)} for n, end in enumerate(ends)])})
+
+
+def _as_json(rows: Sequence[dict[str, Any]]) -> str:
+    return as_json([{name: storable(v) if isinstance(v, str) else v for name, v in row.items()} for row in rows])
+
+
+def _rename(cursor: Any, outcome: Fetched) -> None:
+    """Make one record of two when a page was asked for under an id that is no longer its own."""
+    if outcome.outcome == "ok" and outcome.got_id not in {None, outcome.asked_id}:
+        asked, got = storable(str(outcome.asked_id)), storable(str(outcome.got_id))
         cursor.execute("SELECT rename_record(%s, %s, %s)", (outcome.site, asked, got))
         if cursor.fetchone()[0]:
             # As long as there were two of them, neither could be told to be the title's.
-            _join_anew(cursor, outcome.site, str(got))
-    return _End(outcome.site, outcome.title_id, asked, got, outcome.outcome, outcome.at, outcome.released)
+            _join_anew(cursor, outcome.site, got)
 
 
-def _end_of_judged(cursor: Any, outcome: Judged) -> list[_End]:
-    """Keep what a page was compared to be; return the outcome for the title that it was fetched for, if it is known by now."""
+def _end_of_judged(cursor: Any, outcome: Judged) -> Fetched | None:
+    """Keep what a page was compared to be, and forget an id that is not the title's; return how the try for the title ended."""
     site, title_id = outcome.site, outcome.title_id
     cursor.execute("SELECT site_id FROM title_sites WHERE title_id = %s AND site = %s", (title_id, site))
     if (known := cursor.fetchone()) is None:
-        return []  # it was merged into another title
+        return None  # it was merged into another title
     asked = storable(outcome.asked_id)
-    site_id = asked if outcome.got_id is None else storable(outcome.got_id)
+    page = asked if outcome.got_id is None else storable(outcome.got_id)
     decision, reasons = outcome.decision, [storable(reason) for reason in outcome.reasons]
-    is_listed = outcome.evidence in LISTED_SOURCES
-    ended, search_again = outcome.outcome, False
-
-    def remember(site_id: str, decision: Decision, reasons: list[str]) -> None:
-        cursor.execute(_REMEMBER, (title_id, site, site_id, decision, outcome.score, reasons, outcome.at))
-
     if decision == "accepted":
-        decision, reasons = _take(cursor, outcome, site_id, reasons)
+        decision, reasons = _take(cursor, outcome, page, reasons)
+    verdicts: dict[str, tuple[Decision, list[str]]] = {}
     if decision is not None:
-        if decision != "accepted":
-            cursor.execute(_FORGET, (title_id, site, [site_id, asked]))
-            ended = "absent"  # the page was read, but it isn't this title's
-            if asked != site_id:
-                remember(asked, "refused", [f"but it leads to {site_id}"])
-        remember(site_id, decision, reasons)
-    elif ended == "absent":
-        cursor.execute(_FORGET, (title_id, site, [asked]))
-        search_again = bool(cursor.rowcount)  # a source has given a wrong id: the lists may name the right one
-        if search_again or is_listed:
-            remember(asked, "refused", ["but the site has no such page"])
-    if outcome.others_follow and decision != "accepted":
-        return []
-    if decision != "accepted" and known.site_id not in {None, asked, site_id}:
-        # An import, or a person, has given the title another id meanwhile.
-        cursor.execute(_FREE, (title_id, site))
-        return []
-    is_titles_own = decision is not None or is_listed or search_again
-    page = None if is_titles_own else asked
-    got = None if is_titles_own or outcome.got_id is None else site_id
-    return [_End(site, title_id, page, got, ended, outcome.at, outcome.released, search_again)]
+        verdicts[asked] = "refused", [f"but it leads to {page}"]
+        verdicts[page] = decision, reasons
+        if decision == "accepted" and asked != page:
+            del verdicts[asked]
+    elif outcome.outcome == "absent":
+        verdicts[asked] = "refused", ["but the site has no such page"]
+    for site_id, (verdict, why) in verdicts.items():
+        cursor.execute(_REMEMBER, (title_id, site, site_id, verdict, outcome.score, why, outcome.at))
+    if verdicts and decision != "accepted":
+        if not outcome.others_follow:
+            cursor.execute(_FORGET, (outcome.at, title_id, site, asked, page))
+        return None
+    # A title without an id is meant whatever id was asked for.
+    has_id = decision == "accepted" or known.site_id is not None
+    return Fetched(
+        site=site,
+        outcome=outcome.outcome,
+        at=outcome.at,
+        asked_id=asked if has_id else None,
+        got_id=page if has_id else None,
+        title_id=title_id,
+        released=outcome.released,
+    )
 
 
 def _take(cursor: Any, outcome: Judged, site_id: str, reasons: list[str]) -> tuple[Decision, list[str]]:

@@ -52,7 +52,7 @@ class ImportRow:
     votes: int | None = None
     """On IMDb."""
     popularity: float | None = None
-    """0 to 100, from `lanes.popularity_of_votes` or `lanes.popularity_of_tmdb`, or given; one decimal."""
+    """0 to 100, from `popularity_of_votes` or `popularity_of_tmdb`, or given; one decimal."""
     popularity_source: PopularitySource = "votes"
     site_ids: dict[Site, str] = field(default_factory=dict)
     """Ids on the sites beside IMDb."""
@@ -95,9 +95,7 @@ class Sighting(NamedTuple):
     """A title that a list or sitemap of a site names."""
 
     site_id: str
-    title: str | None = None
     year: int | None = None
-    kind: TitleKind | None = None
 
 
 SITEMAP = "sitemap"

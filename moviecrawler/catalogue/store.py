@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from moviecrawler.catalogue.rows import Sighting
 from moviecrawler.catalogue.slugs import slug_key
 from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.database.connection import Database, as_json, open_database, storable
@@ -21,10 +20,16 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from moviecrawler.catalogue.rows import IdSource
+    from moviecrawler.catalogue.rows import IdSource, Sighting
     from moviecrawler.items import Site
 
-_SIGHT, _TRENDING, _FETCHED = (read_sql(f"{name}.sql") for name in ("sight", "trending", "fetched_since"))
+_SIGHT = read_sql("sight.sql")
+_TRENDING = (
+    "SELECT boost_title_ids(array_agg(s.title_id), (1 - n / %(count)s)::real, %(now)s)"
+    " FROM unnest(%(ids)s::text[]) WITH ORDINALITY AS r (site_id, n) JOIN title_sites s USING (site_id)"
+    " WHERE s.site = %(site)s GROUP BY n"
+)
+"""Boosts what a list of what is popular names, the first most."""
 _NAMED = (
     "SELECT s.site::text, s.site_id, s.title_id FROM title_sites s"
     " JOIN unnest(%s::site[], %s::text[]) AS named (site, site_id) USING (site, site_id)"
@@ -62,22 +67,6 @@ def boost(
     return [title for title in titles if title not in known]
 
 
-def hasten_series(database: Database, now: datetime) -> int:
-    """Have series that run fetched every week, as episodes that were imported may say that they do; return on how many sites."""
-    with database.transaction() as cursor:
-        cursor.execute("SET LOCAL statement_timeout = '10min'")
-        cursor.execute("SELECT hasten_series(NULL, %s)", (now,))
-        return int(cursor.fetchone()[0])
-
-
-def fetched_since(database: Database, site: Site, since: datetime) -> int:
-    """Return of how many titles the site was asked since then, and gave the page or said that it has none."""
-    with database.transaction() as cursor:
-        cursor.execute("SET LOCAL statement_timeout = '10min'")
-        cursor.execute(_FETCHED, {"site": site, "since": since})
-        return int(cursor.fetchone()[0])
-
-
 def pause(database: Database, site: Site, until: datetime, reason: str) -> None:
     """Have nothing claimed of a site until then."""
     with database.transaction() as cursor:
@@ -99,35 +88,20 @@ def paused(database: Database, site: Site, now: datetime) -> str | None:
 def sight(
     database: Database, site: Site, sightings: Iterable[Sighting], source: IdSource, *, trending: bool, now: datetime
 ) -> None:
-    """Keep what a list page names.
+    """Keep what a list page names, and boost what stands in a list of what is popular today.
 
-    The titles of a list of what is popular today are boosted, the first ones most. IMDb's are added when they are not
-    known; which titles the other sites' are is found out when these are looked for there.
-    A season or an episode stands for its series: where that is says its own place.
+    Which titles the other sites' are is found out when these are looked for there. A season or an episode stands for its series.
     """
-    seen = {each.site_id: each for each in (_of_whole_title(site, sighting) for sighting in sightings)}
-    rows = [
-        {
-            "n": n,
-            "site_id": storable(each.site_id),
-            "key": slug_key(storable(each.site_id)),
-            "title": storable(each.title or "") or None,
-            "year": each.year,
-            "kind": each.kind,
-        }
-        for n, each in enumerate(seen.values())
-    ]
-    values = {"site": site, "rows": as_json(rows), "source": source, "now": now, "count": len(rows)}
+    years: dict[str, int | None] = {}
+    for each in sightings:
+        part = part_of_series(site, each.site_id)
+        years[storable(each.site_id if part is None else part.series_id)] = each.year if part is None else None
     with database.transaction() as cursor:
         if trending:
             cursor.execute("SELECT lock_titles()")
-            cursor.execute(_TRENDING, values)
+            cursor.execute(_TRENDING, {"site": site, "ids": list(years), "count": len(years) + 1.0, "now": now})
         if site != "imdb":
-            cursor.execute(_SIGHT, values)
+            rows = [{"site_id": site_id, "key": slug_key(site_id), "year": year} for site_id, year in years.items()]
+            cursor.execute(_SIGHT, {"site": site, "rows": as_json(rows), "source": source})
         if source == "sitemap":
             cursor.execute(_READ, (f"{site} sitemap", now))
-
-
-def _of_whole_title(site: Site, sighting: Sighting) -> Sighting:
-    part = part_of_series(site, sighting.site_id)
-    return sighting if part is None else Sighting(part.series_id)

@@ -8,22 +8,21 @@ from __future__ import annotations
 
 import gzip
 import logging
-import re
 import zlib
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import msgspec
 
 from moviecrawler.catalogue.file_source import FileSource
-from moviecrawler.catalogue.lanes import popularity_of_tmdb
+from moviecrawler.catalogue.popularity import popularity_of_tmdb
 from moviecrawler.catalogue.rows import LARGEST_ID, ImportRow
 from moviecrawler.datasets.files import DownloadError, MissingFileError
 from moviecrawler.errors import ExtractionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
     from datetime import date
 
     from moviecrawler.datasets.files import FileClient
@@ -35,8 +34,6 @@ _DAYS_BACK = 7
 """How old an export may be: today's is there from 8:00 UTC on."""
 _LONGEST_LINE = 1 << 16
 """Bytes."""
-_BLOCK = 1 << 20
-_EXPORT = re.compile(r"^(movie|tv_series)_ids_\d\d_\d\d_\d{4}\.json\.gz(?:\..+)?$")
 _EXPORTS = ("movie", "tv_series")
 """What the names of the two exports begin with."""
 
@@ -63,45 +60,29 @@ def file_name(day: date, export: str = "movie") -> str:
     return f"{export}_ids_{day:%m_%d_%Y}.json.gz"
 
 
-def read_export(blocks: Iterable[bytes], on_error: Callable[[ExtractionError], object]) -> Iterator[Exported]:
-    """Yield the films or series of an export's decompressed blocks, cut anywhere, without adult ones and without `video`s.
+def read_export(file: BinaryIO, on_error: Callable[[ExtractionError], object]) -> Iterator[Exported]:
+    """Yield the films or series of an export, without adult ones and without `video`s.
 
-    A damaged line's error is handed to `on_error`. Raises ExtractionError when the data ends inside a line.
+    A damaged line's error is handed to `on_error`. Raises ExtractionError for a file that is damaged or cut short.
     """
     decoder = msgspec.json.Decoder(Exported)
-    for number, line in enumerate(_lines_of(blocks), start=1):
-        try:
-            title = decoder.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            on_error(ExtractionError("export", HOME, f"line {number}: {error}"))
-            continue
-        if not 0 < title.id <= LARGEST_ID:
-            on_error(ExtractionError("export", HOME, f"line {number}: id {title.id}"))
-        elif title.original_title is None and title.original_name is None:
-            on_error(ExtractionError("export", HOME, f"line {number}: neither original_title nor original_name"))
-        elif not title.adult and not title.video:
-            yield title
-
-
-def _gunzip(file: BinaryIO) -> Iterator[bytes]:
     try:
-        with gzip.open(file) as unzipped:
-            while block := unzipped.read(_BLOCK):
-                yield block
+        for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), b""), start=1):
+            if not line.endswith(b"\n"):
+                raise ExtractionError("export", HOME, f"it ends inside a line, or line {number} is none")
+            try:
+                title = decoder.decode(line)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                on_error(ExtractionError("export", HOME, f"line {number}: {error}"))
+                continue
+            if not 0 < title.id <= LARGEST_ID:
+                on_error(ExtractionError("export", HOME, f"line {number}: id {title.id}"))
+            elif title.original_title is None and title.original_name is None:
+                on_error(ExtractionError("export", HOME, f"line {number}: neither original_title nor original_name"))
+            elif not title.adult and not title.video:
+                yield title
     except (OSError, EOFError, zlib.error) as error:
         raise ExtractionError("export", HOME, f"damaged or cut short: {error}") from error
-
-
-def _lines_of(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    rest = b""
-    for block in blocks:
-        lines = (rest + block).split(b"\n")
-        rest = lines.pop()
-        yield from lines
-        if len(rest) > _LONGEST_LINE:
-            raise ExtractionError("export", HOME, f"a line of more than {_LONGEST_LINE} bytes")
-    if rest:
-        raise ExtractionError("export", HOME, "the data ends inside a line")
 
 
 class TmdbExport(FileSource):
@@ -120,37 +101,25 @@ class TmdbExport(FileSource):
     def read(self) -> Iterator[ImportRow]:
         """Yield the films in the exports' order, and then the series; see `FileSource`."""
         for path in self.paths:
-            yield from self._rows_of(path)
-
-    def _rows_of(self, path: Path) -> Iterator[ImportRow]:
-        with path.open("rb") as file:
-            is_gzip = file.read(2) == b"\x1f\x8b"
-            file.seek(0)
-            blocks = _gunzip(file) if is_gzip else iter(lambda: file.read(_BLOCK), b"")
-            for title in read_export(blocks, self.count_damage):
-                is_series = title.original_title is None
-                yield ImportRow(
-                    tmdb_id=None if is_series else title.id,
-                    tmdb_series_id=title.id if is_series else None,
-                    popularity=popularity_of_tmdb(title.popularity),
-                    popularity_source="tmdb",
-                )
+            with path.open("rb") as raw:
+                is_gzip = raw.read(2) == b"\x1f\x8b"
+            with gzip.open(path) if is_gzip else path.open("rb") as file:
+                for title in read_export(cast("BinaryIO", file), self.count_damage):
+                    number = "tmdb_series_id" if title.original_title is None else "tmdb_id"
+                    popularity = popularity_of_tmdb(title.popularity)
+                    yield ImportRow(**{number: title.id}, popularity=popularity, popularity_source="tmdb")  # type: ignore[arg-type]
 
     def fetch(self, client: FileClient) -> None:
         """Fetch the newest exports; see `FileSource`. A mirror may have one of the two only."""
-        missing = []
         for export in _EXPORTS:
             path = self._fetch(client, export)
-            if path is None:
-                missing.append(
-                    f"{self._origin} has no {file_name(self._day, export)}, nor one of the {_DAYS_BACK} days before"
-                )
-            else:
+            if path is not None:
                 self.paths.append(path)
+                continue
+            last = f"{file_name(self._day, export)}, nor one of the {_DAYS_BACK} days before"
+            logger.warning("%s has no %s; it is left out", self._origin, last)
         if not self.paths:
-            raise DownloadError(missing[0])
-        for message in missing:
-            logger.warning("%s; it is left out", message)
+            raise DownloadError(f"{self._origin} has no {self._instead}")
 
     def _fetch(self, client: FileClient, export: str) -> Path | None:
         """Fetch the newest of such exports that there is, and forget older ones; None when there is none."""
@@ -161,9 +130,8 @@ class TmdbExport(FileSource):
             except MissingFileError:
                 path.with_name(f"{path.name}.lock").unlink(missing_ok=True)
                 continue
-            for other in self._folder.iterdir():
-                of = _EXPORT.match(other.name)
-                if of and of[1] == export and not other.name.startswith(path.name):
+            for other in self._folder.glob(f"{export}_ids_*"):
+                if not other.name.startswith(path.name):
                     other.unlink(missing_ok=True)
             return path
         return None

@@ -19,8 +19,11 @@ from moviecrawler.sites import BY_AUTHORITY, SITES
 from moviecrawler.urls import parse_title_id, part_of_series
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
+
+    from moviecrawler.catalogue.loading import Done, Imported
+    from moviecrawler.database.connection import Database
 
 PROPERTIES: dict[str, str] = {
     **{site: SITES[site].wikidata for site in BY_AUTHORITY if site != "imdb"},
@@ -141,15 +144,15 @@ class WikidataCrosswalk(FileSource):
             except UnicodeDecodeError as error:
                 raise ExtractionError("crosswalk", str(path), f"not UTF-8: {error}") from error
 
-    def check_whole(self, before: int | None) -> None:
-        """Raise ExtractionError when the crosswalk has lost many of its rows since it was imported `before`.
-
-        An answer that is cut short between two rows shows it in no other way.
-        """
-        now = sum(1 for _ in self.rows())
-        if before is not None and now < before * (1 - _LOST):
+    def load(
+        self, database: Database, name: str, version: str, done: Done, on_progress: Callable[[int], object]
+    ) -> Imported:
+        """Import the rows, unless many are gone: an answer that is cut short between two rows shows it in no other way."""
+        rows = sum(1 for _ in self.rows())
+        if done.former is not None and rows < done.former * (1 - _LOST):
             reason = (
-                f"it holds the ids of {now:,} titles, and held those of {before:,} when it was imported last, so it was cut short;"
-                " save it again, or under another name if that is all"
+                f"it holds the ids of {rows:,} titles, and held those of {done.former:,} when it was imported last, so it was"
+                " cut short; save it again, or under another name if that is all"
             )
             raise ExtractionError("crosswalk", self._origin, reason)
+        return super().load(database, name, version, done, on_progress)

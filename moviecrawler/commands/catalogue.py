@@ -5,37 +5,30 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict
+from contextlib import closing, suppress
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from scrapy.commands import ScrapyCommand
 
-from moviecrawler.commands.base import BaseCommand
+from moviecrawler.commands.base import BaseCommand, print_json, print_table
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.sites import SITES, datasets_url
 from moviecrawler.texts import fold, printable
 from moviecrawler.urls import parse_title_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from concurrent.futures import Future
+    from collections.abc import Callable, Sequence
     from datetime import date
 
     from scrapy.settings import BaseSettings
 
     from moviecrawler.catalogue.file_source import FileSource
-    from moviecrawler.catalogue.loading import Imported
     from moviecrawler.database.connection import Database
     from moviecrawler.items import Site
 
 _SOURCES = ("imdb", "episodes", "tmdb", "wikidata", "csv")
-_PART = 10_000
-"""Rows that are imported together, some 12 MB. Stores wait for as long as a part takes: a second or two on a busy machine."""
 _DAY_SECONDS = 86_400
 _NONE = "\N{EN DASH}"
 _NAMED_IN_ERRORS = 3
@@ -168,11 +161,9 @@ def _title(text: str) -> tuple[Site, str]:
 
 
 def _import(command: BaseCommand, database: Database, opts: argparse.Namespace) -> None:
-    from moviecrawler.catalogue.episodes_import import ImdbEpisodes, load_episodes
-    from moviecrawler.catalogue.loading import Imported, begin_import, imported_rows
-    from moviecrawler.catalogue.store import hasten_series
-    from moviecrawler.catalogue.wikidata_import import WikidataCrosswalk
-    from moviecrawler.clock import utc_now
+    from tqdm import tqdm
+
+    from moviecrawler.catalogue.loading import Imported
     from moviecrawler.datasets.files import DownloadError, FileClient
     from moviecrawler.sites import user_agent
 
@@ -193,28 +184,23 @@ def _import(command: BaseCommand, database: Database, opts: argparse.Namespace) 
             raise DownloadError(f"{error}; or fetch it by hand, and name it with --from") from error
         finally:
             client.close()
-    version = source.version()
-    done = begin_import(database, name, version)
-    if done is not None and isinstance(source, WikidataCrosswalk):
-        source.check_whole(imported_rows(database, name))
-    told = "{added:,} titles added, {changed:,} changed, {ids:,} ids on other sites"
-    if isinstance(source, ImdbEpisodes):
-        told = "{added:,} episodes added, {changed:,} changed, {removed:,} removed"
-        made = dict.fromkeys(("added", "changed", "removed"), 0)
-        if done is not None:
-            with _progress_bar(name) as moved:
-                made = load_episodes(database, source, name, version, utc_now(), moved)._asdict()
-    else:
-        made = asdict(Imported() if done is None else _load(database, source, name, version, done))
-    if done is not None:
-        hasten_series(database, utc_now())
-    damaged = f"; {source.damaged:,} damaged rows were left out" if source.damaged else ""
-    is_unchanged = f"{name} has not changed since the last import"
-    lines = [is_unchanged if done is None else f"{name}: {told.format(**made)}{damaged}"]
+    with tqdm(desc=name, unit=" rows", unit_scale=True, file=sys.stderr, disable=not sys.stderr.isatty()) as bar:
+        made = source.import_into(database, name, bar.update)
+    counts = (made or Imported())._asdict()
+    lines = [f"{name} has not changed since the last import"]
+    if made is not None:
+        told = [
+            f"{made.added:,} {'episodes' if opts.source == 'episodes' else 'titles'} added",
+            f"{made.changed:,} changed",
+        ]
+        told += [f"{made.removed:,} removed" if opts.source == "episodes" else f"{made.ids:,} ids on other sites"]
+        lines = [
+            f"{name}: {', '.join(told)}"
+            + (f"; {source.damaged:,} damaged rows were left out" if source.damaged else "")
+        ]
     if opts.source == "imdb" and opts.kinds is None:
         lines.append("only films were asked for; --kinds movie,series takes series, too")
-    data = {"source": name, "unchanged": done is None, **made, "damaged": source.damaged}
-    _show(data, lines, as_json=opts.json)
+    _show({"source": name, "unchanged": made is None, **counts, "damaged": source.damaged}, lines, as_json=opts.json)
 
 
 def _source(opts: argparse.Namespace, settings: BaseSettings) -> FileSource:
@@ -224,65 +210,21 @@ def _source(opts: argparse.Namespace, settings: BaseSettings) -> FileSource:
 
     data_dir, origin = check_data_dir(settings["DATA_DIR"]), opts.origin
     if opts.source == "imdb":
-        first_year, last_year = opts.years
-        selection = imdb_import.Selection(
-            kinds=opts.kinds or frozenset({"movie"}),
-            min_votes=opts.min_votes,
-            first_year=first_year,
-            last_year=last_year,
-        )
+        kinds = opts.kinds or frozenset({"movie"})
+        selection = imdb_import.Selection(kinds, opts.min_votes, *opts.years)
         return imdb_import.ImdbDatasets(origin or datasets_url(settings), data_dir, selection=selection)
     if opts.source == "episodes":
         return episodes_import.ImdbEpisodes(origin or datasets_url(settings), data_dir)
     if opts.source == "tmdb":
         return tmdb_import.TmdbExport(origin or tmdb_import.HOME, data_dir, day=utc_now().date())
-    if origin is None or "://" in origin:
-        if opts.source == "wikidata":
-            print(wikidata_import.QUERY, end="", flush=True)
-            raise ConfigurationError(
-                "run this query at https://query.wikidata.org, save the answer as CSV and name it with --from FILE"
-            )
-        raise ConfigurationError("csv needs the file: --from FILE")
-    return (
-        wikidata_import.WikidataCrosswalk(Path(origin))
-        if opts.source == "wikidata"
-        else csv_import.CsvTitles(Path(origin))
-    )
-
-
-def _load(database: Database, source: FileSource, name: str, version: str, done: int) -> Imported:
-    """Import the rows after the first `done`, and show the progress."""
-    from moviecrawler.catalogue.loading import Imported, end_import, load
-    from moviecrawler.clock import utc_now
-
-    total = Imported()
-    rows = islice(source.rows(), done, None)  # an earlier import got so far
-    read = done
-    loading: Future[Imported] | None = None
-    with (
-        _progress_bar(name) as moved,
-        # The database loads a part while the next one is read.
-        ThreadPoolExecutor(1, "import") as thread,
-    ):
-        while part := list(islice(rows, _PART)):
-            read += len(part)
-            if loading is not None:
-                total += loading.result()
-            loading = thread.submit(load, database, name, version, part, read, utc_now())
-            moved(len(part))
-        if loading is not None:
-            total += loading.result()
-    end_import(database, name, version, utc_now())
-    return total
-
-
-@contextmanager
-def _progress_bar(name: str) -> Iterator[Callable[[int], object]]:
-    """Show how many rows of a source are imported; give what adds to them."""
-    from tqdm import tqdm
-
-    with tqdm(desc=name, unit=" rows", unit_scale=True, file=sys.stderr, disable=not sys.stderr.isatty()) as bar:
-        yield bar.update
+    if origin is not None and "://" not in origin:
+        of_file = wikidata_import.WikidataCrosswalk if opts.source == "wikidata" else csv_import.CsvTitles
+        return of_file(Path(origin))
+    if opts.source == "wikidata":
+        print(wikidata_import.QUERY, end="", flush=True)
+        where = "https://query.wikidata.org"
+        raise ConfigurationError(f"run this query at {where}, save the answer as CSV and name it with --from FILE")
+    raise ConfigurationError("csv needs the file: --from FILE")
 
 
 # --- What is due ------------------------------------------------------------------------------------------------------
@@ -292,23 +234,18 @@ def _status(command: BaseCommand, database: Database, opts: argparse.Namespace) 
     import msgspec
 
     from moviecrawler.catalogue.figures import figures
-    from moviecrawler.catalogue.lanes import FRESH_FOR, outlook
     from moviecrawler.clock import utc_now
-    from moviecrawler.commands.base import print_json, print_table
 
     now = utc_now()
     sites = []
-    for site in figures(database, now, (now - FRESH_FOR).date()):
+    for site in figures(database, now):
         budget = _budget(command.settings, site.site)
-        ahead = None if budget is None else outlook(site, budget=budget, today=now.date())._asdict()
-        none = dict.fromkeys(("pages_a_day", "enough", "caught_up_by"))
-        sites.append({**msgspec.to_builtins(site), "budget_a_day": budget, **(ahead or none)})
+        ahead = None if budget is None else site.caught_up_by(budget, now.date())
+        sites.append({**msgspec.to_builtins(site), "budget_a_day": budget, "caught_up_by": ahead})
     if opts.json:
         print_json(sites, indent=2)
         return
-    columns = (
-        "known series seasons unfound never ok absent error blocked due claimed overdue boosted airing to_review oldest"
-    )
+    columns = "known unfound unread ok absent error blocked due claimed overdue boosted to_review oldest"
     names = {name: name.replace("_", " ") for name in columns.split()} | {
         "budget_a_day": "pages a day allowed",
         "pages_a_day": "pages a day needed",
@@ -394,8 +331,6 @@ def _review(command: BaseCommand, database: Database, opts: argparse.Namespace) 
 
 def _show(data: Any, lines: Sequence[str], *, as_json: bool) -> None:
     """Print data as JSON, or lines for people."""
-    from moviecrawler.commands.base import print_json
-
     if as_json:
         print_json(data, indent=2)
         return

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from scrapy.settings import Settings
 
 from moviecrawler.catalogue.figures import SiteFigures, figures
-from moviecrawler.catalogue.lanes import FRESH_FOR
 from moviecrawler.clock import utc_now
 from moviecrawler.cluster.threads import Threads
 from moviecrawler.dashboard.sql import read_sql
@@ -83,9 +82,7 @@ class Sources:
 
     def _count(self) -> Counts:
         now = utc_now()
-        sites = {
-            site.site: site for site in figures(self.node.database, now, (now - FRESH_FOR).date(), _MAX_COUNT_SECONDS)
-        }
+        sites = {site.site: site for site in figures(self.node.database, now, _MAX_COUNT_SECONDS)}
         hours = {site: [0] * HOURS for site in sites}
         with self.node.database.transaction() as cursor:
             cursor.execute(_READ_BY_HOUR, {"now": now, "hours": HOURS})

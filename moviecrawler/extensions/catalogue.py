@@ -15,8 +15,7 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
 from moviecrawler.catalogue import claims, store
-from moviecrawler.catalogue.lanes import release_of
-from moviecrawler.catalogue.outcomes import Fetched, Judged, ToldBySeries
+from moviecrawler.catalogue.outcomes import Fetched, Judged, ToldBySeries, release_of
 from moviecrawler.catalogue.rows import SITEMAP, Sighting
 from moviecrawler.clock import utc_now
 from moviecrawler.database.connection import Database
@@ -152,7 +151,7 @@ class CatalogueRecorder:
 
     def titles_listed(self, site: Site, list_name: str, entries: Sequence[Entry], ids: Sequence[str]) -> None:
         """Keep what a list page names."""
-        seen = [Sighting(entry.site_id, entry.title, entry.year, entry.kind) for entry in entries]
+        seen = [Sighting(entry.site_id, entry.year) for entry in entries]
         seen += [Sighting(site_id) for site_id in ids]
         source: IdSource = "sitemap" if list_name.startswith(SITEMAP) else "list"
         trending, now = list_name in SITES[site].trending, utc_now()

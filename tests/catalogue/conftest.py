@@ -8,12 +8,23 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.catalogue.catalogued import Catalogued
+from tests.services.postgres import execute, new_database
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_FILLED = "records titles title_sites sightings imports site_pauses imdb_episodes misses"
+
+
+@pytest.fixture(scope="session")
+def catalogue_url(postgres_server: str, postgres_template: str) -> str:
+    """Return the URL of a database that tests fill by turns."""
+    return new_database(postgres_server, postgres_template)
+
 
 @pytest.fixture
-def store(database_url: str) -> Iterator[Catalogued]:
-    with closing(Catalogued(database_url)) as store:
+def store(catalogue_url: str) -> Iterator[Catalogued]:
+    """Return an empty catalogue."""
+    with closing(Catalogued(catalogue_url)) as store:
         yield store
+    execute(catalogue_url, "; ".join(f"DELETE FROM {table}" for table in _FILLED.split()))  # noqa: S608 - ours

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from moviecrawler.catalogue.episodes_import import ImdbEpisodes, ImportedEpisodes, load_episodes
+from moviecrawler.catalogue.episodes_import import ImdbEpisodes
+from moviecrawler.catalogue.loading import Done, Imported
 from moviecrawler.datasets.files import DownloadError
 from moviecrawler.errors import TransientStoreError
 from tests.catalogue.files import FileServer, fetched
@@ -18,7 +18,6 @@ from tests.catalogue.files import FileServer, fetched
 if TYPE_CHECKING:
     from tests.catalogue.catalogued import Catalogued
 
-NOW = datetime(2026, 11, 22, tzinfo=UTC)
 N = r"\N"
 HEADERS = {
     "title.episode": "tconst\tparentTconst\tseasonNumber\tepisodeNumber",
@@ -61,8 +60,8 @@ def datasets(folder: Path, **changed: list[str]) -> ImdbEpisodes:
     return ImdbEpisodes(str(folder), folder)
 
 
-def bring(store: Catalogued, source: ImdbEpisodes) -> ImportedEpisodes:
-    return load_episodes(store, source, "episodes", source.version(), NOW)
+def bring(store: Catalogued, source: ImdbEpisodes, on_progress: Callable[[int], object] = lambda _: None) -> Imported:
+    return source.load(store, "episodes", "1", Done(0, None), on_progress)
 
 
 def stored(store: Catalogued) -> Any:
@@ -71,10 +70,10 @@ def stored(store: Catalogued) -> Any:
 
 
 def test_episodes_are_joined_whatever_the_order_of_the_files(store: Catalogued, tmp_path: Path) -> None:
-    assert bring(store, datasets(tmp_path)) == ImportedEpisodes(added=4, changed=0, removed=0)
+    assert bring(store, datasets(tmp_path)) == Imported(added=4, changed=0, removed=0)
     assert stored(store) == STORED
     backwards = {table.removeprefix("title."): rows_of(table)[::-1] * 2 for table in HEADERS}
-    assert bring(store, datasets(tmp_path, **backwards)) == ImportedEpisodes(0, 0, 0)
+    assert bring(store, datasets(tmp_path, **backwards)) == Imported()
 
 
 def test_what_has_left_whole_files_leaves_the_table_and_all_else_stays(store: Catalogued, tmp_path: Path) -> None:
@@ -82,7 +81,7 @@ def test_what_has_left_whole_files_leaves_the_table_and_all_else_stays(store: Ca
     places, ratings = rows_of("title.episode"), rows_of("title.ratings")
     places = [places[0], places[2], places[3].replace("\t2\t", "\t3\t"), "tt1000005\ttt0000009\t3\t2"]
     source = datasets(tmp_path, episode=places, ratings=[ratings[0], "tt1000005\t6.1\t7"])
-    assert bring(store, source) == ImportedEpisodes(added=1, changed=2, removed=1)
+    assert bring(store, source) == Imported(added=1, changed=2, removed=1)
     assert (
         stored(store)
         == [
@@ -115,7 +114,7 @@ def test_a_damaged_row_erases_nothing(store: Catalogued, tmp_path: Path) -> None
         # Neither its own row nor another one is there, and what is, is as it was.
         others = [row for row in rows_of(f"title.{table}") if not row.startswith(damaged[:9])][:-1]
         source = datasets(tmp_path, **{table: [*others, damaged]})
-        assert bring(store, source) == ImportedEpisodes(0, 0, 0), damaged
+        assert bring(store, source) == Imported(), damaged
         assert source.damaged == 1, damaged
     assert stored(store) == STORED
 
@@ -146,6 +145,6 @@ def test_an_import_that_is_killed_leaves_the_table_as_it_was(store: Catalogued, 
         )
 
     with pytest.raises(TransientStoreError):
-        load_episodes(store, source, "episodes", "2", NOW, kill)
+        bring(store, source, kill)
     assert stored(store) == STORED
-    assert bring(store, source) == ImportedEpisodes(added=0, changed=1, removed=3)
+    assert bring(store, source) == Imported(added=0, changed=1, removed=3)

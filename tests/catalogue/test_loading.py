@@ -1,27 +1,28 @@
-"""What an import brings into the catalogue, and what it costs in the database: its parts, not what is there already."""
+"""What an import brings into the catalogue, and what it leaves as it is."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from moviecrawler.catalogue.loading import begin_import, end_import, imported_rows, load
+from moviecrawler.catalogue.loading import end_import, imported, load
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.pipelines.postgres import read_scoreboard
-from tests.catalogue.catalogued import NOW, Catalogued, judged, outcome, page, row
+from tests.catalogue.catalogued import NOW, Catalogued, judged, outcome, page, row, wikidata
 
 
 def test_an_import_adds_and_changes_and_repeats_nothing(store: Catalogued) -> None:
-    rows = [row(1), row(2, original_title="Zwei\tmit Tab\\"), row(3, popularity=None)]
-    first = store.bring_in(*rows)
-    assert (first.added, first.changed) == (3, 0)
-    again = store.bring_in(*rows)
-    assert (again.added, again.changed) == (0, 0)
-    changed = store.bring_in(row(1, popularity=12.5), rows[1])
-    assert (changed.added, changed.changed) == (0, 1)
-    assert store.sql(
-        "SELECT DISTINCT s.popularity FROM title_sites s JOIN titles USING (title_id) WHERE imdb_id = 'tt1000001'"
-    ) == [(12.5,)]
-    assert store.sql("SELECT original_title FROM titles WHERE imdb_id = 'tt1000002'") == [("Zwei\tmit Tab\\",)]
+    titles = {"A\tB\nC\rD\\E": "A\tB\nC\rD\\E", "\\N": "\\N", "Nul\0l": "Null", "\x1b[31mRed": "\x1b[31mRed"}
+    rows = [row(number, title=title, popularity=None) for number, title in enumerate(titles)]
+    assert store.bring_in(*rows)[:2] == (4, 0)
+    assert store.sql("SELECT title FROM titles ORDER BY imdb_id") == [(title,) for title in titles.values()]
+    assert store.bring_in(*rows)[:2] == (0, 0)
+    assert store.bring_in(row(1, title="\\N", popularity=12.5), rows[0])[:2] == (0, 1)
+    assert {store.state("tt1000001", site).popularity for site in ("imdb", "metacritic")} == {12.5}
+    # What a crawl has stored are the import's titles, too.
+    store.write(page("imdb", "tt1000009", "Title 9", imdb_id="tt1000009"))
+    store.record(outcome("tt1000009", got_id="tt1000009"))
+    assert store.bring_in(row(9)).added == 0
+    assert "tt1000009" not in store.claim_ids()
 
 
 def test_a_popularity_gives_way_to_that_of_the_same_or_a_higher_source(store: Catalogued) -> None:
@@ -57,55 +58,34 @@ def test_a_source_that_does_not_tell_a_thing_erases_nothing(store: Catalogued) -
 def test_the_scoreboard_has_tmdbs_id_of_a_film_and_of_a_series(store: Catalogued) -> None:
     """TMDB's popularity of a film is none of the series with its number."""
     for number, kind in ((1, "movie"), (2, "series")):
-        store.bring_in(row(number, popularity=None, kind=kind))
         imdb_id = f"tt{1_000_000 + number}"
+        store.bring_in(row(number, popularity=None, kind=kind))
         store.write(page("imdb", imdb_id, f"Title {number}", imdb_id=imdb_id, kind=kind))
-        counted = store.bring_in(
-            ImportRow(
-                imdb_id=imdb_id,
-                tmdb_id=602 + number,
-                tmdb_series_id=601 + number,
-                site_ids={"metacritic": f"movie/title-{number}"},
-                id_source="wikidata",
-            )
-        )
+        ids = wikidata(number, f"m/title_{number}")
+        counted = store.bring_in(replace(ids, tmdb_id=602 + number, tmdb_series_id=601 + number))
         assert (counted.changed, counted.ids) == (1, 1)
     store.bring_in(ImportRow(tmdb_id=603, popularity=70.0, popularity_source="tmdb"))
     assert [(row.kind, row.tmdb_id) for row in read_scoreboard(store.url)] == [("movie", 603), ("series", 603)]
     assert [store.state(f"tt100000{number}").popularity for number in (1, 2)] == [70, 0]
 
 
-def test_titles_that_a_crawl_has_stored_are_the_imports_titles(store: Catalogued) -> None:
-    store.write(page("imdb", "tt1000001", "Title 1", imdb_id="tt1000001"))
-    store.record(outcome("tt1000001", got_id="tt1000001"))
-    store.bring_in(row(1), row(2))
-    assert store.sql("SELECT count(*) FROM titles") == [(2,)]
-    assert store.claim_ids() == ["tt1000002"]
-
-
-def test_an_import_takes_any_sign_in_a_title(store: Catalogued) -> None:
-    kept = {"A\tB\nC\rD\\E": "A\tB\nC\rD\\E", "\\N": "\\N", "Nul\0l": "Null", "\x1b[31mRed": "\x1b[31mRed"}
-    store.bring_in(*(row(number, title=title) for number, title in enumerate(kept)))
-    assert store.sql("SELECT title FROM titles ORDER BY imdb_id") == [(title,) for title in kept.values()]
-
-
 def test_a_broken_off_import_knows_how_far_it_is(store: Catalogued) -> None:
-    assert begin_import(store, "imdb", "etag 1") == 0
+    assert imported(store, "imdb", "etag 1") == (0, None)
     load(store, "imdb", "etag 1", [row(1), row(2)], 2, NOW)
-    assert begin_import(store, "imdb", "etag 1") == 2
+    assert imported(store, "imdb", "etag 1") == (2, None)
     end_import(store, "imdb", "etag 1", NOW)
-    assert begin_import(store, "imdb", "etag 1") is None
-    assert begin_import(store, "imdb", "etag 2") == 0
+    assert imported(store, "imdb", "etag 1") == (None, 2)
+    assert imported(store, "imdb", "etag 2") == (0, 2)
     # What was imported wholly is still known while the next version is broken off: a source that was cut has lost much of it.
     load(store, "imdb", "etag 2", [row(1)], 1, NOW)
-    assert imported_rows(store, "imdb") == 2
+    assert imported(store, "imdb", "etag 2") == (1, 2)
 
 
 def test_an_id_that_a_page_has_shown_is_not_overruled(store: Catalogued) -> None:
     store.bring_in(row(1), row(2))
     store.write(page("rottentomatoes", "m/right", "Title 1"))
     store.record(judged("m/right", store.title_id()))
-    store.bring_in(ImportRow(imdb_id="tt1000001", site_ids={"rottentomatoes": "m/other"}, id_source="given"))
-    store.bring_in(ImportRow(imdb_id="tt1000002", site_ids={"rottentomatoes": "m/right"}, id_source="given"))
+    store.bring_in(wikidata(1, "m/other", "given", 4.0))
+    store.bring_in(wikidata(2, "m/right", "given", 4.0))
     assert store.state("tt1000001", "rottentomatoes").site_id == "m/right"
     assert store.state("tt1000002", "rottentomatoes").site_id is None

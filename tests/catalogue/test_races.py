@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from moviecrawler.catalogue.claims import extend
-from moviecrawler.catalogue.rows import Sighting
 from tests.catalogue.catalogued import DAY, LEASE, NOW, Catalogued, judged, outcome, page, row, wikidata
 
 if TYPE_CHECKING:
@@ -35,24 +33,21 @@ def linked(store: Catalogued, number: int, site_id: str, score: float = 2.5) -> 
 
 
 @pytest.mark.parametrize("how", ["refused", "absent", "error"])
-def test_what_came_of_an_old_id_says_nothing_of_the_one_that_an_import_has_brought(store: Catalogued, how: str) -> None:
-    store.bring_in(row(1))
-    store.bring_in(wikidata(1, "m/old"))
-    (found,) = store.claims_of(site=SITE)
+@pytest.mark.parametrize("source", ["wikidata", "list"])
+def test_what_came_of_an_old_id_says_nothing_of_the_one_that_an_import_has_brought(
+    store: Catalogued, source: str, how: str
+) -> None:
+    store.bring_in(row(1, title="Old"))
+    if source == "list":
+        store.list_names(SITE, "m/old")
+    else:
+        store.bring_in(wikidata(1, "m/old"))
+    (found,) = store.unfound() or store.claims_of(site=SITE)
     store.bring_in(wikidata(1, "m/new", "given", 4.0))
     store.record(compared(found, "m/old", "refused") if how == "refused" else ended(found, how))
     stored = store.state("tt1000001", SITE)
-    assert (stored.site_id, stored.state, stored.claimed_by, stored.failures) == ("m/new", "never", None, 0)
-    assert [each.ids for each in store.claims_of(site=SITE)] == [["m/new"]]
-
-
-def test_a_listed_id_says_nothing_of_an_id_that_an_import_has_brought(store: Catalogued) -> None:
-    store.bring_in(row(1, title="Dune"))
-    store.list_names(SITE, "m/dune")
-    (found,) = store.unfound()
-    store.bring_in(wikidata(1, "m/right"))
-    store.record(ended(found, "absent"))
-    assert [each.ids for each in store.claims_of(site=SITE)] == [["m/right"]]
+    assert (stored.site_id, stored.state, stored.failures) == ("m/new", "never", 0)
+    assert [each.ids for each in store.claims_of(site=SITE, now=NOW + LEASE)] == [["m/new"]]
 
 
 def test_a_record_that_is_moved_while_it_is_claimed_takes_its_outcome_along(store: Catalogued) -> None:
@@ -61,11 +56,11 @@ def test_a_record_that_is_moved_while_it_is_claimed_takes_its_outcome_along(stor
     (found,) = store.claims_of(site=SITE, now=NOW + 100 * DAY)
     (moved,) = store.sql("SELECT move_record('rottentomatoes', 'm/one')")[0]
     store.record(ended(found, got_id="m/one", at=NOW + 100 * DAY))
-    columns = "state::text, site_id, last_success, claimed_by"
+    columns = "state::text, site_id, last_success"
     statement = f"SELECT {columns} FROM title_sites WHERE site = 'rottentomatoes' AND title_id = %s"  # noqa: S608 - ours
-    assert store.sql(statement, moved) == [("ok", "m/one", NOW + 100 * DAY, None)]
-    # The title that it was moved from has none again, and can be looked for at once.
-    assert store.sql(statement, found.title_id) == [("never", None, None, None)]
+    assert store.sql(statement, moved) == [("ok", "m/one", NOW + 100 * DAY)]
+    # The title that it was moved from has none again.
+    assert store.sql(statement, found.title_id) == [("never", None, None)]
 
 
 def test_an_id_whose_record_a_person_has_placed_is_given_to_no_other_title(store: Catalogued) -> None:
@@ -90,7 +85,7 @@ def test_an_id_that_a_better_page_has_shown_to_be_another_titles_is_not_taken(st
     store.record(compared(found, "m/new", "accepted", score=2.5))
     assert store.state("tt1000001", SITE).site_id == "m/new"
     stored = store.state("tt1000002", SITE)
-    assert (stored.site_id, stored.state) == (None, "absent")
+    assert (stored.site_id, stored.state) == (None, "never")
     assert dict(store.sql("SELECT site_id, decision::text FROM title_matches WHERE title_id = %s", found.title_id)) == {
         "m/new": "review",
         "m/alias": "refused",
@@ -116,8 +111,9 @@ def test_a_page_that_moves_to_an_id_another_worker_has_claimed_leaves_no_claim_b
     one, two = sorted(store.claims_of(site=SITE, now=later), key=lambda found: found.title_id)
     store.record(ended(one, got_id="m/new", at=later), ended(two, got_id="m/new", at=later))
     assert store.sql("SELECT count(*) FROM records WHERE site = 'rottentomatoes'") == [(1,)]
-    assert store.sql("SELECT count(*) FROM title_sites WHERE claimed_by IS NOT NULL") == [(0,)]
-    assert store.sql("SELECT state::text, last_success FROM title_sites WHERE site_id = 'm/new'") == [("ok", later)]
+    assert store.sql("SELECT state::text, last_success, claimed_by FROM title_sites WHERE site_id = 'm/new'") == [
+        ("ok", later, None)
+    ]
 
 
 def test_a_title_that_is_boosted_while_it_is_claimed_is_served_by_that_page(store: Catalogued) -> None:
@@ -130,26 +126,6 @@ def test_a_title_that_is_boosted_while_it_is_claimed_is_served_by_that_page(stor
     assert store.claim_ids(now=NOW + DAY) == []
 
 
-def test_a_boost_outlives_the_claim_of_a_worker_that_died(store: Catalogued) -> None:
-    store.bring_in(row(1), row(2))
-    store.claim_ids(worker="dead")
-    store.boost("tt1000002")
-    assert store.claim_ids(now=NOW + LEASE) == ["tt1000002", "tt1000001"]
-
-
-def test_a_claim_that_was_lost_on_its_way_is_not_kept(store: Catalogued) -> None:
-    store.bring_in(row(1), row(2))
-    assert store.claim_ids(1) == ["tt1000001"]
-    known = store.claims_of(1)
-    # Of the first one, the answer never arrived.
-    kept = extend(store, "w", NOW + 2 * LEASE, [found.title_id for found in known])
-    assert kept == {found.title_id for found in known}
-    assert store.claim_ids(worker="other", now=NOW + LEASE) == ["tt1000001"]
-    # What others have fetched is no longer kept either.
-    store.record(outcome("tt1000002"))
-    assert extend(store, "w", NOW + 2 * LEASE, kept) == set()
-
-
 def test_signs_that_no_database_takes_lose_no_outcome(store: Catalogued) -> None:
     store.bring_in(row(1, title="Dune"))
     store.list_names(SITE, "m/dune")
@@ -158,6 +134,6 @@ def test_signs_that_no_database_takes_lose_no_outcome(store: Catalogued) -> None
     refusal = compared(found, "m/du\0ne", "refused", outcome="absent", reasons=[hostile])
     store.record(refusal, outcome("tt1000001"))
     assert store.state("tt1000001").state == "ok"
-    assert store.state("tt1000001", SITE).state == "absent"
-    store.list_names("imdb", Sighting("tt7777777", hostile, 2000, "movie"), trending=True)
-    assert store.sql("SELECT count(*) FROM titles WHERE imdb_id = 'tt7777777'") == [(1,)]
+    assert dict(store.sql("SELECT decision::text, count(*) FROM title_matches GROUP BY 1")) == {"refused": 1}
+    store.list_names("imdb", hostile, trending=True)
+    store.list_names(SITE, hostile)

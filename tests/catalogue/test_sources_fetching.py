@@ -69,7 +69,7 @@ def test_a_redirect_from_https_to_http_is_not_followed(server: FileServer, tmp_p
 def test_the_url_of_a_folder_may_end_with_a_slash(server: FileServer, tmp_path: Path) -> None:
     server.files = {f"/folder{path}": body for path, body in server.files.items()}
     source = fetched(ImdbEpisodes(f"{server.url}/folder/", tmp_path))
-    assert next(iter(source.rows())) == ("places", ("tt0000002", "tt0000001", 1, 1))
+    assert next(iter(source.rows())) == ("tt0000002", "tt0000001", 1, 1, "Salt 2", 2001, 7.1, 2000)
 
 
 @pytest.mark.parametrize("status", [403, 404, 410])

@@ -13,7 +13,7 @@ import pytest
 
 from moviecrawler.catalogue.csv_import import CsvTitles
 from moviecrawler.catalogue.imdb_import import BASICS, RATINGS, ImdbDatasets, Selection
-from moviecrawler.catalogue.lanes import popularity_of_tmdb, popularity_of_votes
+from moviecrawler.catalogue.popularity import popularity_of_tmdb, popularity_of_votes
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.tmdb_import import TmdbExport, file_name
 from moviecrawler.datasets.files import DownloadError

@@ -1,20 +1,5 @@
--- What an import brings, before it is merged; emptied with each part.
-CREATE TEMPORARY TABLE IF NOT EXISTS incoming (
-    n                 bigint NOT NULL,
-    imdb_id           text,
-    tmdb_id           integer,  -- of a film
-    tmdb_series_id    integer,
-    title             text,
-    original_title    text,
-    kind              title_kind,
-    year              integer,
-    end_year          integer,
-    tells_end_year    boolean NOT NULL,
-    runtime_minutes   integer,
-    votes             integer,
-    popularity        real,
-    popularity_source popularity_source NOT NULL,
-    site_ids          jsonb,  -- by site
-    id_source         id_source NOT NULL,
-    id_confidence     real NOT NULL
-) ON COMMIT DELETE ROWS
+-- What a part of an import brings, before it is merged: a row for each `ImportRow`. site_ids: by site.
+CREATE TEMPORARY TABLE incoming ON COMMIT DROP AS
+SELECT 0::bigint AS n, imdb_id, tmdb_id, tmdb_series_id, title, original_title, kind, year, end_year, false AS tells_end_year, runtime_minutes,
+    votes, popularity, popularity_source, NULL::jsonb AS site_ids, NULL::id_source AS id_source, 0::real AS id_confidence
+FROM titles WITH NO DATA

@@ -2,96 +2,81 @@
 -- changed, and how many ids are new. since: ids that were refused later than that stay refused; source; version; rows_done.
 SET LOCAL default_statistics_target = 10;  -- how many rows there are matters, and little else
 ANALYZE incoming;
-CREATE TEMPORARY TABLE loaded (title_id bigint, imdb_id text, popularity real, is_new boolean) ON COMMIT DROP;
+UPDATE incoming i SET imdb_id = t.imdb_id FROM titles t WHERE i.imdb_id IS NULL AND t.tmdb_id = i.tmdb_id;
+UPDATE incoming i SET imdb_id = t.imdb_id FROM titles t WHERE i.imdb_id IS NULL AND t.tmdb_series_id = i.tmdb_series_id;
 
+-- What a row tells takes the place of what was known; of several rows of a title, the last whole one counts. A popularity gives way to that of
+-- the same or a higher source: votes, TMDB, a person.
+CREATE TEMPORARY TABLE merged ON COMMIT DROP AS
+SELECT t.title_id, i.imdb_id, coalesce(i.tmdb_id, t.tmdb_id) AS tmdb_id, coalesce(i.tmdb_series_id, t.tmdb_series_id) AS tmdb_series_id,
+    coalesce(i.title, t.title) AS title, coalesce(i.original_title, t.original_title) AS original_title, coalesce(i.kind, t.kind) AS kind,
+    coalesce(i.year, t.year) AS year,
+    -- A series that has begun to run again has no last year any more.
+    CASE WHEN i.tells_end_year THEN i.end_year ELSE coalesce(i.end_year, t.end_year) END AS end_year,
+    coalesce(i.runtime_minutes, t.runtime_minutes) AS runtime_minutes, coalesce(i.votes, t.votes) AS votes,
+    CASE WHEN is_told THEN i.popularity ELSE coalesce(t.popularity, 0) END AS popularity,
+    CASE WHEN is_told THEN i.popularity_source ELSE t.popularity_source END AS popularity_source
+FROM (
+    SELECT DISTINCT ON (imdb_id) * FROM incoming WHERE imdb_id IS NOT NULL
+    ORDER BY imdb_id, title IS NOT NULL AND kind IS NOT NULL DESC, n DESC
+) i
+LEFT JOIN titles t USING (imdb_id)
+CROSS JOIN LATERAL (SELECT i.popularity IS NOT NULL AND coalesce(t.popularity_source <= i.popularity_source, true) AS is_told) p
+WHERE t.title_id IS NOT NULL OR i.title IS NOT NULL AND i.kind IS NOT NULL
+ORDER BY i.n;
+CREATE TEMPORARY TABLE loaded ON COMMIT DROP AS SELECT 0::bigint AS title_id, imdb_id, popularity, false AS is_new FROM titles WITH NO DATA;
 WITH added AS (
     INSERT INTO titles (imdb_id, tmdb_id, tmdb_series_id, title, original_title, kind, year, end_year, runtime_minutes, votes, popularity,
         popularity_source)
-    SELECT imdb_id, tmdb_id, tmdb_series_id, title, original_title, kind, year, end_year, runtime_minutes, votes, coalesce(popularity, 0),
-        CASE WHEN popularity IS NOT NULL THEN popularity_source END
-    FROM (SELECT DISTINCT ON (imdb_id) * FROM incoming WHERE imdb_id IS NOT NULL AND title IS NOT NULL AND kind IS NOT NULL
-        ORDER BY imdb_id, n DESC) i
-    WHERE NOT EXISTS (SELECT FROM titles t WHERE t.imdb_id = i.imdb_id)
-    ORDER BY n
-    RETURNING title_id, imdb_id, popularity
-)
-INSERT INTO loaded SELECT title_id, imdb_id, popularity, true FROM added;
-
--- What the last row of a known title tells takes the place of what was known. Titles are found by IMDb's id, or by one of TMDB's. A
--- popularity gives way to that of the same or a higher source: votes, TMDB, a person.
-WITH found AS (
-    SELECT t.title_id, i.* FROM incoming i JOIN titles t ON t.imdb_id = i.imdb_id
-    UNION ALL SELECT t.title_id, i.* FROM incoming i JOIN titles t ON t.tmdb_id = i.tmdb_id WHERE i.imdb_id IS NULL
-    UNION ALL SELECT t.title_id, i.* FROM incoming i JOIN titles t ON t.tmdb_series_id = i.tmdb_series_id WHERE i.imdb_id IS NULL
-), told AS (
-    SELECT DISTINCT ON (title_id) *, popularity IS NOT NULL AS is_told FROM found ORDER BY title_id, n DESC
-), merged AS (
-    SELECT t.title_id, coalesce(i.tmdb_id, t.tmdb_id) AS tmdb_id, coalesce(i.tmdb_series_id, t.tmdb_series_id) AS tmdb_series_id,
-        coalesce(i.title, t.title) AS title, coalesce(i.original_title, t.original_title) AS original_title,
-        coalesce(i.kind, t.kind) AS kind, coalesce(i.year, t.year) AS year,
-        -- A series that has begun to run again has no last year any more.
-        CASE WHEN i.tells_end_year THEN i.end_year ELSE coalesce(i.end_year, t.end_year) END AS end_year,
-        coalesce(i.runtime_minutes, t.runtime_minutes) AS runtime_minutes, coalesce(i.votes, t.votes) AS votes,
-        CASE WHEN is_told AND t.popularity_source > i.popularity_source OR NOT is_told THEN t.popularity ELSE i.popularity END AS popularity,
-        CASE WHEN is_told THEN greatest(t.popularity_source, i.popularity_source) ELSE t.popularity_source END AS popularity_source
-    FROM told i JOIN titles t USING (title_id)
+    SELECT imdb_id, tmdb_id, tmdb_series_id, title, original_title, kind, year, end_year, runtime_minutes, votes, popularity, popularity_source
+    FROM merged WHERE title_id IS NULL
+    RETURNING title_id, imdb_id, popularity, true
 ), changed AS (
     UPDATE titles t
     SET tmdb_id = m.tmdb_id, tmdb_series_id = m.tmdb_series_id, title = m.title, original_title = m.original_title, kind = m.kind,
         year = m.year, end_year = m.end_year, runtime_minutes = m.runtime_minutes, votes = m.votes, popularity = m.popularity,
         popularity_source = m.popularity_source
     FROM merged m
-    WHERE t.title_id = m.title_id AND (t.tmdb_id, t.tmdb_series_id, t.title, t.original_title, t.kind, t.year, t.end_year,
-            t.runtime_minutes, t.votes, t.popularity, t.popularity_source)
-        IS DISTINCT FROM (m.tmdb_id, m.tmdb_series_id, m.title, m.original_title, m.kind, m.year, m.end_year,
-            m.runtime_minutes, m.votes, m.popularity, m.popularity_source)
-    RETURNING t.title_id, t.imdb_id, t.popularity
+    WHERE t.title_id = m.title_id AND (t.title_id, t.imdb_id, t.tmdb_id, t.tmdb_series_id, t.title, t.original_title, t.kind, t.year, t.end_year,
+        t.runtime_minutes, t.votes, t.popularity, t.popularity_source) IS DISTINCT FROM m
+    RETURNING t.title_id, t.imdb_id, t.popularity, false
 )
-INSERT INTO loaded SELECT title_id, imdb_id, popularity, false FROM changed;
+INSERT INTO loaded TABLE added UNION ALL TABLE changed;
 
 INSERT INTO title_sites (title_id, site, popularity, site_id, id_source, id_verified)
-SELECT l.title_id, s.site, l.popularity, CASE s.site WHEN 'imdb' THEN l.imdb_id END, CASE s.site WHEN 'imdb' THEN 'given'::id_source END,
-    s.site = 'imdb'
-FROM loaded l CROSS JOIN unnest(enum_range(NULL::site)) AS s (site) WHERE l.is_new;
-
+SELECT title_id, site, popularity, CASE site WHEN 'imdb' THEN imdb_id END, CASE site WHEN 'imdb' THEN 'given'::id_source END, site = 'imdb'
+FROM loaded CROSS JOIN unnest(enum_range(NULL::site)) AS site WHERE is_new;
 UPDATE title_sites s SET popularity = l.popularity
 FROM (
     SELECT title_id, popularity FROM loaded WHERE NOT is_new
-    UNION ALL SELECT p.title_id, l.popularity FROM loaded l JOIN titles p ON p.series_title_id = l.title_id WHERE NOT is_new
-) l
-WHERE s.title_id = l.title_id AND s.popularity <> l.popularity;
+    UNION ALL SELECT t.title_id, l.popularity FROM loaded l JOIN titles t ON t.series_title_id = l.title_id WHERE NOT is_new
+) l WHERE s.title_id = l.title_id AND s.popularity <> l.popularity;
 
 -- Ids on the other sites. One that a record has, a page has shown, or a better source gave, stays; one that was refused is not taken again;
 -- one that only a title without IMDb id has goes to the title that it is said to be. A title may be given two ids of a site.
 CREATE TEMPORARY TABLE named ON COMMIT DROP AS
-SELECT i.n, i.imdb_id, l.site::site, l.site_id, i.id_source, i.id_confidence
-FROM incoming i CROSS JOIN LATERAL jsonb_each_text(i.site_ids) AS l (site, site_id) WHERE i.imdb_id IS NOT NULL;
+SELECT i.n, t.title_id, l.site::site, l.site_id, i.id_source, i.id_confidence
+FROM incoming i JOIN titles t USING (imdb_id) CROSS JOIN LATERAL jsonb_each_text(i.site_ids) AS l (site, site_id);
 ANALYZE named;  -- most sources name none, and the planner must know
 CREATE TEMPORARY TABLE leads ON COMMIT DROP AS
 SELECT DISTINCT ON (title_id, site) * FROM (
-    SELECT DISTINCT ON (s.site, n.site_id) s.title_id, s.site, n.site_id, n.id_source, n.id_confidence
-    FROM named n JOIN titles t USING (imdb_id) JOIN title_sites s ON s.title_id = t.title_id AND s.site = n.site
-    WHERE s.site_id IS DISTINCT FROM n.site_id
-        AND (s.site_id IS NULL OR NOT s.id_verified AND s.last_success IS NULL AND n.id_source >= s.id_source)
-        AND NOT EXISTS (SELECT FROM title_matches m WHERE m.title_id = s.title_id AND m.site = s.site AND m.site_id = n.site_id
+    SELECT DISTINCT ON (site, n.site_id) n.*
+    FROM named n JOIN title_sites s USING (title_id, site)
+    WHERE (s.site_id IS NULL OR s.site_id <> n.site_id AND NOT s.id_verified AND s.last_success IS NULL AND n.id_source >= s.id_source)
+        AND NOT EXISTS (SELECT FROM title_matches m WHERE m.title_id = n.title_id AND m.site = n.site AND m.site_id = n.site_id
             AND m.decision <> 'accepted' AND (m.by_hand OR m.decided_at >= %(since)s))
         AND NOT EXISTS (SELECT FROM title_sites o JOIN titles ot USING (title_id)
-            WHERE o.site = s.site AND o.site_id = n.site_id AND (ot.imdb_id IS NOT NULL OR o.id_verified))
-    ORDER BY s.site, n.site_id, n.n DESC
+            WHERE o.site = n.site AND o.site_id = n.site_id AND (ot.imdb_id IS NOT NULL OR o.id_verified))
+    ORDER BY site, n.site_id, n.n DESC
 ) free ORDER BY title_id, site, site_id;
-ANALYZE leads;
 UPDATE title_sites s SET site_id = NULL, id_source = NULL, id_confidence = NULL FROM leads l WHERE s.site = l.site AND s.site_id = l.site_id;
 UPDATE title_sites s
-SET site_id = l.site_id, id_source = l.id_source, id_confidence = l.id_confidence, id_verified = false, state = 'never', failures = 0,
-    next_due = 'epoch'
+SET site_id = l.site_id, id_source = l.id_source, id_confidence = l.id_confidence, state = 'never', failures = 0, next_due = 'epoch'
 FROM leads l WHERE s.title_id = l.title_id AND s.site = l.site;
 
 -- Episodes that were stored before their series was known belong to it from now on.
 SELECT settle_titles(array_agg(l.title_id)) FROM loaded l
 WHERE l.is_new AND EXISTS (SELECT FROM records r WHERE r.series_id = l.imdb_id AND r.site = 'imdb') HAVING count(*) > 0;
-
 INSERT INTO imports AS i (source, version, rows_done) VALUES (%(source)s, %(version)s, %(rows_done)s)
 ON CONFLICT (source) DO UPDATE SET version = excluded.version, rows_done = excluded.rows_done, finished_at = NULL;
-
-SELECT (SELECT count(*) FROM loaded WHERE is_new) AS added, (SELECT count(*) FROM loaded WHERE NOT is_new) AS changed,
-    (SELECT count(*) FROM leads) AS ids
+SELECT count(*) FILTER (WHERE is_new) AS added, count(*) FILTER (WHERE NOT is_new) AS changed, (SELECT count(*) FROM leads) AS ids FROM loaded

@@ -268,10 +268,8 @@ CREATE TABLE sightings (  -- ids that a list or sitemap of the site names
     site     site NOT NULL,
     site_id  text NOT NULL,
     key      text NOT NULL,  -- by which a title's own keys find it; see catalogue.matching
-    title    text,
     year     integer,
     source   id_source NOT NULL,
-    seen_at  timestamptz NOT NULL,
     PRIMARY KEY (site, site_id)
 );
 CREATE INDEX sightings_key ON sightings (site, key);
@@ -537,10 +535,17 @@ LANGUAGE sql AS $$
     SELECT boost_title_ids(ARRAY(SELECT title_id FROM titles WHERE imdb_id = ANY (imdb_ids)), weight, at)
 $$;
 
--- How often a title is fetched: every 14 days while it is younger than 180 days or not out yet, else every 90, as one of unknown age; every 7
--- days one that airs.
-CREATE FUNCTION fetch_interval(released date, airs boolean, at timestamptz) RETURNS interval LANGUAGE sql STABLE AS $$
-    SELECT CASE WHEN airs THEN interval '7 days' WHEN released > at::date - 180 THEN interval '14 days' ELSE interval '90 days' END
+-- How often a title is fetched: every 14 days while it is younger than 180 days or not out yet, else every 90, as one of unknown age. A series
+-- is as old as the newest of its seasons and episodes, and fetched every 7 days while that is young. `released`: as the title's page says.
+CREATE FUNCTION fetch_interval(id bigint, released date, at timestamptz) RETURNS interval LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN coalesce(newest <= at::date - 180, true) THEN interval '90 days'
+        WHEN kind = 'series' THEN interval '7 days' ELSE interval '14 days' END
+    FROM (
+        SELECT t.kind, greatest(coalesce(released, make_date(t.year, 12, 31)),
+            (SELECT make_date(max(p.year), 12, 31) FROM titles p WHERE p.series_title_id = id),
+            (SELECT make_date(max(e.year), 12, 31) FROM imdb_episodes e WHERE e.series_imdb_id = t.imdb_id)) AS newest
+        FROM titles t WHERE t.title_id = id
+    ) known
 $$;
 
 -- When a title is due again after a try. A failure is tried again after a day, doubled with each further one in a row (`failures` counts
@@ -549,47 +554,6 @@ CREATE FUNCTION due_again(outcome site_state, at timestamptz, failures integer, 
 LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE outcome WHEN 'ok' THEN at + every WHEN 'absent' THEN at + interval '90 days'
         WHEN 'error' THEN at + least(interval '1 day' * 2 ^ least(greatest(failures, 1) - 1, 10), every) ELSE before END
-$$;
-
--- Whether a series runs: an episode or a season of it came within the last two years, or it began then, and nobody says that it ended
--- before this year, or something came since.
-CREATE FUNCTION runs(series bigint, at timestamptz) RETURNS boolean LANGUAGE sql STABLE AS $$
-    SELECT newest >= extract(year FROM at) - 2 AND (ended IS NULL OR ended >= extract(year FROM at) OR ended < newest)
-    FROM titles t
-    CROSS JOIN LATERAL (
-        SELECT greatest(t.end_year, (SELECT max(r.end_year) FROM records r WHERE r.title_id = t.title_id)) AS ended,
-            greatest(t.year,
-                (SELECT max(p.year) FROM titles p WHERE p.series_title_id = t.title_id),
-                (SELECT max(e.year) FROM imdb_episodes e WHERE e.series_imdb_id = t.imdb_id)) AS newest
-    ) known
-    WHERE t.title_id = series AND t.kind = 'series'
-$$;
-
--- Whether a title is a series that runs, or the newest season of one: fetched every 7 days.
-CREATE FUNCTION airs(id bigint, at timestamptz) RETURNS boolean LANGUAGE sql STABLE AS $$
-    SELECT coalesce(CASE t.kind
-        WHEN 'series' THEN runs(t.title_id, at)
-        WHEN 'season' THEN runs(t.series_title_id, at) AND NOT EXISTS (
-            SELECT FROM titles later WHERE later.series_title_id = t.series_title_id AND later.season > t.season
-                AND later.kind = 'season')
-        END, false)
-    FROM titles t WHERE t.title_id = id
-$$;
-
--- Has series that run, of these or of all, fetched a week after the last time, as they may have begun again since. Returns on how many sites.
-CREATE FUNCTION hasten_series(ids bigint[], at timestamptz) RETURNS bigint LANGUAGE sql AS $$
-    SELECT lock_titles();
-    WITH hastened AS (
-        UPDATE title_sites s
-        SET next_due = s.last_success + interval '7 days',
-            boost_due = coalesce(s.boost_due, s.last_success + interval '6 days 12 hours')
-        FROM titles t
-        WHERE t.title_id = s.title_id AND t.kind = 'series' AND s.site_id IS NOT NULL AND s.state = 'ok'
-            AND s.next_due > s.last_success + interval '7 days' AND (ids IS NULL OR t.title_id = ANY (ids))
-            AND runs(t.title_id, at)
-        RETURNING s.title_id
-    )
-    SELECT count(*) FROM hastened
 $$;
 
 -- What is asked of the tables. Plain views: always as current as the tables themselves ---------------------------------

@@ -1,0 +1,67 @@
+"""What is shown of the catalogue, and what it is told by: popularity, and how long all takes."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import Any
+
+import pytest
+
+from moviecrawler.catalogue.figures import SiteFigures, figures
+from moviecrawler.catalogue.outcomes import release_of
+from moviecrawler.catalogue.popularity import popularity_of_tmdb, popularity_of_votes
+from moviecrawler.catalogue.store import pause
+from tests.catalogue.catalogued import DAY, NOW, Catalogued, outcome, row
+
+TODAY = date(2026, 11, 21)
+
+
+def test_a_title_is_as_old_as_the_last_day_that_its_date_may_mean() -> None:
+    assert release_of("2024-02-03", 2023) == date(2024, 2, 3)
+    assert release_of("2024-02", None) == date(2024, 2, 29)
+    assert release_of("2026-12", None) == release_of(None, 2026) == date(2026, 12, 31)
+    assert release_of(None, None) is None
+
+
+def test_popularity_grows_with_votes_and_stays_within_its_scale() -> None:
+    given = [popularity_of_votes(number) for number in (0, 1, 5, 100, 1_000, 25_000, 3_000_000, 90_000_000)]
+    assert given == sorted(given)
+    assert (given[0], given[-1]) == (0, 100)
+    assert (popularity_of_tmdb(-1), popularity_of_tmdb(1e9)) == (0, 100)
+
+
+@pytest.mark.parametrize(
+    ("counts", "budget", "days"),
+    [
+        ({}, 10, 0),
+        ({"pages_a_day": 10}, 10, 0),
+        ({"pages_a_day": 10, "overdue": 100}, 10, None),  # what is left of the budget catches up with nothing
+        ({"pages_a_day": 10, "overdue": 100}, 20, 10),
+        ({"pages_a_day": 1_000, "unread": 90_000}, 2_000, 90),
+        ({"pages_a_day": 5 / 90, "unread": 5}, 0, None),
+    ],
+)
+def test_a_site_has_caught_up_when_its_budget_has_done_what_is_left(
+    counts: dict[str, Any], budget: int, days: int | None
+) -> None:
+    caught_up_by = SiteFigures(site="imdb", **counts).caught_up_by(budget, TODAY)
+    assert caught_up_by == (None if days is None else TODAY + timedelta(days))
+
+
+def test_the_figures_count_each_title_once(store: Catalogued) -> None:
+    store.bring_in(*(row(number, year=2026 if number == 1 else 1990) for number in range(1, 7)))
+    store.claim_ids(1)
+    store.record(
+        outcome("tt1000001", at=NOW - 20 * DAY),
+        outcome("tt1000002", at=NOW - 3 * DAY),
+        outcome("tt1000003", "absent"),
+        outcome("tt1000004", "error"),
+        outcome("tt1000005", "blocked"),
+    )
+    pause(store, "imdb", NOW + DAY, "imdb refused us")
+    imdb, metacritic, _ = figures(store, NOW)
+    assert (imdb.known, imdb.unread, imdb.ok, imdb.absent, imdb.error, imdb.blocked) == (6, 3, 2, 1, 1, 1)
+    assert (imdb.due, imdb.overdue, imdb.in_date_share) == (3, 1, 0.5)
+    assert imdb.pages_a_day == pytest.approx(1 / 14 + 5 / 90)
+    assert (imdb.oldest, imdb.paused_because) == (NOW - 20 * DAY, "imdb refused us")
+    assert (metacritic.known, metacritic.unfound) == (0, 6)
