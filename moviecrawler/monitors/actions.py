@@ -1,4 +1,7 @@
-"""Who is told of failed monitors, by which action: Spidermon's own, and one that posts to a webhook."""
+"""Who is told of failed monitors, by which action: Spidermon's own, and one that posts to a webhook.
+
+Each works as Spidermon's documentation says, by Spidermon's own settings.
+"""
 
 from __future__ import annotations
 
@@ -56,6 +59,13 @@ ACTIONS = (
         "spidermon.contrib.actions.sentry.SendSentryMessage",
         ("SPIDERMON_SENTRY_PROJECT_NAME",),
         ("sentry_sdk", "slugify"),
+    ),
+    ActionChoice(
+        "SPIDERMON_EMAIL_TO",
+        "moviecrawler.monitors.mail.SendMail",
+        ("SPIDERMON_EMAIL_SENDER", "SPIDERMON_SMTP_HOST"),
+        ("premailer", "jinja2"),
+        (("subject", "{{ data.meta.text.splitlines()[0] }}"), ("body_text", _TEXT)),
     ),
 )
 

@@ -1,11 +1,19 @@
-"""Who is told what is wrong: a web server that keeps what is posted to it."""
+"""Who is told what is wrong: a web server that keeps what is posted to it, and a mail server."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+import socketserver
+import threading
+from contextlib import contextmanager
+from email import message_from_string
+from email.message import Message
+from typing import TYPE_CHECKING, Any
 
 from tests.services.threads import QuietHandler, Server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class Webhook(Server):
@@ -38,3 +46,29 @@ class Webhook(Server):
     @property
     def messages(self) -> list[dict[str, Any]]:
         return [json.loads(body) for body in self.bodies]
+
+
+@contextmanager
+def mail_server() -> Iterator[tuple[int, list[Message]]]:
+    """Give the port of a mail server that takes everything, and the messages that it has taken."""
+    taken: list[Message] = []
+
+    class Dialogue(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            self.wfile.write(b"220 here\r\n")
+            for line in self.rfile:
+                command = line[:4].upper().strip()
+                self.wfile.write({b"DATA": b"354 go on\r\n", b"QUIT": b"221 bye\r\n"}.get(command, b"250 well\r\n"))
+                if command == b"DATA":
+                    lines = iter(self.rfile.readline, b".\r\n")
+                    taken.append(message_from_string(b"".join(lines).decode()))
+                    self.wfile.write(b"250 taken\r\n")
+                elif command == b"QUIT":
+                    return
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Dialogue) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        try:
+            yield server.server_address[1], taken
+        finally:
+            server.shutdown()

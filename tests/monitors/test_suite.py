@@ -23,7 +23,7 @@ from moviecrawler.extensions.alerts import Alerts
 from moviecrawler.monitors import suite
 from moviecrawler.monitors.actions import chosen_actions
 from moviecrawler.monitors.suite import run_suite
-from tests.monitors.receivers import Webhook
+from tests.monitors.receivers import Webhook, mail_server
 
 WELL = {
     "titles/asked": 100, "titles/stored": 98, "titles/absent": 2, "downloader/response_count": 100, "pages/read": 98,
@@ -123,6 +123,18 @@ def test_sentry_gets_what_is_wrong() -> None:
     assert hook.requests[0][1].startswith("/api/1/envelope/")
 
 
+def test_mail_is_sent_by_spidermon_s_settings() -> None:
+    pytest.importorskip("premailer", reason="the mail action needs the package premailer, of moviecrawler[alerts]")
+    with mail_server() as (port, taken):
+        given = {"SPIDERMON_EMAIL_SENDER": "crawler@example.org", "SPIDERMON_EMAIL_TO": "a@example.org,b@example.org"}
+        run({"frontier/dead_letters": 1}, **given, SPIDERMON_SMTP_HOST="127.0.0.1", SPIDERMON_SMTP_PORT=str(port))
+    (mail,) = taken
+    assert (mail["Subject"], mail["To"]) == ("imdb: something is wrong", "a@example.org, b@example.org")
+    text = mail.get_payload(0).get_payload(decode=True).decode()  # type: ignore[union-attr]
+    assert "- 1 requests are dead letters" in text
+    assert "imdb: 100 titles asked for" in text
+
+
 def test_post_is_tried_again_and_a_failure_is_logged_without_the_secret(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,6 +163,7 @@ def test_post_is_tried_again_and_a_failure_is_logged_without_the_secret(
     ("given", "said"),
     [
         ({"SPIDERMON_SLACK_RECIPIENTS": "#movies"}, "set SPIDERMON_SLACK_SENDER_TOKEN and SPIDERMON_SLACK_SENDER_NAME"),
+        ({"SPIDERMON_EMAIL_TO": "a@example.org"}, "set SPIDERMON_EMAIL_SENDER and SPIDERMON_SMTP_HOST as well"),
         ({"SPIDERMON_SENTRY_DSN": "http://s3cret-token@x/1"}, "set SPIDERMON_SENTRY_PROJECT_NAME as well"),
     ],
 )
