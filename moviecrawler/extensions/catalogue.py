@@ -7,27 +7,28 @@ import logging
 import os
 import socket
 import uuid
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
 from moviecrawler.catalogue import claims, store
-from moviecrawler.catalogue.outcomes import Fetched, Judged, ToldBySeries, release_of
+from moviecrawler.catalogue.outcomes import AnyOutcome, Fetched, Judged, ToldBySeries, record, release_of
 from moviecrawler.catalogue.rows import SITEMAP, Sighting
 from moviecrawler.clock import utc_now
-from moviecrawler.database.connection import Database
-from moviecrawler.errors import MovieCrawlerError
-from moviecrawler.extensions.catalogue_writer import CatalogueWriter
+from moviecrawler.errors import ConfigurationError, MovieCrawlerError, Outages, TransientStoreError
 from moviecrawler.items import Miss, Movie
 from moviecrawler.options import CatalogueOptions
 from moviecrawler.signals import item_completed, site_refused, titles_listed
 from moviecrawler.sites import SCOREBOARD_KINDS, SITES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
     from typing import Self
 
@@ -37,22 +38,56 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from moviecrawler.catalogue.rows import IdSource, Outcome
+    from moviecrawler.database.connection import Database
     from moviecrawler.items import Entry, Site
     from moviecrawler.signals import Outcome as StoreOutcome
 
 logger = logging.getLogger(__name__)
+T = TypeVar("T")
 
 _COUNTED = "catalogue_counted"
 """In a request's `meta`: that it was counted as failed, as more than one signal may say so."""
-_WRITE_INTERVAL_SECONDS = 2.0
+_WRITE_SECONDS = 2.0
 """Seconds between two writes, and so the longest that an outcome waits."""
+_BATCH = 200
+"""Outcomes in one write."""
+_MAX_WAITING = 20_000
+"""Outcomes, and other things to write, that are kept while the database is away. Titles whose outcome is left out are due again."""
+_OUTCOMES: dict[str, Outcome] = {"absent": "absent", "blocked": "blocked", "failed": "error", "disallowed": "error"}
+"""What a miss is to the catalogue."""
+
+
+class CatalogueWriter:
+    """The one thread that asks the catalogue's database, from the first question to the last, which disconnects."""
+
+    def __init__(self, database: Database) -> None:
+        self.closed = False
+        """Whether the crawl is over, so that nothing can be asked any more."""
+        self._database = database
+        self._thread = ThreadPoolExecutor(1, "catalogue")
+
+    async def call(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """Run a function in the thread; it takes the database first."""
+        if self.closed:
+            raise TransientStoreError("the crawl is over")
+        asked = partial(function, self._database, *args, **kwargs)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, asked)
+        except ConfigurationError as error:
+            # All was right when the crawl began: the database may be itself again soon.
+            raise TransientStoreError(str(error)) from error
+
+    async def close(self) -> None:
+        """Disconnect, when all that was asked before is answered."""
+        self.closed = True
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._database.close)
+        self._thread.shutdown(wait=False)
 
 
 class CatalogueRecorder:
     """Writes the outcome of every title that a crawl asks for, and what its lists name, a few seconds after it is known.
 
-    The database is only ever waited for in a thread, of which there is one. While it is away, outcomes are kept, and titles
-    stay claimed.
+    While the database is away, outcomes are kept, and titles stay claimed.
     """
 
     def __init__(self, crawler: Crawler, database: Database, options: CatalogueOptions) -> None:
@@ -67,6 +102,12 @@ class CatalogueRecorder:
         self.has_claimed = False
         """Whether anything was ever claimed, perhaps without our knowing."""
         self.writer = CatalogueWriter(database)
+        self.outcomes: deque[AnyOutcome] = deque()
+        """Those that are not written yet."""
+        self._others: deque[Callable[[Database], object]] = deque(maxlen=_MAX_WAITING)
+        """What else is to be written."""
+        self._flushing = asyncio.Lock()
+        self._outages = Outages()
         self._task: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
         self._last_extended = utc_now()
@@ -74,10 +115,9 @@ class CatalogueRecorder:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Read DATABASE_URL and CATALOGUE_BATCH, CATALOGUE_LEASE and so on."""
-        if not crawler.settings.get("DATABASE_URL"):
+        # Without a site it is a crawl such as `scrapy replay`, which fetches nothing.
+        if not crawler.settings.get("DATABASE_URL") or getattr(crawler.spidercls, "site", None) is None:
             raise NotConfigured
-        if getattr(crawler.spidercls, "site", None) is None:
-            raise NotConfigured  # such as `scrapy replay`, which fetches nothing
         recorder = cls(crawler, store.open_catalogue(crawler.settings), CatalogueOptions.read(crawler.settings))
         for handler, signal in (
             (recorder.spider_opened, signals.spider_opened),
@@ -93,17 +133,10 @@ class CatalogueRecorder:
             crawler.signals.connect(handler, signal)
         return recorder
 
-    # --- For the spider -----------------------------------------------------------------------------------------------
-
     def claimed(self, title_ids: Sequence[int]) -> None:
         """Take note of titles that this worker has claimed."""
         self.held.update(title_ids)
         self.fetching.update(title_ids)
-
-    async def flush(self) -> None:
-        """Write what is known by now. Raises nothing: what can't be written is kept."""
-        over = await self.writer.flush()
-        self.held -= over
 
     # --- Signals ------------------------------------------------------------------------------------------------------
 
@@ -115,39 +148,43 @@ class CatalogueRecorder:
         """Write what is left, and give back what was claimed and not fetched."""
         self._closing.set()
         if self._task is not None:
-            await self._task  # cancelled in the middle of a write, it would lose what it has taken from the queue
+            await self._task
         await self.flush()
-        if self.writer.waiting:
-            logger.warning("%d outcomes could not be written; their titles are due again later", self.writer.waiting)
+        if left := len(self.outcomes) + len(self._others):
+            logger.warning("%d outcomes could not be written; their titles are due again later", left)
         try:
             if self.has_claimed:
                 await self.writer.call(claims.release, self.worker)
-            await self.writer.call(Database.close)
         except MovieCrawlerError as error:
-            logger.warning(
-                "This worker's claims could not be given back to the catalogue, and end by themselves: %s", error
-            )
-        self.writer.close()
+            message = "This worker's claims could not be given back to the catalogue, and end by themselves: %s"
+            logger.warning(message, error)
+        await self.writer.close()
 
     def item_passed(self, item: Any, request: Request | None) -> None:
         """Take note that a title's request has ended."""
-        if isinstance(item, Movie | Miss) and not _is_row_of_list(item):
+        if isinstance(item, Movie | Miss) and not _is_of_list(item):
             self._ended(request)
 
     def title_failed(self, response: Response | Failure | None, item: Any = None) -> None:
         """Count a title as failed, but not a series for a season that its page tells of."""
-        if isinstance(item, Movie) and _is_told_by_series(item):
+        if isinstance(item, Movie) and _is_of_list(item) and item.kind == "season":
             return
-        self._failed(getattr(response, "request", None))
+        request = getattr(response, "request", None)
+        if request is not None and "site_id" in request.cb_kwargs and not request.meta.get(_COUNTED):
+            request.meta[_COUNTED] = True
+            self._ended(request)
+            self._add_outcome(
+                request, site=request.meta["site"], outcome="error", at=utc_now(), asked_id=request.cb_kwargs["site_id"]
+            )
         if isinstance(item, Movie) and item.source == "dataset" and item.site_id:
             # Of no request for a title: one pass gives many.
-            self.writer.add(Fetched(site=item.site, outcome="error", at=utc_now(), asked_id=item.site_id))
+            self._add(Fetched(site=item.site, outcome="error", at=utc_now(), asked_id=item.site_id))
 
     def site_refused(self, site: str, reason: str, pause: float) -> None:
         """Have nothing claimed of a site for a while."""
         if site in SITES:
             until = utc_now() + timedelta(seconds=pause)
-            self.writer.add(lambda database: store.pause(database, site, until, reason))
+            self._others.append(lambda database: store.pause(database, site, until, reason))
 
     def titles_listed(self, site: Site, list_name: str, entries: Sequence[Entry], ids: Sequence[str]) -> None:
         """Keep what a list page names."""
@@ -155,85 +192,107 @@ class CatalogueRecorder:
         seen += [Sighting(site_id) for site_id in ids]
         source: IdSource = "sitemap" if list_name.startswith(SITEMAP) else "list"
         trending, now = list_name in SITES[site].trending, utc_now()
-        self.writer.add(lambda database: store.sight(database, site, seen, source, trending=trending, now=now))
-
-    # --- Outcomes -----------------------------------------------------------------------------------------------------
+        self._others.append(lambda database: store.sight(database, site, seen, source, trending=trending, now=now))
 
     def item_completed(self, item: Any, request: Request | None, outcomes: frozenset[StoreOutcome]) -> None:
         """Take note of what became of titles. One whose item was lost is due again when its claim ends."""
-        if isinstance(item, Movie) and _is_told_by_series(item):
-            self._told_by_series(item, outcomes)
-        elif isinstance(item, Movie | Miss) and not _is_row_of_list(item):
+        if isinstance(item, Movie | Miss) and not _is_of_list(item):
             self._title_completed(item, request, outcomes)
+        elif isinstance(item, Movie) and item.kind == "season" and item.site_id and not {"lost", "rejected"} & outcomes:
+            # When the page of its series tells all its scores, its own need not be fetched for them.
+            self._add(
+                ToldBySeries(
+                    site=item.site,
+                    at=item.scraped_at or utc_now(),
+                    asked_id=item.site_id,
+                    released=release_of(item.release_date, item.year),
+                    lacks_scores=any(f"scores.{kind}" in item.unknown_fields for kind in SCOREBOARD_KINDS),
+                )
+            )
+
+    # --- Outcomes -----------------------------------------------------------------------------------------------------
 
     def _title_completed(self, item: Movie | Miss, request: Request | None, outcomes: frozenset[StoreOutcome]) -> None:
-        due = request.cb_kwargs.get("due") if request is not None else None
+        due = _due(request)
         if "lost" in outcomes:
             if due:
                 self.held.discard(due["title_id"])  # otherwise the claim would be extended as long as this crawl lasts
             return
-        outcome = _outcome(item, rejected="rejected" in outcomes)
+        if isinstance(item, Movie):
+            at, released = item.scraped_at, release_of(item.release_date, item.year)
+            outcome: Outcome = "error" if "rejected" in outcomes else "ok"
+        else:
+            at, released, outcome = item.checked_at, None, _OUTCOMES[item.outcome]
         verdict = request.meta.get("verdict", {}) if request is not None else {}
-        is_other = bool(verdict) and verdict["decision"] != "accepted"
+        is_other = verdict.get("decision", "accepted") != "accepted"
         if outcome != "ok" and not is_other:
             verdict = {}  # a page that was right for the title, and could not be stored
-        movie = item if isinstance(item, Movie) else None
-        ended: dict[str, Any] = {
-            "site": item.site,
-            "outcome": outcome,
-            "at": (item.scraped_at if isinstance(item, Movie) else item.checked_at) or utc_now(),
-            "asked_id": (request.cb_kwargs.get("site_id") if request is not None else None) or item.site_id or "",
-            "got_id": item.site_id if outcome == "ok" or is_other else None,
-            "released": release_of(movie.release_date, movie.year) if movie is not None else None,
-            "title_id": due["title_id"] if due else None,
-        }
-        if due and due["evidence"] is not None:
-            others_follow = bool(due["ids"]) and (outcome == "absent" or is_other)
-            self.writer.add(Judged(**ended, evidence=due["evidence"], others_follow=others_follow, **verdict))
-        else:
-            self.writer.add(Fetched(**ended))
-
-    def _told_by_series(self, season: Movie, outcomes: frozenset[StoreOutcome]) -> None:
-        """Take note that the page of its series tells a season's scores; when it tells all, its own need not be fetched for them."""
-        if {"lost", "rejected"} & outcomes or season.site_id is None:
-            return
-        self.writer.add(
-            ToldBySeries(
-                site=season.site,
-                at=season.scraped_at or utc_now(),
-                asked_id=season.site_id,
-                released=release_of(season.release_date, season.year),
-                lacks_scores=any(f"scores.{kind}" in season.unknown_fields for kind in SCOREBOARD_KINDS),
-            )
+        self._add_outcome(
+            request,
+            verdict,
+            site=item.site,
+            outcome=outcome,
+            at=at or utc_now(),
+            asked_id=(request.cb_kwargs.get("site_id") if request is not None else None) or item.site_id or "",
+            got_id=item.site_id if outcome == "ok" or is_other else None,
+            released=released,
         )
 
-    def _failed(self, request: Request | None) -> None:
-        if request is None or "site_id" not in request.cb_kwargs or request.meta.get(_COUNTED):
-            return
-        request.meta[_COUNTED] = True
-        self._ended(request)
-        due = request.cb_kwargs.get("due")
-        ended: dict[str, Any] = {
-            "site": request.meta["site"],
-            "outcome": "error",
-            "at": utc_now(),
-            "asked_id": request.cb_kwargs["site_id"],
-            "title_id": due["title_id"] if due else None,
-        }
-        evidence = due["evidence"] if due else None
-        self.writer.add(Fetched(**ended) if evidence is None else Judged(**ended, evidence=evidence))
+    def _add_outcome(self, request: Request | None, verdict: dict[str, Any] | None = None, **ended: Any) -> None:
+        due = _due(request)
+        if not due:
+            self._add(Fetched(**ended))
+        elif due["evidence"] is None:
+            self._add(Fetched(**ended, title_id=due["title_id"]))
+        else:
+            verdict = verdict or {}
+            is_other = verdict.get("decision", "accepted") != "accepted"
+            others_follow = bool(due["ids"]) and (ended["outcome"] == "absent" or is_other)
+            ended |= {"title_id": due["title_id"], "evidence": due["evidence"], "others_follow": others_follow}
+            self._add(Judged(**ended, **verdict))
 
     def _ended(self, request: Request | None) -> None:
-        due = request.cb_kwargs.get("due") if request is not None else None
-        if due:
+        if due := _due(request):
             self.fetching.discard(due["title_id"])
 
     # --- Writing ------------------------------------------------------------------------------------------------------
 
+    def _add(self, outcome: AnyOutcome) -> None:
+        self.outcomes.append(outcome)
+        if len(self.outcomes) > _MAX_WAITING and (title_id := self.outcomes.popleft().title_id):
+            self.held.discard(title_id)  # its claim ends, so that it is due again
+
+    async def flush(self) -> None:
+        """Write what is known by now. Raises nothing: what can't be written is kept."""
+        # Whoever waits may be cancelled; what is taken from the queue is written nevertheless.
+        await asyncio.shield(asyncio.ensure_future(self._flush()))
+
+    async def _flush(self) -> None:
+        async with self._flushing:
+            try:
+                while self.outcomes:
+                    batch = [self.outcomes.popleft() for _ in range(min(_BATCH, len(self.outcomes)))]
+                    try:
+                        await self.writer.call(_record, batch)
+                    except TransientStoreError:
+                        self.outcomes.extendleft(reversed(batch))
+                        raise
+                    self.held -= {
+                        one.title_id for one in batch if one.title_id and not getattr(one, "others_follow", False)
+                    }
+                while self._others:
+                    await self.writer.call(_do, self._others[0])
+                    self._others.popleft()
+            except TransientStoreError as error:
+                if self._outages.begins():
+                    logger.warning("The catalogue can't be written now, and will be tried again: %s", error)
+            else:
+                self._outages.ends()
+
     async def _write_now_and_then(self) -> None:
         while not self._closing.is_set():
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._closing.wait(), _WRITE_INTERVAL_SECONDS)
+                await asyncio.wait_for(self._closing.wait(), _WRITE_SECONDS)
                 return
             await self.flush()
             now = utc_now()
@@ -252,16 +311,34 @@ class CatalogueRecorder:
         self.fetching -= gone
 
 
-def _is_told_by_series(item: Movie) -> bool:
-    return item.kind == "season" and item.source == "list"
-
-
-def _is_row_of_list(item: Movie | Miss) -> bool:
+def _is_of_list(item: Movie | Miss) -> bool:
+    """Return whether it is a row of a list, or of a series' page: no page of the title itself."""
     return isinstance(item, Movie) and item.source == "list"
 
 
-def _outcome(item: Movie | Miss, *, rejected: bool) -> Outcome:
-    if isinstance(item, Movie):
-        return "error" if rejected else "ok"
-    outcomes: dict[str, Outcome] = {"absent": "absent", "blocked": "blocked", "failed": "error", "disallowed": "error"}
-    return outcomes[item.outcome]
+def _due(request: Request | None) -> Any:
+    """Return what a request knows of the claim that it is for; None for a request without one."""
+    return request.cb_kwargs.get("due") if request is not None else None
+
+
+def _record(database: Database, batch: Sequence[AnyOutcome]) -> None:
+    """Write outcomes. One that can't be written doesn't keep the others from it; its title is due again when the claim ends."""
+    try:
+        record(database, batch)
+    except (TransientStoreError, ConfigurationError):
+        raise  # all of them are tried again
+    except Exception:
+        if len(batch) == 1:
+            logger.exception("The catalogue refused the outcome of %s; it is due again later", batch[0].asked_id)
+            return
+        for outcome in batch:
+            _record(database, [outcome])
+
+
+def _do(database: Database, what: Callable[[Database], object]) -> None:
+    try:
+        what(database)
+    except (TransientStoreError, ConfigurationError):
+        raise
+    except Exception:
+        logger.exception("The catalogue refused what a list names")

@@ -7,6 +7,7 @@ import logging
 import sys
 import time
 from collections import Counter
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
 
     from moviecrawler.items import Site
 
@@ -127,19 +129,25 @@ class Summary:
         """Return what is due, as far as it is known, and count what is overdue of the titles fetched before."""
         if not self._crawler.settings.get("DATABASE_URL"):
             return "without DATABASE_URL, nothing is known of what is due"
-        from moviecrawler.extensions.catalogue_writer import ask  # noqa: PLC0415 - imports Postgres' client
-
         try:
             async with asyncio.timeout(_TIMEOUT_SECONDS):
-                due, following, overdue, fetched = await asyncio.to_thread(
-                    ask, self._crawler.settings, _DUE, self._site, seconds=_STATEMENT_SECONDS
-                )
+                due, following, overdue, fetched = await asyncio.to_thread(_ask, self._crawler.settings, self._site)
         except (MovieCrawlerError, TimeoutError):
             return "the catalogue can't be asked"
         self._crawler.stats.set_value("catalogue/overdue", overdue)
         self._crawler.stats.set_value("catalogue/fetched", fetched)
         then = f", the next one on {utc_text(following)}" if following is not None else ""
         return f"{due:,} titles are due now{then}"
+
+
+def _ask(settings: BaseSettings, site: Site) -> Any:
+    """Return the row of `_DUE`; call it in a thread. Raises MovieCrawlerError, also when the answer takes longer than it may."""
+    from moviecrawler.catalogue.store import open_catalogue  # noqa: PLC0415 - imports Postgres' client
+
+    with closing(open_catalogue(settings)) as catalogue, catalogue.transaction() as cursor:
+        cursor.execute("SET LOCAL statement_timeout = %s", (_STATEMENT_SECONDS * 1000,))
+        cursor.execute(_DUE, (site,))
+        return cursor.fetchone()
 
 
 def _stores(stats: dict[str, Any]) -> str:

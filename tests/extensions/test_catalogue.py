@@ -19,15 +19,15 @@ from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.clock import utc_now
 from moviecrawler.database.connection import Database
-from moviecrawler.errors import ConfigurationError, MovieCrawlerError
+from moviecrawler.errors import ConfigurationError, MovieCrawlerError, TransientStoreError
+from moviecrawler.extensions import summary
 from moviecrawler.extensions.catalogue import CatalogueRecorder
-from moviecrawler.extensions.catalogue_writer import ask
 from moviecrawler.extensions.settlement import Settlement
 from moviecrawler.items import Miss, Movie
 from moviecrawler.signals import item_settled, site_refused, store_opened
 from moviecrawler.spiders.imdb import ImdbSpider
 from tests.services.postgres import execute
-from tests.waiting import until
+from tests.waiting import LONGEST, until
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 ID = "tt1000001"
@@ -83,12 +83,12 @@ async def test_a_crawl_that_ends_in_the_middle_of_a_write_loses_no_outcome(crawl
 
     def wait(_: Database) -> None:
         is_busy.set()
-        goes_on.wait(20)
+        goes_on.wait(LONGEST)
 
     crawl.recorder.spider_opened()
-    crawl.recorder.writer.add(wait)
+    crawl.recorder._others.append(wait)
     crawl.send(signals.item_scraped, item=movie(), response=crawl.response, spider=None)
-    await asyncio.to_thread(is_busy.wait, 20)
+    await asyncio.to_thread(is_busy.wait, LONGEST)
     closing_ = asyncio.create_task(crawl.recorder.spider_closed())
     await asyncio.sleep(0.1)
     goes_on.set()
@@ -182,7 +182,7 @@ def test_an_outcome_that_the_database_refuses_takes_no_other_with_it(
 
 
 def test_claims_of_titles_without_an_outcome_are_not_extended(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("moviecrawler.extensions.catalogue_writer._MAX_WAITING_OUTCOMES", 1)
+    monkeypatch.setattr("moviecrawler.extensions.catalogue._MAX_WAITING", 1)
     recorder = crawl.recorder
     recorder.claimed([1, 2, 3, 4])
     crawl.send(store_opened, store="postgres")
@@ -196,12 +196,12 @@ def test_claims_of_titles_without_an_outcome_are_not_extended(crawl: Crawl, monk
     monkeypatch.setattr(recorder.writer, "_database", away)
     asyncio.run(recorder.flush())
     # The first was lost, there was no room for the outcome of the second, and that of the third still waits.
-    assert (recorder.held, recorder.writer.waiting) == ({3, 4}, 1)
+    assert (recorder.held, len(recorder.outcomes)) == ({3, 4}, 1)
 
 
 async def test_claims_are_kept_though_the_clock_is_set_back(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
     recorder = crawl.recorder
-    monkeypatch.setattr("moviecrawler.extensions.catalogue._WRITE_INTERVAL_SECONDS", 0.01)
+    monkeypatch.setattr("moviecrawler.extensions.catalogue._WRITE_SECONDS", 0.01)
     recorder._last_extended = utc_now() + timedelta(days=1)  # by the clock as it was then
     statement = "UPDATE title_sites SET claimed_by = %s, claimed_until = %s WHERE site = 'imdb' RETURNING title_id"
     ((title_id,),) = execute(crawl.database_url, statement, recorder.worker, utc_now())
@@ -219,6 +219,31 @@ async def test_claims_are_kept_though_the_clock_is_set_back(crawl: Crawl, monkey
     assert execute(crawl.database_url, "SELECT count(*) FROM title_sites WHERE claimed_by IS NOT NULL") == [(0,)]
 
 
-def test_question_to_the_catalogue_waits_no_longer_than_it_may(database_url: str) -> None:
+async def test_whoever_waits_for_a_write_may_be_cancelled_and_nothing_can_be_asked_after_the_end(crawl: Crawl) -> None:
+    is_busy, goes_on = threading.Event(), threading.Event()
+
+    def wait(_: Database) -> None:
+        is_busy.set()
+        goes_on.wait(LONGEST)
+
+    blocking = asyncio.create_task(crawl.recorder.writer.call(wait))
+    await asyncio.to_thread(is_busy.wait, LONGEST)
+    crawl.send(signals.item_scraped, item=movie(), response=crawl.response, spider=None)
+    waiting = asyncio.create_task(crawl.recorder.flush())
+    await until(lambda: not crawl.recorder.outcomes)  # it was handed to the thread, which is busy
+    waiting.cancel()
+    goes_on.set()
+    await blocking
+    await crawl.recorder.spider_closed()
+    assert execute(crawl.database_url, "SELECT state::text FROM title_sites WHERE site = 'imdb'") == [("ok",)]
+    with pytest.raises(TransientStoreError, match="the crawl is over"):
+        await crawl.recorder.writer.call(wait)
+
+
+def test_question_of_the_summary_waits_no_longer_than_it_may(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(summary, "_STATEMENT_SECONDS", 1)
+    monkeypatch.setattr(summary, "_DUE", "SELECT pg_sleep(20), %s")
     with pytest.raises(MovieCrawlerError, match="statement timeout"):
-        ask(Settings({"DATABASE_URL": database_url}), "SELECT pg_sleep(20), %s", "imdb", seconds=1)
+        summary._ask(Settings({"DATABASE_URL": database_url}), "imdb")
