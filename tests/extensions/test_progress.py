@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
+from types import SimpleNamespace
 
-from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import change, crawl
+import pytest
+from scrapy import Spider
+from scrapy.utils.test import get_crawler
 
-
-def test_log_lines_say_how_far_it_is(replica: ReplicaProcess, tmp_path: Path) -> None:
-    change(replica, latency=100)
-    given = {"LOGSTATS_INTERVAL": "0.2", "CONCURRENT_REQUESTS": "4"}
-    finished = crawl("imdb", "limit=20", data=tmp_path, replica=replica, **given)
-    assert " of 20 titles done (" in finished.log
-    assert not finished.output
+from moviecrawler.extensions import progress
+from moviecrawler.extensions.progress import Progress
 
 
-def test_stalled_crawl_says_what_it_waits_for_less_and_less_often(replica: ReplicaProcess, tmp_path: Path) -> None:
-    change(replica, latency=2500)
-    given = {"LOGSTATS_INTERVAL": "0.2", "DOWNLOAD_TIMEOUT": "20", "ROBOTSTXT_OBEY": "0"}
-    finished = crawl("imdb", "ids=tt0000001", data=tmp_path, replica=replica, **given)
-    waited = "requests wait for an answer of 127.0.0.1: 1, the last sent [0-9]+ s ago"
-    told = re.findall(f"Nothing has come in and no title has ended for [0-9]+ s; {waited}$", finished.log, re.MULTILINE)
-    assert len(told) == 3  # after 0.4, 0.8 and 1.6 seconds
-    assert 1 <= finished.stat("crawl/stalled_seconds") <= 5
+def test_log_says_how_far_a_crawl_is_and_less_and_less_often_what_it_waits_for(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(progress, "under_way", lambda _: "for an answer of imdb: 1")
+    caplog.set_level("INFO")
+    crawler = get_crawler(Spider, {"LOGSTATS_INTERVAL": 10})
+    assert crawler.stats is not None
+    crawler.engine = SimpleNamespace()  # type: ignore[assignment]  # all that is asked of it is patched above
+    shown = Progress.from_crawler(crawler)
+    caplog.clear()
+    stats = {"titles/asked": 20, "titles/stored": 5, "titles/absent": 1, "downloader/response_count": 6}
+    for name, count in stats.items():
+        crawler.stats.set_value(name, count)
+    for _ in range(20):
+        now[0] += 10
+        shown.look()
+    assert [record.getMessage() for record in caplog.records] == [
+        "6 of 20 titles done (36 a minute): 5 stored, 1 absent",
+        *(
+            f"Nothing has come in and no title has ended for {seconds} s; requests wait for an answer of imdb: 1"
+            for seconds in (20, 40, 80, 160)
+        ),
+    ]
+    assert crawler.stats.get_value("crawl/stalled_seconds") == 190

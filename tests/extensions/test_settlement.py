@@ -91,34 +91,23 @@ def test_a_store_may_settle_an_item_before_it_has_passed_and_equal_movies_are_tw
     assert crawl.counted == {"stored": 2}
 
 
-def test_items_of_an_earlier_run_are_nobodys_and_those_that_leave_are_forgotten() -> None:
-    crawl, item = Crawl("csv"), movie()
+def test_items_of_an_earlier_run_are_nobodys_and_what_a_later_pipeline_refuses_is_forgotten_whoever_settles_it() -> (
+    None
+):
+    crawl, item = Crawl("csv", "postgres"), movie()
     crawl.item(movie(), earlier=True, csv="durable")
     crawl.send(item_settled, item=item, store="csv", outcome="durable", reason=None)
     crawl.send(signals.item_dropped, item=item, response=None, exception=None)
+    crawl.send(item_settled, item=item, store="postgres", outcome="durable", reason=None)
     assert crawl.counted == {"rejected": 1}
     assert not crawl.settlement._items
 
 
-def test_an_item_that_a_later_pipeline_refuses_is_forgotten_though_stores_settle_it_afterwards() -> None:
-    crawl, item = Crawl("csv", "postgres"), movie()
-    crawl.send(item_settled, item=item, store="csv", outcome="durable", reason=None)
-    crawl.send(signals.item_dropped, item=item, response=None, exception=None)
-    crawl.send(item_settled, item=item, store="postgres", outcome="durable", reason=None)
-    assert not crawl.settlement._items
-
-
-def test_without_a_store_a_movie_counts_when_it_is_scraped() -> None:
+def test_a_movie_counts_when_scraped_without_a_store_a_miss_as_its_outcome_and_a_lists_row_not_at_all() -> None:
     crawl = Crawl()
     crawl.item(movie())
     assert crawl.counted == {"stored": 1}
-
-
-def test_miss_counts_as_its_outcome_and_its_list_row_not_at_all() -> None:
     crawl = Crawl("csv")
-    for item in (
-        Miss(site="imdb", site_id="tt0000001", url="u", outcome="absent", reason="404", checked_at=NOW),
-        movie("list"),
-    ):
-        crawl.item(item, csv="durable")
+    crawl.item(Miss(site="imdb", site_id="tt1", url="u", outcome="absent", reason="404", checked_at=NOW), csv="durable")
+    crawl.item(movie("list"), csv="durable")
     assert crawl.counted == {"absent": 1}

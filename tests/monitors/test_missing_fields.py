@@ -66,23 +66,22 @@ def after(pages: int, *unknown: str, **lacking: object) -> list[list[str]]:
     return [fields.take(movie(number, unknown_fields=list(unknown), **lacking)) for number in range(pages)]  # type: ignore[arg-type]
 
 
-def test_score_is_missing_after_15_of_the_latest_50_pages() -> None:
-    found = after(MOST_UNKNOWN_SCORES, "scores.metascore")
-    assert found == [[]] * (MOST_UNKNOWN_SCORES - 1) + [["scores.metascore"]]
-
-
-def test_votes_are_missing_after_15_of_the_latest_50_pages() -> None:
-    found = after(MOST_UNKNOWN_SCORES + 5, "scores.metascore.count")
-    assert found == [[]] * (MOST_UNKNOWN_SCORES - 1) + [["scores.metascore.count"]] + [[]] * 5
-
-
-def test_another_field_is_missing_after_30_pages_in_a_row() -> None:
-    assert after(FIELD_RUN, "plot", plot=None) == [[]] * (FIELD_RUN - 1) + [["plot"]]
+@pytest.mark.parametrize(
+    ("field", "pages", "lacking"),
+    [
+        ("scores.metascore", MOST_UNKNOWN_SCORES, {}),
+        ("scores.metascore.count", MOST_UNKNOWN_SCORES, {}),
+        ("plot", FIELD_RUN, {"plot": None}),
+    ],
+    ids=["a score on 15 of 50 pages", "its votes on 15 of 50 pages", "another field on 30 pages in a row"],
+)
+def test_field_is_found_to_be_missing_once_and_soon(field: str, pages: int, lacking: dict[str, None]) -> None:
+    assert after(pages + 5, field, **lacking) == [[]] * (pages - 1) + [[field]] + [[]] * 5
 
 
 def test_a_field_that_this_crawl_has_never_seen_is_not_missing() -> None:
     fields = MissingFields()
-    assert not any(fields.take(movie(number, lacking="plot", unknown_fields=["plot"])) for number in range(100))
+    assert not any(fields.take(movie(number, plot=None, unknown_fields=["plot"])) for number in range(100))
 
 
 def test_pages_that_tell_no_score_or_can_not_be_read_are_counted_in_a_row() -> None:
