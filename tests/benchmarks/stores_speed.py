@@ -14,31 +14,29 @@ beside what one worker alone takes, says what the second core is worth when noth
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import statistics
 import tempfile
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
+import boto3
+
+from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
-from tests.benchmarks.harness import (
-    SCRAPY_REDIS,
-    Command,
-    Services,
-    Spent,
-    options,
-    run_together,
-    spread,
-    table,
-    unhindered,
-    write_ids,
-)
+from tests.benchmarks.harness import SCRAPY_REDIS, Command, Spent, options, run_together, table
+from tests.services.mongo import MongoServer
+from tests.services.postgres import PostgresServer, new_database
+from tests.services.redis import RedisServer
+from tests.services.s3 import CREDENTIALS, S3Server
 
 FEW = 20
-CONCURRENT = 64
+CONCURRENT = "64"
 BARE = """
 import scrapy
 
@@ -50,7 +48,18 @@ class Bare(scrapy.Spider):
     def parse(self, response):
         pass
 """
-ALL_STORES = frozenset({"postgres", "mongo", "s3", "redis"})
+BARE_SETTINGS = {
+    "CONCURRENT_REQUESTS": CONCURRENT,
+    "CONCURRENT_REQUESTS_PER_DOMAIN": CONCURRENT,  # so many connections are kept open, too
+    "LOG_LEVEL": "WARNING",
+}
+SETTINGS = {
+    **BARE_SETTINGS,
+    "DOWNLOAD_SLOTS": json.dumps({"127.0.0.1": {"delay": 0.0, "concurrency": int(CONCURRENT)}}),
+    "SITE_BUDGETS": json.dumps({"127.0.0.1": {"per_day": 1_000_000}}),
+}
+"""Nothing holds a crawl of the replica back."""
+ALL_STORES = frozenset({"DATABASE_URL", "MONGO_URL", "S3_BUCKET", "REDIS_URL"})
 
 
 class Bench:
@@ -58,59 +67,67 @@ class Bench:
 
     def __init__(self, folder: Path, titles: int, *, light: bool = False) -> None:
         self.folder = folder
-        self._titles = titles
+        self._ids = Collection(1, titles).imdb_ids
         self._replica = ReplicaProcess(titles=titles, light=light)
-        self._services = Services()
+        self._postgres, self._mongo, self._s3, self._redis = PostgresServer(), MongoServer(), S3Server(), RedisServer()
         self._running = ExitStack()
 
     def __enter__(self) -> Self:
-        self._running.enter_context(self._replica)
-        self._running.enter_context(self._services)
+        os.environ.update(CREDENTIALS)
+        for server in (self._replica, self._postgres, self._mongo, self._s3, self._redis):
+            self._running.enter_context(server)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._running.close()
 
-    @property
-    def _home(self) -> str:
-        return self._replica.settings["IMDB_URL"]
+    def _file(self, pages: int) -> str:
+        file = self.folder / f"ids-{pages}"
+        file.write_text("\n".join(self._ids[:pages]))
+        return f"file={file}"
 
     def bare(self, pages: int) -> Command:
         """Return a spider that reads nothing, with Scrapy's own settings but for how many requests go out at a time."""
         file = self.folder / "spider.py"
         file.write_text(BARE)
         environment = {name: value for name, value in os.environ.items() if name != "SCRAPY_SETTINGS_MODULE"}
-        settings = unhindered(CONCURRENT)
-        del settings["DOWNLOAD_SLOTS"], settings["SITE_BUDGETS"]  # which have no delay there, or mean nothing
-        arguments = ["-a", f"file={write_ids(self.folder, pages, self._titles)}", "-a", f"home={self._home}"]
-        return Command(["runspider", str(file), *arguments, *options(settings)], self.folder, environment)
+        arguments = ["-a", self._file(pages), "-a", f"home={self._replica.urls['imdb']}"]
+        return Command(["runspider", str(file), *arguments, *options(BARE_SETTINGS)], self.folder, environment)
 
     def ours(
         self, pages: int, stores: frozenset[str] = ALL_STORES, settings: Mapping[str, str] | None = None
     ) -> Command:
-        """Return this project's spider with CSV files and the other stores named; `redis` is the shared frontier."""
-        names = {
-            "postgres": ("DATABASE_URL",),
-            "mongo": ("MONGO_URL",),
-            "s3": ("S3_ENDPOINT_URL", "S3_BUCKET"),
-            "redis": ("REDIS_URL",),
+        """Return this project's spider with CSV files and the other stores named, which hold nothing yet."""
+        mark = uuid.uuid4().hex
+        with closing(boto3.session.Session().client("s3", endpoint_url=self._s3.url)) as client:
+            client.create_bucket(Bucket=f"b-{mark}")
+        self._redis.client.flushall()
+        services = {
+            "DATABASE_URL": new_database(self._postgres.url),
+            "MONGO_URL": f"{self._mongo.url}/b_{mark}",
+            "S3_BUCKET": f"b-{mark}",
+            "REDIS_URL": self._redis.url,
         }
-        services = self._services.settings()
         environment = {
-            **os.environ,
-            **{name: services[name] for store in stores for name in names[store]},
+            **os.environ, **CREDENTIALS, "S3_ENDPOINT_URL": self._s3.url,
+            **{name: url for name, url in services.items() if name in stores},
             "SCRAPY_SETTINGS_MODULE": "moviecrawler.settings",
-            "IMDB_URL": self._home,
+            "IMDB_URL": self._replica.urls["imdb"],
             "DATA_DIR": tempfile.mkdtemp(dir=self.folder),
         }
-        given = options(unhindered(CONCURRENT) | dict(settings or {}))
-        arguments = ["-a", f"file={write_ids(self.folder, pages, self._titles)}", *given]
-        return Command(["crawl", "imdb", *arguments], self.folder, environment)
+        given = options(SETTINGS | dict(settings or {}))
+        return Command(["crawl", "imdb", "-a", self._file(pages), *given], self.folder, environment)
 
     def two_workers(self, pages: int) -> list[Command]:
         """Return two workers of one crawl."""
         one = self.ours(pages)
         return [one, replace(one, environment={**one.environment, "DATA_DIR": tempfile.mkdtemp(dir=self.folder)})]
+
+
+def spread(values: Sequence[float], bases: Sequence[float]) -> str:
+    """Return the ratios of values to those of a baseline, round by round: their median, with the range."""
+    ratios = [value / base for value, base in zip(values, bases, strict=True)]
+    return f"{statistics.median(ratios):.2f} ({min(ratios):.2f}–{max(ratios):.2f})"
 
 
 def main() -> None:
@@ -124,7 +141,7 @@ def main() -> None:
     if given.pages <= FEW:
         parser.error(f"PAGES is {given.pages}; give more than {FEW}, which are crawled beside them")
     many, rounds = given.pages, given.rounds
-    without = ALL_STORES - {"redis"}
+    without = ALL_STORES - {"REDIS_URL"}
     with tempfile.TemporaryDirectory() as name, Bench(Path(name), many, light=given.light) as bench:
         crawls: dict[str, Callable[[int], Spent]] = {
             "bare Scrapy, reads nothing": lambda pages: bench.bare(pages).run(),
