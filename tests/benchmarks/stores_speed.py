@@ -109,7 +109,9 @@ class Bench:
             "REDIS_URL": self._redis.url,
         }
         environment = {
-            **os.environ, **CREDENTIALS, "S3_ENDPOINT_URL": self._s3.url,
+            **os.environ,
+            **CREDENTIALS,
+            "S3_ENDPOINT_URL": self._s3.url,
             **{name: url for name, url in services.items() if name in stores},
             "SCRAPY_SETTINGS_MODULE": "moviecrawler.settings",
             "IMDB_URL": self._replica.urls["imdb"],
