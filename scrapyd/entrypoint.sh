@@ -5,8 +5,8 @@
 # With arguments it becomes that command instead, with the same secrets.
 set -eu
 
-for name in REDIS_URL SCRAPYD_REDIS_URL SCRAPYD_USERNAME SCRAPYD_PASSWORD SCRAPYD_DEPLOY_USERNAME \
-    SCRAPYD_DEPLOY_PASSWORD DATABASE_URL MONGO_URL AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY PROXY_POOLS TOR_CONTROL \
+for name in REDIS_URL SCRAPYD_REDIS_URL SCRAPYD_USERNAME SCRAPYD_PASSWORD SCRAPYD_DEPLOY_PASSWORD \
+    DATABASE_URL MONGO_URL AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY PROXY_POOLS TOR_CONTROL \
     TOR_CONTROL_PASSWORD ALERT_WEBHOOK SPIDERMON_SLACK_SENDER_TOKEN \
     SPIDERMON_TELEGRAM_SENDER_TOKEN SPIDERMON_DISCORD_WEBHOOK_URL SPIDERMON_SENTRY_DSN; do
     eval "path=\${${name}_FILE:-}"
@@ -29,8 +29,8 @@ if [ ! -r "$conf" ]; then
     exit 1
 fi
 # Scrapyd reads the one in the current folder, where logs and copies of eggs go: a link, so that whoever edits it edits the one that counts.
-if [ "$(readlink -f "$conf")" != "$(readlink -f scrapyd.conf 2>/dev/null || true)" ]; then
-    [ ! -f scrapyd.conf ] || [ -L scrapyd.conf ] || mv scrapyd.conf scrapyd.conf.old
-    ln -sf "$(readlink -f "$conf")" scrapyd.conf
+if ! [ "$conf" -ef scrapyd.conf ]; then
+    [ ! -L scrapyd.conf ] || rm scrapyd.conf
+    ln -s "$(readlink -f "$conf")" scrapyd.conf
 fi
 exec "${PYTHON:-python3}" -P -m scrapyd --pidfile=

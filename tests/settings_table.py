@@ -1,4 +1,4 @@
-"""The tables in `SETTINGS.md`: the declared settings of `options.py`, Scrapy's own in `settings.py` and `cluster/allowed.py`, and a node's options.
+"""The tables in `SETTINGS.md`: the declared settings of `options.py`, Scrapy's own in `settings.py` and `cluster/jobs.py`, and a node's options.
 
 python -m tests.settings_table > moviecrawler/SETTINGS.md
 """
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from moviecrawler import options as declared
-from moviecrawler.cluster.allowed import SCRAPY_JOB_SETTINGS
+from moviecrawler.cluster.jobs import SCRAPY_JOB_SETTINGS
 from moviecrawler.cluster.options import NodeOptions
 
 if TYPE_CHECKING:

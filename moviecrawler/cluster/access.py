@@ -27,11 +27,11 @@ class Access:
 
     def __init__(self, options: NodeOptions) -> None:
         self.needs_password = bool(options.username)
-        self._known: dict[Role, tuple[str, str]] = {"user": (options.username, options.password)}
-        self._known["deployer"] = self._known["user"]
-        if options.deploy_username:
-            self._known["deployer"] = options.deploy_username, options.deploy_password
-        self._names = {"localhost", options.node_name.lower(), urlsplit(options.url).hostname}
+        self._username = options.username.encode()
+        deployer = options.deploy_password or options.password
+        # If both are the same password, its user may deploy.
+        self._passwords: dict[Role, bytes] = {"user": options.password.encode(), "deployer": deployer.encode()}
+        self._names = {"localhost", options.node_name.lower(), urlsplit(options.node_url).hostname}
 
     def refusal(self, request: Request, service: bytes) -> tuple[int, str] | None:
         """Return why a request to the first segment of its path is refused, as status and sentence; None when it is not."""
@@ -43,19 +43,19 @@ class Access:
         if not self.needs_password and not self._answers_to(request.getHeader("host") or ""):
             return http.FORBIDDEN, "without a password, a node answers only to its own name, its address or localhost"
         if service in _DEPLOYING and role != "deployer":
-            return http.FORBIDDEN, "this needs the user name and password for deploying"
+            return http.FORBIDDEN, "this needs the password for deploying"
         if request.method == b"POST" and _is_cross_site(request):
             return http.FORBIDDEN, "a page of another site sent this"
         return None
 
     def _role(self, username: bytes, password: bytes) -> Role | None:
-        """Return the role of a user name and password; None when they are wrong. It takes the same time whichever part is wrong."""
+        """Return the role of a user; None when the name or the password is wrong. It takes the same time whichever is."""
         if not self.needs_password:
             return "deployer"
         found: Role | None = None
-        for role, (name, secret) in self._known.items():
-            same_name = compare_digest(name.encode(), username)
-            if same_name & compare_digest(secret.encode(), password):
+        same_name = compare_digest(self._username, username)
+        for role, secret in self._passwords.items():
+            if same_name & compare_digest(secret, password):
                 found = role
         return found
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import socket
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapyd.app import application as scrapyd_application
 from scrapyd.exceptions import ConfigError
-from scrapyd.interfaces import ISpiderScheduler
+from scrapyd.interfaces import IEggStorage, ISpiderScheduler
 from twisted.logger import Logger
 
 from moviecrawler.cluster.node import Node
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.secrets import redacted
-from moviecrawler.cluster.views import Queues
 from moviecrawler.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -22,32 +22,35 @@ if TYPE_CHECKING:
 
 journal = Logger()
 
-_POLL_SECONDS = 1.0
+_LOGS_KEPT = "100"
+"""Logs that a node keeps of each spider."""
 
 
 def application(config: Config) -> Any:
     """Return the application; Scrapyd prints the sentence of a ConfigError and exits."""
     try:
-        return _application(config, NodeOptions.from_config(config))
+        options = NodeOptions.from_config(config)
+        _check_port(options)
     except ConfigurationError as error:
         raise ConfigError(str(error)) from error
-
-
-def _application(config: Config, options: NodeOptions) -> Any:
-    _check_port(options)
-    node = config.node = Node(config, options)
-    node.state.check_server()
-    own = {"node_name": options.node_name, "logs_dir": options.logs_dir, "poll_interval": str(_POLL_SECONDS)}
+    config.node = Node(config, options)
+    own = {
+        "node_name": options.node_name,
+        "logs_dir": str(Path(options.logs_dir).absolute()),
+        "jobs_to_keep": _LOGS_KEPT,
+    }
+    own |= {"max_proc": str(options.max_proc), "poll_interval": "1", "items_dir": "", "jobs_dir": ""}
     # Scrapyd's own check of passwords knows one user, and would close the probes.
     for name, value in {**own, "username": "", "password": ""}.items():
         config.cp.set(config.SECTION, name, value)
     for name in ("SCRAPYD_USERNAME", "SCRAPYD_PASSWORD", "SCRAPYD_DEPLOY_PASSWORD"):
         os.environ.pop(name, None)
     app = scrapyd_application(config)
-    app.getComponent(ISpiderScheduler).queues = Queues(node, with_jobs=False)
+    # Scrapyd's services ask the scheduler for the projects only.
+    app.unsetComponent(ISpiderScheduler)
+    app.setComponent(ISpiderScheduler, app.getComponent(IEggStorage))
     journal.info(
-        "The cluster is {prefix} in {redis}; this node itself checks who asks: {access}",
-        prefix=options.redis_prefix,
+        "The cluster is in {redis}; this node itself checks who asks: {access}",
         redis=redacted(options.redis_url),
         access="with a password" if options.username else "without a password, for this machine only",
     )

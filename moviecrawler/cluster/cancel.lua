@@ -1,26 +1,21 @@
 -- Cancel a job.
 -- ARGV: 1 the job's key, 2 the signal for its process.
 -- Returns 'pending', 'running', or nil for neither.
-local key = ARGV[1]
-local found = redis.call('HGET', RUNNING, key)
-if found then
-    local record = cjson.decode(found)
-    record.signal, record.cancels = ARGV[2], (record.cancels or 0) + 1
-    redis.call('HSET', RUNNING, key, cjson.encode(record))
-    changed()
-    return 'running'
-end
-local place = redis.call('HGET', PLACES, key)
-if not place then
+local key, record = ARGV[1], read(ARGV[1])
+if not record or record.state == 'finished' then
     return nil
 end
-redis.call('ZREM', PENDING, place)
-if redis.call('HEXISTS', STARTS, key) == 1 then
-    finish_for(key, 'cancelled', '', now_ms(), 'cancelled')  -- it was started before, and has a log
+changed()
+if record.state == 'running' then
+    record.signal = ARGV[2]
+    write(key, record)
+    return 'running'
+end
+redis.call('ZREM', PENDING, record.place)
+if record.starts > 0 then
+    finish(key, record, 'cancelled', {reason = 'cancelled'})  -- it was started before, and has a log
 else
-    redis.call('HDEL', PLACES, key)
     redis.call('HDEL', JOBS, key)
     count('cancelled')
 end
-changed()
 return 'pending'

@@ -1,63 +1,71 @@
--- Functions that the scripts of this folder share; this file is put before each of them.
+-- What the scripts of this folder share; this file is put before each of them.
 -- KEYS: as named here (see keys.py).
-local PENDING, PLACES, JOBS, RUNNING, STARTS, DEATHS, FINISHED, OUTCOMES,
-    NODES, NODE_INFOS, LAST_BEAT, COUNTERS, CHANGED = unpack(KEYS)
+local PENDING, JOBS, RUNNING, FINISHED, NODES, NODE_INFOS, LAST_BEAT, COUNTERS, CHANGED = unpack(KEYS)
 local MAX_PENDING, MAX_FINISHED = 100000, 1000
 local MAX_DEATHS = 6  -- one more than the deaths after which the frontier buries the request that kills its workers
-local DAY_MS = 86400000
+local DAY_SECONDS = 86400
+local TIME = redis.call('TIME')
+local NOW = TIME[1] * 1000 + math.floor(TIME[2] / 1000)  -- ms
+local SECONDS = NOW / 1000
 
-local function now_ms()
-    local time = redis.call('TIME')
-    return time[1] * 1000 + math.floor(time[2] / 1000)
+local function read(key)
+    local text = redis.call('HGET', JOBS, key)
+    return text and cjson.decode(text)
+end
+
+local function write(key, record)
+    redis.call('HSET', JOBS, key, cjson.encode(record))
 end
 
 local function changed()
-    redis.call('SET', CHANGED, table.concat(redis.call('TIME'), '.'))
+    redis.call('SET', CHANGED, table.concat(TIME, '.'))
 end
 
 local function count(event)
     redis.call('HINCRBY', COUNTERS, event, 1)
 end
 
-local function run_by(key, node, score)
-    redis.call('HSET', RUNNING, key, cjson.encode({node = node, score = score, at = now_ms()}))
+local function run(key, record, node)
+    record.state, record.node_id, record.started_at = 'running', node, SECONDS
+    redis.call('HSET', RUNNING, key, node)
+    write(key, record)
 end
 
--- Keep a job's outcome, of the newest jobs.
-local function finish(key, event, outcome)
-    for _, hash in ipairs({PLACES, RUNNING, DEATHS}) do
-        redis.call('HDEL', hash, key)
-    end
-    redis.call('ZADD', FINISHED, now_ms(), key)
-    redis.call('HSET', OUTCOMES, key, outcome)
+-- Keep how a job ended, of the newest jobs. `outcome` is a table.
+local function finish(key, record, event, outcome)
+    record.started_at = record.started_at or SECONDS
+    outcome.started_at, outcome.ended_at = record.started_at * 1000, NOW
+    record.state, record.outcome = 'finished', outcome
+    write(key, record)
+    redis.call('HDEL', RUNNING, key)
+    redis.call('ZADD', FINISHED, NOW, key)
     count(event)
     local excess = redis.call('ZCARD', FINISHED) - MAX_FINISHED
     local oldest = excess > 0 and redis.call('ZPOPMIN', FINISHED, excess) or {}
     for i = 1, #oldest, 2 do
-        for _, hash in ipairs({OUTCOMES, JOBS, STARTS}) do
-            redis.call('HDEL', hash, oldest[i])
-        end
+        redis.call('HDEL', JOBS, oldest[i])
     end
-end
-
-local function finish_for(key, event, node, started_at, reason)
-    finish(key, event, cjson.encode({node = node, started_at = started_at, ended_at = now_ms(), reason = reason}))
 end
 
 -- Queue a job again at its former place, unless it is to be cancelled or has died too often.
 -- `how`: 'died', 'recycled' or 'handed_back'; `why`: the reason of its death.
 local function give_back(key, record, how, why)
     if record.signal then
-        return finish_for(key, 'cancelled', record.node, record.at, 'cancelled')
+        return finish(key, record, 'cancelled', {reason = 'cancelled'})
     end
     count(how)
-    if how == 'recycled' or now_ms() - record.at > DAY_MS then
-        redis.call('HDEL', DEATHS, key)  -- it gets somewhere, and a job that runs for months may see some nodes die
+    if how == 'recycled' or SECONDS - record.started_at > DAY_SECONDS then
+        record.deaths = 0  -- it gets somewhere, and a job that runs for months may see some nodes die
     end
-    if how == 'died' and redis.call('HINCRBY', DEATHS, key, 1) > MAX_DEATHS then
-        local reason = 'gave up: it was started ' .. (MAX_DEATHS + 1) .. ' times; the last end: ' .. why
-        return finish_for(key, 'gave_up', record.node, record.at, reason)
+    if how == 'died' then
+        record.deaths = record.deaths + 1
+        if record.deaths > MAX_DEATHS then
+            local reason = 'gave up: it was started ' .. record.deaths .. ' times; the last end: ' .. why
+            return finish(key, record, 'gave_up', {reason = reason})
+        end
     end
+    record.state, record.node_id, record.started_at = 'pending', nil, nil
+    write(key, record)
     redis.call('HDEL', RUNNING, key)
-    redis.call('ZADD', PENDING, record.score, redis.call('HGET', PLACES, key))
+    redis.call('ZADD', PENDING, record.score, record.place)
 end

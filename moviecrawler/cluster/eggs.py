@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
-import os
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import zlib
 from contextlib import suppress
 from hashlib import sha256
@@ -20,186 +19,181 @@ from uuid import uuid4
 from zipfile import BadZipFile, ZipFile, is_zipfile
 
 import msgspec
+from scrapyd.interfaces import IEggStorage
+from zope.interface import implementer
 
-from moviecrawler.cluster.environment import oldest, spider_environment
-from moviecrawler.cluster.jobs import BadEggError, UnknownVersionError, check_name
+from moviecrawler.cluster import keys
+from moviecrawler.cluster.environment import RUNNER, spider_environment
+from moviecrawler.cluster.jobs import check_name
 from moviecrawler.cluster.secrets import redacted
-from moviecrawler.cluster.state import Egg, connect
+from moviecrawler.cluster.state import Egg
+from moviecrawler.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Sequence
 
-    from moviecrawler.cluster.state import ClusterState
+    from scrapyd.config import Config
 
-RUNNER = str(Path(__file__).with_name("runner.py"))
-"""The program of spiders' processes."""
+    from moviecrawler.cluster.node import Node
+
 VERSIONS_KEPT = 20
 """Versions of a project. Older ones are deleted when a new one is added."""
 MAX_EGG_BYTES = 32 * 1024 * 1024
 _MAX_UNPACKED_BYTES = 10 * MAX_EGG_BYTES
 _MAX_FILES = 10_000
-_MAX_NAME_LENGTH = 200
+_DAMAGES = (BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)  # the last: it is encrypted
+_IMPOSSIBLE_NAMES = {errno.ENAMETOOLONG, errno.EEXIST, errno.ENOTDIR, errno.EISDIR}
+"""What the system says of a name that is too long, or that is both a file's and a folder's."""
 _EGG_SECONDS = 30.0
 """Seconds to read or write a whole egg in Redis."""
 _LIST_SECONDS = 60.0
 """Seconds for the import of all of an egg's spiders."""
 _ERROR_CHARACTERS = 2000
 """Characters of an error that are shown."""
-_UNFINISHED_SUFFIX = ".new.egg"
-"""Suffix of a copy that is being written or checked. It must end in .egg for Python to read it as an egg."""
-_UNUSED_COPIES = 20
-"""Eggs that a node keeps on its disk unpacked, beside those in use."""
 
 
-class EggStore:
-    """The cluster's eggs. Its methods block, so call them in a thread. They raise redis.RedisError."""
+@implementer(IEggStorage)
+class RedisEggStorage:
+    """The cluster's eggs. What Scrapyd's services list is the snapshot; the rest blocks, and raises redis.RedisError."""
 
-    def __init__(self, state: ClusterState) -> None:
-        self._state = state
-        self._keys = state.keys
-        self._folder = Path(state.options.eggs_dir).absolute()
+    def __init__(self, config: Config) -> None:
+        self._node: Node = config.node
+        self._state = self._node.state
+        self._folder = Path(self._node.options.eggs_dir).absolute()
+        self._new = self._folder / "new"
+        """Where copies are written and checked."""
         self._checking = Lock()
-        self._client = connect(state.options, socket_timeout=_EGG_SECONDS)
+        self._client = self._state.connect(_EGG_SECONDS)
 
-    def find(self, project: str, version: str | None = None) -> Egg:
-        """Return a version of a project, the latest one if none is named. Raises UnknownVersionError."""
-        return find_egg(self._state.eggs(project), project, version)
+    def list(self, project: str) -> Sequence[str]:
+        """Return a project's versions, the one that was deployed last at the end."""
+        return [egg.version for egg in self._node.snapshot.eggs if egg.project == project]
+
+    def list_projects(self) -> Sequence[str]:
+        """Return the projects."""
+        return self._node.snapshot.projects
 
     def put(self, data: bytes, project: str, version: str) -> Egg:
         """Check an egg by listing its spiders, and then make it known to all nodes.
 
-        A broken egg never becomes a version. Raises BadEggError, or ConfigurationError for a name.
+        A broken egg never becomes a version. Raises ConfigurationError.
         """
         check_name("project", project)
         check_name("version", version)
         if len(data) > MAX_EGG_BYTES:
-            raise BadEggError(f"the egg has more than {MAX_EGG_BYTES:,} bytes; leave out what is not needed")
+            raise ConfigurationError(f"the egg has more than {MAX_EGG_BYTES:,} bytes; leave out what is not needed")
         if not is_zipfile(BytesIO(data)):
-            raise BadEggError("egg is not a ZIP file (if using curl, use egg=@path not egg=path)")
+            raise ConfigurationError("egg is not a ZIP file (if using curl, use egg=@path not egg=path)")
         digest = sha256(data).hexdigest()
         with self._checking:
             spiders = self._unpack(data, digest, list_spiders)
+        if not spiders:
+            raise ConfigurationError("the egg holds no spider")
         now = self._state.now()
-        egg = Egg(project=project, version=version, sha256=digest, size=len(data), spiders=spiders, added_at=now)
-        others = [one for one in self._state.eggs(project) if one.version != version]
-        pipe = self._client.pipeline().set(self._keys.egg(egg.key), data)
-        pipe.hset(self._keys.eggs, egg.key, msgspec.json.encode(egg))
+        egg = Egg(project=project, version=version, sha256=digest, spiders=spiders, added_at=now)
+        others = [one for one in self._state.eggs() if one.project == project and one.version != version]
+        pipe = self._client.pipeline().set(keys.egg(egg.key), data).hset(keys.EGGS, egg.key, msgspec.json.encode(egg))
         self._delete(pipe, others[: -VERSIONS_KEPT + 1])
         return egg
 
     def delete(self, project: str, version: str | None = None) -> None:
-        """Delete a version, or all of a project's. Raises UnknownVersionError."""
-        named = self.find(project, version)
-        self._delete(self._client.pipeline(), self._state.eggs(project) if version is None else [named])
+        """Delete a version, or all of a project's. Raises ConfigurationError."""
+        eggs = self._state.eggs()
+        named = find_egg(eggs, project, version)
+        own = [egg for egg in eggs if egg.project == project]
+        self._delete(self._client.pipeline(), own if version is None else [named])
 
     def _delete(self, pipe: Any, eggs: Collection[Egg]) -> None:
         for egg in eggs:
-            pipe.hdel(self._keys.eggs, egg.key).delete(self._keys.egg(egg.key))
-        pipe.set(self._keys.changed, uuid4().hex).execute()
-
-    def read(self, egg: Egg) -> bytes:
-        """Return the bytes of a version. Raises BadEggError."""
-        data: bytes | None = self._client.get(self._keys.egg(egg.key))
-        if data is None or sha256(data).hexdigest() != egg.sha256:
-            raise BadEggError(
-                f"the egg of version '{egg.version}' is {'gone' if data is None else 'damaged'}; deploy it again"
-            )
-        return data
+            pipe.hdel(keys.EGGS, egg.key).delete(keys.egg(egg.key))
+        pipe.set(keys.CHANGED, uuid4().hex).execute()
 
     # --- On this node's disk ------------------------------------------------------------------------------------------
 
     def fetch(self, project: str, version: str | None, in_use: Collection[str] = ()) -> tuple[Egg, Path]:
         """Return a version, the latest one if none is named, and the folder of its files.
 
-        They never change, as Python reads modules from there while a spider runs. Old copies are removed, except those whose SHA-256 is
-        `in_use`. Raises UnknownVersionError and BadEggError.
+        They never change, as Python reads modules from there while a spider runs. Copies of versions that are gone are removed, except
+        those whose SHA-256 is `in_use`. Raises ConfigurationError.
         """
-        egg = self.find(project, version)
-        path = self._copy(egg.sha256)
-        if not path.is_dir():
-            try:
-                self._unpack(self.read(egg), egg.sha256, lambda _: [])
-            except BadEggError:
-                if self.find(project, version) == egg:
-                    raise
-                return self.fetch(project, version, in_use)  # it was deployed anew meanwhile
-        os.utime(path)
-        self._prune({egg.sha256, *in_use})
-        return egg, path
+        eggs = self._state.eggs()
+        egg = find_egg(eggs, project, version)
+        if not self._copy(egg.sha256).is_dir():
+            # The version may be deployed anew in between, so its bytes are read together with their description.
+            described, data = self._client.pipeline().hget(keys.EGGS, egg.key).get(keys.egg(egg.key)).execute()
+            if not described or not data:
+                raise ConfigurationError(f"the egg of version '{egg.version}' is gone; deploy it again")
+            egg = msgspec.json.decode(described, type=Egg)
+            if sha256(data).hexdigest() != egg.sha256:
+                raise ConfigurationError(f"the egg of version '{egg.version}' is damaged; deploy it again")
+            self._unpack(data, egg.sha256, lambda _: [])
+            for copy in self._folder.glob("*.egg"):
+                if copy.stem not in {egg.sha256, *in_use, *(one.sha256 for one in eggs)}:
+                    shutil.rmtree(copy, ignore_errors=True)
+        return egg, self._copy(egg.sha256)
+
+    def remove_unfinished(self) -> None:
+        """Remove what this node was checking when it was killed."""
+        shutil.rmtree(self._new, ignore_errors=True)
 
     def _copy(self, digest: str) -> Path:
         return self._folder / f"{digest}.egg"
 
-    def _unpack(self, data: bytes, digest: str, check: Callable[[Path], list[str]]) -> list[str]:
+    def _unpack(self, data: bytes, digest: str, check: Callable[[Path], list[str]]) -> list[str]:  # type: ignore[valid-type]  # `list` is a method here
         """Unpack an egg, so that Python compiles its modules once and not in each process; return what `check` returns.
 
         When that raises, nothing is left behind.
         """
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(dir=self._folder, suffix=_UNFINISHED_SUFFIX))
+        self._new.mkdir(exist_ok=True)
+        folder = Path(tempfile.mkdtemp(dir=self._new, suffix=".egg"))  # so that Python reads it as an egg
         try:
             with ZipFile(BytesIO(data)) as archive:
                 _check_members(archive)
                 archive.extractall(folder)
             checked = check(folder)
-            # Another thread, or another node that shares this folder, may have done so already.
+            # Another thread may have done so already.
             with suppress(OSError):
                 folder.rename(self._copy(digest))
-        except (
-            BadZipFile,
-            zlib.error,
-            EOFError,
-            NotImplementedError,
-            RuntimeError,
-        ) as error:  # the last: it is encrypted
-            raise BadEggError(f"the egg is damaged: {error}") from None
-        except (FileExistsError, NotADirectoryError, IsADirectoryError):
-            raise BadEggError("the egg is damaged: two of its names are in each other's way") from None
+        except _DAMAGES as error:
+            raise ConfigurationError(f"the egg is damaged: {error}") from None
+        except OSError as error:
+            if error.errno not in _IMPOSSIBLE_NAMES:
+                raise
+            raise ConfigurationError(f"the egg holds a name that no file can have: {error.strerror}") from None
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         return checked
 
-    def _prune(self, in_use: Collection[str]) -> None:
-        """Remove copies that are not needed, and those that a killed node was checking."""
-        copies = set(self._folder.glob("*.egg"))
-        unfinished = set(self._folder.glob(f"*{_UNFINISHED_SUFFIX}"))
-        for used_at, path in (*oldest(copies - unfinished, _UNUSED_COPIES), *oldest(unfinished, 0)):
-            if path.stem not in in_use and time.time() - used_at > 2 * _LIST_SECONDS:
-                shutil.rmtree(path, ignore_errors=True)
-
 
 def find_egg(eggs: Collection[Egg], project: str, version: str | None = None) -> Egg:
-    """Return a version of a project, the latest one if none is named. Raises UnknownVersionError."""
+    """Return a version of a project, the latest one if none is named. Raises ConfigurationError."""
     own = [egg for egg in eggs if egg.project == project]
     if not own:
-        raise UnknownVersionError(f"project '{project}' not found")
+        raise ConfigurationError(f"project '{project}' not found")
     for egg in reversed(own):
         if version in {None, egg.version}:
             return egg
-    raise UnknownVersionError(f"version '{version}' not found")
+    raise ConfigurationError(f"version '{version}' not found")
 
 
 def _check_members(archive: ZipFile) -> None:
-    """Raise BadEggError for an egg that would fill the disk."""
+    """Raise ConfigurationError for an egg that would fill the disk."""
     members = archive.infolist()
     size = sum(member.file_size for member in members)
-    longest = max((len(part.encode()) for member in members for part in member.filename.split("/")), default=0)
-    for what, found, most in (
-        ("bytes when it is unpacked", size, _MAX_UNPACKED_BYTES),
-        ("files", len(members), _MAX_FILES),
-        ("bytes in a name", longest, _MAX_NAME_LENGTH),
-    ):
-        if found > most:
-            raise BadEggError(f"the egg has {found:,} {what}, and may have {most:,}; leave out what is not needed")
+    if size > _MAX_UNPACKED_BYTES or len(members) > _MAX_FILES:
+        raise ConfigurationError(
+            f"the egg has {len(members):,} files of {size:,} bytes when it is unpacked; it may have {_MAX_FILES:,} of {_MAX_UNPACKED_BYTES:,}"
+        )
 
 
 def list_spiders(egg: Path) -> list[str]:
-    """Return the spiders that Scrapy finds in an egg, in a separate process. Raises BadEggError with its output."""
+    """Return the spiders that Scrapy finds in an egg, in a separate process. Raises ConfigurationError with its output."""
     try:
         ended = subprocess.run(  # noqa: S603 - this package's own program
             [sys.executable, "-P", RUNNER, "list"],
             input=json.dumps({"egg": str(egg)}) + "\n",
-            env=spider_environment(os.environ),
+            env=spider_environment(),
             capture_output=True,
             encoding="utf-8",
             errors="replace",
@@ -207,12 +201,10 @@ def list_spiders(egg: Path) -> list[str]:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise BadEggError(f"listing the egg's spiders took more than {_LIST_SECONDS:g} s") from None
-    if not ended.returncode:
-        with suppress(msgspec.DecodeError):
-            if found := msgspec.json.decode(ended.stdout, type=list[str]):
-                return found
-            raise BadEggError("the egg holds no spider")
+        raise ConfigurationError(f"listing the egg's spiders took more than {_LIST_SECONDS:g} s") from None
+    with suppress(msgspec.DecodeError):
+        if ended.returncode == 0:
+            return msgspec.json.decode(ended.stdout, type=list[str])
     output = redacted(ended.stderr.strip()[-_ERROR_CHARACTERS:])
     reason = output.rpartition("\n")[2] or f"exit code {ended.returncode}"
-    raise BadEggError(f"the egg's spiders can't be listed: {reason}\n{output}")
+    raise ConfigurationError(f"the egg's spiders can't be listed: {reason}\n{output}")

@@ -1,4 +1,4 @@
-"""What a spider's process is given: its environment, the node's settings and its log file."""
+"""What a spider's process is given, and its log file."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from moviecrawler.cluster.secrets import redacted
-from moviecrawler.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from moviecrawler.cluster.options import NodeOptions
     from moviecrawler.cluster.state import Taken
 
-LOGS_KEPT = 100
-"""Logs that a node keeps of each spider."""
-_MEMORY_CHECK_SECONDS = 5
+RUNNER = str(Path(__file__).with_name("runner.py"))
+"""The program of spiders' processes."""
+_MEMORY_CHECK_SECONDS = "5"
 """Seconds between two checks of a spider's memory. In Scrapy's 60 seconds it can grow by gigabytes."""
 _LOG_TAIL_BYTES = 4096
 """Bytes at the end of a log in which its last line is looked for."""
@@ -27,53 +26,33 @@ _NODE_ONLY = ("SCRAPYD_", "SCRAPY_SETTINGS_MODULE", "SCRAPY_PROJECT", "NOTIFY_SO
 """Prefixes of variables that spiders don't get: the node's passwords, and those that would replace the egg's settings."""
 
 
-def spider_environment(environ: Mapping[str, str]) -> dict[str, str]:
+def spider_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the node's environment without the node's own variables. Spiders need the URLs of the stores."""
-    return {name: value for name, value in environ.items() if not name.startswith(_NODE_ONLY)} | {
-        "PYTHONIOENCODING": "UTF-8"
-    }
+    kept = {name: value for name, value in environ.items() if not name.startswith(_NODE_ONLY)}
+    return kept | {"PYTHONIOENCODING": "UTF-8"}
 
 
-def log_path(options: NodeOptions, project: str, spider: str, job: str) -> Path:
-    """Return where a job's log is, on the node that runs it."""
-    return Path(options.logs_dir).absolute() / project / spider / f"{job}.log"
-
-
-def spider_settings(options: NodeOptions, taken: Taken) -> dict[str, str]:
-    """Return a job's settings with those that the node adds, and make the folder of its log. Raises ConfigurationError."""
+def spider_settings(options: NodeOptions, taken: Taken, scrapyd_settings: Mapping[str, str]) -> dict[str, str]:
+    """Return a job's settings with those that its node and Scrapyd add; say in its log when it was started before."""
     job = taken.job
-    path = log_path(options, job.project, job.spider, job.id)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    for _, old in oldest(path.parent.iterdir(), LOGS_KEPT):
-        old.unlink(missing_ok=True)
     if taken.start > 1:
-        append_log_line(path, f"Start {taken.start} of this job, on {options.node_name}")
+        append_log_line(Path(scrapyd_settings["LOG_FILE"]), f"Start {taken.start} of this job, on {options.node_name}")
     given = {"FRONTIER_NODE": options.node_name, "FRONTIER_RUN": job.run}
     if "FRONTIER_RUN" not in job.settings:
         # A job that is queued again under its id makes a new run; however often it is started, it goes on with its own.
         given["FRONTIER_ASKED_AT"] = f"{taken.queued_at:.3f}"
     given |= job.settings
-    limit = _memory_limit(options.memory_limit_mb, job.settings.get("MEMUSAGE_LIMIT_MB", "0"))
-    if limit:
-        given |= {"MEMUSAGE_LIMIT_MB": str(limit), "MEMUSAGE_ENABLED": "1"}
-        given |= {"MEMUSAGE_CHECK_INTERVAL_SECONDS": str(_MEMORY_CHECK_SECONDS)}
-    return {**given, "LOG_FILE": str(path)}
+    wanted = job.settings.get("MEMUSAGE_LIMIT_MB", "0")
+    # A limit that is no number ends the crawl at its start, with Scrapy's own error.
+    if limits := [int(limit) for limit in (str(options.memory_limit_mb), wanted) if limit.isdecimal() and int(limit)]:
+        given |= {"MEMUSAGE_ENABLED": "1", "MEMUSAGE_CHECK_INTERVAL_SECONDS": _MEMORY_CHECK_SECONDS}
+        given |= {"MEMUSAGE_LIMIT_MB": str(min(limits)) if wanted.isdecimal() else wanted}
+    return {**given, **scrapyd_settings}
 
 
-def _memory_limit(most: int, wanted: str) -> int:
-    """Return the lower one of a node's and a job's limit, of which 0 is none."""
-    if not wanted.isascii() or not wanted.isdigit():
-        raise ConfigurationError(f"setting MEMUSAGE_LIMIT_MB is {wanted[:80]!r}; give a whole number")
-    return min((limit for limit in (most, int(wanted)) if limit), default=0)
-
-
-def oldest(paths: Iterable[Path], keep: int) -> list[tuple[float, Path]]:
-    """Return when (seconds since 1970) paths were changed, and the paths, without the `keep` newest."""
-    found = []
-    for path in paths:
-        with suppress(FileNotFoundError):
-            found.append((path.stat().st_mtime, path))
-    return sorted(found)[: len(found) - keep if len(found) > keep else 0]
+def log_path(options: NodeOptions, project: str, spider: str, job: str) -> Path:
+    """Return where a job's log is, on the node that runs it."""
+    return Path(options.logs_dir).absolute() / project / spider / f"{job}.log"
 
 
 def append_log_line(path: Path, sentence: str) -> None:
@@ -91,13 +70,12 @@ def read_end(path: Path, size: int) -> str:
     return (content if length <= size else content.partition(b"\n")[2]).decode(errors="replace")
 
 
-def last_line(path: Path) -> str:
-    """Return the last line of a log that is not empty; empty when there is none."""
+def end_of_log(path: Path) -> str:
+    """Return the last lines of a log, without secrets; empty when there are none."""
     try:
-        lines = read_end(path, _LOG_TAIL_BYTES).strip().splitlines()
+        return redacted(read_end(path, _LOG_TAIL_BYTES))
     except OSError:
         return ""
-    return redacted(lines[-1]) if lines else ""
 
 
 def memory_of(pid: int | None = None) -> int:

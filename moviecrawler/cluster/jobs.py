@@ -3,18 +3,43 @@
 from __future__ import annotations
 
 import re
-from itertools import islice
+from contextlib import suppress
 from typing import Any, Literal
 
 import msgspec
 
-from moviecrawler.cluster.allowed import JOB_SETTINGS
+from moviecrawler import options
 from moviecrawler.cluster.secrets import holds_secret
-from moviecrawler.errors import ConfigurationError, MovieCrawlerError
+from moviecrawler.errors import ConfigurationError
 
 RunEnd = Literal["finished", "cancelled", "died", "recycled", "handed_back"]
 """How a process of a job ended. After all but `finished` and `cancelled` the job is queued again."""
 JobSettings = Literal["allowed", "any"]
+
+SCRAPY_JOB_SETTINGS = (
+    "AUTOTHROTTLE_ENABLED",
+    "AUTOTHROTTLE_TARGET_CONCURRENCY",
+    "CLOSESPIDER_ERRORCOUNT",
+    "CLOSESPIDER_ITEMCOUNT",
+    "CLOSESPIDER_PAGECOUNT",
+    "CLOSESPIDER_TIMEOUT",
+    "CONCURRENT_REQUESTS",
+    "CONCURRENT_REQUESTS_PER_DOMAIN",
+    "DEPTH_LIMIT",
+    "DOWNLOAD_DELAY",
+    "DOWNLOAD_TIMEOUT",
+    "LOG_LEVEL",
+    "LOGSTATS_INTERVAL",
+    "MEMUSAGE_LIMIT_MB",
+    "RETRY_TIMES",
+)
+"""Scrapy's own settings that a job may make.
+
+None names a class, a path or a URL, or lifts what protects the sites (robots.txt, budgets, user agent) or the machine (sizes, certificates).
+All others are for those who deploy a project or run its nodes. A crawl checks the values at its start.
+"""
+JOB_SETTINGS = frozenset({*SCRAPY_JOB_SETTINGS, *options.JOB_SETTINGS})
+"""The names of all settings that a job may make."""
 
 _PLAIN = "letters, digits, dots, hyphens and underscores"
 _NAMES = {
@@ -24,31 +49,16 @@ _NAMES = {
     "jobid": (re.compile(r"\w[\w.-]{0,63}", re.ASCII), f"; use up to 64 {_PLAIN}"),
 }
 """By what is named: the form of the name, and the end of the sentence on a wrong one. Spiders' names become folders, and jobs' ids files."""
-_NAME = re.compile(r"[A-Za-z]\w{0,63}", re.ASCII)
-_MAX_VALUES = 64
-"""Settings, and arguments, of a job."""
-_MAX_TOTAL_LENGTH = 64 * 1024
-"""Characters of all values."""
-_MAX_PRIORITY = 1e15
-"""Above it whole numbers are no longer exact."""
+_VALUE_NAME = re.compile(r"[A-Za-z]\w{0,63}", re.ASCII)
+_MAX_BYTES = 64 * 1024
+"""Bytes of a job as JSON."""
+_MAX_PRIORITY = 1e9
 _MAX_SUMMARY = 20
 """Lines of a summary, and of each the first 500 characters."""
-_MAX_STATS = 2000
-"""Figures of a process; more are a fault of the spider."""
+_HANG = re.compile(r"^Timeout \(\d", re.MULTILINE)
+"""How the traceback of `faulthandler` begins, which a process writes before it kills itself."""
 _INTERRUPTED = {"frontier_unreachable", "frontier_gone"}
 """Finish reasons of a crawl that was interrupted from outside: its job is started again."""
-
-
-class UnknownVersionError(MovieCrawlerError):
-    """No such project, or no such version of it."""
-
-
-class BadEggError(MovieCrawlerError):
-    """An egg is damaged, or is no egg; the message says what is wrong."""
-
-
-class QueueFullError(MovieCrawlerError):
-    """The limit of pending jobs is reached."""
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -81,15 +91,13 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Outcome(msgspec.Struct, kw_only=True, omit_defaults=True):
     """How a job ended. A figure is None when it is unknown."""
 
-    node: str
-    """Name and id of the node that ran it last; empty when the job was cancelled while it waited to be started again."""
-    version: str | None = None
-    """The version that it ran; None when it ran none."""
-    started_at: float
-    """Of its last start. Milliseconds since 1970, by the node's clock, as is `ended_at`."""
-    ended_at: float
+    started_at: float = 0.0
+    """Of its last start: milliseconds since 1970, by Redis' clock, as is `ended_at`. The scripts note both."""
+    ended_at: float = 0.0
     reason: str
     """Scrapy's finish reason, or a sentence."""
+    version: str | None = None
+    """The version that it ran; None when it ran none."""
     exit_code: int | None = None
     """Not 0 when the spider has not done all that it was asked to."""
     items: int | None = None
@@ -116,11 +124,12 @@ class Report(msgspec.Struct):
     summary: list[str] = []
 
     def update(self, line: bytes) -> None:
-        """Take a line of JSON. Raises msgspec.DecodeError, and UnicodeDecodeError or RecursionError for hostile ones."""
-        told = msgspec.json.decode(line, type=Report)
-        self.reason = told.reason or self.reason
-        self.stats = dict(islice({**self.stats, **told.stats}.items(), _MAX_STATS))
-        self.summary = [text[:500] for text in told.summary[:_MAX_SUMMARY]] or self.summary
+        """Take a line of JSON; ignore any other one."""
+        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            told = msgspec.json.decode(line, type=Report)
+            self.reason = told.reason or self.reason
+            self.stats = {**self.stats, **told.stats}
+            self.summary = [text[:500] for text in told.summary[:_MAX_SUMMARY]] or self.summary
 
     @property
     def pages(self) -> int:
@@ -159,17 +168,13 @@ def check_job(job: Job, job_settings: JobSettings = "allowed") -> None:
         check_name("version", job.version)
     check_name("spider", job.spider)
     check_name("jobid", job.id)
-    if not -_MAX_PRIORITY < job.priority < _MAX_PRIORITY:  # nor is NaN
-        raise ConfigurationError(f"priority is {job.priority}; use a number between -1e15 and 1e15")
+    if not -_MAX_PRIORITY <= job.priority <= _MAX_PRIORITY:  # nor is NaN
+        raise ConfigurationError(f"priority is {job.priority}; use a number between -1e9 and 1e9")
     for what, values in (("setting", job.settings), ("argument", job.arguments)):
-        if len(values) > _MAX_VALUES:
-            raise ConfigurationError(f"the job has {len(values)} {what}s; give at most {_MAX_VALUES}")
         for name, value in values.items():
             _check_value(what, name, value)
-    if sum(len(value) for values in (job.settings, job.arguments) for value in values.values()) > _MAX_TOTAL_LENGTH:
-        raise ConfigurationError(
-            f"the job's settings and arguments are longer than {_MAX_TOTAL_LENGTH:,} characters together"
-        )
+    if len(msgspec.json.encode(job)) > _MAX_BYTES:
+        raise ConfigurationError(f"the job's settings and arguments are longer than {_MAX_BYTES:,} bytes together")
     if job_settings == "any":
         return
     for name in job.settings:
@@ -185,7 +190,7 @@ def check_job(job: Job, job_settings: JobSettings = "allowed") -> None:
 
 
 def _check_value(what: str, name: str, value: str) -> None:
-    if not _NAME.fullmatch(name):
+    if not _VALUE_NAME.fullmatch(name):
         raise ConfigurationError(f"{what} is called {name[:80]!r}; use up to 64 letters, digits and underscores")
     if "\x00" in value:
         raise ConfigurationError(f"{what} {name} has a NUL character in it")
@@ -196,38 +201,27 @@ def _check_value(what: str, name: str, value: str) -> None:
 
 
 def classify_end(
-    report: Report,
-    *,
-    signal: int | None,
-    exit_code: int | None,
-    last_error: str,
-    cancelled: bool,
-    stopped: bool,
-    hung: bool,
+    report: Report, *, signal: int | None, exit_code: int | None, errors: str, cancelled: bool, stopped: bool
 ) -> tuple[RunEnd, str]:
     """Return how a process of a job ended, and why.
 
-    One of `signal`, which killed it, and `exit_code` is None. `last_error` is the last line that it wrote. `stopped`: its node, which is
-    about to end, has stopped it. `hung`: it has killed itself, as its event loop stood still.
+    One of `signal`, which killed it, and `exit_code` is None. `errors`: the last lines that it wrote. `stopped`: its node has stopped it.
     """
     if cancelled:
         return "cancelled", "cancelled"
+    if stopped and report.reason in {None, "shutdown"}:
+        return "handed_back", "its node was stopped"
     if report.reason is None:
-        if stopped:
-            return "handed_back", "its node was stopped"
-        if hung:
+        if _HANG.search(errors):
             return "died", "killed, as its event loop stood still"
         if signal is not None:
             return "died", f"killed by signal {signal}"
-        return "finished", f"exit code {exit_code}: {last_error or 'it wrote nothing'}"[:500]
-    if stopped and report.reason == "shutdown":
-        return "handed_back", "its node was stopped"
+        last_line = errors.strip().rpartition("\n")[2] or "it wrote nothing"
+        return "finished", f"exit code {exit_code}: {last_line}"[:500]
     if report.reason in {"recycled", "memusage_exceeded"}:
         if not report.pages:
-            return (
-                "died",
-                report.reason,
-            )  # a job that can fetch no page within its limits would be started again for ever
+            # A job that can fetch no page within its limits would be started again for ever.
+            return "died", report.reason
         # Without a shared frontier nothing of it is left for another process.
         is_shared = any(name.startswith("frontier/") for name in report.stats)
         return ("recycled" if is_shared or report.reason == "recycled" else "finished"), report.reason

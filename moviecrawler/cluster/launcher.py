@@ -1,103 +1,88 @@
-"""Running jobs, from a free slot to a recorded outcome, and the heartbeats by which the node keeps its jobs."""
+"""Running jobs, from a free slot to a recorded outcome, and the exchange with the cluster by which the node keeps its jobs."""
 
 from __future__ import annotations
 
-import os
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import redis
-from scrapyd.interfaces import IJobStorage, IPoller
+from scrapyd.interfaces import IEggStorage, IEnvironment, IPoller
 from scrapyd.launcher import Launcher
 from twisted.application.service import Service
-from twisted.internet.defer import Deferred, DeferredLock
-from twisted.internet.task import LoopingCall
+from twisted.internet.defer import Deferred, DeferredLock, DeferredQueue, succeed
+from twisted.internet.threads import deferToThread
 from twisted.logger import Logger
 
-from moviecrawler.cluster.environment import (
-    append_log_line,
-    last_line,
-    log_path,
-    memory_of,
-    spider_environment,
-    spider_settings,
-)
-from moviecrawler.cluster.jobs import BadEggError, Outcome, UnknownVersionError, check_job, classify_end
+from moviecrawler.cluster.environment import append_log_line, end_of_log, memory_of, spider_settings
+from moviecrawler.cluster.jobs import Outcome, check_job, classify_end
 from moviecrawler.cluster.process import SpiderProcess
-from moviecrawler.cluster.state import NodeInfo, Process
+from moviecrawler.cluster.state import LeaseLostError, NodeInfo
 from moviecrawler.cluster.threads import Threads, pause, reactor
 from moviecrawler.cluster.views import Processes
 from moviecrawler.errors import ConfigurationError, Outages
 from moviecrawler.figures import Totals
+from moviecrawler.redis_client import describe_error
 
 if TYPE_CHECKING:
     from scrapyd.config import Config
 
+    from moviecrawler.cluster.eggs import RedisEggStorage
     from moviecrawler.cluster.jobs import RunEnd
-    from moviecrawler.cluster.poller import RedisPoller
     from moviecrawler.cluster.state import Beat, Taken
 
 journal = Logger()
 
-HANG_SECONDS = 60.0
-"""Seconds that a spider's event loop may stand still, until the spider kills itself and its job is started again."""
-CANCEL_SECONDS = 45.0
+STOP_SECONDS = 25.0
+"""Seconds that spiders have to end when their node is stopped, until they are killed."""
+_KILL_SECONDS = 5.0
+"""Seconds that killed spiders may take to end when the node ends."""
+_CANCEL_SECONDS = 45.0
 """Seconds that the spider of a cancelled job may take to end, until it is killed; more than the 30 that stores have to close."""
 _BEATS = 3
 """Heartbeats within `lease_seconds`."""
-_FETCH_THREADS = 2
-"""Eggs that are fetched at once."""
-_RETRY_SECONDS = 1.0
-"""Seconds until Redis is asked again."""
 _UNSTARTED_SECONDS = 10.0
 """Seconds for which a slot takes no job after one could not be started here."""
-_KILL_SECONDS = 5.0
-"""Seconds that killed spiders may take to end when the node ends."""
-_DRAIN_CHECK_SECONDS = 0.05
+_DRAIN_CHECK_SECONDS = 0.1
 """Seconds between two checks whether jobs still run, while the node drains."""
-
-
-class _NotStartedError(Exception):
-    """This node can't start a job, for a reason that has nothing to do with the job."""
 
 
 class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
     """Scrapyd's launcher with leases: each job's end is recorded in Redis, and a node that ends gives its jobs to others."""
 
-    def __init__(self, config: Config, app: Any) -> None:  # its base would count the machine's processors
-        self.app = app
+    def __init__(self, config: Config, app: Any) -> None:
+        super().__init__(config, app)
         self.node = config.node
         self.node.launcher = self
         self.options = self.node.options
         self.state = self.node.state
-        self.max_proc = self.options.max_proc
-        self.runner = "moviecrawler.cluster.runner"
+        self.node_id = f"{self.options.node_name}:{uuid4().hex[:8]}"
         self.processes = Processes(self.node)
-        self.finished = app.getComponent(IJobStorage)
-        self.poller: RedisPoller = app.getComponent(IPoller)
-        self.poller.on_change = self.beat
         self.slots: dict[int, SpiderProcess] = {}
         """This node's own jobs."""
-        self._totals = Totals()
+        self.threads = Threads("node", 1)
         self.draining = False
         self.beaten_at: float | None = None
         """When Redis accepted the last heartbeat, by the monotonic clock; None before the first."""
+        self._free: DeferredQueue[Taken] = app.getComponent(IPoller).dq
+        """Fires what the poller has given to free slots, when a job is put into it."""
         self._started_at = time.time()
-        # A heartbeat names the jobs that the node holds, so no job's end may be recorded while one is being sent.
-        self._beat_lock = DeferredLock()
-        self._beats = LoopingCall(self.beat)
-        # Separate threads, as a heartbeat must not wait for a slow fetch of an egg.
-        self._fetching = Threads("eggs", _FETCH_THREADS)
+        self._totals = Totals()
+        self._exchanging = DeferredLock()
+        self._seen: bytes | None = None
+        """The last change of the cluster after which there was nothing to do here."""
         self._reported: Any = None
-        self._left = False
+        self._next_beat = 0.0
+        """When the next heartbeat is due at the latest, by the monotonic clock."""
         self._outages = Outages()
 
     # --- Life ---------------------------------------------------------------------------------------------------------
 
     def startService(self) -> None:
-        self.poller.threads.start()
-        self._fetching.start()
-        self._beats.start(self.options.lease_seconds / _BEATS)
+        eggs: RedisEggStorage = self.app.getComponent(IEggStorage)
+        eggs.remove_unfinished()
+        self.threads.start()
         Service.startService(self)
         super().startService()
 
@@ -108,120 +93,75 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
 
     async def _drain(self) -> None:
         self.draining = True
-        self.poller.stop()
-        self.beat()
         journal.info("Draining: {count} jobs run", count=len(self.slots))
-        for signal, seconds in (("TERM", self.options.stop_seconds), ("KILL", _KILL_SECONDS)):
+        for signal, seconds in (("TERM", STOP_SECONDS), ("KILL", _KILL_SECONDS)):
             for process in self.slots.values():
-                self._stop(process, signal)
+                process.stop(signal)
             until = time.monotonic() + seconds
             while self.slots and time.monotonic() < until:
+                await self.exchange()
                 await pause(_DRAIN_CHECK_SECONDS)
-        self._beats.stop()
-        self._left = True
+        await self._exchanging.acquire()  # for good: a heartbeat would have the node join again
         try:
-            await self._beat_lock.run(self.poller.threads.run, self.state.leave, self.poller.node_id)
+            await self.threads.run(self.state.leave, self.node_id)
         except redis.exceptions.RedisError as error:
             journal.warn("Redis can't be reached ({error}): other nodes will find this one dead", error=error)
         journal.info("Drained")
 
     # --- A slot's job -------------------------------------------------------------------------------------------------
 
+    def _get_message(self, slot: int) -> None:
+        self._seen = None
+        super()._get_message(slot)
+
     def _spawn_process(self, message: Taken, slot: int) -> None:
-        """Run the job that a slot was given, as Scrapyd's launcher does, and then ask for the next one."""
-        running = Deferred.fromCoroutine(self._run(message, slot))
+        """Run the job that a slot was given, as Scrapyd's launcher does."""
+        self.slots[slot] = process = SpiderProcess(message)
+        running = Deferred.fromCoroutine(self._run(process))
         running.addErrback(lambda failure: journal.failure("A slot takes no more jobs", failure))
 
-    async def _run(self, taken: Taken, slot: int) -> None:
-        process = self.slots[slot] = SpiderProcess(taken)
-        could_start = True
+    async def _run(self, process: SpiderProcess) -> None:
         try:
             how, reason = await self._crawl(process)
-        except _NotStartedError as error:
-            journal.warn("{job} can't be started here: {error}", job=taken.job.key, error=error)
-            how, reason, could_start = "handed_back", "its node can't start it", False
-        except Exception:  # noqa: BLE001 - the slot must become free after any error
-            journal.failure("Running {job} failed", job=taken.job.key)
-            how, reason = "died", "its node failed"
-        await self._record_end(slot, process, how, reason)
-        if not could_start:
-            # Another node may be able to start it, or this one later: its disk may be full, or Redis unreachable.
-            await pause(_UNSTARTED_SECONDS)
-        if not self.draining:
-            self._get_message(slot)
+        except Exception as error:  # noqa: BLE001 - of Redis, the disk, or the machine's memory and processes
+            # Another node may be able to start it, or this one later.
+            journal.warn("{job} can't be started here: {error}", job=process.job.key, error=error)
+            how, reason, process.rest_seconds = "handed_back", "its node can't start it", _UNSTARTED_SECONDS
+        version = None if process.egg is None else process.egg.version
+        figures = process.report.figures
+        process.end = how, Outcome(reason=reason, version=version, exit_code=process.exit_code, **figures)
+        journal.info("{job} {how}: {reason}", job=process.job.key, how=how.replace("_", " "), reason=reason)
+        await self.exchange()
 
     async def _crawl(self, process: SpiderProcess) -> tuple[RunEnd, str]:
-        job, run = process.job, self._fetching.run
         try:
-            check_job(job, self.options.job_settings)  # again, as it may come from a node with other options
-            in_use = {other.egg.sha256 for other in self.slots.values() if other.egg is not None}
-            process.egg, folder = await run(self.node.eggs.fetch, job.project, job.version, in_use)
-            settings = await run(spider_settings, self.options, process.taken)
-        except (ConfigurationError, UnknownVersionError, BadEggError) as error:
+            check_job(process.job, self.options.job_settings)  # again, as it may come from a node with other options
+            folder, settings = await deferToThread(self._prepare, process)
+        except ConfigurationError as error:
             return "finished", str(error)
-        except Exception as error:  # of Redis or the disk
-            raise _NotStartedError(error) from error
-        if process.cancels:
-            return "cancelled", "cancelled"
-        if process.stopped or self.draining:
-            return "handed_back", "its node was stopped"
-        try:
-            ended = process.start(folder, settings, spider_environment(os.environ), HANG_SECONDS)
-        except OSError as error:  # out of memory, processes or open files
-            raise _NotStartedError(error) from error
-        await ended
-        last_error = process.last_error
-        if process.report.reason is None:
-            log = log_path(self.options, job.project, job.spider, job.id)
-            if why := process.traceback or last_error:
-                await run(append_log_line, log, why)
-            else:
-                last_error = await run(last_line, log)
+        errors = ""
+        if not process.cancel and not process.stopped and not self.draining:
+            await process.start(folder, settings)
+            errors = process.errors
+            if process.report.reason is None:
+                errors = await deferToThread(_last_words, Path(settings["LOG_FILE"]), errors)
         return classify_end(
             process.report,
             signal=process.signal,
             exit_code=process.exit_code,
-            last_error=last_error,
-            cancelled=bool(process.cancels),
+            errors=errors,
+            cancelled=bool(process.cancel),
             stopped=process.stopped or self.draining,
-            hung=bool(process.traceback),
         )
 
-    async def _record_end(self, slot: int, process: SpiderProcess, how: RunEnd, reason: str) -> None:
-        """Record how a job ended; try until Redis can be reached."""
-        outcome = Outcome(
-            node=self.poller.node_id,
-            version=None if process.egg is None else process.egg.version,
-            started_at=process.started_at * 1000,
-            ended_at=time.time() * 1000,
-            reason=reason,
-            exit_code=process.exit_code,
-            **process.report.figures,
-        )
-        key, run = process.job.key, self.poller.threads.run
-        journal.info("{job} {how}: {reason}", job=key, how=how.replace("_", " "), reason=reason)
-        while slot in self.slots:
-            await self._beat_lock.acquire()
-            try:
-                if not await run(self.state.settle, self.poller.node_id, process.job, how, outcome):
-                    journal.warn("{job} had already been given to another node", job=key)
-                self.figures().end(process)
-                del self.slots[slot]
-            except redis.exceptions.RedisError:
-                await pause(_RETRY_SECONDS)
-            finally:
-                self._beat_lock.release()
-
-    def _stop(self, process: SpiderProcess, signal: str) -> None:
-        process.stopped = True
-        process.send(signal)
-
-    def _cancel(self, process: SpiderProcess, signal: str, number: int) -> None:
-        if number > process.cancels:
-            process.cancels = number
-            journal.info("Cancelling {job} by {signal}", job=process.job.key, signal=signal)
-            process.send(signal)
-            reactor.callLater(CANCEL_SECONDS, process.send, "KILL")
+    def _prepare(self, process: SpiderProcess) -> tuple[Path, dict[str, str]]:
+        """Return the folder of a job's version, and its settings; in a thread."""
+        job = process.job
+        in_use = {other.egg.sha256 for other in list(self.slots.values()) if other.egg is not None}
+        process.egg, folder = self.app.getComponent(IEggStorage).fetch(job.project, job.version, in_use)
+        message = {"_project": job.project, "_spider": job.spider, "_job": job.id}
+        scrapyds = self.app.getComponent(IEnvironment).get_settings(message)
+        return folder, spider_settings(self.options, process.taken, scrapyds)
 
     def figures(self) -> Totals:
         """Return the figures of this node's spiders, of those that run and of those that have ended."""
@@ -229,54 +169,101 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             self._totals.update(process, process.job.spider, process.report.stats)
         return self._totals
 
-    # --- Heartbeats ---------------------------------------------------------------------------------------------------
+    # --- The cluster --------------------------------------------------------------------------------------------------
+
+    def exchange(self) -> Deferred[None]:
+        """Record the ends of jobs, send a heartbeat when it is due or something is new, and take a job for a free slot.
+
+        Scrapyd calls this each second, by the poller. While nothing has changed, it asks Redis for the number of changes, and nothing more.
+        """
+        if self._exchanging.locked:
+            return succeed(None)
+        exchanged: Deferred[None] = self._exchanging.run(Deferred.fromCoroutine, self._exchange())
+        return exchanged.addErrback(lambda failure: journal.failure("The exchange with the cluster failed", failure))
+
+    async def _exchange(self) -> None:
+        try:
+            for slot, process in list(self.slots.items()):
+                if process.end is not None:
+                    await self._settle(slot, process, process.end)
+            changed = await self.threads.run(self.state.changed)
+            is_change = changed is None or changed != self._seen
+            await self._beat(is_change=is_change)
+            if is_change:
+                self._seen = changed
+                # One a second, so that nodes share what waits; a job that is taken is a change, so the next one follows soon.
+                if self._free.waiting and not self.draining:
+                    self._give(await self.threads.run(self.state.take, self.node_id))
+        except LeaseLostError:
+            self._seen = self._reported = None  # so that the next heartbeat is sent, and the node joins again
+        except redis.exceptions.RedisError as error:
+            self._seen = None
+            if self._outages.begins():
+                why = describe_error(error)
+                journal.warn("Redis can't be reached: {why}; spiders go on, and the node tries again", why=why)
+            return
+        if self._outages.ends():
+            journal.info("Redis answers again")
+
+    async def _settle(self, slot: int, process: SpiderProcess, end: tuple[RunEnd, Outcome]) -> None:
+        """Record how a job ended, and free its slot."""
+        if not await self.threads.run(self.state.settle, self.node_id, process.job, end[0], end[1]):
+            journal.warn("{job} had already been given to another node", job=process.job.key)
+        self.figures().end(process)
+        del self.slots[slot]
+        if not self.draining:
+            reactor.callLater(process.rest_seconds, self._get_message, slot)
+
+    def _give(self, taken: Taken | None) -> None:
+        # A job that comes when the node stops goes back, as no heartbeat names it.
+        if taken is not None and not self.draining:
+            self._free.put(taken)
 
     def info(self) -> NodeInfo:
         """Return what a heartbeat says of this node."""
-        processes = {
-            one.job.key: Process(one.pid, None if one.egg is None else one.egg.version, memory_of(one.pid))
-            for one in self.slots.values()
-            if one.pid is not None
-        }
+        running = [process for process in self.slots.values() if process.pid is not None]
         return NodeInfo(
-            id=self.poller.node_id,
+            id=self.node_id,
             name=self.options.node_name,
-            url=self.options.url,
-            node_url=self.options.node_url.rstrip("/"),
+            url=self.options.node_url,
             slots=self.max_proc,
             started_at=self._started_at,
             draining=self.draining,
             memory=memory_of(),
-            processes=processes,
+            spiders_memory=sum(memory_of(process.pid) for process in running),
+            processes={one.job.key: (one.pid or 0, one.egg.version if one.egg else None) for one in running},
         )
 
-    def beat(self) -> Deferred[None]:
-        """Send a heartbeat with the jobs that this node holds, and act on the answer."""
-        beating: Deferred[None] = self._beat_lock.run(Deferred.fromCoroutine, self._beat())
-        return beating.addErrback(lambda failure: journal.failure("The heartbeat failed", failure))
-
-    async def _beat(self) -> None:
-        if self._left:
+    async def _beat(self, *, is_change: bool) -> None:
+        """Send a heartbeat with the jobs that this node holds, if it is time for one or news may concern them; act on the answer."""
+        held = {process.job.key: process for process in self.slots.values()}
+        info, now = self.info(), time.monotonic()
+        news = info.draining, info.processes
+        if now < self._next_beat and news == self._reported and not (is_change and held):
             return
-        run, held = self.poller.threads.run, {process.job.key: process for process in self.slots.values()}
-        try:
-            info = self.info()
-            news = info.draining, {key: process.pid for key, process in info.processes.items()}
-            beat: Beat = await run(self.state.beat, info, list(held), is_news=news != self._reported)
-            self._reported = news
-        except redis.exceptions.RedisError as error:
-            if self._outages.begins():
-                journal.warn("Redis can't be reached: {error}; spiders go on, and the node tries again", error=error)
-            return
-        if self._outages.ends():
-            journal.info("Redis answers again")
-        self.beaten_at = time.monotonic()
+        is_news = news != self._reported
+        beat: Beat = await self.threads.run(self.state.beat, info, list(held), is_news=is_news)
+        self._reported, self.beaten_at = news, now
+        # If another node's lease ends before, that node has missed a heartbeat: its jobs are due then.
+        self._next_beat = now + min(self.options.lease_seconds / _BEATS, beat.next_end)
         for node in beat.dead:
             journal.warn("Node {node} is dead: its jobs are queued again", node=node)
         for key in beat.stop:
             if not held[key].stopped:
                 journal.warn("{job} is now another node's; stopping it here", job=key)
-                self._stop(held[key], "TERM")
-                reactor.callLater(self.options.stop_seconds, self._stop, held[key], "KILL")
-        for key, signal, number in beat.cancels:
-            self._cancel(held[key], signal, number)
+                held[key].stop("TERM")
+                reactor.callLater(STOP_SECONDS, held[key].stop, "KILL")
+        for key, signal in beat.cancels.items():
+            if signal != held[key].cancel:
+                held[key].cancel = signal
+                journal.info("Cancelling {job} by {signal}", job=key, signal=signal)
+                held[key].send(signal)
+                reactor.callLater(_CANCEL_SECONDS, held[key].send, "KILL")
+
+
+def _last_words(log: Path, errors: str) -> str:
+    """Add what a process wrote last, without a report, to its job's log; return that, or else what it has logged last."""
+    if not errors.strip():
+        return end_of_log(log)
+    append_log_line(log, errors.strip())
+    return errors

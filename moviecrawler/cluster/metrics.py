@@ -19,20 +19,13 @@ from moviecrawler.cluster.state import EVENTS, NODE_LOST
 from moviecrawler.frontier.report import read_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from typing import Any
+    from collections.abc import Iterable, Sequence
 
     from prometheus_client.metrics_core import Metric
     from twisted.web.server import Request
 
     from moviecrawler.cluster.node import Node
-    from moviecrawler.cluster.state import NodeInfo
 
-_NODE_FIGURES: tuple[tuple[str, str, Callable[[NodeInfo], int]], ...] = (
-    ("moviecrawler_node_jobs", "Jobs of a node.", lambda node: len(node.processes)),
-    ("moviecrawler_node_memory_bytes", "Memory of a node without its spiders.", lambda node: node.memory),
-    ("moviecrawler_node_spiders_memory_bytes", "Memory of a node's spiders.", lambda node: node.spiders_memory),
-)
 _RUN_FIGURES = {
     "done": "Requests of a crawl that ended well.",
     "failed": "Requests of a crawl that did not.",
@@ -65,11 +58,16 @@ class _Cluster(Collector):
         for event in sorted(EVENTS):
             events.add_metric([event], counters[event])
         yield events
-        for name, text, figure in _NODE_FIGURES:
-            yield _family(name, text, ["node"], [([node.name], figure(node)) for node in nodes])
+        for name, text, figures in (
+            ("jobs", "Jobs of a node.", [len(node.processes) for node in nodes]),
+            ("memory_bytes", "Memory of a node without its spiders.", [node.memory for node in nodes]),
+            ("spiders_memory_bytes", "Memory of a node's spiders.", [node.spiders_memory for node in nodes]),
+        ):
+            of_nodes = [([node.name], figure) for node, figure in zip(nodes, figures, strict=True)]
+            yield _family(f"moviecrawler_node_{name}", text, ["node"], of_nodes)
         yield from self._node.launcher.figures().collect()
         # One node speaks of the runs: reading them from all nodes would be most of what Redis has to do.
-        speaks = bool(nodes) and nodes[0].id == self._node.launcher.poller.node_id
+        speaks = bool(nodes) and nodes[0].id == self._node.launcher.node_id
         runs = self._node.ask_frontier(read_runs) if speaks and self._node.has_frontier else []
         for name, text in _RUN_FIGURES.items():
             of_runs = [([run.site, run.run], getattr(run, name)) for run in runs]

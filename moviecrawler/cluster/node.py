@@ -1,16 +1,15 @@
-"""What the parts of a node work with: its options, the cluster's state, its eggs, its launcher and the catalogue."""
+"""What the parts of a node work with: its options, the cluster's state, its launcher and the catalogue."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import threading
-import time
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
-from moviecrawler.cluster.eggs import EggStore, find_egg
+from moviecrawler.cluster.eggs import find_egg
 from moviecrawler.cluster.jobs import check_job
 from moviecrawler.cluster.state import ClusterState, Snapshot
 from moviecrawler.database.short_transactions import ShortTransactions
@@ -42,7 +41,6 @@ class Node:
         self.options = options
         self.name = options.node_name
         self.state = ClusterState(options)
-        self.eggs = EggStore(self.state)
         url = os.environ.get("DATABASE_URL")
         self._database = ShortTransactions(url) if url else None
         self._read = threading.local()
@@ -61,7 +59,7 @@ class Node:
     def schedule(self, job: Job) -> None:
         """Queue a job, if its spider exists.
 
-        Raises ConfigurationError for a job that is not allowed, UnknownVersionError, QueueFullError and redis.RedisError.
+        Raises ConfigurationError for a job that is refused, and redis.RedisError.
         """
         check_job(job, self.options.job_settings)
         if job.spider not in find_egg(self.refresh().eggs, job.project, job.version).spiders:
@@ -74,15 +72,6 @@ class Node:
     def log_url(self, job: Job) -> str:
         """Return the path of a job's log, on any node."""
         return quote(f"/logs/{job.project}/{job.spider}/{job.id}.log")
-
-    def why_not_ready(self) -> str | None:
-        """Return why this node takes no jobs; None when it does."""
-        if self.launcher.draining:
-            return "the node is draining"
-        beaten_at = self.launcher.beaten_at
-        if beaten_at is None or time.monotonic() - beaten_at > self.options.lease_seconds:
-            return "Redis can't be reached"
-        return None
 
     @property
     def has_database(self) -> bool:

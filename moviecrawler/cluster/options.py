@@ -36,9 +36,7 @@ class NodeOptions(Options, frozen=True, kw_only=True):
     """
 
     redis_url: str
-    """Where the cluster's state is: a single Redis. From SCRAPYD_REDIS_URL, which spiders don't get, or REDIS_URL, which they do."""
-    redis_prefix: Name = "cluster"
-    """Several clusters may share a Redis under different prefixes."""
+    """A single Redis; each cluster has a database of its own. From SCRAPYD_REDIS_URL, which spiders don't get, or REDIS_URL, which they do."""
     node_name: Name = msgspec.field(default_factory=socket.gethostname)
     """What the node is called; another one for each node of a machine."""
     node_url: str = ""
@@ -51,10 +49,8 @@ class NodeOptions(Options, frozen=True, kw_only=True):
     """With `password`: what everything but the probes asks for."""
     password: str = ""
     """Set it in the environment only."""
-    deploy_username: str = ""
-    """With `deploy_password`: what addversion, delversion and delproject ask for instead of the above."""
     deploy_password: str = ""
-    """Set it in the environment only."""
+    """What addversion, delversion and delproject ask for instead of `password`. Set it in the environment only."""
     max_proc: Annotated[int, Meta(ge=1, le=1000)] = 6
     """Jobs that the node runs at a time."""
     memory_limit_mb: Annotated[int, Meta(ge=0, le=1_000_000)] = 300
@@ -63,12 +59,10 @@ class NodeOptions(Options, frozen=True, kw_only=True):
     """`any` lets jobs make any setting, which may run programs on the nodes: for clusters whose users all may do that."""
     lease_seconds: Annotated[float, Meta(ge=1, le=3600)] = 20.0
     """Seconds without a heartbeat after which a node counts as dead."""
-    stop_seconds: Annotated[float, Meta(ge=0, le=86_400)] = 25.0
-    """Seconds that spiders have to end when the node is stopped, until they are killed."""
     logs_dir: str = "logs"
     """Folder for the jobs' logs; nodes may share it."""
     eggs_dir: str = "eggs"
-    """Folder for copies of the eggs that the node uses."""
+    """Folder for copies of the eggs that the node uses. Each node has its own."""
 
     @classmethod
     def from_config(cls, config: Config, environ: Mapping[str, str] = os.environ) -> Self:
@@ -99,26 +93,18 @@ class NodeOptions(Options, frozen=True, kw_only=True):
 
     def check_access(self) -> None:
         """Raise ConfigurationError when others could reach the node without a password."""
-        for prefix in ("", "deploy_"):
-            username, password = getattr(self, f"{prefix}username"), getattr(self, f"{prefix}password")
-            if bool(username) != bool(password):
-                missing = f"{prefix}username" if password else f"{prefix}password"
-                raise ConfigurationError(f"{missing} is not set; set it, or neither of username and password")
-            if ":" in username:
-                raise ConfigurationError(f"{prefix}username is {username!r}; HTTP allows no colon in it")
-        if self.deploy_username and not self.username:
-            raise ConfigurationError("deploy_username is set without username; set both, or everybody may do the rest")
+        if bool(self.username) != bool(self.password):
+            missing = "username" if self.password else "password"
+            raise ConfigurationError(f"{missing} is not set; set it, or neither of username and password")
+        if ":" in self.username:
+            raise ConfigurationError(f"username is {self.username!r}; HTTP allows no colon in it")
+        if self.deploy_password and not self.password:
+            raise ConfigurationError("deploy_password is set without password; set both, or everybody may do the rest")
         if not self.username and not _is_loopback(self.bind_address):
             raise ConfigurationError(
                 f"bind_address is {self.bind_address!r}, which others can reach; set SCRAPYD_USERNAME and SCRAPYD_PASSWORD, "
                 "or bind to 127.0.0.1"
             )
-
-    @property
-    def url(self) -> str:
-        """URL of this node, as far as it knows it itself."""
-        host = self.bind_address if _is_loopback(self.bind_address) else self.node_name
-        return self.node_url.rstrip("/") or f"http://{host}:{self.http_port}"
 
 
 def _is_loopback(address: str) -> bool:

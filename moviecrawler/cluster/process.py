@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ProcessExitedAlready
 from twisted.internet.protocol import ProcessProtocol
 from twisted.logger import Logger
 
-from moviecrawler.cluster.eggs import RUNNER
+from moviecrawler.cluster.environment import RUNNER, spider_environment
 from moviecrawler.cluster.jobs import Report
 from moviecrawler.cluster.secrets import redacted
 from moviecrawler.cluster.threads import reactor
@@ -26,18 +23,20 @@ if TYPE_CHECKING:
 
     from twisted.python.failure import Failure
 
+    from moviecrawler.cluster.jobs import Outcome, RunEnd
     from moviecrawler.cluster.state import Egg, Taken
 
 journal = Logger()
 
 _STDIN, _STDOUT, _STDERR, _FIGURES = range(4)
 _MAX_FIGURES_BYTES = 64 * 1024
-"""Bytes of a line of figures, and of a traceback."""
+"""Bytes of a line of figures."""
 _MAX_LINE_LENGTH = 2000
+_MAX_ERRORS_LENGTH = 16 * 1024
 _OUTPUT_SECONDS = 5.0
 """Seconds for which a child process of the spider may keep the output open after the spider's end."""
-_HANG_MARK = b"Timeout ("
-"""How the traceback of `faulthandler` begins, on a line of its own."""
+_HANG_SECONDS = 60.0
+"""Seconds that a spider's event loop may stand still, until the spider kills itself and its job is started again."""
 
 
 class SpiderProcess(ProcessProtocol):
@@ -46,11 +45,10 @@ class SpiderProcess(ProcessProtocol):
     def __init__(self, taken: Taken) -> None:
         self.taken = taken
         self.job = taken.job
-        self.started_at = time.time()
         self.egg: Egg | None = None
         """The version that it runs."""
-        self.cancels = 0
-        """How often its cancellation was requested."""
+        self.cancel = ""
+        """The signal by which its cancellation was requested last."""
         self.stopped = False
         """Whether this node has told it to end."""
         self.pid: int | None = None
@@ -58,31 +56,31 @@ class SpiderProcess(ProcessProtocol):
         self.signal: int | None = None
         """The signal that killed it, if one did."""
         self.exit_code: int | None = None
-        self.traceback = ""
-        """Where its event loop stood still, if it killed itself for that."""
         self.report = Report()
         """What it has told of its crawl until now."""
-        self.last_error = ""
-        """The last line that it wrote to standard error."""
+        self.errors = ""
+        """The last lines that it wrote to standard error."""
+        self.end: tuple[RunEnd, Outcome] | None = None
+        """How it ended; None before it has, or could not be started."""
+        self.rest_seconds = 0.0
+        """Seconds for which its slot takes no other job then."""
         self._ended: Deferred[None] = Deferred()
-        self._line = self._trace = b""
+        self._line = b""
 
-    def start(
-        self, folder: Path, settings: dict[str, str], environment: dict[str, str], hang_seconds: float
-    ) -> Deferred[None]:
+    def start(self, folder: Path, settings: dict[str, str]) -> Deferred[None]:
         """Start it from the folder of an egg; return a Deferred that fires when it has ended and all its output is read.
 
         Raises OSError.
         """
         job = self.job
         # It goes through a pipe: every user of the machine can read the arguments, so they only tell processes apart.
-        task = {"egg": str(folder), "settings": settings, "arguments": job.arguments, "hang_seconds": hang_seconds}
+        task = {"egg": str(folder), "settings": settings, "arguments": job.arguments, "hang_seconds": _HANG_SECONDS}
         self._task = json.dumps(task).encode() + b"\n"
         reactor.spawnProcess(
             self,
             sys.executable,
             args=[sys.executable, "-P", RUNNER, "crawl", job.project, job.spider, job.id],
-            env={**environment, DESCRIPTOR: str(_FIGURES)},
+            env={**spider_environment(), DESCRIPTOR: str(_FIGURES)},
             childFDs={_STDIN: "w", _STDOUT: "r", _STDERR: "r", _FIGURES: "r"},
         )
         return self._ended
@@ -92,6 +90,11 @@ class SpiderProcess(ProcessProtocol):
         if self.pid is not None:
             with suppress(ProcessExitedAlready):
                 self._transport.signalProcess(signal)
+
+    def stop(self, signal: str) -> None:
+        """Have it end, as its job is another node's."""
+        self.stopped = True
+        self.send(signal)
 
     @property
     def _transport(self) -> Any:
@@ -112,25 +115,13 @@ class SpiderProcess(ProcessProtocol):
             *lines, rest = (self._line + data).split(b"\n")
             self._line = rest[:_MAX_FIGURES_BYTES]
             for line in lines:
-                self._take(line)
-            return
-        lines_written = self._log(data)
-        if childFD == _STDERR:
-            self.last_error = next((line for line in reversed(lines_written) if line.strip()), self.last_error)
-
-    def _take(self, line: bytes) -> None:
-        if line.startswith(b"{"):
-            with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 self.report.update(line)
-        elif self._trace or line.startswith(_HANG_MARK):
-            self._trace = (self._trace + line + b"\n")[:_MAX_FIGURES_BYTES]
-
-    def _log(self, output: bytes) -> list[str]:
-        """Write what the process wrote to the node's log; return its lines."""
-        lines = [redacted(_printable(line)) for line in output.decode(errors="backslashreplace").splitlines()]
-        for line in lines:
-            journal.info("{job}: {line}", job=self.job.key, line=line)
-        return lines
+            return
+        text = redacted(data.decode(errors="backslashreplace"))
+        for written in text.splitlines():
+            journal.info("{job}: {line}", job=self.job.key, line=written[:_MAX_LINE_LENGTH])
+        if childFD == _STDERR:
+            self.errors = (self.errors + text)[-_MAX_ERRORS_LENGTH:]
 
     def processExited(self, reason: Failure) -> None:
         self._closing = reactor.callLater(_OUTPUT_SECONDS, self._transport.loseConnection)
@@ -140,19 +131,7 @@ class SpiderProcess(ProcessProtocol):
             self._closing.cancel()
         value: Any = reason.value
         self.signal, self.exit_code = value.signal, value.exitCode
-        self._take(self._line)
-        if self._trace:
-            journal.warn(
-                "{job} hangs: its event loop stands still; process {pid} has killed itself, and its traceback follows",
-                job=self.job.key,
-                pid=self.pid,
-            )
-            self.traceback = "\n".join(self._log(self._trace))
         how = f"was killed by signal {self.signal}" if self.signal is not None else f"ended with {self.exit_code}"
         journal.info("Process {pid} of {job} {how}", pid=self.pid, job=self.job.key, how=how)
         self.pid = None
         self._ended.callback(None)
-
-
-def _printable(line: str) -> str:
-    return re.sub(r"[^\x20-\x7e\xa0-\U0010ffff]", " ", line[:_MAX_LINE_LENGTH])

@@ -1,21 +1,17 @@
 -- Queue a job.
 -- ARGV: 1 the job's key, 2 its JSON, 3 minus its priority.
--- Returns 1, also when the same job is pending or running; 0 when another one of that key is; -1 when too many are pending.
-local key = ARGV[1]
-if redis.call('HEXISTS', PLACES, key) == 1 then
-    return redis.call('HGET', JOBS, key) == ARGV[2] and 1 or 0
+-- Returns nil; the JSON of the job of that key when one is pending or running; -1 when too many are pending.
+local key, record = ARGV[1], read(ARGV[1])
+if record and record.state ~= 'finished' then
+    return cjson.encode(record.job)
 end
 if redis.call('ZCARD', PENDING) >= MAX_PENDING then
     return -1
 end
-local time = redis.call('TIME')
-local place = string.format('%016.0f', time[1] * 1000000 + time[2]) .. key
+local place = string.format('%010.0f%06.0f', TIME[1], TIME[2]) .. key
 redis.call('ZREM', FINISHED, key)
-redis.call('HDEL', OUTCOMES, key)
-redis.call('HDEL', STARTS, key)
-redis.call('HSET', JOBS, key, ARGV[2])
-redis.call('HSET', PLACES, key, place)
+write(key, {state = 'pending', job = cjson.decode(ARGV[2]), place = place, score = tonumber(ARGV[3]), starts = 0, deaths = 0})
 redis.call('ZADD', PENDING, ARGV[3], place)
 count('scheduled')
 changed()
-return 1
+return nil

@@ -6,13 +6,12 @@ of standard input means that the node is gone, and the spider ends itself. Lines
 `{"stats": {...}, "summary": [...]}` from the spider at any time, and at the end `{"reason": ..., "stats": {...}}` from here.
 `list` writes the spiders' names to standard output, as JSON.
 
-The process kills itself as well when its event loop has stood still for `hang_seconds`, and writes a traceback to descriptor 3. A thread
+The process kills itself as well when its event loop has stood still for `hang_seconds`, and writes a traceback to standard error. A thread
 of `faulthandler` does that, which needs no interpreter: a regular expression, say, may hold it for hours.
 """
 
 from __future__ import annotations
 
-import asyncio
 import faulthandler
 import json
 import os
@@ -67,29 +66,20 @@ class _Watchdog:
 
     def __init__(self, hang_seconds: float) -> None:
         self._seconds = hang_seconds
-        self._later: Any = None
         self._expect_beat_within(hang_seconds * _STARTUP_FACTOR)
 
     def begin(self) -> None:
-        """Watch the loop that runs, until it ends."""
-        if self._later is not None:
-            return
-        try:
-            self._later = asyncio.get_running_loop().call_later
-        except RuntimeError:  # one of Twisted's other loops
-            from twisted.internet import reactor  # noqa: PLC0415 - it is installed by then
+        """Watch the event loop, until it ends."""
+        from twisted.internet import reactor  # noqa: PLC0415 - it is installed by then
 
-            self._later = reactor.callLater
-        self._beat()
-
-    def _beat(self) -> None:
         self._expect_beat_within(self._seconds)
-        self._later(self._seconds / _BEATS, self._beat)
+        later: Any = reactor
+        later.callLater(self._seconds / _BEATS, self.begin)
 
     @staticmethod
     def _expect_beat_within(seconds: float) -> None:
         # The last beat may have been just before the loop stood still, or late itself.
-        faulthandler.dump_traceback_later(seconds * (1 + 2 / _BEATS), exit=True, file=_FIGURES)
+        faulthandler.dump_traceback_later(seconds * (1 + 2 / _BEATS), exit=True)
 
 
 def _report(sender: Any) -> None:

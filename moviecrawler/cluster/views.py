@@ -5,15 +5,18 @@ The web root reads a snapshot in the thread in which a service then answers, if 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapyd.interfaces import IEggStorage, IJobStorage, ISpiderQueue
+from scrapyd.interfaces import IJobStorage, ISpiderQueue
+from scrapyd.poller import QueuePoller
 from zope.interface import implementer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from scrapyd.config import Config
+    from twisted.internet.defer import Deferred
 
     from moviecrawler.cluster.node import Node
     from moviecrawler.cluster.state import JobStatus
@@ -55,51 +58,6 @@ class Processes:
         return [_process(status) for status in self._node.snapshot.running]
 
 
-@implementer(ISpiderQueue)
-class RedisSpiderQueue:
-    """The jobs of one project that wait. The poller takes those of all projects by their priority."""
-
-    def __init__(self, config: Config, project: str) -> None:
-        self._node: Node = config.node
-        self._project = project
-
-    def list(self) -> list[dict[str, Any]]:
-        """Return Scrapyd's messages, the next one first."""
-        return [
-            {"name": job.spider, "_job": job.id, "_version": job.version, "settings": job.settings, **job.arguments}
-            for job in (status.job for status in self._node.snapshot.pending)
-            if job.project == self._project
-        ]
-
-    def count(self) -> int:
-        """Return how many jobs wait."""
-        return sum(status.job.project == self._project for status in self._node.snapshot.pending)
-
-
-class Queues(Mapping[str, RedisSpiderQueue]):
-    """The queues by project: of all that have a version and, if asked for, of all that have jobs."""
-
-    def __init__(self, node: Node, *, with_jobs: bool) -> None:
-        self._node = node
-        self._with_jobs = with_jobs
-
-    def _projects(self) -> list[str]:
-        snapshot = self._node.snapshot
-        jobs = snapshot.jobs if self._with_jobs else []
-        return sorted({*snapshot.projects, *(status.job.project for status in jobs)})
-
-    def __getitem__(self, project: str) -> RedisSpiderQueue:
-        if project not in self._projects():
-            raise KeyError(project)
-        return RedisSpiderQueue(self._node.config, project)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._projects())
-
-    def __len__(self) -> int:
-        return len(self._projects())
-
-
 @implementer(IJobStorage)
 class RedisJobStorage:
     """The jobs that are over, the latest first."""
@@ -107,28 +65,47 @@ class RedisJobStorage:
     def __init__(self, config: Config) -> None:
         self._node: Node = config.node
 
-    def list(self) -> list[Process]:
-        """Return them."""
-        return [_process(status) for status in self._node.snapshot.finished]
-
     def __len__(self) -> int:
         return len(self._node.snapshot.finished)
 
     def __iter__(self) -> Iterator[Process]:
-        return iter(self.list())
+        return map(_process, self._node.snapshot.finished)
 
 
-@implementer(IEggStorage)
-class RedisEggStorage:
-    """The versions of projects. Eggs are put, read and deleted by `EggStore`, with checks that this interface has no room for."""
+@implementer(ISpiderQueue)
+class RedisSpiderQueue:
+    """The jobs of one project that wait. Nodes take those of all projects by their priority."""
 
-    def __init__(self, config: Config) -> None:
-        self._node: Node = config.node
+    def __init__(self, config: Config, project: str) -> None:
+        pending = config.node.snapshot.pending
+        self._jobs = [status.job for status in pending if status.job.project == project]
 
-    def list(self, project: str) -> list[str]:
-        """Return a project's versions, the one that was deployed last at the end."""
-        return [egg.version for egg in self._node.snapshot.eggs if egg.project == project]
+    def list(self) -> list[dict[str, Any]]:
+        """Return Scrapyd's messages, the next one first."""
+        return [
+            {"name": job.spider, "_job": job.id, "_version": job.version, "settings": job.settings, **job.arguments}
+            for job in self._jobs
+        ]
 
-    def list_projects(self) -> list[str]:  # type: ignore[valid-type]  # `list` is a method here
-        """Return the projects."""
-        return self._node.snapshot.projects
+    def count(self) -> int:
+        """Return how many jobs wait."""
+        return len(self._jobs)
+
+
+class RedisPoller(QueuePoller):  # type: ignore[misc]  # Scrapyd has no types
+    """Scrapyd's poller, whose queues are those of the cluster. What it does each second is the launcher's."""
+
+    def update_projects(self) -> None:
+        """Do nothing: `queues` are what they are now."""
+
+    @property
+    def queues(self) -> dict[str, RedisSpiderQueue]:
+        """The queues by project, of all that have a version or a job."""
+        snapshot = self.config.node.snapshot
+        projects = {*snapshot.projects, *(status.job.project for status in snapshot.jobs)}
+        return {project: RedisSpiderQueue(self.config, project) for project in sorted(projects)}
+
+    def poll(self) -> Deferred[None]:
+        """Exchange news with the cluster."""
+        exchanged: Deferred[None] = self.config.node.launcher.exchange()
+        return exchanged

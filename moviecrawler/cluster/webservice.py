@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import traceback
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -17,7 +18,7 @@ from twisted.web.resource import Resource
 
 from moviecrawler.clock import utc_now
 from moviecrawler.cluster.eggs import find_egg
-from moviecrawler.cluster.jobs import BadEggError, Job
+from moviecrawler.cluster.jobs import Job
 from moviecrawler.cluster.secrets import redacted
 from moviecrawler.cluster.views import local_time
 from moviecrawler.errors import AwayError, ConfigurationError, MovieCrawlerError
@@ -27,8 +28,9 @@ from moviecrawler.urls import parse_title_id
 if TYPE_CHECKING:
     from twisted.web.server import Request
 
+    from moviecrawler.cluster.eggs import RedisEggStorage
     from moviecrawler.cluster.node import Node
-    from moviecrawler.cluster.state import JobStatus, NodeInfo
+    from moviecrawler.cluster.state import JobStatus
 
 journal = Logger()
 
@@ -36,11 +38,6 @@ _SIGNALS = {"2": "INT", "9": "KILL", "15": "TERM"}
 _MAX_BOOSTED = 1000
 """Titles that one request may name."""
 _MAX_WEIGHT = 1e6
-
-
-def error_response(sentence: str, code: int = http.OK) -> Error:
-    """Return the error to raise for a request that can't be done. Scrapyd's clients expect status 200 even then."""
-    return Error(code, sentence.encode())
 
 
 class ClusterService(WsResource):  # type: ignore[misc]  # Scrapyd has no types
@@ -58,6 +55,7 @@ class ClusterService(WsResource):  # type: ignore[misc]  # Scrapyd has no types
         return json.dumps({**data, "node_name": self.root.node_name}).encode() + b"\n"
 
     def _answer(self, txrequest: Request) -> tuple[int, dict[str, Any] | None]:
+        """Return status and content. Scrapyd's clients expect status 200 also of a request that can't be done."""
         try:
             data: Any = Resource.render(self, txrequest)
             return http.OK, None if data is None else {**msgspec.to_builtins(data), "status": "ok"}
@@ -80,10 +78,16 @@ class ClusterService(WsResource):  # type: ignore[misc]  # Scrapyd has no types
         node: Node = self.root.node
         return node
 
+    @property
+    def eggs(self) -> RedisEggStorage:
+        """The versions of all projects."""
+        eggs: RedisEggStorage = self.root.eggstorage
+        return eggs
+
     def check_project(self, project: str | None) -> None:
-        """Raise the answer "not found" for a project that has neither a version nor a job."""
+        """Refuse a project that has neither a version nor a job."""
         if project is not None and project not in self.root.poller.queues:
-            raise error_response(f"project '{project}' not found")
+            raise ConfigurationError(f"project '{project}' not found")
 
 
 # --- In place of Scrapyd's -------------------------------------------------------------------------------------------
@@ -95,38 +99,19 @@ class Schedule(ClusterService):
     @param("project")
     @param("spider")
     @param("_version", dest="version", required=False)
-    @param("jobid", required=False)
+    @param("jobid", dest="id", required=False)
     @param("priority", required=False, default=0.0, type=lambda given: float(given or 0))
     @param("setting", dest="settings", required=False, default=list, multiple=True)
-    def render_POST(
-        self,
-        txrequest: Request,
-        *,
-        project: str,
-        spider: str,
-        version: str | None,
-        jobid: str | None,
-        priority: float,
-        settings: list[str],
-    ) -> dict[str, Any]:
+    def render_POST(self, txrequest: Request, *, id: str | None, settings: list[str], **given: Any) -> dict[str, Any]:  # noqa: A002 - as a job's field
         for setting in settings:
             if "=" not in setting:
-                raise error_response(f"setting is {setting[:80]!r}; give NAME=VALUE")
-        arguments = {}
-        for name, values in (txrequest.args or {}).items():
-            try:
-                arguments[name.decode()] = values[0].decode()
-            except UnicodeDecodeError as error:
-                raise error_response(f"argument {name.decode(errors='replace')} is invalid: {error}") from None
-        job = Job(
-            project=project,
-            spider=spider,
-            id=jobid or uuid4().hex,
-            version=version,
-            settings=dict(setting.split("=", 1) for setting in settings),
-            arguments=arguments,
-            priority=priority,
-        )
+                raise ConfigurationError(f"setting is {setting[:80]!r}; give NAME=VALUE")
+        try:
+            arguments = {name.decode(): values[0].decode() for name, values in (txrequest.args or {}).items()}
+        except UnicodeDecodeError as error:
+            raise ConfigurationError(f"an argument is invalid: {error}") from None
+        made = dict(setting.split("=", 1) for setting in settings)
+        job = Job(id=id or uuid4().hex, settings=made, arguments=arguments, **given)
         self.node.schedule(job)
         return {"jobid": job.id}
 
@@ -136,13 +121,13 @@ class Cancel(ClusterService):
 
     @param("project")
     @param("job")
-    @param("signal", required=False)
-    def render_POST(self, txrequest: Request, *, project: str, job: str, signal: str | None) -> dict[str, Any]:
-        signal = (signal or "TERM").upper().removeprefix("SIG")
-        signal = _SIGNALS.get(signal, signal)
-        if signal not in _SIGNALS.values():
-            raise error_response(f"signal is {signal[:20]!r}; give one of {', '.join(_SIGNALS.values())}")
-        state = self.node.state.cancel(project, job, signal)
+    @param("signal", required=False, default="TERM")
+    def render_POST(self, txrequest: Request, *, project: str, job: str, signal: str) -> dict[str, Any]:
+        name = signal.upper().removeprefix("SIG")
+        name = _SIGNALS.get(name, name)
+        if name not in _SIGNALS.values():
+            raise ConfigurationError(f"signal is {signal[:20]!r}; give one of {', '.join(_SIGNALS.values())}")
+        state = self.node.state.cancel(project, job, name)
         if state is None:
             self.check_project(project)
         return {"prevstate": state}
@@ -192,11 +177,11 @@ class AddVersion(ClusterService):
     @param("egg", type=bytes)
     def render_POST(self, txrequest: Request, *, project: str, version: str, egg: bytes) -> dict[str, Any]:
         try:
-            added = self.node.eggs.put(egg, project, version)
-        except (BadEggError, ConfigurationError) as error:
+            added = self.eggs.put(egg, project, version)
+        except ConfigurationError as error:
             # With status 200, as Scrapyd has it, scrapyd-deploy would exit with 0.
-            raise error_response(str(error), http.BAD_REQUEST) from None
-        journal.info("{project} {version} deployed: {size} bytes", project=project, version=version, size=added.size)
+            raise Error(http.BAD_REQUEST, str(error).encode()) from None
+        journal.info("{project} {version} deployed", project=project, version=version)
         return {"project": project, "version": version, "spiders": len(added.spiders)}
 
 
@@ -205,7 +190,7 @@ class DeleteProject(ClusterService):
 
     @param("project")
     def render_POST(self, txrequest: Request, *, project: str, version: str | None = None) -> dict[str, Any]:
-        self.node.eggs.delete(project, version)
+        self.eggs.delete(project, version)
         return {}
 
 
@@ -223,18 +208,12 @@ class Nodes(ClusterService):
 
     def render_GET(self, txrequest: Request) -> dict[str, Any]:
         now, running = self.node.state.now(), self.node.snapshot.running
-        return {
-            "nodes": [
-                self._node(node, now, [one.job.key for one in running if one.node_id == node.id])
-                for node in self.node.state.nodes()
-            ]
-        }
-
-    def _node(self, node: NodeInfo, now: float, running: list[str]) -> dict[str, Any]:
-        told = msgspec.to_builtins(node)
-        for name in ("started_at", "node_url"):
-            del told[name]
-        return {**told, "running": running, "up_seconds": round(now - node.started_at, 1)}
+        nodes = []
+        for node in self.node.state.nodes():
+            told = msgspec.structs.asdict(node)
+            told["up_seconds"] = round(now - told.pop("started_at"), 1)
+            nodes.append({**told, "running": [one.job.key for one in running if one.node_id == node.id]})
+        return {"nodes": nodes}
 
 
 class Progress(ClusterService):
@@ -255,11 +234,11 @@ class Boost(ClusterService):
         texts = ",".join(given).split(",")
         ids = list(dict.fromkeys(parse_title_id("imdb", text) for text in texts if text.strip()))
         if not ids:
-            raise error_response("'id' parameter is required")
+            raise ConfigurationError("'id' parameter is required")
         if len(ids) > _MAX_BOOSTED:
-            raise error_response(f"{len(ids):,} titles are named; name at most {_MAX_BOOSTED:,}")
+            raise ConfigurationError(f"{len(ids):,} titles are named; name at most {_MAX_BOOSTED:,}")
         if not 0 < weight <= _MAX_WEIGHT:
-            raise error_response(f"weight is {weight}; give a number above 0 and up to {_MAX_WEIGHT:,.0f}")
+            raise ConfigurationError(f"weight is {weight}; give a number above 0 and up to {_MAX_WEIGHT:,.0f}")
         with self.node.database.transaction(write=True) as cursor:
             cursor.execute("SELECT boost_titles(%s, %s, %s)", (ids, weight, utc_now()))
             return {"named": len(ids), "boosted": cursor.fetchone()[0]}
@@ -276,7 +255,9 @@ class Ready(ClusterService):
     """`readyz`: this node has heard from Redis lately, and takes jobs."""
 
     def render_GET(self, txrequest: Request) -> dict[str, Any]:
-        why = self.node.why_not_ready()
-        if why is not None:
-            raise error_response(why, http.SERVICE_UNAVAILABLE)
+        launcher = self.node.launcher
+        if launcher.draining:
+            raise Error(http.SERVICE_UNAVAILABLE, b"the node is draining")
+        if launcher.beaten_at is None or time.monotonic() - launcher.beaten_at > self.node.options.lease_seconds:
+            raise Error(http.SERVICE_UNAVAILABLE, b"Redis can't be reached")
         return {}

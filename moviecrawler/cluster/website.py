@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import redis
 from scrapyd.webservice import WsResource
-from scrapyd.website import Jobs
+from scrapyd.website import File, Jobs
 from scrapyd.website import Root as ScrapydRoot
 from twisted.internet.threads import deferToThread
 from twisted.logger import Logger
@@ -17,9 +17,11 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
 from moviecrawler.cluster.access import PROBES, Access
-from moviecrawler.cluster.logs import Logs, MissingLog
+from moviecrawler.cluster.environment import log_path
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from scrapyd.config import Config
     from twisted.internet.defer import Deferred
     from twisted.web.server import Request
@@ -30,6 +32,8 @@ journal = Logger()
 
 _HEADERS = {"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Cache-Control": "no-store"}
 """Of all answers, also of logs, which hold what sites and spiders wrote."""
+_NAMES = 3
+"""Names in the path of a log: project, spider and job."""
 
 
 class InThread(Resource):
@@ -116,7 +120,7 @@ class Root(ScrapydRoot):  # type: ignore[misc]  # Scrapyd has no types
         refused = self._access.refusal(request, path)
         if refused is not None:
             return _Refusal(*refused, self.node.name)
-        if path == b"logs" and (missing := MissingLog.of(self.node, request.postpath)):
+        if path == b"logs" and (missing := missing_log(self.node, request.postpath)):
             request.postpath.clear()
             return InThread(missing, self.node)
         child = super().getChildWithDefault(path, request)
@@ -125,3 +129,51 @@ class Root(ScrapydRoot):  # type: ignore[misc]  # Scrapyd has no types
     def get_log_url(self, job: Any) -> str:
         """Return the path of a job's log, which any node serves or knows of."""
         return quote(f"/logs/{job.project}/{job.spider}/{job.job}.log")
+
+
+class Logs(File):  # type: ignore[misc]  # Scrapyd has no types
+    """Scrapyd's `/logs/`, in which every file is plain text: a spider's file must not become a page of the node."""
+
+    contentTypes: dict[str, str] = {}  # noqa: RUF012 - as Twisted has it
+    contentEncodings: dict[str, str] = {}  # noqa: RUF012
+
+    def __init__(self, path: str, *more: Any) -> None:
+        super().__init__(path, "text/plain; charset=utf-8")
+
+    def getChild(self, path: bytes, request: Any) -> Any:
+        return self.childNotFound if b"\0" in path else super().getChild(path, request)
+
+
+class MissingLog(Resource):
+    """A job's log that is not in this node's folder: redirects to the node that has it, or says which one that is."""
+
+    isLeaf = True
+
+    def __init__(self, node: Node, project: str, job: str) -> None:
+        super().__init__()
+        self._node = node
+        self._job = project, job
+
+    def render(self, request: Request) -> bytes:
+        status = self._node.snapshot.find(*self._job)
+        code, sentence = http.NOT_FOUND, "there is no such log"
+        if status is not None and status.node not in {"", self._node.name}:
+            url = next((one.url for one in self._node.state.nodes() if one.id == status.node_id), "")
+            sentence = f"the log is on {status.node}"
+            if url:
+                code = http.TEMPORARY_REDIRECT
+                request.setHeader("Location", f"{url.rstrip('/')}{request.path.decode('ascii', errors='replace')}")
+        request.setResponseCode(code)
+        request.setHeader("Content-Type", "text/plain; charset=utf-8")
+        return f"{sentence}\n".encode()
+
+
+def missing_log(node: Node, path: Sequence[bytes]) -> MissingLog | None:
+    """Return what answers for a path below `/logs/`; None when the file is here, or it is no log's."""
+    names = [name.decode(errors="replace") for name in path]
+    if len(names) != _NAMES or not names[2].endswith(".log") or any("\0" in name or "/" in name for name in names):
+        return None
+    project, spider, job = *names[:2], names[2].removesuffix(".log")
+    if {"", ".", ".."} & {project, spider, job} or log_path(node.options, project, spider, job).exists():
+        return None
+    return MissingLog(node, project, job)

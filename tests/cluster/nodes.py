@@ -24,11 +24,9 @@ from urllib3 import encode_multipart_formdata
 from tests.conftest import PROJECT
 from tests.waiting import wait_for
 
-QUICK = {
-    "SCRAPYD_LEASE_SECONDS": "4",
-    "SCRAPYD_STOP_SECONDS": "4",
-}
-"""Options with which a node that died is soon replaced."""
+_LEASE_SECONDS = "4"
+"""A node that died is soon replaced."""
+AUTH, DEPLOY_PASSWORD = ("operator", "pass:word"), "of-deployers"
 _START_WITHIN = 90.0
 _ANSWER_WITHIN = 60.0
 
@@ -66,18 +64,6 @@ class Slow(scrapy.Spider):
         yield {"done": True}
 
 
-class Stubborn(Slow):
-    name = "stubborn"
-
-    async def start(self):
-        import signal
-
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, signal.SIG_IGN)
-        async for item in super().start():
-            yield item
-
-
 class Hanging(scrapy.Spider):
     name = "hanging"
 
@@ -96,24 +82,15 @@ class Nonsense(Quick):
 class Lost(Quick):
     name = "lost"
     custom_settings = {"EXTENSIONS": {"toy.nowhere": 1}}
-
-
-class Dying(scrapy.Spider):
-    name = "dying"
-
-    async def start(self):
-        os.kill(os.getpid(), 9)
-        yield {}
 """
 
 
 def egg(files: Mapping[str, str], settings: str | None) -> bytes:
     """Return an egg of these files, whose settings module is named; of the same files the same bytes."""
     written = io.BytesIO()
-    entry_points = "" if settings is None else f"[scrapy]\nsettings = {settings}\n"
     about = {
         "EGG-INFO/PKG-INFO": "Metadata-Version: 2.1\nName: toy\nVersion: 1.0\n",
-        "EGG-INFO/entry_points.txt": entry_points,
+        "EGG-INFO/entry_points.txt": f"[scrapy]\nsettings = {settings}\n" if settings else "",
     }
     with zipfile.ZipFile(written, "w") as archive:
         for name, text in {**files, **about}.items():
@@ -178,7 +155,7 @@ class Node:
         self.url = f"http://127.0.0.1:{self.port}"
         self.environment = {
             **{key: value for key, value in os.environ.items() if key in {"PATH", "HOME", "LANG", "TMPDIR"}},
-            **QUICK,
+            "SCRAPYD_LEASE_SECONDS": _LEASE_SECONDS,
             "PYTHON": sys.executable,
             "SCRAPYD_HTTP_PORT": str(self.port),
             "SCRAPYD_NODE_NAME": name,
@@ -229,7 +206,7 @@ class Node:
         data: bytes | None = None,
         headers: Mapping[str, str] | None = None,
         auth: tuple[str, str] | None = None,
-        seconds: float = _ANSWER_WITHIN,
+        method: str = "",
     ) -> Answer:
         """Ask; code 0 when nobody answers. A redirection is the answer."""
         auth = auth or self.auth
@@ -238,22 +215,13 @@ class Node:
             given["Authorization"] = "Basic " + base64.b64encode(":".join(auth).encode()).decode()
         if data is not None:
             given.setdefault("Content-Type", "application/x-www-form-urlencoded")
-        with closing(HTTPConnection("127.0.0.1", self.port, timeout=seconds)) as connection:
+        with closing(HTTPConnection("127.0.0.1", self.port, timeout=_ANSWER_WITHIN)) as connection:
             try:
-                connection.request("GET" if data is None else "POST", f"/{path}", data, given)
+                connection.request(method or ("GET" if data is None else "POST"), f"/{path}", data, given)
                 answer = connection.getresponse()
                 return Answer(answer.status, answer.read().decode(), dict(answer.headers))
             except (OSError, HTTPException) as error:
                 return Answer(0, str(error), {})
-
-    def options(self, path: str) -> int:
-        """Return the status of an OPTIONS request."""
-        with closing(HTTPConnection("127.0.0.1", self.port, timeout=_ANSWER_WITHIN)) as connection:
-            login = ":".join(self.auth or ("", ""))
-            connection.request(
-                "OPTIONS", f"/{path}", headers={"Authorization": f"Basic {base64.b64encode(login.encode()).decode()}"}
-            )
-            return connection.getresponse().status
 
     def get(self, path: str, **parameters: str) -> Answer:
         query = f"?{urlencode(parameters)}" if parameters else ""
@@ -262,11 +230,20 @@ class Node:
     def post(self, path: str, *several: tuple[str, str], **parameters: str) -> Answer:
         return self.request(path, urlencode([*several, *parameters.items()]).encode())
 
-    def deploy(self, data: bytes, project: str = "toy", version: str = "1", **options: Any) -> Answer:
+    @property
+    def deployer(self) -> tuple[str, str] | None:
+        """The user name and the password for deploying."""
+        return self.auth and (self.auth[0], self.environment.get("SCRAPYD_DEPLOY_PASSWORD", self.auth[1]))
+
+    def deploy(self, data: bytes, project: str = "toy", version: str = "1") -> Answer:
         """Upload an egg, as scrapyd-deploy does."""
         fields: dict[str, Any] = {"project": project, "version": version, "egg": ("project.egg", data)}
         body, kind = encode_multipart_formdata(fields)
-        return self.request("addversion.json", body, {"Content-Type": kind}, **options)
+        return self.request("addversion.json", body, {"Content-Type": kind}, self.deployer)
+
+    def delete(self, path: str, **parameters: str) -> dict[str, Any]:
+        """Delete a version or a project."""
+        return self.request(path, urlencode(parameters).encode(), auth=self.deployer).json
 
     def schedule(
         self, spider: str, project: str = "toy", settings: Mapping[str, str] | None = None, **more: str
@@ -300,14 +277,11 @@ class Node:
 class Cluster:
     """Several nodes on one Redis."""
 
-    def __init__(
-        self, folder: Path, redis_url: str, *, prefix: str = "test", auth: tuple[str, str] | None = None, **options: str
-    ) -> None:
+    def __init__(self, folder: Path, redis_url: str, *, auth: tuple[str, str] | None = None, **options: str) -> None:
         self.folder = folder
         self.auth = auth
         self.environment = {
             "SCRAPYD_REDIS_URL": redis_url,
-            "SCRAPYD_REDIS_PREFIX": prefix,
             "SCRAPYD_EGGS_DIR": str(folder / "eggs"),  # so that Python compiles each once for all nodes
             **options,
         }
@@ -351,3 +325,13 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def ran(notes: Path, *prefixes: str) -> list[str]:
+    """Return the notes of the toy's spiders whose names begin so."""
+    return sorted(path.name for prefix in prefixes for path in notes.glob(f"{prefix}-*"))
+
+
+def pids(notes: Path, *prefixes: str) -> list[int]:
+    """Return the processes that have left these notes."""
+    return [int(name.rpartition("-")[2]) for name in ran(notes, *prefixes)]

@@ -10,7 +10,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-from moviecrawler.cluster.eggs import RUNNER
+from moviecrawler.cluster.environment import RUNNER
 from tests.cluster.nodes import toy_egg
 from tests.waiting import wait_for
 
@@ -20,7 +20,19 @@ def crawl(folder: Path, spider: str, begin: str, **settings: str) -> subprocess.
     with zipfile.ZipFile(io.BytesIO(toy_egg("1", folder))) as archive:
         archive.extractall(folder / "toy.egg")
     task = {"egg": str(folder / "toy.egg"), "settings": settings, "arguments": {}, "hang_seconds": 2}
-    command = ["sh", "-c", f"{begin} 3>report", "sh", sys.executable, "-P", RUNNER, "crawl", "toy", spider, "a1"]
+    command = [
+        "sh",
+        "-c",
+        f"{begin} 3>report 2>errors",
+        "sh",
+        sys.executable,
+        "-P",
+        RUNNER,
+        "crawl",
+        "toy",
+        spider,
+        "a1",
+    ]
     process = subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE)
     assert process.stdin is not None
     process.stdin.write(json.dumps(task).encode() + b"\n")
@@ -43,5 +55,5 @@ def test_spider_that_hangs_kills_itself_and_says_where(tmp_path: Path) -> None:
     wait_for((tmp_path / f"hanging-{process.pid}").exists, 60)
     process.stdin.close()  # the node is gone, and no thread gets the interpreter to end the process
     assert process.wait(30) == 1
-    text = (tmp_path / "report").read_text()
-    assert re.match(r"Timeout \(0:00:02\.\d+\)!\n.*spiders\.py.*, line \d+ in start", text, re.DOTALL)
+    text = (tmp_path / "errors").read_text()
+    assert re.search(r"^Timeout \(0:00:02\.\d+\)!\n.*spiders\.py.*, line \d+ in start", text, re.DOTALL | re.MULTILINE)

@@ -2,48 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
 import html
 import json
 import socket
 import urllib.parse
-from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from twisted.web.test.requesthelper import DummyRequest
 
+from moviecrawler.cluster.access import Access
 from moviecrawler.cluster.jobs import Job
 from moviecrawler.cluster.options import NodeOptions
-from moviecrawler.cluster.state import ClusterState
-from tests.cluster.nodes import Cluster, Node, cluster, toy_egg
+from moviecrawler.cluster.state import ClusterState, JobStatus, Snapshot
+from moviecrawler.cluster.website import Logs, missing_log
+from tests.cluster.nodes import AUTH, DEPLOY_PASSWORD, Node, toy_egg
 from tests.conftest import PROJECT
 from tests.deploy.checkout import Ran, run
-from tests.waiting import wait_for
 
-USER, DEPLOYER = ("operator", "of-operators"), ("robot", "of-robots")
 HOSTILE = "x<img src=x onerror=alert(1)>\"'&"
-
-
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory, redis_server: str) -> Iterator[Cluster]:
-    folder = tmp_path_factory.mktemp("guarded")
-    options = {
-        "SCRAPYD_DEPLOY_USERNAME": DEPLOYER[0],
-        "SCRAPYD_DEPLOY_PASSWORD": DEPLOYER[1],
-        "SCRAPYD_MAX_PROC": "1",
-    }
-    prefix = hashlib.sha256(str(folder).encode()).hexdigest()[:16]
-    with cluster(folder, redis_server, 1, prefix=prefix, auth=USER, **options) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def node(running: Cluster) -> Node:
-    made = running.nodes[0]
-    curious = toy_egg("1", running.folder)
-    assert made.deploy(curious, auth=DEPLOYER).json["status"] == "ok"
-    return made
-
+NOBODY = {"Authorization": "Basic Og=="}
 
 # --- Credentials ------------------------------------------------------------------------------------------------------
 
@@ -52,39 +32,33 @@ def node(running: Cluster) -> Node:
     "header",
     [
         "Basic b3BlcmF0b3I6d3Jvbmc=",  # operator:wrong
-        "Basic bm9ib2R5Om9mLW9wZXJhdG9ycw==",  # nobody:of-operators
+        "Basic bm9ib2R5OnBhc3M6d29yZA==",  # nobody:pass:word
         *("Basic Og==", "Basic ???", "Basic", "Bearer x", ""),
     ],
 )
 def test_wrong_password_or_none_gets_nothing(node: Node, header: str) -> None:
     api = ("listprojects.json", "metrics", "nodes.json", "logs/", "nothing")
-    for path in (*api, "", "jobs", "crawls/toy/x", "titles/1", "quality/sample", "static/dashboard.js"):
+    for path in (*api, "", "jobs", "crawls/toy/x", "titles/1", "static/dashboard.css"):
         answer = node.request(path, headers={"Authorization": header})
         assert answer.code == 401
         assert answer.headers["WWW-Authenticate"].lower() == 'basic realm="scrapyd"'
         assert "toy" not in answer.text
-
-
-def test_probes_need_no_password_and_show_nothing(node: Node) -> None:
     for path in ("healthz", "readyz"):
-        answer = node.request(path, headers={"Authorization": "Basic Og=="})
-        assert answer.code == 200
-        assert answer.json == {"status": "ok", "node_name": "node1"}
+        answer = node.request(path, headers={"Authorization": header})
+        assert (answer.code, answer.json) == (200, {"status": "ok", "node_name": "node1"})
 
 
 def test_deploying_takes_its_own_password_and_reading_takes_either(node: Node) -> None:
     for path in ("addversion.json", "delversion.json", "delproject.json", "//%64elversion.json", "delversion.json/x"):
-        refused = node.request(path, b"project=toy&version=1", auth=USER)
+        refused = node.request(path, b"project=toy&version=1")
         assert (refused.code, refused.json["status"]) == (403, "error")
-    assert node.deploy(toy_egg("evil"), version="evil", auth=USER).code == 403
-    for who in (USER, DEPLOYER):
-        answer = node.request("listversions.json?project=toy", auth=who)
-        assert answer.json["versions"] == ["1"]
+    for password in (AUTH[1], DEPLOY_PASSWORD):
+        answer = node.request("listversions.json?project=toy", auth=(AUTH[0], password))
+        assert "1" in answer.json["versions"]
 
 
 def test_page_of_another_site_can_not_use_a_browser_s_password(node: Node) -> None:
     form = b"project=toy&spider=slow"
-    before = node.get("daemonstatus.json").json["pending"]
     for headers in (
         {"Origin": "https://evil.example"},
         {"Origin": "null"},
@@ -92,31 +66,39 @@ def test_page_of_another_site_can_not_use_a_browser_s_password(node: Node) -> No
         {"Sec-Fetch-Site": "cross-site"},
         {"Origin": f"http://127.0.0.1:{node.port + 1}"},
     ):
-        assert node.request("schedule.json", form, headers).code == 403
-        assert node.request("crawls", form, headers).code == 403
-    for path in ("crawls", "schedule.json"):
-        assert node.request(path, form, {"Authorization": "Basic Og=="}).code == 401
-    assert node.get("daemonstatus.json").json["pending"] == before
+        for path in ("schedule.json", "crawls"):
+            assert node.request(path, form, headers).code == 403
+            assert node.request(path, form, NOBODY).code == 401
+    assert node.get("daemonstatus.json").json["pending"] == 0
     assert node.request("cancel.json", b"project=toy&job=x", {"Origin": node.url}).json["prevstate"] is None
     assert "Access-Control-Allow-Origin" not in node.get("listprojects.json").headers
+
+
+@pytest.mark.parametrize(
+    ("host", "is_answered"),
+    [
+        *((host, True) for host in ("127.0.0.1", "localhost:6800", "[::1]:6800", "node1", "crawler.example")),
+        *((host, False) for host in ("evil.example:6800", "127.0.0.1.evil.example", "[", "")),
+    ],
+)
+def test_node_without_a_password_answers_by_its_own_name_only(host: str, is_answered: bool) -> None:
+    options = NodeOptions(redis_url="redis://x", node_name="node1", node_url="http://crawler.example:6800")
+    request: Any = DummyRequest([])
+    request.requestHeaders.setRawHeaders("host", [host])
+    request.getUser = request.getPassword = lambda: b""
+    assert (Access(options).refusal(request, b"listprojects.json") is None) == is_answered
+    assert Access(options).refusal(request, b"healthz") is None
 
 
 # --- What is sent -----------------------------------------------------------------------------------------------------
 
 
-def test_empty_segments_of_a_path_are_dropped(node: Node) -> None:
-    """As scrapyd-client asks where its URL ends in a slash."""
-    for path in ("/listprojects.json", "//listprojects.json?x=//"):
-        assert node.get(path).json["projects"] == node.get("listprojects.json").json["projects"] != []
-
-
 def test_broken_egg_is_refused_in_scrapyd_s_words(node: Node) -> None:
     text = "egg is not a ZIP file (if using curl, use egg=@path not egg=path)"
-    answer = node.deploy(b"no egg", version="broken", auth=DEPLOYER)
-    assert (answer.code, answer.json["status"]) == (400, "error")
-    assert answer.json["message"].startswith(text)
+    answer = node.deploy(b"no egg", version="broken")
+    assert (answer.code, answer.json["status"], answer.json["message"]) == (400, "error", text)
     assert f"POST /addversion.json was refused: {text}" in node.log
-    assert node.get("listversions.json", project="toy").json["versions"] == ["1"]
+    assert "broken" not in node.get("listversions.json", project="toy").json["versions"]
 
 
 @pytest.mark.parametrize(
@@ -128,91 +110,100 @@ def test_broken_egg_is_refused_in_scrapyd_s_words(node: Node) -> None:
         ({"priority": "high"}, "priority is invalid"),
         ({"_version": "../1"}, "version '../1' not found"),
         ({"spider": "nothing"}, "spider 'nothing' not found"),
-        ({"project": "none"}, "project 'none' not found"),
     ],
 )
 def test_hostile_job_is_refused_in_a_sentence(node: Node, given: dict[str, str], expected: str) -> None:
     answer = node.post("schedule.json", **{"project": "toy", "spider": "slow", **given})
     assert (answer.code, answer.json["status"]) == (200, "error")
     assert expected in answer.json["message"]
-    assert "hunter2" not in answer.text
+    assert "hunter2" not in answer.text + node.log
     assert node.get("daemonstatus.json").json["pending"] == 0
 
 
-def test_who_may_only_schedule_runs_no_program(node: Node, running: Cluster) -> None:
-    """By none of the settings by which Scrapy, scrapy-redis or this project load a class, open a path or ask a URL."""
-    out = running.folder / "out"
-    written = str(running.folder / "written")
-    program = {written: {"/bin/sh": 1, "-c": 1, f"touch {out}": 1, "format": "csv", "item_filter": "subprocess.Popen"}}
-    for name, value in {
-        "FEEDS": json.dumps(program),
-        "DATA_DIR": written,
-        "whatever": "1",
-    }.items():
-        answer = node.post("schedule.json", project="toy", spider="quick", setting=f"{name}={value}")
-        assert answer.json["message"].startswith(f"setting {name} can't be made by a job"), name
-        form = urllib.parse.urlencode({"project": "toy", "spider": "quick", "setting": f"{name}={value}"}).encode()
-        assert node.request("schedule.json", form, auth=DEPLOYER).json == answer.json
-    # Nor is what another version has queued, or somebody who writes to Redis, run unchecked.
-    state = ClusterState(
-        NodeOptions(
-            redis_url=running.environment["SCRAPYD_REDIS_URL"], redis_prefix=running.environment["SCRAPYD_REDIS_PREFIX"]
-        )
-    )
-    state.schedule(Job(project="toy", spider="quick", id="smuggled", settings={"FEEDS": json.dumps(program)}))
+def test_job_that_somebody_wrote_into_redis_runs_no_program(node: Node, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    program = {"/bin/sh": 1, "-c": 1, f"touch {out}": 1, "format": "csv", "item_filter": "subprocess.Popen"}
+    settings = {"FEEDS": json.dumps({str(tmp_path / "written"): program})}
+    state = ClusterState(NodeOptions(redis_url=node.environment["SCRAPYD_REDIS_URL"]))
+    state.schedule(Job(project="toy", spider="quick", id="smuggled", settings=settings))
     [done] = node.wait_for_end("smuggled")
     assert done["reason"].startswith("setting FEEDS can't be made by a job")
-    assert not out.exists()
-    assert not Path(written).exists()
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_request_that_is_not_text_is_refused_in_a_sentence(node: Node) -> None:
+def test_odd_request_is_refused_in_a_sentence(node: Node) -> None:
     for form in (b"project=toy&spider=%ff", b"project=toy&spider=slow&%ff=1", b"project=toy&spider=slow&a=%ff"):
         answer = node.request("schedule.json", form)
         assert (answer.code, answer.json["status"]) == (200, "error"), form
-    assert (
-        node.post("cancel.json", project="toy", job="x", signal="STOP").json["message"].startswith("signal is 'STOP'")
-    )
+    refused = node.post("cancel.json", project="toy", job="x", signal="STOP")
+    assert refused.json["message"].startswith("signal is 'STOP'")
     assert node.get("schedule.json").code == 405
-    assert node.options("logs/toy/slow/x.log") in {200, 204, 404, 405}  # and does not wait for ever
-    assert node.get("logs/toy%00").code == 404
-    assert node.get("logs/toy/slow%00/x.log").code == 404
+    assert node.request("logs/toy/slow/x.log", method="OPTIONS").code == 404  # and does not wait for ever
+    assert {node.get(path).code for path in ("logs/toy%00", "logs/toy/slow%00/x.log")} == {404}
+    # scrapyd-client asks so where its URL ends in a slash.
+    for path in ("/listprojects.json", "//listprojects.json?x=//"):
+        assert node.get(path).json["projects"] == node.get("listprojects.json").json["projects"] != []
 
 
 # --- What is shown ----------------------------------------------------------------------------------------------------
 
 
-def test_pages_show_hostile_names_as_text(node: Node) -> None:
+def test_pages_show_hostile_names_as_text_and_no_secret_is_logged(nodes: list[Node]) -> None:
+    node = nodes[0]
     spiders = f"import scrapy\n\n\nclass Evil(scrapy.Spider):\n    name = {HOSTILE!r}\n\n    async def start(self):\n"
     spiders += f"        raise ValueError({HOSTILE!r})\n        yield\n"
-    assert node.deploy(toy_egg(more={"toy/spiders.py": spiders}), "evil", auth=DEPLOYER).json["spiders"] == 1
-    filling = node.schedule("slow")
-    wait_for(lambda: node.jobs("running"))
-    waiting = node.schedule(HOSTILE, "evil")
+    assert node.deploy(toy_egg(more={"toy/spiders.py": spiders}), "evil").json["spiders"] == 1
+    job = node.schedule(HOSTILE, "evil")
     pages = [node.get("jobs").text]
-    node.post("cancel.json", project="toy", job=filling, signal="KILL")
-    [done] = node.wait_for_end(waiting)
-    answers = [node.get(""), node.get("jobs"), node.get("jobs")]
-    pages += [answer.text for answer in answers]
-    for page in pages:
-        assert "<img" not in page
+    [done] = node.wait_for_end(job)
+    front = node.get("")
+    pages += [front.text, node.get("jobs").text, node.request("", headers={"x-forwarded-prefix": '"><img src=x>'}).text]
+    assert all("<img" not in page for page in pages)
     assert HOSTILE in html.unescape(pages[0])
-    assert HOSTILE in html.unescape(pages[-1])
-    assert "default-src 'none'" in answers[0].headers["Content-Security-Policy"]
-    assert "<img" not in urllib.parse.quote(done["log_url"])
-    for path in (done["log_url"].lstrip("/"), "logs/", "listjobs.json", "nothing"):
-        headers = node.get(path).headers
-        assert (headers["X-Content-Type-Options"], headers["X-Frame-Options"]) == ("nosniff", "DENY"), path
-    assert node.get(done["log_url"].lstrip("/")).code == 200
-    reflected = node.request("", headers={"x-forwarded-prefix": '"><img src=x>'}).text
-    assert "<img" not in reflected
-
-
-def test_no_secret_is_logged(node: Node) -> None:
-    node.get("jobs")
+    assert HOSTILE in html.unescape(pages[2])
+    assert "default-src 'none'" in front.headers["Content-Security-Policy"]
+    path = done["log_url"].lstrip("/")
+    assert "<img" not in urllib.parse.quote(path)
+    for shown in (path, "logs/", "listjobs.json", "nothing"):
+        headers = node.get(shown).headers
+        assert (headers["X-Content-Type-Options"], headers["X-Frame-Options"]) == ("nosniff", "DENY"), shown
+    assert node.delete("delproject.json", project="evil")["status"] == "ok"
     assert '"GET /jobs ' in node.log
-    for secret in (USER[1], DEPLOYER[1], "hunter2"):
+    for secret in (AUTH[1], DEPLOY_PASSWORD):
         assert secret not in node.log
+
+
+@pytest.mark.parametrize("name", ["page.html", "a1.log", "image.svg", "page.html.gz"])
+def test_every_log_is_plain_text(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("<script>")
+    request: Any = DummyRequest([])
+    Logs(str(tmp_path)).getChild(name.encode(), request).render_HEAD(request)
+    assert request.responseHeaders.getRawHeaders("Content-Type") == ["text/plain; charset=utf-8"]
+    assert request.responseHeaders.getRawHeaders("Content-Encoding") is None
+
+
+@pytest.mark.parametrize(("url", "code"), [("", 404), ("http://10.0.0.2:6800/", 307)])
+def test_log_of_another_node_is_there_or_says_where(tmp_path: Path, url: str, code: int) -> None:
+    job = Job(project="toy", spider="slow", id="a1")
+    running = JobStatus(job=job, state="running", node_id="node2:abc", started_at=1.0)
+    other = SimpleNamespace(id="node2:abc", url=url)
+    node: Any = SimpleNamespace(
+        name="node1",
+        options=NodeOptions(redis_url="redis://x", logs_dir=str(tmp_path)),
+        snapshot=Snapshot(running=[running]),
+        state=SimpleNamespace(nodes=lambda: [other]),
+    )
+    missing = missing_log(node, (b"toy", b"slow", b"a1.log"))
+    assert missing is not None
+    request: Any = DummyRequest([])
+    request.path = b"/logs/toy/slow/a1.log"
+    assert (missing.render(request), request.responseCode) == (b"the log is on node2\n", code)
+    location = request.responseHeaders.getRawHeaders("Location")
+    assert location == (["http://10.0.0.2:6800/logs/toy/slow/a1.log"] if url else None)
+    # A folder that nodes share has it.
+    (tmp_path / "toy" / "slow").mkdir(parents=True)
+    (tmp_path / "toy" / "slow" / "a1.log").write_text("line")
+    assert missing_log(node, (b"toy", b"slow", b"a1.log")) is None
 
 
 # --- Starting ---------------------------------------------------------------------------------------------------------
@@ -230,26 +221,12 @@ def start(folder: Path, **environment: str) -> Ran:
         ({"SCRAPYD_PASSWORD_FILE": "/nowhere"}, "SCRAPYD_PASSWORD_FILE is /nowhere, which can't be read"),
         ({"SCRAPYD_CONF": "/nowhere"}, "SCRAPYD_CONF is /nowhere, which can't be read"),
         ({"SCRAPYD_MAX_PROCS": "3"}, "SCRAPYD_MAX_PROCS is no option of a node; correct or remove it"),
+        ({}, "can't be listened at (Address already in use); set SCRAPYD_HTTP_PORT to another port"),
     ],
 )
 def test_node_that_would_be_unsafe_does_not_start(tmp_path: Path, environment: dict[str, str], expected: str) -> None:
-    ended = start(tmp_path, **environment)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ended = start(tmp_path, **environment, SCRAPYD_HTTP_PORT=str(taken.getsockname()[1]))
     assert ended.code != 0
     assert expected in ended.output
     assert "Traceback" not in ended.output
-
-
-def test_taken_port_is_a_sentence(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        ended = start(tmp_path, SCRAPYD_HTTP_PORT=str(other.getsockname()[1]))
-    assert ended.code != 0
-    assert "can't be listened at (Address already in use); set SCRAPYD_HTTP_PORT to another port" in ended.output
-    assert "Traceback" not in ended.output
-
-
-def test_configuration_that_somebody_edits_in_a_node_s_folder_is_kept(tmp_path: Path) -> None:
-    (tmp_path / "scrapyd.conf").write_text("edited")
-    for _ in range(2):
-        run(tmp_path, str(PROJECT / "scrapyd" / "entrypoint.sh"), PYTHON="true")
-    assert (tmp_path / "scrapyd.conf").resolve() == (PROJECT / "scrapyd" / "scrapyd.conf").resolve()
-    assert (tmp_path / "scrapyd.conf.old").read_text() == "edited"

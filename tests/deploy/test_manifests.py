@@ -17,6 +17,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 
 from moviecrawler.cluster.jobs import Job, check_job
+from moviecrawler.cluster.launcher import STOP_SECONDS
 from moviecrawler.cluster.options import NodeOptions
 from tests.conftest import PROJECT
 
@@ -86,8 +87,8 @@ def test_node_has_the_memory_and_the_time_that_its_spiders_need() -> None:
     node, options = SERVICES["node"], NodeOptions(redis_url="redis://127.0.0.1")
     assert node["deploy"]["resources"]["limits"] == {"cpus": "1", "memory": "2g", "pids": 512}
     assert options.max_proc * options.memory_limit_mb + 120 < 2048
-    assert int(node["stop_grace_period"].removesuffix("s")) > options.stop_seconds
-    assert POD["terminationGracePeriodSeconds"] > options.stop_seconds
+    assert int(node["stop_grace_period"].removesuffix("s")) > STOP_SECONDS
+    assert POD["terminationGracePeriodSeconds"] > STOP_SECONDS
 
 
 def test_nothing_can_be_reached_from_outside_the_machine_and_stores_reach_nothing_outside() -> None:
