@@ -74,6 +74,13 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     priority: float = 0.0
     """Higher ones first; among equals, first come, first served."""
 
+    def __post_init__(self) -> None:
+        """Sort settings and arguments by their names, as Redis' scripts don't keep an order."""
+        for values in (self.settings, self.arguments):
+            given = sorted(values.items())
+            values.clear()
+            values.update(given)
+
     @property
     def key(self) -> str:
         """Its key in Redis."""

@@ -1,4 +1,4 @@
-"""Programs that others wrote, at two nodes: scrapydweb, logparser and python-scrapyd-api; and Prometheus' own tool."""
+"""Programs that others wrote, at two nodes: scrapydweb, logparser, python-scrapyd-api and gerapy's calls."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests.cluster.nodes import Node, cluster, toy_egg
+from tests.services.redis import RedisServer
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.clients
@@ -38,10 +39,10 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def nodes(tmp_path_factory: pytest.TempPathFactory, redis_server: str) -> Iterator[list[Node]]:
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Node]]:
     folder = tmp_path_factory.mktemp("nodes")
     options = {"SCRAPYD_MAX_PROC": "1", "SCRAPYD_LEASE_SECONDS": "12", "SCRAPYD_LOGS_DIR": str(folder / "logs")}
-    with cluster(folder, redis_server, 2, prefix=folder.name, auth=AUTH, **options) as running:
+    with RedisServer() as redis, cluster(folder, redis.url, 2, auth=AUTH, **options) as running:
         assert running.nodes[0].deploy(toy_egg("1", folder)).json["status"] == "ok"
         yield running.nodes
 
@@ -177,23 +178,33 @@ from logparser import parse
 stats = parse(sys.stdin.read())
 print(stats["finish_reason"], stats["items"], stats["log_categories"]["error_logs"]["count"])
 """
-_SCRAPYD_API = """
-import sys, time
+_GERAPY = """
+import sys, time, requests
 from scrapyd_api import ScrapydAPI
 url, user, password, egg = sys.argv[1:]
+requests.get(url, timeout=1)
 api = ScrapydAPI(url, auth=(user, password))
-print(api.list_projects())
-print(api.add_version("api", "1", open(egg, "rb")))
-print(api.list_versions("api"), sorted(api.list_spiders("api")))
-job = api.schedule("api", "slow")
-while api.job_status("api", job) != "running":
+version = int(time.time())
+print("toy" in api.list_projects(), api.add_version("gerapy", version, open(egg, "rb").read()))
+print(api.list_versions("gerapy") == [str(version)], "slow" in api.list_spiders("gerapy"))
+job = api.schedule("gerapy", "slow", note="gerapy")
+while api.job_status("gerapy", job) != "running":
     time.sleep(0.1)
-print(api.cancel("api", job))
-while api.job_status("api", job) != "finished":
+log = f"{url}logs/gerapy/slow/{job}.log"
+while "Spider opened" not in (
+    answer := requests.get(log, timeout=5, headers={"Range": "bytes=-1000"}, auth=(user, password))
+).content.decode(answer.apparent_encoding or "ascii"):
     time.sleep(0.1)
-print([each["id"] for each in api.list_jobs("api")["finished"]] == [job])
-print(api.delete_version("api", "1"))
+print(answer.status_code, requests.get(log + "x", timeout=5, auth=(user, password)).status_code)
+print(api.cancel("gerapy", job))
+while not (done := api.list_jobs("gerapy")["finished"]):
+    time.sleep(0.1)
+print([each["id"] for each in done] == [job])
+print(api.delete_version(project="gerapy", version=version), api.list_projects())
+api.add_version("gerapy", version, open(egg, "rb").read())
+print(api.delete_project(project="gerapy"))
 """
+"""The calls of gerapy 0.9.13 (server/core/views.py and utils.py), which makes them by python-scrapyd-api and requests."""
 
 
 def test_logparser_reads_a_log(programs: Path, nodes: list[Node], tmp_path: Path) -> None:
@@ -202,18 +213,7 @@ def test_logparser_reads_a_log(programs: Path, nodes: list[Node], tmp_path: Path
     assert run(programs / "python", "-c", _LOGPARSER, cwd=tmp_path, text=log) == "finished 1 0\n"
 
 
-def test_python_scrapyd_api_works(programs: Path, nodes: list[Node], tmp_path: Path) -> None:
+def test_python_scrapyd_api_and_gerapy_s_calls_work(programs: Path, nodes: list[Node], tmp_path: Path) -> None:
     (tmp_path / "toy.egg").write_bytes(toy_egg("1", tmp_path))
-    told = run(programs / "python", "-c", _SCRAPYD_API, f"{nodes[1].url}/", *AUTH, "toy.egg", cwd=tmp_path).splitlines()
-    spiders = sorted(nodes[0].get("listspiders.json", project="toy").json["spiders"])
-    assert told == [
-        "['toy']",
-        str(len(spiders)),
-        f"['1'] {spiders}",
-        "running",
-        "True",
-        "True",
-    ]
-
-
-# --- Prometheus -------------------------------------------------------------------------------------------------------
+    told = run(programs / "python", "-c", _GERAPY, f"{nodes[1].url}/", *AUTH, "toy.egg", cwd=tmp_path).splitlines()
+    assert told == ["True 5", "True True", "206 404", "running", "True", "True ['toy']", "True"]

@@ -19,15 +19,16 @@ from moviecrawler.database.short_transactions import ShortTransactions
 from tests.services.postgres import execute
 
 
-def boost(url: str, *several: tuple[str, str], **parameters: str) -> dict[str, Any]:
+def boost(url: str, *ids: str, **parameters: str) -> dict[str, Any]:
     """Return the answer of `boost.json` by a node with that database."""
-    args: dict[bytes, list[bytes]] = {}
-    for name, value in (*several, *parameters.items()):
-        args.setdefault(name.encode(), []).append(value.encode())
+    args = {
+        b"id": [one.encode() for one in ids],
+        **{name.encode(): [value.encode()] for name, value in parameters.items()},
+    }
     request: Any = SimpleNamespace(method=b"POST", path=b"/boost.json", args=args)
     request.setResponseCode = request.setHeader = lambda *_: None
-    node = SimpleNamespace(database=ShortTransactions(url))
-    answer: dict[str, Any] = json.loads(Boost(SimpleNamespace(node=node, node_name="node1")).render(request))
+    root = SimpleNamespace(node=SimpleNamespace(database=ShortTransactions(url)), node_name="node1")
+    answer: dict[str, Any] = json.loads(Boost(root).render(request))
     return answer
 
 
@@ -38,38 +39,30 @@ def test_boosted_titles_are_due_and_what_is_wrong_is_said(database_url: str) -> 
     ]
     with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
         load(store, "test", "1", rows, len(rows), datetime.now(UTC))
-    text = boost(database_url, ("id", "tt1000001,https://www.imdb.com/title/tt1000002/"), ("id", "tt7654321"))
+    text = boost(database_url, "tt1000001,https://www.imdb.com/title/tt1000002/", "tt7654321")
     assert (text["status"], text["named"], text["boosted"]) == ("ok", 3, 2)
-    heavier = boost(database_url, id="tt1000002", weight="5")
-    assert heavier["boosted"] == 1
+    assert boost(database_url, "tt1000002", weight="5")["boosted"] == 1
     due = execute(
         database_url,
         "SELECT imdb_id, boost FROM title_sites JOIN titles USING (title_id)"
         " WHERE site = 'imdb' AND boost_due <= now() + interval '1 minute' ORDER BY boost DESC",
     )
     assert due == [("tt1000002", 6.0), ("tt1000001", 1.0)]
-    for parameters, message in (
-        ({}, "'id' parameter is required"),
-        ({"id": " , "}, "'id' parameter is required"),
-        ({"id": "rubbish"}, "rubbish"),
-        ({"id": "tt1000001", "weight": "-1"}, "weight is -1.0"),
-        ({"id": "tt1000001", "weight": "nan"}, "weight is nan"),
-        ({"id": ",".join(f"tt{1_000_000 + number}" for number in range(1001))}, "1,001 titles are named"),
+    for ids, weight, message in (
+        (" , ", "", "'id' parameter is required"),
+        ("rubbish", "", "rubbish"),
+        ("tt1000001", "-1", "weight is -1.0"),
+        ("tt1000001", "nan", "weight is nan"),
+        (",".join(f"tt{1_000_000 + number}" for number in range(1001)), "", "1,001 titles are named"),
     ):
-        refused = boost(database_url, **parameters)
+        refused = boost(database_url, ids, weight=weight)
         assert refused["status"] == "error"
         assert message in refused["message"]
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "postgresql://me:hun@ter2@127.0.0.1:1/x",
-        "host=127.0.0.1 dbname=x password=hun ter2",
-    ],
-)
+@pytest.mark.parametrize("url", ["postgresql://me:hun@ter2@127.0.0.1:1/x", "host=127.0.0.1 dbname=x password=hun ter2"])
 def test_no_part_of_the_database_s_password_is_shown(url: str) -> None:
-    refused = boost(url, id="tt1000001")
+    refused = boost(url, "tt1000001")
     assert refused["status"] == "error"
     assert "write signs such as @" in refused["message"]
     assert "ter2" not in refused["message"]

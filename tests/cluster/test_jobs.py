@@ -151,6 +151,7 @@ OPERATOR_S = {
 """Settings with which a job could do harm."""
 
 
+@pytest.mark.promise("A job makes no setting that names a class, a path or a URL, and shows no secret.")
 def test_a_job_may_make_no_setting_that_does_harm() -> None:
     assert not JOB_SETTINGS & OPERATOR_S
     known = {name for name in (*vars(settings), *vars(default_settings)) if name.isupper()}

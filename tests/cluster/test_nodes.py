@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
 from scrapyd_client import ScrapydClient
 
 from moviecrawler.cluster.state import EVENTS
@@ -29,6 +30,7 @@ def name_of(job: dict[str, Any]) -> str:
     return str(job["node"]).partition(":")[0]
 
 
+@pytest.mark.promise("Nodes take no job twice, and seconds without Redis lose and double nothing.")
 def test_jobs_run_across_all_nodes_none_twice_and_report_how_they_ended(nodes: list[Node], notes: Path) -> None:
     one, two = nodes
     assert one.deploy(toy_egg("2", notes), version="2").json["spiders"] == 5
@@ -91,6 +93,7 @@ def log_is_served_by_its_node_and_the_other_says_which_that_is(nodes: list[Node]
         assert nodes[0].get(other).code in {404, 403}, other
 
 
+@pytest.mark.promise("Any node answers for all: jobs are listed, and cancelled wherever they run.")
 def test_running_jobs_are_listed_and_cancelled_by_any_node(nodes: list[Node], notes: Path) -> None:
     one, two = nodes
     for version in ("1", "2"):
@@ -198,6 +201,7 @@ def test_scrapyd_client_works_unchanged(nodes: list[Node], tmp_path: Path) -> No
 # --- Ends -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.promise("A dead node's jobs run again on the others, and each of their titles is stored once.")
 def test_node_that_ends_or_is_killed_gives_its_jobs_to_the_others_and_leaves_no_process(tmp_path: Path) -> None:
     lease = 3
     with RedisServer() as redis, cluster(tmp_path, redis.url, 1, SCRAPYD_LEASE_SECONDS=str(lease)) as running:
@@ -232,6 +236,7 @@ def test_node_that_ends_or_is_killed_gives_its_jobs_to_the_others_and_leaves_no_
         assert first.wait_for_end(long)[0]["reason"] == "cancelled"
 
 
+@pytest.mark.promise("Nodes take no job twice, and seconds without Redis lose and double nothing.")
 def test_seconds_without_redis_lose_and_double_nothing(tmp_path: Path) -> None:
     with RedisServer() as server, cluster(tmp_path, server.url, 2, SCRAPYD_LEASE_SECONDS="3") as running:
         one, two = running.nodes

@@ -120,6 +120,7 @@ def test_hostile_job_is_refused_in_a_sentence(node: Node, given: dict[str, str],
     assert node.get("daemonstatus.json").json["pending"] == 0
 
 
+@pytest.mark.promise("A job makes no setting that names a class, a path or a URL, and shows no secret.")
 def test_job_that_somebody_wrote_into_redis_runs_no_program(node: Node, tmp_path: Path) -> None:
     out = tmp_path / "out"
     program = {"/bin/sh": 1, "-c": 1, f"touch {out}": 1, "format": "csv", "item_filter": "subprocess.Popen"}

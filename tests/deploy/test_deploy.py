@@ -50,6 +50,7 @@ def test_deploys_every_file_from_a_checkout_to_all_nodes(checkout: Path, nodes: 
     assert {Path(name).suffix for name in files_of(egg_there)} >= {".py", ".sql", ".lua", ".typed", ".html", ".css"}
 
 
+@pytest.mark.promise("A broken version never becomes one, and `scrapyd-deploy` says why and exits with 1.")
 @pytest.mark.parametrize(
     ("spiders", "password", "expected"),
     [
