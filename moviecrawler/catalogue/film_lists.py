@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from moviecrawler.catalogue.forms import Title, prepare
 from moviecrawler.catalogue.rows import TitleFacts
-from moviecrawler.catalogue.spreadsheets import read_rows, shown
+from moviecrawler.catalogue.spreadsheets import converted, opened, read_rows, shown
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.extract.values import parse_date
 from moviecrawler.items import TitleKind  # noqa: TC001 - msgspec resolves annotations
@@ -25,12 +25,7 @@ _Text = Annotated[str, Meta(min_length=1, max_length=10_000)]
 _Year = Annotated[int, Meta(ge=1000, le=9999)]  # IMDb has a film that is to come out in 2115
 _LISTS = frozenset({"directors", "other_titles"})
 """Columns of several values, with `|` between them in one cell."""
-_NUMBERS = frozenset({"year", "end_year", "runtime_minutes", "season_count", "votes"})
-_ZERO_IS_UNKNOWN = frozenset({"runtime_minutes", "season_count"})
-"""As IMDb's old datasets have it."""
-_WHOLE = re.compile(r"(\d{1,12})(?:\.0*)?")  # spreadsheets and data frames write whole numbers with a fraction
 _IMDB_ID = re.compile(r"tt\d{7,}")
-_YEAR_ALONE = re.compile(r"\d{4}")
 
 
 class _Row(msgspec.Struct, kw_only=True):
@@ -39,14 +34,15 @@ class _Row(msgspec.Struct, kw_only=True):
     title: _Text
     original_title: _Text | None = None
     year: _Year | None = None
-    release_date: _Text | None = None
-    runtime_minutes: Annotated[int, Meta(ge=1, le=100_000)] | None = None
+    release_date: str | None = None
+    runtime_minutes: Annotated[int, Meta(ge=0, le=100_000)] | None = None
+    """0, in IMDb's old datasets, is unknown."""
     directors: list[_Text] = []
     votes: int | None = None
     other_titles: list[_Text] = []
     kind: TitleKind | None = None
     end_year: _Year | None = None
-    season_count: int | None = None
+    season_count: Annotated[int, Meta(ge=0)] | None = None
 
 
 COLUMNS = _Row.__struct_fields__[:9]
@@ -82,40 +78,37 @@ def read_titles(path: Path) -> Iterator[Title]:
 
 def _facts(row: _Row, **known: Any) -> TitleFacts:
     facts = {name: value for name, value in msgspec.structs.asdict(row).items() if name not in {"site", "site_id"}}
-    return TitleFacts(**{**facts, **known})
+    return TitleFacts(
+        **{**facts, "runtime_minutes": row.runtime_minutes or None, "season_count": row.season_count or None, **known}
+    )
 
 
 def _rows(path: Path) -> Iterator[tuple[_Row, str]]:
     """Yield rows, each with the words that name its place."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            lines, ahead = tee(file)  # which may be a pipe
-            first = next((line for line in ahead if line.strip()), None)
-            del ahead  # else all lines would be kept for it
-            if first is None:
-                raise ConfigurationError(
-                    f"{path} is empty; give CSV with the columns {', '.join(COLUMNS)}, or JSON Lines"
-                )
-            is_json = first.lstrip().startswith(("{", "["))
-            for cells, place in (
-                _json_rows(lines, path) if is_json else read_rows(lines, str(path), partial(_header, path))
-            ):
-                known = {
-                    name: _value(name, cell, place) for name, cell in cells.items() if name in _Row.__struct_fields__
-                }
-                try:
-                    yield (
-                        msgspec.convert({name: value for name, value in known.items() if value is not None}, _Row),
-                        place,
-                    )
-                except msgspec.ValidationError as error:
-                    raise ConfigurationError(f"{place}: {error}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(
-            f"{path} is not UTF-8 ({error.reason} at byte {error.start}); save it as UTF-8"
-        ) from error
-    except OSError as error:
-        raise ConfigurationError(f"{path} can't be read: {error.strerror or error}") from error
+    with opened(path) as file:
+        lines, ahead = tee(file)  # which may be a pipe
+        first = next((line for line in ahead if line.strip()), None)
+        del ahead  # else all lines would be kept for it
+        if first is None:
+            raise ConfigurationError(f"{path} is empty; give CSV with the columns {', '.join(COLUMNS)}, or JSON Lines")
+        is_json = first.lstrip().startswith(("{", "["))
+        for cells, place in _json_rows(lines, path) if is_json else read_rows(lines, str(path), partial(_header, path)):
+            row = converted({column: _value(column, cell) for column, cell in cells.items()}, place, _Row)
+            try:
+                # A year alone is a date as it is.
+                row.release_date = None if row.release_date is None else _date(row.release_date)
+            except ValueError:
+                told = f"release_date is {shown(row.release_date)}: give such as 1994-09-23, 1994-09 or 1994"
+                raise ConfigurationError(f"{place}: {told}") from None
+            yield row, place
+
+
+def _value(column: str, cell: Any) -> Any:
+    return [part for part in cell.split("|") if part.strip()] if column in _LISTS and isinstance(cell, str) else cell
+
+
+def _date(text: str) -> str:
+    return text if text.isdigit() and len(text) == len("1994") else parse_date(text)
 
 
 def _header(path: Path, header: list[str]) -> list[str]:
@@ -140,25 +133,3 @@ def _json_rows(lines: Iterable[str], path: Path) -> Iterator[tuple[dict[str, Any
         if not isinstance(row, dict):
             raise ConfigurationError(f"{place} is no JSON object; give one JSON object a line")
         yield row, place
-
-
-def _value(name: str, cell: Any, place: str) -> Any:
-    """Return what a cell says, None for one that is empty. Raises ConfigurationError."""
-    cell = cell.strip() if isinstance(cell, str) else cell
-    if cell is None or cell == "":
-        return None
-    if name in _LISTS:
-        return [part.strip() for part in cell.split("|") if part.strip()] if isinstance(cell, str) else cell
-    if name in _NUMBERS:
-        found = None if isinstance(cell, bool) else _WHOLE.fullmatch(str(cell))
-        if found is None:
-            raise ConfigurationError(f"{place}: {name} is {shown(cell)}: give a whole number")
-        return int(found[1]) or (None if name in _ZERO_IS_UNKNOWN else 0)
-    if name == "release_date" and not _YEAR_ALONE.fullmatch(str(cell)):
-        try:
-            return parse_date(str(cell))
-        except ValueError:
-            raise ConfigurationError(
-                f"{place}: {name} is {shown(cell)}: give such as 1994-09-23, 1994-09 or 1994"
-            ) from None
-    return str(cell) if name == "release_date" else cell

@@ -1,18 +1,38 @@
-"""CSV as people's spreadsheets and programs write it, row by row. Pure."""
+"""Lists of anybody's own, as people's spreadsheets and programs write them, row by row."""
 
 from __future__ import annotations
 
 import csv
+from contextlib import contextmanager
 from itertools import chain
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
+
+import msgspec
 
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import TitleKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
+    from typing import TextIO
+
+Row = TypeVar("Row", bound=msgspec.Struct)
 
 _SHOWN = 40
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[TextIO]:
+    """Open a file. Raises ConfigurationError, while it is read too, when it can't be read or is not UTF-8."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            yield file
+    except UnicodeDecodeError as error:
+        where = f"{error.reason} at byte {error.start}"
+        raise ConfigurationError(f"{path} is not UTF-8 ({where}); save it as CSV UTF-8") from error
+    except OSError as error:
+        raise ConfigurationError(f"{path} can't be read: {error.strerror or error}") from error
 
 
 def read_rows(
@@ -41,33 +61,22 @@ def read_rows(
         raise ConfigurationError(f"{name}, line {reader.line_num}: {error}") from error
 
 
-def read_values(row: Mapping[str, Any], place: str, readers: Mapping[str, Callable[[Any], Any]]) -> dict[str, Any]:
-    """Return what a row's cells say, by column. Left out are empty cells, and those of which a reader returns None.
-
-    A reader takes a cell without spaces around it, and raises ValueError or ConfigurationError; that becomes a ConfigurationError with
-    the place.
-    """
-    values: dict[str, Any] = {}
-    for column, read in readers.items():
-        cell = row.get(column)
-        if isinstance(cell, str):
-            cell = cell.strip()
-        if cell is None or cell == "":
-            continue
-        try:
-            value = read(cell)
-        except (ValueError, ConfigurationError) as error:
-            raise ConfigurationError(f"{place}: {column} is {shown(cell)}: {error}") from error
-        if value is not None:
-            values[column] = value
-    return values
-
-
-def kind_of(cell: Any) -> str:
-    """Return the kind of title that a cell names. Raises ValueError."""
-    if cell not in get_args(TitleKind):
-        raise ValueError(f"give one of {', '.join(get_args(TitleKind))}")
-    return str(cell)
+def converted(cells: Mapping[str, Any], place: str, form: type[Row]) -> Row:
+    """Return a row by its columns' types. Empty cells, and columns that it has not, are left out. Raises ConfigurationError."""
+    values = {
+        column: cell.strip() if isinstance(cell, str) else cell
+        for column, cell in cells.items()
+        if column in form.__struct_fields__ and cell is not None and str(cell).strip()
+    }
+    try:
+        return msgspec.convert(values, form, strict=False)
+    except msgspec.ValidationError as error:
+        reason, _, column = str(error).partition(" - at `$.")
+        column = column.rstrip("`")
+        told = f"{column} is {shown(values[column])}: {reason}" if column in values else str(error)
+        if column == "kind":
+            told += f"; give one of {', '.join(get_args(TitleKind))}"
+        raise ConfigurationError(f"{place}: {told}") from error
 
 
 def shown(cell: Any) -> str:

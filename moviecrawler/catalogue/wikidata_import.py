@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from moviecrawler.catalogue.comparing import WIKIDATA
 from moviecrawler.catalogue.file_source import FileSource
 from moviecrawler.catalogue.rows import LARGEST_ID, ImportRow
-from moviecrawler.catalogue.spreadsheets import read_rows, shown
+from moviecrawler.catalogue.spreadsheets import opened, read_rows, shown
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.sites import BY_AUTHORITY, SITES
 from moviecrawler.urls import parse_title_id, part_of_series
@@ -137,12 +137,8 @@ class WikidataCrosswalk(FileSource):
                 raise ConfigurationError(f"{path} has the columns {shown(', '.join(columns))}; {needed}")
             return columns
 
-        with path.open("rb") as file:
-            try:
-                lines = _whole((line.decode("utf-8-sig") for line in file), str(path))
-                yield from links(row for row, _ in read_rows(lines, str(path), columns_of))
-            except UnicodeDecodeError as error:
-                raise ExtractionError("crosswalk", str(path), f"not UTF-8: {error}") from error
+        with opened(path) as file:
+            yield from links(row for row, _ in read_rows(_whole(file, str(path)), str(path), columns_of))
 
     def load(
         self, database: Database, name: str, version: str, done: Done, on_progress: Callable[[int], object]

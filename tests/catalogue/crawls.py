@@ -69,8 +69,8 @@ def worker(data: Path, replica: ReplicaProcess, *, site: str = "imdb", **setting
 
 def title_pages(replica: ReplicaProcess, site: str = "imdb") -> dict[str, int]:
     """Return how often each title's page was asked for."""
-    beginning = {"imdb": "/title/", "metacritic": "/movie/", "rottentomatoes": "/m/"}[site]
-    return {path: times for path, times in counts(replica, site)["paths"].items() if path.startswith(beginning)}
+    beginnings = {"imdb": ("/title/",), "metacritic": ("/movie/", "/tv/"), "rottentomatoes": ("/m/", "/tv/")}[site]
+    return {path: times for path, times in counts(replica, site)["paths"].items() if path.startswith(beginnings)}
 
 
 def states(database_url: str, site: str = "imdb") -> dict[str, int]:

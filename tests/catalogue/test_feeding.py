@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,61 +13,28 @@ from scrapy.settings import Settings
 
 from moviecrawler.addon import check
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.items import ScoreKind, Site
+from moviecrawler.items import Site
+from moviecrawler.replica.collection import Collection
+from moviecrawler.replica.items import Title
 from moviecrawler.replica.process import ReplicaProcess
+from moviecrawler.sites import SCOREBOARD_KINDS
 from moviecrawler.spiders.imdb import ImdbSpider
 from tests.catalogue.crawls import claimed, fetch_due, know, settings_of, states, title_pages, worker
-from tests.crawling import Finished, change, counts, crawl_command, reset, scrapy
+from tests.crawling import change, counts, crawl_command, reset, scrapy
 from tests.services.postgres import execute
-from tests.services.replica import COLLECTION, TITLES
+from tests.services.replica import TITLES
 from tests.waiting import LONGEST, wait_for
 
 SITES: tuple[Site, ...] = ("imdb", "metacritic", "rottentomatoes")
-_SCORES: dict[str, ScoreKind] = {
-    "imdb_rating": "imdb",
-    "metascore": "metascore",
-    "metacritic_user_score": "metacritic_user",
-    "tomatometer": "tomatometer",
-    "popcornmeter": "popcornmeter",
-}
+FILMS, SERIES = 30, 10
+SEASON = re.compile(r"/tv/[^/]+/(?:s\d|season-)")
 
 
-def bring_in(database_url: str, data: Path, replica: ReplicaProcess, *arguments: str) -> None:
-    finished = scrapy(
-        "catalogue", "import", *(arguments or ("imdb",)), data=data, replica=replica, **settings_of(database_url)
-    )
-    assert finished.code == 0, finished.log
-
-
-def at_once(sites: list[str], *arguments: str, data: Path, replica: ReplicaProcess, **settings: str) -> list[Finished]:
-    """Run a spider on what is due for each site that is named, all at the same time."""
-    with ThreadPoolExecutor(len(sites)) as pool:
-        return list(pool.map(lambda site: fetch_due(site, *arguments, data=data, replica=replica, **settings), sites))
-
-
-def scoreboard(database_url: str) -> dict[Any, dict[str, Any]]:
-    columns = ["imdb_id", "metacritic_id", "rottentomatoes_id", *_SCORES]
-    scores = ", ".join(f"{column}::float" for column in _SCORES)
-    rows = execute(database_url, f"SELECT imdb_id, metacritic_id, rottentomatoes_id, {scores} FROM scoreboard")  # noqa: S608 - our own columns
-    return {row[0]: dict(zip(columns, row, strict=True)) for row in rows}
-
-
-def expected(index: int) -> dict[str, Any]:
-    """Return a title's row, by what the replica itself knows."""
-    pages = {site: COLLECTION.film(index).movies.get(site) for site in SITES}
-    row: dict[str, Any] = {f"{site}_id": page.site_id if page else None for site, page in pages.items()}
-    for column, kind in _SCORES.items():
-        scores = [score for page in pages.values() if page and (score := page.score(kind))]
-        row[column] = scores[0].value if scores else None
-    return row
-
-
-def write_crosswalk(path: Path) -> None:
+def write_crosswalk(path: Path, titles: list[Title]) -> None:
     """Write what Wikidata would have: titles in other scripts, which no slug tells, and of the rest every third."""
     lines = ["imdb,rottentomatoes,metacritic,tmdb"]
-    for index in range(TITLES):
-        movies = COLLECTION.film(index).movies
-        imdb, tomatoes, metacritic = (movies.get(site) for site in ("imdb", "rottentomatoes", "metacritic"))
+    for index, title in enumerate(titles):
+        imdb, tomatoes, metacritic = (title.movies.get(site) for site in ("imdb", "rottentomatoes", "metacritic"))
         assert imdb is not None
         if not imdb.title.isascii() or index % 3 == 0:
             if tomatoes is not None:
@@ -78,40 +46,81 @@ def write_crosswalk(path: Path) -> None:
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def test_from_an_empty_database_to_a_scoreboard_that_is_right(
-    database_url: str, redis_url: str, replica: ReplicaProcess, tmp_path: Path
+def stored(database_url: str) -> dict[Any, Any]:
+    """Return each record with the title, and the season of it, that it was found to be, and its scores."""
+    rows = execute(
+        database_url,
+        "SELECT r.site::text, r.site_id, coalesce(of.imdb_id, t.imdb_id), t.season,"
+        " array(SELECT s.kind || ' ' || s.value::float FROM scores s WHERE s.record_id = r.record_id AND s.kind::text = ANY (%s))"
+        " FROM records r JOIN titles t USING (title_id) LEFT JOIN titles of ON of.title_id = t.series_title_id"
+        " WHERE r.kind <> 'episode'",
+        list(SCOREBOARD_KINDS),
+    )
+    return {(site, site_id): (imdb_id, season, {*scores}) for site, site_id, imdb_id, season, scores in rows}  # type: ignore[misc]
+
+
+def truth(titles: list[Title]) -> dict[Any, Any]:
+    """Return the same of all that the replica has."""
+    return {
+        (site, movie.site_id): (
+            title.movies["imdb"].imdb_id,
+            movie.season,
+            {f"{score.kind} {score.value:g}" for score in movie.scores if score.kind in SCOREBOARD_KINDS},
+        )
+        for title in titles
+        for site, whole in title.movies.items()
+        for movie in (whole, *(part for part in title.parts.get(site, ()) if part.kind == "season"))
+    }
+
+
+@pytest.fixture(scope="module")
+def large() -> Iterator[ReplicaProcess]:
+    with ReplicaProcess(titles=FILMS, series=SERIES, light=True) as running:
+        yield running
+
+
+def test_from_an_empty_database_each_title_and_season_is_stored_with_its_scores_and_nothing_is_fetched_twice(
+    database_url: str, redis_url: str, large: ReplicaProcess, tmp_path: Path
 ) -> None:
-    shared = settings_of(database_url, REDIS_URL=redis_url)
-    bring_in(database_url, tmp_path, replica)
-    write_crosswalk(tmp_path / "wikidata.csv")
-    bring_in(database_url, tmp_path, replica, "wikidata", "--from", str(tmp_path / "wikidata.csv"))
+    collection = Collection(1, FILMS, SERIES)
+    titles = [*map(collection.film, range(FILMS)), *map(collection.series.title, range(SERIES))]
+    shared: dict[str, Any] = {
+        "data": tmp_path,
+        "replica": large,
+        **settings_of(database_url, REDIS_URL=redis_url, SITE_BUDGETS="{}"),
+    }
+    write_crosswalk(tmp_path / "wikidata.csv", titles)
 
-    for listing in SITES[1:]:
-        read = fetch_due(listing, "-a", "list=sitemap", data=tmp_path, replica=replica, **shared)
-        assert read.code == 0, read.log
-        assert title_pages(replica, listing) == {}
+    for source in (["imdb", "--kinds", "movie,series"], ["episodes"], ["wikidata", "--from", "wikidata.csv"]):
+        finished = scrapy("catalogue", "import", *source, **shared)
+        assert finished.code == 0, finished.log
 
+    def fetch(*crawls: tuple[Site, str]) -> None:
+        """Run crawls at the same time: of a list for the catalogue, or of what is due."""
+        with ThreadPoolExecutor(len(crawls)) as pool:
+            given = [["-a", f"list={name}"] if name else [] for _, name in crawls]
+            ended = list(pool.map(lambda crawl, more: fetch_due(crawl[0], *more, **shared), crawls, given))
+        assert [finished.code for finished in ended] == [0] * len(crawls), [each.log[-3000:] for each in ended]
+
+    fetch(*((site, listing) for site in SITES[1:] for listing in ("sitemap", "sitemap-series")))
+    assert [title_pages(large, site) for site in SITES] == [{}, {}, {}]
     # Two workers a site, all six at once.
-    workers = at_once([*SITES, *SITES], data=tmp_path, replica=replica, **shared)
-    assert [finished.code for finished in workers] == [0] * 6, [
-        finished.log[-3000:] for finished in workers if finished.code
-    ]
-    board = scoreboard(database_url)
-    assert len(board) == TITLES
-    for index in range(TITLES):
-        row = expected(index)
-        assert board[row["imdb_id"]] == row
-    for site in ("metacritic", "rottentomatoes"):
-        found = states(database_url, site)  # what no source names is never asked for
-        assert found.pop("ok") == len(COLLECTION.site_ids(site))
-        assert set(found) <= {"never", "absent"}
-    assert states(database_url, "imdb") == {"ok": TITLES}
-    assert set(title_pages(replica, "imdb").values()) == {1}  # no title was fetched by two workers
-
+    fetch(*((site, "") for site in (*SITES, *SITES)))
+    fetch(*((site, "") for site in SITES[1:]))  # seasons whose series' page was the last one
+    found = stored(database_url)
+    assert {name: found.get(name) for name in truth(titles)} == truth(titles)
+    for site in SITES[1:]:
+        assert set(states(database_url, site)) <= {"ok", "never"}  # what no source names is never asked for
+    pages = {site: title_pages(large, site) for site in SITES}
+    assert set(pages["imdb"].values()) == {1}  # no title was fetched by two workers
+    assert len(pages["imdb"]) == FILMS + SERIES
+    # Rotten Tomatoes' pages of series tell the scores of most of their seasons; Metacritic's lack those of users.
+    seasons = {site: sum(bool(SEASON.search(path)) for path in pages[site]) for site in SITES}
+    assert 0 < seasons["rottentomatoes"] < seasons["metacritic"] / 2
     # Nothing is due now, so nothing is fetched.
-    reset(replica)
-    assert fetch_due("metacritic", data=tmp_path, replica=replica, **shared).code == 0
-    assert title_pages(replica, "metacritic") == {}
+    reset(large)
+    fetch(*((site, "") for site in SITES))
+    assert [title_pages(large, site) for site in SITES] == [{}, {}, {}]
 
 
 def test_a_worker_that_is_asked_to_stop_gives_back_what_it_has_not_fetched(

@@ -1,4 +1,4 @@
-"""Which titles come from IMDb's datasets, TMDB's export and an operator's CSV."""
+"""Which titles come from IMDb's datasets and TMDB's exports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from moviecrawler.catalogue.csv_import import CsvTitles
 from moviecrawler.catalogue.imdb_import import BASICS, RATINGS, ImdbDatasets, Selection
 from moviecrawler.catalogue.popularity import popularity_of_tmdb, popularity_of_votes
 from moviecrawler.catalogue.rows import ImportRow
@@ -179,80 +178,3 @@ def test_damaged_lines_of_an_export_are_counted_and_left_out(tmp_path: Path) -> 
     path.write_bytes(b"<html>\n" * 1_001)
     with pytest.raises(ExtractionError, match="line 1001"):
         list(source.rows())
-
-
-def csv_of(tmp_path: Path, content: str | bytes) -> CsvTitles:
-    path = tmp_path / "mine.csv"
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return CsvTitles(path)
-
-
-def test_a_csv_names_titles_and_where_they_are(tmp_path: Path) -> None:
-    text = (
-        "\ufeffIMDB_ID,title,kind,year,popularity,metacritic_id,rottentomatoes_id\r\n"
-        'tt0000001,"Salt, Harbour",movie,2001,99.94,https://www.metacritic.com/movie/salt-harbour/,m/salt_harbour\r\n'
-        ",,,,,,\r\n"
-        "https://www.imdb.com/title/tt0000002/,,,,,,\r\n"
-    )
-    assert list(csv_of(tmp_path, text).rows()) == [
-        ImportRow(
-            imdb_id="tt0000001",
-            title="Salt, Harbour",
-            kind="movie",
-            year=2001,
-            popularity=99.9,
-            popularity_source="given",
-            site_ids={"metacritic": "movie/salt-harbour", "rottentomatoes": "m/salt_harbour"},
-            id_source="given",
-            id_confidence=4.0,
-        ),
-        ImportRow(imdb_id="tt0000002", popularity_source="given", id_source="given", id_confidence=4.0),
-    ]
-
-
-TITLES = [("tt0000001", "千と\u3000千尋", 2021), ("tt0000002", 'The "Big" One, Again', 1984)]
-TITLES += [("tt0000003", "Amélie\N{NO-BREAK SPACE}!", 2001), ("tt0000004", "\u200fפורשים", 2001)]
-TITLES += [("tt0000005", "Two lines", 2001)]
-
-
-@pytest.mark.parametrize("separator", [",", ";", "\t"])
-@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-@pytest.mark.parametrize("mark", ["", "\ufeff"])
-def test_a_csv_may_come_from_any_spreadsheet(tmp_path: Path, separator: str, line_end: str, mark: str) -> None:
-    """And a title keeps the spaces and marks of its script."""
-    quoted = [[imdb_id, '"' + title.replace('"', '""') + '"', str(year)] for imdb_id, title, year in TITLES]
-    lines = [separator.join(cells) for cells in [["imdb_id", "title", "year"], *quoted]]
-    text = (mark + line_end.join(lines) + line_end).replace("Two lines", "Two\r\nlines")
-    source = csv_of(tmp_path, text)
-    source.version()
-    assert [(row.imdb_id, row.title, row.year) for row in source.rows()] == TITLES
-
-
-@pytest.mark.parametrize(
-    ("content", "told"),
-    [
-        (b"title,year\nSalt,2001\n", "no column imdb_id, tmdb_id or tmdb_series_id"),
-        (b"imdb_id,colour\ntt0000001,red\n", "'colour'; the columns known are imdb_id"),
-        (b"imdb_id,tconst\ntt0000001,tt0000001\n", "twice"),
-        (b"imdb_id,rottentomatoes_id\ntt0000001,tv/salt/s02\n", "'tv/salt/s02': give the series, tv/salt"),
-        (b"imdb_id,metacritic_id\ntt0000001,m/salt\n", "metacritic"),
-        (b"imdb_id\nnm0000001\n", "line 2: imdb_id is 'nm0000001'"),
-        (b"imdb_id,year\ntt0000001,2001\ntt0000002,01/02/2001\n", "line 3: year is '01/02/2001'"),
-        (b"imdb_id,year\ntt0000001\n", "line 2 has 1 cells, not 2"),
-        (b"imdb_id,year\n,2001\n", "line 2 has no imdb_id"),
-        (b"imdb_id,kind\ntt0000001,film\n", "line 2: kind is 'film': give one of movie"),
-        (b"imdb_id,popularity\ntt0000001,101\n", "0 to 100"),
-        (b"imdb_id,title\ntt0000001," + b"a" * 1_000_000 + b"\n", "line 2"),
-        (b"imdb_id,title\ntt0000001," + b"a" * 2_000 + b"\n", "line 2: title is 'aaa.* has 2000 letters"),
-        (b"imdb_id,title\ntt0000001,Du\0ne\n", r"line 2: title is 'Du\\x00ne'"),
-        (b"tmdb_id\n2147483648\n", "line 2: tmdb_id is '2147483648'"),
-        (b'imdb_id,title\ntt0000001,"Dune\ntt0000002,Up\n', "line 3: unexpected end of data"),
-        (b"imdb_id,title\rtt0000001,Dune\r", "new-line character seen in unquoted field"),
-        ("imdb_id,title\ntt0000001,Dune\n".encode("utf-16"), "is not UTF-8"),
-    ],
-)
-def test_what_a_csv_can_not_mean_is_told_before_anything_is_imported(tmp_path: Path, content: bytes, told: str) -> None:
-    with pytest.raises(ConfigurationError, match=told) as raised:
-        csv_of(tmp_path, content).version()
-    assert len(str(raised.value)) < 1_000
-    assert str(raised.value).isprintable()

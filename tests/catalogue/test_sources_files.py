@@ -1,0 +1,155 @@
+"""Which titles come from an operator's CSV and from Wikidata, and which files are refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from moviecrawler.catalogue.csv_import import CsvTitles
+from moviecrawler.catalogue.rows import ImportRow
+from moviecrawler.catalogue.wikidata_import import PROPERTIES, QUERY, WikidataCrosswalk
+from moviecrawler.errors import ConfigurationError, MovieCrawlerError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def csv_of(tmp_path: Path, content: str | bytes) -> CsvTitles:
+    path = tmp_path / "mine.csv"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return CsvTitles(path)
+
+
+def test_a_csv_names_titles_and_where_they_are(tmp_path: Path) -> None:
+    text = (
+        "\ufeffIMDB_ID,title,kind,year,popularity,metacritic_id,rottentomatoes_id\r\n"
+        'tt0000001,"Salt, Harbour",movie,2001,99.94,https://www.metacritic.com/movie/salt-harbour/,m/salt_harbour\r\n'
+        ",,,,,,\r\n"
+        "https://www.imdb.com/title/tt0000002/,,,,,,\r\n"
+    )
+    assert list(csv_of(tmp_path, text).rows()) == [
+        ImportRow(
+            imdb_id="tt0000001",
+            title="Salt, Harbour",
+            kind="movie",
+            year=2001,
+            popularity=99.9,
+            popularity_source="given",
+            site_ids={"metacritic": "movie/salt-harbour", "rottentomatoes": "m/salt_harbour"},
+            id_source="given",
+            id_confidence=4.0,
+        ),
+        ImportRow(imdb_id="tt0000002", popularity_source="given", id_source="given", id_confidence=4.0),
+    ]
+
+
+TITLES = [("tt0000001", "千と\u3000千尋", 2021), ("tt0000002", 'The "Big" One, Again', 1984)]
+TITLES += [("tt0000003", "Amélie\N{NO-BREAK SPACE}!", 2001), ("tt0000004", "\u200fפורשים", 2001)]
+TITLES += [("tt0000005", "Two lines", 2001)]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_a_csv_may_come_from_any_spreadsheet(tmp_path: Path, separator: str, line_end: str) -> None:
+    """And a title keeps the spaces and marks of its script."""
+    quoted = [[imdb_id, '"' + title.replace('"', '""') + '"', f"{year}.0"] for imdb_id, title, year in TITLES]
+    lines = [separator.join(cells) for cells in [["imdb_id", "title", "year"], *quoted]]
+    source = csv_of(tmp_path, (line_end.join(lines) + line_end).replace("Two lines", "Two\r\nlines"))
+    source.version()
+    assert [(row.imdb_id, row.title, row.year) for row in source.rows()] == TITLES
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"title,year\nSalt,2001\n", "no column imdb_id, tmdb_id or tmdb_series_id"),
+        (b"imdb_id,colour\ntt0000001,red\n", "'colour'; the columns known are imdb_id"),
+        (b"imdb_id,tconst\ntt0000001,tt0000001\n", "twice"),
+        (b"imdb_id,rottentomatoes_id\ntt0000001,tv/salt/s02\n", "'tv/salt/s02': give the series, tv/salt"),
+        (b"imdb_id,metacritic_id\ntt0000001,m/salt\n", "metacritic"),
+        (b"imdb_id\nnm0000001\n", "line 2: imdb_id is 'nm0000001'"),
+        (b"imdb_id,year\ntt0000001,2001\ntt0000002,01/02/2001\n", "line 3: year is '01/02/2001'"),
+        (b"imdb_id,year\ntt0000001\n", "line 2 has 1 cells, not 2"),
+        (b"imdb_id,year\n,2001\n", "line 2 has no imdb_id"),
+        (b"imdb_id,kind\ntt0000001,film\n", "line 2: kind is 'film': .*; give one of movie"),
+        (b"imdb_id,popularity\ntt0000001,101\n", "popularity is '101': Expected `float` <= 100"),
+        (b"imdb_id,title\ntt0000001," + b"a" * 1_000_000 + b"\n", "line 2"),
+        (b"imdb_id,title\ntt0000001," + b"a" * 2_000 + b"\n", "line 2: title is 'aaa.* length <= 1000"),
+        (b"imdb_id,title\ntt0000001,Du\0ne\n", r"line 2: title is 'Du\\x00ne'"),
+        (b"tmdb_id\n2147483648\n", "line 2: tmdb_id is '2147483648'"),
+        (b'imdb_id,title\ntt0000001,"Dune\ntt0000002,Up\n', "line 3: unexpected end of data"),
+        ("imdb_id,title\ntt0000001,Dune\n".encode("utf-16"), "is not UTF-8"),
+    ],
+)
+def test_what_a_csv_can_not_mean_is_told_before_anything_is_imported(tmp_path: Path, content: bytes, told: str) -> None:
+    with pytest.raises(ConfigurationError, match=told) as raised:
+        csv_of(tmp_path, content).version()
+    assert len(str(raised.value)) < 1_000
+    assert str(raised.value).isprintable()
+
+
+TRACE = (
+    "tt00000SPARQL-QUERY: queryStr=SELECT ?imdb ?rottentomatoes WHERE {}\n"
+    "java.util.concurrent.TimeoutException\n"
+    "\tat java.util.concurrent.FutureTask.get(FutureTask.java:205)\n"
+)
+"""What the service writes into a row when its time is up."""
+
+
+def saved(tmp_path: Path, text: str) -> WikidataCrosswalk:
+    path = tmp_path / "crosswalk.csv"
+    path.write_bytes(text.encode())
+    return WikidataCrosswalk(path)
+
+
+def test_a_saved_answer_gives_each_films_ids(tmp_path: Path) -> None:
+    columns = QUERY.split(" WHERE")[0].removeprefix("SELECT ").split()
+    assert {column.lstrip("?") for column in columns} == {"imdb", *PROPERTIES}
+    source = saved(
+        tmp_path,
+        "imdb,rottentomatoes,metacritic,tmdb,tmdb_series\r\n"
+        "tt0000001,m/salt_harbour,,11,\r\n"
+        "tt0000001,,movie/salt-harbour,,\r\n"
+        "tt0000002,tv/brewick,,,11\r\n"
+        # What names no title of the site is left out.
+        "tt0000003,m/\x1b[31mred,movie/../../etc,99999999999,\r\n"
+        "tt0000004,,game/salt,,\r\n"
+        "nm0000001,m/person,movie/salt,,\r\n",
+    )
+    rows = list(source.rows())
+    assert [(row.imdb_id, row.site_ids, row.tmdb_id, row.tmdb_series_id) for row in rows] == [
+        ("tt0000001", {"rottentomatoes": "m/salt_harbour", "metacritic": "movie/salt-harbour"}, 11, None),
+        ("tt0000002", {"rottentomatoes": "tv/brewick"}, None, 11),
+    ]
+    assert {(row.id_source, row.id_confidence) for row in rows} == {("wikidata", 2.0)}
+
+
+def test_an_id_that_is_given_twice_counts_less(tmp_path: Path) -> None:
+    pairs = ["1,m/salt", "1,m/salt_2001", "2,m/lamp", "3,m/lamp", "4,m/river", "4,m/river"]
+    source = saved(tmp_path, "imdb,rottentomatoes\r\n" + "".join(f"tt000000{pair}\r\n" for pair in pairs))
+    assert [(row.imdb_id, row.site_ids["rottentomatoes"], row.id_confidence) for row in source.rows()] == [
+        ("tt0000001", "m/salt", 1.0),
+        ("tt0000002", "m/lamp", 1.0),
+        ("tt0000003", "m/lamp", 1.0),
+        ("tt0000004", "m/river", 2.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("imdb,rottentomatoes\r\ntt0000001,m/salt\r\n" + TRACE, "time limit"),
+        ("imdb,rottentomatoes\r\ntt0000001,m/salt\r\ntt0000002,m/la", "inside a line"),
+        ("imdb,rottentomatoes\r\ntt0000001,m/salt", "inside a line"),
+        ("imdb,rottentomatoes\r\ntt0000001,m/salt\r\ntt0000002\r\n", "line 3 has 1 cells, not 2"),
+        ("imdb,rottentomatoes\r\ntt0000001,m/salt,x\r\n", "line 2 has 3 cells, not 2"),
+        ('imdb,rottentomatoes\r\ntt0000001,"m/sa\r\n', "line"),
+        ("<html><body>502</body></html>\n", "columns"),
+        ("imdb,director\r\ntt0000001,Levin\r\n", "needed are imdb and one of"),
+        ("", "inside a line|columns"),
+    ],
+)
+def test_an_answer_that_is_not_whole_is_refused(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(MovieCrawlerError, match=told):
+        saved(tmp_path, text).version()
