@@ -6,10 +6,9 @@ FOLDER (default: ../shared/matching) holds the records of two sites, 160,000 IMD
 Nothing of it belongs to this project. `--part` measures on one half of the records with a known title: rules are tuned on
 half 0 and checked on half 1.
 
-Printed are each wrong answer, precision (of what is accepted) and recall (of what is known), with the directors that IMDb's
-titles come with: none, those of titles with 1,000 votes, all. Rotten Tomatoes' records name no directors; where titles have them, a
-record is given those of its true title. Hard negatives: each record whose true title is taken away, by what the likeliest
-of the titles left has in common with it, and how many of these are accepted all the same.
+Printed are precision (of what is accepted) and recall (of what is known), with the directors that IMDb's titles come with: none, those of
+titles with 1,000 votes, all; and how many records are accepted all the same when their true title is taken away. Rotten Tomatoes'
+records name no directors; where titles have them, a record is given those of its true title.
 """
 
 from __future__ import annotations
@@ -20,20 +19,23 @@ import lzma
 import time
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
 from moviecrawler.catalogue.forms import Title, prepare
-from moviecrawler.catalogue.linking import Linked, link
+from moviecrawler.catalogue.linking import link
 from moviecrawler.catalogue.rows import TitleFacts
 from tests.shared import SHARED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 FOLDER = SHARED / "matching"
 SITES = {"rt2020": "rottentomatoes", "mc2015": "metacritic"}
 GROUPS = {"pop": "Rotten Tomatoes, namesakes", "id": "Rotten Tomatoes, by id", "mc": "Metacritic"}
-COLUMNS = ("none", "mixed", "both")
-KNOWN = 1_000
 ASKED = {"none": (99.9, 96.5), "mixed": (99.95, 98.4), "both": (99.95, 98.4)}
+"""Precision and recall in per cent, by the directors that titles come with."""
+KNOWN = 1_000
 
 Row = dict[str, str]
 
@@ -58,7 +60,7 @@ def read(folder: Path) -> Data:
     return Data(rows("imdb"), {name: rows(name) for name in SITES})
 
 
-def number(text: str) -> int | None:
+def number(text: str | None) -> int | None:
     return int(text) if text else None
 
 
@@ -66,123 +68,77 @@ def directors_of(row: Row) -> list[str]:
     return [name for name in (row.get("directors") or row.get("crew") or "").split("|") if name]
 
 
-def titles_of(data: Data, column: str) -> list[Title]:
-    def known(row: Row) -> bool:
-        return column == "both" or (column == "mixed" and (number(row["votes"]) or 0) >= KNOWN)
-
-    return [
-        prepare(
-            "imdb",
-            TitleFacts(
-                title=row["title"],
-                original_title=row["original_title"],
-                imdb_id=row["id"],
-                year=number(row["year"]),
-                runtime_minutes=number(row["runtime"]),
-                votes=number(row["votes"]),
-                directors=directors_of(row) if known(row) else [],
-            ),
-        )
-        for row in data.titles
-    ]
-
-
-def records_of(data: Data, name: str, column: str) -> list[Title]:
-    of_title = {row["id"]: directors_of(row) for row in data.titles}
-
-    def directors(row: Row) -> list[str]:
-        return [] if column == "none" else directors_of(row) or of_title.get(row["imdb_id"], [])
-
-    return [
-        prepare(
-            SITES[name],
-            TitleFacts(
-                title=row["title"],
-                year=number(row["year"]),
-                release_date=row["release_date"] or None,
-                runtime_minutes=number(row["runtime"]),
-                directors=directors(row),
-            ),
-        )
-        for row in data.records[name]
-    ]
-
-
-def group_of(row: Row) -> str:
-    return row["label"] if row["label"] in GROUPS else "mc"
+def title_of(row: Row, site: str, directors: Sequence[str]) -> Title:
+    """Return a record, or a title of IMDb, which has an original title and votes too."""
+    facts = TitleFacts(
+        title=row["title"],
+        original_title=row.get("original_title") or None,
+        imdb_id=row.get("id"),
+        year=number(row["year"]),
+        release_date=row.get("release_date") or None,
+        runtime_minutes=number(row["runtime"]),
+        votes=number(row.get("votes")),
+        directors=[*directors],
+    )
+    return prepare(site, facts)
 
 
 def half_of(row: Row) -> int:
     return crc32(row["slug"].encode()) % 2
 
 
-def negative(record: Title, title: Title) -> str:
-    """Return what makes a title that is not the record's look like it."""
-    if not record.names & title.names:
-        digits = [
-            {word for name in names for word in name.split() if word.isdigit()} for names in (record.names, title.names)
-        ]
-        return "other number" if digits[0] != digits[1] else "subtitle or spelling"
-    gap = abs((record.year or 0) - (title.year or 0)) if record.year and title.year else None
-    return {0: "same title and year", 1: "a year apart", 2: "2-3 years apart", 3: "2-3 years apart"}.get(
-        -1 if gap is None else gap, "further apart"
-    )
-
-
 def measure(data: Data, column: str, part: int | None, *, quick: bool) -> dict[str, Figures]:
     """Print what is found, and return it by group of records."""
     figures: dict[str, Figures] = {}
-    titles = titles_of(data, column)
-    by_id = {title.imdb_id: title for title in titles}
-    for name in SITES:
-        rows, records = data.records[name], records_of(data, name, column)
+    of_title = {row["id"]: directors_of(row) for row in data.titles}
+    least = {"none": float("inf"), "mixed": KNOWN, "both": 0}[column]
+    titles = [
+        title_of(row, "imdb", of_title[row["id"]] if (number(row["votes"]) or 0) >= least else [])
+        for row in data.titles
+    ]
+    for name, site in SITES.items():
+        rows = data.records[name]
+        records = [
+            title_of(row, site, [] if column == "none" else directors_of(row) or of_title.get(row["imdb_id"], []))
+            for row in rows
+        ]
         began = time.process_time()
         found = link(records, titles)
         seconds = time.process_time() - began
         counts: dict[str, Counter[str]] = defaultdict(Counter)
         for row, answer in zip(rows, found, strict=True):
             if row["imdb_id"] and part in {None, half_of(row)}:
-                count = counts[group_of(row)]
-                count["known"] += 1
-                count[answer.decision] += 1
                 wrong = answer.decision == "accepted" and answer.imdb_id != row["imdb_id"]
-                count["wrong"] += wrong
+                counts[row["label"] if row["label"] in GROUPS else "mc"].update(
+                    ["known", answer.decision, *["wrong"] * wrong]
+                )
                 if wrong:
                     print("  wrong:", row["title"], row["year"], row["imdb_id"], answer)
         for group, count in sorted(counts.items(), reverse=True):
             right = count["accepted"] - count["wrong"]
-            precision, recall = 100 * right / max(count["accepted"], 1), 100 * right / count["known"]
-            figures[group] = Figures(precision, recall)
+            figures[group] = Figures(100 * right / max(count["accepted"], 1), 100 * right / count["known"])
+            precision, recall = figures[group]
             print(
-                f"{column:6} {GROUPS[group]:28} {count['known']:5} known  precision {precision:7.3f} %"
-                f"  recall {recall:6.2f} %  review {count['review']:4}  refused {count['refused']:4}"
-                f"  wrong {count['wrong']:3}   asked {ASKED[column][0]} / {ASKED[column][1]}   {seconds:5.1f} s"
+                f"{column:6} {GROUPS[group]:28} {count['known']:5} known  precision {precision:7.3f} %  recall {recall:6.2f} %"
+                f"  review {count['review']:4}  refused {count['refused']:4}  asked {ASKED[column]}  {seconds:5.1f} s"
             )
         if not quick:
-            without_truth(rows, records, titles, by_id, part)
+            print(f"       accepted while the true title is missing: {without_truth(rows, records, titles, part)}")
     return figures
 
 
-def without_truth(
-    rows: list[Row], records: list[Title], titles: list[Title], by_id: dict[str | None, Title], part: int | None
-) -> None:
-    """Print how many records are accepted as another title while their true one is not there."""
-    looks: Counter[str] = Counter()
-    accepted: Counter[str] = Counter()
+def without_truth(rows: list[Row], records: list[Title], titles: list[Title], part: int | None) -> int:
+    """Return how many records are accepted as another title while their true one is not there."""
+    wrong = 0
     for half in (0, 1):
         asked = [n for n, row in enumerate(rows) if row["imdb_id"] and half_of(row) == half and part in {None, half}]
         gone = {rows[n]["imdb_id"] for n in asked}
-        found: list[Linked] = link(records, [title for title in titles if title.imdb_id not in gone])
+        found = link(records, [title for title in titles if title.imdb_id not in gone])
         for n in asked:
-            likeliest = found[n].imdb_id or (found[n].others[0].imdb_id if found[n].others else None)
-            if likeliest is not None:
-                look = negative(records[n], by_id[likeliest])
-                looks[look] += 1
-                accepted[look] += found[n].decision == "accepted"
-                if found[n].decision == "accepted":
-                    print("  wrong without the true title:", rows[n]["title"], rows[n]["year"], found[n])
-    shown = ", ".join(f"{look} {accepted[look]} of {number}" for look, number in sorted(looks.items()))
-    print(f"       true title taken away, accepted as another: {shown}")
+            if found[n].decision == "accepted":
+                wrong += 1
+                print("  wrong without the true title:", rows[n]["title"], rows[n]["year"], found[n])
+    return wrong
 
 
 def main() -> None:
@@ -193,7 +149,7 @@ def main() -> None:
     if not given.folder.is_dir():
         parser.error(f"there is no folder {given.folder}; name one with imdb.tsv.xz, rt2020.tsv.xz and mc2015.tsv.xz")
     data = read(given.folder)
-    for column in COLUMNS:
+    for column in ASKED:
         measure(data, column, given.part, quick=False)
 
 
