@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from itertools import tee
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
@@ -86,12 +86,11 @@ def _facts(row: _Row, **known: Any) -> TitleFacts:
 def _rows(path: Path) -> Iterator[tuple[_Row, str]]:
     """Yield rows, each with the words that name its place."""
     with opened(path) as file:
-        lines, ahead = tee(file)  # which may be a pipe
-        first = next((line for line in ahead if line.strip()), None)
-        del ahead  # else all lines would be kept for it
+        first = next((line for line in file if line.strip()), None)
         if first is None:
             raise ConfigurationError(f"{path} is empty; give CSV with the columns {', '.join(COLUMNS)}, or JSON Lines")
         is_json = first.lstrip().startswith(("{", "["))
+        lines = chain([first], file)  # which may be a pipe
         for cells, place in _json_rows(lines, path) if is_json else read_rows(lines, str(path), partial(_header, path)):
             row = converted({column: _value(column, cell) for column, cell in cells.items()}, place, _Row)
             try:

@@ -203,14 +203,12 @@ def test_other_crawls_tell_the_catalogue_too(database_url: str, replica: Replica
         ({"lane": "due"}, {"DATABASE_URL": ""}, "DATABASE_URL is not set, and the catalogue is in Postgres"),
         ({"lane": "due", "ids": "tt0111161"}, {}, "lane and ids are given"),
         ({"lane": "top"}, {}, "lane is 'top'; give one of due"),
-        ({"lane": "due"}, {"CATALOGUE_BATCH": "0"}, "CATALOGUE_BATCH is wrong"),
         ({"lane": "due", "list": "bottom"}, {}, "list is 'bottom'"),
     ],
 )
 def test_mistakes_are_told(arguments: dict[str, str], changes: dict[str, str], told: str, tmp_path: Path) -> None:
-    given = Settings()
-    given.setmodule("moviecrawler.settings")
-    given.setdict({"DATABASE_URL": "postgresql://a@b/c", "DATA_DIR": str(tmp_path), **changes})
+    given = Settings({"DATABASE_URL": "postgresql://a@b/c", "DATA_DIR": str(tmp_path), **changes})
+    given.setmodule("moviecrawler.settings", "default")
     with pytest.raises(ConfigurationError, match=re.escape(told)):  # noqa: PT012 - either of them says so
         check(given, ImdbSpider)
         ImdbSpider.parse_arguments(given, arguments)

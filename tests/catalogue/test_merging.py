@@ -46,9 +46,11 @@ def test_what_stands_beside_a_score_stays_while_readings_are_silent_of_it() -> N
     assert merged.unknown_fields == ["scores.metascore.count"]
     assert complete(replace(newer, unknown_fields=[]), known).scores == newer.scores  # without votes, as it states
     unscored = complete(newer, replace(known, scores=[], unknown_fields=["scores.metascore"]))
-    assert (
-        unscored.unknown_fields == newer.unknown_fields
-    )  # nothing is known of what stands beside a score that there was not
+    # Nothing is known of what stands beside a score that there was not.
+    assert unscored.unknown_fields == newer.unknown_fields
+    # An id that a page does not name is kept.
+    known.external_ids = {"ems": "1-2", "rottentomatoes": "77"}
+    assert complete(replace(known, external_ids={"ems": "1-3"}), known).external_ids["rottentomatoes"] == "77"
 
 
 def test_a_dataset_adds_to_a_page_and_erases_nothing_of_it() -> None:
@@ -96,11 +98,3 @@ def test_a_reading_takes_the_place_of_older_ones_only() -> None:
     assert not supersedes(replace(page, scraped_at=now - timedelta(seconds=1)), replace(page, source="list"), 0, now)
     before = now - timedelta(seconds=1)
     assert supersedes(replace(page, scraped_at=before - timedelta(days=1)), page, 60, before)
-
-
-def test_an_id_that_a_page_does_not_name_is_kept() -> None:
-    for silent in (["plot"], []):
-        page = Movie(site="rottentomatoes", site_id="m/a", url="u", title="T", kind="movie", unknown_fields=silent)
-        page.external_ids = {"ems": "1-2", "rottentomatoes": "77"}
-        newer = replace(page, external_ids={"ems": "1-3"})
-        assert complete(newer, page).external_ids == {"ems": "1-3", "rottentomatoes": "77"}

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterator
-from datetime import date
 from pathlib import Path
 
 import pytest
 
-from moviecrawler.catalogue.episodes_import import ImdbEpisodes
 from moviecrawler.catalogue.imdb_import import BASICS, EPISODES, RATINGS
-from moviecrawler.catalogue.tmdb_import import TmdbExport
-from tests.catalogue.files import FileServer, fetched
+from tests.catalogue.files import FileServer
 from tests.crawling import FAST, Finished, scrapy
 from tests.services.https import HttpsFront
 
@@ -64,21 +61,3 @@ def test_a_redirect_from_https_to_http_is_not_followed(server: FileServer, tmp_p
         finished = import_episodes(front, tmp_path, database_url)
     assert (finished.code, "which is another host" in finished.log) == (1, True), finished.log
     assert server.paths == [f"/{EPISODES}"]
-
-
-def test_the_url_of_a_folder_may_end_with_a_slash(server: FileServer, tmp_path: Path) -> None:
-    server.files = {f"/folder{path}": body for path, body in server.files.items()}
-    source = fetched(ImdbEpisodes(f"{server.url}/folder/", tmp_path))
-    assert next(iter(source.rows())) == ("tt0000002", "tt0000001", 1, 1, "Salt 2", 2001, 7.1, 2000)
-
-
-@pytest.mark.parametrize("status", [403, 404, 410])
-def test_an_export_that_is_not_there_is_no_trouble_of_the_server(
-    server: FileServer, tmp_path: Path, status: int
-) -> None:
-    export = gzip.compress(b'{"id":11,"original_title":"Salt","popularity":90.1}\n')
-    server.files["/movie_ids_11_03_2026.json.gz"] = export
-    for day in (4, 5):
-        server.replies[f"/movie_ids_11_0{day}_2026.json.gz"] = lambda _: (status, {}, b"")
-    source = fetched(TmdbExport(server.url, tmp_path, day=date(2026, 11, 5)))
-    assert [row.tmdb_id for row in source.rows()] == [11]

@@ -116,6 +116,8 @@ def exported(series: bool, number: int, popularity: float) -> ImportRow:
 
 def test_the_newest_export_is_fetched_and_older_ones_forgotten(server: FileServer, tmp_path: Path) -> None:
     server.files["/p/" + file_name(date(2026, 11, 3))] = gzip.compress(EXPORT)
+    # A bucket that may not be listed says 403 of a file that is not there.
+    server.replies["/p/" + file_name(date(2026, 11, 4))] = lambda _: (403, {}, b"")
     source = fetched(TmdbExport(f"{server.url}/p", tmp_path, day=DAY))
     old = source.version()
     assert len(list(source.rows())) == 2
