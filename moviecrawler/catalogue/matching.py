@@ -14,7 +14,6 @@ from itertools import combinations, product
 from typing import TYPE_CHECKING, NamedTuple
 
 from moviecrawler.catalogue.comparing import (
-    ACCEPTED_FROM,
     BY_HAND,
     LISTED,
     RIVALS_WITHIN,
@@ -29,7 +28,7 @@ from moviecrawler.catalogue.forms import Title, block_keys, name_keys, prepare
 from moviecrawler.catalogue.rows import TitleFacts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from moviecrawler.catalogue.rows import IdSource
     from moviecrawler.items import Movie, Site
@@ -111,14 +110,10 @@ def join(movies: Iterable[Movie]) -> list[JoinedTitle]:
     """Return one row a title, in the order in which the movies first name it; every movie stands in exactly one row.
 
     A movie that fits two movies of another site about equally well is joined to neither, unless it is by IMDb id, when
-    either is right. Seasons, and episodes whose series are given, are joined by their numbers under one series. The same movies in the same order always give the same rows, in a time that grows about linearly with
-    their number.
+    either is right. The same movies in the same order always give the same rows, in a time that grows about linearly with their number.
     """
     listed = list(movies)
-    series = {(movie.site, movie.site_id): number for number, movie in enumerate(listed) if movie.kind == "series"}
-    parts = [number for number, movie in enumerate(listed) if _is_part(movie, series)]
-    whole = sorted(set(range(len(listed))).difference(parts))
-    titles = {number: title_of(listed[number]) for number in whole}
+    titles = dict(enumerate(map(title_of, listed)))
     row_of = list(range(len(listed)))
     rows = [[number] for number in row_of]
     matches: list[list[Match]] = [[] for _ in listed]
@@ -130,25 +125,12 @@ def join(movies: Iterable[Movie]) -> list[JoinedTitle]:
             for b in rows[row_of[j]]
         )
 
-    def put_together(a: int, b: int, match: Match) -> None:
-        kept, lost = sorted((row_of[a], row_of[b]))
+    for pair in settle(_pairs_of(titles), lambda number: titles[number].site, may_join):
+        kept, lost = sorted((row_of[pair.a], row_of[pair.b]))
         rows[kept] += rows[lost]
-        matches[kept] = sorted([*matches[kept], *matches[lost], match], key=lambda m: -m.score)
+        matches[kept] = sorted([*matches[kept], *matches[lost], pair.match], key=lambda m: -m.score)
         for number in rows[lost]:
             row_of[number] = kept
-
-    for pair in settle(_pairs_of(titles), lambda number: titles[number].site, may_join):
-        put_together(pair.a, pair.b, pair.match)
-    first_of: dict[tuple[int, int | None, int | None], int] = {}
-    for number in parts:
-        part = listed[number]
-        of_series = series.get((part.site, part.series_id))
-        if of_series is None:
-            continue
-        first = first_of.setdefault((row_of[of_series], part.season, part.episode), number)
-        # Of two halves of a season that a site gives one number, the second stays alone.
-        if part.site not in {listed[other].site for other in rows[row_of[first]]}:
-            put_together(first, number, _same_part(part))
     return [
         JoinedTitle(movies={listed[n].site: listed[n] for n in rows[row]}, matches=matches[row])
         for row in sorted(set(row_of))
@@ -188,19 +170,6 @@ def settle(
             else:
                 undecided.append(pair)
         left = undecided
-
-
-def _is_part(movie: Movie, series: Collection[tuple[Site, str | None]]) -> bool:
-    """Return whether a movie is told by its number in its series."""
-    if movie.kind == "season":
-        return True
-    has_place = movie.season is not None and movie.episode is not None
-    return movie.kind == "episode" and has_place and (movie.site, movie.series_id) in series
-
-
-def _same_part(movie: Movie) -> Match:
-    place = f"season {movie.season}" + ("" if movie.episode is None else f", episode {movie.episode}")
-    return Match(score=ACCEPTED_FROM, reasons=[f"same series, {place}"], decision="accepted")
 
 
 def is_rival(match: Match) -> bool:
