@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from moviecrawler.catalogue.claims import CLAIM, claim_values
 from moviecrawler.catalogue.sql import read_sql
-from moviecrawler.items import Site, TitleKind  # noqa: TC001 - as above
+from moviecrawler.items import Site  # noqa: TC001 - as above
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from datetime import date
 
-    from moviecrawler.catalogue.rows import State
     from moviecrawler.database.connection import Database
 
 _STATUS = read_sql("status.sql")
@@ -25,10 +24,11 @@ _REVIEWS = (
     " ORDER BY m.score DESC, m.title_id, m.site, m.site_id LIMIT %(limit)s"
 )
 _DUE = (
-    "SELECT t.imdb_id, t.title, t.year, s.site_id, s.state, s.popularity, s.last_success, s.next_due, t.kind,"
-    " of.title AS series_title, t.season"
-    " FROM unnest(%s::bigint[]) WITH ORDINALITY AS chosen (title_id, nth) JOIN title_sites s USING (title_id) JOIN titles t USING (title_id)"
-    " LEFT JOIN titles of ON of.title_id = t.series_title_id WHERE s.site = %s ORDER BY nth"
+    "SELECT queue, t.imdb_id, CASE WHEN t.season IS NULL OR of.title IS NULL THEN t.title"
+    " ELSE format('%%s, season %%s', of.title, t.season) END AS title, t.year, s.site_id, s.state, s.popularity, s.last_success, s.next_due,"
+    " t.kind FROM unnest(%s::bigint[], %s::text[]) WITH ORDINALITY AS chosen (title_id, queue, nth)"
+    " JOIN title_sites s USING (title_id) JOIN titles t USING (title_id) LEFT JOIN titles of ON of.title_id = t.series_title_id"
+    " WHERE s.site = %s ORDER BY nth"
 )
 
 
@@ -77,47 +77,6 @@ class SiteFigures:
         return today if not backlog else today + timedelta(math.ceil(backlog / left)) if left > 0 else None
 
 
-class DueTitle(NamedTuple):
-    """A title of `due`."""
-
-    queue: str
-    """boosted, unread or stale."""
-    imdb_id: str | None
-    title: str | None
-    year: int | None
-    site_id: str
-    state: State
-    popularity: float
-    last_success: datetime | None
-    next_due: datetime
-    kind: TitleKind | None
-    series_title: str | None
-    """The title of a season's series."""
-    season: int | None
-
-    @property
-    def name(self) -> str:
-        """What it is called; a season by its series and number, as its own title may be no more than that."""
-        if self.season is None or self.series_title is None:
-            return self.title or ""
-        place = f"{self.series_title}, season {self.season}"
-        return place if self.title in {None, f"Season {self.season}", place} else f"{place}: {self.title}"
-
-
-class Review(NamedTuple):
-    """A page that may be a title's, or not."""
-
-    title_id: int
-    imdb_id: str | None
-    title: str | None
-    year: int | None
-    site: Site
-    site_id: str
-    score: float
-    reasons: list[str]
-    decided_at: datetime
-
-
 class Transactions(Protocol):
     """A connection to the catalogue's tables."""
 
@@ -134,18 +93,18 @@ def figures(store: Transactions, now: datetime, timeout_seconds: float = 600) ->
     return [SiteFigures(**{name: value for name, value in row.items() if value is not None}) for row in found]
 
 
-def due(database: Database, site: Site, size: int, now: datetime) -> list[DueTitle]:
-    """Return the titles that would be claimed next, without claiming them."""
+def due(database: Database, site: Site, size: int, now: datetime) -> list[Any]:
+    """Return the titles that would be claimed next, without claiming them: a row of `_DUE`'s columns each. A season has its series' title."""
     with database.transaction() as cursor:
         cursor.execute(CLAIM, claim_values(site, size, "", now, timedelta()))
-        chosen = {row.title_id: row.queue for row in cursor.fetchall()}
+        chosen = cursor.fetchall()
         cursor.connection.rollback()
-        cursor.execute(_DUE, (list(chosen), site))
-        return [DueTitle(queue, *row) for queue, row in zip(chosen.values(), cursor.fetchall(), strict=True)]
+        cursor.execute(_DUE, ([row.title_id for row in chosen], [row.queue for row in chosen], site))
+        return list(cursor.fetchall())
 
 
-def reviews(store: Transactions, limit: int) -> list[Review]:
-    """Return the pages that a person is to decide on, the likeliest first."""
+def reviews(store: Transactions, limit: int) -> list[Any]:
+    """Return the pages that a person is to decide on, the likeliest first: a row of `_REVIEWS`' columns each."""
     with store.transaction() as cursor:
         cursor.execute(_REVIEWS, {"limit": limit})
-        return [Review(*row) for row in cursor.fetchall()]
+        return list(cursor.fetchall())

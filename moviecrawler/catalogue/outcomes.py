@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -58,16 +58,9 @@ class Fetched:
 
 
 @dataclass(slots=True, kw_only=True)
-class Judged:
+class Judged(Fetched):
     """How a try ended of which it was to be seen whether the page is the claimed title's."""
 
-    site: Site
-    outcome: Outcome
-    at: datetime
-    asked_id: str
-    got_id: str | None = None
-    title_id: int
-    released: date | None = None
     evidence: IdSource | None
     """Where the id came from."""
     decision: Decision | None = None
@@ -91,7 +84,7 @@ class ToldBySeries:
     title_id: None = None
 
 
-AnyOutcome = Fetched | Judged | ToldBySeries
+AnyOutcome = Fetched | ToldBySeries
 
 
 def release_of(release_date: str | None, year: int | None) -> date | None:
@@ -129,7 +122,10 @@ def record(database: Database, outcomes: Sequence[AnyOutcome]) -> None:
 
 def write_ends(cursor: Any, ends: Sequence[Fetched]) -> None:
     """Write when titles are due again, and end their claims."""
-    cursor.execute(_FETCHED, {"outcomes": _as_json([{"n": n, **asdict(end)} for n, end in enumerate(ends)])})
+    rows = [
+        {"n": n, **{field.name: getattr(end, field.name) for field in fields(Fetched)}} for n, end in enumerate(ends)
+    ]
+    cursor.execute(_FETCHED, {"outcomes": _as_json(rows)})
 
 
 def _as_json(rows: Sequence[dict[str, Any]]) -> str:
@@ -152,7 +148,7 @@ def _end_of_judged(cursor: Any, outcome: Judged) -> Fetched | None:
     cursor.execute("SELECT site_id FROM title_sites WHERE title_id = %s AND site = %s", (title_id, site))
     if (known := cursor.fetchone()) is None:
         return None  # it was merged into another title
-    asked = storable(outcome.asked_id)
+    asked = storable(str(outcome.asked_id))
     page = asked if outcome.got_id is None else storable(outcome.got_id)
     decision, reasons = outcome.decision, [storable(reason) for reason in outcome.reasons]
     if decision == "accepted":
@@ -171,17 +167,10 @@ def _end_of_judged(cursor: Any, outcome: Judged) -> Fetched | None:
         if not outcome.others_follow:
             cursor.execute(_FORGET, (outcome.at, title_id, site, asked, page))
         return None
+    if decision == "accepted":
+        return replace(outcome, asked_id=asked, got_id=page)
     # A title without an id is meant whatever id was asked for.
-    has_id = decision == "accepted" or known.site_id is not None
-    return Fetched(
-        site=site,
-        outcome=outcome.outcome,
-        at=outcome.at,
-        asked_id=asked if has_id else None,
-        got_id=page if has_id else None,
-        title_id=title_id,
-        released=outcome.released,
-    )
+    return replace(outcome, asked_id=None if known.site_id is None else asked, got_id=None)
 
 
 def _take(cursor: Any, outcome: Judged, site_id: str, reasons: list[str]) -> tuple[Decision, list[str]]:
@@ -200,7 +189,7 @@ def _take(cursor: Any, outcome: Judged, site_id: str, reasons: list[str]) -> tup
     return "accepted", reasons
 
 
-def _link(cursor: Any, title_id: int, site: Site, site_id: str, source: IdSource | None, score: float) -> None:
+def _link(cursor: Any, title_id: int | None, site: Site, site_id: str, source: IdSource | None, score: float) -> None:
     """Make an id a title's, and a record that there is under it a record of the title's."""
     cursor.execute(
         "UPDATE title_sites SET site_id = NULL, id_source = NULL, id_confidence = NULL, id_verified = false,"

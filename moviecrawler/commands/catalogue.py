@@ -298,7 +298,7 @@ def _due(command: BaseCommand, database: Database, opts: argparse.Namespace) -> 
     lines = []
     for site, rows in found.items():
         lines.append(f"{site}: {len(rows)} due" + (", the first:" if len(rows) == opts.limit else ""))
-        lines += [f"  {row.queue:8} {row.site_id:40} {fold(row.name)} ({row.year or '?'})" for row in rows]
+        lines += [f"  {row.queue:8} {row.site_id:40} {fold(row.title or '')} ({row.year or '?'})" for row in rows]
     _show({site: [row._asdict() for row in rows] for site, rows in found.items()}, lines, as_json=opts.json)
 
 

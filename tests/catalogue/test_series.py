@@ -148,6 +148,6 @@ def test_a_season_is_as_popular_as_its_series_and_boosted_by_its_own_id(store: C
     assert of_season(store, ids[0]).popularity == 33
     told(store, *ids, at=NOW - 8 * DAY)
     assert boost(store, [(SITE, ids[1]), (SITE, "tv/salt/season-9")], 1.0, NOW) == [(SITE, "tv/salt/season-9")]
-    named_first = [(each.queue, each.name) for each in due(store, SITE, 5, NOW)]
+    named_first = [(each.queue, each.title) for each in due(store, SITE, 5, NOW)]
     assert named_first[0] == ("boosted", "Title 1, season 2")
     assert store.claim_ids(1, site=SITE) == [ids[1]]
