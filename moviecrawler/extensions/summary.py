@@ -158,6 +158,8 @@ def _stores(stats: dict[str, Any]) -> str:
         batches, retries = stats.get(f"store/{store}/batches", 0), stats.get(f"store/{store}/retries", 0)
         kept = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count or what == "durable")
         shown.append(f"{store} {kept} in {batches:,} batches" + (f" and {retries:,} retries" if retries else ""))
+        if remark := stats.get(f"store/{store}/remark"):
+            shown.append(remark)
     if invalid := stats.get("items/rejected", 0):
         shown.append(f"{invalid:,} invalid items were offered to none")
     return "; ".join(shown) or "none"

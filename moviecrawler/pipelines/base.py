@@ -333,6 +333,11 @@ class BatchingPipeline:
     def _send_rejected(self, reason: str, item: Any) -> None:
         self._signals.send_catch_log(item_rejected, store=self.store.name, reason=reason, item=item)
 
+    def remark(self, text: str) -> None:
+        """Have the summary tell what the store's user is to know."""
+        if text:
+            self._stats.set_value(self._stat("remark"), text)
+
     def count(self, name: str, amount: float = 1) -> None:
         """Add to one of the store's figures."""
         self._stats.inc_value(self._stat(name), amount)  # type: ignore[arg-type]  # Scrapy's type, not its code, asks for an int

@@ -244,7 +244,10 @@ class SqliteStore(Store):
     def _make_scoreboard(self) -> None:
         connection = self._connection
         written, matched = connection.execute("SELECT written, matched FROM state").fetchone()
-        if written == matched or titles_in(connection) > MOST_TITLES_AT_THE_END:
+        if written == matched:
+            return
+        if (titles := titles_in(connection)) > MOST_TITLES_AT_THE_END:
+            self.remark = f"the scoreboard of {titles:,} titles is as old as before; scrapy scoreboard makes it anew"
             return
         try:
             make_scoreboard(connection)

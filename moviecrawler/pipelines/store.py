@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Miss
 
-_FIRST_RETRY_SECONDS = 0.2
-_MAX_RETRY_SECONDS = 30.0
 _WHICH = ("CSV_ENABLED", "DATABASE_URL", "MONGO_URL", "S3_BUCKET", "S3_PREFIX", "S3_ENDPOINT_URL")
 """The settings that say which stores there are."""
 
@@ -59,12 +57,6 @@ class Limits:
     def has_room(self, items: int, size: int, more: int) -> bool:
         """Return whether a buffer with so many items and bytes can take an item of `more` bytes."""
         return not items or (items < self.buffer_items and size + more <= self.buffer_bytes)
-
-
-def backoff(attempt: int, chance: float) -> float:
-    """Return the seconds to wait after the attempt of that number (from 1); `chance`, 0 to 1, spreads many processes."""
-    doubled: float = _FIRST_RETRY_SECONDS * 2 ** min(attempt - 1, 16)
-    return min(_MAX_RETRY_SECONDS, doubled) * (0.5 + chance / 2)
 
 
 def path_of_stores(settings: BaseSettings, name: str, *of: str) -> Path:
@@ -111,6 +103,8 @@ class Store(ABC):
     """Names it in stats, signals, `rejected.jsonl` and spool files."""
     hurried = False
     """Whether SIGTERM or Ctrl-C ends this process: then it leaves to the next run what that can do."""
+    remark = ""
+    """What its user is to know at the end, for the summary; set by `close`."""
 
     @abstractmethod
     def open(self) -> None:

@@ -13,40 +13,25 @@ from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from moviecrawler.errors import MovieCrawlerError, OutputError, RejectedError, TooSlowError, TransientStoreError
-from moviecrawler.pipelines.store import backoff
+from moviecrawler.errors import OutputError, RejectedError, TooSlowError, TransientStoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable
 
+    from moviecrawler.pipelines.base import BatchingPipeline
     from moviecrawler.pipelines.spool import Spool
     from moviecrawler.pipelines.store import Limits, Record, Store
-    from moviecrawler.signals import Outcome
 
 logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 _IDLE_RETRY_SECONDS = 60.0
+_FIRST_RETRY_SECONDS = 0.2
+_MAX_RETRY_SECONDS = 30.0
 _MAX_SLOW_TRIES = 3
 """Times that an item is tried again, alone, which takes a store too long, before it is rejected."""
-
-
-class Report(Protocol):
-    """What takes the outcome of records."""
-
-    def settle(self, records: Sequence[Record], outcome: Outcome, reason: str | None = None) -> None:
-        """Take note of what became of records."""
-
-    async def reject(self, record: Record, reason: str) -> None:
-        """Set a record aside that the store will never take."""
-
-    def count(self, name: str, amount: float = 1) -> None:
-        """Add to one of the store's figures."""
-
-    def set_stuck(self, error: OSError | None) -> None:
-        """Take note of whether what the store does not take could be spooled."""
 
 
 class _Thread:
@@ -73,19 +58,17 @@ class _Thread:
             try:
                 future.set_result(call())
             except BaseException as error:  # noqa: BLE001 - raised again by who waits for the call
-                if isinstance(error, Exception) and not isinstance(error, StopIteration):
-                    future.set_exception(error)
-                    continue
                 # No future of asyncio takes a StopIteration, and a SystemExit would end the event loop.
-                failure = RuntimeError(f"{type(error).__name__}: {error}")
-                failure.__cause__ = error
-                future.set_exception(failure)
+                is_plain = isinstance(error, Exception) and not isinstance(error, StopIteration)
+                future.set_exception(error if is_plain else RuntimeError(f"{type(error).__name__}: {error}"))
 
 
 class StoreWriter:
     """Opens a store, writes what is queued in batches, tries again what may work later, and closes the store at the end."""
 
-    def __init__(self, store: Store, limits: Limits, report: Report, *, spool: Spool, waits_to_open: bool) -> None:
+    def __init__(
+        self, store: Store, limits: Limits, report: BatchingPipeline, *, spool: Spool, waits_to_open: bool
+    ) -> None:
         self._store = store
         self._limits = limits
         self._report = report
@@ -160,6 +143,7 @@ class StoreWriter:
             closed = self._close()  # also one that hangs now, when it comes back
         if await closed:
             self._report.count("unfinished")
+        self._report.remark(self._store.remark)
 
     def _close(self) -> asyncio.Future[bool]:
         closed = self._thread.call(self._close_store)
@@ -182,8 +166,7 @@ class StoreWriter:
         try:
             await self._thread.call(self._store.open)
         except Exception as error:  # the crawl is running by now: it is spooled for, not broken off
-            reason = str(error) if isinstance(error, MovieCrawlerError) else f"{type(error).__name__}: {error}"
-            raise TransientStoreError(reason) from error
+            raise TransientStoreError(f"{type(error).__name__}: {error}") from error
 
     async def _idle(self) -> float | None:
         try:
@@ -234,7 +217,7 @@ class StoreWriter:
             if len(batch) == 1 and batch[0].slow < _MAX_SLOW_TRIES:
                 # The server may be slow for another reason.
                 batch[0].slow += 1
-                await self._sleep(backoff(batch[0].slow + 3, random.random()))  # noqa: S311 - no secret
+                await self._sleep(backoff(batch[0].slow + 3))
                 await self._flush(batch)
                 return
         except Exception as error:  # what the store didn't foresee is a reason to refuse an item, not to end the crawl
@@ -273,7 +256,7 @@ class StoreWriter:
             except TooSlowError:
                 raise
             except TransientStoreError as error:
-                delay = backoff(attempt, random.random())  # noqa: S311 - no secret
+                delay = backoff(attempt)
                 logger.warning("%s: attempt %d failed, next in %.1f s: %s", self._store.name, attempt, delay, error)
                 self._report.count("retries")
                 await self._look_for_room()
@@ -287,13 +270,13 @@ class StoreWriter:
 
     async def _look_for_room(self) -> None:
         """Find out whether what the store does not take could be spooled, after it has failed to write."""
+        error = None
         try:
             # Of all that the buffer may hold; a page is spooled in base 64.
             await self._thread.call(self._spool.check_room, self._limits.buffer_bytes * 3 // 2)
-        except OSError as error:
-            self._report.set_stuck(error)
-        else:
-            self._report.set_stuck(None)
+        except OSError as full:
+            error = full
+        self._report.set_stuck(error)
 
     async def _sleep(self, seconds: float) -> None:
         """Wait, but not longer than the spider's closing allows; when it begins to close, try again at once."""
@@ -306,3 +289,9 @@ class StoreWriter:
 async def _wait(event: asyncio.Event, seconds: float) -> None:
     with suppress(TimeoutError):
         await asyncio.wait_for(event.wait(), None if seconds == float("inf") else seconds)
+
+
+def backoff(attempt: int) -> float:
+    """Return the seconds to wait after the attempt of that number (from 1), which chance spreads over many processes."""
+    doubled: float = _FIRST_RETRY_SECONDS * 2 ** min(attempt - 1, 16)
+    return min(_MAX_RETRY_SECONDS, doubled) * random.uniform(0.5, 1)  # noqa: S311 - no secret

@@ -1,45 +1,102 @@
-"""The queries that the documents show run on the embedded database, and where both have the same columns, on Postgres."""
+"""The queries that the documents show run on the embedded database and on Postgres, and Datasette shows the former as it is."""
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+from click.testing import CliRunner
+from datasette.cli import cli
 
 import moviecrawler.database
+from moviecrawler.clock import utc_now
 from moviecrawler.items import Score
 from moviecrawler.pipelines.postgres import PostgresStore
 from moviecrawler.pipelines.sqlite import SqliteStore
+from moviecrawler.pipelines.store import Store
 from tests.pipelines.runs import make_movie, record_of
 from tests.pipelines.stored import opened
 from tests.pipelines.test_season_views import RATED
 from tests.pipelines.test_seasons import IMDB, METACRITIC, TOMATOES
-from tests.services.postgres import execute
+from tests.services.postgres import execute, new_database
 
 README = Path(moviecrawler.database.__path__[0], "README.md").read_text("utf-8")
-QUERIES = dict(re.findall(r"^-- (.+)\n(.+);$", README, re.MULTILINE))
-MOVIES = [IMDB, TOMATOES, METACRITIC, *RATED, *(make_movie(number, genres=["Drama"]) for number in range(3))]
-MOVIES.append(make_movie(4, scores=[Score(kind="imdb", value=9, count=2_000), Score(kind="metascore", value=20)]))
+EMBEDDED, POSTGRES = (
+    dict[str, str](re.findall(r"^-- (.+)\n(.+);$", block, re.MULTILINE))
+    for block in re.findall(r"(?s)```sql\n(.+?)```", README)
+)
+BEST = make_movie(5, scores=[Score(kind="imdb", value=9.9, count=2_000)])
+ODD = make_movie(4, scores=[Score(kind="imdb", value=9, count=2_000), Score(kind="metascore", value=20)])
+MOVIES = [IMDB, TOMATOES, METACRITIC, *RATED, *(make_movie(number, genres=["Drama"]) for number in range(3)), ODD, BEST]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a DATA_DIR with the movies."""
+    write(SqliteStore(folder := tmp_path_factory.mktemp("data")))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def url(postgres_server: str) -> Iterator[str]:
+    """Yield the URL of a database with the movies."""
+    write(PostgresStore(url := new_database(postgres_server)))
+    yield url
+    execute(postgres_server, f"DROP DATABASE {urlsplit(url).path[1:]} WITH (FORCE)")
+
+
+def write(store: Store) -> None:
+    with opened(store):
+        store.write([record_of(replace(movie, scraped_at=utc_now())) for movie in MOVIES])
 
 
 def test_there_are_ten() -> None:
-    assert len(QUERIES) == 10
+    assert len(EMBEDDED) == 10
+    assert EMBEDDED.keys() > POSTGRES.keys()
 
 
-@pytest.mark.parametrize("name", QUERIES)
-def test_query_runs(name: str, tmp_path: Path, database_url: str) -> None:
-    with opened(SqliteStore(tmp_path)) as store:
-        store.write([record_of(movie) for movie in MOVIES])
-    query = QUERIES[name].replace("tt0111161", "tt0000002").replace("> 1000", "> 1")
-    with closing(sqlite3.connect(tmp_path / "movies.sqlite3")) as connection:
+@pytest.mark.parametrize("name", EMBEDDED)
+def test_query_finds_the_same_in_both_databases(name: str, folder: Path, url: str) -> None:
+    query, of_postgres = (
+        text.replace("tt0111161", "tt0000002").replace("> 1000", "> 1")
+        for text in (EMBEDDED[name], POSTGRES.get(name) or EMBEDDED[name])
+    )
+    with closing(sqlite3.connect(folder / "movies.sqlite3")) as connection:
         found = connection.execute(query).fetchall()
     assert found
-    if "embedded" in name:
-        return
-    with opened(PostgresStore(database_url)) as postgres:
-        postgres.write([record_of(movie) for movie in MOVIES])
-    assert sorted(map(str, execute(database_url, query)))
-    assert len(execute(database_url, query)) == len(found)
+    assert len(execute(url, of_postgres)) == len(found) or "changed" in name
+
+
+@pytest.mark.parametrize(
+    ("asked", "title"),
+    [
+        ("title__contains=lamp&_sort=title", make_movie(0).title),
+        ("imdb_id=tt0000002", make_movie(2).title),
+        ("year=2001&kind=movie&_sort_desc=overall", BEST.title),
+    ],
+    ids=["search a title by name", "a title by its IMDb id", "the best of a year"],
+)
+def test_datasette_finds(asked: str, title: str, folder: Path) -> None:
+    assert json.loads(browse(folder, f"/movies/scoreboard.json?{asked}&_shape=array"))[0]["title"] == title
+
+
+def test_datasette_says_what_tables_and_columns_are(folder: Path) -> None:
+    page = browse(folder, "/movies/scoreboard")
+    assert "One row a title with every site" in page
+    assert "share of critics who like it" in page
+    assert "facet-results" in page
+
+
+def browse(folder: Path, path: str) -> str:
+    """Return what `datasette data/movies.sqlite3 -m data/metadata.json` answers."""
+    files = [str(folder / "movies.sqlite3"), "-m", str(folder / "metadata.json")]
+    ended = CliRunner().invoke(cli, ["serve", *files, "--get", path])
+    assert ended.exit_code == 0, ended.output
+    return ended.output

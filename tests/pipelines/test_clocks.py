@@ -11,13 +11,12 @@ import pytest
 from scrapy.exceptions import CloseSpider
 from scrapy.utils.test import get_crawler
 
-from moviecrawler import clock
 from moviecrawler.clock import utc_now
 from moviecrawler.extensions.clock import ClockCheck
 from moviecrawler.items import Score
 from moviecrawler.pipelines.postgres import PostgresStore
-from tests.pipelines.runs import make_miss, make_movie, record_of
-from tests.pipelines.stored import Stored, opened
+from tests.pipelines.runs import make_movie, record_of
+from tests.pipelines.stored import opened
 from tests.services.postgres import execute
 
 NOW = utc_now()
@@ -51,30 +50,6 @@ def test_a_clock_that_differs_from_a_servers_stops_the_start(
         asyncio.run(check.spider_opened())
     whose = "Redis" if service == "redis_url" else "Postgres"
     assert f"The clock of this machine is {said} that of {whose}, so nothing is crawled." in caplog.text
-
-
-# --- What was stored --------------------------------------------------------------------------------------------------
-
-
-def test_what_was_read_in_the_future_gives_way(stored: Stored) -> None:
-    now = utc_now()
-    stored.write(make_movie(1, scraped_at=now + AHEAD, title="Of the Future"))
-    stored.write(make_movie(1, scraped_at=now, title="Of Today"))
-    assert stored.movie().title == "Of Today"
-    # And what is not in the future does not, though it is not quite past.
-    stored.write(make_movie(1, scraped_at=now + clock.FUTURE / 2, title="Soon"))
-    stored.write(make_movie(1, scraped_at=now + clock.FUTURE / 3, title="Sooner"))
-    assert stored.movie().title == "Soon"
-
-
-def test_a_miss_or_a_reading_of_the_future_hides_nothing(stored: Stored) -> None:
-    now = utc_now()
-    stored.write(make_miss(1, checked_at=now + AHEAD))
-    stored.write(make_movie(1, scraped_at=now))
-    assert stored.misses() == 0
-    stored.write(make_movie(1, scraped_at=now + AHEAD))
-    stored.write(make_miss(1, checked_at=now + timedelta(minutes=1)))
-    assert stored.misses() == 1
 
 
 def test_the_history_of_scores_has_nothing_of_the_future(database_url: str) -> None:

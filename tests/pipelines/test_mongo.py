@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import Mock
 
 import pytest
-from pymongo import MongoClient
 from pymongo.collection import Collection
 from pymongo.errors import BulkWriteError, WTimeoutError
 from scrapy.settings import Settings
@@ -50,24 +49,6 @@ def test_a_document_says_what_was_read_and_how_it_was_fetched(mongo_url: str, tm
         "body_bytes": 99,
         "pool": "direct",
         "archive_id": "urn:a",
-    }
-
-
-def test_indexes_are_made_at_the_start(mongo_url: str, tmp_path: Path) -> None:
-    for _ in range(2):
-        crawl(MongoStore(mongo_url), tmp_path)
-    with MongoClient[dict[str, Any]](mongo_url) as client:
-        database = client.get_default_database()
-        indexed = {
-            (name, *(field for field, _ in index["key"]))
-            for name in ("movies", "misses")
-            for index in database[name].index_information().values()
-        }
-    assert indexed >= {
-        ("movies", "imdb_id"),
-        ("movies", "site", "scraped_at"),
-        ("movies", "site", "list_name", "list_rank"),
-        ("misses", "site", "checked_at"),
     }
 
 

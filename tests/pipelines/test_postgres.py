@@ -13,62 +13,23 @@ import psycopg2
 import pytest
 
 from moviecrawler.errors import RejectedError
-from moviecrawler.items import Amount, Credit, Fetch, Miss, Movie, Score
+from moviecrawler.items import Credit, Miss, Movie, Score
 from moviecrawler.pipelines.postgres import PostgresStore, read_scoreboard
 from moviecrawler.pipelines.sqlite import SqliteStore
+from moviecrawler.pipelines.store import Store
 from moviecrawler.replica.collection import Collection
 from tests.crawling import Finished, scrapy
 from tests.pipelines.runs import BEGIN, make_movie, record_of, running
 from tests.pipelines.stored import board_of, opened
+from tests.pipelines.test_contract import ALL
 from tests.services.postgres import execute, postgres_movies
 
 if TYPE_CHECKING:
     from moviecrawler.items import Site
 
-ODD = "\\N \\ \t\n\r \"quoted\" 'single' {brace} %s Ænima 映画 🎬 \u2028 \x7f"
-FULL = Movie(
-    site="imdb",
-    site_id="tt0000042",
-    imdb_id="tt0000042",
-    url="https://www.imdb.com/title/tt0000042/",
-    title=ODD,
-    original_title="Lampa",
-    kind="episode",
-    title_type="tvEpisode",
-    year=1999,
-    end_year=2001,
-    release_date="1999-03",
-    runtime_minutes=100_000,
-    genres=["Mystery", "Drama"],
-    countries=["Norway", ODD],
-    languages=["Norwegian"],
-    certificate="PG-13",
-    plot=ODD,
-    poster_url="https://example.com/lamp.jpg",
-    credits=[
-        Credit(name="Odile Farrow", role="director", position=1, person_id="nm0000007"),
-        Credit(name="O. Farrow", role="writer", position=1, person_id="nm0000007"),
-        Credit(name="Somebody", role="cast", position=1, person_id="nm0000008", character=ODD),
-        Credit(name="An Extra", role="cast", position=2),
-    ],
-    scores=[Score(kind="imdb", value=7.5, count=1234), Score(kind="metascore", value=71)],
-    amounts=[
-        Amount(kind="budget", value=3_000_000, currency="EUR"),
-        Amount(kind="worldwide", value=9_000_000_000, currency="USD"),
-    ],
-    imdb_top250_rank=250,
-    imdb_top250_tv_rank=1,
-    popularity_rank=77,
-    series_id="tt0000041",
-    series_title="The Lamp",
-    season=1,
-    episode=0,
-    list_name="top",
-    list_rank=3,
-    list_computed=True,
-    scraped_at=BEGIN + timedelta(microseconds=123_456),
-    fetch=Fetch(url="https://www.imdb.com/title/tt0000042/?a=%20", status=200, attempts=2, wire_bytes=9, body_bytes=99),
-)
+
+def write_into(store: Store, *movies: Movie) -> None:
+    store.write([record_of(one) for one in movies])
 
 
 def write(url: str, *items: Movie | Miss, margin: float = 0) -> None:
@@ -103,17 +64,11 @@ def title(site: Site, site_id: str, **fields: Any) -> Movie:
 # --- What is stored ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("movie", [FULL, title("metacritic", "movie/salt-harbour")], ids=["full", "bare"])
-def test_a_movie_comes_back_as_it_was_scraped(database_url: str, movie: Movie) -> None:
-    write(database_url, movie)
-    assert stored(database_url) == {movie.site_id: movie}
-
-
 def test_writing_again_changes_nothing(database_url: str) -> None:
     tables = ("titles", "scores", "score_history", "credits", "people", "offers")
     states = []
     for _ in range(2):
-        write(database_url, FULL, make_movie(1))
+        write(database_url, *ALL, make_movie(1))
         statements = [f"SELECT ctid, * FROM {table} ORDER BY 2, 3" for table in tables]  # noqa: S608 - named above
         states.append([execute(database_url, statement) for statement in statements])
     assert states[0] == states[1]
@@ -160,14 +115,6 @@ def test_the_history_keeps_each_value_that_a_score_had(database_url: str) -> Non
 
 
 # --- Freshness --------------------------------------------------------------------------------------------------------
-
-
-def test_the_same_page_read_again_takes_its_own_place(database_url: str) -> None:
-    write(database_url, make_movie(1, title="Misread", year=2002), margin=3600)
-    write(database_url, make_movie(1, scores=[Score(kind="imdb", value=8)]), margin=3600)
-    movie = stored(database_url)["tt0000001"]
-    assert (movie.title, movie.year) == (make_movie(1).title, 2001)
-    assert execute(database_url, "SELECT value::float FROM score_history") == [(8,)]
 
 
 # --- What can't be stored ---------------------------------------------------------------------------------------------

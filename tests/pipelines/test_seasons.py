@@ -14,17 +14,14 @@ import pytest
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.database.connection import Database, open_database
-from moviecrawler.items import Movie, Score
+from moviecrawler.items import Movie
 from moviecrawler.urls import part_of_series
 from tests.pipelines.runs import BEGIN
-from tests.pipelines.stored import Stored, stored
 from tests.pipelines.test_postgres import title, write
 from tests.services.postgres import execute
 
 if TYPE_CHECKING:
     from moviecrawler.items import Site
-
-__all__ = ["stored"]
 
 
 def series(site: Site, site_id: str, year: int = 2001, **fields: Any) -> Movie:
@@ -264,11 +261,3 @@ def test_what_was_taken_for_a_series_becomes_a_season_of_its_own(database_url: s
     assert groups(database_url) == {frozenset({str(movie.site_id)}) for movie in (TOMATOES, before, METACRITIC)}
     write(database_url, replace(before, scraped_at=BEGIN + timedelta(days=2)))
     assert execute(database_url, "SELECT count(*) FROM titles WHERE season IS NOT NULL") == [(0,)]
-
-
-def test_a_season_and_its_counts_come_back_from_every_store(stored: Stored) -> None:
-    season = rotten("s02", episode_count=8, series_title="Salt Harbour", scores=[Score(kind="tomatometer", value=88)])
-    shown = replace(TOMATOES, season_count=3, episode_count=24)
-    stored.write(season, shown)
-    found = {movie.site_id: movie for movie in stored.movies()}
-    assert found == {movie.site_id: movie for movie in (season, shown)}

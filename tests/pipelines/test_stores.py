@@ -15,7 +15,7 @@ from scrapy.exceptions import CloseSpider
 
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
 from moviecrawler.items import Movie
-from moviecrawler.pipelines.store import Limits, Record, Store, backoff
+from moviecrawler.pipelines.store import Record, Store
 from tests.pipelines.runs import LIMIT, make_movie, running
 from tests.pipelines.stored import Stored
 from tests.waiting import until
@@ -336,24 +336,3 @@ async def test_a_store_that_can_never_work_stops_the_crawl_before_it_starts(memo
         async with running(memory, tmp_path):
             pass
     assert str(caught.value.__cause__) == "no such database"
-
-
-def test_a_batch_is_full_by_count_or_bytes() -> None:
-    limits = Limits(batch_items=10, batch_bytes=1000)
-    assert not limits.is_full(9, 999)
-    assert limits.is_full(10, 0)
-    assert limits.is_full(1, 1000)
-
-
-def test_a_buffer_has_room_up_to_its_items_and_bytes() -> None:
-    limits = Limits(batch_items=1, buffer_items=3, buffer_bytes=100)
-    assert limits.has_room(2, 90, 10)
-    assert not limits.has_room(3, 0, 1)
-    assert not limits.has_room(2, 90, 11)
-    assert limits.has_room(0, 0, 1000)
-
-
-def test_retries_back_off_to_a_limit_and_spread() -> None:
-    assert [backoff(attempt, 1.0) for attempt in (1, 2, 3)] == [0.2, 0.4, 0.8]
-    assert backoff(1, 0.0) == 0.1
-    assert backoff(1000, 1.0) == 30.0

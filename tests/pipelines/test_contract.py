@@ -1,0 +1,304 @@
+"""What every store promises of what it is given: it comes back whole, and of each field the newest page that tells it counts."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from datetime import timedelta
+from functools import reduce
+from typing import Any
+
+import pytest
+
+from moviecrawler import clock
+from moviecrawler.catalogue.merging import complete
+from moviecrawler.clock import utc_now
+from moviecrawler.items import Amount, Award, Credit, Fetch, Movie, Offer, OtherTitle, RelatedTitle, Score
+from tests.catalogue.readings import reading
+from tests.monitors.movies import movie as whole_page
+from tests.pipelines.runs import BEGIN, make_miss, make_movie
+from tests.pipelines.stored import Stored, in_order
+
+HOUR = 3600.0
+AHEAD = timedelta(days=400)
+RENT = Offer(provider="Vudu", kind="rent", country="US", price=3.99, currency="USD", quality="HD", source="JustWatch")
+STREAM = Offer(
+    provider="Netflix", kind="subscription", country="US", url="https://netflix.example/1", source="JustWatch"
+)
+
+
+def page(site: Any, site_id: str, day: float = 0, **fields: Any) -> Movie:
+    """Return a page's movie, read so many days after the tests' time."""
+    defaults = {"url": f"https://example.com/{site_id}", "title": "Salt Harbour", "kind": "movie", "year": 2001}
+    return Movie(**{**defaults, **fields}, site=site, site_id=site_id, scraped_at=BEGIN + timedelta(days=day))
+
+
+TOMATOES = page(
+    "rottentomatoes",
+    "m/salt_harbour",
+    scores=[
+        Score(kind="tomatometer", value=93, count=210, average=7.9, liked=195, disliked=15, certified=True),
+        Score(kind="popcornmeter", value=0, liked=0, disliked=3, certified=False, sentiment="NEGATIVE", reviews=0),
+        Score(kind="tomatometer_top", value=88, count=41, average=7.5, liked=36, disliked=5),
+        Score(kind="popcornmeter_verified", value=71, average=3.8),
+    ],
+    offers=[
+        Offer(provider="netflix", kind="subscription"),
+        Offer(provider="vudu", kind="rent"),
+        Offer(provider="vudu", kind="buy"),
+    ],
+    related=[RelatedTitle(relation="similar", site_id="m/the_lamp", title='The "Lamp"; =1+1')],
+    consensus="It glows.",
+    external_ids={"ems": "12ab", "rottentomatoes": "771"},
+)
+METACRITIC = page(
+    "metacritic",
+    "movie/salt-harbour",
+    scores=[
+        Score(kind="metascore", value=70, average=69.6, liked=9, neutral=2, disliked=0, sentiment="Generally favorable")
+    ],
+    offers=[STREAM, RENT, replace(RENT, quality="4K", price=5), replace(RENT, country="DE", currency="EUR")],
+    taglines=["Nothing burns longer."],
+    poster_width=1000,
+    poster_height=1500,
+)
+ODD = "\\N \\ \t\n\r \"quoted\" 'single' {brace} %s Ænima 映画 🎬 \u2028 \x7f"
+FULL = Movie(
+    site="imdb",
+    site_id="tt0000042",
+    imdb_id="tt0000042",
+    url="https://www.imdb.com/title/tt0000042/",
+    title=ODD,
+    original_title="Lampa",
+    kind="episode",
+    title_type="tvEpisode",
+    year=1999,
+    end_year=2001,
+    release_date="1999-03",
+    runtime_minutes=100_000,
+    genres=["Mystery", "Drama"],
+    countries=["Norway", ODD],
+    languages=["Norwegian"],
+    certificate="PG-13",
+    plot=ODD,
+    poster_url="https://example.com/lamp.jpg",
+    credits=[
+        Credit(name="Odile Farrow", role="director", position=1, person_id="nm0000007"),
+        Credit(name="O. Farrow", role="writer", position=1, person_id="nm0000007"),
+        Credit(name="Somebody", role="cast", position=1, person_id="nm0000008", character=ODD),
+        Credit(name="An Extra", role="cast", position=2),
+    ],
+    scores=[Score(kind="imdb", value=7.5, count=1234), Score(kind="metascore", value=71)],
+    amounts=[
+        Amount(kind="budget", value=3_000_000, currency="EUR"),
+        Amount(kind="worldwide", value=9_000_000_000, currency="USD"),
+    ],
+    other_titles=[OtherTitle(title=ODD, country="FR"), OtherTitle(title="Lampa")],
+    imdb_top250_rank=250,
+    imdb_top250_tv_rank=1,
+    popularity_rank=77,
+    series_id="tt0000041",
+    series_title="The Lamp",
+    season=1,
+    episode=0,
+    list_name="top",
+    list_rank=3,
+    list_computed=True,
+    scraped_at=BEGIN + timedelta(microseconds=123_000),
+    fetch=Fetch(url="https://www.imdb.com/title/tt0000042/?a=%20", status=200, attempts=2, wire_bytes=9, body_bytes=99),
+)
+IMDB = page(
+    "imdb",
+    "tt0000042",
+    scores=[Score(kind="imdb", value=7.5, count=550, histogram=[10 * n for n in range(1, 11)], reviews=77)],
+    keywords=["lighthouse", "keeper's oath"],
+    interests=["Psychological Drama", "Drama"],
+    awards=[Award(event="Oscar", wins=1, nominations=2), Award(event=None, wins=5, nominations=9)],
+    related=[
+        RelatedTitle(relation="similar", site_id="tt0000043", title="The Lamp"),
+        RelatedTitle(relation="connection", site_id="tt0000044", title="Salt", connection="Follows"),
+    ],
+)
+BARE = page("metacritic", "movie/salt", title="Salt")
+ALL = (TOMATOES, METACRITIC, IMDB)
+
+
+def test_all_that_a_page_says_comes_back_from_every_store(every_store: Stored) -> None:
+    every_store.write(*ALL, FULL, BARE)
+    assert {one.site_id: in_order(one) for one in every_store.contents()} == {
+        one.site_id: in_order(one) for one in (*ALL, FULL, BARE)
+    }
+
+
+def test_offers_keywords_and_finer_scores_stay_while_pages_do_not_mention_them_and_go_when_these_state_none(
+    every_store: Stored,
+) -> None:
+    every_store.write(*ALL)
+    emptied: dict[str, Any] = {"scores": [], "offers": [], "keywords": [], "related": [], "consensus": None}
+    unknown = {
+        "imdb": ["keywords", "related.connection", "related.similar", "scores.imdb"],
+        "metacritic": ["offers", "scores.metascore"],
+        "rottentomatoes": [
+            *("consensus", "offers", "related.similar", "scores.popcornmeter", "scores.popcornmeter_verified"),
+            *("scores.tomatometer", "scores.tomatometer_top"),
+        ],
+    }
+    newer = [replace(one, **emptied, scraped_at=BEGIN + timedelta(days=1)) for one in ALL]
+    every_store.write(*(replace(one, unknown_fields=unknown[one.site]) for one in newer))
+    kept = {one.site_id: replace(in_order(one), scraped_at=BEGIN) for one in every_store.contents()}
+    assert kept == {
+        one.site_id: replace(in_order(one), offers=[replace(o, seen_at=BEGIN) for o in in_order(one).offers])
+        for one in ALL
+    }
+    gone = [replace(one, scraped_at=BEGIN + timedelta(days=2)) for one in newer]
+    every_store.write(*gone)
+    assert {one.site_id: one for one in every_store.contents()} == {one.site_id: one for one in gone}
+
+
+def test_an_archived_page_that_is_read_anew_fills_what_newer_rows_do_not_mention(every_store: Stored) -> None:
+    """Such as those of a dataset: they can't tell keywords, and stand in the way of no older page's."""
+    row = replace(
+        IMDB, keywords=[], scores=[Score(kind="imdb", value=7.7)], source="dataset", unknown_fields=["keywords"]
+    )
+    every_store.write(replace(row, scraped_at=BEGIN + timedelta(days=30)))
+    every_store.write(IMDB)
+    (found,) = every_store.contents()
+    assert (found.keywords, found.source) == (IMDB.keywords, "page")
+    assert [score.value for score in found.scores] == [7.7]
+    assert found.unknown_fields == []
+
+
+def test_an_offer_that_an_older_page_tells_was_seen_then(every_store: Stored) -> None:
+    """As `scrapy replay` fills it in beside a newer reading that does not mention offers, or as one comes later."""
+
+    def without(day: float) -> Movie:
+        return replace(METACRITIC, offers=[], unknown_fields=["offers"], scraped_at=BEGIN + timedelta(days=day))
+
+    newer = replace(METACRITIC, scraped_at=BEGIN + timedelta(days=60))
+    for readings in ([without(20), METACRITIC, without(40)], [newer, without(80)]):
+        for one in readings:
+            every_store.write(one)
+        (found,) = every_store.contents()
+        assert {offer.seen_at for offer in found.offers} == {next(one for one in readings if one.offers).scraped_at}
+        assert [replace(offer, seen_at=None) for offer in in_order(found).offers] == in_order(METACRITIC).offers
+        assert found.unknown_fields == []
+    every_store.write(replace(METACRITIC, scraped_at=BEGIN + timedelta(days=100)))
+    assert {offer.seen_at for offer in every_store.contents()[0].offers} == {None}
+
+
+def test_all_stores_hold_what_the_newest_reading_of_each_field_says(every_store: Stored) -> None:
+    luck = random.Random(11)  # noqa: S311 - no secret
+    days = [0, 1, 2, 3]
+    history = {number: [reading(luck, number, day) for day in days] for number in range(25)}
+    for day in days:
+        every_store.write(*(readings[day] for readings in history.values()))
+    late = {number: reading(luck, number, 1.5) for number in history}
+    every_store.write(*late.values())
+    found = {one.site_id: in_order(one) for one in every_store.contents()}
+    for number, readings in history.items():
+        if every_store.kind == "s3":  # whoever reads puts all lines together, in the order of their times
+            expected = joined([*readings[:2], late[number], *readings[2:]])
+        else:  # a late reading fills what all others do not mention
+            expected = complete(joined(readings), late[number])
+        assert found[expected.site_id] == in_order(expected)
+
+
+def joined(readings: list[Movie]) -> Movie:
+    return reduce(lambda known, newer: complete(newer, known), readings)
+
+
+@pytest.mark.parametrize("stored", ["postgres", "mongo"], indirect=True)
+def test_a_scrape_wins_when_newer_by_the_margin_or_the_same_again(stored: Stored) -> None:
+    wins = {HOUR + 1: True, HOUR: True, HOUR - 1: False, 1: False, 0: True, -1: False, -HOUR: False}
+    stored.write(*(make_movie(number, title="First") for number in range(len(wins))), margin=HOUR)
+    for number, newer_by in enumerate(wins):
+        stored.write(make_movie(number, -newer_by, title="Second", credits=[]), margin=HOUR)
+    found = {movie.site_id: movie for movie in stored.movies()}
+    for number, is_replaced in enumerate(wins.values()):
+        movie = found[f"tt{number:07}"]
+        assert movie.title == ("Second" if is_replaced else "First"), number
+        assert len(movie.credits) == (0 if is_replaced else 3)
+
+
+@pytest.mark.parametrize("stored", ["postgres", "mongo"], indirect=True)
+def test_a_page_replaces_a_list_row_within_the_margin_but_never_a_newer_one(stored: Stored) -> None:
+    stored.write(make_movie(1, source="list", credits=[], title="Listed"), margin=HOUR)
+    stored.write(make_movie(1, 1, title="Older page"), margin=HOUR)
+    assert stored.movie().title == "Listed"
+    assert len(stored.movie().credits) == 3  # which the row does not mention
+    stored.write(make_movie(2, source="list", credits=[], title="Listed"), make_movie(2, -1, title="Page"), margin=HOUR)
+    assert {movie.title for movie in stored.movies()} == {"Listed", "Page"}
+
+
+def test_an_older_page_takes_the_place_of_no_newer_one(stored: Stored) -> None:
+    stored.write(whole_page(1, 2, title="Newer"))
+    stored.write(whole_page(1, 1, title="Older"))
+    assert stored.movie().title == "Newer"
+
+
+def test_a_list_row_does_not_erase_what_the_page_told(stored: Stored) -> None:
+    stored.write(make_movie(1, 60, plot="A keeper trims the lamp."))
+    stored.write(make_movie(1, source="list", credits=[], list_rank=4, scores=[Score(kind="imdb", value=9.1)]))
+    movie = stored.movie()
+    assert (movie.plot, movie.list_rank, movie.source) == ("A keeper trims the lamp.", 4, "page")
+    assert movie.scores == [Score(kind="imdb", value=9.1, count=1001)]
+    assert [credit.name for credit in movie.credits if credit.role == "director"] == ["Odile Farrow"]
+
+
+def test_one_batch_may_name_a_title_many_times(stored: Stored) -> None:
+    page, newer = make_movie(1, 60, plot="A keeper trims the lamp."), make_movie(1, 30, title="Newer", plot="It burns.")
+    row = make_movie(1, 20, title="Listed", source="list", credits=[])
+    stored.write(page, newer, make_movie(2), row, make_movie(1, 90, title="Older"))
+    (movie,) = (one for one in stored.movies() if one.site_id == "tt0000001")
+    assert (movie.title, movie.plot, movie.scraped_at) == ("Listed", "It burns.", row.scraped_at)
+    assert len(stored.movies()) == 2
+
+
+def test_a_miss_stands_until_the_titles_own_page_is_read(stored: Stored) -> None:
+    stored.write(make_miss(1, 50), make_miss(1, 60, outcome="failed"))
+    assert stored.misses() == 1
+    # Neither what a list says of it ends the miss, nor a page that was read before.
+    stored.write(make_movie(1, 40, source="list"), make_movie(1, 55))
+    assert stored.misses() == 1
+    stored.write(make_movie(1, 30))
+    assert stored.misses() == 0
+    stored.write(make_miss(1, 35))
+    assert stored.misses() == 0
+    stored.write(make_miss(1, 20, outcome="blocked"))
+    assert stored.misses() == 1
+    assert stored.movie().scraped_at is not None
+    assert stored.movie().scraped_at < BEGIN  # type: ignore[operator]
+
+
+def test_a_list_row_of_the_same_batch_hides_no_miss(stored: Stored) -> None:
+    stored.write(make_movie(1, 600))
+    stored.write(make_miss(1, 120), make_movie(1, 60, source="list"))
+    assert stored.misses() == 1
+    stored.write(make_movie(1), make_movie(1, 3 * HOUR), margin=HOUR)
+    assert stored.misses() == 0
+
+
+def test_a_page_ends_an_older_miss_of_its_batch_though_it_is_too_new_to_be_stored(stored: Stored) -> None:
+    stored.write(make_movie(1, 60), make_movie(1), make_miss(1, 30), margin=HOUR)
+    assert stored.misses() == 0
+
+
+def test_what_was_read_in_the_future_gives_way(stored: Stored) -> None:
+    now = utc_now()
+    stored.write(make_movie(1, scraped_at=now + AHEAD, title="Of the Future"))
+    stored.write(make_movie(1, scraped_at=now, title="Of Today"))
+    assert stored.movie().title == "Of Today"
+    # And what is not in the future does not, though it is not quite past.
+    stored.write(make_movie(1, scraped_at=now + clock.FUTURE / 2, title="Soon"))
+    stored.write(make_movie(1, scraped_at=now + clock.FUTURE / 3, title="Sooner"))
+    assert stored.movie().title == "Soon"
+
+
+def test_a_miss_or_a_reading_of_the_future_hides_nothing(stored: Stored) -> None:
+    now = utc_now()
+    stored.write(make_miss(1, checked_at=now + AHEAD))
+    stored.write(make_movie(1, scraped_at=now))
+    assert stored.misses() == 0
+    stored.write(make_movie(1, scraped_at=now + AHEAD))
+    stored.write(make_miss(1, checked_at=now + timedelta(minutes=1)))
+    assert stored.misses() == 1
