@@ -159,25 +159,24 @@ class BatchingPipeline:
     async def process_item(self, item: Any) -> Any:
         """Put an item into the buffer; wait only while that is full."""
         if isinstance(item, self.item_types):
+            record = Record(item, b"", time.monotonic())
             try:
-                encoded = self.encode(item)
+                record.encoded = self.encode(item)
             except (TypeError, ValueError, OverflowError) as error:
-                record = Record(item, b"", time.monotonic())
                 self._hold(record)
                 await self.reject(record, f"not to be written as JSON: {error}")
             else:
-                await self._admit(Record(item, encoded, time.monotonic()))
+                await self._admit(record)
         return item
 
     async def close_spider(self) -> None:
         """Flush everything within `close_seconds`, and spool what the store did not take."""
         if self._loading is None or self._writing is None:
             return  # it was never opened
-        # Write what is queued now. Items from spool files would otherwise wait until their batch is due, and a crawl that is
-        # shorter than that would never load them.
         engine = self._crawler.engine if self._crawler is not None else None
         if engine is not None and not engine.running:  # by SIGTERM or Ctrl-C, and not by itself
             self.store.hurry()
+        # Else items from spool files would wait until their batch is due, and a shorter crawl would never load them.
         self._writer.begin_closing()
         await asyncio.wait({self._loading}, timeout=self._writer.time_left())
         self._loading.cancel()
@@ -209,7 +208,7 @@ class BatchingPipeline:
             self._stuck or not self.limits.has_room(len(self._held), self._held_bytes, size)
         ):
             self._writer.hurry()
-            if self._crawler is not None and is_closing(self._crawler.engine):
+            if self._is_ending:
                 # The engine waits for this item before it closes anything. What has no room is spooled with the rest.
                 self._writer.begin_closing()
             if not self._writer.time_left():
@@ -261,9 +260,7 @@ class BatchingPipeline:
                 path = await asyncio.to_thread(self._spool_files.write, items)
                 logger.warning("%s did not take %d items in time: kept in %s", self.store.name, len(fresh), path)
         except OSError as error:
-            message = (
-                "%s: %d items are lost, as they could be neither stored nor spooled (%s); ask for their titles again"
-            )
+            message = "%s: %d items are lost: neither stored nor spooled (%s); ask for their titles again"
             logger.error(message, self.store.name, len(fresh), error)  # noqa: TRY400 - the disk's message says it all
             self.settle(fresh, "lost", f"neither stored nor spooled: {error}")
             self.settle([record for record in records if record.spool is not None], "spooled")
@@ -320,15 +317,17 @@ class BatchingPipeline:
             self._loop.call_later(_STUCK_SECONDS, self._end_if_stuck)
 
     def _end_if_stuck(self) -> None:
-        if not self._stuck or self._crawler is None or is_closing(self._crawler.engine):
-            return
-        logger.error("%s is still stuck: this worker ends, and others get its titles", self.store.name)
-        self._end_crawl("store_stuck")
+        if self._stuck and not self._is_ending:
+            logger.error("%s is still stuck: this worker ends, and others get its titles", self.store.name)
+            self._end_crawl("store_stuck")
 
     def _end_crawl(self, reason: str) -> None:
-        assert self._crawler is not None  # noqa: S101 - who calls this has looked
-        assert self._crawler.engine is not None  # noqa: S101 - it is not closing
-        self._ending = self._loop.create_task(self._crawler.engine.close_spider_async(reason=reason))
+        if self._crawler is not None and self._crawler.engine is not None:
+            self._ending = self._loop.create_task(self._crawler.engine.close_spider_async(reason=reason))
+
+    @property
+    def _is_ending(self) -> bool:
+        return self._crawler is not None and is_closing(self._crawler.engine)
 
     def _send_rejected(self, reason: str, item: Any) -> None:
         self._signals.send_catch_log(item_rejected, store=self.store.name, reason=reason, item=item)
@@ -356,7 +355,7 @@ class BatchingPipeline:
     def _writing_ended(self, _: object) -> None:
         """End the crawl when writing has failed."""
         self._settled.set()
-        if not self._writer.closing and self._crawler is not None and not is_closing(self._crawler.engine):
+        if not self._writer.closing and self._crawler is not None and not self._is_ending:
             logger.error("%s can't go on: the crawl ends, and what it did not take is spooled", self.store.name)
             self._writer.begin_closing()  # from now on, items are held for the spool
             self._end_crawl("store_failed")

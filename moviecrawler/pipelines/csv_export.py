@@ -28,20 +28,9 @@ _NEUTRAL = """CASE WHEN substr(ltrim({0}, ''''), 1, 1) IN ('=', '+', '-', '@', c
 _LIST = "(SELECT group_concat(value, '; ') FROM json_each(m.{0}))"
 _OBJECT = "(SELECT group_concat(key || '=' || value, '; ') FROM json_each(m.{0}))"
 _BOOLEAN = "CASE m.{0} WHEN 1 THEN 'true' WHEN 0 THEN 'false' END"
-_LISTS = frozenset(
-    [
-        "genres",
-        "countries",
-        "languages",
-        "directors",
-        "writers",
-        "creators",
-        "unknown_fields",
-        "keywords",
-        "interests",
-        "taglines",
-        "histogram",
-    ]
+_LISTS = (
+    *("genres", "countries", "languages", "directors", "writers", "creators"),
+    *("unknown_fields", "keywords", "interests", "taglines", "histogram"),
 )
 _BOOLEANS = frozenset({"list_computed", "certified"})
 
@@ -127,16 +116,8 @@ def _select(connection: sqlite3.Connection, table: str, columns: str, order: str
 
 
 def _cell(column: str) -> str:
-    form = (
-        _LIST
-        if column in _LISTS
-        else _OBJECT
-        if column == "external_ids"
-        else _BOOLEAN
-        if column in _BOOLEANS
-        else "m.{0}"
-    )
-    return form.format(column)
+    forms = {"external_ids": _OBJECT, **dict.fromkeys(_LISTS, _LIST), **dict.fromkeys(_BOOLEANS, _BOOLEAN)}
+    return forms.get(column, "m.{0}").format(column)
 
 
 def _numbers(connection: sqlite3.Connection, table: str) -> set[str]:

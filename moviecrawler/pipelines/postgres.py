@@ -12,6 +12,7 @@ import logging
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -173,9 +174,9 @@ class PostgresStore(Store):
     def hurry(self) -> None:
         """Wait for other writers no longer: this process is to end."""
         super().hurry()
-        if self._waits and self._connection is not None:
-            with suppress(psycopg2.Error):
-                self._connection.cancel()
+        if self._waits and (connection := self._connection) is not None:
+            # The server is asked on a connection of its own, for which the event loop must not wait.
+            Thread(target=_cancel, args=(connection,), daemon=True).start()
 
     def _connected(self) -> Connection:
         if self._connection is None or self._connection.closed:
@@ -276,6 +277,11 @@ def read_scoreboard(url: str, limit: int | None = None, kind: TitleKind | None =
             for row in found:
                 yield ScoreboardRow(**dict(zip(names, row, strict=True)))
             found = cursor.fetchmany(_ROWS_AT_ONCE)
+
+
+def _cancel(connection: Connection) -> None:
+    with suppress(psycopg2.Error):
+        connection.cancel()
 
 
 @contextmanager

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 from scrapy.exceptions import CloseSpider
 
-from moviecrawler.errors import ConfigurationError
-from moviecrawler.items import Amount, Credit, Movie, OtherTitle, Score
+from moviecrawler.errors import ConfigurationError, OutputError
+from moviecrawler.extensions.summary import _stores
+from moviecrawler.items import Amount, Movie, OtherTitle, Score
 from moviecrawler.pipelines.files import check_data_dir, replacing
 from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.pipelines.store import Record
-from moviecrawler.texts import neutralise
 from tests.pipelines.runs import crawl, make_miss, make_movie, record_of, running
+from tests.pipelines.stored import board_of, opened
 from tests.pipelines.test_contract import ALL
 from tests.pipelines.writers import open_at_once
 from tests.tables import MOVIE_COLUMNS, read_movies
@@ -157,23 +158,6 @@ async def test_files_are_exported_while_the_crawl_goes_on(tmp_path: Path) -> Non
         assert len(rows(tmp_path / "movies.csv")) == 1
 
 
-def test_files_that_can_not_be_replaced_are_not_tried_every_other_second(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    store = SqliteStore(tmp_path)
-    store.open()
-    (tmp_path / "credits.csv").mkdir()
-    store.write([record_of(make_movie(1))])
-    pause = store.idle()
-    assert pause is not None
-    assert 50 < pause <= 60
-    assert store.idle() is not None
-    assert caplog.text.count("could not be replaced") == 1
-    (tmp_path / "credits.csv").rmdir()
-    store.close()
-    assert set(check_readable(tmp_path)) == {"tt0000001"}
-
-
 def test_a_file_that_was_removed_is_exported_again(tmp_path: Path) -> None:
     crawl(SqliteStore(tmp_path), tmp_path, make_movie(1))
     (tmp_path / "people.csv").unlink()
@@ -197,23 +181,6 @@ async def test_a_full_disk_is_waited_out(tmp_path: Path) -> None:
         await until(lambda: run.count("durable") == 1)
     assert run.count("retries") == 2
     assert len(check_readable(tmp_path)) == 1
-
-
-def test_no_text_runs_as_a_formula_and_all_come_back(tmp_path: Path) -> None:
-    texts = ["=1+1", "+49 30", "-", "@home", "\tTab", "\rReturn", "＝1＋1", "'=1", "'Twas", "''", 'Odile, "O"', "a=b"]
-    casts = [[Credit(name=text, role="cast", position=1, person_id=text, character=text)] for text in texts]
-    movies = [
-        make_movie(number, title=text, credits=cast, plot=text, genres=[text])
-        for number, (text, cast) in enumerate(zip(texts, casts, strict=True))
-    ]
-    crawl(SqliteStore(tmp_path), tmp_path, *movies)
-    for name in FILES:
-        for row in rows(tmp_path / name):
-            for cell in row.values():
-                assert not cell.startswith(("=", "+", "-", "@", "\t", "\r", "＝", "＋"))
-    found = [(movie.title, movie.plot, movie.genres) for movie in check_readable(tmp_path).values()]
-    assert found == [(text, text, [text]) for text in texts]
-    assert sorted(row["name"] for row in rows(tmp_path / "people.csv")) == sorted(map(neutralise, texts))
 
 
 def test_a_damaged_or_newer_file_stops_the_crawl_with_a_sentence(tmp_path: Path) -> None:
@@ -256,3 +223,78 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
 
 def test_processes_may_open_a_fresh_folder_all_at_once(tmp_path: Path) -> None:
     open_at_once(tmp_path, 12)
+
+
+def written(folder: Path, *movies: Movie, hurried: bool = False) -> None:
+    """Store movies in a process of their own, as it were, which exports them when it ends."""
+    store = SqliteStore(folder)
+    store.open()
+    store.write([record_of(movie) for movie in movies])
+    store.hurried = hurried
+    store.close()
+
+
+def titles(folder: Path) -> list[str]:
+    return [movie.title for movie in read_movies(folder / "movies.csv")]
+
+
+def test_titles_that_have_changed_are_another_in_the_files_and_the_others_stay(tmp_path: Path) -> None:
+    written(tmp_path, *(make_movie(number) for number in range(1200)))
+    written(tmp_path, make_movie(7, -60, title="Newer"), make_movie(8, 60, title="Older"), make_movie(1200))
+    expected = [make_movie(number).title for number in range(1201)]
+    expected[7] = "Newer"
+    assert titles(tmp_path) == expected
+
+
+def test_a_process_that_is_told_to_end_leaves_a_long_export_to_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    written(tmp_path, make_movie(0))
+    with monkeypatch.context() as patched:
+        patched.setattr("moviecrawler.pipelines.sqlite._HURRIED_EXPORT_SECONDS", -1.0)
+        written(tmp_path, *(make_movie(number) for number in range(1, 1300)), hurried=True)
+    assert len(titles(tmp_path)) == 1
+    assert len(board_of(tmp_path)) == 1300
+    assert not list(tmp_path.glob("*.draft"))
+    assert "lack what is new; the next crawl writes them first" in caplog.text
+    with opened(SqliteStore(tmp_path)) as store:
+        store.idle()
+        assert len(titles(tmp_path)) == 1300
+
+
+@pytest.mark.parametrize("broken", ["movies.csv", "people.csv"])
+def test_files_that_can_not_be_replaced_are_told_and_tried_again_after_a_minute(
+    tmp_path: Path, broken: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = SqliteStore(tmp_path)
+    store.open()
+    store.write([record_of(make_movie(1))])
+    (tmp_path / broken).mkdir()
+    pause = store.idle()
+    assert pause is not None
+    assert 50 < pause <= 60
+    assert caplog.text.count("could not be replaced") == 1
+    with pytest.raises(OutputError, match="as old as before, as they could not be replaced"):
+        store.close()
+    assert len(board_of(tmp_path)) == 1
+    (tmp_path / broken).rmdir()
+    written(tmp_path)
+    assert set(check_readable(tmp_path)) == {"tt0000001"}
+
+
+async def test_a_scoreboard_that_is_not_made_anew_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("moviecrawler.pipelines.sqlite.MOST_TITLES_AT_THE_END", 1)
+    async with running(SqliteStore(tmp_path), tmp_path) as run:
+        for number in range(2):
+            await run.pipeline.process_item(make_movie(number))
+    remark = "the scoreboard of 2 titles is as old as before; scrapy scoreboard makes it anew"
+    assert run.count("remark") == remark
+    assert board_of(tmp_path) == []
+    assert remark in _stores(run.stats.get_stats())
+
+
+def test_without_csv_the_database_is_written_all_the_same(tmp_path: Path) -> None:
+    with opened(SqliteStore(tmp_path, with_csv=False)) as store:
+        store.write([record_of(make_movie(1))])
+    assert not list(tmp_path.glob("*.csv"))
+    assert [row.title for row in board_of(tmp_path)] == [make_movie(1).title]

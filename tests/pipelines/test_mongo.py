@@ -41,15 +41,7 @@ def test_a_document_says_what_was_read_and_how_it_was_fetched(mongo_url: str, tm
     assert document["title"] == "The Lamp of Brewick, Part 1"
     assert document["credits"][1]["character"] == "Wick"
     assert document["plot"] is None
-    assert document["fetch"] == {
-        "url": "https://www.imdb.com/title/tt0000001/",
-        "status": 200,
-        "attempts": 2,
-        "wire_bytes": 9,
-        "body_bytes": 99,
-        "pool": "direct",
-        "archive_id": "urn:a",
-    }
+    assert (document["fetch"]["attempts"], document["fetch"]["archive_id"]) == (2, "urn:a")
 
 
 @pytest.mark.parametrize(("name", "value"), [("certificate", "PG"), ("critic_review_count", 7)])

@@ -129,30 +129,24 @@ async def test_an_endpoint_that_answers_503_is_asked_again(own_s3: S3Server, own
     assert len(s3_movies(own_s3.url, own_bucket)) == 30
 
 
-def test_a_bucket_that_is_not_there_is_told_before_the_crawl(s3_url: str) -> None:
-    with pytest.raises(ConfigurationError, match="the bucket 'no-such-bucket' can't be used"):
-        Bucket("no-such-bucket", endpoint_url=s3_url).open()
-
-
-def test_missing_credentials_are_told_before_the_crawl(s3_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
+@pytest.mark.parametrize(
+    ("environment", "endpoint", "sentence"),
+    [
+        ({}, None, "the bucket 'no-such-bucket' can't be used"),
+        ({"AWS_SHARED_CREDENTIALS_FILE": "/dev/null", "AWS_ACCESS_KEY_ID": ""}, None, "credentials"),
+        ({"AWS_PROFILE": "nobody"}, None, "nobody"),
+        ({}, "nowhere", "Invalid endpoint: nowhere"),
+    ],
+    ids=["bucket", "credentials", "profile", "endpoint"],
+)
+def test_what_is_wrong_is_told_before_the_crawl(
+    s3_url: str, environment: dict[str, str], endpoint: str | None, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    with pytest.raises(ConfigurationError, match="credentials"):
-        Bucket("some-bucket", endpoint_url=s3_url).open()
-
-
-def test_a_profile_that_is_not_there_is_told_before_the_crawl(s3_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_PROFILE", "nobody")
-    with pytest.raises(ConfigurationError, match="nobody"):
-        Bucket("some-bucket", endpoint_url=s3_url).open()
-
-
-def test_a_wrong_endpoint_is_told_before_the_crawl(s3_url: str) -> None:
-    assert s3_url
-    with pytest.raises(ConfigurationError, match="Invalid endpoint: nowhere"):
-        Bucket("some-bucket", endpoint_url="nowhere").open()
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value) if value else monkeypatch.delenv(name)
+    with pytest.raises(ConfigurationError, match=sentence):
+        Bucket("no-such-bucket", endpoint_url=endpoint or s3_url).open()
 
 
 def test_a_password_in_the_endpoint_is_never_told(s3_url: str) -> None:

@@ -213,10 +213,10 @@ def test_a_crawl_whose_disk_is_full_ends_with_code_1_and_says_what_it_did_not_st
             log.append(line)
             if "Spider opened" in line:
                 resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1000, 1000))
-            if "csv can neither be written nor spooled" in line:
+            if "sqlite can neither be written nor spooled" in line:
                 wait_for(lambda: counts(replica)["requests"] >= 8)
                 os.kill(process.pid, signal.SIGTERM)
         assert process.wait(LIMIT) == 1
     told = "".join(log)
-    assert "items are lost, as they could be neither stored nor spooled" in told
+    assert "items are lost: neither stored nor spooled" in told
     assert " lost" in next(line for line in log if "titles asked for" in line)

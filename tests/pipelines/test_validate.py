@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
-import os
 import threading
 from collections.abc import Iterable
 from datetime import datetime
@@ -307,21 +305,6 @@ def test_a_miss_that_can_not_be_is_refused(changes: dict[str, Any], tmp_path: Pa
     pipeline = ValidatePipeline.from_crawler(get_crawler(settings_dict={"DATA_DIR": str(tmp_path)}))
     with pytest.raises(DropItem, match=next(iter(changes))):
         asyncio.run(pipeline.process_item(make_miss(1, **changes)))
-
-
-def test_a_line_of_the_log_has_a_length(caplog: pytest.LogCaptureFixture) -> None:
-    factory = logging.getLogRecordFactory()
-    try:
-        get_crawler(settings_dict={"LOG_FORMATTER": "moviecrawler.extensions.logformatter.TerseLogFormatter"})
-        with caplog.at_level(logging.INFO):
-            try:
-                os.environ["b" * 1_000_000]
-            except KeyError:
-                logging.getLogger("some.library").exception("A slug: %s", "a" * 1_000_000)
-    finally:
-        logging.setLogRecordFactory(factory)
-    assert 10_000 < len(caplog.records[-1].getMessage()) < 10_100
-    assert len(caplog.text) < 70_000
 
 
 def test_the_event_loop_does_not_wait_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
