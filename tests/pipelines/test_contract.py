@@ -65,9 +65,9 @@ METACRITIC = page(
 ODD = "\\N \\ \t\n\r \"quoted\" 'single' {brace} %s Ænima 映画 🎬 \u2028 \x7f"
 FULL = Movie(
     site="imdb",
-    site_id="tt0000042",
-    imdb_id="tt0000042",
-    url="https://www.imdb.com/title/tt0000042/",
+    site_id="tt0000045",
+    imdb_id="tt0000045",
+    url="https://www.imdb.com/title/tt0000045/",
     title=ODD,
     original_title="Lampa",
     kind="episode",
@@ -105,7 +105,7 @@ FULL = Movie(
     list_rank=3,
     list_computed=True,
     scraped_at=BEGIN + timedelta(microseconds=123_000),
-    fetch=Fetch(url="https://www.imdb.com/title/tt0000042/?a=%20", status=200, attempts=2, wire_bytes=9, body_bytes=99),
+    fetch=Fetch(url="https://www.imdb.com/title/tt0000045/?a=%20", status=200, attempts=2, wire_bytes=9, body_bytes=99),
 )
 IMDB = page(
     "imdb",

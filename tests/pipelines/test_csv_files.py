@@ -6,19 +6,22 @@ import csv
 import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
 from scrapy.exceptions import CloseSpider
 
 from moviecrawler.errors import ConfigurationError, OutputError
 from moviecrawler.extensions.summary import _stores
-from moviecrawler.items import Amount, Movie, OtherTitle, Score
+from moviecrawler.items import Movie
 from moviecrawler.pipelines.files import check_data_dir, replacing
 from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.pipelines.store import Record
+from moviecrawler.replica.process import ReplicaProcess
+from tests.crawling import scrapy
 from tests.pipelines.runs import crawl, make_miss, make_movie, record_of, running
 from tests.pipelines.stored import board_of, opened
-from tests.pipelines.test_contract import ALL
+from tests.pipelines.test_contract import ALL, FULL, IMDB, METACRITIC, TOMATOES
 from tests.pipelines.writers import open_at_once
 from tests.tables import MOVIE_COLUMNS, read_movies
 from tests.waiting import until
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+TIME = "2026-03-01T12:00:00+00:00"
 FILES = ("movies.csv", "people.csv", "credits.csv", "scores.csv", "misses.csv")
 
 
@@ -48,85 +52,37 @@ def check_readable(folder: Path) -> dict[str | None, Movie]:
     return {movie.site_id: movie for movie in movies}
 
 
-def test_a_movie_stands_in_the_files_of_its_parts(tmp_path: Path) -> None:
-    movie = make_movie(
-        7,
-        genres=["Drama", "Mystery"],
-        amounts=[Amount(kind="budget", value=3_000_000, currency="EUR")],
-        scores=[Score(kind="imdb", value=8.0, count=1234), Score(kind="metascore", value=71)],
-        list_name="top",
-        list_rank=2,
-        other_titles=[OtherTitle(title="Lampa", country="SE", language="sv", kind="working")],
-    )
-    crawl(SqliteStore(tmp_path), tmp_path, movie)
-    (row,) = rows(tmp_path / "movies.csv")
-    assert tuple(row) == MOVIE_COLUMNS
-    assert {name: value for name, value in row.items() if value} == {
-        "site": "imdb",
-        "site_id": "tt0000007",
-        "imdb_id": "tt0000007",
-        "url": "https://www.imdb.com/title/tt0000007/",
-        "title": "The Lamp of Brewick, Part 7",
-        "kind": "movie",
-        "year": "2001",
-        "genres": "Drama; Mystery",
-        "directors": "Odile Farrow",
-        "imdb_rating": "8",
-        "imdb_votes": "1234",
-        "metascore": "71",
-        "budget": "3000000",
-        "budget_currency": "EUR",
-        "list_name": "top",
-        "list_rank": "2",
-        "list_computed": "false",
-        "source": "page",
-        "scraped_at": "2026-03-01T12:00:00+00:00",
+def test_the_files_have_all_that_is_stored(tmp_path: Path) -> None:
+    crawl(SqliteStore(tmp_path), tmp_path, *ALL, FULL)
+    assert tuple(rows(tmp_path / "movies.csv")[0]) == MOVIE_COLUMNS
+    found = {
+        row["site_id"]: {name: cell for name, cell in row.items() if cell} for row in rows(tmp_path / "movies.csv")
     }
-    assert [list(row.values()) for row in rows(tmp_path / "people.csv")] == [
-        ["imdb", "", "An Extra"],
-        ["imdb", "nm0000007", "Person 7"],
-    ]
-    assert [list(row.values()) for row in rows(tmp_path / "credits.csv")] == [
-        ["imdb", "tt0000007", "director", "1", "nm0000007", "Odile Farrow", ""],
-        ["imdb", "tt0000007", "cast", "1", "nm0000007", "Person 7", "Wick"],
-        ["imdb", "tt0000007", "cast", "2", "", "An Extra", ""],
-    ]
-    assert [list(row.values()) for row in rows(tmp_path / "other_titles.csv")] == [
-        ["imdb", "tt0000007", "1", "Lampa", "SE", "sv", "working"]
-    ]
-    assert [list(row.values()) for row in rows(tmp_path / "scores.csv")] == [
-        ["imdb", "tt0000007", "imdb", "8", "10", "1234", "2026-03-01T12:00:00+00:00", *[""] * 9],
-        ["imdb", "tt0000007", "metascore", "71", "100", "", "2026-03-01T12:00:00+00:00", *[""] * 9],
-    ]
-
-
-def test_csv_files_have_it_all(tmp_path: Path) -> None:
-    crawl(SqliteStore(tmp_path), tmp_path, *ALL)
-    of_site = {row["site"]: row for row in rows(tmp_path / "movies.csv")}
-    assert of_site["imdb"]["keywords"] == "lighthouse; keeper's oath"
-    assert of_site["metacritic"]["poster_width"] == "1000"
-    assert of_site["rottentomatoes"]["external_ids"] == "ems=12ab; rottentomatoes=771"
-    assert of_site["rottentomatoes"]["consensus"] == "It glows."
-    scores = {row["kind"]: row for row in rows(tmp_path / "scores.csv")}
+    imdb, metacritic, tomatoes, full = (found[one.site_id or ""].items() for one in (IMDB, METACRITIC, TOMATOES, FULL))
+    assert imdb >= {"keywords": "lighthouse; keeper's oath", "imdb_rating": "7.5", "imdb_votes": "550"}.items()
+    assert metacritic >= {"poster_width": "1000", "scraped_at": TIME, "list_computed": "false"}.items()
+    assert tomatoes >= {"external_ids": "ems=12ab; rottentomatoes=771", "consensus": "It glows."}.items()
+    assert full >= {"genres": "Mystery; Drama", "directors": "Odile Farrow", "budget": "3000000"}.items()
+    scores = {row["kind"]: row for row in rows(tmp_path / "scores.csv") if row["site_id"] != FULL.site_id}
     assert (scores["tomatometer_top"]["average"], scores["tomatometer_top"]["average_scale"]) == ("7.5", "10")
     assert (scores["popcornmeter"]["liked"], scores["popcornmeter"]["certified"]) == ("0", "false")
     assert scores["imdb"]["histogram"] == "10; 20; 30; 40; 50; 60; 70; 80; 90; 100"
-    time = "2026-03-01T12:00:00+00:00"
-    assert {name: cell for name, cell in rows(tmp_path / "offers.csv")[1].items() if cell} == {
-        "site": "metacritic",
-        "site_id": "movie/salt-harbour",
-        "provider": "Vudu",
-        "kind": "rent",
-        "country": "US",
-        "quality": "HD",
-        "price": "3.99",
-        "currency": "USD",
-        "source": "JustWatch",
-        "scraped_at": time,
-        "seen_at": time,
-    }
+    offer = ["metacritic", "movie/salt-harbour", "Vudu", "rent", "US", "HD", "3.99", "USD", "", "JustWatch", TIME, TIME]
+    assert list(rows(tmp_path / "offers.csv")[1].values()) == offer
     assert {row["title"] for row in rows(tmp_path / "related.csv")} == {"The Lamp", "Salt", 'The "Lamp"; =1+1'}
     assert rows(tmp_path / "awards.csv")[0]["event"] == "Oscar"
+    assert rows(tmp_path / "other_titles.csv")[1]["title"] == "Lampa"
+    assert ["imdb", "", "An Extra"] in [list(row.values()) for row in rows(tmp_path / "people.csv")]
+    assert {row["name"]: row["position"] for row in rows(tmp_path / "credits.csv")}["An Extra"] == "2"
+
+
+def test_a_crawl_whose_files_can_not_be_replaced_ends_with_code_1(tmp_path: Path) -> None:
+    (tmp_path / "movies.csv").mkdir()
+    with ReplicaProcess(titles=3, light=True) as replica:
+        ended = scrapy("crawl", "imdb", "-a", "limit=1", data=tmp_path, replica=replica)
+    assert ended.code == 1
+    assert "are as old as before, as they could not be replaced" in ended.log
+    assert len(board_of(tmp_path)) == 1
 
 
 def test_rows_are_in_chart_order_then_in_the_order_of_arrival(tmp_path: Path) -> None:
@@ -262,14 +218,18 @@ def test_a_process_that_is_told_to_end_leaves_a_long_export_to_the_next(
         assert len(titles(tmp_path)) == 1300
 
 
-@pytest.mark.parametrize("broken", ["movies.csv", "people.csv"])
+@pytest.mark.parametrize("broken", ["a folder", "too few descriptors"])
 def test_files_that_can_not_be_replaced_are_told_and_tried_again_after_a_minute(
-    tmp_path: Path, broken: str, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, broken: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = SqliteStore(tmp_path)
     store.open()
     store.write([record_of(make_movie(1))])
-    (tmp_path / broken).mkdir()
+    if broken == "a folder":
+        (tmp_path / "movies.csv").mkdir()
+    else:
+        too_many = OSError(24, "Too many open files")
+        monkeypatch.setattr("moviecrawler.pipelines.csv_export.replacing", Mock(side_effect=too_many))
     pause = store.idle()
     assert pause is not None
     assert 50 < pause <= 60
@@ -277,7 +237,9 @@ def test_files_that_can_not_be_replaced_are_told_and_tried_again_after_a_minute(
     with pytest.raises(OutputError, match="as old as before, as they could not be replaced"):
         store.close()
     assert len(board_of(tmp_path)) == 1
-    (tmp_path / broken).rmdir()
+    monkeypatch.undo()
+    if broken == "a folder":
+        (tmp_path / "movies.csv").rmdir()
     written(tmp_path)
     assert set(check_readable(tmp_path)) == {"tt0000001"}
 

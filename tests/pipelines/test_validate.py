@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -21,146 +20,97 @@ from moviecrawler.signals import item_rejected
 from moviecrawler.urls import title_url
 from tests.pipelines.runs import make_miss, make_movie
 
-WRONG_CREDITS: list[dict[str, Any]] = [
-    *(
-        {"character": "a" * 10_001},
-        {"name": ""},
-        {"name": "a" * 501},
-        {"person_id": "a" * 501},
-        {"role": "singer"},
-        {"position": 0},
+WRONG_PARTS: dict[str, tuple[Any, dict[str, Any], list[dict[str, Any]]]] = {
+    "credits": (
+        Credit,
+        {"name": "Odile", "role": "cast", "position": 1},
+        [{"character": "a" * 10_001}, {"name": ""}, {"name": None}, {"role": "singer"}, {"position": 0}],
     ),
-]
-WRONG_SCORES: list[dict[str, Any]] = [
-    *({"kind": "imdb", "value": 93}, {"kind": "imdb", "value": 0}, {"kind": "stars", "value": 4}, {"value": -1}),
-    *({"value": 100.5}, {"value": float("nan")}, {"value": "71"}, {"count": 0}, {"count": 2.5}, {"average": 10.5}),
-    *({"liked": -1}, {"disliked": "3"}, {"certified": "yes"}, {"sentiment": ""}, {"histogram": [1, 2]}),
-    *({"histogram": [-1] * 10}, {"kind": "imdb", "value": 7, "average": 7.1}),
-]
-WRONG_OFFERS: list[dict[str, Any]] = [
-    *({"provider": ""}, {"provider": "a" * 201}, {"kind": "gift"}, {"price": 3.99}, {"currency": "EUR"}),
-    *({"kind": "free", "price": 3.99, "currency": "EUR"}, {"price": -1, "currency": "EUR"}),
-    *({"price": 0, "currency": "EUR"}, {"url": "javascript:alert(1)"}),
-]
-
-
-def spoilt(kind: Any, right: dict[str, Any], wrong: Iterable[dict[str, Any]]) -> list[list[Any]]:
-    """Return lists of one part each, which is right but for what is changed."""
-    return [[kind(**right | changes)] for changes in wrong]
-
-
-LAMP = {"relation": "similar", "site_id": "tt0000002", "title": "Lamp"}
-OFFER = Offer(provider="Lamp TV", kind="ads")
-OVERALL = Award(event=None, wins=1, nominations=0)
+    "scores": (
+        Score,
+        {"kind": "tomatometer", "value": 94},
+        [
+            *({"kind": "imdb", "value": 93}, {"kind": "imdb", "value": 0}, {"kind": "stars"}, {"value": -1}),
+            *({"value": float("nan")}, {"value": "71"}, {"count": 0}, {"count": 2.5}, {"average": 10.5}, {"liked": -1}),
+            *({"certified": "yes"}, {"histogram": [1, 2]}, {"histogram": [-1] * 10}),
+            {"kind": "imdb", "value": 7, "average": 7.1},
+        ],
+    ),
+    "amounts": (
+        Amount,
+        {"kind": "budget", "value": 1, "currency": "USD"},
+        [{"value": 0}, {"currency": "$"}, {"currency": "US1"}, {"kind": "rent"}],
+    ),
+    "offers": (
+        Offer,
+        {"provider": "Lamp TV", "kind": "rent"},
+        [
+            *({"provider": "a" * 201}, {"kind": "gift"}, {"price": 3.99}, {"currency": "EUR"}),
+            *({"kind": "free", "price": 3.99, "currency": "EUR"}, {"price": 0, "currency": "EUR"}),
+            {"url": "javascript:alert(1)"},
+        ],
+    ),
+    "awards": (Award, {"event": "Golden Lamp", "wins": 1, "nominations": 0}, [{"wins": -1}]),
+    "related": (
+        RelatedTitle,
+        {"relation": "similar", "site_id": "tt0000002", "title": "Lamp"},
+        [{"site_id": "movie/lamp"}, {"relation": "twin"}],
+    ),
+}
+"""Parts of a movie: their type, one that is right, and changes that make it wrong. None may stand there twice."""
 WRONG: dict[str, list[Any]] = {
     "site": ["letterboxd"],
     "site_id": [None, "", "tt12", "https://www.imdb.com/title/tt0000001/", 1],
     "url": [None, "https://www.imdb.com/title/tt0000002/", "http://127.0.0.1:8000/title/tt0000001/"],
     "imdb_id": ["tt0000002", "nm0000001"],
     "title": [None, " ", "half a \ud83c", "a" * 501],
-    **{key: ["a" * 501] for key in ("original_title", "series_title", "certificate", "list_name")},
     "plot": ["", "a" * 20_001],
-    "poster_url": ["a" * 4_001],
     "series_id": ["a" * 301, 1],
-    **{key: [0] for key in ("season_count", "episode_count", "list_rank", "poster_width")},
-    "genres": ["Drama", [""], ["a" * 501], ["Drama"] * 501],
-    "countries": [[None]],
-    "keywords": [[""]],
+    "list_rank": [0],
+    "genres": ["Drama", [""], [None], ["Drama"] * 501],
     "kind": ["film"],
     "source": ["guess"],
     "year": [15, 1869, 2101, "1994", True],
     "end_year": [2000],
     "release_date": ["1994", "1994-02-30", "Oct 22, 2021"],
     "runtime_minutes": [0, 100_001, 90.5],
-    "imdb_top250_rank": [1046],
     "list_computed": ["yes"],
     "episode": [-1],
     "popularity_rank": [10**30],
     "scraped_at": [datetime(2026, 3, 1), "2026-03-01"],  # noqa: DTZ001 - that is what is wrong
     "fetch": [Fetch(url="a" * 4_001, status=200, attempts=1, wire_bytes=1, body_bytes=1)],
-    "credits": [
-        *spoilt(Credit, {"name": "Odile", "role": "cast", "position": 1}, WRONG_CREDITS),
-        [Credit(name="Odile", role="cast", position=n) for n in range(1, 20_002)],
-        [Credit(name="O", role="cast", position=1), Credit(name="P", role="cast", position=1)],
-    ],
-    "scores": [
-        *spoilt(Score, {"kind": "tomatometer", "value": 94}, WRONG_SCORES),
-        [Score(kind="imdb", value=7), Score(kind="imdb", value=8)],
-        [7.5],
-    ],
-    "amounts": spoilt(
-        Amount,
-        {"kind": "budget", "value": 1, "currency": "USD"},
-        ({"value": 0}, {"currency": "$"}, {"currency": "US1"}, {"kind": "rent"}),
-    ),
-    "offers": [
-        *spoilt(Offer, {"provider": "Lamp TV", "kind": "rent"}, WRONG_OFFERS),
-        [OFFER, OFFER],
-    ],
-    "awards": [[Award(event="Golden Lamp", wins=-1, nominations=0)], [OVERALL, OVERALL]],
-    "related": [
-        *spoilt(RelatedTitle, LAMP, ({"site_id": "movie/lamp"}, {"relation": "twin"})),
-        [RelatedTitle(relation="similar", site_id="tt0000002", title="Lamp")] * 2,
-    ],
-    "external_ids": [
-        ["ems"],
-        {f"{n:b}".translate({48: "a", 49: "b"}): "1" for n in range(121)},
-        {"EMS id": "1"},
-        {"ems": ""},
-    ],
+    "external_ids": [["ems"], {f"{n:b}".translate({48: "a", 49: "b"}): "1" for n in range(121)}, {"EMS id": "1"}],
     "unknown_fields": [
         *("plot", ["year"], ["plot", "certificate"], ["plot", "plot"], ["scores"], ["scores.tomatometer"]),
         ["scores.metascore.count"],
     ],
 }
 """Values that a field can't have."""
+for name, (part, right, changes) in WRONG_PARTS.items():
+    WRONG[name] = [[7.5], [part(**right)] * 2, *([part(**right | change)] for change in changes)]
 WRONG_KIND = {"kind": "season", "series_id": "tt0900001", "season": 1}  # which IMDb has no id of
 
 RIGHT: list[dict[str, Any]] = [
-    {},
-    {"year": 1870},
-    {"year": 2100},
-    {"end_year": 2001},
-    {"runtime_minutes": 1},
-    {"runtime_minutes": 100_000},
-    {"release_date": "1994-02"},
-    {"imdb_top250_rank": 250},
-    {"season": 0, "episode": 0},
-    {"season_count": 1, "episode_count": 1},
-    {"scores": [Score(kind="imdb", value=1), Score(kind="tomatometer", value=0), Score(kind="metascore", value=100)]},
-    {"scores": [], "credits": [], "imdb_id": None, "year": None},
+    {"year": 1870, "runtime_minutes": 1, "season": 0, "episode": 0, "season_count": 1},
+    {"year": 2100, "runtime_minutes": 100_000, "imdb_top250_rank": 250, "release_date": "1994-02"},
+    {"end_year": 2001, "title": "千年の灯", "external_ids": {"ems": "1-2"}, "consensus": "Bright."},
+    {"scores": [], "credits": [], "imdb_id": None, "year": None, "title": "a" * 500, "plot": "a" * 20_000},
     {
         "scores": [
-            Score(
-                kind="tomatometer", value=100, average=10, liked=0, disliked=0, certified=False, sentiment="POSITIVE"
-            ),
+            Score(kind="tomatometer", value=100, average=10, liked=0, disliked=0, certified=False, sentiment="GOOD"),
             Score(kind="popcornmeter_verified", value=0, average=5, reviews=0),
-            Score(kind="imdb", value=7, histogram=[0] * 10),
-        ]
-    },
-    {
+            Score(kind="imdb", value=1, histogram=[0] * 10),
+        ],
         "offers": [
-            Offer(
-                provider="Lamp TV",
-                kind="rent",
-                price=3.99,
-                currency="EUR",
-                quality=quality,
-                url="https://lamp.example/1",
-            )
+            Offer(provider="TV", kind="rent", price=3.99, currency="EUR", quality=quality, url="https://lamp.example/1")
             for quality in (None, "HD")
-        ]
-    },
-    {"awards": [Award(event=None, wins=0, nominations=1), Award(event="Golden Lamp", wins=0, nominations=0)]},
-    {
+        ],
+        "awards": [Award(event=None, wins=0, nominations=1), Award(event="Golden Lamp", wins=0, nominations=0)],
         "related": [
             RelatedTitle(relation="similar", site_id="tt0000002", title="Lamp"),
             RelatedTitle(relation="connection", site_id="tt0000002", title="Lamp", connection="Follows"),
-        ]
+        ],
     },
-    {"external_ids": {"ems": "1-2"}, "keywords": ["lamp"], "taglines": ["A light."], "consensus": "Bright."},
-    {"title": "千年の灯"},
-    {"title": "a" * 500, "plot": "a" * 20_000},
 ]
 
 
