@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import socket
+import time
 import uuid
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
@@ -29,7 +30,6 @@ from moviecrawler.sites import SCOREBOARD_KINDS, SITES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from datetime import datetime
     from typing import Self
 
     from scrapy import Request
@@ -110,7 +110,7 @@ class CatalogueRecorder:
         self._outages = Outages()
         self._task: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
-        self._last_extended = utc_now()
+        self._extended_at = time.monotonic()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -295,18 +295,17 @@ class CatalogueRecorder:
                 await asyncio.wait_for(self._closing.wait(), _WRITE_SECONDS)
                 return
             await self.flush()
-            now = utc_now()
-            if self.held and not timedelta() <= now - self._last_extended < self.lease / 4:
+            if self.held and time.monotonic() - self._extended_at >= self.options.lease / 4:
                 try:
-                    await self._extend(now)
+                    await self._extend()
                 except MovieCrawlerError as error:
                     logger.warning("Claims could not be kept: %s", error)
 
-    async def _extend(self, now: datetime) -> None:
+    async def _extend(self) -> None:
         """Keep the claims; those that others have taken since are let go."""
         asked = frozenset(self.held)
-        gone = asked - await self.writer.call(claims.extend, self.worker, now + self.lease, asked)
-        self._last_extended = now
+        gone = asked - await self.writer.call(claims.extend, self.worker, utc_now() + self.lease, asked)
+        self._extended_at = time.monotonic()
         self.held -= gone
         self.fetching -= gone
 

@@ -7,7 +7,6 @@ import re
 import shutil
 import socket
 import subprocess
-import time
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
@@ -25,7 +24,7 @@ from tests.conftest import PROJECT
 from tests.crawling import change, crawl, reset
 from tests.services.redis import RedisServer
 from tests.services.replica import IDS
-from tests.waiting import wait_for
+from tests.waiting import LONGEST, wait_for
 
 MONITORING = PROJECT / "scrapyd" / "monitoring"
 RULES = yaml.safe_load((MONITORING / "rules.yml").read_text("utf-8"))["groups"]
@@ -250,7 +249,7 @@ def crawl_on(node: Node, replica: ReplicaProcess) -> None:
     change(replica, renames=RATING, rename_after=10, faults={"500": 0.1})
     for arguments in ({}, {"via": "pages"}):
         job = node.schedule("imdb", "moviecrawler", {}, ids=",".join(IDS[:40]), **arguments)
-        wait_for(lambda job=job: node.finished(job), 90, lambda: node.log)  # type: ignore[misc]  # mypy infers no default
+        wait_for(lambda job=job: node.finished(job), LONGEST, lambda: node.log)  # type: ignore[misc]  # mypy infers no default
         change(replica, faults={"403": 1})
 
 
@@ -262,14 +261,13 @@ def test_prometheus_has_data_for_every_panel_that_is_not_about_proxies(prometheu
             result: list[Any] = json.load(answer)["data"]["result"]
             return result
 
-    wait_for(lambda: _answers(prometheus), 60)
-    time.sleep(3)  # a rate takes two scrapes
+    wait_for(lambda: _answers(prometheus), LONGEST)
     left = {name: query for name, query in QUERIES.items() if "proxy" not in query}
 
     def without_data() -> list[str]:
         return [name for name, query in left.items() if not data(query)]
 
-    wait_for(lambda: not without_data(), 60, without_data)
+    wait_for(lambda: not without_data(), LONGEST, without_data)
 
 
 def _answers(url: str) -> bool:

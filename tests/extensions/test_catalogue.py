@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 import pytest
@@ -199,10 +199,12 @@ def test_claims_of_titles_without_an_outcome_are_not_extended(crawl: Crawl, monk
     assert (recorder.held, len(recorder.outcomes)) == ({3, 4}, 1)
 
 
-async def test_claims_are_kept_though_the_clock_is_set_back(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_claims_are_kept_while_a_crawl_lasts_and_given_back_at_its_end(
+    crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
     recorder = crawl.recorder
     monkeypatch.setattr("moviecrawler.extensions.catalogue._WRITE_SECONDS", 0.01)
-    recorder._last_extended = utc_now() + timedelta(days=1)  # by the clock as it was then
+    recorder._extended_at -= recorder.options.lease
     statement = "UPDATE title_sites SET claimed_by = %s, claimed_until = %s WHERE site = 'imdb' RETURNING title_id"
     ((title_id,),) = execute(crawl.database_url, statement, recorder.worker, utc_now())
     assert isinstance(title_id, int)
