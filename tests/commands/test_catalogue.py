@@ -100,21 +100,6 @@ def test_episodes_are_imported_once(run: Run, database_url: str, replica: Replic
     assert again.output == "episodes has not changed since the last import\n"
 
 
-def test_a_broken_off_import_goes_on_where_it_was(run: Run, database_url: str, tmp_path: Path) -> None:
-    path = tmp_path / "titles.csv"
-    path.write_text(
-        "imdb_id,title,kind,year\n" + "".join(f"tt{1_000_000 + n},Title {n},movie,2000\n" for n in range(50))
-    )
-    arguments = ("import", "csv", "--from", str(path), "--json")
-    assert json.loads(run(*arguments).output)["added"] == 50
-    # As if it had been killed after 30 rows, whose titles are gone since: they are not brought in again.
-    execute(database_url, "UPDATE imports SET finished_at = NULL, rows_done = 30")
-    execute(database_url, "DELETE FROM titles")
-    execute(database_url, "DELETE FROM title_sites")
-    assert json.loads(run(*arguments).output)["added"] == 20
-    assert json.loads(run(*arguments).output)["unchanged"] is True
-
-
 def test_an_import_that_is_interrupted_ends_at_once_and_silently(database_url: str, tmp_path: Path) -> None:
     (tmp_path / "titles.csv").write_text("imdb_id,title,kind\ntt0000001,Dune,movie\n")
     env = environment(tmp_path, None, DATABASE_URL=database_url)
@@ -147,25 +132,6 @@ def test_status_shows_the_counts_and_how_long_all_takes(run: Run, database_url: 
     assert table.splitlines()[0].split() == ["imdb", "metacritic", "rottentomatoes"]
     (allowed,) = [line.split() for line in table.splitlines() if line.startswith("pages a day allowed")]
     assert allowed[4:] == ["30,000", "600", "5,000"]
-
-
-def test_a_crosswalk_that_was_cut_short_between_two_rows_is_refused(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "query.csv"
-    rows = [f"tt{1_000_000 + n},m/title_{n}\r\n" for n in range(100)]
-    path.write_text("imdb,rottentomatoes\r\n" + "".join(rows), newline="")
-    arguments = ("import", "wikidata", "--from", str(path))
-    assert run(*arguments).code == 0
-    path.write_text("imdb,rottentomatoes\r\n" + "".join(rows[:80]), newline="")
-    cut = run(*arguments)
-    assert cut.code == 1
-    assert "holds the ids of 80 titles, and held those of 100 when it was imported last" in cut.log
-    # A few that Wikidata's people have taken out are no reason; nor is another file.
-    path.write_text("imdb,rottentomatoes\r\n" + "".join(rows[:95]), newline="")
-    assert run(*arguments).code == 0
-    other = path.rename(tmp_path / "some.csv")
-    other.write_text("imdb,rottentomatoes\r\n" + rows[0], newline="")
-    some = run("import", "wikidata", "--from", str(other))
-    assert some.code == 0, some.log
 
 
 def test_boosted_titles_are_due_first(run: Run, database_url: str) -> None:
