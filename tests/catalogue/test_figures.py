@@ -1,4 +1,4 @@
-"""What is shown of the catalogue, and what it is told by: popularity, and how long all takes."""
+"""What is shown of the catalogue: the figures of each site, and how long all takes."""
 
 from __future__ import annotations
 
@@ -8,26 +8,10 @@ from typing import Any
 import pytest
 
 from moviecrawler.catalogue.figures import SiteFigures, figures
-from moviecrawler.catalogue.outcomes import release_of
-from moviecrawler.catalogue.popularity import popularity_of_tmdb, popularity_of_votes
 from moviecrawler.catalogue.store import pause
 from tests.catalogue.catalogued import DAY, NOW, Catalogued, outcome, row
 
 TODAY = date(2026, 11, 21)
-
-
-def test_a_title_is_as_old_as_the_last_day_that_its_date_may_mean() -> None:
-    assert release_of("2024-02-03", 2023) == date(2024, 2, 3)
-    assert release_of("2024-02", None) == date(2024, 2, 29)
-    assert release_of("2026-12", None) == release_of(None, 2026) == date(2026, 12, 31)
-    assert release_of(None, None) is None
-
-
-def test_popularity_grows_with_votes_and_stays_within_its_scale() -> None:
-    given = [popularity_of_votes(number) for number in (0, 1, 5, 100, 1_000, 25_000, 3_000_000, 90_000_000)]
-    assert given == sorted(given)
-    assert (given[0], given[-1]) == (0, 100)
-    assert (popularity_of_tmdb(-1), popularity_of_tmdb(1e9)) == (0, 100)
 
 
 @pytest.mark.parametrize(

@@ -131,11 +131,6 @@ RIVALS: dict[str, tuple[list[Movie], Movie, list[int]]] = {
     ),
     "votes decide": ([ours(votes=250_000), ours(votes=240, number=2)], tomatoes(), [2, 1]),
     "votes that differ too little": ([ours(votes=250_000), ours(votes=90_000, number=2)], tomatoes(), [1, 1, 1]),
-    "the same director two years apart is nearer than a stranger of the year": (
-        [ours(year=2003, number=2), ours(director=LEVIN)],
-        theirs(year=2003, director=LEVIN),
-        [1, 2],
-    ),
 }
 
 
@@ -153,15 +148,11 @@ def test_a_third_site_can_not_bridge_two_titles_that_contradict_each_other() -> 
 
 
 SPELLINGS = [
-    ("Alien³", "Alien 3"),
     ("Romeo + Juliet", "Romeo & Juliet"),
     ("ガラスの城", "ガラスの城"),
     ("Œuvre", "Oeuvre"),
     ("Sæl på Øya", "Sael pa Oya"),
-    ("Levin's Lamp", "Levin\u2019s Lamp"),
     ("30,000 Harbours", "30000 Harbours"),
-    ("Le$$", "Less"),
-    ("Storm 3-D", "Storm 3D"),
     ("Harbour IX", "Harbour 9"),
     ("Keeper, The", "A Keeper (1972)"),
 ]

@@ -171,9 +171,7 @@ def test_damaged_lines_of_an_export_are_counted_and_left_out(tmp_path: Path) -> 
     # Without `adult` and `video` a film is taken for neither.
     assert [row.tmdb_id for row in source.rows()] == [11, 11, 12]
     assert source.damaged == 1 + len(lines) - 3 + 2 + 3
-    path.write_bytes(EXPORT[:-1])
-    with pytest.raises(ExtractionError, match="inside a line"):
-        list(source.rows())
-    path.write_bytes(b"<html>\n" * 1_001)
-    with pytest.raises(ExtractionError, match="line 1001"):
-        list(source.rows())
+    for content, told in ((EXPORT[:-1], "inside a line"), (b"<html>\n" * 1_001, "line 1001")):
+        path.write_bytes(content)
+        with pytest.raises(ExtractionError, match=told):
+            list(source.rows())
