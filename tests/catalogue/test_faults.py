@@ -73,12 +73,15 @@ def test_a_database_that_goes_away_in_the_middle_of_a_crawl_costs_only_time(
         for number in (1, 2):
             wait_for(lambda number=number: len(title_pages(replica)) >= 15 * number)  # type: ignore[misc]
             with away(database_url):
-                told = "and will be tried again"
-                wait_for(lambda number=number: running.poll() is not None or log.read_text().count(told) >= number)  # type: ignore[misc]
+                wait_for(lambda number=number: running.poll() is not None or outages(log) >= number)  # type: ignore[misc]
         assert running.wait(LONGEST) == 0
     assert "Traceback" not in log.read_text()
     assert set(title_pages(replica).values()) == {1}
     assert_all_fetched(database_url)
+
+
+def outages(log: Path) -> int:
+    return log.read_text().count("and will be tried again")
 
 
 @contextmanager
