@@ -8,21 +8,26 @@ UPDATE incoming i SET imdb_id = t.imdb_id FROM titles t WHERE i.imdb_id IS NULL 
 -- What a row tells takes the place of what was known; of several rows of a title, the last whole one counts. A popularity gives way to that of
 -- the same or a higher source: votes, TMDB, a person.
 CREATE TEMPORARY TABLE merged ON COMMIT DROP AS
-SELECT t.title_id, i.imdb_id, coalesce(i.tmdb_id, t.tmdb_id) AS tmdb_id, coalesce(i.tmdb_series_id, t.tmdb_series_id) AS tmdb_series_id,
-    coalesce(i.title, t.title) AS title, coalesce(i.original_title, t.original_title) AS original_title, coalesce(i.kind, t.kind) AS kind,
-    coalesce(i.year, t.year) AS year,
-    -- A series that has begun to run again has no last year any more.
-    CASE WHEN i.tells_end_year THEN i.end_year ELSE coalesce(i.end_year, t.end_year) END AS end_year,
-    coalesce(i.runtime_minutes, t.runtime_minutes) AS runtime_minutes, coalesce(i.votes, t.votes) AS votes,
-    CASE WHEN is_told THEN i.popularity ELSE coalesce(t.popularity, 0) END AS popularity,
-    CASE WHEN is_told THEN i.popularity_source ELSE t.popularity_source END AS popularity_source
+SELECT t.title_id, m.*
 FROM (
     SELECT DISTINCT ON (imdb_id) * FROM incoming WHERE imdb_id IS NOT NULL
     ORDER BY imdb_id, title IS NOT NULL AND kind IS NOT NULL DESC, n DESC
 ) i
 LEFT JOIN titles t USING (imdb_id)
 CROSS JOIN LATERAL (SELECT i.popularity IS NOT NULL AND coalesce(t.popularity_source <= i.popularity_source, true) AS is_told) p
-WHERE t.title_id IS NOT NULL OR i.title IS NOT NULL AND i.kind IS NOT NULL
+CROSS JOIN LATERAL (
+    SELECT i.imdb_id, coalesce(i.tmdb_id, t.tmdb_id) AS tmdb_id, coalesce(i.tmdb_series_id, t.tmdb_series_id) AS tmdb_series_id,
+        coalesce(i.title, t.title) AS title, coalesce(i.original_title, t.original_title) AS original_title,
+        coalesce(i.kind, t.kind) AS kind, coalesce(i.year, t.year) AS year,
+        -- A series that has begun to run again has no last year any more.
+        CASE WHEN i.tells_end_year THEN i.end_year ELSE coalesce(i.end_year, t.end_year) END AS end_year,
+        coalesce(i.runtime_minutes, t.runtime_minutes) AS runtime_minutes, coalesce(i.votes, t.votes) AS votes,
+        CASE WHEN is_told THEN i.popularity ELSE coalesce(t.popularity, 0) END AS popularity,
+        CASE WHEN is_told THEN i.popularity_source ELSE t.popularity_source END AS popularity_source
+) m
+WHERE CASE WHEN t.title_id IS NULL THEN m.title IS NOT NULL AND m.kind IS NOT NULL
+    ELSE (t.imdb_id, t.tmdb_id, t.tmdb_series_id, t.title, t.original_title, t.kind, t.year, t.end_year, t.runtime_minutes, t.votes,
+        t.popularity, t.popularity_source) IS DISTINCT FROM m END
 ORDER BY i.n;
 CREATE TEMPORARY TABLE loaded ON COMMIT DROP AS SELECT 0::bigint AS title_id, imdb_id, popularity, false AS is_new FROM titles WITH NO DATA;
 WITH added AS (
@@ -36,9 +41,7 @@ WITH added AS (
     SET tmdb_id = m.tmdb_id, tmdb_series_id = m.tmdb_series_id, title = m.title, original_title = m.original_title, kind = m.kind,
         year = m.year, end_year = m.end_year, runtime_minutes = m.runtime_minutes, votes = m.votes, popularity = m.popularity,
         popularity_source = m.popularity_source
-    FROM merged m
-    WHERE t.title_id = m.title_id AND (t.title_id, t.imdb_id, t.tmdb_id, t.tmdb_series_id, t.title, t.original_title, t.kind, t.year, t.end_year,
-        t.runtime_minutes, t.votes, t.popularity, t.popularity_source) IS DISTINCT FROM m
+    FROM merged m WHERE t.title_id = m.title_id
     RETURNING t.title_id, t.imdb_id, t.popularity, false
 )
 INSERT INTO loaded TABLE added UNION ALL TABLE changed;
@@ -53,22 +56,18 @@ FROM (
 ) l WHERE s.title_id = l.title_id AND s.popularity <> l.popularity;
 
 -- Ids on the other sites. One that a record has, a page has shown, or a better source gave, stays; one that was refused is not taken again;
--- one that only a title without IMDb id has goes to the title that it is said to be. A title may be given two ids of a site.
-CREATE TEMPORARY TABLE named ON COMMIT DROP AS
-SELECT i.n, t.title_id, l.site::site, l.site_id, i.id_source, i.id_confidence
-FROM incoming i JOIN titles t USING (imdb_id) CROSS JOIN LATERAL jsonb_each_text(i.site_ids) AS l (site, site_id);
-ANALYZE named;  -- most sources name none, and the planner must know
+-- one that only a title without IMDb id has goes to the title that it is said to be.
 CREATE TEMPORARY TABLE leads ON COMMIT DROP AS
-SELECT DISTINCT ON (title_id, site) * FROM (
-    SELECT DISTINCT ON (site, n.site_id) n.*
-    FROM named n JOIN title_sites s USING (title_id, site)
-    WHERE (s.site_id IS NULL OR s.site_id <> n.site_id AND NOT s.id_verified AND s.last_success IS NULL AND n.id_source >= s.id_source)
-        AND NOT EXISTS (SELECT FROM title_matches m WHERE m.title_id = n.title_id AND m.site = n.site AND m.site_id = n.site_id
-            AND m.decision <> 'accepted' AND (m.by_hand OR m.decided_at >= %(since)s))
-        AND NOT EXISTS (SELECT FROM title_sites o JOIN titles ot USING (title_id)
-            WHERE o.site = n.site AND o.site_id = n.site_id AND (ot.imdb_id IS NOT NULL OR o.id_verified))
-    ORDER BY site, n.site_id, n.n DESC
-) free ORDER BY title_id, site, site_id;
+SELECT DISTINCT ON (s.site, l.site_id) s.title_id, s.site, l.site_id, i.id_source, i.id_confidence
+FROM incoming i CROSS JOIN LATERAL (SELECT * FROM jsonb_each_text(i.site_ids) LIMIT 2) AS l (site, site_id)  -- so that the planner knows
+JOIN titles t USING (imdb_id) JOIN title_sites s ON s.title_id = t.title_id AND s.site = l.site::site
+WHERE i.site_ids IS NOT NULL
+    AND (s.site_id IS NULL OR s.site_id <> l.site_id AND NOT s.id_verified AND s.last_success IS NULL AND i.id_source >= s.id_source)
+    AND NOT EXISTS (SELECT FROM title_matches m WHERE m.title_id = s.title_id AND m.site = s.site AND m.site_id = l.site_id
+        AND m.decision <> 'accepted' AND (m.by_hand OR m.decided_at >= %(since)s))
+    AND NOT EXISTS (SELECT FROM title_sites o JOIN titles ot USING (title_id)
+        WHERE o.site = s.site AND o.site_id = l.site_id AND (ot.imdb_id IS NOT NULL OR o.id_verified))
+ORDER BY s.site, l.site_id, i.n DESC;
 UPDATE title_sites s SET site_id = NULL, id_source = NULL, id_confidence = NULL FROM leads l WHERE s.site = l.site AND s.site_id = l.site_id;
 UPDATE title_sites s
 SET site_id = l.site_id, id_source = l.id_source, id_confidence = l.id_confidence, state = 'never', failures = 0, next_due = 'epoch'
