@@ -1,7 +1,7 @@
--- Claims titles of a site whose id there is known, and returns them in the order in which to fetch them. Boosted titles have at most half of a
--- claim; of the rest, unread titles (the most popular first) have two thirds and stale ones (the longest due first) one; what one leaves the
--- others take. Chance decides which of these two begins, so that small claims share as large ones do. Rows that others have locked are passed
--- over. The conditions name those of the indexes word by word. site; size; worker; now; until.
+-- Claims titles of a site whose id there is known, and returns them in the order in which to fetch them. Boosted titles have at most half; of
+-- the rest, unread titles (the most popular first) have two thirds and stale ones (the longest due first) one; what one leaves the others take.
+-- Chance decides which of these two begins, so that small claims share as large ones do. Rows that others have locked are passed over.
+-- The conditions name those of the indexes word by word. site; size; worker; now; until.
 WITH chance AS MATERIALIZED (SELECT random() AS chance), boosted AS (
     SELECT title_id, boost, boost_due FROM title_sites
     WHERE site = %(site)s AND boost_due IS NOT NULL AND site_id IS NOT NULL

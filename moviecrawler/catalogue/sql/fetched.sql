@@ -1,6 +1,5 @@
--- Writes how tries ended, and ends their claims. An outcome is of the claimed title while that has one of the two ids, else of the title that
--- has one by now. outcomes: JSON array of {n, site, title_id, asked_id, got_id, outcome, at, released}; without ids, the claimed title is meant
--- whatever its id is.
+-- Writes how tries ended, and ends their claims. An outcome is of the claimed title while that has one of the two ids, else of the title that has
+-- one by now; without ids, of the claimed title whatever its id is. outcomes: JSON array of {n, site, title_id, asked_id, got_id, outcome, at, released}.
 WITH told AS (
     SELECT DISTINCT ON (s.title_id, s.site) s.title_id, s.site, o.outcome, o.at, s.failures + (o.outcome = 'error')::integer AS failed,
         fetch_interval(s.title_id, o.released, o.at) AS every

@@ -50,10 +50,9 @@ INSERT INTO title_sites (title_id, site, popularity, site_id, id_source, id_veri
 SELECT title_id, site, popularity, CASE site WHEN 'imdb' THEN imdb_id END, CASE site WHEN 'imdb' THEN 'given'::id_source END, site = 'imdb'
 FROM loaded CROSS JOIN unnest(enum_range(NULL::site)) AS site WHERE is_new;
 UPDATE title_sites s SET popularity = l.popularity
-FROM (
-    SELECT title_id, popularity FROM loaded WHERE NOT is_new
-    UNION ALL SELECT t.title_id, l.popularity FROM loaded l JOIN titles t ON t.series_title_id = l.title_id WHERE NOT is_new
-) l WHERE s.title_id = l.title_id AND s.popularity <> l.popularity;
+FROM (SELECT title_id, popularity FROM loaded WHERE NOT is_new
+    UNION ALL SELECT t.title_id, l.popularity FROM loaded l JOIN titles t ON t.series_title_id = l.title_id WHERE NOT is_new) l
+WHERE s.title_id = l.title_id AND s.popularity <> l.popularity;
 
 -- Ids on the other sites. One that a record has, a page has shown, or a better source gave, stays; one that was refused is not taken again;
 -- one that only a title without IMDb id has goes to the title that it is said to be.
