@@ -1,8 +1,7 @@
 -- Titles with what is compared of them: directors (creators of a series) and votes of their page on IMDb, and what else they are called.
 -- titles: array of ids; null for all that have an IMDb id.
 SELECT t.title_id, t.imdb_id, t.title, t.original_title, t.kind, t.year, t.end_year, t.runtime_minutes,
-    nullif((SELECT count(DISTINCT e.season) FROM imdb_episodes e
-        WHERE t.kind = 'series' AND e.series_imdb_id = t.imdb_id AND e.season > 0), 0) AS season_count,
+    nullif((SELECT count(DISTINCT e.season) FROM imdb_episodes e WHERE t.kind = 'series' AND e.series_imdb_id = t.imdb_id AND e.season > 0), 0) AS season_count,
     ARRAY(SELECT c.name FROM credits c
         WHERE c.record_id = imdb.record_id AND c.name IS NOT NULL
             AND c.role = CASE WHEN t.kind = 'series' THEN 'creator' ELSE 'director' END::credit_role
