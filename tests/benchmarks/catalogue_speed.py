@@ -1,10 +1,10 @@
-"""IMDb's datasets and the catalogue at full size: time and memory of reading, import, claims and status, beside plain ways of the same.
+"""IMDb's datasets and the catalogue at full size: time and memory of reading, import, claims and status.
 
 usage: python -m tests.benchmarks.catalogue_speed [TITLES]
 
 The import, which is the command itself, runs in a process of its own, whose processor time and peak of memory the operating system
 tells, as does the reading of all datasets: those of the replica, of 2,000 titles. Claims are of 25 titles, of TITLES on
-each of three sites; the plain way reads all due titles in order and takes the first.
+each of three sites.
 """
 
 from __future__ import annotations
@@ -30,13 +30,6 @@ from tests.services.postgres import PostgresServer, execute, new_database
 
 BATCH = 25
 SITES: Any = ("imdb", "metacritic", "rottentomatoes")
-PLAIN_CLAIM = """
-UPDATE title_sites SET claimed_until = now() + interval '2 hours'
-WHERE site = 'metacritic' AND title_id IN (
-    SELECT s.title_id FROM titles t JOIN title_sites s USING (title_id)
-    WHERE s.site = 'metacritic' AND s.next_due <= now() AND (s.claimed_until IS NULL OR s.claimed_until <= now())
-    ORDER BY s.last_success NULLS FIRST, t.popularity DESC LIMIT 25)
-"""
 OURS = """
 import sys
 from pathlib import Path
