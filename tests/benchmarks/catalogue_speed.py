@@ -112,9 +112,6 @@ def main() -> None:
                     f"claiming {BATCH} on {site}: {1e3 * statistics.median(taken):.1f} ms, {1e3 * max(taken):.1f} at most"
                 )
             print(f"status: {statistics.median(seconds(lambda: figures(store, utc_now()), 3)):.2f} s")
-        print(
-            f"claiming the plain way: {1e3 * statistics.median(seconds(lambda: execute(url, PLAIN_CLAIM), 3)):.0f} ms"
-        )
         with ThreadPoolExecutor(8) as pool:
             got = [
                 title for each in pool.map(lambda n: claim("rottentomatoes", f"w{n}", 20), range(8)) for title in each
