@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hmac import compare_digest
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from twisted.web import http
@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from twisted.web.server import Request
 
     from moviecrawler.cluster.options import NodeOptions
-
-Role = Literal["user", "deployer"]
-"""A deployer may do everything; a user too, unless there are deployers."""
 
 PROBES = (b"healthz", b"readyz")
 """Paths that need no password. Their answers say whether the node is healthy, and nothing else."""
@@ -26,38 +23,29 @@ class Access:
     """Decides which requests a node answers."""
 
     def __init__(self, options: NodeOptions) -> None:
-        self.needs_password = bool(options.username)
         self._username = options.username.encode()
-        deployer = options.deploy_password or options.password
-        # If both are the same password, its user may deploy.
-        self._passwords: dict[Role, bytes] = {"user": options.password.encode(), "deployer": deployer.encode()}
+        self._password = options.password.encode()
+        self._deploy_password = options.deploy_password.encode() or self._password
         self._names = {"localhost", options.node_name.lower(), urlsplit(options.node_url).hostname}
 
     def refusal(self, request: Request, service: bytes) -> tuple[int, str] | None:
         """Return why a request to the first segment of its path is refused, as status and sentence; None when it is not."""
         if service in PROBES:
             return None
-        role = self._role(request.getUser(), request.getPassword())
-        if role is None:
-            return http.UNAUTHORIZED, "give a user name and a password that the node knows"
-        if not self.needs_password and not self._answers_to(request.getHeader("host") or ""):
+        if self._password:
+            # It takes the same time whatever is wrong.
+            is_named = compare_digest(self._username, request.getUser())
+            is_user = is_named & compare_digest(self._password, request.getPassword())
+            is_deployer = is_named & compare_digest(self._deploy_password, request.getPassword())
+            if not is_user | is_deployer:
+                return http.UNAUTHORIZED, "give a user name and a password that the node knows"
+            if service in _DEPLOYING and not is_deployer:
+                return http.FORBIDDEN, "this needs the password for deploying"
+        elif not self._answers_to(request.getHeader("host") or ""):
             return http.FORBIDDEN, "without a password, a node answers only to its own name, its address or localhost"
-        if service in _DEPLOYING and role != "deployer":
-            return http.FORBIDDEN, "this needs the password for deploying"
         if request.method == b"POST" and _is_cross_site(request):
             return http.FORBIDDEN, "a page of another site sent this"
         return None
-
-    def _role(self, username: bytes, password: bytes) -> Role | None:
-        """Return the role of a user; None when the name or the password is wrong. It takes the same time whichever is."""
-        if not self.needs_password:
-            return "deployer"
-        found: Role | None = None
-        same_name = compare_digest(self._username, username)
-        for role, secret in self._passwords.items():
-            if same_name & compare_digest(secret, password):
-                found = role
-        return found
 
     def _answers_to(self, host: str) -> bool:
         """Return whether requests for a host are answered.

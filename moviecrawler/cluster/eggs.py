@@ -60,7 +60,7 @@ class RedisEggStorage:
         self._node: Node = config.node
         self._state = self._node.state
         self._folder = Path(self._node.options.eggs_dir).absolute()
-        self._new = self._folder / "new"
+        self._new = self._folder / f"new-{self._node.name}"
         """Where copies are written and checked."""
         self._checking = Lock()
         self._client = self._state.connect(_EGG_SECONDS)

@@ -12,6 +12,7 @@ from scrapyd.interfaces import IEggStorage, IEnvironment, IPoller
 from scrapyd.launcher import Launcher
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred, DeferredLock, DeferredQueue, succeed
+from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 from twisted.logger import Logger
 
@@ -19,7 +20,7 @@ from moviecrawler.cluster.environment import append_log_line, end_of_log, memory
 from moviecrawler.cluster.jobs import Outcome, check_job, classify_end
 from moviecrawler.cluster.process import SpiderProcess
 from moviecrawler.cluster.state import LeaseLostError, NodeInfo
-from moviecrawler.cluster.threads import Threads, pause, reactor
+from moviecrawler.cluster.threads import Threads, reactor
 from moviecrawler.cluster.views import Processes
 from moviecrawler.errors import ConfigurationError, Outages
 from moviecrawler.figures import Totals
@@ -58,7 +59,7 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         self.options = self.node.options
         self.state = self.node.state
         self.node_id = f"{self.options.node_name}:{uuid4().hex[:8]}"
-        self.processes = Processes(self.node)
+        self.processes = Processes(self.node, "running")
         self.slots: dict[int, SpiderProcess] = {}
         """This node's own jobs."""
         self.threads = Threads("node", 1)
@@ -100,7 +101,7 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             until = time.monotonic() + seconds
             while self.slots and time.monotonic() < until:
                 await self.exchange()
-                await pause(_DRAIN_CHECK_SECONDS)
+                await deferLater(reactor, _DRAIN_CHECK_SECONDS)
         await self._exchanging.acquire()  # for good: a heartbeat would have the node join again
         try:
             await self.threads.run(self.state.leave, self.node_id)

@@ -1,11 +1,10 @@
-"""Waiting for threads and for time in Twisted's event loop, from coroutines."""
+"""Threads for coroutines in Twisted's event loop."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from twisted.internet import reactor as _reactor
-from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThreadPool
 from twisted.python.threadpool import ThreadPool
 
@@ -19,11 +18,6 @@ T = TypeVar("T")
 
 reactor: Any = _reactor
 """Typed as Any, as its type is that of a module."""
-
-
-def pause(seconds: float) -> Deferred[None]:
-    """Return a Deferred that fires after some seconds."""
-    return deferLater(reactor, seconds)
 
 
 class Threads:

@@ -6,7 +6,7 @@ The web root reads a snapshot in the thread in which a service then answers, if 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from scrapyd.interfaces import IJobStorage, ISpiderQueue
 from scrapyd.poller import QueuePoller
@@ -38,38 +38,36 @@ def local_time(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC).astimezone().replace(tzinfo=None)
 
 
-def _process(status: JobStatus) -> Process:
-    ended = None if status.outcome is None else local_time(status.outcome.ended_at / 1000)
-    job = status.job
-    return Process(job.project, job.spider, job.id, status.pid, local_time(status.started_at or 0), ended)
-
-
 class Processes:
-    """The launcher's `processes`: what runs on all nodes."""
+    """The cluster's jobs of a state, as Scrapyd's launcher and its job storage have them."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, state: Literal["running", "finished"]) -> None:
         self._node = node
+        self._state = state
+
+    def _jobs(self) -> list[JobStatus]:
+        found: list[JobStatus] = getattr(self._node.snapshot, self._state)
+        return found
 
     def __len__(self) -> int:
-        return len(self._node.snapshot.running)
+        return len(self._jobs())
+
+    def __iter__(self) -> Iterator[Process]:
+        for status in self._jobs():
+            job, ended = status.job, status.outcome and local_time(status.outcome.ended_at / 1000)
+            yield Process(job.project, job.spider, job.id, status.pid, local_time(status.started_at or 0), ended)
 
     def values(self) -> list[Process]:
         """Return them."""
-        return [_process(status) for status in self._node.snapshot.running]
+        return list(self)
 
 
 @implementer(IJobStorage)
-class RedisJobStorage:
+class RedisJobStorage(Processes):
     """The jobs that are over, the latest first."""
 
     def __init__(self, config: Config) -> None:
-        self._node: Node = config.node
-
-    def __len__(self) -> int:
-        return len(self._node.snapshot.finished)
-
-    def __iter__(self) -> Iterator[Process]:
-        return map(_process, self._node.snapshot.finished)
+        super().__init__(config.node, "finished")
 
 
 @implementer(ISpiderQueue)

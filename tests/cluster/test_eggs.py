@@ -8,6 +8,7 @@ import shutil
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from socket import gethostname
 
 import pytest
 import redis
@@ -152,7 +153,7 @@ def test_broken_egg_never_becomes_a_version(
     assert expected in str(error.value)
     assert str(tmp_path) not in str(error.value).partition("\n")[0]
     assert known(store) == []
-    assert not any((tmp_path / "eggs").glob("new/*"))
+    assert not any((tmp_path / "eggs").glob("new-*/*"))
 
 
 @pytest.mark.usefixtures("_listed_by_text")
@@ -187,7 +188,7 @@ def test_versions_have_a_bound_and_so_has_what_a_node_keeps_on_its_disk(
 ) -> None:
     monkeypatch.setattr(eggs, "VERSIONS_KEPT", 2)
     other = make("other")
-    left = tmp_path / "other" / "new" / "tmpx.egg"
+    left = tmp_path / "other" / f"new-{gethostname()}" / "tmpx.egg"
     left.mkdir(parents=True)
     other.remove_unfinished()
     hashes: list[str] = []

@@ -48,7 +48,7 @@ def launcher(tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(made.threads, "run", maybeDeferred)
     monkeypatch.setattr(module, "deferToThread", maybeDeferred)
     monkeypatch.setattr(module, "reactor", SimpleNamespace(callLater=Mock()))
-    monkeypatch.setattr(module, "pause", lambda _: succeed(None))
+    monkeypatch.setattr(module, "deferLater", lambda *_: succeed(None))
     return made
 
 
