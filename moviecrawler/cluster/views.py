@@ -54,7 +54,7 @@ class Processes:
 
     def __iter__(self) -> Iterator[Process]:
         for status in self._jobs():
-            job, ended = status.job, status.outcome and local_time(status.outcome.ended_at / 1000)
+            job, ended = status.job, local_time(status.outcome.ended_at / 1000) if status.outcome else None
             yield Process(job.project, job.spider, job.id, status.pid, local_time(status.started_at or 0), ended)
 
     def values(self) -> list[Process]:
