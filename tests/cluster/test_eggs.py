@@ -127,7 +127,6 @@ def test_spiders_of_an_egg_are_listed_in_a_process_that_knows_no_secret_of_the_n
     ("data", "expected"),
     [
         (b"no egg", "not a ZIP file"),
-        (toy_egg(more={"toy/spiders.py": "def broken(:"}), "SyntaxError"),
         (toy_egg(more={"toy/spiders.py": "raise SystemExit(0)"}), "can't be listed: exit code 0"),
         (toy_egg(more={"toy/spiders.py": "import os; os.write(2, b'\\xff'); broken"}), "NameError"),
         (egg({"toy/__init__.py": ""}, None), "no entry point `settings`"),

@@ -9,8 +9,6 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
 from tests.conftest import PROJECT
 
 LONGEST = 120
@@ -51,9 +49,3 @@ def run(checkout: Path, *command: str, **environment: str) -> Ran:
         check=False,
     )
     return Ran(ended.returncode, ended.stdout)
-
-
-@pytest.fixture(scope="session")
-def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a checkout."""
-    return copy_project(tmp_path_factory.mktemp("deploy") / "checkout")

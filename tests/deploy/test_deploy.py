@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.nodes import AUTH, DEPLOY_PASSWORD, Node, cluster, toy_egg
-from tests.deploy.checkout import Ran, run
+from tests.deploy.checkout import Ran, copy_project, run
 from tests.services.redis import RedisServer
 
 SPIDERS = ["imdb", "metacritic", "rottentomatoes"]
@@ -21,6 +21,11 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Node]]:
     options = {"SCRAPYD_DEPLOY_PASSWORD": DEPLOY_PASSWORD}
     with RedisServer() as redis, cluster(folder, redis.url, 2, auth=AUTH, **options) as running:
         yield running.nodes
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copy_project(tmp_path_factory.mktemp("deploy") / "checkout")
 
 
 def scrapyd_deploy(checkout: Path, node: Node, *more: str, password: str = DEPLOY_PASSWORD) -> Ran:

@@ -1,5 +1,0 @@
-from __future__ import annotations
-
-from tests.deploy.checkout import checkout
-
-__all__ = ["checkout"]
