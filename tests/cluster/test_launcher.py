@@ -101,18 +101,6 @@ def test_process_that_does_not_end_when_its_node_does_is_killed(
     assert launcher.state.nodes() == []
 
 
-def test_figures_of_ended_spiders_stay_in_the_sums_of_their_site(launcher: ClusterLauncher, started: Started) -> None:
-    for slot in (0, 1):
-        run(launcher, slot, Job(project="toy", spider="slow", id=f"a{slot}"))
-    for pages, (process, _) in zip((2, 3), started, strict=True):
-        process.report = Report(stats={"pages/read": pages})
-    for _, ended in started:
-        assert launcher.figures().by_site()["slow"]["moviecrawler_pages", ()] == 5
-        ended.callback(None)
-    assert launcher.slots == {}
-    assert launcher.figures().by_site()["slow"]["moviecrawler_pages", ()] == 5
-
-
 def test_spider_that_ended_while_redis_is_away_is_counted_once_and_the_outage_is_logged_once(
     launcher: ClusterLauncher, monkeypatch: pytest.MonkeyPatch, started: Started
 ) -> None:
