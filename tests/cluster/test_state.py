@@ -28,7 +28,7 @@ def state(redis_url: str) -> Iterator[ClusterState]:
     made.client.close()
 
 
-def job(number: int = 1, priority: float = 0.0, **arguments: str) -> Job:
+def job(number: int = 1, /, priority: float = 0.0, **arguments: str) -> Job:
     return Job(project="movies", spider="imdb", id=f"job{number}", arguments=arguments, priority=priority)
 
 
@@ -96,9 +96,10 @@ def test_higher_priority_goes_first_and_among_equals_who_came_first(state: Clust
 
 def test_job_that_is_sent_twice_is_queued_once_until_it_is_over_and_is_then_a_new_run(state: ClusterState) -> None:
     beat(state, "a")
-    assert state.schedule(job(1, ids="tt1"))
+    given = {"ids": "tt1", "name": 'é"\n\\/\x7f\u2028', "none": ""}
+    assert state.schedule(job(1, 0.0, **given))
     for expected in ((1, 0, 0), (0, 1, 0)):
-        assert state.schedule(job(1, ids="tt1"))
+        assert state.schedule(job(1, 0.0, **given))
         assert not state.schedule(job(1, ids="tt2"))
         assert counts(state) == expected
         state.take("a")
