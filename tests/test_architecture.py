@@ -64,6 +64,7 @@ def test_examples_in_docstrings_hold(module: Path) -> None:
     assert ran.attempted > 0
 
 
+@pytest.mark.promise("Parts import downward only.")
 def test_imports_keep_the_contracts_of_pyproject() -> None:
     command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache", "--no-logo"]
     ended = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)
@@ -86,6 +87,7 @@ def test_pure_parts_open_nothing() -> None:
     assert wrong == []
 
 
+@pytest.mark.promise("Every setting is read, and documented.")
 def test_every_setting_is_read() -> None:
     code = "\n".join(
         module.read_text("utf-8")
@@ -100,6 +102,7 @@ def test_every_setting_is_read() -> None:
     assert unread == []
 
 
+@pytest.mark.promise("Every setting is read, and documented.")
 def test_the_table_of_settings_is_that_of_their_declarations() -> None:
     written = (PACKAGE / "SETTINGS.md").read_text("utf-8")
     assert written == table((PACKAGE / "settings.py").read_text("utf-8")), (

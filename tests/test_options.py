@@ -52,6 +52,7 @@ def test_a_misspelt_setting_is_named_with_the_one_that_is_meant(
     ]
 
 
+@pytest.mark.promise("A wrong argument or setting ends a crawl before its first request, in one sentence.")
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -152,6 +153,7 @@ def test_a_store_without_its_setting_is_not_used(pipeline: type[BatchingPipeline
         pipeline.store_from_settings(Settings({"CSV_ENABLED": "0", "DATA_DIR": str(tmp_path)}))
 
 
+@pytest.mark.promise("Live sites have budgets a second and a day, and all workers together keep them.")
 @pytest.mark.parametrize(
     ("site", "hosts", "budget"),
     [

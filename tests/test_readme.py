@@ -58,6 +58,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     return finished
 
 
+@pytest.mark.promise("The demo prints what the README shows, and needs no service.")
 def test_demo_prints_what_the_readme_shows(demo: Finished) -> None:
     assert demo.code == 0, demo.log
     shown = re.search(r"shortened\):\n\n(.*?)\n\n[^ ]", README, re.DOTALL)
@@ -102,6 +103,7 @@ def test_readme_shows_commands() -> None:
     assert len(COMMANDS) > 8
 
 
+@pytest.mark.promise("Every command that the documents show exists, with its options.")
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command.startswith("scrapy crawl")])
 def test_crawl_command_is_accepted(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, database_url: str
@@ -118,6 +120,7 @@ def test_crawl_command_is_accepted(
     spidercls.parse_arguments(settings, arguments)
 
 
+@pytest.mark.promise("Every command that the documents show exists, with its options.")
 @pytest.mark.parametrize("command", sorted({command.split()[1] for command in COMMANDS} - {"crawl", "demo"}))
 def test_command_exists(command: str, tmp_path: Path) -> None:
     finished = scrapy(command, "-h", data=tmp_path)

@@ -60,6 +60,7 @@ def test_datasets_are_the_live_ones_beside_live_pages_or_by_name(given: dict[str
     assert datasets_url({**SiteOptions.defaults(), **given}) == url
 
 
+@pytest.mark.promise("A crawl of a replica asks a live host only where a setting names it.")
 def test_a_stand_in_of_imdb_does_not_lead_to_the_live_datasets() -> None:
     for ask in (
         lambda: datasets_url({"IMDB_URL": STAND_IN}),

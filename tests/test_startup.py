@@ -52,6 +52,7 @@ def _imported(*arguments: str, data: Path, replica: ReplicaProcess | None = None
     return set(json.loads(ended.stdout.splitlines()[-1]))
 
 
+@pytest.mark.promise("A crawl imports no client of a store that is not configured.")
 def test_a_crawl_into_csv_files_imports_no_client_of_another_store(tmp_path: Path) -> None:
     with ReplicaProcess(titles=3, light=True) as replica:
         imported = _imported("crawl", "imdb", "-a", "limit=1", data=tmp_path, replica=replica)

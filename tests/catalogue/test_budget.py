@@ -44,6 +44,7 @@ def fetched(database_url: str) -> int:
     return states(database_url).get("ok", 0)
 
 
+@pytest.mark.promise("No more is claimed than the budget allows.")
 @pytest.mark.parametrize(("workers", "shared"), [(1, False), (3, True)])
 def test_crawls_fetch_what_the_budget_allows_and_leave_the_rest_unclaimed(
     database_url: str, redis_url: str, replica: ReplicaProcess, tmp_path: Path, workers: int, shared: bool

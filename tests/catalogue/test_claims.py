@@ -72,6 +72,7 @@ def test_a_title_whose_claims_come_to_nothing_counts_as_failed(store: Catalogued
     assert (found.claimed_by, found.claims, found.next_due) == (None, 0, last + 7 * DAY)
 
 
+@pytest.mark.promise("A title is claimed by one worker at a time, and what a killed worker had is fetched by another.")
 def test_eight_claimers_at_once_never_get_the_same_title_and_leave_none(store: Catalogued) -> None:
     store.bring_in(*(row(number, popularity=50.0) for number in range(1_000)))
 
@@ -103,6 +104,7 @@ def fill(store: Catalogued, boosted: int, unread: int, stale: int) -> None:
     store.sql(read, second)
 
 
+@pytest.mark.promise("What is due is fetched: boosted titles first, unread and stale ones in fixed shares.")
 def test_boosted_titles_have_half_and_unread_and_stale_ones_two_to_one_of_the_rest(store: Catalogued) -> None:
     cases = [
         ((20, 20, 20), 12, (6, 4, 2)),
@@ -156,6 +158,7 @@ def test_a_title_stands_in_one_queue_while_it_is_due(store: Catalogued) -> None:
     assert set(store.claim_ids(100)) == set(expected)  # they were shown, and not claimed
 
 
+@pytest.mark.promise("A boosted title goes first on every site, at most once a week.")
 def test_a_boosted_title_goes_first_on_every_site_and_is_fetched_at_most_once_a_week(store: Catalogued) -> None:
     store.bring_in(row(1), row(2), row(3, site_ids={"metacritic": "movie/title-3"}))
     assert boost(store, [("imdb", "tt1000003"), ("imdb", "tt7777777")], 2.0, NOW) == [("imdb", "tt7777777")]

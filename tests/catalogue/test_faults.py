@@ -47,6 +47,7 @@ def assert_all_fetched(database_url: str) -> None:
     assert execute(database_url, "SELECT count(*), count(DISTINCT site_id) FROM records") == [(TITLES, TITLES)]
 
 
+@pytest.mark.promise("A title is claimed by one worker at a time, and what a killed worker had is fetched by another.")
 @pytest.mark.parametrize("shared", [False, True], ids=["alone", "shared"])
 def test_what_a_killed_worker_had_is_fetched_by_another(
     database_url: str, redis_url: str, replica: ReplicaProcess, tmp_path: Path, *, shared: bool

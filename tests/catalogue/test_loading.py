@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.promise("Titles come from IMDb's datasets, TMDB's exports, Wikidata's file and CSV, each row once.")
 def test_an_import_adds_and_changes_and_repeats_nothing(store: Catalogued) -> None:
     titles = {"A\tB\nC\rD\\E": "A\tB\nC\rD\\E", "\\N": "\\N", "Nul\0l": "Null", "\x1b[31mRed": "\x1b[31mRed"}
     rows = [row(number, title=title, popularity=None) for number, title in enumerate(titles)]
@@ -57,6 +58,7 @@ def test_a_popularity_gives_way_to_that_of_the_same_or_a_higher_source(store: Ca
         assert store.bring_in(told).changed == 0
 
 
+@pytest.mark.promise("A source that does not tell a thing erases nothing.")
 def test_a_source_that_does_not_tell_a_thing_erases_nothing(store: Catalogued) -> None:
     store.bring_in(row(1, original_title="Le titre", year=2001, runtime_minutes=90, votes=7, end_year=2009))
     store.bring_in(ImportRow(imdb_id="tt1000001", title="Title", kind="movie"), source="csv")

@@ -91,6 +91,7 @@ OTHER: dict[str, tuple[Movie, Movie]] = {
 PAIRS = [*((name, *pair, 1) for name, pair in SAME.items()), *((name, *pair, 2) for name, pair in OTHER.items())]
 
 
+@pytest.mark.promise("Records of one title become one title, and two titles are told apart, each with reasons.")
 @pytest.mark.parametrize(("a", "b", "titles"), [pair[1:] for pair in PAIRS], ids=[pair[0] for pair in PAIRS])
 def test_one_title_is_recognised_and_two_are_told_apart(a: Movie, b: Movie, titles: int) -> None:
     found, backwards = match(a, b), match(b, a)
@@ -99,6 +100,7 @@ def test_one_title_is_recognised_and_two_are_told_apart(a: Movie, b: Movie, titl
     assert len(join([a, b])) == len(join([b, a])) == titles
 
 
+@pytest.mark.promise("Records of one title become one title, and two titles are told apart, each with reasons.")
 def test_a_match_gives_its_score_and_reasons() -> None:
     found = match(ours(director=LEVIN), theirs(year=2002, director=LEVIN, imdb_id="tt0000001"))
     assert found.score == 4 + 1 + 0.75 + 1.5

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from functools import reduce
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ from moviecrawler.items import Credit, Movie, OtherTitle, Score
 from tests.catalogue.readings import TOLD, reading, said
 
 
+@pytest.mark.promise("A newer reading replaces an older one, never the other way; what it does not mention stays.")
 @given(st.randoms(use_true_random=False), st.integers(1, 4))
 def test_each_field_has_what_the_newest_reading_that_tells_of_it_says(luck: Random, readings: int) -> None:
     history = [reading(luck) for _ in range(readings)]

@@ -35,6 +35,7 @@ DUE: list[tuple[str, date | None, int, int]] = [
 ]
 
 
+@pytest.mark.promise("What is due is fetched: boosted titles first, unread and stale ones in fixed shares.")
 def test_a_title_is_due_again(store: Catalogued) -> None:
     ids = [f"tt{1_000_000 + number}" for number in range(len(DUE))]
     store.bring_in(*(row(number, year=None) for number in range(len(DUE))), row(80, year=NOW.year))
@@ -54,6 +55,7 @@ def test_a_title_is_due_again(store: Catalogued) -> None:
     assert store.state("tt1000080").next_due == NOW + 14 * DAY
 
 
+@pytest.mark.promise("An id is checked against its page before it counts.")
 def test_an_id_that_wikidata_names_is_checked_against_its_page(store: Catalogued) -> None:
     store.bring_in(row(1, title="비밀의 정원", original_title="Bimirui jeongwon", year=2001))
     store.bring_in(wikidata(1, "m/secret"))
@@ -87,6 +89,7 @@ def test_a_title_that_only_the_catalogue_knows_gets_the_record_that_names_its_id
     assert store.state("tt1000003", "metacritic").site_id is None
 
 
+@pytest.mark.promise("An id is checked against its page before it counts.")
 @pytest.mark.parametrize("ended", ["refused", "absent"])
 def test_a_page_that_is_another_titles_is_not_tried_again_and_the_lists_are_searched(
     store: Catalogued, ended: str
@@ -106,6 +109,7 @@ def test_a_page_that_is_another_titles_is_not_tried_again_and_the_lists_are_sear
     assert store.bring_in(lead, now=NOW + 91 * DAY).ids == 1
 
 
+@pytest.mark.promise("What can't be decided waits for a person.")
 def test_a_doubtful_page_waits_for_a_person(store: Catalogued) -> None:
     store.bring_in(row(1, title="Dune"), row(2))
     store.list_names(SITE, "m/dune")

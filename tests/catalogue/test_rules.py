@@ -30,6 +30,7 @@ def title(site: str, text: str, kind: TitleKind) -> Title:
     )
 
 
+@pytest.mark.promise("Each rule of matching decides its example, and another director is never accepted.")
 @pytest.mark.parametrize(
     ("kind", "rule"), ROWS, ids=[f"{kind} {rule.decision} {rule.ours} and {rule.theirs}" for kind, rule in ROWS]
 )
@@ -41,6 +42,7 @@ def test_a_row_decides_its_example_whichever_title_comes_first(kind: TitleKind, 
     assert compare(ours, theirs).decision == compare(theirs, ours).decision == rule.decision
 
 
+@pytest.mark.promise("Each rule of matching decides its example, and another director is never accepted.")
 @pytest.mark.parametrize("rules", [FILMS, SERIES], ids=["films", "series"])
 def test_other_directors_and_titles_that_only_contain_the_other_are_never_accepted(rules: list[Rule]) -> None:
     accepting = [rule.facts for rule in rules if rule.decision == "accepted"]

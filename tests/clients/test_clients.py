@@ -213,6 +213,7 @@ def test_logparser_reads_a_log(programs: Path, nodes: list[Node], tmp_path: Path
     assert run(programs / "python", "-c", _LOGPARSER, cwd=tmp_path, text=log) == "finished 1 0\n"
 
 
+@pytest.mark.promise("Scrapyd's API and clients work unchanged.")
 def test_python_scrapyd_api_and_gerapy_s_calls_work(programs: Path, nodes: list[Node], tmp_path: Path) -> None:
     (tmp_path / "toy.egg").write_bytes(toy_egg("1", tmp_path))
     told = run(programs / "python", "-c", _GERAPY, f"{nodes[1].url}/", *AUTH, "toy.egg", cwd=tmp_path).splitlines()

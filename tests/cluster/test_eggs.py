@@ -77,6 +77,7 @@ def known(store: RedisEggStorage) -> list[Egg]:
     return eggs
 
 
+@pytest.mark.promise("A deployed version is on all nodes at once.")
 @pytest.mark.usefixtures("_listed_by_text")
 def test_latest_deploy_is_the_latest_version_on_all_nodes(store: RedisEggStorage, make: Make) -> None:
     first, second = toy_egg("1"), toy_egg("2", more=OTHER)
@@ -123,6 +124,7 @@ def test_spiders_of_an_egg_are_listed_in_a_process_that_knows_no_secret_of_the_n
     assert known(store)[0].spiders == ["knownDATABASE_URL", "noneSCRAPYD_PASSWORD", "noneSCRAPYD_REDIS_URL"]
 
 
+@pytest.mark.promise("A broken version never becomes one, and `scrapyd-deploy` says why and exits with 1.")
 @pytest.mark.parametrize(
     ("data", "expected"),
     [

@@ -150,6 +150,7 @@ def test_a_job_may_make_no_setting_that_does_harm() -> None:
     assert known | {"MEMUSAGE_WARNING_MB"} >= JOB_SETTINGS
 
 
+@pytest.mark.promise("A job makes no setting that names a class, a path or a URL, and shows no secret.")
 def test_no_setting_with_a_class_a_path_or_a_url_is_a_job_s() -> None:
     both = {**vars(default_settings), **vars(settings)}
     for name in JOB_SETTINGS:

@@ -30,6 +30,7 @@ def name_of(job: dict[str, Any]) -> str:
     return str(job["node"]).partition(":")[0]
 
 
+@pytest.mark.promise("Any node answers for all: jobs are listed, and cancelled wherever they run.")
 @pytest.mark.promise("Nodes take no job twice, and seconds without Redis lose and double nothing.")
 def test_jobs_run_across_all_nodes_none_twice_and_report_how_they_ended(nodes: list[Node], notes: Path) -> None:
     one, two = nodes
@@ -181,6 +182,7 @@ def page_of_jobs_has_scrapyd_s_columns(page: str, running: list[str], waiting: l
         assert bool(row["PID"]) == bool(row["Cancel"]) == (not row["Finish"])
 
 
+@pytest.mark.promise("Scrapyd's API and clients work unchanged.")
 def test_scrapyd_client_works_unchanged(nodes: list[Node], tmp_path: Path) -> None:
     one, two = (ScrapydClient(node.url, *AUTH) for node in nodes)
     assert one.projects() == ["toy"]

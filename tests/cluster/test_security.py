@@ -28,6 +28,7 @@ NOBODY = {"Authorization": "Basic Og=="}
 # --- Credentials ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.promise("Without the password nobody gets anything from a node.")
 @pytest.mark.parametrize(
     "header",
     [
@@ -101,6 +102,7 @@ def test_broken_egg_is_refused_in_scrapyd_s_words(node: Node) -> None:
     assert "broken" not in node.get("listversions.json", project="toy").json["versions"]
 
 
+@pytest.mark.promise("A job makes no setting that names a class, a path or a URL, and shows no secret.")
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
@@ -149,6 +151,7 @@ def test_odd_request_is_refused_in_a_sentence(node: Node) -> None:
 # --- What is shown ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.promise("No secret is in a log, a queue or a command line.")
 def test_pages_show_hostile_names_as_text_and_no_secret_is_logged(nodes: list[Node]) -> None:
     node = nodes[0]
     spiders = f"import scrapy\n\n\nclass Evil(scrapy.Spider):\n    name = {HOSTILE!r}\n\n    async def start(self):\n"

@@ -94,6 +94,7 @@ def test_higher_priority_goes_first_and_among_equals_who_came_first(state: Clust
     assert state.take("a") is None
 
 
+@pytest.mark.promise("A job that waits or runs is not started twice under its id.")
 def test_job_that_is_sent_twice_is_queued_once_until_it_is_over_and_is_then_a_new_run(state: ClusterState) -> None:
     beat(state, "a")
     given = {"ids": "tt1", "name": 'é"\n\\/\x7f\u2028', "none": ""}
@@ -178,6 +179,7 @@ def test_node_without_a_lease_gets_no_job(state: ClusterState) -> None:
     assert counts(state)[0] == 1
 
 
+@pytest.mark.promise("A dead node's jobs run again on the others, and each of their titles is stored once.")
 def test_dead_node_s_job_goes_back_to_its_place_and_its_late_word_is_not_heard(state: ClusterState) -> None:
     for node in "ab":
         beat(state, node)
@@ -195,6 +197,7 @@ def test_dead_node_s_job_goes_back_to_its_place_and_its_late_word_is_not_heard(s
     assert runs_on(state) == ["b"]
 
 
+@pytest.mark.promise("A job that dies each time, and gets nowhere, is given up.")
 @pytest.mark.parametrize(
     ("ends", "hours", "given_up"),
     [

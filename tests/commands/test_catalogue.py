@@ -151,6 +151,7 @@ def test_boosted_titles_are_due_first(run: Run, database_url: str) -> None:
     assert "metacritic: 0 due" in shown
 
 
+@pytest.mark.promise("What can't be decided waits for a person.")
 def test_doubtful_pages_are_shown_and_decided(run: Run, database_url: str) -> None:
     with closing(Catalogued(database_url)) as store:
         store.bring_in(row(0, title="Dune", year=2021))
@@ -170,6 +171,7 @@ def test_doubtful_pages_are_shown_and_decided(run: Run, database_url: str) -> No
     ]
 
 
+@pytest.mark.promise("What sites and files say never commands a terminal.")
 def test_what_pages_and_files_say_never_commands_a_terminal(run: Run, database_url: str) -> None:
     now = datetime.now(UTC)
     hostile = "Du\x1b]0;owned\x07ne\x1b[2J\nimdb: 0 due \x9b31m\u202e\u3000end"

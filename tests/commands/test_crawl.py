@@ -11,6 +11,7 @@ from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import counts, scrapy
 
 
+@pytest.mark.promise("A wrong argument or setting ends a crawl before its first request, in one sentence.")
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
@@ -64,6 +65,7 @@ def test_store_that_may_be_waited_for_loses_nothing(replica: ReplicaProcess, tmp
     assert "s3cret" not in finished.log + kept.read_text("utf-8")
 
 
+@pytest.mark.promise("The exit code is 0 only when every title asked for was stored or stated absent.")
 @pytest.mark.parametrize(
     ("stats", "right"),
     [

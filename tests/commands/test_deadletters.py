@@ -52,6 +52,7 @@ def seed(replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp
     return next(one for one in letters if one.startswith("seed-"))
 
 
+@pytest.mark.promise("Dead letters can be listed, queued again and dropped.")
 def test_they_are_listed_with_nothing_that_could_move_a_cursor_and_queued_again_or_dropped_as_named(
     seed: str, redis_url: str, tmp_path: Path
 ) -> None:
@@ -87,6 +88,7 @@ def test_they_are_listed_with_nothing_that_could_move_a_cursor_and_queued_again_
     assert not as_json(redis_url, tmp_path)
 
 
+@pytest.mark.promise("Dead letters can be listed, queued again and dropped.")
 def test_requeued_title_is_crawled_by_the_next_start(
     replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
 ) -> None:

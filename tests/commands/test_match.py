@@ -35,6 +35,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.promise("scrapy match finds the IMDb ids of a list of films.")
 def test_one_line_a_film_in_their_order(folder: Path) -> None:
     ended = crawling.scrapy(
         "match",

@@ -84,6 +84,7 @@ def watch(url: str, data: Path, stdout: int, reading: int, until: bytes, then: C
     return seen.decode()
 
 
+@pytest.mark.promise("scrapy progress says how far all workers are.")
 def test_json_holds_what_all_nodes_have_done(crawled: str, redis_client: redis.Redis, tmp_path: Path) -> None:
     [after] = figures(crawled, tmp_path)
     assert (after["site"], after["run"], after["state"]) == ("imdb", "default", "finished")

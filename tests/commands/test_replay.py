@@ -168,6 +168,7 @@ def broken_off(crawled: Crawled, folder: Path, *arguments: str, **settings: str)
     return file, ended
 
 
+@pytest.mark.promise("A replay asks no site, and goes on where it was broken off.")
 def test_a_replay_that_was_broken_off_goes_on(crawled: Crawled, tmp_path: Path) -> None:
     file, ended = broken_off(crawled, tmp_path, "--site", "imdb")
     assert f"{file.name} can't be read to its end" in ended.log
@@ -195,6 +196,7 @@ def test_a_replay_into_another_database_or_into_csv_files_that_were_removed_begi
     assert len(ended.movies) == len(crawled.movies)
 
 
+@pytest.mark.promise("A replay asks no site, and goes on where it was broken off.")
 def test_no_page_keeps_others_from_being_read_nor_has_a_site_asked(crawled: Crawled, tmp_path: Path) -> None:
     file, *_, other = crawled.download(tmp_path)
     damaged = bytearray(other.read_bytes())

@@ -33,6 +33,7 @@ HEADERS = {
 # --- What every page promises -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.promise("Every node's dashboard shows the same, and escapes what others wrote.")
 @pytest.mark.parametrize("path", [*PAGES, "/crawls/moviecrawler/{done}", "/crawls/moviecrawler/{running}"])
 def test_page_is_whole_brings_nothing_from_elsewhere_and_escapes_what_others_wrote(world: Operated, path: str) -> None:
     answer = world.node.request(path.lstrip("/").format(done=world.done, running=world.running))
@@ -131,6 +132,7 @@ def test_site_that_has_refused_us_says_until_when_and_why(world: Operated) -> No
         world.redis.client.delete("{rottentomatoes}:circuit")
 
 
+@pytest.mark.promise("Every node's dashboard shows the same, and escapes what others wrote.")
 def test_every_node_shows_the_same_nodes_and_sites(world: Operated) -> None:
     nodes = world.node.get("nodes.json").json["nodes"]
     for one in world.cluster.nodes:
@@ -174,6 +176,7 @@ def test_job_has_what_it_was_given_its_result_and_the_end_of_its_log_on_every_no
         assert "'finish_reason': 'finished'" in page
 
 
+@pytest.mark.promise("Jobs are scheduled, cancelled and run again on the dashboard.")
 def test_job_is_scheduled_cancelled_and_run_again_by_forms_on_different_nodes(world: Operated) -> None:
     one, two = world.cluster.nodes
     form = {"action": "schedule", "spider": "moviecrawler/imdb", "arguments": "ids=tt0000001\nlimit=1\n"}
@@ -239,6 +242,7 @@ def test_titles_have_the_scores_of_the_scoreboard(world: Operated) -> None:
         assert f"IMDb rating {rating:.1f} {round(rating * 10, 2):g} " in text_of(world.page(f"/titles/{title_id}"))
 
 
+@pytest.mark.promise("A title is found by words without accents, beginnings and ids.")
 @pytest.mark.parametrize(
     "text", ["amelie la nuit", "AMÉLIE nu", "tt99990001", "https://www.imdb.com/title/tt99990001/", "script alert"]
 )

@@ -62,6 +62,7 @@ def test_there_are_ten() -> None:
     assert EMBEDDED.keys() > POSTGRES.keys()
 
 
+@pytest.mark.promise("The ten queries of the documents run.")
 @pytest.mark.parametrize("name", EMBEDDED)
 def test_query_finds_the_same_in_both_databases(name: str, folder: Path, url: str) -> None:
     query, of_postgres = (

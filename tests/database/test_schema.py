@@ -82,6 +82,7 @@ def test_a_start_that_waits_for_the_schema_says_so_and_ends_when_the_process_doe
             updated.result(30)
 
 
+@pytest.mark.promise("A database of another schema is refused and left alone.")
 @pytest.mark.parametrize(
     "made_by",
     [

@@ -58,6 +58,7 @@ def test_titles_of_the_datasets_are_stored_and_the_others_are_misses(server: Fil
     assert [headers.keys() & {"if-none-match"} for headers in fetched] == [{"if-none-match"}] * 7
 
 
+@pytest.mark.promise("Where robots.txt forbids IMDb's pages, its datasets are read, and charts marked as computed.")
 @pytest.mark.parametrize("is_allowed", [True, False])
 def test_the_source_is_decided_once_by_robots_txt_before_the_first_page(
     server: FileServer, tmp_path: Path, is_allowed: bool
@@ -80,6 +81,7 @@ def test_where_robots_txt_can_not_be_fetched_the_reason_says_so(server: FileServ
     assert (found.code, len(found.movies)) == (0, 1)
 
 
+@pytest.mark.promise("IMDb's datasets are read with all that they tell, and a damaged row or file erases nothing.")
 def test_a_damaged_file_erases_nothing_is_named_and_is_fetched_anew(server: FileServer, tmp_path: Path) -> None:
     data = tmp_path / "data"
     before = crawl(server, data).movies

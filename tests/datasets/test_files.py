@@ -53,6 +53,7 @@ def asked(server: FileServer, header: str) -> list[str | None]:
     return [one.headers.get(header) for one in server.asked if one.path == "/a.gz"]
 
 
+@pytest.mark.promise("A dataset is fetched once until it changes, and a broken fetch goes on where it was.")
 def test_a_file_is_fetched_once_with_an_honest_name_until_it_changes(server: FileServer, tmp_path: Path) -> None:
     path = tmp_path / "new" / "a.gz"
     assert fetch(server, path).read_bytes() == BODY
@@ -65,6 +66,7 @@ def test_a_file_is_fetched_once_with_an_honest_name_until_it_changes(server: Fil
     assert [one.name for one in path.parent.iterdir()] == ["a.gz.lock"]
 
 
+@pytest.mark.promise("A dataset is fetched once until it changes, and a broken fetch goes on where it was.")
 @pytest.mark.parametrize("body", [BODY, CHANGED], ids=["same", "changed"])
 def test_a_broken_fetch_goes_on_where_it_was_and_never_mixes_versions(
     server: FileServer, tmp_path: Path, body: bytes

@@ -61,6 +61,7 @@ def read(folder: Path, *ids: str, **rows: list[str | bytes]) -> tuple[list[Movie
         return list(read_titles(tables)), tables.damage
 
 
+@pytest.mark.promise("IMDb's datasets are read with all that they tell, and a damaged row or file erases nothing.")
 def test_a_title_has_all_that_the_datasets_tell_of_it(tmp_path: Path) -> None:
     (movie,), damage = read(tmp_path)
     assert damage.count == 0
@@ -92,6 +93,7 @@ def test_a_title_has_all_that_the_datasets_tell_of_it(tmp_path: Path) -> None:
     assert {"plot", "scores.metascore"} < set(movie.unknown_fields)
 
 
+@pytest.mark.promise("A missing value is never a zero.")
 @pytest.mark.parametrize(
     ("basics", "values"),
     [

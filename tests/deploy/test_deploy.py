@@ -43,6 +43,7 @@ def files_of(folder: Path) -> set[str]:
     }
 
 
+@pytest.mark.promise("A deployed version is on all nodes at once.")
 def test_deploys_every_file_from_a_checkout_to_all_nodes(checkout: Path, nodes: list[Node]) -> None:
     ran = scrapyd_deploy(checkout, nodes[0])
     assert ran.code == 0, ran.output

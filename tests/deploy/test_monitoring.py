@@ -43,6 +43,7 @@ RATING = {"aggregateRating": "meanOfVotes"}
 IDENTITY = {"titleText": "nameOfTheTitle", "og:title": "og:name", "<title>": "<name>", '"name"': '"called"'}
 
 
+@pytest.mark.promise("Each alert names figures that exist, and has an entry in the runbook.")
 @pytest.mark.parametrize(
     ("name", "query"), [*QUERIES.items(), *((name, rule["expr"]) for name, rule in ALERTS.items())]
 )
@@ -52,6 +53,7 @@ def test_query_names_existing_metrics(name: str, query: str) -> None:
     assert named <= OF_CRAWLS | OF_NODES
 
 
+@pytest.mark.promise("Each alert names figures that exist, and has an entry in the runbook.")
 def test_each_alert_has_its_entry_in_the_runbook() -> None:
     runbook = (PROJECT / "scrapyd" / "README.md").read_text("utf-8")
     for rule in ALERTS.values():

@@ -44,6 +44,7 @@ def scores(movies: list[Movie]) -> dict[str | None, list[tuple[str, float, int |
     return {movie.site_id: sorted((score.kind, score.value, score.count) for score in movie.scores) for movie in movies}
 
 
+@pytest.mark.promise("A score that pages stop to tell is named within 50 pages; without any score a crawl stops.")
 def test_renamed_score_is_told_within_50_pages_with_a_page_and_loses_nothing(
     replica: ReplicaProcess, database_url: str, mongo_url: str, tmp_path: Path
 ) -> None:
@@ -73,6 +74,7 @@ def test_renamed_score_is_told_within_50_pages_with_a_page_and_loses_nothing(
     assert {name: scores(read()) for name, read in readers.items()} == before
 
 
+@pytest.mark.promise("A score that pages stop to tell is named within 50 pages; without any score a crawl stops.")
 @pytest.mark.parametrize(
     ("names", "why"),
     [

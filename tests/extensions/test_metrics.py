@@ -8,6 +8,7 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -27,6 +28,7 @@ def value(families: dict[str, Metric], name: str, **labels: str) -> float:
     return sample.value
 
 
+@pytest.mark.promise("A node's /metrics has the figures of its crawls; a crawl without a node writes them to a file.")
 def test_file_tells_what_was_stored_and_grows_with_each_crawl(replica: ReplicaProcess, tmp_path: Path) -> None:
     for times in (1, 2):
         given = ("ids=tt0000001", "list=top", "limit=20")
@@ -66,6 +68,7 @@ def test_folder_that_can_not_be_written_to_stops_no_crawl(replica: ReplicaProces
     assert "Traceback" not in finished.log
 
 
+@pytest.mark.promise("A node's /metrics has the figures of its crawls; a crawl without a node writes them to a file.")
 def test_node_is_handed_the_figures_and_at_the_end_the_summary(replica: ReplicaProcess, tmp_path: Path) -> None:
     reading, writing = os.pipe()
     with subprocess.Popen(

@@ -22,6 +22,7 @@ def summary(finished: Finished) -> dict[str, str]:
     return told
 
 
+@pytest.mark.promise("A crawl ends with five lines: titles, stores, refusals, missing fields, and what comes next.")
 def test_summary_tells_what_was_stored_what_was_not_and_what_is_due_next(
     replica: ReplicaProcess, database_url: str, tmp_path: Path
 ) -> None:
@@ -61,6 +62,7 @@ def test_a_crawl_that_cannot_begin_has_a_summary(tmp_path: Path) -> None:
     assert told["next"] == "nothing of this crawl; the catalogue can't be asked"
 
 
+@pytest.mark.promise("A list or sitemap that can't be read, or has no end, is told and never taken for an empty one.")
 def test_a_list_that_can_not_be_read_is_not_an_empty_one(replica: ReplicaProcess, tmp_path: Path) -> None:
     change(replica, faults={"500": 1})
     finished = crawl("metacritic", "limit=5", data=tmp_path, replica=replica, RETRY_TIMES="0")
@@ -68,6 +70,7 @@ def test_a_list_that_can_not_be_read_is_not_an_empty_one(replica: ReplicaProcess
     assert summary(finished)["metacritic"].startswith("0 titles asked for: the list could not be read; ")
 
 
+@pytest.mark.promise("A crawl ends with five lines: titles, stores, refusals, missing fields, and what comes next.")
 @pytest.mark.parametrize("quiet", [["--nolog"], ["-L", "ERROR"], ["--logfile", "crawl.log"]])
 def test_summary_is_on_standard_error_whatever_becomes_of_the_log(
     quiet: list[str], replica: ReplicaProcess, tmp_path: Path

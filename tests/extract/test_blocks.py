@@ -146,6 +146,7 @@ def test_stops_of_other_vendors_are_known_by_their_bodies(body: bytes, stop: str
     assert raised.value.field == "block"
 
 
+@pytest.mark.promise("A healthy page is never taken for a block.")
 @pytest.mark.parametrize(
     "body",
     [
@@ -168,6 +169,7 @@ def test_broken_server_behind_a_vendor_is_no_refusal(status: int) -> None:
     assert kind(status, body=small("<title>Service Unavailable</title>", "https://errors.edgesuite.net/11.2")) is None
 
 
+@pytest.mark.promise("A block page is never stored as data.")
 @pytest.mark.parametrize(
     "site", ["www.imdb.com/title/tt9100001/", "www.metacritic.com/movie/salt/", "www.rottentomatoes.com/m/salt"]
 )

@@ -21,6 +21,7 @@ def _fields(record: dict[str, Any]) -> dict[str, Any]:
     return {**{f"item.{key}": value for key, value in record.pop("item", {}).items()}, **record}
 
 
+@pytest.mark.promise("The pages that the sites serve now are read with every fact that they state.")
 @pytest.mark.parametrize("case", CASES)
 def test_page_is_read_as_written_beside_it(case: str) -> None:
     expected, meta = (json.loads((GOLDEN / case / f"{name}.json").read_text("utf-8")) for name in ("expected", "meta"))
@@ -39,6 +40,7 @@ def test_page_is_read_as_written_beside_it(case: str) -> None:
             check(movie)
 
 
+@pytest.mark.promise("A damaged or hostile page costs bounded time and memory, and no other title.")
 @pytest.mark.parametrize("case", CASES)
 def test_cut_or_flipped_page_is_a_page_or_an_extraction_error(case: str) -> None:
     body, url = body_of(case), url_of(case)

@@ -41,6 +41,7 @@ ATTACKS = {
 }
 
 
+@pytest.mark.promise("A damaged or hostile page costs bounded time and memory, and no other title.")
 @pytest.mark.parametrize("unit", ATTACKS.values(), ids=ATTACKS)
 @pytest.mark.parametrize("site", ["none", *ADDRESSES])
 def test_page_of_nothing_but_beginnings_is_read_in_linear_time(unit: bytes, site: str) -> None:

@@ -16,6 +16,7 @@ from tests.extract.golden import body_of, changed, movie_of
 UNKNOWN = "not a page of a title or a list"
 
 
+@pytest.mark.promise("Of a page in a layout that is not known, nothing is read wrongly.")
 @pytest.mark.parametrize(
     "url",
     [
@@ -36,6 +37,7 @@ def test_page_that_no_spider_asks_for_is_unknown(url: str) -> None:
             read_page(body, f"https://www.{site or 'imdb'}.com/{path}")
 
 
+@pytest.mark.promise("Of a page in a layout that is not known, nothing is read wrongly.")
 @pytest.mark.parametrize(
     "body",
     [
@@ -76,6 +78,7 @@ def test_end_of_another_document_inside_a_script_is_not_the_end_of_the_page() ->
         read_page(cut)
 
 
+@pytest.mark.promise("A block page is never stored as data.")
 def test_block_page_is_no_page() -> None:
     with pytest.raises(ExtractionError) as refused:
         read_page(b"<html><title>Just a moment...</title></html>", "https://www.imdb.com/title/tt0900001/")
@@ -134,6 +137,7 @@ def linked(data: Any, head: str = "") -> bytes:
     )
 
 
+@pytest.mark.promise("JSON-LD by schema.org is read where a page has nothing better.")
 @pytest.mark.parametrize(
     "form",
     [
@@ -161,6 +165,7 @@ def test_json_ld_that_is_no_json_is_passed_by_and_a_cut_one_is_not() -> None:
         linked_data.title_of(linked(FILM)[:-60].replace(b"</script", b""))
 
 
+@pytest.mark.promise("JSON-LD by schema.org is read where a page has nothing better.")
 @pytest.mark.parametrize(
     ("changes", "field", "value"),
     [
@@ -177,6 +182,7 @@ def test_what_json_ld_may_mean_otherwise_is_silent(changes: dict[str, Any], fiel
     assert getattr(movie_of(read_page(linked({**FILM, **changes}))), field) == value
 
 
+@pytest.mark.promise("A page of another title is never stored as the one that was asked for.")
 @pytest.mark.parametrize(
     "other", [{"url": "https://www.metacritic.com/movie/another/"}, {"@type": "VideoGame"}, {"name": ""}]
 )

@@ -23,6 +23,7 @@ def _files() -> list[str]:
     return sorted(json.loads(line)["file"] for line in lines)
 
 
+@pytest.mark.promise("The pages that the sites serve now are read with every fact that they state.")
 def test_every_fact_of_todays_pages_is_read_and_nothing_wrong_of_any_other() -> None:
     records = io.StringIO()
     for file in _files():

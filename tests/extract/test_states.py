@@ -85,6 +85,7 @@ def assert_silent(whole: Movie, movie: Movie, silent: set[str]) -> None:
     assert {name for name in lost if not any(name.startswith(f"{field}.") for field in silent)} <= silent
 
 
+@pytest.mark.promise("A page tells a value, a stated absence, or nothing of a field.")
 def test_null_and_empty_lists_under_a_known_key_state_that_there_is_none() -> None:
     none: dict[str, Any] = {"plot": None, "metacritic": None, "genres": {"genres": []}, "writers": []}
     movie = imdb_movie({f"{about}.{key}": value for about in (A, M) for key, value in none.items()})
@@ -242,6 +243,7 @@ def test_score_that_could_not_be_fetched_is_no_missing_score() -> None:
         assert ("scores.metacritic_user" in movie.unknown_fields) is is_silent
 
 
+@pytest.mark.promise("A missing value is never a zero.")
 @pytest.mark.parametrize("word", ["tbd", "TBD", "", None])
 def test_score_of_0_without_a_word_for_it_is_none(word: str | None) -> None:
     components = composed(RE_RELEASE)
@@ -251,6 +253,7 @@ def test_score_of_0_without_a_word_for_it_is_none(word: str | None) -> None:
     assert "scores.metacritic_user" not in movie.unknown_fields
 
 
+@pytest.mark.promise("A missing value is never a zero.")
 def test_nothing_is_the_year_0() -> None:
     components = composed(RE_RELEASE)
     components[0]["data"]["item"].update(premiereYear=None, duration=0, rating="", imdbId=None)
@@ -302,6 +305,7 @@ def card(edits: dict[str, Any]) -> Movie:
     return tomatoes(edited(CARD, SCORECARD, edits).replace(b'"aggregateRating"', b'"otherRating"'))
 
 
+@pytest.mark.promise("A page tells a value, a stated absence, or nothing of a field.")
 @pytest.mark.parametrize(
     ("part", "silent"),
     [

@@ -63,6 +63,7 @@ def have_been_fetched(replica: ReplicaProcess, count: int) -> bool:
     return len(fetched(replica)) >= count
 
 
+@pytest.mark.promise("Any worker may be killed: others get what it held, no title is lost and none doubled.")
 @pytest.mark.parametrize(("titles", "kills"), [(100, 3), pytest.param(1000, 10, marks=pytest.mark.long)])
 def test_killed_workers_lose_no_title_and_double_none(
     own_redis: RedisServer,
@@ -109,6 +110,7 @@ def test_killed_workers_lose_no_title_and_double_none(
     assert again <= kills * 150  # what a worker holds: in flight, taken ahead, and waiting for its stores
 
 
+@pytest.mark.promise("Redis may go away and come back: nothing is lost.")
 def test_redis_may_be_killed_and_started_again(
     workers_of: WorkersOf, replica: ReplicaProcess, own_redis: RedisServer
 ) -> None:
@@ -125,6 +127,7 @@ def test_redis_may_be_killed_and_started_again(
         assert workers.state("done") == workers.state("total") == TITLES
 
 
+@pytest.mark.promise("Redis may go away and come back: nothing is lost.")
 def test_redis_may_be_out_of_memory_for_a_while(
     workers_of: WorkersOf, replica: ReplicaProcess, own_redis: RedisServer
 ) -> None:
@@ -172,6 +175,7 @@ def test_worker_that_slept_for_two_leases_changes_nothing_of_what_others_did(wor
         assert workers.state("failed") == 0
 
 
+@pytest.mark.promise("A worker that is told to end gives back what it has not done, within seconds.")
 def test_terminated_worker_is_gone_within_10_seconds_however_slow_the_site_is(
     workers_of: WorkersOf, replica: ReplicaProcess
 ) -> None:
@@ -188,6 +192,7 @@ def test_terminated_worker_is_gone_within_10_seconds_however_slow_the_site_is(
         assert "Traceback" not in workers.log
 
 
+@pytest.mark.promise("A worker that is told to end gives back what it has not done, within seconds.")
 def test_terminated_and_recycled_workers_hand_back_what_they_have_not_done(
     workers_of: WorkersOf, replica: ReplicaProcess, tmp_path: Path
 ) -> None:
@@ -243,6 +248,7 @@ class Deadly:
 """
 
 
+@pytest.mark.promise("A page that kills its workers becomes a dead letter, and nothing else with it.")
 def test_page_that_kills_its_workers_is_the_only_dead_letter_of_its_batch(
     workers_of: WorkersOf, replica: ReplicaProcess, own_redis: RedisServer, tmp_path: Path
 ) -> None:

@@ -66,6 +66,7 @@ def crawl() -> Crawl:
     return Crawl()
 
 
+@pytest.mark.promise("A request is done only when its items are durable in every store.")
 def test_request_is_done_when_its_item_is_safe_in_every_store(crawl: Crawl) -> None:
     request, item = crawl.take(), movie()
     crawl.ended(item, request)
@@ -110,6 +111,7 @@ def test_request_that_was_not_sent_goes_back(crawl: Crawl) -> None:
     assert crawl.ends == [("a", "back")]
 
 
+@pytest.mark.promise("A request is done only when its items are durable in every store.")
 @pytest.mark.parametrize("early", [False, True])
 @pytest.mark.parametrize(
     ("outcome", "how"), [("durable", "done"), ("spooled", "back"), ("lost", "back"), ("rejected", "done")]

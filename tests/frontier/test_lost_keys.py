@@ -27,6 +27,7 @@ def at_work(workers_of: WorkersOf, replica: ReplicaProcess) -> Workers:
     return workers
 
 
+@pytest.mark.promise("A lost key in Redis never hangs a crawl, and what was lost is told.")
 @pytest.mark.parametrize("names", [["queue"], ["leases"], ["queue", "leases"], ["seen"], ["workers"], ["state"], ["*"]])
 def test_every_title_is_stored_though_keys_were_lost(
     at_work: Workers, redis_client: redis.Redis, names: list[str]
@@ -52,6 +53,7 @@ def alone(workers_of: WorkersOf, replica: ReplicaProcess) -> Workers:
     return workers
 
 
+@pytest.mark.promise("A lost key in Redis never hangs a crawl, and what was lost is told.")
 def test_a_run_whose_requests_were_lost_ends_and_says_how_many_and_the_next_start_makes_it_anew(
     alone: Workers, redis_client: redis.Redis
 ) -> None:
@@ -67,6 +69,7 @@ def test_a_run_whose_requests_were_lost_ends_and_says_how_many_and_the_next_star
         assert {movie.site_id for movie in workers.movies} == set(IDS)
 
 
+@pytest.mark.promise("A lost key in Redis never hangs a crawl, and what was lost is told.")
 def test_dead_letters_that_were_lost_still_count(workers_of: WorkersOf, redis_client: redis.Redis) -> None:
     redis_client.rpush("imdb:start_urls", "rubbish")
     with workers_of("imdb", f"ids={IDS[0]}", FRONTIER_IDLE="3") as workers:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -198,6 +199,7 @@ class Frontier(RuleBasedStateMachine):
         assert self.do(self.client.hlen(self.keys.dead)) == len(self.dead)
 
 
+@pytest.mark.promise("Any worker may be killed: others get what it held, no title is lost and none doubled.")
 def test_no_request_is_lost_doubled_or_in_two_places(redis_url: str) -> None:
     machine = type("Machine", (Frontier,), {"redis_url": redis_url})
     run_state_machine_as_test(

@@ -53,6 +53,7 @@ async def finish_all(queue: SharedQueue) -> None:
     await queue.finish([End(one.id, "done") for one in reply.deliveries])
 
 
+@pytest.mark.promise("A run is one pass: who was asked for before its end joins, who is asked for later begins anew.")
 @pytest.mark.parametrize("asked_at", [0.0, -0.001, 1.0])
 async def test_a_run_that_is_not_over_is_joined_whenever_somebody_asked(make: Make, asked_at: float) -> None:
     one = await seeded(make(), "a", "b")
@@ -61,6 +62,7 @@ async def test_a_run_that_is_not_over_is_joined_whenever_somebody_asked(make: Ma
     assert other.keys == one.keys
 
 
+@pytest.mark.promise("A run is one pass: who was asked for before its end joins, who is asked for later begins anew.")
 async def test_a_run_that_was_over_is_begun_again_only_for_who_asked_later(make: Make) -> None:
     one = await seeded(make(), "a")
     before = time.time()
@@ -89,6 +91,7 @@ async def test_two_runs_of_two_names_on_one_day_share_nothing(make: Make) -> Non
     assert (await one.take()).open == 1
 
 
+@pytest.mark.promise("A worker whose arguments differ from the run's is refused.")
 async def test_a_worker_with_other_arguments_is_refused_with_both(make: Make) -> None:
     await seeded(make(), "a")
     with pytest.raises(RunRefusedError, match="'run' was begun with ids=a, and this worker has ids=b"):
@@ -182,6 +185,7 @@ async def test_the_last_requests_are_shared_out(make: Make) -> None:
     assert min(got.values()) >= 2
 
 
+@pytest.mark.promise("A page that kills its workers becomes a dead letter, and nothing else with it.")
 async def test_what_was_handed_out_twice_is_handed_out_alone_and_buried_at_last(make: Make, client: Any) -> None:
     queue = await seeded(make(deliveries=4), *map(str, range(8)))
 

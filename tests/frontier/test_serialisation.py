@@ -30,6 +30,8 @@ def test_request_comes_back_as_it_was(spider: ImdbSpider) -> None:
     assert back.to_dict(spider=spider) == request.to_dict(spider=spider)
 
 
+@pytest.mark.promise("What is queued is checked JSON without secrets, and never code.")
+@pytest.mark.promise("No secret is in a log, a queue or a command line.")
 @pytest.mark.parametrize(
     "change",
     [
@@ -48,6 +50,7 @@ def test_request_that_would_lose_or_tell_something_is_not_queued(spider: ImdbSpi
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.promise("What is queued is checked JSON without secrets, and never code.")
 def test_headers_and_unknown_meta_do_not_travel(spider: ImdbSpider) -> None:
     headers = dict.fromkeys(("Authorization", "Proxy-Authorization", "Cookie"), "secret")
     request = spider.title_request("tt0000001", None).replace(headers=headers)
@@ -56,6 +59,7 @@ def test_headers_and_unknown_meta_do_not_travel(spider: ImdbSpider) -> None:
     assert not decode(encode(request).encode(), spider).headers
 
 
+@pytest.mark.promise("What is queued is checked JSON without secrets, and never code.")
 @pytest.mark.parametrize(
     "payload",
     [

@@ -29,6 +29,7 @@ logger = logging.getLogger(__name__)
 PER_SECOND = 50
 
 
+@pytest.mark.promise("Workers share a crawl and fetch no page of a run twice.")
 @pytest.mark.parametrize("spider", SPIDERS)
 def test_workers_together_store_the_site_and_ask_for_no_page_twice(
     workers_of: WorkersOf, spider: str, replica: ReplicaProcess
@@ -43,6 +44,7 @@ def test_workers_together_store_the_site_and_ask_for_no_page_twice(
     assert set(counts(replica, spider)["paths"].values()) == {1}
 
 
+@pytest.mark.promise("Workers share a crawl and fetch no page of a run twice.")
 def test_workers_of_one_run_fetch_nothing_twice_and_each_new_start_makes_a_new_run(
     workers_of: WorkersOf, replica: ReplicaProcess
 ) -> None:
@@ -59,6 +61,7 @@ def test_workers_of_one_run_fetch_nothing_twice_and_each_new_start_makes_a_new_r
         assert counts(replica)["paths"]["/chart/boxoffice/"] == number
 
 
+@pytest.mark.promise("A run with a name is made once.")
 def test_run_of_a_name_is_made_once_and_refused_to_other_arguments(
     workers_of: WorkersOf, replica: ReplicaProcess
 ) -> None:
@@ -90,6 +93,7 @@ def test_no_title_is_lost_of_a_limited_crawl_whose_pages_are_missing(
     reset(replica)
 
 
+@pytest.mark.promise("A limit is kept, with no more list pages than it needs.")
 def test_limit_is_that_of_the_crawl_not_of_each_worker(workers_of: WorkersOf, redis_url: str, tmp_path: Path) -> None:
     # No batch is due by its age: the last ones are written as nothing is queued.
     with workers_of("metacritic", "limit=25", STORE_BATCH_SECONDS="3600") as workers:
@@ -111,6 +115,7 @@ def test_crawl_ends_that_stores_what_an_earlier_one_has_spooled(workers_of: Work
         assert {movie.site_id for movie in workers.movies} == {*IDS[:5], earlier.site_id}
 
 
+@pytest.mark.promise("Seeds that others push are fetched, and bad ones become dead letters.")
 def test_seeds_from_outside_are_taken_and_what_is_bad_is_set_aside(
     workers_of: WorkersOf, replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
@@ -133,6 +138,7 @@ def test_seeds_from_outside_are_taken_and_what_is_bad_is_set_aside(
     assert all(reason.startswith("a bad seed: ") for reason in reasons)
 
 
+@pytest.mark.promise("Live sites have budgets a second and a day, and all workers together keep them.")
 def test_workers_together_keep_the_budget(redis_url: str, tmp_path: Path) -> None:
     seconds = 4
     titles = PER_SECOND * seconds

@@ -45,6 +45,7 @@ async def test_requests_are_spaced_without_redis(tmp_path: Path) -> None:
     assert time.monotonic() - began >= 5 / 50
 
 
+@pytest.mark.promise("Without Redis, processes with one folder share the day's budget.")
 async def test_the_day_is_shared_by_a_folder_and_a_second_start_goes_on_with_it(tmp_path: Path) -> None:
     budget = Budget(per_day=5)
     (one, _), (two, closing) = local(tmp_path, budget), local(tmp_path, budget)
@@ -118,6 +119,7 @@ async def test_a_spent_day_goes_on_the_next_day_in_the_same_run(client: Any) -> 
     assert len((await again.take(9)).deliveries) == 1
 
 
+@pytest.mark.promise("After a refusal, one request finds out for all workers whether the site answers again.")
 async def test_a_refusal_stops_all_workers_and_one_probe_finds_out_when_it_is_over(client: Any) -> None:
     scripts, queue = await queue_of(client, Budget(), 9)
     for trips in (1, 2):

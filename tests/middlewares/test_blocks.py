@@ -36,12 +36,14 @@ def answer(
     return asyncio.run(middleware.process_response(sent, response))
 
 
+@pytest.mark.promise("A healthy page is never taken for a block.")
 @pytest.mark.parametrize("status", [404, 410, 500, 503, 304])
 def test_answer_that_is_no_refusal_passes(middleware: SiteBlockMiddleware, status: int) -> None:
     assert isinstance(answer(middleware, request(), b"", status), Response)
     middleware.process_request(request())
 
 
+@pytest.mark.promise("A refusal ends the crawl of that site.")
 @pytest.mark.parametrize(
     ("status", "headers"),
     [

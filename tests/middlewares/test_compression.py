@@ -84,6 +84,7 @@ def test_body_that_is_damaged_is_fetched_again_and_then_given_up(
         middleware.process_response(again, received(body, encoding))
 
 
+@pytest.mark.promise("A damaged or hostile page costs bounded time and memory, and no other title.")
 def test_bombs_are_refused_and_a_size_at_the_limit_is_taken(middleware: GzipMiddleware) -> None:
     with pytest.raises(IgnoreRequest, match="DOWNLOAD_MAXSIZE"):
         read(middleware, gzip.compress(bytes(20_000_000)))

@@ -24,6 +24,7 @@ def elsewhere(site: Site, path: str) -> Told:
     return Told(302, headers={"Location": f"http://localhost:{site.port}{path}"})
 
 
+@pytest.mark.promise("Only the site's hosts are asked.")
 def test_what_is_redirected_to_another_host_has_failed_and_the_host_is_not_asked(tmp_path: Path) -> None:
     with Site() as other, Site() as site:
         site.answers["/movie/a/"] = elsewhere(other, "/movie/a/")
@@ -38,6 +39,7 @@ def test_what_is_redirected_to_another_host_has_failed_and_the_host_is_not_asked
         assert not other.asked
 
 
+@pytest.mark.promise("Only the site's hosts are asked.")
 @pytest.mark.parametrize(
     ("home", "url", "goes"),
     [

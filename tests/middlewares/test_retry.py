@@ -35,6 +35,7 @@ def middleware() -> BackoffRetryMiddleware:
     return BackoffRetryMiddleware.from_crawler(crawler)
 
 
+@pytest.mark.promise("Faults that pass, such as a broken connection or a 500, cost no title.")
 def test_waits_double_and_then_it_gives_up(middleware: BackoffRetryMiddleware, waits: list[float]) -> None:
     result: Request | Response | None = asyncio.run(
         middleware.process_exception(Request(URL), DownloadTimeoutError("slow"))

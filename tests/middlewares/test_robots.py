@@ -28,6 +28,7 @@ def crawl_titles(site: Site, folder: Path, titles: int = 2) -> Finished:
     return scrapy("crawl", "metacritic", "-a", f"ids={ids}", *options, data=folder, METACRITIC_URL=site.url)
 
 
+@pytest.mark.promise("robots.txt is obeyed, and a host whose robots.txt can't be had is asked for nothing.")
 @pytest.mark.parametrize(
     ("told", "outcome"),
     [
@@ -99,6 +100,7 @@ def allowed(middleware: CautiousRobotsTxtMiddleware) -> bool:
     return True
 
 
+@pytest.mark.promise("robots.txt is obeyed, and a host whose robots.txt can't be had is asked for nothing.")
 @pytest.mark.parametrize(
     ("status", "body", "open_to_us"),
     [

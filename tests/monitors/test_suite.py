@@ -58,6 +58,7 @@ def told(stats: dict[str, Any]) -> list[str]:
     return [line for message in hook.messages for line in message["text"].splitlines()]
 
 
+@pytest.mark.promise("What is wrong with a crawl is posted to ALERT_WEBHOOK; a crawl that went well tells nobody.")
 @pytest.mark.parametrize(
     ("stats", "said"),
     [
@@ -79,6 +80,7 @@ def test_what_is_wrong_is_posted_with_the_summary(stats: dict[str, Any], said: s
     assert told(stats) == lines
 
 
+@pytest.mark.promise("What is wrong with a crawl is posted to ALERT_WEBHOOK; a crawl that went well tells nobody.")
 @pytest.mark.parametrize(
     "stats",
     [

@@ -77,6 +77,7 @@ def test_any_body_and_text_come_back(body: bytes, text: str) -> None:
     assert read_record(records[0]) == answer
 
 
+@pytest.mark.promise("A page is archived as it was sent, and other tools can read it.")
 def test_another_tool_reads_the_same() -> None:
     file = BytesIO(write_info("name.warc", BEGIN) + write_record(ANSWER).record)
     info, response = (
@@ -273,6 +274,7 @@ def through_middleware(response: Response) -> tuple[list[RawPage], list[Any]]:
     return archived, came_out
 
 
+@pytest.mark.promise("A page is archived as it was sent, and other tools can read it.")
 @pytest.mark.parametrize("encoding", ["gzip", None])
 def test_a_page_is_archived_as_it_was_sent(encoding: str | None) -> None:
     sent = gzip.compress(HTML) if encoding else HTML

@@ -23,6 +23,7 @@ NOW = utc_now()
 AHEAD = timedelta(days=400)
 
 
+@pytest.mark.promise("A clock that is wrong stops the start.")
 @pytest.mark.parametrize("service", ["redis_url", "database_url"])
 @pytest.mark.parametrize(
     ("minutes", "said"), [(3, "3 minutes ahead of"), (-200, "200 minutes behind"), (1, None)], ids=str

@@ -186,6 +186,7 @@ def test_an_offer_that_an_older_page_tells_was_seen_then(every_store: Stored) ->
     assert {offer.seen_at for offer in every_store.contents()[0].offers} == {None}
 
 
+@pytest.mark.promise("A newer reading replaces an older one, never the other way; what it does not mention stays.")
 def test_all_stores_hold_what_the_newest_reading_of_each_field_says(every_store: Stored) -> None:
     luck = random.Random(11)  # noqa: S311 - no secret
     days = [0, 1, 2, 3]
@@ -230,6 +231,7 @@ def test_a_page_replaces_a_list_row_within_the_margin_but_never_a_newer_one(stor
     assert {movie.title for movie in stored.movies()} == {"Listed", "Page"}
 
 
+@pytest.mark.promise("A newer reading replaces an older one, never the other way; what it does not mention stays.")
 def test_an_older_page_takes_the_place_of_no_newer_one(stored: Stored) -> None:
     stored.write(whole_page(1, 2, title="Newer"))
     stored.write(whole_page(1, 1, title="Older"))

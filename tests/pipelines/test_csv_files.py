@@ -161,6 +161,7 @@ def test_an_unwritable_data_dir_is_told_in_a_sentence(tmp_path: Path) -> None:
             check_data_dir(wrong)
 
 
+@pytest.mark.promise("CSV files are replaced whole, and no cell in them runs as a formula.")
 def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     with replacing(path) as file:

@@ -64,6 +64,7 @@ def title(site: Site, site_id: str, **fields: Any) -> Movie:
 # --- What is stored ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.promise("A title has one record a site, however often it is crawled.")
 def test_writing_again_changes_nothing(database_url: str) -> None:
     tables = ("titles", "scores", "score_history", "credits", "people", "offers")
     states = []
@@ -101,6 +102,7 @@ def test_people_are_one_row_each_with_their_newest_name(database_url: str) -> No
     ]
 
 
+@pytest.mark.promise("Postgres keeps each value that a score had.")
 def test_the_history_keeps_each_value_that_a_score_had(database_url: str) -> None:
     def scored(days: int, *values: float) -> Movie:
         scores = [Score(kind="imdb", value=value, count=10) for value in values]
@@ -139,6 +141,7 @@ BAD: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.promise("An item that a store can't hold is rejected alone, with its reason.")
 async def test_bad_values_are_rejected_alone(database_url: str, tmp_path: Path) -> None:
     """One in each batch of ten."""
     async with running(PostgresStore(database_url), tmp_path, batch_seconds=60) as run:
@@ -254,6 +257,7 @@ def replica_movies(count: int) -> list[Movie]:
     return movies
 
 
+@pytest.mark.promise("The scoreboard has one row a title, with the scores of all sites.")
 async def test_the_scoreboard_is_that_of_the_csv_files(database_url: str, tmp_path: Path) -> None:
     movies = replica_movies(120)
     random.Random(1).shuffle(movies)  # noqa: S311 - repeatable

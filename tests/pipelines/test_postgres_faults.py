@@ -56,6 +56,7 @@ def check_whole(url: str, expected: int) -> None:
 # --- The server -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.promise("A store that is down slows the crawl and loses nothing.")
 def test_a_server_that_is_stopped_in_the_middle_loses_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def crawl(server: PostgresServer, url: str) -> None:
         async with running(PostgresStore(url), tmp_path) as run:

@@ -43,6 +43,7 @@ def test_processes_that_write_the_same_titles_leave_the_newest(stored: Stored, t
         assert len((tmp_path / "people.csv").read_text().splitlines()) == 1 + 201
 
 
+@pytest.mark.promise("A crawl that is killed loses nothing that was stored, and leaves nothing half written.")
 def test_a_kill_at_any_moment_leaves_every_durable_title_and_no_half_one(stored: Stored, tmp_path: Path) -> None:
     chance = random.Random(5)  # noqa: S311 - repeatable
     durable: set[str] = set()

@@ -87,6 +87,7 @@ async def test_one_process_loads_what_was_spooled(tmp_path: Path) -> None:
     assert run.spool_files() == []
 
 
+@pytest.mark.promise("A store that is down slows the crawl and loses nothing.")
 async def test_a_full_disk_holds_the_crawl_back_until_there_is_room(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -194,6 +195,7 @@ def test_rejected_items_turn_over_and_their_lines_have_a_length(
         assert not append_rejected(tmp_path, "memory", "no room", long)
 
 
+@pytest.mark.promise("The exit code is 0 only when every title asked for was stored or stated absent.")
 def test_a_crawl_whose_disk_is_full_ends_with_code_1_and_says_what_it_did_not_store(tmp_path: Path) -> None:
     settings = {**FAST, "STORE_CLOSE_SECONDS": "1", "STORE_UNREACHABLE": "wait"}
     options = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]

@@ -155,6 +155,7 @@ async def test_transient_errors_are_retried_until_they_pass(memory: Faulty, tmp_
     assert len(stored(memory)) == 5
 
 
+@pytest.mark.promise("An item that a store can't hold is rejected alone, with its reason.")
 @pytest.mark.parametrize(
     "error", [RejectedError("NUL byte"), KeyError("unforeseen"), StopIteration("no row"), SystemExit("a library ends")]
 )
@@ -187,6 +188,7 @@ async def test_what_can_not_be_written_as_json_is_rejected_alone(memory: Faulty,
     assert [item.site_id for _, item in run.told] == ["tt0000002"]
 
 
+@pytest.mark.promise("A store that is down slows the crawl and loses nothing.")
 @pytest.mark.parametrize(
     "limits", [{"buffer_items": 20}, {"buffer_items": 1000, "batch_bytes": 10_000, "buffer_bytes": 20_000}]
 )
@@ -218,6 +220,7 @@ async def test_an_item_larger_than_the_buffer_is_stored(memory: Faulty, tmp_path
     assert len(stored(memory)["tt0000002"].keywords) == 5_000
 
 
+@pytest.mark.promise("What a store did not take is spooled, and loaded by the next crawl.")
 async def test_what_a_store_does_not_take_is_spooled_and_loaded_by_the_next_run(memory: Faulty, tmp_path: Path) -> None:
     memory.before_write = failing(10**6, TransientStoreError("down"))
     async with running(memory, tmp_path, close_seconds=0.3) as run:

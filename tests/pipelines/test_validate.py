@@ -132,6 +132,7 @@ ROTTENTOMATOES_PARTS = (
 )
 
 
+@pytest.mark.promise("What no title can have is stored nowhere.")
 @pytest.mark.parametrize(
     ("field", "changes"),
     [("kind", WRONG_KIND), *((field, {field: value}) for field, values in WRONG.items() for value in values)],
@@ -173,6 +174,7 @@ def test_each_site_has_its_own_ids_which_say_what_part_of_a_series_a_title_is(
             check(make_movie(1, site=site, site_id=site_id, url=url, **part | change))
 
 
+@pytest.mark.promise("An item that a store can't hold is rejected alone, with its reason.")
 def test_what_is_refused_is_kept_with_its_reason_and_counted(tmp_path: Path) -> None:
     crawler = get_crawler(settings_dict={"DATA_DIR": str(tmp_path)})
     pipeline = ValidatePipeline.from_crawler(crawler)

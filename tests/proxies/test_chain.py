@@ -60,6 +60,7 @@ async def test_credentials_are_on_a_request_only_while_it_is_on_its_way(tmp_path
     assert response.status == 200
 
 
+@pytest.mark.promise("Proxies are off by default, and used in turn where a setting names them.")
 async def test_a_site_without_an_order_is_asked_directly_and_a_block_stops_it(tmp_path: Path) -> None:
     challenge = partial(page, status=202, body=b"", headers={"x-amzn-waf-action": "challenge"})
     chain = Chain(2, tmp_path, challenge, PROXY_ORDER='{"metacritic": "datacenter"}')

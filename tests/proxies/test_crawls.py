@@ -55,6 +55,7 @@ def test_every_attempt_is_one_line_and_history_says_how_a_title_failed(replica: 
     assert "not used" not in finished.log  # a broken server is not the proxies' fault
 
 
+@pytest.mark.promise("Proxies that fail cost no title.")
 @pytest.mark.parametrize(
     "failing",
     [  # failures of three proxies in a row would count as the site's
@@ -76,6 +77,7 @@ def test_proxies_that_fail_cost_no_title(
             assert len(fleet.proxies[number - 1].asked) <= 3  # robots.txt among them
 
 
+@pytest.mark.promise("When all pools of a site are refused, the site is stopped.")
 def test_exhausted_pools_give_way_to_the_next_and_the_last_one_stops_the_site(
     replica: ReplicaProcess, tmp_path: Path
 ) -> None:
@@ -103,6 +105,7 @@ def test_exhausted_pools_give_way_to_the_next_and_the_last_one_stops_the_site(
     assert counts(replica)["requests"] <= 5 * 2
 
 
+@pytest.mark.promise("The user agent says what this is, and how to reach the operator.")
 def test_proxies_get_our_user_agent_and_a_title_that_is_missing_is_an_answer(
     replica: ReplicaProcess, tmp_path: Path, mongo_url: str
 ) -> None:

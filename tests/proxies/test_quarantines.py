@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
+import pytest
 import redis
 
 from moviecrawler.proxies.pools import FORGOTTEN_SECONDS, Proxy, ProxyPool
@@ -49,6 +50,7 @@ async def workers(url: str, count: int = 2, **given: Any) -> AsyncIterator[list[
             await one.quarantines.close()
 
 
+@pytest.mark.promise("A proxy that a site refuses rests for that site, on all nodes.")
 async def test_a_ban_is_known_to_others_and_to_those_that_start_later(
     redis_url: str, redis_client: redis.Redis
 ) -> None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 import redis
 
 from moviecrawler.replica.process import ReplicaProcess
@@ -48,6 +49,7 @@ def leaks(fleet: ProxyFleet, where: str, text: str) -> list[str]:
     return [f"{secret} in {where}" for secret in fleet.secrets if secret in text]
 
 
+@pytest.mark.promise("Credentials of proxies are seen nowhere.")
 def test_credentials_are_seen_nowhere(
     replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
 ) -> None:

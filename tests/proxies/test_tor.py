@@ -57,6 +57,7 @@ def test_a_wrong_address_is_named_without_a_password(name: str, value: str) -> N
     assert "hunter2" not in str(error.value)
 
 
+@pytest.mark.promise("Over Tor each circuit has credentials of its own; when all are refused, new ones are asked for.")
 def test_each_circuit_has_credentials_of_its_own_that_nobody_can_guess() -> None:
     made = pool(url="http://[::1]:9080/")
     assert {proxy.url for proxy in made.members.values()} == {"http://[::1]:9080"}
@@ -175,6 +176,7 @@ async def test_a_control_port_that_is_silent_is_given_up_in_time(
         assert f"TOR_CONTROL {control.address} can't be asked: " in caplog.text
 
 
+@pytest.mark.promise("Over Tor each circuit has credentials of its own; when all are refused, new ones are asked for.")
 async def test_a_new_identity_leaves_every_circuit_as_often_as_tor_allows(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
     monkeypatch.setattr(tor, "monotonic", lambda: now)

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import counts
 from tests.proxies.over_tor import crawl
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.promise("Over Tor each circuit has credentials of its own; when all are refused, new ones are asked for.")
 def test_every_request_leaves_over_one_of_the_circuits(
     replica: ReplicaProcess, front: HttpsFront, tmp_path: Path
 ) -> None:

@@ -98,6 +98,7 @@ def test_circuits_differ_by_token_and_a_ban_changes_one(tor_network: TorNetwork)
         asyncio.run(use())
 
 
+@pytest.mark.promise("Over Tor each circuit has credentials of its own; when all are refused, new ones are asked for.")
 def test_new_identity_leaves_the_circuits_that_there_are(tor_network: TorNetwork) -> None:
     async def use() -> None:
         made = pool(tor_network.client)

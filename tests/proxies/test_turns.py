@@ -24,6 +24,7 @@ def use(pool: ProxyPool, *tried: str) -> str:
     return proxy.name
 
 
+@pytest.mark.promise("Proxies are off by default, and used in turn where a setting names them.")
 def test_proxies_take_turns() -> None:
     made = pool(4)
     assert [use(made) for _ in range(8)] == ["a:1", "a:2", "a:3", "a:4"] * 2
@@ -58,6 +59,7 @@ def test_a_proxy_of_an_earlier_attempt_is_not_taken() -> None:
     assert made.take(("a:1", "a:2"), 1) is None
 
 
+@pytest.mark.promise("A proxy that a site refuses rests for that site, on all nodes.")
 def test_a_banned_proxy_is_not_used_until_its_quarantine_is_over() -> None:
     made = pool(2)
     assert made.ban("a:1", NOW, 0) == NOW + QUARANTINE_SECONDS

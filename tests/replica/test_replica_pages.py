@@ -30,6 +30,7 @@ SLUG = SERIES.site_ids("metacritic")[1]
 TOMATOES = SERIES.site_ids("rottentomatoes")[1]
 
 
+@pytest.mark.promise("The pages that the sites serve now are read with every fact that they state.")
 @pytest.mark.parametrize("site", get_args(Site))
 def test_every_page_is_read_as_its_item(site: Site) -> None:
     movies = COLLECTION.every(site)

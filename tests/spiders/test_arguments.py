@@ -22,6 +22,7 @@ def settings() -> Settings:
     return settings
 
 
+@pytest.mark.promise("A wrong argument or setting ends a crawl before its first request, in one sentence.")
 @pytest.mark.parametrize(
     ("spider", "arguments", "told"),
     [
@@ -102,6 +103,7 @@ def test_a_wrong_file_is_refused_and_none_of_it_shown(content: bytes, told: str,
     assert "Third" not in str(caught.value)
 
 
+@pytest.mark.promise("A job makes no setting that names a class, a path or a URL, and shows no secret.")
 def test_only_a_regular_file_is_read(tmp_path: Path) -> None:
     """A device may never end, and a pipe may never begin."""
     os.mkfifo(tmp_path / "pipe")

@@ -36,6 +36,7 @@ def ids(movies: list[Movie]) -> list[str | None]:
     return [movie.site_id for movie in movies]
 
 
+@pytest.mark.promise("A title has one record a site, however often it is crawled.")
 @pytest.mark.parametrize("spider", SPIDERS)
 def test_spider_stores_every_title_of_its_site_as_it_is(spider: Site, replica: ReplicaProcess, tmp_path: Path) -> None:
     finished = crawl(spider, *EVERYTHING[spider], data=tmp_path, replica=replica)
@@ -68,6 +69,8 @@ def test_spider_stores_every_title_of_its_site_as_it_is(spider: Site, replica: R
 RENAMED = next(site_id for site_id in COLLECTION.site_ids("rottentomatoes").values() if "_" in site_id)
 
 
+@pytest.mark.promise("Every title asked for ends as stored, as a miss with its reason, or as a dead letter.")
+@pytest.mark.promise("The user agent says what this is, and how to reach the operator.")
 @pytest.mark.parametrize(
     ("spider", "given", "in_file", "stored", "absent"),
     [
@@ -104,6 +107,7 @@ def test_ids_urls_and_a_file_name_titles_and_those_that_the_site_does_not_have_a
     assert f"(+{contact})" in client
 
 
+@pytest.mark.promise("Every title asked for ends as stored, as a miss with its reason, or as a dead letter.")
 @pytest.mark.parametrize(("fault", "code", "outcome", "requests"), [("404", 0, "absent", 1), ("500", 1, "failed", 4)])
 def test_title_that_is_missed_is_told_and_no_longer_when_it_is_found(
     fault: str, code: int, outcome: str, requests: int, replica: ReplicaProcess, tmp_path: Path
@@ -123,6 +127,7 @@ def test_title_that_is_missed_is_told_and_no_longer_when_it_is_found(
 # --- What goes wrong -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.promise("Faults that pass, such as a broken connection or a 500, cost no title.")
 def test_faults_that_pass_lose_no_title(replica: ReplicaProcess, tmp_path: Path) -> None:
     faults = ("500", "reset", "truncated", "timeout", "redirect")
     change(replica, faults=dict.fromkeys(faults, 0.1))
@@ -135,6 +140,7 @@ def test_faults_that_pass_lose_no_title(replica: ReplicaProcess, tmp_path: Path)
     assert all(movie.source == "page" for movie in finished.movies)
 
 
+@pytest.mark.promise("A refusal ends the crawl of that site.")
 @pytest.mark.parametrize(
     ("spider", "fault", "most"),
     [
@@ -165,6 +171,7 @@ def test_block_stops_the_site(spider: Site, fault: str, most: int, replica: Repl
     assert not finished.movies
 
 
+@pytest.mark.promise("A crawl that is killed loses nothing that was stored, and leaves nothing half written.")
 def test_kill_in_the_middle_loses_nothing_that_was_stored(replica: ReplicaProcess, tmp_path: Path) -> None:
     change(replica, latency=400)
     settings = {"STORE_BATCH_SECONDS": "0.05", "CONCURRENT_REQUESTS": "4", "LOG_LEVEL": "ERROR"}
@@ -192,6 +199,7 @@ def test_kill_in_the_middle_loses_nothing_that_was_stored(replica: ReplicaProces
 # --- IMDb's datasets --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.promise("Where robots.txt forbids IMDb's pages, its datasets are read, and charts marked as computed.")
 def test_closed_pages_are_replaced_by_datasets_with_one_warning(replica: ReplicaProcess, tmp_path: Path) -> None:
     change(replica, robots="live")
     finished = crawl("imdb", "list=top", data=tmp_path, replica=replica)

@@ -46,6 +46,7 @@ def mixed(good: list[str], bad: dict[str, str], data: Path) -> str:
     return str(path)
 
 
+@pytest.mark.promise("Every title asked for ends as stored, as a miss with its reason, or as a dead letter.")
 def test_one_worker_stores_what_is_good_and_accounts_for_the_rest(tmp_path: Path) -> None:
     good, bad = titles(20), bad_ones(1)
     with ReplicaProcess(titles=20, light=True) as replica, HostileSite(replica.urls["imdb"], bad) as site:

@@ -57,6 +57,7 @@ def led_to(request: Request, body: bytes) -> tuple[list[str], list[str]]:
     return pages, [one.cb_kwargs["site_id"] for one in found if "site_id" in one.cb_kwargs]
 
 
+@pytest.mark.promise("A list or sitemap that can't be read, or has no end, is told and never taken for an empty one.")
 @pytest.mark.parametrize(
     ("total", "limit", "pages", "unread"),
     [
@@ -144,6 +145,7 @@ def test_an_index_leads_to_all_parts_of_what_is_asked_for(lane: str | None, name
     assert led_to(spider.sitemap_request(name), body) == ([f"{RT}/sitemaps/{one}.xml" for one in parts], [])
 
 
+@pytest.mark.promise("A list or sitemap that can't be read, or has no end, is told and never taken for an empty one.")
 @pytest.mark.parametrize(
     ("is_index", "body", "titles"),
     [
@@ -166,6 +168,7 @@ def test_what_can_not_be_read_of_a_sitemap_is_told(is_index: bool, body: bytes, 
 # --- The limit --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.promise("A limit is kept, with no more list pages than it needs.")
 @pytest.mark.parametrize(
     ("workers", "spider", "name", "limit", "path", "pages"),
     [
@@ -201,6 +204,7 @@ def test_a_limit_is_kept_with_no_more_list_pages_than_it_needs(
 # --- Metacritic's two hosts -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.promise("A crawl of a replica asks a live host only where a setting names it.")
 @pytest.mark.parametrize(
     ("settings", "host"),
     [

@@ -58,9 +58,7 @@ def shown_of(site: Site, *, listed: bool = False) -> dict[str, tuple[str, Scores
     return {site_id: (movie.kind, shown(scores_of(movie))) for site_id, movie in true.items()}
 
 
-@pytest.mark.promise(
-    "A series' page gives the seasons that it names, with their scores; the limit counts what was asked for."
-)
+@pytest.mark.promise("A series' page gives the seasons that it names, with their scores.")
 @pytest.mark.parametrize("site", ["metacritic", "rottentomatoes"])
 def test_a_list_of_series_gives_their_seasons_too(site: Site, replica: ReplicaProcess, tmp_path: Path) -> None:
     finished = crawl(site, f"list={LISTS[site]}", data=tmp_path, replica=replica)
@@ -134,6 +132,7 @@ def test_charts_of_series_are_computed_where_pages_may_not_be_had(replica: Repli
     assert all(movie.list_computed for movie in finished.movies)
 
 
+@pytest.mark.promise("Any worker may be killed: others get what it held, no title is lost and none doubled.")
 def test_a_kill_between_the_items_of_a_page_loses_none_and_doubles_none(
     replica: ReplicaProcess, redis_url: str, tmp_path: Path
 ) -> None:

@@ -32,6 +32,7 @@ def test_title_with_a_day_of_twenty_digits_is_a_movie_without_that_date() -> Non
     assert "release_date" in movie.unknown_fields
 
 
+@pytest.mark.promise("A damaged or hostile page costs bounded time and memory, and no other title.")
 def test_title_whose_reader_fails_as_nobody_foresaw_is_a_miss(monkeypatch: pytest.MonkeyPatch) -> None:
     @reader
     def title(body: bytes, url: str) -> None:
@@ -44,6 +45,7 @@ def test_title_whose_reader_fails_as_nobody_foresaw_is_a_miss(monkeypatch: pytes
     assert "OverflowError" in miss.reason
 
 
+@pytest.mark.promise("A page of another title is never stored as the one that was asked for.")
 def test_page_of_another_title_is_stored_for_neither_unless_a_redirect_led_there(
     replica: ReplicaProcess, tmp_path: Path
 ) -> None:
