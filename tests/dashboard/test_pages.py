@@ -258,7 +258,7 @@ def test_search_that_finds_nothing_says_so(world: Operated, text: str) -> None:
 
 
 def test_titles_are_listed_page_by_page_each_once(world: Operated) -> None:
-    wait_for(lambda: world.ask("SELECT count(*) FROM titles")[0][0] > 60)
+    wait_for(lambda: world.ask("SELECT count(*) FROM titles")[0][0] > 52)
     first = world.page("/titles")
     more = re.search(r'rel="next" href="([^"]+)"', first)
     assert more
@@ -266,7 +266,7 @@ def test_titles_are_listed_page_by_page_each_once(world: Operated) -> None:
     pages = [re.findall(r'href="/titles/(\d+)"', page) for page in (first, second)]
     assert pages[0][0] == "900001"
     assert len(set(pages[0])) == len(pages[0]) == 50
-    assert len(set(pages[1])) == len(pages[1]) > 10
+    assert len(set(pages[1])) == len(pages[1]) > 2
 
 
 def test_title_shows_history_credits_offers_and_where_it_is_all_from(world: Operated) -> None:

@@ -251,7 +251,7 @@ def crawl_on(node: Node, replica: ReplicaProcess) -> None:
     change(replica, renames=RATING, rename_after=10, faults={"500": 0.1})
     for arguments in ({}, {"via": "pages"}):
         job = node.schedule("imdb", "moviecrawler", {}, ids=",".join(IDS[:40]), **arguments)
-        wait_for(lambda job=job: node.finished(job), LONGEST, lambda: node.log)  # type: ignore[misc]  # mypy infers no default
+        wait_for(lambda job=job: node.finished(job), 2 * LONGEST, lambda: node.log)  # type: ignore[misc]  # mypy infers no default
         change(replica, faults={"403": 1})
 
 
@@ -263,13 +263,13 @@ def test_prometheus_has_data_for_every_panel_that_is_not_about_proxies(prometheu
             result: list[Any] = json.load(answer)["data"]["result"]
             return result
 
-    wait_for(lambda: _answers(prometheus), LONGEST)
+    wait_for(lambda: _answers(prometheus), 2 * LONGEST)
     left = {name: query for name, query in QUERIES.items() if "proxy" not in query}
 
     def without_data() -> list[str]:
         return [name for name, query in left.items() if not data(query)]
 
-    wait_for(lambda: not without_data(), LONGEST, without_data)
+    wait_for(lambda: not without_data(), 2 * LONGEST, without_data)
 
 
 def _answers(url: str) -> bool:
