@@ -182,7 +182,7 @@ _GERAPY = """
 import sys, time, requests
 from scrapyd_api import ScrapydAPI
 url, user, password, egg = sys.argv[1:]
-requests.get(url, timeout=1)
+requests.get(url, timeout=60)
 api = ScrapydAPI(url, auth=(user, password))
 version = int(time.time())
 print("toy" in api.list_projects(), api.add_version("gerapy", version, open(egg, "rb").read()))
@@ -192,10 +192,10 @@ while api.job_status("gerapy", job) != "running":
     time.sleep(0.1)
 log = f"{url}logs/gerapy/slow/{job}.log"
 while "Spider opened" not in (
-    answer := requests.get(log, timeout=5, headers={"Range": "bytes=-1000"}, auth=(user, password))
+    answer := requests.get(log, timeout=60, headers={"Range": "bytes=-1000"}, auth=(user, password))
 ).content.decode(answer.apparent_encoding or "ascii"):
     time.sleep(0.1)
-print(answer.status_code, requests.get(log + "x", timeout=5, auth=(user, password)).status_code)
+print(answer.status_code, requests.get(log + "x", timeout=60, auth=(user, password)).status_code)
 print(api.cancel("gerapy", job))
 while not (done := api.list_jobs("gerapy")["finished"]):
     time.sleep(0.1)
@@ -204,7 +204,7 @@ print(api.delete_version(project="gerapy", version=version), api.list_projects()
 api.add_version("gerapy", version, open(egg, "rb").read())
 print(api.delete_project(project="gerapy"))
 """
-"""The calls of gerapy 0.9.13 (server/core/views.py and utils.py), which makes them by python-scrapyd-api and requests."""
+"""The calls of gerapy 0.9.13 (server/core/views.py, utils.py), by python-scrapyd-api and requests, with more patience."""
 
 
 def test_logparser_reads_a_log(programs: Path, nodes: list[Node], tmp_path: Path) -> None:
