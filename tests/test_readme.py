@@ -69,7 +69,7 @@ def test_demo_prints_what_the_readme_shows(demo: Finished) -> None:
 
 
 def test_demo_table_is_right(demo: Finished) -> None:
-    for movies in (Collection(1, TITLES).film(index).movies for index in range(TITLES)):
+    for movies in (Collection(1, TITLES).title(index).movies for index in range(TITLES)):
         imdb = movies["imdb"]
         rows = [line.partition(f"  {imdb.year}  ") for line in demo.output.splitlines()]
         (row,) = [row for name, year, row in rows if year and imdb.title.startswith(name.rstrip(" …"))]

@@ -1,4 +1,4 @@
-"""`scrapy replica`: serve a local stand-in for the three sites."""
+"""`scrapy replica`: serve a replica of the three sites on this machine."""
 
 from __future__ import annotations
 

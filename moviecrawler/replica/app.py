@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import signal
 import socket
 import struct
+import sys
 import time
 from collections import Counter
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,34 +18,28 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from aiohttp import web
+from isal import isal_zlib
 
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.replica.bodies import Body
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.datasets import Dataset
 from moviecrawler.replica.faults import Fault, FaultPlan
+from moviecrawler.replica.payloads import MARKUP
 from moviecrawler.replica.saved import SavedPages
-from moviecrawler.replica.sources import HTML, Answer, Generated, not_found
+from moviecrawler.replica.sources import Answer, Generated
 from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-    from typing import Self
+    from collections.abc import Mapping
 
     from moviecrawler.items import Site
-    from moviecrawler.replica.options import Options, Robots
+    from moviecrawler.replica.options import Options
 
-# On the live site the datasets have a host of their own, without a robots.txt.
-_IMDB_LIVE = "User-agent: *\nDisallow: /\nAllow: /datasets/\n"
-_DISALLOWED: dict[Site, str] = {
-    "imdb": "/OnThisDay /ap/ /mymovies/ /registration/ /search/name-text /search/title-text /tvschedule",
-    "metacritic": "/search /signup /login /user",
-    "rottentomatoes": "/m/*/pictures /tv/*/pictures /search /critics/self-submission/ /user/account/*",
-}
-"""What each site forbids to all; IMDb only where it is open."""
 _CONTROL = "/__replica__/"
 _REDIRECTED = "replica_redirected"
 """The parameter that a request carries after the fault "redirect"."""
+_TAKES_GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))", re.IGNORECASE)
+_GZIP_MEMBER = 31
 
 
 class Counts(msgspec.Struct):
@@ -78,7 +74,7 @@ class Counts(msgspec.Struct):
 
 
 class Replica:
-    """A local stand-in for the sites.
+    """What the servers of all sites share.
 
     `GET /__replica__/counts` on any port returns a JSON object of the figures of `Counts` by site. `POST /__replica__/options`
     changes some of the options that are CHANGEABLE, as in {"faults": {"500": 0.1}}. `POST /__replica__/reset` sets all figures to
@@ -86,65 +82,45 @@ class Replica:
     robots.txt spoiled.
     """
 
-    def __init__(self, options: Options) -> None:
-        """Prepare what is served. Raises ConfigurationError when the folder of saved pages can't be read."""
-        self._at_start = options
-        self._folder, self._writing = TemporaryDirectory(prefix="replica-"), asyncio.Lock()
+    def __init__(self, options: Options, folder: Path) -> None:
+        """Take a folder for the datasets. Raises ConfigurationError when the folder of saved pages can't be read."""
+        self._at_start, self._options, self._folder = options, options, folder
+        self._writing = asyncio.Lock()
         self._source = self._source_of(options)
-        self._options = options
         self._behave(options)
-        self.counts: dict[Site, Counts] = {site: Counts() for site in SITES}
-        self.urls: dict[Site, str] = {}
-        """Each site's scheme, host and port, once started."""
-        self._runners: list[web.AppRunner] = []
-        self._stopping = asyncio.Event()
+        self._counts: dict[Site, Counts] = {site: Counts() for site in SITES}
 
-    async def __aenter__(self) -> Self:
-        """Listen on a port for each site. Raises ConfigurationError when one is taken."""
-        for site, listener in zip(SITES, _listeners(self._options.host, self._options.port), strict=True):
-            app = web.Application()
-            app.on_response_prepare.append(partial(self._count_status, site))
-            app.router.add_get(_CONTROL + "counts", self._get_counts)
-            app.router.add_post(_CONTROL + "options", self._change)
-            app.router.add_post(_CONTROL + "reset", self._reset)
-            app.router.add_get("/robots.txt", partial(self._robots, site))
-            app.router.add_get("/{path:.*}", partial(self._respond, site))
-            # Stalled requests end when their client goes, and don't hold up the end.
-            runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1)
-            await runner.setup()
-            await web.SockSite(runner, listener).start()
-            self._runners.append(runner)
-            self.urls[site] = f"http://{self._options.host}:{listener.getsockname()[1]}"
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        """Close all connections."""
-        self._stopping.set()
-        for runner in self._runners:
-            await runner.cleanup()
-        self._folder.cleanup()
-
-    # --- Requests -------------------------------------------------------------------------------------------------------
+    def app(self, site: Site) -> web.Application:
+        """Return the web server of a site."""
+        app = web.Application()
+        app.on_response_prepare.append(partial(self._count_status, site))
+        app.router.add_get(_CONTROL + "counts", self._get_counts)
+        app.router.add_post(_CONTROL + "options", self._change)
+        app.router.add_post(_CONTROL + "reset", self._reset)
+        app.router.add_get("/robots.txt", partial(self._robots, site))
+        app.router.add_get("/{path:.*}", partial(self._respond, site))
+        return app
 
     async def _robots(self, site: Site, _: web.Request) -> web.StreamResponse:
-        self.counts[site].robots += 1
-        # Saved pages are there to be read, whatever the sites permit.
-        return web.Response(text=_robots_txt(site, "open" if self._options.pages else self._options.robots))
+        self._counts[site].robots += 1
+        # Saved pages are there to be read, whatever the sites permit; live, only IMDb's robots.txt differs.
+        is_live = site == "imdb" and self._options.robots == "live" and not self._options.pages
+        return web.Response(text=MARKUP["robots"]["imdb-live" if is_live else site])
 
     async def _count_status(self, site: Site, request: web.Request, response: web.StreamResponse) -> None:
         is_open = request.transport is not None and not request.transport.is_closing()
         if is_open and request.path != "/robots.txt" and not request.path.startswith(_CONTROL):
-            self.counts[site].statuses[response.status] += 1
+            self._counts[site].statuses[response.status] += 1
 
     async def _respond(self, site: Site, request: web.Request) -> web.StreamResponse:
-        counts, options = self.counts[site], self._options
+        counts, options = self._counts[site], self._options
         redirected = _REDIRECTED in request.query
         url = request.rel_url.without_query_params(_REDIRECTED) if redirected else request.rel_url
         address = request.headers.get("X-Forwarded-For", "").partition(",")[0].strip() or request.remote or ""
         client = f"{address} {request.headers.get('User-Agent', '')}"
         attempt, in_second = counts.arrive(url.raw_path_qs, client, time.time())
         if options.rate_limit is not None and in_second > options.rate_limit:
-            return await self._send(request, _small(429, "Too Many Requests", {"Retry-After": "1"}))
+            return await self._send(request, _refusal("rate-limit"))
         if options.latency:
             await asyncio.sleep(options.latency / 1000)
         fault = self._options.clients.get(address)
@@ -154,41 +130,39 @@ class Replica:
             counts.faults[fault] += 1
         match fault:
             case Fault.TIMEOUT:
-                await self._stopping.wait()
-                return web.Response(status=503)
+                await asyncio.Event().wait()
+                return web.Response()
             case Fault.RESET:
                 _reset_connection(request)
                 return web.Response()
             case Fault.REDIRECT:
                 where = str(request.rel_url.extend_query({_REDIRECTED: "1"}))
-                return await self._send(request, Answer(Body(b""), HTML, 302, {"Location": where}))
+                return await self._send(request, Answer(b"", status=302, headers={"Location": where}))
             case None | Fault.TRUNCATED:
-                return await self._serve(site, request, truncated=fault is not None)
-            case Fault.NOT_FOUND:
-                return await self._send(request, not_found(site))
+                return await self._serve(site, request, url.query, truncated=fault is not None)
             case _:
-                return await self._send(request, _SPOILED.get((fault, site)) or _SPOILED[fault])
+                return await self._send(request, _refusal(f"challenge-{site}" if fault == Fault.CHALLENGE else fault))
 
-    async def _serve(self, site: Site, request: web.Request, *, truncated: bool) -> web.StreamResponse:
-        query = {name: value for name, value in request.query.items() if name != _REDIRECTED}
+    async def _serve(
+        self, site: Site, request: web.Request, query: Mapping[str, str], *, truncated: bool
+    ) -> web.StreamResponse:
         try:
-            found = self._source.answer(site, request.path, query, self.urls[site])
-        except ValueError as error:
-            found = _small(400, f"Bad Request: {error}")
+            found = self._source.answer(site, request.path, query, f"http://{request.host}")
+        except ValueError:
+            found = Answer(b"Bad Request", status=400)
         if isinstance(found, Dataset):
             async with self._writing:  # which takes longer than the event loop may wait
                 file = await asyncio.to_thread(found.write)
             if not truncated:
                 return web.FileResponse(file, headers={"Content-Type": "binary/octet-stream"})
-            found = Answer(Body(file.read_bytes()), "binary/octet-stream")
-        return await self._send(request, found or not_found(site), truncated=truncated)
+            found = Answer(file.read_bytes(), "binary/octet-stream")
+        return await self._send(request, found or _refusal("404"), truncated=truncated)
 
     async def _send(self, request: web.Request, answer: Answer, *, truncated: bool = False) -> web.StreamResponse:
-        accepted = request.headers.get("Accept-Encoding", "")
-        content, encoding = self._renamed(answer.body).encode(accepted, light=self._options.light)
+        content = self._renamed(answer.body)
         headers = {"Content-Type": answer.content_type, "Vary": "Accept-Encoding", **answer.headers}
-        if encoding is not None:
-            headers["Content-Encoding"] = encoding
+        if _TAKES_GZIP.search(request.headers.get("Accept-Encoding", "")):
+            content, headers["Content-Encoding"] = isal_zlib.compress(content, 1, _GZIP_MEMBER), "gzip"
         if not truncated:
             return web.Response(body=content, status=answer.status, headers=headers)
         response = web.StreamResponse(status=answer.status, headers=headers)
@@ -199,22 +173,17 @@ class Replica:
             request.transport.close()  # before all that was announced
         return response
 
-    def _renamed(self, body: Body) -> Body:
+    def _renamed(self, content: bytes) -> bytes:
         """Return the body of an answer as the site has it now."""
-        if not self._options.renames:
-            return body
-        if self._until_renamed > 0:
+        if self._options.renames and self._until_renamed > 0:
             self._until_renamed -= 1
-            return body
-        content = body.identity(light=self._options.light)
+            return content
         for old, new in self._options.renames.items():
             content = content.replace(old.encode(), new.encode())
-        return Body(content)
-
-    # --- Control --------------------------------------------------------------------------------------------------------
+        return content
 
     async def _get_counts(self, _: web.Request) -> web.StreamResponse:
-        return web.Response(body=msgspec.json.encode(self.counts), content_type="application/json")
+        return web.Response(body=msgspec.json.encode(self._counts), content_type="application/json")
 
     async def _change(self, request: web.Request) -> web.StreamResponse:
         try:
@@ -234,31 +203,34 @@ class Replica:
         if options.pages:
             return SavedPages(Path(options.pages))
         collection = Collection(options.seed, options.titles, options.series, options.today)
-        return Generated(collection, Path(self._folder.name) / str(options.today))
+        return Generated(collection, self._folder / str(options.today), light=options.light)
 
     async def _reset(self, _: web.Request) -> web.StreamResponse:
-        self.counts = {site: Counts() for site in SITES}
+        self._counts = {site: Counts() for site in SITES}
         self._behave(self._at_start)
         return web.Response(status=204)
 
 
-async def serve(options: Options, *, until: Callable[[], Awaitable[object]] | None = None) -> None:
-    """Run a replica, and print the sites' URLs when it answers, until SIGINT or SIGTERM, or until `until` returns.
+async def serve(options: Options, *, until_input_ends: bool = False) -> None:
+    """Run a replica, and print the sites' URLs when it answers, until SIGINT or SIGTERM, or until standard input ends.
 
     Raises ConfigurationError when it can't start.
     """
-    stop = asyncio.Event()
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    async with Replica(options) as replica:
-        for site, url in replica.urls.items():
-            print(f"{site} {url}", flush=True)  # noqa: T201 - whoever started it reads them here
-        waiting: list[asyncio.Future[Any]] = [asyncio.ensure_future(stop.wait())]
-        if until is not None:
-            waiting.append(asyncio.ensure_future(until()))
-        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        for other in waiting:
-            other.cancel()
+        loop.add_signal_handler(number, stop.set)
+    if until_input_ends:  # which it does when the process at its other end is gone; nothing is ever written to it
+        loop.add_reader(sys.stdin, stop.set)
+    async with AsyncExitStack() as stack:
+        replica = Replica(options, Path(stack.enter_context(TemporaryDirectory(prefix="replica-"))))
+        for site, listener in zip(SITES, _listeners(options.host, options.port), strict=True):
+            # Stalled requests end when their client goes, and don't hold up the end.
+            runner = web.AppRunner(replica.app(site), access_log=None, handler_cancellation=True, shutdown_timeout=1)
+            await runner.setup()
+            stack.push_async_callback(runner.cleanup)
+            await web.SockSite(runner, listener).start()
+            print(f"{site} http://{options.host}:{listener.getsockname()[1]}", flush=True)  # noqa: T201 - for who started it
+        await stop.wait()
 
 
 def _listeners(host: str, port: int) -> list[socket.socket]:
@@ -271,34 +243,12 @@ def _listeners(host: str, port: int) -> list[socket.socket]:
         raise ConfigurationError(f"one of the ports {port} to {last} can't be had on {host}: {error}") from error
 
 
-def _robots_txt(site: Site, robots: Robots) -> str:
-    """Return a site's robots.txt. Only IMDb's differs: live, it lets nobody in."""
-    if site == "imdb" and robots == "live":
-        return _IMDB_LIVE
-    return "User-agent: *\n" + "".join(f"Disallow: {path}\n" for path in _DISALLOWED[site].split())
-
-
-def _small(status: int, text: str, headers: Mapping[str, str] | None = None) -> Answer:
-    """Return a page of less than 2 kB."""
-    title = "" if text.startswith("<") else f"<title>{text}</title>"
-    page = f'<!DOCTYPE html><html><head>{title}</head><body><div id="main">{text}</div></body></html>'
-    return Answer(Body(page.encode()), HTML, status, dict(headers or {}))
-
-
-_SPOILED: dict[Fault | tuple[Fault, Site], Answer] = {
-    (Fault.CHALLENGE, "imdb"): _small(
-        202,
-        "<script>window.awsWafCookieDomainList = []; window.gokuProps = {};</script>",
-        {"x-amzn-waf-action": "challenge"},
-    ),
-    (Fault.CHALLENGE, "metacritic"): _small(403, "Just a moment...", {"cf-mitigated": "challenge"}),
-    Fault.CHALLENGE: _small(403, "Access Denied"),
-    Fault.FORBIDDEN: _small(403, "Access Denied"),
-    Fault.RATE_LIMITED: _small(429, "Too Many Requests", {"Retry-After": "30"}),
-    Fault.THROTTLE: _small(200, "Please try again later"),
-    Fault.SERVER_ERROR: _small(500, "Internal Server Error"),
-}
-"""What stands in for the proper answer, on one site or on all others."""
+def _refusal(name: str) -> Answer:
+    """Return a site's answer to what it refuses or does not have: a page of less than 2 kB."""
+    status, headers, head = MARKUP["refusals"][name]
+    return Answer(
+        f"<!DOCTYPE html><html><head>{head}</head><body></body></html>".encode(), status=status, headers=headers
+    )
 
 
 def _reset_connection(request: web.Request) -> None:

@@ -2,122 +2,109 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 from uuid import UUID
 
-from moviecrawler.items import Amount, Award, Credit, Movie, Offer, OfferKind, Role, Score
-from moviecrawler.replica.options import TODAY
-from moviecrawler.replica.words import Dice, person_name, slugify
+from moviecrawler.items import Award, Credit, Movie, Offer, Role, Score
+from moviecrawler.replica.words import WORDS, Dice, person_name, slugify
 from moviecrawler.sites import SCORES
 from moviecrawler.urls import title_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-    from moviecrawler.items import ScoreKind, Site
+    from moviecrawler.items import ScoreKind, Site, TitleKind
+    from moviecrawler.replica.titles import Title
 
 SlugSite = Literal["metacritic", "rottentomatoes"]
 """The sites that name titles by slugs, and that don't have all of them."""
-MOST_CAST: Final = {"metacritic": 15, "rottentomatoes": 8}
+OTHERS: Final[tuple[SlugSite, ...]] = get_args(SlugSite)
+_MOST_CAST: Final = {"metacritic": 15, "rottentomatoes": 8}
 """How many of the cast a title's page shows; IMDb's shows 18, and here nobody has more."""
 _PERSON_IDS: Final = {"metacritic": ("person/", "-"), "rottentomatoes": ("celebrity/", "_")}
 _FIRST_PERSON: Final = 1_000_000
-_CERTIFIED, _FRESH = 75, 60
+_CERTIFIED, _FRESH = 0.75, 0.6
 _ENOUGH_REVIEWS: Final = 20
 """Reviews from which on Rotten Tomatoes has a consensus and a score of top critics."""
 _MILLION: Final = 1_000_000
-_OFFERS: Final[tuple[tuple[str, OfferKind, float | None, str], ...]] = (
-    ("Open Reel", "free", None, "SD"),
-    ("Kiosk TV", "ads", None, "HD"),
-    ("Lantern Plus", "subscription", None, "4K"),
-    ("Harbour Rentals", "rent", 3.99, "HD"),
-    ("Harbour Rentals", "buy", 9.99, "HD"),
-)
 
 
-@dataclass(slots=True)
-class Title:
-    """A film, or a series with its seasons and episodes: what the pages of each site that has it say."""
-
-    movies: dict[Site, Movie]
-    """The items of the title's own pages."""
-    listed: dict[Site, list[Movie]] = field(default_factory=dict)
-    """The seasons as the series' page lists them, in its order."""
-    parts: dict[Site, list[Movie]] = field(default_factory=dict)
-    """The items of the pages of its seasons and episodes."""
-
-    def pages(self, site: Site) -> list[Movie]:
-        """Return the items of all its pages on a site."""
-        return [*([self.movies[site]] if site in self.movies else []), *self.parts.get(site, [])]
+def identity(site: Site, site_id: str) -> dict[str, Any]:
+    """Return what an item has that is of its id."""
+    return {"site": site, "site_id": site_id, "url": title_url(site, site_id)}
 
 
-def score_near(rating: float, dice: Dice) -> int:
-    """Return a score of 0 to 100 near a rating of 1 to 10."""
-    return min(100, max(0, round(rating * 10 + 20 * (2 * dice.random() - 1))))
+def on_imdb(index: int, imdb_id: str, kind: TitleKind, dice: Dice, *, is_upcoming: bool, **facts: Any) -> Movie:
+    """Return IMDb's item of a title: with its own facts, and with what films and series have alike."""
+    place, has_poster = dice.word("places"), dice.chance(0.95)
+    genres = dice.sample(WORDS["genres"], 1 + dice.below(3))
+    keywords = [word.lower() for word in dice.sample(WORDS["nouns"], 2 + dice.below(3))]
+    certificate = dice.word("certificates" if kind == "movie" else "tv_certificates")
+    return Movie(
+        **identity("imdb", imdb_id),
+        imdb_id=imdb_id,
+        kind=kind,
+        genres=genres,
+        certificate=None if is_upcoming or dice.chance(0.1) else certificate,
+        plot=None
+        if dice.chance(0.02)
+        else f"{dice.word('heroes')} {dice.word('deeds')} {place} {dice.word('troubles')}",
+        poster_url=f"https://m.media-amazon.com/images/M/MV5B{imdb_id}._V1_.jpg" if has_poster else None,
+        poster_width=1000 if has_poster else None,
+        poster_height=1500 if has_poster else None,
+        keywords=[] if dice.chance(0.03) else [*keywords, f"set in {place}".lower()],
+        interests=[f"{dice.word('adjectives')} {genres[0]}", *genres],
+        popularity_rank=index + 1,
+        **facts,
+    )
 
 
-def release_in(year: int, dice: Dice) -> str:
-    """Return a day in a year, and not after TODAY in this year."""
-    month = 1 + dice.below(TODAY.month - 1 if year == TODAY.year else 12)
-    return f"{year:04}-{month:02}-{1 + dice.below(28):02}"
-
-
-# --- Parts of IMDb's items --------------------------------------------------------------------------------------------
-
-
-def people(role: Role, numbers: Iterable[int], characters: Iterable[str | None] | None = None) -> list[Credit]:
-    """Return the credits of some people in one role."""
-    numbers = list(numbers)
-    played = list(characters) if characters is not None else [None] * len(numbers)
+def people(role: Role, numbers: Iterable[int], play: Callable[[], str | None] = lambda: None) -> list[Credit]:
+    """Return the credits of some people in one role, each with what `play` returns as a character."""
     return [
-        Credit(
-            name=person_name(number),
-            role=role,
-            position=position,
-            person_id=f"nm{_FIRST_PERSON + number}",
-            character=character,
-        )
-        for position, (number, character) in enumerate(zip(numbers, played, strict=True), start=1)
+        Credit(name=person_name(one), role=role, position=place, person_id=f"nm{_FIRST_PERSON + one}", character=play())
+        for place, one in enumerate(numbers, start=1)
     ]
 
 
 def character(dice: Dice) -> str | None:
     """Return whom somebody plays: one or two characters, or a part without a name."""
     name = f"{dice.word('honorifics')}{dice.word('characters')} {dice.word('last_names')}"
-    if dice.chance(0.05):
-        return None
-    return f"{name} / {dice.word('characters')}" if dice.chance(0.07) else name
+    return dice.pick((None, f"{name} / {dice.word('characters')}", *[name] * 18))
 
 
-def imdb_scores(rating: tuple[float, int] | None, metascore: float | None) -> list[Score]:
-    """Return IMDb's rating, whose votes are mostly next to the mean, and the Metascore that its pages show."""
-    found = []
-    if rating is not None:
-        mean, votes = rating
-        weights = [1 / (1 + (bar - mean) ** 2) for bar in range(1, 11)]
-        bars = [int(votes * weight / sum(weights)) for weight in weights]
-        bars[round(mean) - 1] += votes - sum(bars)
-        found.append(Score(kind="imdb", value=mean, count=votes, reviews=votes // 150, histogram=bars))
-    return found if metascore is None else [*found, Score(kind="metascore", value=metascore)]
+def imdb_scores(rating: tuple[float, int] | None) -> list[Score]:
+    """Return IMDb's rating, whose votes are mostly next to the mean."""
+    if rating is None:
+        return []
+    mean, votes = rating
+    weights = [1 / (1 + (bar - mean) ** 2) for bar in range(1, 11)]
+    bars = [int(votes * weight / sum(weights)) for weight in weights]
+    bars[round(mean) - 1] += votes - sum(bars)
+    return [Score(kind="imdb", value=mean, count=votes, reviews=votes // 150, histogram=bars)]
 
 
-# --- The other sites' items -------------------------------------------------------------------------------------------
+def rate(title: Title, rating: tuple[float, int] | None) -> Title:
+    """Give a title IMDb's rating, and the Metascore that IMDb's page shows."""
+    scores = title.movies["metacritic"].scores if "metacritic" in title.movies else []
+    shown = [Score(kind="metascore", value=score.value) for score in scores if score.kind == "metascore"]
+    title.movies["imdb"].scores = imdb_scores(rating) + shown
+    return title
 
 
 def on_site(site: SlugSite, base: Movie, site_id: str, dice: Dice, **facts: Any) -> Movie:
     """Return the item of a title's page on another site: what IMDb's item says of the title, and the site's own facts."""
+    beginning, separator = _PERSON_IDS[site]
     found = Movie(
-        site=site,
-        site_id=site_id,
-        url=title_url(site, site_id),
-        **{
-            name: getattr(base, name)
-            for name in ("title", "kind", "runtime_minutes", "genres", "certificate", "plot")
-            if name not in facts
-        },
-        credits=_credits_on(site, base),
-        offers=[_offer(site, base, *offer) for offer in _OFFERS[dice.pick((0, 1, 2, 3, len(_OFFERS))) :]],
+        **identity(site, site_id),
+        **{name: getattr(base, name) for name in ("title", "kind", "runtime_minutes", "genres", "certificate", "plot")},
+        credits=[
+            replace(credit, person_id=beginning + slugify(credit.name or "", separator))
+            for credit in sorted(base.credits, key=lambda credit: get_args(Role).index(credit.role))
+            if credit.role != "cast" or credit.position <= _MOST_CAST[site]
+        ],
+        offers=[_offer(site, base, *offer) for offer in WORDS["offers"][dice.pick((0, 1, 2, 3, 5)) :]],
         external_ids=external_ids(site, base, dice),
         **facts,
     )
@@ -127,78 +114,64 @@ def on_site(site: SlugSite, base: Movie, site_id: str, dice: Dice, **facts: Any)
             found.poster_url = f"https://www.metacritic.com/a/img/catalog/provider/2/13/2-{base.site_id}.jpg"
             found.poster_width, found.poster_height = 1280, 1920
         found.keywords = [keyword.replace(" ", "-") for keyword in base.keywords]
-        found.taglines = [dice.word("heroes") + " has one night left."] if dice.chance(0.6) else []
-        is_awarded = base.kind == "movie" and dice.chance(0.4)
-        found.awards = [Award(event="Silver Reel", wins=dice.below(5), nominations=6)] if is_awarded else []
-    else:
-        found.languages = base.languages
-        found.end_year = None if base.end_year == found.year else base.end_year  # "2012" stands for 2012 to 2012
-        if base.poster_url:
-            found.poster_url = f"https://resizing.flixster.com/replica/206x305/v2/{base.site_id}.jpg"
-        gross = next((amount.value for amount in base.amounts if amount.kind == "domestic"), 0)
-        step = 100_000 if gross >= _MILLION else 100  # the site abbreviates sums: "$53.1M"
-        found.amounts = [Amount(kind="domestic", value=round(gross / step) * step, currency="USD")] if gross else []
-        found.consensus = consensus(found.scores, dice)
+        found.taglines = [f"{dice.word('heroes')} has one night left."] if dice.chance(0.6) else []
+        found.awards = [Award(event="Silver Reel", wins=dice.below(5), nominations=6)] if dice.chance(0.4) else []
+        return found
+    found.languages = base.languages
+    found.end_year = None if base.end_year == found.year else base.end_year  # "2012" stands for 2012 to 2012
+    found.poster_url = f"https://resizing.flixster.com/206x305/v2/{base.site_id}.jpg" if base.poster_url else None
+    for amount in base.amounts:
+        if amount.kind == "domestic":  # the site abbreviates sums: "$53.1M"
+            step = 100_000 if amount.value >= _MILLION else 100
+            found.amounts = [replace(amount, value=round(amount.value / step) * step)]
+    found.consensus = consensus(found.scores, dice)
     return found
 
 
-def scores_on(site: SlugSite, critics: int | None, reviews: int, users: int | None, ratings: int) -> list[Score]:
-    """Return a site's scores in the order of its pages; None, of 0 to 100, where there is none."""
-    if site == "metacritic":
-        found = [] if critics is None else [_metacritic_score("metascore", critics, reviews)]
-        return found if users is None else [*found, _metacritic_score("metacritic_user", users / 10, ratings)]
-    shown: dict[ScoreKind, tuple[int, int]] = {}
+def scores_on(site: SlugSite, critics: int | None, users: int | None, dice: Dice, most: int = 300) -> list[Score]:
+    """Return a site's scores in the order of its pages, by at most so many critics; None, of 0 to 100, where there is none."""
+    reviews, ratings = 5 + dice.below(most), 50 + dice.below(100_000)
+    top = critics if reviews >= _ENOUGH_REVIEWS else None
     # Where those who bought a ticket have a score, that is the one shown.
-    verified = None if users is None or reviews % 3 else (users, ratings // 2)
-    everybody = None if users is None else (users if verified is None else max(users - 4, 0), ratings)
-    if critics is not None:
-        shown["tomatometer"] = critics, reviews
-    if everybody is not None:
-        shown["popcornmeter"] = verified or everybody
-    if critics is not None and reviews >= _ENOUGH_REVIEWS:
-        shown["tomatometer_top"] = max(critics - 7, 0), reviews // 4
-    if everybody is not None:
-        shown["popcornmeter_all"] = everybody
-    if verified is not None:
-        shown["popcornmeter_verified"] = verified
-    return [_rottentomatoes_score(kind, *score) for kind, score in shown.items()]
+    verified, everybody, count = (None, users, ratings)
+    if users is not None and reviews % 3 == 0:
+        verified, everybody, count = users, max(users - 4, 0), ratings // 2
+    shown: list[tuple[ScoreKind, float | None, int]] = [
+        ("tomatometer", critics, reviews),
+        ("popcornmeter", users, count),
+        ("tomatometer_top", top and max(top - 7, 0), reviews // 4),
+        ("popcornmeter_all", everybody, ratings),
+        ("popcornmeter_verified", verified, count),
+    ]
+    if site == "metacritic":
+        shown = [("metascore", critics, reviews), ("metacritic_user", users and users / 10, ratings)]
+    return [_score(kind, value, count) for kind, value, count in shown if value is not None]
 
 
-def _metacritic_score(kind: ScoreKind, value: float, count: int) -> Score:
-    share = value / SCORES[kind].scale
+def _score(kind: ScoreKind, value: float, count: int) -> Score:
+    """Return a score, with those of the facts beside it that its site tells."""
+    form = SCORES[kind]
+    share = value / form.scale
     liked = int(count * share)
-    return Score(
-        kind=kind,
-        value=float(value),
-        count=count,
-        average=max(0.0, value - 0.25) if kind == "metascore" else None,
-        liked=liked,
-        neutral=(count - liked) // 2,
-        disliked=(count - liked + 1) // 2,
-        sentiment="Generally favorable" if share > _FRESH / 100 else "Mixed or average",
-    )
-
-
-def _rottentomatoes_score(kind: ScoreKind, value: int, count: int) -> Score:
-    liked = count * value // 100
-    return Score(
-        kind=kind,
-        value=float(value),
-        count=count,
-        average=round((SCORES[kind].average_scale or 0) * value / 100, 1),
-        reviews=count // 3 if kind.startswith("popcornmeter") else None,
-        liked=liked,
-        disliked=count - liked,
-        certified=value >= _CERTIFIED,
-        sentiment="POSITIVE" if value >= _FRESH else "NEGATIVE",
-    )
+    neutral = (count - liked) // 2 if "neutral" in form.facts else 0
+    words = ("Generally favorable", "Mixed or average") if "neutral" in form.facts else ("POSITIVE", "NEGATIVE")
+    facts: dict[str, Any] = {
+        "count": count,
+        "liked": liked,
+        "neutral": neutral,
+        "disliked": count - liked - neutral,
+        "average": round((form.average_scale or 0) * share, 1),
+        "reviews": count // 3,
+        "certified": share >= _CERTIFIED,
+        "sentiment": words[share < _FRESH],
+    }
+    return Score(kind=kind, value=float(value), **{name: facts[name] for name in form.facts})
 
 
 def consensus(scores: Iterable[Score], dice: Dice) -> str | None:
     """Return what critics agree upon, where enough of them have written."""
-    if not any(score.kind == "tomatometer_top" for score in scores):
-        return None
-    return f"A {dice.word('adjectives').lower()} tale {dice.word('troubles')}"
+    text = f"A {dice.word('adjectives').lower()} tale {dice.word('troubles')}"
+    return text if any(score.kind == "tomatometer_top" for score in scores) else None
 
 
 def external_ids(site: SlugSite, base: Movie, dice: Dice) -> dict[str, str]:
@@ -210,19 +183,10 @@ def external_ids(site: SlugSite, base: Movie, dice: Dice) -> dict[str, str]:
     return {"metacritic": number, "justwatch": path}
 
 
-def _credits_on(site: SlugSite, base: Movie) -> list[Credit]:
-    beginning, separator = _PERSON_IDS[site]
-    return [
-        replace(credit, person_id=beginning + slugify(credit.name or "", separator))
-        for credit in sorted(base.credits, key=lambda credit: get_args(Role).index(credit.role))
-        if credit.role != "cast" or credit.position <= MOST_CAST[site]
-    ]
-
-
-def _offer(site: SlugSite, base: Movie, provider: str, kind: OfferKind, price: float | None, quality: str) -> Offer:
+def _offer(site: SlugSite, base: Movie, provider: str, kind: Any, quality: str, price: float) -> Offer:
     slug = slugify(provider, "-")
     found = Offer(provider=slug, kind=kind, country="US", url=f"https://{slug}.example/title/{base.site_id}")
-    if site == "metacritic":
-        found.provider, found.quality, found.source = provider, quality, "JustWatch"
-        found.price, found.currency = price, None if price is None else "USD"
-    return found
+    if site == "rottentomatoes":
+        return found
+    priced = {"price": price, "currency": "USD"} if price else {}
+    return replace(found, provider=provider, quality=quality, source="JustWatch", **priced)  # type: ignore[arg-type]

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.replica.bodies import Body
-from moviecrawler.replica.sources import HTML, JSON, Answer
+from moviecrawler.replica.sources import JSON, Answer
 from moviecrawler.sites import SITES
 from moviecrawler.urls import site_of
 
@@ -60,14 +59,11 @@ class SavedPages:
         content = (self._folder / file).read_bytes()
         is_page = urlsplit(url).netloc == urlsplit(SITES[site].home).netloc and not urlsplit(url).path.endswith(".json")
         if not is_page:
-            return Answer(Body(content), JSON)
+            return Answer(content, JSON)
         if content[:1] in {b"{", b"["}:
             name = b"__NUXT_DATA__" if content.startswith(b"[") else b"__NEXT_DATA__"
-            content = (
-                b'<!DOCTYPE html><html><head></head><body><script id="' + name + b'" type="application/json">'
-                b"%b</script></body></html>" % content.strip()
-            )
-        return Answer(Body(content), HTML)
+            content = b'<script id="%b" type="application/json">%b</script>' % (name, content.strip())
+        return Answer(content)
 
 
 def _age(row: Mapping[str, str]) -> tuple[str, bool]:

@@ -15,9 +15,14 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
+
+def read_toml(name: str) -> dict[str, Any]:
+    """Return what a file of this folder holds."""
+    return tomllib.loads(read_package_file("moviecrawler.replica", name))
+
+
 WORDS: Final[dict[str, Any]] = {
-    name: words.split() if isinstance(words, str) else words
-    for name, words in tomllib.loads(read_package_file("moviecrawler.replica", "words.toml")).items()
+    name: words.split() if isinstance(words, str) else words for name, words in read_toml("words.toml").items()
 }
 
 
@@ -42,6 +47,14 @@ class Dice(Random):
     def word(self, name: str) -> Any:
         """Return one word of a list of `words.toml`."""
         return self.pick(WORDS[name])
+
+    def near(self, rating: float) -> int:
+        """Return a score of 0 to 100 near a rating of 1 to 10."""
+        return min(100, max(0, round(rating * 10 + 20 * (2 * self.random() - 1))))
+
+    def day_in(self, year: int) -> str:
+        """Return a day in a year."""
+        return f"{year:04}-{1 + self.below(10):02}-{1 + self.below(28):02}"
 
 
 def slugify(text: str, separator: str) -> str:

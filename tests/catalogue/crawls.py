@@ -29,7 +29,7 @@ def settings_of(database_url: str, **settings: str) -> dict[str, str]:
 
 def know(database_url: str, titles: int, popularity: float = 50.0) -> None:
     """Have the catalogue know the replica's titles, the popular first, without an import's command."""
-    movies = [film.movies["imdb"] for film in map(Collection(1, titles).film, range(titles))]
+    movies = [film.movies["imdb"] for film in map(Collection(1, titles).title, range(titles))]
     rows = [
         ImportRow(
             imdb_id=str(movie.imdb_id),

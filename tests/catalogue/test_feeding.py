@@ -15,8 +15,8 @@ from moviecrawler.addon import check
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import Site
 from moviecrawler.replica.collection import Collection
-from moviecrawler.replica.items import Title
 from moviecrawler.replica.process import ReplicaProcess
+from moviecrawler.replica.titles import Title
 from moviecrawler.sites import SCOREBOARD_KINDS
 from moviecrawler.spiders.imdb import ImdbSpider
 from tests.catalogue.crawls import claimed, fetch_due, know, settings_of, states, title_pages, worker
@@ -83,7 +83,7 @@ def test_from_an_empty_database_each_title_and_season_is_stored_with_its_scores_
     database_url: str, redis_url: str, large: ReplicaProcess, tmp_path: Path
 ) -> None:
     collection = Collection(1, FILMS, SERIES)
-    titles = [*map(collection.film, range(FILMS)), *map(collection.series.title, range(SERIES))]
+    titles = [*map(collection.title, range(FILMS)), *map(collection.series.title, range(SERIES))]
     shared: dict[str, Any] = {
         "data": tmp_path,
         "replica": large,

@@ -105,7 +105,7 @@ def test_limit_is_that_of_the_crawl_not_of_each_worker(workers_of: WorkersOf, re
 
 
 def test_crawl_ends_that_stores_what_an_earlier_one_has_spooled(workers_of: WorkersOf, tmp_path: Path) -> None:
-    earlier = replace(COLLECTION.film(TITLES - 1).movies["imdb"], scraped_at=datetime.now(UTC))
+    earlier = replace(COLLECTION.title(TITLES - 1).movies["imdb"], scraped_at=datetime.now(UTC))
     Spool(tmp_path, "sqlite", [Movie]).write([("Movie", msgspec.json.encode(earlier))])
     # Its seeding is over only when nothing that datasets gave is on its way to a store.
     arguments = ("imdb", "via=datasets", f"ids={','.join(IDS[:5])}")

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import zlib
+import gzip
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, get_args
 
 import pytest
 
 from moviecrawler.extract.pages import read_page
-from moviecrawler.items import Site
+from moviecrawler.items import Entry, Site
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.options import TODAY
-from moviecrawler.sites import SCOREBOARD_KINDS
+from moviecrawler.replica.rottentomatoes import IN_THEATERS
+from moviecrawler.sites import SCOREBOARD_KINDS, SCORES
 from moviecrawler.urls import title_url
 from tests.crawling import change
 from tests.replica.client import ask
@@ -21,12 +23,15 @@ from tests.replica.conftest import TITLES
 from tests.services.replica import page_of
 
 if TYPE_CHECKING:
-    from moviecrawler.items import Listing
+    from collections.abc import Iterable
+
     from moviecrawler.replica.process import ReplicaProcess
 
 COLLECTION = Collection(1, TITLES, 20)
 SERIES = COLLECTION.series
 SLUG = SERIES.site_ids("metacritic")[1]
+FINDER = "/finder/metacritic/web?mcoTypeId=2&limit=24&sortBy="
+ON_METACRITIC, ON_TOMATOES = (list(COLLECTION.site_ids(site)) for site in ("metacritic", "rottentomatoes"))
 TOMATOES = SERIES.site_ids("rottentomatoes")[1]
 
 
@@ -50,7 +55,7 @@ def test_every_page_is_read_as_its_item(site: Site) -> None:
 
 def test_the_collection_is_as_uneven_as_the_sites() -> None:
     large = Collection(1, 1_000)
-    films = [large.film(index).movies for index in range(1_000)]
+    films = [large.title(index).movies for index in range(1_000)]
     imdb = [movies["imdb"] for movies in films]
     assert len({movie.title for movie in imdb}) < len(imdb), "remakes share a title"
     for field in ("original_title", "runtime_minutes", "certificate", "plot", "poster_url", "scores", "amounts"):
@@ -61,18 +66,14 @@ def test_the_collection_is_as_uneven_as_the_sites() -> None:
 
 
 def test_series_have_the_traps_of_the_sites() -> None:
-    specials, split, first, again = SERIES.title(0), SERIES.title(1), SERIES.title(4), SERIES.title(5)
+    specials, first, again = SERIES.title(0), SERIES.title(4), SERIES.title(5)
     assert str(specials.listed["metacritic"][0].site_id).endswith("/specials")
     assert specials.listed["rottentomatoes"][-1].season == 0
-    assert b'/s05.2"' in page_of(COLLECTION, "rottentomatoes", str(split.movies["rottentomatoes"].site_id))
     assert f"/{SLUG}/critic-reviews/?season=season-2".encode() in page_of(COLLECTION, "metacritic", f"{SLUG}/season-2")
     assert first.movies["imdb"].title == again.movies["imdb"].title
-    unscored = [
-        title
-        for title in map(SERIES.title, SERIES.site_ids("rottentomatoes"))
-        if not title.movies["rottentomatoes"].scores
-    ]
-    assert any(season.scores for title in unscored for season in title.listed["rottentomatoes"])
+    titles = map(SERIES.title, SERIES.site_ids("rottentomatoes"))
+    unscored = [title.listed["rottentomatoes"] for title in titles if not title.movies["rottentomatoes"].scores]
+    assert any(season.scores for seasons in unscored for season in seasons)
 
 
 def test_a_new_season_begins_on_its_day(replica: ReplicaProcess) -> None:
@@ -91,9 +92,6 @@ def test_a_new_season_begins_on_its_day(replica: ReplicaProcess) -> None:
     assert asked[0][1] != asked[1][1]
 
 
-# --- Bodies -----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("site", "smallest", "largest"),
     [("imdb", 1_200_000, 1_500_000), ("metacritic", 400_000, 600_000), ("rottentomatoes", 350_000, 450_000)],
@@ -108,97 +106,66 @@ def test_title_pages_have_the_sites_sizes(replica: ReplicaProcess, site: Site, s
     for body in (whole, light):
         movie = read_page(body, title_url(site, site_id)).movie
         assert movie is not None
-        assert replace(movie, unknown_fields=[]) == COLLECTION.film(1).movies[site]
+        assert replace(movie, unknown_fields=[]) == COLLECTION.title(1).movies[site]
+
+
+@pytest.mark.parametrize("accepted", ["", "identity", "br", "br, gzip;q=0", "gzip", "GZIP;q=0.5", "gzip, deflate, br"])
+def test_a_page_is_encoded_as_asked(replica: ReplicaProcess, accepted: str) -> None:
+    url = f"{replica.urls['imdb']}/title/{COLLECTION.imdb_id(3)}/"
+    reply, plain = ask(url, {"Accept-Encoding": accepted}), ask(url).body
+    is_compressed = "gzip" in accepted.lower() and "q=0" not in accepted.split(";")[1:]
+    assert reply.headers.get("content-encoding") == ("gzip" if is_compressed else None)
+    assert (gzip.decompress(reply.body) if is_compressed else reply.body) == plain
 
 
 @pytest.mark.parametrize(
-    ("accepted", "encoding"),
+    ("site", "path", "places"),
     [
-        *(("", None), ("identity", None), ("br", None), ("br, gzip;q=0", None)),
-        *(("gzip", "gzip"), ("GZIP;q=0.5", "gzip"), ("gzip, deflate, br, zstd", "gzip")),
+        ("imdb", "/chart/top/", COLLECTION.top),
+        ("imdb", "/chart/moviemeter/", range(100)),
+        ("imdb", "/chart/boxoffice/", range(10)),
+        *(
+            ("metacritic", FINDER + order, sorted(ON_METACRITIC, key=partial(COLLECTION.order, order)))
+            for order in ("-metaScore", "-releaseDate", "-popularityCount")
+        ),
+        ("rottentomatoes", "/browse/movies_at_home/sort:popular", ON_TOMATOES),
+        ("rottentomatoes", "/browse/movies_in_theaters", ON_TOMATOES[:IN_THEATERS]),
     ],
 )
-def test_a_page_is_encoded_as_asked(replica: ReplicaProcess, accepted: str, encoding: str | None) -> None:
-    url = f"{replica.urls['imdb']}/title/{COLLECTION.imdb_id(3)}/"
-    reply, plain = ask(url, {"Accept-Encoding": accepted}), ask(url).body
-    assert reply.headers.get("content-encoding") == encoding
-    if encoding is None:
-        assert reply.body == plain
-    else:  # one member, which ends with the body
-        member = zlib.decompressobj(31)
-        assert (member.decompress(reply.body), member.eof, member.unused_data) == (plain, True, b"")
-
-
-# --- Lists ------------------------------------------------------------------------------------------------------------
-
-
-def listing_at(replica: ReplicaProcess, site: Site, path: str) -> Listing:
+def test_a_list_has_its_titles_in_order_to_its_end(
+    replica: ReplicaProcess, site: Site, path: str, places: Iterable[int]
+) -> None:
+    movies = [COLLECTION.title(place).movies[site] for place in places]
     live = {"metacritic": "https://backend.metacritic.com"}.get(site, f"https://www.{site}.com")
-    listing = read_page(ask(replica.urls[site] + path).body, live + path).listing
-    assert listing is not None
-    return listing
-
-
-def test_charts_are_in_order(replica: ReplicaProcess) -> None:
-    for chart, indexes in (("top", COLLECTION.top), ("moviemeter", range(100)), ("boxoffice", range(10))):
-        entries = listing_at(replica, "imdb", f"/chart/{chart}/").entries
-        assert [entry.site_id for entry in entries] == [COLLECTION.imdb_id(index) for index in indexes]
-        if chart != "boxoffice":
-            assert [entry.rank for entry in entries] == list(range(1, len(entries) + 1))
-            films = [COLLECTION.film(index).movies["imdb"] for index in indexes]
-            assert [entry.year for entry in entries] == [film.year for film in films]
-            assert [[score.value for score in entry.scores] for entry in entries] == [
-                [score.value for score in film.scores if score.kind == "imdb"] for film in films
-            ]
-
-
-@pytest.mark.parametrize("order", ["-metaScore", "-releaseDate", "-popularityCount"])
-def test_the_finder_lists_every_film(replica: ReplicaProcess, order: str) -> None:
-    true = {str(movie.site_id): movie for movie in COLLECTION.every("metacritic").values() if movie.kind == "movie"}
-    found, repeated = [], 0
-    for offset in range(0, len(true), 24):
-        path = f"/finder/metacritic/web?mcoTypeId=2&sortBy={order}&limit=24&offset={offset}"
-        listing = listing_at(replica, "metacritic", path)
-        assert (listing.total, listing.next is None) == (len(true), offset + 24 >= len(true))
-        repeated += max(len(listing.entries) - 24, 0)
-        found += listing.entries[:24]
-    assert {entry.site_id for entry in found} == true.keys()
-    assert (repeated > 0) == (order == "-metaScore"), "rows that tie come up on both pages"
-    for entry in found:
-        movie = true[entry.site_id]
-        assert (entry.title, entry.year, entry.release_date) == (movie.title, movie.year, movie.release_date)
-        assert [(score.kind, score.value) for score in entry.scores] == [(one.kind, one.value) for one in movie.scores]
-
-
-@pytest.mark.parametrize(("name", "rows"), [("movies_at_home/sort:popular", TITLES), ("movies_in_theaters", 56)])
-def test_browse_lists_end(replica: ReplicaProcess, name: str, rows: int) -> None:
-    listing = listing_at(replica, "rottentomatoes", f"/browse/{name}")
-    found = listing.entries
-    while listing.next:
-        listing = listing_at(replica, "rottentomatoes", f"/cnapi/browse/{name}?after={listing.next}")
-        found += listing.entries
-    places = list(COLLECTION.site_ids("rottentomatoes"))[:rows]
-    films = [COLLECTION.film(index).movies["rottentomatoes"] for index in places]
-    assert [(entry.site_id, entry.title, entry.release_date) for entry in found] == [
-        (film.site_id, film.title, film.release_date) for film in films
-    ]
-    assert [[score.value for score in entry.scores] for entry in found] == [
-        [score.value for score in film.scores if score.kind in SCOREBOARD_KINDS] for film in films
-    ]
-
-
-# --- Other addresses --------------------------------------------------------------------------------------------------
+    entries, repeated, offset, following = list[Entry](), 0, 0, path
+    while following:
+        listing = read_page(ask(replica.urls[site] + following).body, live + following).listing
+        assert listing is not None
+        new = [entry for entry in listing.entries if entry.site_id not in {one.site_id for one in entries}]
+        repeated += len(listing.entries) - len(new)
+        entries += new
+        following = path.replace("/browse/", "/cnapi/browse/") + f"?after={listing.next}" if listing.next else ""
+        if site == "metacritic":
+            offset += 24
+            following = f"{path}&offset={offset}" if listing.next else ""
+            assert listing.total == len(movies)
+    assert [entry.site_id for entry in entries] == [movie.site_id for movie in movies]
+    assert [entry.title for entry in entries] == [movie.title for movie in movies]
+    assert (repeated > 0) == ("metaScore" in path), "rows that tie come up on both pages"
+    shown = {kind for kind in SCOREBOARD_KINDS if SCORES[kind].site == site}
+    for entry, movie in zip(entries, movies, strict=True):
+        scores = [(score.kind, score.value) for score in movie.scores if score.kind in shown]
+        assert [(score.kind, score.value) for score in entry.scores] == scores
+        assert entry.year in {movie.year, None}
 
 
 @pytest.mark.parametrize(
     ("site", "path", "status"),
     [
-        ("imdb", "/title/tt0000001/", 404),
-        ("imdb", f"/title/{SERIES.imdb_id(1, 99)}/", 404),
+        ("imdb", f"/title/{SERIES.imdb_id(1)[:-2]}99/", 404),
         ("imdb", "/datasets/title.none.tsv.gz", 404),
         ("metacritic", "/movie/no-such-movie/", 404),
         ("metacritic", f"/{SLUG}/season-6/", 404),
-        ("metacritic", f"/{SLUG}/season-1/episode-1-of-another-name/", 404),
         ("metacritic", "/movies/9.xml", 404),
         ("metacritic", "/finder/metacritic/web?mcoTypeId=13", 404),
         ("metacritic", "/finder/metacritic/web?mcoTypeId=2&limit=x", 400),
@@ -216,7 +183,7 @@ def test_addresses_redirect_to_the_canonical_ones(replica: ReplicaProcess) -> No
     imdb_id = COLLECTION.imdb_id(0)
     reply = ask(f"{replica.urls['imdb']}/title/{imdb_id}")
     assert (reply.status, reply.headers["location"]) == (308, f"/title/{imdb_id}/")
-    assert ask(f"{replica.urls['metacritic']}/movie/any").headers["location"] == "/movie/any/"
+    assert ask(f"{replica.urls['metacritic']}/{SLUG}").headers["location"] == f"/{SLUG}/"
     ids = COLLECTION.site_ids("rottentomatoes").values()
     for mark, other in (("_", "-"), ("-", "_")):
         site_id = next(site_id for site_id in ids if mark in site_id and other not in site_id)

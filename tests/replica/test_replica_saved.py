@@ -12,49 +12,46 @@ from tests.replica.client import ask
 if TYPE_CHECKING:
     from pathlib import Path
 
-INDEX = """\
-file\tsite\tkind\turl\tcaptured
-old.html\timdb\ttitle\thttps://www.imdb.com/title/tt7777771/\t2024-01
-new.html\timdb\ttitle\thttps://www.imdb.com/title/tt7777771/\t<=2025-03
-same.html\timdb\ttitle\thttps://www.imdb.com/title/tt7777771/\t<=2025-02
-gone.html\timdb\tredirect\thttps://www.imdb.com/title/tt7777772\t2025-01
-data.json\timdb\treference\thttps://www.imdb.com/title/tt7777773/reference/\t2025-01
-nuxt.json\tmetacritic\tnuxt-data\thttps://www.metacritic.com/movie/invented/\t2025-01
-finder.json\tmetacritic\tbackend\thttps://backend.metacritic.com/finder/metacritic/web?limit=24&offset=0\t2025-01
-browse.html\trottentomatoes\tbrowse\thttps://www.rottentomatoes.com/browse/movies_at_home/genres:a~sort:b\t2025-01
-search.html\timdb\tsearch\t\t2025-01
-"""
+HOSTS = {
+    "imdb": "https://www.imdb.com",
+    "metacritic": "https://www.metacritic.com",
+    "rottentomatoes": "https://www.rottentomatoes.com",
+}
+ROWS = [
+    ("old.html", "imdb", "title", "/title/tt7777771/", "2024-01"),
+    ("new.html", "imdb", "title", "/title/tt7777771/", "<=2025-03"),
+    ("same.html", "imdb", "title", "/title/tt7777771/", "<=2025-02"),
+    ("gone.html", "imdb", "redirect", "/title/tt7777772", "2025-01"),
+    ("data.json", "imdb", "title", "/title/tt7777773/", "2025-01"),
+    ("nuxt.json", "metacritic", "nuxt-data", "/movie/invented/", "2025-01"),
+    ("browse.html", "rottentomatoes", "browse", "/browse/movies_at_home/genres:a~sort:b", "2025-01"),
+]
+FINDER = (
+    "finder.json\tmetacritic\tbackend\thttps://backend.metacritic.com/finder/metacritic/web?limit=24&offset=0\t2025-01"
+)
 
 
-@pytest.fixture
-def saved(tmp_path: Path) -> Path:
-    (tmp_path / "INDEX.tsv").write_text(INDEX, encoding="utf-8")
-    for line in INDEX.splitlines()[1:]:
-        name = line.split("\t")[0]
-        content = {"data.json": '{"props": 1}', "nuxt.json": "[1, 2]", "finder.json": '{"data": 1}'}
-        (tmp_path / name).write_text(content.get(name, f"<html>{name}</html>"), encoding="utf-8")
-    return tmp_path
-
-
-def test_saved_pages_are_served_under_their_addresses(saved: Path) -> None:
-    with ReplicaProcess(pages=str(saved), robots="live") as replica:
+def test_saved_pages_are_served_under_their_addresses(tmp_path: Path) -> None:
+    lines = ["file\tsite\tkind\turl\tcaptured", FINDER]
+    lines += ["\t".join((file, site, kind, HOSTS[site] + path, when)) for file, site, kind, path, when in ROWS]
+    (tmp_path / "INDEX.tsv").write_text("\n".join(lines), encoding="utf-8")
+    contents = {file: f"<html>{file}</html>" for file, *_ in ROWS}
+    contents |= {"data.json": '{"props": 1}', "nuxt.json": "[1, 2]", "finder.json": '{"data": 1}'}
+    for file, content in contents.items():
+        (tmp_path / file).write_text(content, encoding="utf-8")
+    with ReplicaProcess(pages=str(tmp_path), robots="live") as replica:
         imdb, metacritic, rottentomatoes = replica.urls.values()
-        assert ask(imdb + "/title/tt7777771/").body == b"<html>new.html</html>"
-        assert ask(imdb + "/title/tt7777771").body == b"<html>new.html</html>"
-        assert ask(imdb + "/title/tt7777771/?other=1").status == 404
-        assert ask(imdb + "/title/tt7777772/").status == 404
-        assert ask(imdb + "/chart/top/").status == 404
-        page = ask(imdb + "/title/tt7777773/reference/")
+        assert ask(imdb + "/title/tt7777771/").body == ask(imdb + "/title/tt7777771").body == b"<html>new.html</html>"
+        for missing in ("/title/tt7777771/?other=1", "/title/tt7777772/", "/chart/top/"):
+            assert ask(imdb + missing).status == 404
+        page = ask(imdb + "/title/tt7777773/")
         assert b'<script id="__NEXT_DATA__" type="application/json">{"props": 1}</script>' in page.body
         assert page.headers["content-type"].startswith("text/html")
-        assert (
-            b'<script id="__NUXT_DATA__" type="application/json">[1, 2]</script>'
-            in ask(metacritic + "/movie/invented/").body
-        )
+        nuxt = b'<script id="__NUXT_DATA__" type="application/json">[1, 2]</script>'
+        assert nuxt in ask(metacritic + "/movie/invented/").body
         finder = ask(metacritic + "/finder/metacritic/web?offset=0&limit=24")
         assert (finder.body, finder.headers["content-type"]) == (b'{"data": 1}', "application/json")
-        assert ask(metacritic + "/title/tt7777771/").status == 404
-        assert ask(rottentomatoes + "/browse/movies_at_home/genres:a~sort:b").body == b"<html>browse.html</html>"
+        assert ask(rottentomatoes + ROWS[-1][3]).body == b"<html>browse.html</html>"
         assert b"Disallow: /\n" not in ask(imdb + "/robots.txt").body
 
 

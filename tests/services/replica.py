@@ -40,10 +40,12 @@ def replica(running_replica: ReplicaProcess) -> ReplicaProcess:
 
 def page_of(collection: Collection, site: Site, site_id: str) -> bytes:
     """Return the light page of a title, a season or an episode."""
-    answer = Generated(collection).answer(site, urlsplit(title_url(site, site_id)).path, {}, "http://replica")
+    answer = Generated(collection, light=True).answer(
+        site, urlsplit(title_url(site, site_id)).path, {}, "http://replica"
+    )
     assert isinstance(answer, Answer)
     assert answer.status == 200
-    return answer.body.identity(light=True)
+    return answer.body
 
 
 def series_of(collection: Collection, site: Site, *, listed: bool = False) -> dict[str, Movie]:

@@ -1,0 +1,124 @@
+"""The titles of one kind, with their ids and items: films are in `collection.py`, series in `series.py`."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from moviecrawler.replica.words import Dice
+from moviecrawler.sites import SITES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from moviecrawler.items import Movie, Site
+
+CHART_SIZE: Final = 250
+FIRST_SERIES_ID, IDS_OF_SERIES = 90_000_000, 500
+"""A series has 500 of IMDb's ids: its own, and then its episodes'."""
+_CACHED: Final = 2_000
+
+
+@dataclass(slots=True)
+class Title:
+    """A film, or a series with its seasons and episodes: what the pages of each site that has it say."""
+
+    movies: dict[Site, Movie]
+    """The items of the title's own pages."""
+    listed: dict[Site, list[Movie]] = field(default_factory=dict)
+    """The seasons as the series' page lists them, in its order."""
+    parts: dict[Site, list[Movie]] = field(default_factory=dict)
+    """The items of the pages of its seasons and episodes."""
+
+    def pages(self, site: Site) -> list[Movie]:
+        """Return the items of all its pages on a site."""
+        return [self.movies[site], *self.parts.get(site, ())]
+
+
+class Titles:
+    """The titles of one kind, by their places in popularity. Ids are made at the start, a title when it is first asked for."""
+
+    def __init__(self, seed: int, count: int) -> None:
+        self.seed, self.count = seed, count
+        self._ids: dict[Site, dict[int, str]] = {site: {} for site in SITES}
+        self._places: dict[tuple[Site, str], int] = {}
+        self.title = functools.lru_cache(_CACHED)(self._make)
+
+    def _make(self, index: int) -> Title:
+        """Make a title, the same each time."""
+        raise NotImplementedError
+
+    def order(self, name: str, index: int) -> int:
+        """Return what Metacritic's finder orders a title by: its place in popularity, unless it has the order for such titles."""
+        del name
+        return index
+
+    def _weight(self, index: int) -> float:
+        """Return what the Top 250 is ordered by; 0 for a title that can't be in it."""
+        raise NotImplementedError
+
+    def _add(self, index: int, ids: Mapping[Site, str]) -> None:
+        """Give a title the ids of its pages, or others where another title has them."""
+        for site, site_id in ids.items():
+            free = site_id if _key(site, site_id) not in self._places else f"{site_id}-{index}"
+            self._places[_key(site, free)], self._ids[site][index] = index, free
+
+    def dice(self, *purpose: object) -> Dice:
+        """Return random numbers for a purpose."""
+        return Dice(self.seed, *purpose)
+
+    def imdb_id(self, index: int) -> str:
+        """Return a title's id on IMDb, which has all of them."""
+        return self._ids["imdb"][index]
+
+    @property
+    def imdb_ids(self) -> list[str]:
+        """The ids of all titles on IMDb, the most popular first."""
+        return list(self._ids["imdb"].values())
+
+    def site_ids(self, site: Site) -> dict[int, str]:
+        """Return the ids of all titles that a site has by their places, the most popular first."""
+        return self._ids[site]
+
+    def find(self, site: Site, site_id: str) -> tuple[Title, Movie] | None:
+        """Return the title and the item of the page with an id; None when the site has no such page.
+
+        Hyphens and underscores of Rotten Tomatoes' ids are the same; the item has the id as the site writes it.
+        """
+        index, wanted = self._places.get(_key(site, site_id)), _spelt(site, site_id)
+        if index is None:
+            return None
+        title = self.title(index)
+        return next(((title, one) for one in title.pages(site) if _spelt(site, str(one.site_id)) == wanted), None)
+
+    def pages(self, site: Site) -> Iterator[Movie]:
+        """Yield the items of all pages that a site has: of the titles, and of their seasons and episodes."""
+        for index in self._ids[site]:
+            yield from self.title(index).pages(site)
+
+    def every(self, site: Site) -> dict[str, Movie]:
+        """Return these items by their ids."""
+        return {str(movie.site_id): movie for movie in self.pages(site)}
+
+    @functools.cached_property
+    def top(self) -> list[int]:
+        """The places of the Top 250's titles in chart order; fewer when there are fewer."""
+        weights = {index: self._weight(index) for index in range(min(self.count, _CACHED))}
+        return sorted(filter(weights.get, weights), key=lambda index: (-weights[index], index))[:CHART_SIZE]
+
+    @functools.cached_property
+    def top_ranks(self) -> dict[int, int]:
+        """The rank, from 1, of each title in that chart."""
+        return {index: rank for rank, index in enumerate(self.top, start=1)}
+
+
+def _spelt(site: Site, site_id: str) -> str:
+    return site_id.replace("-", "_") if site == "rottentomatoes" else site_id
+
+
+def _key(site: Site, site_id: str) -> tuple[Site, str]:
+    """Return a key that the ids of a title and of its seasons and episodes share."""
+    if site == "imdb" and site_id[2:].isdecimal() and (number := int(site_id[2:])) >= FIRST_SERIES_ID:
+        return site, f"tt{number - number % IDS_OF_SERIES}"
+    return site, "/".join(_spelt(site, site_id).split("/")[:2])
