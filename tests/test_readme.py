@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import matplotlib as mpl
 import pytest
+from matplotlib import pyplot as plt
 from scrapy.settings import Settings
 from scrapy.spiderloader import SpiderLoader
 
@@ -97,6 +99,21 @@ def test_record_is_what_the_scoreboard_prints(demo: Finished) -> None:
     printed = scrapy("scoreboard", "--format", "json", data=demo.data, DATA_DIR="data/demo")
     (row,) = [row for row in json.loads(printed.output) if row["title"] == record["title"]]
     assert row == record
+
+
+def test_the_notebook_draws_three_plots_of_the_demo(demo: Finished, monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = json.loads((PROJECT / "moviecrawler/examples/scores.ipynb").read_text("utf-8"))["cells"]
+    assert not any(cell.get("outputs") for cell in cells)
+    monkeypatch.chdir(demo.data)
+    mpl.use("Agg")
+    names: dict[str, Any] = {}
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), names)  # noqa: S102 - it is this project's own
+    assert set(names["films"]["title"]) >= {"The Falling Mask", "Sable Whale"}
+    drawn = [axes.get_title() for number in plt.get_fignums() for axes in plt.figure(number).axes if axes.has_data()]
+    assert drawn == ["Users and critics", "Scores by site", "Mean score by decade"]
+    plt.close("all")
 
 
 def test_readme_shows_commands() -> None:
