@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -17,9 +18,11 @@ _FILLED = "records titles title_sites sightings imports site_pauses imdb_episode
 
 
 @pytest.fixture(scope="session")
-def catalogue_url(postgres_server: str, postgres_template: str) -> str:
+def catalogue_url(postgres_server: str, postgres_template: str) -> Iterator[str]:
     """Return the URL of a database that tests fill by turns."""
-    return new_database(postgres_server, postgres_template)
+    url = new_database(postgres_server, postgres_template)
+    yield url
+    execute(postgres_server, f"DROP DATABASE {urlsplit(url).path[1:]} WITH (FORCE)")
 
 
 @pytest.fixture
