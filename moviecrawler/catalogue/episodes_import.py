@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from moviecrawler.catalogue.imdb_import import BASICS, EPISODES, RATINGS, ImdbFiles
 from moviecrawler.catalogue.loading import Done, Imported, copy_rows
 from moviecrawler.catalogue.sql import read_sql
-from moviecrawler.datasets.titles import checked_title, integer, score_of
+from moviecrawler.datasets.titles import Number, Text, TitleId, Value, Votes, reader
 from moviecrawler.extract.values import check_year
 from moviecrawler.texts import on_one_line
 
@@ -33,8 +33,6 @@ SELECT e.tconst, parentTconst, seasonNumber, episodeNumber, primaryTitle, startY
 FROM episodes e LEFT JOIN names USING (tconst) LEFT JOIN ratings USING (tconst)
 """
 _OF_EPISODES = "tconst IN (SELECT tconst FROM episodes)"
-_MAX_NUMBER = 10**9
-"""The largest season, episode or count of votes."""
 _MAX_TITLE_CHARS = 500
 
 Row = tuple[Any, ...]
@@ -79,30 +77,27 @@ class ImdbEpisodes(ImdbFiles):
             return Imported(**cursor.fetchone()._asdict())
 
 
-def _place(row: Row) -> Row:
-    """Return ids of episode and series, season (None: of no season) and number. Raises ValueError, as the others do."""
-    season, number = integer(row[2]), integer(row[3])
-    if max(season or 0, number or 0) > _MAX_NUMBER:
-        raise ValueError(f"season {season}, episode {number}")
-    return checked_title(row[0]), checked_title(row[1]), season, number
+_place = reader(tuple[TitleId, TitleId, Number, Number])
+_title = reader(tuple[Text, Number])
+_score = reader(tuple[Value, Votes])
 
 
 def _name(row: Row) -> Row:
-    """Return an episode's title and year."""
-    title, year = on_one_line(row[4] or "") or None, integer(row[5])
+    """Return an episode's title and year. Raises ValueError."""
+    text, year = _title(row[4:6])
+    title = on_one_line(text or "") or None
     if title is not None and len(title) > _MAX_TITLE_CHARS:
         raise ValueError(f"a title of {len(title)} characters")
     return title, None if year is None else check_year(year)
 
 
 def _rating(row: Row) -> Row:
-    """Return an episode's rating and votes."""
-    if row[6] is row[7] is None:
-        return None, None
-    score = score_of(row[6], row[7])
-    if (score.count or 0) > _MAX_NUMBER:
-        raise ValueError(f"{score.count} votes")
-    return score.value, score.count
+    """Return an episode's rating and votes. Raises ValueError."""
+    return (None, None) if row[6] is row[7] is None else _score(row[6:])
 
 
-_READERS: dict[str, Callable[[Row], Row]] = {"title.episode": _place, "title.basics": _name, "title.ratings": _rating}
+_READERS: dict[str, Callable[[Row], Row]] = {
+    "title.episode": lambda row: _place(row[:4]),
+    "title.basics": _name,
+    "title.ratings": _rating,
+}

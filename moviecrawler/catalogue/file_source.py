@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from hashlib import blake2b, file_digest
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from moviecrawler.catalogue.loading import Done, Imported, end_import, imported, load_parts
 from moviecrawler.clock import utc_now
-from moviecrawler.datasets.files import version_of
 from moviecrawler.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class FileSource(ABC):
         raise NotImplementedError
 
     def version(self) -> str:
-        """Return what changes when the rows do.
+        """Return what changes when the rows do: a hash of the files.
 
         Raises ConfigurationError for a file that isn't there or can't be right, and ExtractionError for one that isn't whole.
         """
@@ -59,7 +59,11 @@ class FileSource(ABC):
         if self.is_read_first:
             for _ in self.read():
                 pass
-        return version_of(self.paths)
+        hashed = blake2b(digest_size=16)
+        for path in self.paths:
+            with path.open("rb") as file:
+                hashed.update(path.name.encode() + file_digest(file, "blake2b").digest())
+        return hashed.hexdigest()
 
     def rows(self) -> Iterator[Any]:
         """Return the rows, each an `ImportRow` but for episodes, in the same order for the same version.

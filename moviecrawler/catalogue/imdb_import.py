@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -11,7 +11,7 @@ from moviecrawler.catalogue.file_source import FileSource
 from moviecrawler.catalogue.popularity import popularity_of_votes
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.datasets.files import forget
-from moviecrawler.datasets.tables import Tables, url_of
+from moviecrawler.datasets.tables import COLUMNS, Tables, types_of, url_of
 from moviecrawler.datasets.titles import movie_of
 from moviecrawler.errors import ConfigurationError, ExtractionError
 
@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 
 BASICS, RATINGS, EPISODES = "title.basics.tsv.gz", "title.ratings.tsv.gz", "title.episode.tsv.gz"
 _SUFFIX = ".tsv.gz"
+_TITLES = f"""
+SELECT b.*, NULL, coalesce(TRY_CAST(numVotes AS BIGINT), 0) AS votes
+FROM (SELECT {COLUMNS["title.basics"]} FROM {{}}) b LEFT JOIN ratings USING (tconst)
+WHERE titleType IN $types AND votes >= $fewest
+"""  # noqa: S608 - the columns are ours
+"""All that is read of a title, and its votes, in the order of the file."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -77,7 +83,7 @@ class ImdbFiles(FileSource):
     def tables(self) -> Iterator[Tables]:
         """Open the files; one that was fetched, and turns out to be damaged, is removed, so that it is fetched anew."""
         files = {path.name.removesuffix(_SUFFIX): path for path in self.paths}
-        with Tables(files, self.paths[0].parent) as tables:
+        with closing(Tables(files, self.paths[0].parent)) as tables:
             try:
                 yield tables
             except ExtractionError as error:
@@ -112,8 +118,13 @@ class ImdbDatasets(ImdbFiles):
         """Yield the selected titles, in the order of title.basics; see `FileSource`."""
         chosen = self._selection
         with self.tables() as tables:
-            for row in tables.titles(chosen.kinds, chosen.min_votes):
-                votes: int = row[-1]
+            tables.load("ratings", "title.ratings", "true")
+            for *row, votes in tables.select(
+                _TITLES.format(tables.source("title.basics")),
+                "title.basics",
+                types=types_of(chosen.kinds),
+                fewest=chosen.min_votes,
+            ):
                 try:
                     movie = movie_of(row)
                 except ValueError as error:
@@ -135,4 +146,5 @@ class ImdbDatasets(ImdbFiles):
                     votes=votes,
                     popularity=popularity_of_votes(votes),
                 )
+            tables.count_rejects("title.basics")
             self.count(tables.damage)

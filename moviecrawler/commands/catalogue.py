@@ -182,8 +182,6 @@ def _import(command: BaseCommand, database: Database, opts: argparse.Namespace) 
             source.fetch(client)
         except DownloadError as error:
             raise DownloadError(f"{error}; or fetch it by hand, and name it with --from") from error
-        finally:
-            client.close()
     with tqdm(desc=name, unit=" rows", unit_scale=True, file=sys.stderr, disable=not sys.stderr.isatty()) as bar:
         made = source.import_into(database, name, bar.update)
     counts = (made or Imported())._asdict()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gzip
 import shutil
-import time
 import zlib
-from contextlib import contextmanager, suppress
-from hashlib import blake2b
+from contextlib import suppress
+from functools import partial
 from threading import Event
+from time import monotonic
 from typing import TYPE_CHECKING
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 import requests
 from filelock import FileLock, Timeout
@@ -19,25 +19,17 @@ from protego import Protego
 from moviecrawler.errors import InterruptedReadError, MovieCrawlerError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable
     from pathlib import Path
 
-_TIMEOUT_SECONDS = (10.0, 60.0)
-"""To connect, and between two pieces of an answer."""
-_MAX_FAILURES = 4
-"""Tries in a row that fetch nothing before a file is given up."""
-_RETRY_SECONDS = 1.0
-"""Before the second try; doubled for each further one."""
-_SPARE_BYTES = 64 * 1024 * 1024
-"""Room that a download leaves free on the disk."""
-_ROBOTS_BYTES = 512 * 1024
+_TIMEOUTS = (10.0, 60.0)  # seconds, to connect, and between two pieces of an answer
+_PAUSES_SECONDS = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0)  # before each try; each goes on where the one before broke off
 _PROGRESS_SECONDS = 10.0
+_SPARE_BYTES = 64 * 1024 * 1024  # that a download leaves free on the disk
 _BLOCK = 1 << 20
 _MB = 1_000_000
-_SERVER_ERROR = 500
-_MAX_REDIRECTS = 5
-_MISSING = frozenset({403, 404, 410})
-"""Statuses of a file that is not there; a bucket that may not be listed says 403."""
+_ENDED = "the crawl was ended before all files were fetched"
+_MISSING = (403, 404, 410)  # a bucket that may not be listed says 403 of a file that is not there
 
 
 class DownloadError(MovieCrawlerError):
@@ -52,228 +44,112 @@ class FileClient:
     """Fetches files with the project's user agent, as robots.txt allows. Its methods block: call them off the event loop."""
 
     def __init__(
-        self,
-        user_agent: str,
-        *,
-        obey_robots: bool = True,
-        tell: Callable[[str], object] = lambda _: None,
+        self, user_agent: str, *, obey_robots: bool = True, tell: Callable[[str], object] = lambda _: None
     ) -> None:
         """Give `tell` a line of progress every ten seconds."""
-        self._session = requests.Session()
-        self._session.headers["User-Agent"] = user_agent
-        self._agent = user_agent.partition("/")[0]
-        self._robots: dict[str, Protego] = {}
+        self._headers = {"User-Agent": user_agent, "Accept-Encoding": "identity"}
+        self._get = partial(requests.get, stream=True, timeout=_TIMEOUTS)
         self._obey_robots, self._tell = obey_robots, tell
+        self._agent = user_agent.partition("/")[0]
         self._ended = Event()
         self._answer: requests.Response | None = None
 
     def download(self, url: str, path: Path) -> None:
         """Bring the file at `path` up to date with a URL, unless the server says that it has not changed.
 
-        What was fetched before a break stays as `NAME.part` with its ETag, and is resumed. A gzip file replaces the one before it
-        only when its checksum is right. Raises MissingFileError, DownloadError for whatever else keeps the file from us, and
-        InterruptedReadError.
+        `NAME.part` is resumed, and replaces the file once it is whole, a gzip file by its checksum. `NAME.etag` has the ETag of the
+        part, without one that of the file. Raises MissingFileError, DownloadError and InterruptedReadError.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._check_robots(url)
-        with self._locked(path):
-            part, failures = path.with_name(f"{path.name}.part"), 0
-            while True:
-                before = _size(part)
+        # Another process that fetches the same file is waited for.
+        with suppress(Timeout), FileLock(f"{path}.lock").acquire(cancel_check=self._ended.is_set):
+            for pause in _PAUSES_SECONDS:
+                if self._ended.wait(pause):
+                    break
                 try:
-                    if self._fetch(url, path, part):
-                        return
-                    reason = "the answer ended early"
+                    self._check_robots(url)
+                    return self._fetch(url, path)
                 except requests.RequestException as error:
                     reason = f"{type(error).__name__}: {error}"
                 except OSError as error:
                     raise DownloadError(f"{path} can't be written: {error}") from error
-                failures = 1 if _size(part) > before else failures + 1
-                if failures > _MAX_FAILURES:
-                    raise DownloadError(f"{url}: {reason}")
-                self._ended.wait(_RETRY_SECONDS * 2 ** (failures - 1))
-                self._check()
+            else:
+                raise DownloadError(f"{url}: {reason}")
+        raise InterruptedReadError(_ENDED)
 
     def interrupt(self) -> None:
         """End a fetch, which then raises InterruptedReadError. Any thread may call it."""
         self._ended.set()
-        if (answer := self._answer) is not None:
-            with suppress(Exception):  # it is closed already
-                answer.raw.shutdown()
+        with suppress(Exception):  # it is closed already, or there is none
+            self._answer.raw.shutdown()  # type: ignore[union-attr]
 
-    def close(self) -> None:
-        """Close the connections."""
-        self._session.close()
-
-    def _fetch(self, url: str, path: Path, part: Path) -> bool:
-        """Return whether the file is whole now."""
-        etag = _etag_of(part)
-        have = _size(part) if etag else 0
-        headers = {"Accept-Encoding": "identity"}
-        if have:
-            headers |= {"Range": f"bytes={have}-", "If-Range": etag}
-        elif path.exists() and (known := _etag_of(path)):
-            headers["If-None-Match"] = known
-        with self._get(url, headers) as answer:
-            status = answer.status_code
-            if status == requests.codes.not_modified and not have:
-                return True
+    def _fetch(self, url: str, path: Path) -> None:
+        part, etag_path = path.with_name(f"{path.name}.part"), path.with_name(f"{path.name}.etag")
+        etag = etag_path.read_text(encoding="latin-1") if etag_path.exists() else ""
+        have = part.stat().st_size if etag and part.exists() else 0
+        headers = {"Range": f"bytes={have}-", "If-Range": etag} if have else {}
+        if etag and path.exists() and not part.exists():
+            headers["If-None-Match"] = etag
+        # Redirects are not followed: robots.txt of the next host would have to be asked for.
+        with self._get(url, headers=self._headers | headers, allow_redirects=False) as answer:
+            status, given = answer.status_code, answer.headers
+            if status == requests.codes.not_modified:
+                return
             if status in _MISSING:
                 raise MissingFileError(f"{url}: HTTP status {status}")
             if status == requests.codes.requested_range_not_satisfiable:
                 part.unlink(missing_ok=True)
-                return False
             answer.raise_for_status()
-            is_rest = status == requests.codes.partial_content
-            if is_rest and not answer.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
-                raise DownloadError(
-                    f"{url}: asked for bytes from {have} on, got {answer.headers.get('Content-Range')!r}"
-                )
-            begin = have if is_rest else 0
-            total = begin + int(answer.headers.get("Content-Length", 0))
-            self._check_room(path, total - begin)
-            # The ETag is written first: a part of unknown version would be resumed with bytes of another one.
-            _etag_path(part).write_text(answer.headers.get("ETag", ""), encoding="latin-1")
-            self._answer = answer
-            try:
-                self._write(answer, part, begin, total)
-            finally:
-                self._answer = None
-        if _size(part) < total:
-            return False
-        self._check_whole(url, part)
-        # A kill in between leaves a file without an ETag at worst, which is fetched again.
-        _etag_path(path).unlink(missing_ok=True)
+            begin = have if given.get("Content-Range", "").startswith(f"bytes {have}-") else 0
+            if status != (requests.codes.partial_content if begin else requests.codes.ok):
+                where = given.get("Location") or given.get("Content-Range")
+                raise DownloadError(f"{url}: asked for bytes from {have} on, got HTTP status {status}, {where}")
+            total = begin + int(given.get("Content-Length", 0))
+            lacking = total - begin + _SPARE_BYTES - shutil.disk_usage(path.parent).free
+            if lacking > 0:
+                where = f"{path.parent} lacks {lacking / _MB:,.0f} MB of room for {path.name}"
+                raise DownloadError(f"{where}; make room, or set DATA_DIR to a larger disk")
+            with part.open("ab" if begin else "wb") as file:
+                etag_path.write_text(given.get("ETag", ""), encoding="latin-1")
+                self._answer, started = answer, monotonic()
+                told = started
+                for block in answer.iter_content(_BLOCK):
+                    file.write(block)
+                    if (now := monotonic()) - told >= _PROGRESS_SECONDS:
+                        told, have = now, file.tell()
+                        left = (now - started) / 60 * max(0, total - have) / (have - begin)
+                        self._tell(f"{path.name}: {have / _MB:,.0f} of {total / _MB:,.0f} MB, {left:.0f} min left")
+        self._check_whole(url, path, part)
         part.replace(path)
-        _etag_path(part).replace(_etag_path(path))
-        return True
 
-    def _get(self, url: str, headers: Mapping[str, str]) -> requests.Response:
-        """Return the answer to a request, after redirects within the same host."""
-        for _ in range(_MAX_REDIRECTS):
-            answer = self._session.get(
-                url, headers=headers, stream=True, timeout=_TIMEOUT_SECONDS, allow_redirects=False
-            )
-            if not answer.is_redirect:
-                return answer
-            answer.close()
-            target = urljoin(url, answer.headers["Location"])
-            if urlsplit(target)[:2] != urlsplit(url)[:2]:
-                raise DownloadError(
-                    f"{url} redirects to {target}, which is another host; name that if it is to be asked"
-                )
-            url = target
-        raise DownloadError(f"{url}: more than {_MAX_REDIRECTS} redirects")
-
-    def _write(self, answer: requests.Response, part: Path, begin: int, total: int) -> None:
-        started = told = time.monotonic()
-        have = begin
-        with part.open("ab" if begin else "wb") as file:
-            for block in answer.iter_content(_BLOCK):
-                self._check()
-                file.write(block)
-                have += len(block)
-                now = time.monotonic()
-                if now - told >= _PROGRESS_SECONDS and have > begin:
-                    told, speed = now, (have - begin) / (now - started)
-                    left = f", {max(0, total - have) / speed / 60:.0f} min left" if total else ""
-                    name = part.name.removesuffix(".part")
-                    self._tell(
-                        f"{name}: {have / _MB:,.0f} of {total / _MB:,.0f} MB, {speed / _MB:.1f} MB a second{left}"
-                    )
-
-    def _check_whole(self, url: str, part: Path) -> None:
+    def _check_whole(self, url: str, path: Path, part: Path) -> None:
         """Raise DownloadError for a gzip file that is damaged: DuckDB, which reads it, looks at no checksum."""
-        if not part.name.endswith(".gz.part"):
-            return
         reason, last = "", b"\n"
         try:
             with gzip.open(part) as file:
-                while block := file.read(_BLOCK):
-                    self._check()
+                while path.suffix == ".gz" and (block := file.read(_BLOCK)):
+                    if self._ended.is_set():
+                        raise InterruptedReadError(_ENDED)
                     last = block[-1:]
         except (OSError, EOFError, zlib.error) as error:
             reason = str(error)
-        if last != b"\n":
-            reason = reason or "it ends inside a line"
-        if reason:
-            part.unlink()
-            raise DownloadError(f"{url} is no whole gzip file, and is fetched anew next time: {reason}")
-
-    def _check_room(self, path: Path, needed: int) -> None:
-        free = shutil.disk_usage(path.parent).free
-        if needed + _SPARE_BYTES > free:
+        if reason or last != b"\n":
+            forget(path, part)
             raise DownloadError(
-                f"{path.name} takes {needed / _MB:,.0f} MB more, and {free / _MB:,.0f} MB are free in {path.parent};"
-                " make room, or set DATA_DIR to a larger disk"
+                f"{url} is no whole gzip file, and is fetched anew next time: {reason or 'a line is cut'}"
             )
 
     def _check_robots(self, url: str) -> None:
-        parts = urlsplit(url)
-        root = f"{parts.scheme}://{parts.netloc}"
-        if not self._obey_robots:
-            return
-        if root not in self._robots:
-            try:
-                with self._session.get(f"{root}/robots.txt", stream=True, timeout=_TIMEOUT_SECONDS) as answer:
-                    body = answer.raw.read(_ROBOTS_BYTES, decode_content=True) if answer.ok else b""
-                    if answer.status_code >= _SERVER_ERROR:
-                        answer.raise_for_status()
-            except requests.RequestException as error:
-                raise DownloadError(f"robots.txt of {parts.netloc} can't be fetched: {error}") from error
-            self._robots[root] = Protego.parse(body.decode(errors="replace"))
-        if not self._robots[root].can_fetch(url, self._agent):
-            raise DownloadError(f"{url} is disallowed by robots.txt")
-
-    @contextmanager
-    def _locked(self, path: Path) -> Iterator[None]:
-        """Wait until no other process fetches the same file."""
-        lock = FileLock(path.with_name(f"{path.name}.lock"), timeout=0.5)
-        while True:
-            self._check()
-            with suppress(Timeout):
-                lock.acquire()
-                break
-        try:
-            yield
-        finally:
-            lock.release()
-
-    def _check(self) -> None:
-        if self._ended.is_set():
-            raise InterruptedReadError("the crawl was ended before all files were fetched")
+        if self._obey_robots:
+            with self._get(urljoin(url, "/robots.txt"), headers=self._headers) as answer:
+                if answer.status_code not in range(400, 500):
+                    answer.raise_for_status()
+                rules = next(answer.iter_content(_BLOCK), b"") if answer.ok else b""
+            if not Protego.parse(rules.decode(errors="replace")).can_fetch(url, self._agent):
+                raise DownloadError(f"{url} is disallowed by robots.txt")
 
 
-def forget(path: Path) -> None:
-    """Remove a file that turned out to be damaged; it is then fetched anew."""
-    path.unlink(missing_ok=True)
-    _etag_path(path).unlink(missing_ok=True)
-
-
-def version_of(paths: Iterable[Path]) -> str:
-    """Return what changes whenever one of these files does: of each its ETag, or a hash of its content."""
-    hashed = blake2b(digest_size=16)
-    for path in paths:
-        if etag := _etag_of(path):
-            hashed.update(f"{path.name} {etag}\n".encode())
-            continue
-        with path.open("rb") as file:
-            while block := file.read(_BLOCK):
-                hashed.update(block)
-    return hashed.hexdigest()
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
-
-
-def _etag_path(path: Path) -> Path:
-    return path.with_name(f"{path.name}.etag")
-
-
-def _etag_of(path: Path) -> str:
-    """Return the ETag that a file was served with; empty when it is not known."""
-    try:
-        return _etag_path(path).read_text(encoding="latin-1")
-    except FileNotFoundError:
-        return ""
+def forget(path: Path, damaged: Path | None = None) -> None:
+    """Remove a file that turned out to be damaged, or its part; it is then fetched anew."""
+    (damaged or path).unlink(missing_ok=True)
+    path.with_name(f"{path.name}.etag").unlink(missing_ok=True)

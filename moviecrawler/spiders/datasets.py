@@ -6,6 +6,7 @@ import asyncio
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -216,8 +217,8 @@ class DatasetSpider(MovieSpider):
     @asynccontextmanager
     async def _tables(self) -> AsyncIterator[tuple[Tables, Callable[..., Any]]]:
         """Fetch what has changed, and open it; give also what runs a function in the one thread that may use the tables."""
-        from moviecrawler.datasets.files import FileClient  # noqa: PLC0415 - as below
-        from moviecrawler.datasets.tables import Tables  # noqa: PLC0415 - DuckDB takes 50 MB, and most crawls read pages
+        from moviecrawler.datasets.files import FileClient, forget  # noqa: PLC0415 - as below
+        from moviecrawler.datasets.tables import Tables, url_of  # noqa: PLC0415 - DuckDB takes 50 MB, and most crawls read pages
         from moviecrawler.datasets.titles import dataset_names  # noqa: PLC0415 - as above
 
         home, folder = self.hosts["IMDB_DATASETS_URL"], Path(self.settings["DATA_DIR"]) / "datasets"
@@ -227,45 +228,40 @@ class DatasetSpider(MovieSpider):
             obey_robots=self.settings.getbool("ROBOTSTXT_OBEY"),
             tell=lambda line: logger.info("IMDb's datasets: %s", line, extra={"spider": self}),
         )
-        loop = asyncio.get_running_loop()
+        interrupts = [client.interrupt]
+        watch = asyncio.create_task(self._interrupt_when_closing(interrupts))
         with ThreadPoolExecutor(1, "datasets") as thread:
-            watch = loop.create_task(self._when_closing(client.interrupt))
+            in_thread = partial(asyncio.get_running_loop().run_in_executor, thread)
             try:
                 for path in files.values():
-                    await loop.run_in_executor(thread, client.download, f"{home}/{path.name}", path)
-            finally:
-                watch.cancel()
-                client.close()
-            tables = Tables(files, folder)
-            watch = loop.create_task(self._when_closing(tables.interrupt))
-            try:
-                yield tables, lambda run: loop.run_in_executor(thread, run)
+                    await in_thread(client.download, f"{home}/{path.name}", path)
+                tables = Tables(files, folder)
+                interrupts.append(tables.interrupt)
+                try:
+                    yield tables, in_thread
+                finally:
+                    interrupts.clear()
+                    tables.interrupt()
+                    await in_thread(tables.close)
             except ExtractionError as error:
-                raise self._forget_damaged(files, error) from error
+                for name, path in files.items():
+                    if error.url == url_of(name):
+                        forget(path)
+                raise MovieCrawlerError(f"{error}; the file is fetched anew next time") from error
             finally:
                 watch.cancel()
-                tables.interrupt()
-                await loop.run_in_executor(thread, tables.close)
 
-    async def _when_closing(self, interrupt: Callable[[], object]) -> None:
-        while not is_closing(self.crawler.engine):  # noqa: ASYNC110 - Scrapy has no signal for it
+    async def _interrupt_when_closing(self, interrupts: Sequence[Callable[[], object]]) -> None:
+        while True:
             await asyncio.sleep(_CLOSING_POLL_SECONDS)
-        interrupt()
+            if is_closing(self.crawler.engine):
+                for interrupt in interrupts:
+                    interrupt()
 
     def _want(self, tables: Tables, titles: Iterable[str]) -> dict[str, int]:
         tables.want(titles)
         name = self.plan.list_name
         return {} if name is None else tables.want_chart(name, self.plan.limit)
-
-    @staticmethod
-    def _forget_damaged(files: Mapping[str, Path], error: ExtractionError) -> MovieCrawlerError:
-        from moviecrawler.datasets.files import forget  # noqa: PLC0415 - as above
-        from moviecrawler.datasets.tables import url_of  # noqa: PLC0415 - as above
-
-        damaged = [name for name in files if error.url == url_of(name)] or list(files)
-        for name in damaged:
-            forget(files[name])
-        return MovieCrawlerError(f"{error}; {', '.join(damaged)} is fetched anew next time")
 
     def _accounted(self, movie: Movie, missing: dict[str, None], ranks: Mapping[str, int]) -> Movie:
         site_id = movie.site_id or ""

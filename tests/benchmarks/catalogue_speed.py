@@ -32,13 +32,13 @@ BATCH = 25
 SITES: Any = ("imdb", "metacritic", "rottentomatoes")
 OURS = """
 import sys
+from contextlib import closing
 from pathlib import Path
 from moviecrawler.datasets.tables import Tables
 from moviecrawler.datasets.titles import dataset_names, read_titles
 folder = Path(sys.argv[1])
 files = {name: folder / f"{name}.tsv.gz" for name in dataset_names("basics,ratings,crew,principals,names,akas,episode")}
-with Tables(files, folder) as tables:
-    tables.want([])
+with closing(Tables(files, folder)) as tables:
     tables.want_chart("all", None)
     print(sum(len(movie.credits) for movie in read_titles(tables)))
 """

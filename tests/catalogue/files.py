@@ -90,9 +90,5 @@ class FileServer(Server):
 
 def fetched(source: Source) -> Source:
     """Have the files of a source fetched, as an import does."""
-    client = FileClient("moviecrawler/0")
-    try:
-        source.fetch(client)
-    finally:
-        client.close()
+    source.fetch(FileClient("moviecrawler/0"))
     return source

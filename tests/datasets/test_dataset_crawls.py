@@ -86,16 +86,21 @@ def test_a_damaged_file_erases_nothing_is_named_and_is_fetched_anew(server: File
     data = tmp_path / "data"
     before = crawl(server, data).movies
     whole = server.files["/title.principals.tsv.gz"]
-    server.files["/title.principals.tsv.gz"] = whole[:-6] + bytes([whole[-6] ^ 1]) + whole[-5:]
-    broken = crawl(server, data)
-    assert (broken.code, set(broken.misses.values())) == (1, {"failed"})
-    assert "title.principals.tsv.gz is no whole gzip file, and is fetched anew next time" in broken.log
-    assert broken.movies == before
-    # Also a file that was damaged on the disk.
+    on_disk = data / "datasets" / "title.principals.tsv.gz"
+    on_disk.write_bytes(whole[:-20])
+    wrong_checksum = whole[:-6] + bytes([whole[-6] ^ 1]) + whole[-5:]
+    for body, reason in (
+        (whole, "damaged or cut short: "),
+        (wrong_checksum, "principals.tsv.gz is no whole gzip file"),
+    ):
+        server.files["/title.principals.tsv.gz"] = body
+        broken = crawl(server, data)
+        assert (broken.code, set(broken.misses.values())) == (1, {"failed"})
+        assert reason in broken.log
+        assert "fetched anew next time" in broken.log
+        assert broken.movies == before
+        assert not on_disk.exists()
     server.files["/title.principals.tsv.gz"] = whole
-    path = data / "datasets" / "title.principals.tsv.gz"
-    path.write_bytes(whole[:-20])
-    assert "damaged or cut short" in crawl(server, data).log
     mended = crawl(server, data)
     assert (mended.code, len(mended.movies)) == (0, 3)
 

@@ -29,8 +29,8 @@ AGENT = "moviecrawler/0 (+https://example.org)"
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "_RETRY_SECONDS", 0.01)
-    monkeypatch.setattr(files, "_TIMEOUT_SECONDS", (10.0, 2.0))
+    monkeypatch.setattr(files, "_PAUSES_SECONDS", (0, 0, 0))
+    monkeypatch.setattr(files, "_TIMEOUTS", (10.0, 2.0))
 
 
 @pytest.fixture
@@ -41,11 +41,7 @@ def server() -> Iterator[FileServer]:
 
 
 def fetch(server: FileServer, path: Path, **options: object) -> Path:
-    client = FileClient(AGENT, **options)  # type: ignore[arg-type]
-    try:
-        client.download(f"{server.url}/a.gz", path)
-    finally:
-        client.close()
+    FileClient(AGENT, **options).download(f"{server.url}/a.gz", path)  # type: ignore[arg-type]
     return path
 
 
@@ -97,14 +93,8 @@ def test_a_server_without_ranges_and_etags_gives_the_file(server: FileServer, tm
         assert fetch(server, tmp_path / "a.gz").read_bytes() == BODY
 
 
-def test_a_redirect_within_the_host_is_followed(server: FileServer, tmp_path: Path) -> None:
-    server.replies["/a.gz"] = lambda _: (302, {"Location": "/moved/a.gz"}, b"")
-    server.files["/moved/a.gz"] = CHANGED
-    assert fetch(server, tmp_path / "a.gz").read_bytes() == CHANGED
-
-
 def test_a_server_that_is_busy_for_a_moment_is_asked_again(server: FileServer, tmp_path: Path) -> None:
-    server.replies["/a.gz"] = lambda _: (503, {}, b"") if len(server.paths) < 3 else None
+    server.replies["/a.gz"] = lambda _: (503, {}, b"") if len(server.paths) < 2 else None
     assert fetch(server, tmp_path / "a.gz").read_bytes() == BODY
 
 
@@ -120,12 +110,12 @@ def test_a_server_that_is_busy_for_a_moment_is_asked_again(server: FileServer, t
         (
             (302, {"Location": "http://localhost:9/a.gz"}, b""),
             DownloadError,
-            "redirects to http://localhost:9/a.gz, which is",
+            "got HTTP status 302, http://localhost:9/a.gz",
         ),
         (
             (206, {"Content-Range": "bytes 5-7/9"}, b"abc"),
             DownloadError,
-            "asked for bytes from 0 on, got 'bytes 5-7/9'",
+            "asked for bytes from 0 on, got HTTP status 206, bytes 5-7/9",
         ),
     ],
     ids=["missing", "forbidden", "error", "cut", "checksum", "html", "other-host", "other-part"],
@@ -147,7 +137,7 @@ def test_what_is_no_whole_file_is_an_error_and_leaves_the_file_before_it(
     ("robots", "message"),
     [
         ((200, {}, b"User-agent: moviecrawler\nDisallow: /\n"), "disallowed by robots.txt"),
-        ((503, {}, b""), "robots.txt of .* can't be fetched: 503"),
+        ((503, {}, b""), "503 Server Error.*robots.txt"),
     ],
     ids=["disallowed", "unknown"],
 )
@@ -164,7 +154,7 @@ def test_a_file_that_the_disk_has_no_room_for_is_not_begun(
 ) -> None:
     usage = namedtuple("usage", "total used free")  # noqa: PYI024 - as shutil has it
     monkeypatch.setattr("shutil.disk_usage", lambda _: usage(0, 0, 67_000_000))
-    with pytest.raises(DownloadError, match=r"a.gz takes 3 MB more, and 67 MB are free in .*; make room"):
+    with pytest.raises(DownloadError, match=r" lacks 3 MB of room for a.gz; make room"):
         fetch(server, tmp_path / "a.gz")
     assert not (tmp_path / "a.gz.part").exists()
 
@@ -205,4 +195,3 @@ def test_an_interrupted_fetch_ends_at_once_though_the_server_stalls(server: File
     threading.Thread(target=interrupt).start()
     with pytest.raises(InterruptedReadError):
         client.download(f"{server.url}/a.gz", tmp_path / "a.gz")
-    client.close()

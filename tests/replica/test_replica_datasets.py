@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,7 @@ def test_datasets_are_read_as_the_items_of_the_pages(tmp_path: Path) -> None:
     names = dataset_names("basics,ratings,crew,principals,akas,episode")
     files = {name: Dataset(collection, tmp_path, f"{name}.tsv.gz").write() for name in names}
     true = collection.every("imdb")
-    with Tables(files, tmp_path) as tables:
+    with closing(Tables(files, tmp_path)) as tables:
         tables.want(true)
         movies = list(read_titles(tables))
         assert not tables.damage.count
