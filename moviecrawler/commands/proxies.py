@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import argparse
 
     from moviecrawler.items import Site
-    from moviecrawler.proxies.quarantines import Ban
+    from moviecrawler.proxies.pools import Ban
     from moviecrawler.proxies.site_pools import SitePools
 
 

@@ -26,19 +26,11 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
-_FAILURES: dict[type[Exception], str] = {
-    DownloadConnectionRefusedError: "connection refused",
-    CannotResolveHostError: "host not found",
-    DownloadTimeoutError: "timeout",
-    ResponseDataLossError: "answer cut off",
-    TunnelError: "no tunnel",
-    DownloadFailedError: "connection lost",
-    ConnectionLost: "connection lost",
-    ConnectionDone: "connection lost",
-    ConnectError: "no connection",
-    OSError: "connection broken",
-}
-"""Failures between us and a site, in words of our own, as a proxy's message could hold credentials."""
+_FAILURES = (
+    *(DownloadFailedError, DownloadConnectionRefusedError, DownloadTimeoutError, CannotResolveHostError, TunnelError),
+    *(ResponseDataLossError, ConnectError, ConnectionDone, ConnectionLost, OSError),
+)
+"""Failures between us and a site."""
 
 
 class SiteBanPolicy(BanDetectionPolicy):  # type: ignore[misc]  # scrapy-rotating-proxies has no types
@@ -53,7 +45,7 @@ class SiteBanPolicy(BanDetectionPolicy):  # type: ignore[misc]  # scrapy-rotatin
 
     def exception_is_ban(self, request: Request, exception: Exception) -> bool:
         """Return whether the proxy may be to blame that there is no answer."""
-        return bool(super().exception_is_ban(request, exception)) and isinstance(exception, tuple(_FAILURES))
+        return bool(super().exception_is_ban(request, exception)) and isinstance(exception, _FAILURES)
 
 
 def load_policy(settings: BaseSettings) -> Any:
@@ -68,10 +60,9 @@ def load_policy(settings: BaseSettings) -> Any:
 
 
 def describe_failure(exception: Exception) -> str:
-    """Return in a few words why there was no answer."""
-    why = next((words for kind, words in _FAILURES.items() if isinstance(exception, kind)), type(exception).__name__)
+    """Return why there was no answer, without the message, in which a proxy could have put credentials."""
     status = _tunnel_status(exception)
-    return f"{why} ({status})" if status else why
+    return f"{type(exception).__name__} ({status})" if status else type(exception).__name__
 
 
 def is_proxys_own(exception: Exception) -> bool:

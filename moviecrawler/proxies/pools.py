@@ -9,28 +9,34 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
+import msgspec
 from rotating_proxies.expire import Proxies, exp_backoff
 
 from moviecrawler.errors import MovieCrawlerError
-from moviecrawler.middlewares.blocks import DIRECT
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
 Kind = Literal["direct", "datacenter", "residential", "tor"]
-SESSION = "{session}"
-"""Stands for a session's random token in the user or the password of a gateway."""
+SESSION = "{session}"  # a session's random token in the user or the password of a gateway
 QUARANTINE_SECONDS = 30 * 60.0
-MAX_QUARANTINE_SECONDS = 7 * 24 * 3600.0
-FORGOTTEN_SECONDS = 7 * 24 * 3600.0
-"""A quarantine that ended so long ago does not make the next one longer."""
-_TOKEN_BYTES = 12
-_MIN_SECRET_CHARACTERS = 4
-"""Shorter credentials are not removed from texts: they would be found by chance."""
+MAX_QUARANTINE_SECONDS = FORGOTTEN_SECONDS = 7 * 24 * 3600.0
+"""The longest quarantine; and the time after its end from which on it does not make the next one longer."""
+_MIN_SECRET_CHARACTERS = 4  # shorter credentials are not removed from texts: they would be found by chance
 
 
 class ProxyPoolError(MovieCrawlerError):
     """A pool can't be used: which, and what to do."""
+
+
+class Ban(msgspec.Struct, frozen=True):
+    """What all nodes know of a proxy that a site has refused."""
+
+    until: float
+    """The end of its quarantine, in seconds since 1970."""
+    bans: int
+    """How often in a row it was refused."""
+    reason: str
 
 
 @dataclass(slots=True, eq=False)
@@ -45,7 +51,8 @@ class Proxy:
     """The value of Proxy-Authorization."""
     key: str | None = None
     """Names the proxy in Redis, the same on all nodes; None for a session, which only this process has."""
-    in_flight: int = 0
+    is_busy: bool = False
+    """A proxy carries one request at a time, so that one that is refused costs no more than that."""
     doubts: int = 0
     """Attempts in a row that failed, perhaps by its fault."""
     renewals: int = 0
@@ -68,10 +75,7 @@ class ProxyPool(Proxies):  # type: ignore[misc]  # scrapy-rotating-proxies has n
         self.kind = kind
         self.members = {proxy.name: proxy for proxy in proxies}
         self._run = run
-        self._turns = OrderedDict.fromkeys(self.members, run)  # those not in quarantine → requests left in their turn
-
-    def check(self, setting: str, url: str) -> None:
-        """Raise ConfigurationError when a site's URL, which a setting names, can't be asked through this pool."""
+        self._turns = OrderedDict.fromkeys(self.members, run)  # requests left in the turn of each
 
     async def open(self, home: str) -> None:
         """Check that a site can be reached. Raises ProxyPoolError."""
@@ -87,17 +91,15 @@ class ProxyPool(Proxies):  # type: ignore[misc]  # scrapy-rotating-proxies has n
     async def on_exhausted(self) -> None:
         """React to a site having refused every proxy of the pool."""
 
-    # --- Turns ---------------------------------------------------------------------------------------------------------
-
     def is_usable(self, tried: Collection[str] = ()) -> bool:
         """Return whether a proxy that is not in `tried` is not in quarantine."""
-        return any(name not in tried for name in self._turns)
+        return any(name not in self.dead and name not in tried for name in self.members)
 
-    def take(self, tried: Collection[str], concurrency: int) -> Proxy | None:
-        """Return the proxy whose turn it is, None while all are busy. An unchecked one gets one request at once."""
+    def take(self, tried: Collection[str] = ()) -> Proxy | None:
+        """Return the proxy whose turn it is; None while all that are not in `tried` are busy."""
         for name in self._turns:
             proxy = self.members[name]
-            if name not in tried and proxy.in_flight < (concurrency if name in self.good else 1):
+            if not proxy.is_busy and name not in self.dead and name not in tried:
                 break
         else:
             return None
@@ -105,10 +107,8 @@ class ProxyPool(Proxies):  # type: ignore[misc]  # scrapy-rotating-proxies has n
         if not self._turns[name]:
             self._turns[name] = self._run
             self._turns.move_to_end(name)
-        proxy.in_flight += 1
+        proxy.is_busy = True
         return proxy
-
-    # --- Quarantines ---------------------------------------------------------------------------------------------------
 
     def ban(self, name: str, now: float, least: float) -> float | None:
         """Begin a quarantine of at least `least` seconds; return its end, None when the proxy is in one already."""
@@ -119,51 +119,27 @@ class ProxyPool(Proxies):  # type: ignore[misc]  # scrapy-rotating-proxies has n
             state.failed_attempts = 0
         self.mark_dead(name, now)
         state.next_check = max(state.next_check, now + least)
-        self._turns.pop(name, None)
         return float(state.next_check)
 
-    def answered(self, name: str, sent_at: float) -> bool:
+    def answered(self, name: str) -> bool:
         """Take an answer as a proof that a proxy is good; return whether that ends a count of bans in a row."""
-        state = self.proxies[name]
-        if name in self.dead or (state.next_check is not None and sent_at < state.next_check):
+        if name in self.dead:
             return False  # the request was sent before the ban
-        was_banned = bool(state.failed_attempts)
+        was_banned = bool(self.proxies[name].failed_attempts)
         self.mark_good(name)
-        state.next_check = None
         return was_banned
 
-    def bans(self, name: str) -> int:
-        """Return how often in a row a proxy was banned."""
-        return int(self.proxies[name].failed_attempts)
-
-    def set_bans(self, name: str, until: float, bans: int, now: float) -> None:
-        """Take over what another process knows of a proxy; `bans` is 0 when nothing is known against it."""
+    def learn(self, name: str, ban: Ban | None, now: float) -> None:
+        """Take over what all nodes know of a proxy."""
         state = self.proxies[name]
-        state.failed_attempts, state.next_check = bans, until if bans else None
-        if bans and until > now:
-            state.backoff_time = until - now
+        state.failed_attempts, state.next_check = (ban.bans, ban.until) if ban else (0, None)
+        if ban and ban.until > now:
             self.dead.add(name)
             self.good.discard(name)
             self.unchecked.discard(name)
-            self._turns.pop(name, None)
-        elif not bans and name in self.dead:
+        elif name in self.dead:
             self.dead.remove(name)
             self.unchecked.add(name)
-            self._turns[name] = self._run
-
-    def reanimate(self, _time: float | None = None) -> int:
-        """End the quarantines whose time is over; return how many."""
-        ended: int = super().reanimate(_time)
-        if ended:
-            self._turns.update(dict.fromkeys(self.unchecked - self._turns.keys(), self._run))
-        return ended
-
-
-class DirectPool(ProxyPool):
-    """The direct connection. Each node has its own address, so its quarantines are those of the node."""
-
-    def __init__(self, node: str) -> None:
-        super().__init__(DIRECT, "direct", [Proxy(DIRECT, key=f"{DIRECT}@{node}")])
 
 
 class SessionPool(ProxyPool):
@@ -178,16 +154,10 @@ class SessionPool(ProxyPool):
 
     def renew(self, proxy: Proxy) -> bool:
         """Replace a session by a new one, which most often has another address."""
-        token = new_token()
-        proxy.authorization = basic_authorization(
-            self._user.replace(SESSION, token), self._password.replace(SESSION, token)
-        )
+        token = secrets.token_hex(12)  # vendors want letters and digits only
+        user, password = (text.replace(SESSION, token) for text in (self._user, self._password))
+        proxy.authorization = basic_authorization(user, password)
         return True
-
-
-def new_token() -> str:
-    """Return a token that nobody can guess, of letters and digits only, as vendors want it."""
-    return secrets.token_hex(_TOKEN_BYTES)
 
 
 def credentials_in(authorization: bytes | None) -> tuple[bytes, ...]:

@@ -11,29 +11,19 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import redis.exceptions
 
-from moviecrawler.proxies.pools import FORGOTTEN_SECONDS, MAX_QUARANTINE_SECONDS
+from moviecrawler.proxies.pools import FORGOTTEN_SECONDS, MAX_QUARANTINE_SECONDS, Ban
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from moviecrawler.proxies.pools import Proxy, ProxyPool
 
 logger = logging.getLogger(__name__)
 
-READ_SECONDS = 1.0
+_READ_SECONDS = 1.0
 """Seconds between two reads of what other nodes know."""
 TIMEOUTS = {"socket_connect_timeout": 3.0, "socket_timeout": 3.0}
 """Seconds to connect and to get an answer; after that the process goes on alone."""
-
-
-class Ban(msgspec.Struct, frozen=True):
-    """What all nodes know of a proxy that a site has refused."""
-
-    until: float
-    """The end of its quarantine, in seconds since 1970."""
-    bans: int
-    """How often in a row it was refused."""
-    reason: str
 
 
 def bans_key(site: str) -> str:
@@ -42,7 +32,7 @@ def bans_key(site: str) -> str:
 
 
 async def read_bans(client: Any, site: str) -> dict[str, Ban]:
-    """Return the bans that are not forgotten yet, by key of the proxy. Raises redis.RedisError."""
+    """Return the bans of a site by key of the proxy. Raises redis.RedisError."""
     return _decoded(await client.hgetall(bans_key(site)))
 
 
@@ -53,23 +43,10 @@ def _decoded(fields: dict[bytes, bytes]) -> dict[str, Ban]:
 class Quarantines:
     """Begins and ends quarantines. Without Redis, and while it is away, those of this process alone."""
 
-    def __init__(
-        self, site: str, pools: Iterable[ProxyPool], client: Any = None, on_change: Callable[[], None] = lambda: None
-    ) -> None:
-        """Create it. `on_change` is called when a proxy may have become usable."""
-        self._key = bans_key(site)
-        self._pools = tuple(pools)
-        self._client = client
-        self._on_change = on_change
-        self._shared = {
-            proxy.key: (pool, proxy.name)
-            for pool in self._pools
-            for proxy in pool.members.values()
-            if proxy.key is not None
-        }
+    def __init__(self, site: str, pools: Iterable[ProxyPool], client: Any = None) -> None:
+        self._key, self._pools, self._client = bans_key(site), tuple(pools), client
         self._unsent: dict[str, Ban | None] = {}  # what Redis does not know yet; None for bans that are over
-        self._soon = asyncio.Event()
-        self._is_open = True
+        self._soon, self._closing = asyncio.Event(), asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     def ban(self, pool: ProxyPool, proxy: Proxy, reason: str, least: float = 0.0) -> float | None:
@@ -79,24 +56,24 @@ class Quarantines:
         if until is None:
             return None
         if proxy.key is not None:
-            self._unsent[proxy.key] = Ban(until, pool.bans(proxy.name), reason)
+            self._unsent[proxy.key] = Ban(until, pool.proxies[proxy.name].failed_attempts, reason)
             self._soon.set()
         return until - now
 
-    def answered(self, pool: ProxyPool, proxy: Proxy, sent_at: float) -> None:
-        """Take an answer of the site to a request that was sent through a proxy at a time."""
-        if pool.answered(proxy.name, sent_at) and proxy.key is not None:
+    def answered(self, pool: ProxyPool, proxy: Proxy) -> None:
+        """Take a good answer of the site through a proxy."""
+        if pool.answered(proxy.name) and proxy.key is not None:
             self._unsent[proxy.key] = None
 
     async def start(self) -> None:
         """Read what other nodes know, and go on doing so. Raises redis.RedisError."""
-        await self.exchange()
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        await self._exchange()
+        self._task = asyncio.create_task(self._run())
 
     async def close(self) -> None:
         """Send what is left, and disconnect."""
         # Not by cancelling the task: a client that meets a time-out at the same moment may swallow that.
-        self._is_open = False
+        self._closing.set()
         self._soon.set()
         if self._task is not None:
             await self._task
@@ -104,15 +81,15 @@ class Quarantines:
             await self._client.aclose()
 
     async def _run(self) -> None:
-        is_away, is_last = False, False
+        is_away = is_last = False
         while not is_last:
             with suppress(TimeoutError):
-                async with asyncio.timeout(READ_SECONDS):
+                async with asyncio.timeout(_READ_SECONDS):
                     await self._soon.wait()
             self._soon.clear()
-            is_last = not self._is_open
+            is_last = self._closing.is_set()
             try:
-                await self.exchange()
+                await self._exchange()
                 is_away = False
             except redis.exceptions.RedisError as error:
                 if not is_away:
@@ -120,37 +97,26 @@ class Quarantines:
                 is_away = True
                 await self._client.aclose()  # the next command makes a new connection
 
-    async def exchange(self) -> None:
+    async def _exchange(self) -> None:
         """End quarantines whose time is over, send what is new, and read what all nodes know. Raises redis.RedisError."""
         now = time.time()
         for pool in self._pools:
             pool.reanimate(now)
-        if self._client is not None:
-            await self._share(now)
-        self._on_change()
-
-    async def _share(self, now: float) -> None:
-        sent, self._unsent = self._unsent, {}
-        pipe = self._client.pipeline(transaction=False)
+        if self._client is None:
+            return
+        sent, pipe = self._unsent.copy(), self._client.pipeline(transaction=False)
         for key, ban in sent.items():
             if ban is None:
                 pipe.hdel(self._key, key)
             else:
                 pipe.hset(self._key, key, msgspec.json.encode(ban))
-        if any(sent.values()):
-            pipe.expire(self._key, round(MAX_QUARANTINE_SECONDS + FORGOTTEN_SECONDS))
+                pipe.expire(self._key, round(MAX_QUARANTINE_SECONDS + FORGOTTEN_SECONDS))
         pipe.hgetall(self._key)
-        try:
-            *_, fields = await pipe.execute()
-        except BaseException:  # also when it is cancelled
-            self._unsent = sent | self._unsent
-            raise
+        *_, fields = await pipe.execute()
+        self._unsent = {key: ban for key, ban in self._unsent.items() if ban != sent.get(key, 0)}
         known = _decoded(fields)
-        for key in [key for key, ban in known.items() if now - ban.until > FORGOTTEN_SECONDS]:
-            del known[key]
-            self._unsent[key] = None
-        for key, (pool, name) in self._shared.items():
-            if key in self._unsent:
-                continue
-            found = known.get(key)
-            pool.set_bans(name, found.until if found else 0.0, found.bans if found else 0, now)
+        self._unsent.update({key: None for key, ban in known.items() if now - ban.until > FORGOTTEN_SECONDS})
+        for pool in self._pools:
+            for proxy in pool.members.values():
+                if proxy.key is not None and proxy.key not in self._unsent:
+                    pool.learn(proxy.name, known.get(proxy.key), now)

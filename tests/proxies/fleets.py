@@ -7,8 +7,9 @@ from pathlib import Path
 
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import Finished, crawl
+from tests.crawling import Finished, crawl, crawl_command, scrapy
 from tests.services.forward_proxy import ForwardProxy, ProxyFleet
+from tests.services.https import HttpsFront
 from tests.services.replica import TITLES
 
 
@@ -46,3 +47,12 @@ def attempts(finished: Finished) -> list[str]:
     """Return the attempts that were logged, from the URL on."""
     lines = [line.partition("INFO: attempt ")[2] for line in finished.log.splitlines() if "INFO: attempt " in line]
     return [line for line in lines if "/robots.txt " not in line]
+
+
+def crawl_over_tor(front: HttpsFront, data: Path, *arguments: str, **settings: str) -> Finished:
+    """Crawl what stands at IMDb's place through three circuits of Tor; settings are environment variables."""
+    site = {"IMDB_URL": front.url, "SSL_CERT_FILE": str(front.certificate), "PROXY_ORDER": '{"imdb": "tor"}'}
+    pools = {"PROXY_POOLS": '{"tor": {"kind": "tor", "sessions": 3}}'}
+    fast = {"DOWNLOAD_TIMEOUT": "30", "DOWNLOAD_DELAY": "0", "AUTOTHROTTLE_ENABLED": "0"}
+    command = crawl_command("imdb", "via=pages", *arguments, **fast)
+    return scrapy(*command, data=data, replica=None, **{**site, **pools, **settings})

@@ -31,7 +31,7 @@ def test_many_titles_through_twelve_proxies_of_which_seven_fail(tmp_path: Path, 
         wasted = max(0, len(stalling.asked) - 2)
         for one in banned:
             learnt = next(when for when, status in one.answered if status != 200)
-            wasted += sum(when > learnt for when, *_ in one.asked)
+            wasted += sum(asked.when > learnt for asked in one.asked)
         assert wasted <= 20  # however many titles there are
         shares = [len(one.asked) for one in healthy]
         assert max(shares) <= 1.2 * min(shares)
@@ -59,8 +59,8 @@ def test_every_attempt_is_one_line_and_history_says_how_a_title_failed(replica: 
 @pytest.mark.parametrize(
     "failing",
     [  # failures of three proxies in a row would count as the site's
-        {Mode.DROP: "connection lost", Mode.REJECT: "407 from the proxy"},
-        {Mode.CORRUPT: "200 damaged", Mode.CUT: "answer cut off"},
+        {Mode.DROP: "DownloadFailedError", Mode.REJECT: "407 from the proxy"},
+        {Mode.CORRUPT: "200 damaged", Mode.CUT: "ResponseDataLossError"},
         {Mode.BROKEN: "502"},
     ],
 )
@@ -114,8 +114,8 @@ def test_proxies_get_our_user_agent_and_a_title_that_is_missing_is_an_answer(
         ids.write("\ntt0000001")
     with ProxyFleet([Mode.WORK]) as fleet:
         finished = crawl_imdb(tmp_path, replica, fleet, argument=argument, MONGO_URL=mongo_url)
-        heads = fleet.proxies[0].heads
-        sent = sum(len(head) for head in heads)
+        heads = [asked.head for asked in fleet.proxies[0].asked]
+        sent = sum(map(len, heads))
         assert all(b"User-Agent: moviecrawler/" in head and b"Cookie" not in head for head in heads)
     assert finished.code == 0
     assert finished.misses == {"tt0000001": "absent"}

@@ -1,8 +1,11 @@
+"""A pool of kind tor: its circuits, the check at the start, the control port. A forward proxy stands for Tor."""
+
 from __future__ import annotations
 
-import asyncio
 import base64
-import threading
+import re
+import socket
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,44 +14,61 @@ from moviecrawler.options import TorOptions
 from moviecrawler.proxies import tor
 from moviecrawler.proxies.pools import ProxyPoolError
 from moviecrawler.proxies.tor import TorPool
-from tests.proxies.tor_fakes import FakeControl, FakeTunnel
-from tests.services.threads import Host
-from tests.waiting import until
+from tests.crawling import counts
+from tests.proxies.fleets import crawl_over_tor
+from tests.services.forward_proxy import Mode, ProxyFleet
+from tests.services.https import NAME, HttpsFront
+from tests.services.threads import Host, Server
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from moviecrawler.replica.process import ReplicaProcess
 
 TUNNEL = "http://127.0.0.1:9080"
 
 
-def pool(tunnel: FakeTunnel | None = None, control: FakeControl | None = None, url: str = TUNNEL) -> TorPool:
-    return TorPool("tor", f"http://{tunnel.address}" if tunnel else url, control.address if control else "", 3)
+class FakeControl(Server):
+    """Tor's ControlPort."""
+
+    def __init__(self, password: str | None = None) -> None:
+        """Ask for a password, if one is given."""
+        super().__init__(lambda connection, *_: self._serve(connection))
+        self._password = password
+        self.commands: list[str] = []
+        self.silent_at = ""
+        """The command that is never answered."""
+
+    def _serve(self, connection: socket.socket) -> None:
+        methods = "NULL" if self._password is None else "HASHEDPASSWORD"
+        info = f'250-PROTOCOLINFO 1\n250-AUTH METHODS={methods}\n250-VERSION Tor="0.4.9.11"\n250 OK\n'
+        for line in map(str.rstrip, connection.makefile(encoding="utf-8")):
+            self.commands.append(line)
+            answer = info if line == "PROTOCOLINFO 1" else "250 OK\n"
+            given = re.sub(r"\\(.)", r"\1", line.removeprefix("AUTHENTICATE").strip()[1:-1])
+            if line == self.silent_at:
+                connection.recv(1)
+            if line.startswith("AUTHENTICATE") and self._password not in {None, given}:
+                connection.sendall(b"515 Authentication failed: Password did not match HashedControlPassword value\r\n")
+                return
+            connection.sendall(answer.replace("\n", "\r\n").encode())
 
 
-async def refusal(made: TorPool) -> str:
-    """Return the sentence with which the check at the start ends."""
-    with pytest.raises(ProxyPoolError) as error:
-        await made.open("https://127.0.0.1")
-    return str(error.value)
+def pool(tunnel: str = TUNNEL, control: FakeControl | None = None) -> TorPool:
+    return TorPool("tor", tunnel, control.address if control else "", 3)
 
 
 def tokens(of: TorPool) -> list[bytes | None]:
     return [proxy.authorization for proxy in of.members.values()]
 
 
-@pytest.fixture(autouse=True)
-def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tor, "_START_SECONDS", 1)
-    monkeypatch.setattr(tor, "_LISTENING_SECONDS", 1)
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *(
-            ("TOR_TUNNEL", one)
-            for one in ("127.0.0.1:9080", "http://127.0.0.1", "http://127.0.0.1:999999", f"{TUNNEL}/x")
-        ),
-        *(("TOR_TUNNEL", one) for one in ("https://127.0.0.1:9080", "socks5h://127.0.0.1:9050")),
-        *(("TOR_CONTROL", one) for one in ("9051", "127.0.0.1:9051/x")),
-        *((name, f"http://me:hunter2@{TUNNEL}") for name in ("TOR_TUNNEL", "TOR_CONTROL")),
+        *[("TOR_TUNNEL", one) for one in ("127.0.0.1:9080", "http://127.0.0.1", "http://127.0.0.1:999999")],
+        *[("TOR_TUNNEL", one) for one in (f"{TUNNEL}/x", "https://127.0.0.1:9080", "socks5h://127.0.0.1:9050")],
+        *[("TOR_CONTROL", one) for one in ("9051", "127.0.0.1:9051/x")],
+        *[(name, f"http://me:hunter2@{TUNNEL}") for name in ("TOR_TUNNEL", "TOR_CONTROL")],
     ],
 )
 def test_a_wrong_address_is_named_without_a_password(name: str, value: str) -> None:
@@ -59,85 +79,49 @@ def test_a_wrong_address_is_named_without_a_password(name: str, value: str) -> N
 
 @pytest.mark.promise("Over Tor each circuit has credentials of its own; when all are refused, new ones are asked for.")
 def test_each_circuit_has_credentials_of_its_own_that_nobody_can_guess() -> None:
-    made = pool(url="http://[::1]:9080/")
+    made = pool("http://[::1]:9080/")
     assert {proxy.url for proxy in made.members.values()} == {"http://[::1]:9080"}
     assert len({*tokens(made), *tokens(pool())}) == 6
     for token in tokens(made):
-        assert token is not None
-        user, secret = base64.b64decode(token.removeprefix(b"Basic ")).decode().split(":")
-        assert user == "tor"
-        assert len(bytes.fromhex(secret)) == 12
+        assert re.fullmatch("tor:[0-9a-f]{24}", base64.b64decode((token or b"").removeprefix(b"Basic ")).decode())
+    assert (made.accepts("https://www.imdb.com/"), made.accepts("http://www.imdb.com/")) == (True, False)
 
 
-def test_only_https_can_be_asked_through_tor() -> None:
-    made = pool()
-    assert made.accepts("https://www.imdb.com/title/tt1/")
-    assert not made.accepts("http://www.imdb.com/title/tt1/")
-    made.check("IMDB_URL", "https://www.imdb.com")
-    with pytest.raises(ConfigurationError, match=r"IMDB_URL is 'http://127\.0\.0\.1:8000'.*https addresses only"):
-        made.check("IMDB_URL", "http://127.0.0.1:8000")
+async def test_tor_that_starts_a_little_later_is_waited_for_and_the_site_is_sent_nothing() -> None:
+    answers = [b"HTTP/1.0 503 Service Unavailable\r\n\r\n", b"HTTP/1.0 200 OK\r\n\r\n"]
+    asked: list[bytes] = []
 
+    def serve(connection: socket.socket, *_: object) -> None:
+        asked.append(connection.recv(1000))
+        connection.sendall(answers[len(asked) - 1])
+        assert connection.recv(1) == b""
 
-# --- The check at the start ---------------------------------------------------------------------------------------------
-
-
-async def test_the_check_reaches_the_host_and_sends_it_nothing() -> None:
-    with Host() as host, FakeTunnel() as tunnel, FakeControl() as control:
-        await pool(tunnel, control).open(f"https://{host.address}")
-        assert await asyncio.to_thread(host.connected.wait, 10)
-    assert [target for target, _ in tunnel.asked] == [host.address]
-    assert host.received == b""
+    with Server(serve) as tunnel:
+        await pool(tunnel.url).open("https://www.imdb.com")
+    assert [head.split()[:2] for head in asked] == [[b"CONNECT", b"www.imdb.com:443"]] * 2
+    assert len(set(asked)) == 2  # the second by another circuit
 
 
 @pytest.mark.parametrize(
     ("answer", "sentence"),
     [
-        (b"HTTP/1.0 501 Tor is not an HTTP Proxy\r\n\r\n<html>", "(HTTP/1.0 501 Tor is not an HTTP Proxy)"),
-        (b"SSH-2.0-OpenSSH_9.2" + b"x" * 20_000, "it has to be Tor's HTTPTunnelPort, not its SOCKS port"),
-        (b"", "(it hung up)"),
-        (
-            b"HTTP/1.0 503 Service Unavailable (resolve failed)\r\n\r\n",
-            "(HTTP/1.0 503 Service Unavailable (resolve failed))",
-        ),
-        (None, "did not reach 127.0.0.1:443 (no answer in time)"),
+        (b"HTTP/1.0 501 Tor is not an HTTP Proxy\r\n\r\n<html>", "501 Tor is not an HTTP Proxy"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "it has to be Tor's HTTPTunnelPort, not its SOCKS port"),
+        (b"", "did not reach https://127.0.0.1"),
+        (None, "timed out"),
     ],
+    ids=["socks", "ssh", "hangs-up", "silent"],
 )
-async def test_what_is_wrong_with_the_tunnel_is_one_sentence(answer: bytes | None, sentence: str) -> None:
-    with FakeTunnel() as tunnel:
-        tunnel.answers = [answer] * 99
-        assert sentence in await refusal(pool(tunnel))
-
-
-async def test_nothing_that_listens_is_named() -> None:
-    with FakeTunnel() as gone:
-        pass
-    said = await refusal(pool(gone))
-    assert f"TOR_TUNNEL {gone.address} did not reach" in said
-    assert "Connect call failed" in said
-
-
-async def test_a_crawl_that_is_ended_while_it_connects_waits_for_no_thread() -> None:
-    with FakeTunnel() as tunnel:
-        tunnel.answers = [None]
-        connecting = asyncio.create_task(pool(tunnel).open("https://127.0.0.1"))
-        await until(lambda: bool(tunnel.asked))
-        assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("asyncio")]
-        connecting.cancel()
-
-
-async def test_tor_that_starts_a_little_later_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tor, "_START_SECONDS", 60)
-    monkeypatch.setattr(tor, "_LISTENING_SECONDS", 60)
-    with FakeTunnel() as gone:
-        pass
-    with Host() as host:
-        checking = asyncio.create_task(pool(gone).open(f"https://{host.address}"))
-        await asyncio.sleep(0.6)
-        assert not checking.done()
-        with FakeTunnel(gone.port) as tunnel:
-            tunnel.answers = [b"HTTP/1.0 500 Internal Server Error\r\n\r\n"]
-            await checking
-        assert len(tunnel.asked) == 2
+async def test_what_is_wrong_with_the_tunnel_is_one_sentence(
+    answer: bytes | None, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tor, "_START_SECONDS", 0)
+    monkeypatch.setattr(tor, "_TIMEOUT_SECONDS", 0.5)
+    with Host() if answer is None else Server(lambda connection, *_: connection.sendall(answer)) as tunnel:
+        with pytest.raises(ProxyPoolError, match=f"TOR_TUNNEL {tunnel.url} did not reach") as error:
+            await pool(tunnel.url).open("https://127.0.0.1")
+        assert sentence in str(error.value)
+        assert "\n" not in str(error.value)
 
 
 # --- The control port ---------------------------------------------------------------------------------------------------
@@ -159,20 +143,19 @@ async def test_the_password_of_the_control_port_is_never_logged(
     with caplog.at_level(1), FakeControl(password) as control:
         await pool(control=control).on_exhausted()
     assert ("SIGNAL NEWNYM" in control.commands) == works
-    assert ("asks for another password; set TOR_CONTROL_PASSWORD in the environment" in caplog.text) != works
+    assert ("TOR_CONTROL_PASSWORD in the environment" in caplog.text) != works
     for secret in (password, given):
         assert not secret or secret[:5] not in caplog.text
 
 
 @pytest.mark.parametrize("command", ["PROTOCOLINFO 1", "SIGNAL NEWNYM"])
-async def test_a_control_port_that_is_silent_is_given_up_in_time(
+async def test_a_control_port_that_is_silent_is_given_up(
     command: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(tor, "_CONTROL_TIMEOUT_SECONDS", 0.3)
+    monkeypatch.setattr(tor, "_TIMEOUT_SECONDS", 0.3)
     with FakeControl() as control:
         control.silent_at = command
-        async with asyncio.timeout(20):
-            await pool(control=control).on_exhausted()
+        await pool(control=control).on_exhausted()
         assert f"TOR_CONTROL {control.address} can't be asked: " in caplog.text
 
 
@@ -192,3 +175,33 @@ async def test_a_new_identity_leaves_every_circuit_as_often_as_tor_allows(monkey
     before = tokens(alone)
     await alone.on_exhausted()
     assert tokens(alone) == before
+
+
+# --- Crawls -------------------------------------------------------------------------------------------------------------
+
+
+def test_every_request_leaves_over_one_of_the_circuits(
+    replica: ReplicaProcess, front: HttpsFront, tmp_path: Path
+) -> None:
+    with ProxyFleet([Mode.WORK]) as fleet:
+        (tunnel,) = fleet.proxies
+        tunnel.takes_all, tunnel.hosts = True, {NAME: "127.0.0.1"}  # this machine itself knows no such name
+        home = f"https://{NAME}:{front.port}"
+        crawled = crawl_over_tor(front, tmp_path, "list=top", "limit=20", IMDB_URL=home, TOR_TUNNEL=tunnel.address_url)
+        assert (crawled.code, len(crawled.movies)) == (0, 20), crawled.log
+        assert {asked.target for asked in tunnel.asked} == {f"{NAME}:{front.port}"}
+        used = {asked.password for asked in tunnel.asked}
+    assert len(used) == 3
+    assert not [secret for secret in used if secret in crawled.log]
+    assert counts(replica)["requests"] >= 21
+
+
+def test_a_crawl_that_tor_cannot_carry_asks_nothing_and_says_why(
+    replica: ReplicaProcess, front: HttpsFront, tmp_path: Path
+) -> None:
+    # Plain http would go to a relay unencrypted.
+    crawled = crawl_over_tor(front, tmp_path, "list=top", IMDB_URL=replica.urls["imdb"], TOR_TUNNEL=TUNNEL)
+    assert crawled.code != 0
+    assert "which takes https addresses only" in crawled.log
+    assert "Traceback" not in crawled.log
+    assert counts(replica)["requests"] == 0

@@ -14,7 +14,7 @@ from moviecrawler.proxies.pools import ProxyPoolError
 from moviecrawler.proxies.tor import TorPool
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import counts
-from tests.proxies.over_tor import crawl
+from tests.proxies.fleets import crawl_over_tor
 from tests.services.https import HttpsFront
 from tests.services.threads import Host
 from tests.waiting import wait_for
@@ -153,7 +153,7 @@ def test_crawl_over_tor_stores_every_title_and_leaves_refused_circuits(tor_netwo
         HttpsFront(replica.urls["imdb"]) as front,
         tor_network.watched() as watch,
     ):
-        crawled = crawl(front, tmp_path, "list=top", "limit=60", **over_tor(tor_network))
+        crawled = crawl_over_tor(front, tmp_path, "list=top", "limit=60", **over_tor(tor_network))
         assert crawled.code == 0, crawled.log
         assert len({movie.site_id for movie in crawled.movies}) == 60
         assert counts(replica)["statuses"]["202"] == crawled.stat("proxy/imdb/tor/challenge")
@@ -180,7 +180,7 @@ def test_site_that_refuses_every_circuit_gets_one_new_identity_and_is_left_alone
         tor_network.watched() as watch,
     ):
         ids = ",".join(f"tt{number:07}" for number in range(1, 61))
-        crawled = crawl(front, tmp_path, f"ids={ids}", **over_tor(tor_network))
+        crawled = crawl_over_tor(front, tmp_path, f"ids={ids}", **over_tor(tor_network))
         asked = counts(replica)["statuses"]["202"]
         # Tor delays a new identity that comes soon after another one.
         wait_for(lambda: watch.new_identities, told=lambda: crawled.log)

@@ -8,7 +8,7 @@ import time
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Self
+from typing import NamedTuple, Self
 from urllib.parse import urlsplit
 
 from tests.services.threads import Server, join
@@ -37,32 +37,54 @@ class Mode(StrEnum):
     """502: the proxy does not reach the site."""
 
 
+_SAYS = {
+    Mode.REJECT: "407 Proxy Authentication Required",
+    Mode.ECHO: "403 Forbidden",
+    Mode.BROKEN: "502 Bad Gateway",
+}
+
+
+class Asked(NamedTuple):
+    """A request to a proxy."""
+
+    when: float
+    """By `time.time()`."""
+    user: str
+    password: str
+    target: str
+    head: bytes
+
+
 @dataclass(slots=True)
 class ForwardProxy:
-    """One of them. The site is told its `address` as the client's."""
+    """One of them. The site is told its `address` as the client's, by a header or, through a tunnel, by where it connects from."""
 
     user: str
     password: str
     address: str
     mode: Mode = Mode.WORK
     port: int = 0
-    asked: list[tuple[float, str, str]] = field(default_factory=list)
-    """When (by `time.time()`), with which user, and what was asked of it."""
-    heads: list[bytes] = field(default_factory=list)
-    """What was sent with each request, up to the body."""
+    asked: list[Asked] = field(default_factory=list)
     answered: list[tuple[float, int]] = field(default_factory=list)
     """When an answer was passed on to its end, and its status."""
-    unauthorised: int = 0
-    """Requests without a right password."""
     watched_from: int | None = None
     """Requests after which the site knows it as WATCHED; None for never."""
     others: dict[str, str] = field(default_factory=dict)
     """Further users and their passwords."""
+    takes_all: bool = False
+    """Whether it takes any credentials, as Tor's tunnel does."""
+    hosts: dict[str, str] = field(default_factory=dict)
+    """Addresses by name, beside those that this machine knows."""
 
     @property
     def url(self) -> str:
         """As PROXY_POOLS takes it."""
         return f"http://{self.user}:{self.password}@127.0.0.1:{self.port}"
+
+    @property
+    def address_url(self) -> str:
+        """As TOR_TUNNEL takes it."""
+        return f"http://127.0.0.1:{self.port}"
 
     def serve(self, client: socket.socket, *_arguments: object) -> None:
         """Answer one request."""
@@ -76,31 +98,21 @@ class ForwardProxy:
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines if line)}
         given = base64.b64decode(headers.get("proxy-authorization", "").removeprefix("Basic ")).decode()
         user, _, password = given.partition(":")
-        self.asked.append((time.time(), user, target))
-        self.heads.append(head)
-        users = {self.user: self.password, **self.others}
-        if users.get(user) != password:
-            self.unauthorised += 1
-            _say(client, "407 Proxy Authentication Required")
-            return
-        match self.mode:
-            case Mode.DROP:
-                return
-            case Mode.STALL:
-                client.recv(1)  # until the client gives up
-            case Mode.REJECT:
-                _say(client, "407 Proxy Authentication Required", head + given.encode())
-            case Mode.ECHO:
-                _say(client, "403 Forbidden", head + given.encode())
-            case Mode.BROKEN:
-                _say(client, "502 Bad Gateway")
-            case _ if method == "CONNECT":
-                host, _, port = target.rpartition(":")
-                with socket.create_connection((host, int(port))) as site:
-                    client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
-                    join(client, site)
-            case _:
-                self._forward(client, method, target, lines)
+        self.asked.append(Asked(time.time(), user, password, target, head))
+        if not self.takes_all and {self.user: self.password, **self.others}.get(user) != password:
+            _say(client, _SAYS[Mode.REJECT])
+        elif self.mode in _SAYS:
+            _say(client, _SAYS[self.mode], head + given.encode())
+        elif self.mode is Mode.STALL:
+            client.recv(1)  # until the client gives up
+        elif self.mode is not Mode.DROP and method == "CONNECT":
+            host, _, port = target.rpartition(":")
+            source = (self.address, 0) if self.address.startswith("127.") else None
+            with socket.create_connection((self.hosts.get(host, host), int(port)), source_address=source) as site:
+                client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+                join(client, site)
+        elif self.mode is not Mode.DROP:
+            self._forward(client, method, target, lines)
 
     def _forward(self, client: socket.socket, method: str, target: str, lines: list[str]) -> None:
         parts = urlsplit(target)
@@ -115,11 +127,11 @@ class ForwardProxy:
             site.sendall(f"{method} {path} HTTP/1.1\r\n".encode() + "\r\n".join(told).encode("latin-1"))
             answer = answering.read()
         head, _, body = answer.partition(b"\r\n\r\n")
+        middle = len(body) // 2
         if self.mode is Mode.CORRUPT and len(body) > 100:
-            middle = len(body) // 2
             body = body[:middle] + bytes(byte ^ 0x5A for byte in body[middle : middle + 20]) + body[middle + 20 :]
         if self.mode is Mode.CUT:
-            body = body[: len(body) // 2]
+            body = body[:middle]
         client.sendall(head + b"\r\n\r\n" + body)
         self.answered.append((time.time(), int(answer[9:12])))
 
@@ -131,10 +143,10 @@ def _say(client: socket.socket, status: str, body: bytes = b"") -> None:
 class ProxyFleet:
     """Proxies that run while the `with` block does."""
 
-    def __init__(self, modes: list[Mode | None]) -> None:
-        """Take what each does; None for one that is dead: nothing listens on its port."""
+    def __init__(self, modes: list[Mode | None], network: str = "203.0.113") -> None:
+        """Take what each does; None for one that is dead: nothing listens on its port. Addresses are of `network`."""
         self.proxies = [
-            ForwardProxy(f"customer{n}", f"s3cret-{n}-pa55word", f"203.0.113.{n}", mode or Mode.WORK)
+            ForwardProxy(f"customer{n}", f"s3cret-{n}-pa55word", f"{network}.{n}", mode or Mode.WORK)
             for n, mode in enumerate(modes, 1)
         ]
         self._dead = [proxy for proxy, mode in zip(self.proxies, modes, strict=True) if mode is None]

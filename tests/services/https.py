@@ -89,7 +89,9 @@ def _write_certificate(certificate: Path, key: Path) -> None:
 async def _serve(certificate: str, key: str, host: str, port: str) -> None:
     async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there_reader, there_writer = await asyncio.open_connection(host, int(port))
-        await asyncio.gather(_copy(reader, there_writer), _copy(there_reader, writer))
+        # The server tells clients apart by this header.
+        client = f"\r\nX-Forwarded-For: {writer.get_extra_info('peername')[0]}\r\n".encode()
+        await asyncio.gather(_copy(reader, there_writer, client), _copy(there_reader, writer))
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
@@ -98,10 +100,10 @@ async def _serve(certificate: str, key: str, host: str, port: str) -> None:
     await server.serve_forever()
 
 
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, client: bytes = b"\r\n") -> None:
     with suppress(ConnectionError):
         while piece := await reader.read(65_536):
-            writer.write(piece)
+            writer.write(piece.replace(b" HTTP/1.1\r\n", b" HTTP/1.1" + client))
             await writer.drain()
     writer.close()
 
