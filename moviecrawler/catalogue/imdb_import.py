@@ -118,7 +118,7 @@ class ImdbDatasets(ImdbFiles):
         """Yield the selected titles, in the order of title.basics; see `FileSource`."""
         chosen = self._selection
         with self.tables() as tables:
-            tables.load("ratings", "title.ratings", "true")
+            tables.load("ratings", "title.ratings", "true", once=True)
             for *row, votes in tables.select(
                 _TITLES.format(tables.source("title.basics")),
                 "title.basics",

@@ -47,7 +47,7 @@ def test_table_shows_quarantines_and_clear_ends_them(
         lines["datacenter:1"],
     )
     assert re.search(r"- +usable$", lines["datacenter:2"])
-    assert "quarantined for 30 min, ban 1 in a row: connection refused" in lines["datacenter:3"]
+    assert "quarantined for 30 min, ban 1 in a row: DownloadConnectionRefusedError" in lines["datacenter:3"]
 
     expected = {"proxy": "datacenter:1", "site": "imdb", "state": "quarantined", "bans": 1, "reason": "202 challenge"}
     assert rows()[0].items() >= expected.items()
