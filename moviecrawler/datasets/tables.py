@@ -31,8 +31,7 @@ COLUMNS: Final[Mapping[str, str]] = {
     NAMES: "nconst, primaryName",
 }
 """The columns that are read of each dataset; the first is its id."""
-_MAX_ROWS_OF_AN_ID = 10_000
-"""The most known are some 2,000 rows of `title.akas`. A file with more is damaged."""
+_MAX_ROWS_OF_AN_ID = 10_000  # the most known are some 2,000 rows of `title.akas`. A file with more is damaged
 _MAX_HEADER_BYTES = 1 << 20
 _FETCHED_ROWS = 2_000
 _WANTED_AT_ONCE = 20_000

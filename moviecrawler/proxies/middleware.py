@@ -1,14 +1,9 @@
-"""Sends requests through proxies, for the sites for which the operator has switched that on.
-
-Its place is where bodies are decompressed and redirects are not followed yet, so that it sees how each attempt ended. It passes
-answers only to the middlewares on the engine's side, and never a refusal.
-"""
+"""Sends requests through proxies, where bodies are decompressed and redirects are not followed yet: it sees how each attempt ended."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -32,8 +27,8 @@ from moviecrawler.middlewares.blocks import (
 from moviecrawler.middlewares.compression import DAMAGED
 from moviecrawler.middlewares.retry import wait_before
 from moviecrawler.proxies.policy import describe_failure, is_proxys_own, load_policy
-from moviecrawler.proxies.pools import ProxyPoolError, credentials_in
-from moviecrawler.proxies.quarantines import TIMEOUTS, Quarantines
+from moviecrawler.proxies.pools import QUARANTINE_SECONDS, ProxyPoolError, credentials_in
+from moviecrawler.proxies.quarantines import Quarantines
 from moviecrawler.proxies.site_pools import SitePools
 from moviecrawler.redis_client import connect, describe_error
 from moviecrawler.sites import SITES
@@ -57,14 +52,10 @@ _ATTEMPT_META = ("proxy", "_auth_proxy", "_scheme_proxy", "download_slot")
 _OK, _PROXY_AUTHENTICATION = 200, 407
 _GATEWAY_ERRORS = frozenset({502, 504})
 """Statuses of a proxy, or of a site behind one, for "no answer"."""
-_MAX_DOUBTS = 2
-"""Attempts in a row that a proxy may fail, perhaps by its fault, before it is banned."""
-_MAX_RENEWALS = 2
-"""Bans in a row after which a session is replaced by another one; the next ban quarantines it."""
-_SITES_FAULT = 3
-"""Proxies that fail in a row from which on the site is to blame, unless another pool is left."""
+_MAX_DOUBTS = 2  # attempts in a row that a proxy may fail, perhaps by its fault, before it is banned
+_MAX_RENEWALS = 2  # bans in a row after which a session is replaced by another one; the next ban quarantines it
+_SITES_FAULT = 3  # proxies that fail in a row from which on the site is to blame, unless another pool is left
 _BUSY_CHECK_SECONDS = 0.05
-_MIN_STOP_SECONDS = 60.0
 
 
 class AttemptsFailedError(IgnoreRequest):
@@ -72,11 +63,7 @@ class AttemptsFailedError(IgnoreRequest):
 
 
 class ProxyMiddleware:
-    """Sends each request of a site through a proxy that the site does not refuse.
-
-    A ban quarantines (proxy, site), for all nodes, and the request is sent through another proxy; when all proxies are in
-    quarantine, the site is stopped as it is without proxies.
-    """
+    """Sends each request of a site through a proxy that the site does not refuse, and stops the site when none is left."""
 
     blocks: SiteBlockMiddleware
 
@@ -88,7 +75,7 @@ class ProxyMiddleware:
         self.policy = load_policy(crawler.settings)
         self.error_statuses = {int(status) for status in crawler.settings.getlist("RETRY_HTTP_CODES")}
         url = crawler.settings.get("REDIS_URL")
-        self.quarantines = Quarantines(site, self.order, connect(url, **TIMEOUTS) if url else None)
+        self.quarantines = Quarantines(site, self.order, connect(url) if url else None)
         self._slots = crawler.settings.getdict("DOWNLOAD_SLOTS")
         self._log = logging.LoggerAdapter(logger, {"spider": crawler.spider})
         self._attempts: dict[Request, tuple[ProxyPool, Proxy]] = {}
@@ -168,8 +155,8 @@ class ProxyMiddleware:
         """Count the bytes of HTTP as they crossed the wire, where bodies are still compressed."""
         if request in self._attempts:
             name = f"proxy/{self.site}/{request.meta[POOL_META]}/"
-            size = get_status_size(response.status) + get_header_size(response.headers) + 4 + len(response.body)
-            self.crawler.stats.inc_value(f"{name}bytes_in", size)
+            head = get_status_size(response.status) + get_header_size(response.headers) + 4
+            self.crawler.stats.inc_value(f"{name}bytes_in", head + len(response.body))
             self.crawler.stats.inc_value(f"{name}bytes_out", len(request_httprepr(request)))
 
     async def process_response(self, request: Request, response: Response) -> Request | Response:
@@ -214,9 +201,8 @@ class ProxyMiddleware:
     def _end(self, request: Request, outcome: str, why: str) -> tuple[ProxyPool, Proxy]:
         """Log and count an attempt, and remove from the request what was set for it; return how it was sent."""
         pool, proxy = self._attempts.pop(request)
-        number, most = request.meta.get("retry_times", 0) + 1, self._max_attempts(request)
-        line = "attempt %d/%d %s %s via %s → %s"
-        self._log.info(line, number, most, request.method, request.url, proxy.name, why)
+        number = f"{request.meta.get('retry_times', 0) + 1}/{self._max_attempts(request)}"
+        self._log.info("attempt %s %s %s via %s → %s", number, request.method, request.url, proxy.name, why)
         self.crawler.stats.inc_value(f"proxy/{self.site}/{pool.name}/{outcome}")
         request.headers.pop(b"Proxy-Authorization", None)
         for name in _ATTEMPT_META:
@@ -226,8 +212,8 @@ class ProxyMiddleware:
 
     async def _refused(self, request: Request, response: Response, refusal: Refusal) -> Request:
         is_unexpected = refusal.kind == "throttle"
-        why = f"unexpected: {refusal.reason}" if is_unexpected else refusal.kind.replace("_", " ")
-        why = f"{response.status} {why}"
+        sign = f"unexpected: {refusal.reason}" if is_unexpected else refusal.kind.replace("_", " ")
+        why = f"{response.status} {sign}"
         pool, proxy = self._end(request, refusal.kind, why)
         keep = partial(self.blocks.keep_page, secrets=credentials_in(proxy.authorization))
         asked = refusal.kind == "rate_limit" and b"Retry-After" in response.headers
@@ -262,8 +248,8 @@ class ProxyMiddleware:
                 return
         seconds = self.quarantines.ban(pool, proxy, why, least)
         if seconds is not None:
-            minutes = seconds / 60
-            self._log.info("%s is not used for %s for %.0f minutes (%s)", proxy.name, self.site, minutes, why)
+            told = "%s is not used for %s for %.0f minutes (%s)"
+            self._log.info(told, proxy.name, self.site, seconds / 60, why)
             if not pool.is_usable():
                 await pool.on_exhausted()
 
@@ -271,12 +257,9 @@ class ProxyMiddleware:
         """Stop the site when every proxy is in quarantine. Raises SiteStopped."""
         if any(pool.is_usable() for pool in self.order):
             return
-        why = f"no proxy is left of {', '.join(pool.name for pool in self.order)}"
+        why, pause = f"no proxy is left of {', '.join(pool.name for pool in self.order)}", QUARANTINE_SECONDS
         if self._last_refusal is not None:
             why, pause = f"{self._last_refusal.reason}; {why}", self._last_refusal.pause_seconds
-        else:
-            ends = min(pool.proxies[name].next_check for pool in self.order for name in pool.dead)
-            pause = max(ends - time.time(), _MIN_STOP_SECONDS)
         raise SiteStopped(self.blocks.stop(self.site, request, why, pause))
 
     async def _retry(self, request: Request, proxy: Proxy, why: str, *, wait: bool) -> Request:

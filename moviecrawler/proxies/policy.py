@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rotating_proxies.policy import BanDetectionPolicy
 from scrapy.core.downloader.handlers.http11 import TunnelError
-from scrapy.exceptions import (
-    CannotResolveHostError,
-    DownloadConnectionRefusedError,
-    DownloadFailedError,
-    DownloadTimeoutError,
-    ResponseDataLossError,
-)
+from scrapy.exceptions import CannotResolveHostError, DownloadConnectionRefusedError
+from scrapy.settings.default_settings import RETRY_EXCEPTIONS
 from scrapy.utils.misc import load_object
-from twisted.internet.error import ConnectError, ConnectionDone, ConnectionLost
 
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.middlewares.blocks import refusal_of
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from scrapy import Request
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
-_FAILURES = (
-    *(DownloadFailedError, DownloadConnectionRefusedError, DownloadTimeoutError, CannotResolveHostError, TunnelError),
-    *(ResponseDataLossError, ConnectError, ConnectionDone, ConnectionLost, OSError),
-)
-"""Failures between us and a site."""
+_RETRIED: Any = RETRY_EXCEPTIONS  # classes and their paths
+_FAILURES = tuple(map(load_object, _RETRIED))  # between us and a site
 
 
 class SiteBanPolicy(BanDetectionPolicy):  # type: ignore[misc]  # scrapy-rotating-proxies has no types

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from rotating_proxies.expire import Proxies, exp_backoff
+from w3lib.http import basic_auth_header
 
 from moviecrawler.errors import MovieCrawlerError
 
@@ -62,19 +63,17 @@ class Proxy:
 class ProxyPool(Proxies):  # type: ignore[misc]  # scrapy-rotating-proxies has no types
     """The proxies of one pool, as one site takes them.
 
-    States and backoff are scrapy-rotating-proxies': a proxy is unchecked, good, or dead, which is in quarantine here. Proxies take
-    turns, where the package chooses at random; and they go by name, as the package takes proxies for one that differ in credentials
-    only, and logs their URLs.
+    States and backoff are scrapy-rotating-proxies': dead is in quarantine here. Proxies take turns, where the package chooses at
+    random; and they go by name, as the package takes proxies for one that differ in credentials only, and logs their URLs.
     """
 
     def __init__(self, name: str, kind: Kind, proxies: Sequence[Proxy], run: int = 1) -> None:
-        """Create it. A proxy is used for `run` requests before the next one has its turn."""
         backoff = partial(exp_backoff, base=QUARANTINE_SECONDS, cap=MAX_QUARANTINE_SECONDS)
         super().__init__([proxy.name for proxy in proxies], backoff)
         self.name = name
         self.kind = kind
         self.members = {proxy.name: proxy for proxy in proxies}
-        self._run = run
+        self._run = run  # requests through a proxy before the next one has its turn
         self._turns = OrderedDict.fromkeys(self.members, run)  # requests left in the turn of each
 
     async def open(self, home: str) -> None:
@@ -146,7 +145,6 @@ class SessionPool(ProxyPool):
     """Sessions of one gateway, such as a vendor's or Tor's: a random token in the credentials is an address."""
 
     def __init__(self, name: str, kind: Kind, labels: Sequence[str], url: str, user: str, password: str) -> None:
-        """Create it. `labels` name the sessions; `SESSION` in `user` or `password` stands for the token."""
         super().__init__(name, kind, [Proxy(label, url) for label in labels])
         self._user, self._password = user, password
         for proxy in self.members.values():
@@ -156,7 +154,7 @@ class SessionPool(ProxyPool):
         """Replace a session by a new one, which most often has another address."""
         token = secrets.token_hex(12)  # vendors want letters and digits only
         user, password = (text.replace(SESSION, token) for text in (self._user, self._password))
-        proxy.authorization = basic_authorization(user, password)
+        proxy.authorization = basic_auth_header(user, password, "utf-8")
         return True
 
 
@@ -167,12 +165,3 @@ def credentials_in(authorization: bytes | None) -> tuple[bytes, ...]:
     encoded = authorization.removeprefix(b"Basic ")
     user, _, password = base64.b64decode(encoded).partition(b":")
     return tuple(secret for secret in (encoded, password, user) if len(secret) >= _MIN_SECRET_CHARACTERS)
-
-
-def basic_authorization(user: str, password: str) -> bytes:
-    """Return the value of Proxy-Authorization for a name and a password.
-
-    >>> basic_authorization("me", "secret")
-    b'Basic bWU6c2VjcmV0'
-    """
-    return b"Basic " + base64.b64encode(f"{user}:{password}".encode())

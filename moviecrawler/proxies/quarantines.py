@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_READ_SECONDS = 1.0
-"""Seconds between two reads of what other nodes know."""
-TIMEOUTS = {"socket_connect_timeout": 3.0, "socket_timeout": 3.0}
-"""Seconds to connect and to get an answer; after that the process goes on alone."""
+_READ_SECONDS = 1.0  # between two reads of what other nodes know
 
 
 def bans_key(site: str) -> str:
@@ -31,12 +28,8 @@ def bans_key(site: str) -> str:
     return f"{{{site}}}:proxies"
 
 
-async def read_bans(client: Any, site: str) -> dict[str, Ban]:
-    """Return the bans of a site by key of the proxy. Raises redis.RedisError."""
-    return _decoded(await client.hgetall(bans_key(site)))
-
-
-def _decoded(fields: dict[bytes, bytes]) -> dict[str, Ban]:
+def decode_bans(fields: dict[bytes, bytes]) -> dict[str, Ban]:
+    """Return what such a HASH holds."""
     return {key.decode(): msgspec.json.decode(text, type=Ban) for key, text in fields.items()}
 
 
@@ -114,7 +107,7 @@ class Quarantines:
         pipe.hgetall(self._key)
         *_, fields = await pipe.execute()
         self._unsent = {key: ban for key, ban in self._unsent.items() if ban != sent.get(key, 0)}
-        known = _decoded(fields)
+        known = decode_bans(fields)
         self._unsent.update({key: None for key, ban in known.items() if now - ban.until > FORGOTTEN_SECONDS})
         for pool in self._pools:
             for proxy in pool.members.values():

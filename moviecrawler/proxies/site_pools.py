@@ -1,7 +1,4 @@
-"""Reads which proxies there are, and which sites are asked through which pools.
-
-No error shows a name or a password of a proxy.
-"""
+"""Reads which proxies there are, and which sites are asked through which pools. No error shows a user or a password."""
 
 from __future__ import annotations
 
@@ -14,12 +11,13 @@ from urllib.parse import unquote
 
 import msgspec
 from msgspec import Meta
+from w3lib.http import basic_auth_header
 
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import Site
 from moviecrawler.middlewares.blocks import DIRECT
 from moviecrawler.options import ProxyOptions, TorOptions, node_of, read_file, split_url
-from moviecrawler.proxies.pools import SESSION, Proxy, ProxyPool, SessionPool, basic_authorization
+from moviecrawler.proxies.pools import SESSION, Proxy, ProxyPool, SessionPool
 from moviecrawler.sites import SITES, page_hosts_of
 
 if TYPE_CHECKING:
@@ -32,10 +30,8 @@ _ORDER_FORM = 'direct,datacenter,tor for all sites, or {"imdb": "direct,tor"} fo
 _URL_FORM = "http://user:password@host:port"
 _POOLS_FORM = f'{{"datacenter": {{"kind": "datacenter", "urls": ["{_URL_FORM}", ...]}}}}'
 _PoolName = Annotated[str, Meta(pattern=r"^(?!direct$)[a-z][a-z0-9_-]{0,31}$")]
-_MAX_FILE_BYTES = 8 * 1024 * 1024
-"""Some 100,000 proxies."""
-_CIRCUITS = 8
-"""Circuits of Tor that a worker uses in turn. Each is work for three volunteers' machines."""
+_MAX_FILE_BYTES = 8 * 1024 * 1024  # some 100,000 proxies
+_CIRCUITS = 8  # circuits of Tor that a worker uses in turn. Each is work for three volunteers' machines
 
 
 class _PoolEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -67,10 +63,7 @@ class SitePools:
             entries.setdefault("tor", _PoolEntry("tor"))
         for name, entry in entries.items():
             pools[name] = _pool(name, entry, options, settings)
-        orders = {
-            site: tuple(_named(name, pools) for name in dict.fromkeys(names.replace(" ", "").split(",")))
-            for site, names in _read_orders(str(options.order)).items()
-        }
+        orders = _read_orders(str(options.order), pools)
         for site, order in orders.items():
             for setting, url in page_hosts_of(site, settings).items():
                 if not all(pool.accepts(url) for pool in order):
@@ -85,39 +78,32 @@ class SitePools:
         return cls(options, pools, orders)
 
 
-def _read_orders(given: str) -> dict[Site, str]:
-    """Return the names of pools by site, from one order for all sites or from JSON."""
-    if not given.startswith("{"):
-        return dict.fromkeys(SITES, given) if given else {}
+def _read_orders(given: str, pools: Mapping[str, ProxyPool]) -> dict[Site, tuple[ProxyPool, ...]]:
+    """Return the pools by site, from one order for all sites or from JSON."""
     try:
-        return msgspec.json.decode(given, type=dict[Site, str])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"PROXY_ORDER can't be read: {error}; set it to {_ORDER_FORM}") from None
-
-
-def _named(name: str, pools: Mapping[str, ProxyPool]) -> ProxyPool:
-    if name not in pools:
-        # The name is not shown: it may be a proxy's URL with a password.
-        raise ConfigurationError(
-            f"PROXY_ORDER names a pool that is none of {', '.join(pools)}; set it to {_ORDER_FORM}"
+        orders = (
+            msgspec.json.decode(given, type=dict[Site, str]) if given.startswith("{") else dict.fromkeys(SITES, given)
         )
-    return pools[name]
+        named = {site: dict.fromkeys(names.replace(" ", "").split(",")) for site, names in orders.items() if names}
+        return {site: tuple(pools[name] for name in names) for site, names in named.items()}
+    except KeyError:
+        # The name is not shown: it may be a proxy's URL with a password.
+        reason = f"a pool is none of {', '.join(pools)}"
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        reason = str(error)
+    raise ConfigurationError(f"PROXY_ORDER can't be read: {reason}; set it to {_ORDER_FORM}")
 
 
 def _read_entries(given: str) -> dict[str, _PoolEntry]:
     """Return what PROXY_POOLS, JSON or the path of a file with it, says."""
-    if not given:
-        return {}
     try:
-        text = given.encode() if given.lstrip().startswith("{") else read_file(given, _MAX_FILE_BYTES)
+        text = (given or "{}").encode() if given.lstrip()[:1] in {"", "{"} else read_file(given, _MAX_FILE_BYTES)
         return msgspec.json.decode(text, type=dict[_PoolName, _PoolEntry])
     except (OSError, ValueError) as error:  # msgspec's among them
         # Not the value: it may be a proxy's URL with a password.
         reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
-        raise ConfigurationError(
-            f"PROXY_POOLS is neither JSON nor a file with it that can be read: {reason}; set it to {_POOLS_FORM}, or to the path "
-            "of a file with that"
-        ) from None
+        told = f"PROXY_POOLS is neither JSON nor a file with it that can be read: {reason}"
+        raise ConfigurationError(f"{told}; set it to {_POOLS_FORM}, or to the path of a file with that") from None
 
 
 def _pool(name: str, entry: _PoolEntry, options: ProxyOptions, settings: BaseSettings) -> ProxyPool:
@@ -127,39 +113,27 @@ def _pool(name: str, entry: _PoolEntry, options: ProxyOptions, settings: BaseSet
 
         tor = TorOptions.read(settings)
         if entry.urls or not tor.tunnel:
-            raise ConfigurationError(
-                f"the pool {name} of kind tor takes no urls, but TOR_TUNNEL; set that to Tor's HTTPTunnelPort, or remove the pool"
-                " and TOR_CONTROL"
-            )
+            told = f"the pool {name} of kind tor takes no urls, but TOR_TUNNEL"
+            raise ConfigurationError(f"{told}; set that to Tor's HTTPTunnelPort, or remove the pool and TOR_CONTROL")
         return TorPool(name, tor.tunnel, tor.control, entry.sessions or _CIRCUITS)
     if not entry.urls or len(entry.urls) > len(set(entry.urls)):
-        raise ConfigurationError(
-            f"PROXY_POOLS: pool {name} has no urls, or one twice; give it some such as {_URL_FORM}"
-        )
-    parsed = [
-        (label, *_parse_proxy(label, url))
-        for label, url in zip(_labels(name, len(entry.urls)), entry.urls, strict=True)
-    ]
+        raise ConfigurationError(f"PROXY_POOLS: pool {name} has no urls, or one twice; they are such as {_URL_FORM}")
+    parsed = [_parse_proxy(f"{name}:{number}", url) for number, url in enumerate(entry.urls, 1)]
     if entry.sessions or any(SESSION in url for url in entry.urls):
-        _, address, user, password = parsed[0]
+        address, user, password = parsed[0]
         if not entry.sessions or SESSION not in user + password or len(parsed) > 1:
-            raise ConfigurationError(
-                f"PROXY_POOLS: pool {name} is to have one URL with {SESSION} in its user or password, and the number of "
-                "`sessions`; or neither"
-            )
-        return SessionPool(name, kind, _labels(name, entry.sessions), address, user, password)
+            told = f"PROXY_POOLS: pool {name} is to have one URL with {SESSION} in its user or password"
+            raise ConfigurationError(f"{told}, and the number of `sessions`; or neither")
+        labels = [f"{name}:{number}" for number in range(1, entry.sessions + 1)]
+        return SessionPool(name, kind, labels, address, user, password)
     proxies, seen = [], Counter[str]()
-    for label, address, user, password in parsed:
+    for number, (address, user, password) in enumerate(parsed, 1):
         # By address and user, as nodes may have different lists, and without the password.
         digest = blake2b(f"{address} {user}".encode(), digest_size=8).hexdigest()
         seen[digest] += 1
-        authorization = basic_authorization(user, password) if user or password else None
-        proxies.append(Proxy(label, address, authorization, f"{digest}-{seen[digest]}"))
+        authorization = basic_auth_header(user, password, "utf-8") if user or password else None
+        proxies.append(Proxy(f"{name}:{number}", address, authorization, f"{digest}-{seen[digest]}"))
     return ProxyPool(name, kind, proxies, options.run_residential if kind == "residential" else 1)
-
-
-def _labels(name: str, number: int) -> list[str]:
-    return [f"{name}:{n}" for n in range(1, number + 1)]
 
 
 def _parse_proxy(label: str, url: str) -> tuple[str, str, str]:
@@ -168,9 +142,6 @@ def _parse_proxy(label: str, url: str) -> tuple[str, str, str]:
     is_url = parts is not None and parts.scheme == "http" and parts.hostname and parts.port and parts.path in {"", "/"}
     user, password = (unquote(parts.username or ""), unquote(parts.password or "")) if parts else ("", "")
     if parts is None or not is_url or not parts.netloc.isascii() or ":" in user:
-        raise ConfigurationError(
-            f"PROXY_POOLS: {label} is not of the form {_URL_FORM}, without a colon in the user; Scrapy can't use SOCKS, but a proxy's"
-            " HTTP port forwards https all the same"
-        )
-    host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else parts.hostname
-    return f"http://{host}:{parts.port}", user, password
+        told = f"PROXY_POOLS: {label} is not of the form {_URL_FORM}, without a colon in the user"
+        raise ConfigurationError(f"{told}; Scrapy can't use SOCKS, but a proxy's HTTP port forwards https all the same")
+    return f"http://{parts.netloc.rpartition('@')[2]}", user, password

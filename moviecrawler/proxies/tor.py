@@ -35,7 +35,6 @@ class TorPool(SessionPool):
     """Circuits of a Tor client."""
 
     def __init__(self, name: str, tunnel: str, control: str, circuits: int) -> None:
-        """Create it without connecting. `tunnel` is a URL, `control` a host and port, or empty."""
         self._tunnel, self._control, self._last_identity = tunnel.rstrip("/"), control, -inf
         labels = [f"{name}:c{number}" for number in range(1, circuits + 1)]
         super().__init__(name, "tor", labels, self._tunnel, "tor", SESSION)
@@ -112,11 +111,9 @@ class _ControlSocket(stem.socket.ControlSocket):  # type: ignore[misc]  # stem h
     """stem's, with a time-out. stem's own would wait for ever for a Tor that does not answer."""
 
     def __init__(self, address: str) -> None:
-        """Connect to a host and port."""
         super().__init__()
-        parts = urlsplit(f"//{address}")
-        self._address = (parts.hostname or "", parts.port or 0)
+        self._address = urlsplit(f"//{address}")
         self.connect()
 
     def _make_socket(self) -> socket.socket:
-        return socket.create_connection(self._address, _TIMEOUT_SECONDS)
+        return socket.create_connection((self._address.hostname, self._address.port or 0), _TIMEOUT_SECONDS)

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 from scrapy.http import Response
+from w3lib.http import basic_auth_header
 
 from moviecrawler.middlewares import kept_pages
 from moviecrawler.middlewares.kept_pages import MAX_PAGES, keep_page
-from moviecrawler.proxies.pools import basic_authorization, credentials_in
+from moviecrawler.proxies.pools import credentials_in
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 URL = "https://www.imdb.com/title/tt0111161/"
@@ -51,7 +52,7 @@ def test_the_newest_few_of_each_site_and_kind_are_kept_and_no_more_of_each(
 
 
 def test_credentials_that_a_proxy_echoes_are_taken_out(tmp_path: Path) -> None:
-    sent = basic_authorization("customer", "pa55word")
+    sent = basic_auth_header("customer", "pa55word")
     body = b"You sent " + sent + b", that is customer:pa55word"
     secrets = credentials_in(sent)
     keep(tmp_path, Response(URL, status=403, headers={"X-Echo": sent}, body=body), secrets=secrets)

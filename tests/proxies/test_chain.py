@@ -15,7 +15,6 @@ from scrapy.exceptions import DownloadConnectionRefusedError, IgnoreRequest
 from scrapy.http import Response
 
 from moviecrawler.middlewares.blocks import SiteStopped
-from moviecrawler.middlewares.robots import CautiousRobotsTxtMiddleware
 from moviecrawler.proxies.middleware import AttemptsFailedError
 from moviecrawler.proxies.policy import SiteBanPolicy
 from tests.proxies.chain import PAGE, URL, Chain, page
@@ -79,15 +78,6 @@ async def test_a_proxy_that_gets_unexpected_pages_rests_while_others_go_on(
     assert [one.body for one in answers] == [PAGE] * 40
     assert [one.proxy for one in chain.sent].count("datacenter:1") == 1
     assert "datacenter:1 is not used for imdb" in caplog.text
-
-
-async def test_every_proxy_has_the_slot_of_its_host_to_itself(tmp_path: Path) -> None:
-    own = {"www.imdb.com": {"delay": 3.0, "concurrency": 1}}
-    chain = Chain(2, tmp_path, DOWNLOAD_SLOTS=own)
-    await chain.run(URL, URL, URL)
-    slots = [one.meta["download_slot"] for one in chain.sent]
-    assert slots == [f"www.imdb.com via datacenter:{n}" for n in (1, 2, 1)]
-    assert chain.crawler.engine.downloader.per_slot_settings == dict.fromkeys(slots, own["www.imdb.com"])
 
 
 async def test_requests_wait_for_a_proxy_rather_than_crowd_it(tmp_path: Path) -> None:
@@ -162,14 +152,6 @@ async def test_robots_txt_leaves_by_a_proxy_and_proves_nothing_of_it(tmp_path: P
     assert not chain.pool("datacenter").good
 
 
-async def test_what_is_no_page_of_a_rotating_site_goes_out_directly(tmp_path: Path) -> None:
-    chain = Chain(2, tmp_path)
-    meta = {"site": "imdb-datasets", "expects": "other"}
-    await chain.send("https://datasets.imdbws.com/title.ratings.tsv.gz", meta)
-    [sent] = chain.sent
-    assert not {"exit", "proxy", "download_slot"} & sent.meta.keys()
-
-
 async def test_a_request_that_is_bound_to_a_pool_leaves_by_it_or_not_at_all(tmp_path: Path) -> None:
     chain = Chain(1, tmp_path, PROXY_ORDER="direct,datacenter")
     bound = {"site": "imdb", "expects": "page"}
@@ -189,34 +171,6 @@ async def test_a_session_that_is_refused_gets_a_fresh_one_twice_and_then_rests(
     tokens = [one.authorization for one in chain.sent]
     assert None not in tokens
     assert len(tokens) == len(set(tokens)) == 2 * 3
-
-
-@pytest.mark.parametrize(
-    "host", ["https://www.imdb.com:443", "https://mobile.www.imdb.com", "http://user@www.imdb.com"]
-)
-async def test_robots_txt_of_a_host_that_an_answer_leads_to_leaves_by_a_proxy_too(host: str, tmp_path: Path) -> None:
-    chain = Chain(1, tmp_path, ROBOTSTXT_OBEY=True)
-
-    async def download(request: Request) -> Response:
-        return await chain.manager.download_async(chain.download, request)  # type: ignore[return-value]
-
-    engine: Any = chain.crawler.engine
-    engine.download_async = download
-    robots = chain.middleware(CautiousRobotsTxtMiddleware)
-    await robots.robot_parser(Request(f"{host}/title/tt0111161/", meta={"site": "imdb"}))
-    assert [one.proxy for one in chain.sent] == ["datacenter:1"]
-
-
-async def test_how_many_bytes_unexpected_pages_have_makes_no_stats(tmp_path: Path) -> None:
-    sizes = iter(range(10, 100))
-    for proxies in (0, 5):
-        chain = Chain(proxies, tmp_path, lambda request: page(request, body=b"x" * next(sizes)))
-        with pytest.raises(IgnoreRequest):
-            await chain.run(URL)
-        stats = chain.crawler.stats.get_stats()
-        reasons = [name for name in stats if name.startswith("retry/reason_count/")]
-        assert len(reasons) == 1
-        assert stats[reasons[0]] >= 2
 
 
 async def test_proxies_that_die_are_not_taken_for_refused_because_one_was_refused_before(tmp_path: Path) -> None:

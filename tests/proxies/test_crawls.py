@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,10 @@ import pytest
 from pymongo import MongoClient
 
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import change, counts, crawl_command, reset, scrapy
+from tests.crawling import change
 from tests.proxies.fleets import attempts, crawl_imdb, write_ids, write_pools
-from tests.services.forward_proxy import WATCHED, Mode, ProxyFleet
+from tests.services.forward_proxy import WATCHED, ForwardProxy, Mode, ProxyFleet
+from tests.services.https import HttpsFront
 
 
 @pytest.mark.parametrize("titles", [200, pytest.param(1000, marks=pytest.mark.long)])
@@ -62,47 +64,22 @@ def test_every_attempt_is_one_line_and_history_says_how_a_title_failed(replica: 
         {Mode.DROP: "DownloadFailedError", Mode.REJECT: "407 from the proxy"},
         {Mode.CORRUPT: "200 damaged", Mode.CUT: "ResponseDataLossError"},
         {Mode.BROKEN: "502"},
+        {Mode.REJECT: "TunnelError (407)", Mode.ECHO: "TunnelError (403)"},
     ],
 )
 def test_proxies_that_fail_cost_no_title(
-    failing: dict[Mode | None, str], replica: ReplicaProcess, tmp_path: Path
+    failing: dict[Mode | None, str], replica: ReplicaProcess, front: HttpsFront, tmp_path: Path
 ) -> None:
+    is_https = "TunnelError (407)" in failing.values()
+    https = {"IMDB_URL": front.url, "DOWNLOAD_VERIFY_CERTIFICATES": "0"} if is_https else {}
     with ProxyFleet([*failing, *[Mode.WORK] * 3]) as fleet:
-        finished = crawl_imdb(tmp_path, replica, fleet, titles=60)
+        finished = crawl_imdb(tmp_path, replica, fleet, titles=60, **https)
         assert finished.code == 0
         assert len(finished.movies) == 60
         for number, text in enumerate(failing.values(), 1):
             assert f"via datacenter:{number} → {text}\n" in finished.log
             assert f"datacenter:{number} is not used for imdb for 30 minutes ({text})" in finished.log
             assert len(fleet.proxies[number - 1].asked) <= 3  # robots.txt among them
-
-
-@pytest.mark.promise("When all pools of a site are refused, the site is stopped.")
-def test_exhausted_pools_give_way_to_the_next_and_the_last_one_stops_the_site(
-    replica: ReplicaProcess, tmp_path: Path
-) -> None:
-    with ProxyFleet([Mode.WORK] * 4) as fleet:
-        first, second = fleet.proxies[:2], fleet.proxies[2:]
-        pools = write_pools(tmp_path, datacenter=first, other=second)
-        change(replica, clients=dict.fromkeys(["127.0.0.1", *(one.address for one in first)], "challenge"))
-        finished = crawl_imdb(tmp_path, replica, fleet, PROXY_POOLS=pools, PROXY_ORDER="direct,datacenter,other")
-        assert finished.code == 0
-        assert len(finished.movies) == 20
-        assert all(one.asked for one in second)
-        assert "direct is not used for imdb" in finished.log
-
-        reset(replica)
-        change(replica, faults={"challenge": 1})
-        finished = crawl_imdb(
-            tmp_path / "again", replica, fleet, PROXY_POOLS=pools, PROXY_ORDER="direct,datacenter,other"
-        )
-    assert finished.code == 1
-    assert not finished.movies
-    assert set(finished.misses.values()) == {"blocked"}
-    assert "no proxy is left of direct, datacenter, other" in finished.log
-    assert "ask again in 24 h" in finished.log
-    # Each proxy found out once, and none asked again: 1 direct, 4 proxies.
-    assert counts(replica)["requests"] <= 5 * 2
 
 
 @pytest.mark.promise("The user agent says what this is, and how to reach the operator.")
@@ -132,10 +109,19 @@ def test_proxies_get_our_user_agent_and_a_title_that_is_missing_is_an_answer(
     assert [movie["fetch"]["pool"] for movie in stored] == ["datacenter"] * 10
 
 
-def test_the_environments_proxy_still_carries_what_goes_out_directly(replica: ReplicaProcess, tmp_path: Path) -> None:
+def test_proxies_that_differ_in_credentials_only_have_connections_of_their_own(
+    replica: ReplicaProcess, front: HttpsFront, tmp_path: Path
+) -> None:
     with ProxyFleet([Mode.WORK]) as fleet:
-        command = crawl_command("imdb", write_ids(tmp_path, 3), "via=pages", PROXY_ORDER="direct")
-        finished = scrapy(*command, data=tmp_path, replica=replica, http_proxy=fleet.proxies[0].url)
-        assert len(finished.movies) == 3
-        assert len(fleet.proxies[0].asked) == 4
-    assert all("via direct → 200" in line for line in attempts(finished))
+        (gateway,) = fleet.proxies
+        gateway.others = {"session2": "another-pa55word"}
+        second = ForwardProxy("session2", "another-pa55word", "", port=gateway.port)
+        pools = write_pools(tmp_path, datacenter=[gateway, second])
+        https = {"IMDB_URL": front.url, "DOWNLOAD_VERIFY_CERTIFICATES": "0"}
+        finished = crawl_imdb(tmp_path, replica, fleet, titles=12, PROXY_POOLS=pools, **https)
+        assert len(finished.movies) == 12
+        tunnels = Counter(asked.user for asked in gateway.asked)
+        sent = {line.split(" via ")[1].split(" ")[0] for line in attempts(finished)}
+    assert sent == {"datacenter:1", "datacenter:2"}
+    assert set(tunnels) == {gateway.user, second.user}
+    assert tunnels.total() < 13  # tunnels are used again

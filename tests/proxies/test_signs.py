@@ -14,7 +14,7 @@ from moviecrawler.items import Site
 from moviecrawler.proxies.quarantines import bans_key
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change, counts, crawl
-from tests.proxies.fleets import attempts, crawl_imdb, write_pools
+from tests.proxies.fleets import attempts, write_pools
 from tests.services.forward_proxy import Mode, ProxyFleet
 from tests.services.replica import COLLECTION
 
@@ -25,11 +25,11 @@ def ids(site: Site, most: int = 6) -> str:
     return "ids=" + ",".join(list(COLLECTION.site_ids(site).values())[:most])
 
 
+@pytest.mark.promise("When all pools of a site are refused, the site is stopped.")
 @pytest.mark.parametrize(
     ("site", "fault", "expected", "hours"),
     [
         ("imdb", "challenge", "202 challenge", 24),
-        ("rottentomatoes", "403", "403 refusal", 24),
         ("metacritic", "429", "429 rate limit", 1),  # it says 30 seconds, and gets an hour
         ("rottentomatoes", "throttle", "200 unexpected: a page of", 6),
     ],
@@ -75,16 +75,3 @@ def test_sign_rests_the_proxies_and_then_the_site_for_all_nodes(
         assert len(bans) == 4
         left = HOUR if fault == "429" else HOUR / 2
         assert all(left - 60 < one["until"] - time.time() <= left for one in bans)
-
-
-def test_a_new_worker_knows_the_proxies_that_another_has_seen_refused(
-    replica: ReplicaProcess, redis_url: str, tmp_path: Path
-) -> None:
-    with ProxyFleet([Mode.WORK] * 3) as fleet:
-        first = fleet.proxies[0]
-        change(replica, clients={first.address: "challenge"})
-        for run in ("one", "two"):
-            before = len(first.asked)
-            finished = crawl_imdb(tmp_path / run, replica, fleet, REDIS_URL=redis_url, FRONTIER_RUN=run)
-            assert len(finished.movies) == 20
-        assert len(first.asked) == before > 0

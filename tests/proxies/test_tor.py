@@ -180,6 +180,7 @@ async def test_a_new_identity_leaves_every_circuit_as_often_as_tor_allows(monkey
 # --- Crawls -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.promise("Over Tor each circuit has credentials of its own; when all are refused, new ones are asked for.")
 def test_every_request_leaves_over_one_of_the_circuits(
     replica: ReplicaProcess, front: HttpsFront, tmp_path: Path
 ) -> None:

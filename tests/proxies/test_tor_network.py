@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from moviecrawler.proxies import tor
-from moviecrawler.proxies.pools import ProxyPoolError
 from moviecrawler.proxies.tor import TorPool
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import counts
@@ -113,28 +111,6 @@ def test_new_identity_leaves_the_circuits_that_there_are(tor_network: TorNetwork
         asyncio.run(use())
 
 
-def test_tunnel_and_control_port_of_one_tor_pass_the_check(tor_network: TorNetwork) -> None:
-    client = tor_network.client
-    with Host() as host:
-        for control in (client.control, ""):
-            asyncio.run(pool(client, TOR_CONTROL=control).open(f"https://{host.address}"))
-    assert host.received == b""
-
-
-def test_every_wrong_port_is_named(tor_network: TorNetwork, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tor, "_START_SECONDS", 3)
-    client, lonely = tor_network.client, tor_network.lonely
-    with Host() as host:
-        for given, sentence in (
-            ({"TOR_TUNNEL": client.socks}, "it has to be Tor's HTTPTunnelPort, not its SOCKS port"),
-            ({"TOR_TUNNEL": client.control}, "it has to be Tor's HTTPTunnelPort, not its SOCKS port"),
-            ({"TOR_TUNNEL": lonely.tunnel, "TOR_CONTROL": ""}, "Tor's log has to say `Bootstrapped 100%`"),
-        ):
-            with pytest.raises(ProxyPoolError) as error:
-                asyncio.run(pool(client, **given).open(f"https://{host.address}"))
-            assert sentence in str(error.value)
-
-
 # --- Crawling -----------------------------------------------------------------------------------------------------------
 
 
@@ -145,30 +121,6 @@ def over_tor(network: TorNetwork) -> dict[str, str]:
         "TOR_CONTROL_PASSWORD": network.password,
         "PROXY_POOLS": f'{{"tor": {{"kind": "tor", "sessions": {CIRCUITS}}}}}',
     }
-
-
-def test_crawl_over_tor_stores_every_title_and_leaves_refused_circuits(tor_network: TorNetwork, tmp_path: Path) -> None:
-    with (
-        ReplicaProcess(titles=300, light=True, faults={"challenge": 0.15}) as replica,
-        HttpsFront(replica.urls["imdb"]) as front,
-        tor_network.watched() as watch,
-    ):
-        crawled = crawl_over_tor(front, tmp_path, "list=top", "limit=60", **over_tor(tor_network))
-        assert crawled.code == 0, crawled.log
-        assert len({movie.site_id for movie in crawled.movies}) == 60
-        assert counts(replica)["statuses"]["202"] == crawled.stat("proxy/imdb/tor/challenge")
-    attempts = [found.groups() for found in ATTEMPT.finditer(crawled.log)]
-    refused = [(path, proxy) for number, path, proxy, outcome in attempts if outcome == "202 challenge"]
-    assert refused
-    for path, proxy in refused:
-        # The next attempt at what was refused went out elsewhere.
-        assert {other for _, again, other, outcome in attempts if again == path and outcome == "200"} - {proxy}
-    # The first is that of the start-up check.
-    used = list(watch.circuits().values())[1:]
-    assert len(used) > CIRCUITS, "a refused circuit was used again"
-    assert len(union(used)) == sum(map(len, used)), "two of them were one"
-    for secret in (tor_network.password, *(name.removeprefix("Basic ") for name in watch.circuits())):
-        assert secret not in crawled.log
 
 
 def test_site_that_refuses_every_circuit_gets_one_new_identity_and_is_left_alone(

@@ -69,31 +69,25 @@ ExitPolicyRejectLocalInterfaces 0
 RefuseUnknownExits 0
 """
 _CLIENT = """
-SocksPort {socks}
+SocksPort 0
 HTTPTunnelPort {tunnel} IsolateSOCKSAuth KeepAliveIsolateSOCKSAuth
 ControlPort {control}
-ControlSocket {control_socket}
-CookieAuthentication 1
 HashedControlPassword {hashed_password}
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Where a Tor answers that is no relay: host and port, or a path."""
+    """Where a Tor answers that is no relay: host and port."""
 
-    socks: str
     tunnel: str
     control: str
-    control_socket: str
 
 
 class TorNetwork:
-    """Three authorities, three relays from which connections leave, and two clients, while the `with` block runs."""
+    """Three authorities, three relays from which connections leave, and a client, while the `with` block runs."""
 
     client: Client
-    lonely: Client
-    """One that finds no network."""
 
     def __init__(self) -> None:
         self.password = secrets.token_hex(8)
@@ -128,16 +122,13 @@ class TorNetwork:
             self._run(f"relay{number}", directories + _RELAY.format(name=f"relay{number}", or_port=self._port()))
         # A client that asked before there is a consensus would wait longer and longer between its next questions.
         self._wait("authority0", "cached-microdesc-consensus", *(f"r relay{number} " for number in range(_RELAYS)))
-        self.client = self._run_client("client", directories)
-        nowhere = f"DirAuthority x orport={self._port()} no-v2 v3ident={'A' * 40} 127.0.0.1:{self._port()} {'A' * 40}\n"
-        self.lonely = self._run_client("lonely", nowhere)
+        self.client = self._run_client(directories)
         self._wait("client", "log", "Bootstrapped 100%")
 
-    def _run_client(self, name: str, directories: str) -> Client:
-        socks, tunnel, control = (f"127.0.0.1:{self._port()}" for _ in range(3))
-        client = Client(socks, tunnel, control, str(self._make_folder(name) / "control"))
+    def _run_client(self, directories: str) -> Client:
+        client = Client(*(f"127.0.0.1:{self._port()}" for _ in range(2)))
         hashed_password = _output("tor", "--quiet", "--hash-password", self.password).split()[-1]
-        self._run(name, directories + _CLIENT.format(**asdict(client), hashed_password=hashed_password))
+        self._run("client", directories + _CLIENT.format(**asdict(client), hashed_password=hashed_password))
         return client
 
     def _make_authority(self, name: str) -> tuple[str, str]:

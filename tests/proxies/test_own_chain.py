@@ -1,0 +1,101 @@
+"""A site that refuses one proxy after another, three pools and Tor, two workers that share what they learn, and one that is killed."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+import redis
+
+from moviecrawler.proxies.quarantines import bans_key
+from tests.crawling import change, counts
+from tests.frontier.workers import Workers
+from tests.proxies.fleets import write_ids
+from tests.services.forward_proxy import Mode, ProxyFleet
+from tests.services.replica import IDS
+from tests.waiting import wait_for
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from moviecrawler.replica.process import ReplicaProcess
+    from tests.services.https import HttpsFront
+
+ATTEMPT = re.compile(r"attempt \d/9 GET \S+/title/\S+ via (\w+):c?\d+ → (\d+)")
+
+
+@pytest.mark.promise("A proxy that a site refuses rests for that site, on all nodes.")
+@pytest.mark.parametrize("tor", ["stand-in", pytest.param("network", marks=pytest.mark.tor)])
+def test_every_title_is_stored_through_what_is_left_and_all_workers_know_what_is_not(
+    tor: str,
+    replica: ReplicaProcess,
+    front: HttpsFront,
+    redis_url: str,
+    redis_client: redis.Redis,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+) -> None:
+    # Each connects to the site from an address of its own, by which the site refuses it.
+    with ProxyFleet([Mode.WORK] * 7, network="127.0.1") as fleet:
+        *proxies, tunnel = fleet.proxies
+        tunnel.takes_all = True
+        pools = {"datacenter": proxies[:2], "other": proxies[2:4], "home": proxies[4:]}
+        entries = {name: {"kind": "datacenter", "urls": [one.url for one in pool]} for name, pool in pools.items()}
+        environment = {
+            "IMDB_URL": front.url,
+            "SSL_CERT_FILE": str(front.certificate),
+            "PROXY_POOLS": json.dumps({**entries, "tor": {"kind": "tor", "sessions": 3}}),
+            "PROXY_ORDER": '{"imdb": "datacenter,other,home,tor"}',
+            "PROXY_ATTEMPTS": "9",
+            "TOR_TUNNEL": tunnel.address_url,
+        }
+        if tor == "network":
+            environment["TOR_TUNNEL"] = f"http://{request.getfixturevalue('tor_network').client.tunnel}"
+        refused: dict[str, str] = {}
+
+        def refuse_when(requests: int, pool: str) -> None:
+            wait_for(lambda: counts(replica)["requests"] >= requests, told=lambda: workers.log)
+            refused.update(dict.fromkeys([one.address for one in pools[pool]], "challenge"))
+            change(replica, clients=refused)
+
+        refuse_when(0, "datacenter")
+        change(replica, latency=50)
+        with Workers(
+            *("imdb", "via=pages", write_ids(tmp_path, len(IDS))),
+            data=tmp_path,
+            replica=replica,
+            redis_url=redis_url,
+            environment=environment,
+            DOWNLOAD_TIMEOUT="30",
+            AUTOTHROTTLE_ENABLED="0",
+        ) as workers:
+            workers.start(2)
+            refuse_when(15, "other")
+            workers.kill()
+            refuse_when(30, "home")
+            assert workers.wait() == [0], workers.log
+        stored = [movie.site_id for movie in workers.movies]
+        assert sorted(map(str, stored)) == sorted(IDS)
+
+        bans = {key: json.loads(ban) for key, ban in redis_client.hgetall(bans_key("imdb")).items()}
+        assert [(ban["bans"], ban["reason"]) for ban in bans.values()] == [(1, "202 challenge")] * 6
+        assert all(1500 < ban["until"] - time.time() <= 1800 for ban in bans.values())
+        asked = counts(replica)
+        # A worker has one request at most under way through a proxy when that is refused.
+        assert 6 <= asked["statuses"]["202"] <= 2 * 6
+
+        attempts = [Counter(ATTEMPT.findall(path.read_text())) for path in sorted(tmp_path.glob("worker-*.log"))]
+        known = sum(attempts, Counter())
+        assert known["tor", "202"] == 0
+        # What was under way when the worker was killed has no line.
+        assert asked["statuses"]["202"] - 9 <= sum(n for (_, status), n in known.items() if status == "202")
+        assert len(IDS) <= sum(n for (_, status), n in known.items() if status == "200")
+        last = (tmp_path / f"worker-{workers.node(workers.ended[-1]).removeprefix('node')}.log").read_text()
+        figures = {name: int(n) for name, n in re.findall(r"'proxy/imdb/(\w+/(?:answered|challenge))': (\d+)", last)}
+        for (pool, status), number in Counter(ATTEMPT.findall(last)).items():
+            robots = len(re.findall(rf"/robots.txt via {pool}:c?\d+ → {status}", last))
+            assert figures[f"{pool}/{'answered' if status == '200' else 'challenge'}"] == number + robots
