@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 from tests.shared import PROJECT
+
+# Else each of the many processes compiles every module for itself.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 __all__ = ["PROJECT"]
 

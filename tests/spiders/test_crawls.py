@@ -194,35 +194,3 @@ def test_kill_in_the_middle_loses_nothing_that_was_stored(replica: ReplicaProces
     others = [site_id for site_id in IDS if site_id not in before]
     finished = crawl("imdb", f"ids={','.join(others)}", data=tmp_path, replica=replica)
     assert sorted(map(str, ids(finished.movies))) == sorted(IDS)
-
-
-# --- IMDb's datasets --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.promise("Where robots.txt forbids IMDb's pages, its datasets are read, and charts marked as computed.")
-def test_closed_pages_are_replaced_by_datasets_with_one_warning(replica: ReplicaProcess, tmp_path: Path) -> None:
-    change(replica, robots="live")
-    finished = crawl("imdb", "list=top", data=tmp_path, replica=replica)
-    assert finished.code == 0
-    assert finished.log.count("reading its datasets instead") == 1
-    assert not [path for path in counts(replica)["paths"] if not path.startswith("/datasets/")]
-    assert counts(replica)["statuses"] == {"200": 8}
-    assert [movie.list_rank for movie in finished.movies] == list(range(1, len(finished.movies) + 1))
-    assert len(finished.movies) > TITLES / 2
-    assert all(movie.list_computed and movie.source == "dataset" for movie in finished.movies)
-    for movie in finished.movies:
-        rating = COLLECTION.rating(IDS.index(str(movie.site_id)))
-        assert [(score.value, score.count) for score in movie.scores] == [rating]
-
-    # Datasets that are as before are not fetched again; a title that none has is absent.
-    unlisted = next(site_id for site_id in IDS if site_id not in ids(finished.movies))
-    finished = crawl("imdb", f"ids=tt0000001,{unlisted}", data=tmp_path, replica=replica)
-    assert counts(replica)["statuses"] == {"200": 9, "304": 7}
-    assert unlisted in ids(finished.movies)
-    assert finished.misses == {"tt0000001": "absent"}
-
-    reset(replica)
-    change(replica, robots="live")
-    finished = crawl("imdb", f"ids={IDS[1]}", "via=pages", data=tmp_path, replica=replica)
-    assert counts(replica)["requests"] == 0
-    assert finished.misses == {"tt0000001": "absent", IDS[1]: "disallowed"}

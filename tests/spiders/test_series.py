@@ -121,6 +121,7 @@ def test_imdb_gives_series_and_episodes(replica: ReplicaProcess, tmp_path: Path)
             assert places[part.site_id] == (part.series_id, part.season, part.episode)
 
 
+@pytest.mark.promise("Where robots.txt forbids IMDb's pages, its datasets are read, and charts marked as computed.")
 def test_charts_of_series_are_computed_where_pages_may_not_be_had(replica: ReplicaProcess, tmp_path: Path) -> None:
     change(replica, robots="live")
     finished = crawl("imdb", "list=populartv", data=tmp_path, replica=replica)
