@@ -12,8 +12,6 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from click.testing import CliRunner
-from datasette.cli import cli
 
 import moviecrawler.database
 from moviecrawler.clock import utc_now
@@ -97,6 +95,9 @@ def test_datasette_says_what_tables_and_columns_are(folder: Path) -> None:
 
 def browse(folder: Path, path: str) -> str:
     """Return what `datasette data/movies.sqlite3 -m data/metadata.json` answers."""
+    from click.testing import CliRunner  # noqa: PLC0415 - the queries need no Datasette
+    from datasette.cli import cli  # noqa: PLC0415 - as above
+
     files = [str(folder / "movies.sqlite3"), "-m", str(folder / "metadata.json")]
     ended = CliRunner().invoke(cli, ["serve", *files, "--get", path])
     assert ended.exit_code == 0, ended.output

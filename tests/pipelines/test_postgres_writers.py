@@ -229,18 +229,3 @@ async def test_an_item_that_takes_too_long_to_write_is_set_aside_alone(
             await run.pipeline.process_item(make_movie(number))
     assert run.outcomes() == {"tt0000000": "durable", "tt0000001": "rejected"}
     assert "takes too long: canceling statement due to statement timeout" in run.rejected()[0]["reason"]
-
-
-def test_similar_long_titles_take_seconds(database_url: str) -> None:
-    words = 80  # as long as is let through
-
-    def title(number: int) -> str:
-        return " ".join(f"w{word % (17 + number % 5)}rd{word}" for word in range(words))[: words * 6]
-
-    began = time.process_time()
-    with opened(PostgresStore(database_url)) as store:
-        store._connection.cursor().execute("SET statement_timeout = '20s'")  # type: ignore[union-attr]
-        store_movies(store, *(make_movie(n, title=title(n)) for n in range(15)))
-        store_movies(store, *(on_metacritic(n, title(n)) for n in range(15)))
-    assert time.process_time() - began < LIMIT
-    assert execute(database_url, "SELECT count(*) FROM records") == [(30,)]

@@ -133,6 +133,7 @@ async def test_every_item_is_stored_and_told_durable_once(store: Faulty, tmp_pat
     assert run.count("buffered_max") <= 20
     assert max(store.batches) == 10
     assert len(stored(store)) == 205
+    await until(lambda: not [each for each in threading.enumerate() if each.name == f"store-{store.name}"])
 
 
 async def test_other_items_pass_through(memory: Faulty, tmp_path: Path) -> None:
