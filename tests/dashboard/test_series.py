@@ -17,8 +17,7 @@ from moviecrawler.database.short_transactions import ShortTransactions
 from moviecrawler.pipelines.postgres import read_scoreboard
 from tests.dashboard.operated import contrast
 from tests.pipelines.test_postgres import write
-from tests.pipelines.test_season_views import RATED
-from tests.pipelines.test_seasons import IMDB, METACRITIC, TOMATOES
+from tests.pipelines.test_seasons import IMDB, METACRITIC, RATED, TOMATOES
 from tests.services.postgres import execute
 
 EPISODES = 30

@@ -21,8 +21,7 @@ from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.pipelines.store import Store
 from tests.pipelines.runs import make_movie, record_of
 from tests.pipelines.stored import opened
-from tests.pipelines.test_season_views import RATED
-from tests.pipelines.test_seasons import IMDB, METACRITIC, TOMATOES
+from tests.pipelines.test_seasons import IMDB, METACRITIC, RATED, TOMATOES
 from tests.services.postgres import execute, new_database
 
 README = Path(moviecrawler.database.__path__[0], "README.md").read_text("utf-8")

@@ -14,13 +14,11 @@ import pytest
 
 from moviecrawler.errors import RejectedError
 from moviecrawler.items import Credit, Miss, Movie, Score
-from moviecrawler.pipelines.postgres import PostgresStore, read_scoreboard
-from moviecrawler.pipelines.sqlite import SqliteStore
+from moviecrawler.pipelines.postgres import PostgresStore
 from moviecrawler.pipelines.store import Store
-from moviecrawler.replica.collection import Collection
-from tests.crawling import Finished, scrapy
+from tests.crawling import scrapy
 from tests.pipelines.runs import BEGIN, make_movie, record_of, running
-from tests.pipelines.stored import board_of, opened
+from tests.pipelines.stored import opened
 from tests.pipelines.test_contract import ALL
 from tests.services.postgres import execute, postgres_movies
 
@@ -243,45 +241,8 @@ def test_a_correction_stays_and_touches_no_fact(database_url: str) -> None:
         )
 
 
-def replica_movies(count: int) -> list[Movie]:
-    """Return invented movies as the three sites show them, some of them led to by lists."""
-    collection = Collection(1, count, 0)
-    sites: tuple[Site, ...] = ("imdb", "metacritic", "rottentomatoes")
-    movies = [replace(movie, scraped_at=BEGIN) for site in sites for movie in collection.every(site).values()]
-    for movie in movies[:count:7]:  # IMDb shows the Metascore of some time ago
-        movie.scores = [replace(score, value=50) if score.kind == "metascore" else score for score in movie.scores]
-    for rank, movie in enumerate(movies[: count // 2], 1):
-        movie.list_name, movie.list_rank = ("top", rank) if rank % 3 else ("popular", rank)
-    for rank, movie in enumerate(movies[-20:], 1):
-        movie.list_name, movie.list_rank = "movies_at_home", rank
-    return movies
-
-
-@pytest.mark.promise("The scoreboard has one row a title, with the scores of all sites.")
-async def test_the_scoreboard_is_that_of_the_csv_files(database_url: str, tmp_path: Path) -> None:
-    movies = replica_movies(120)
-    random.Random(1).shuffle(movies)  # noqa: S311 - repeatable
-
-    for store in (SqliteStore(tmp_path), PostgresStore(database_url)):
-        async with running(store, tmp_path, batch_items=50, buffer_items=100) as run:
-            for movie in movies:
-                await run.pipeline.process_item(movie)
-        assert run.count("durable") == len(movies)
-    expected = board_of(tmp_path)
-    assert list(read_scoreboard(database_url)) == expected
-    assert len(expected) < len(movies) / 2
-    for arguments in (["--limit", "7"], ["--format", "json"]):
-        printed = [print_scoreboard(url, tmp_path, *arguments) for url in ("", database_url)]
-        assert printed[0].code == 0, printed[0].log
-        assert printed[0].output == printed[1].output, printed[1].log
-
-
-def print_scoreboard(url: str, folder: Path, *arguments: str) -> Finished:
-    return scrapy("scoreboard", *arguments, data=folder, DATABASE_URL=url)
-
-
 def test_the_scoreboard_of_an_empty_database_says_so(database_url: str, tmp_path: Path) -> None:
-    assert "holds no title yet" in print_scoreboard(database_url, tmp_path).log
+    assert "holds no title yet" in scrapy("scoreboard", data=tmp_path, DATABASE_URL=database_url).log
 
 
 # --- What is asked of it ----------------------------------------------------------------------------------------------

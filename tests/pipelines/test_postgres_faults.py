@@ -9,7 +9,6 @@ import socket
 import threading
 import time
 import traceback
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -35,10 +34,6 @@ if TYPE_CHECKING:
 
 UNREACHABLE = "postgresql://crawler:s3cret@127.0.0.1:9/movies"
 """Port 9 is for discarding, and nothing listens there."""
-
-
-def site_ids(url: str) -> Counter[object]:
-    return Counter(site_id for (site_id,) in execute(url, "SELECT site_id FROM records"))
 
 
 def check_whole(url: str, expected: int) -> None:
