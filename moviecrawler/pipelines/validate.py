@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 _LONGEST_REASON = 500
 """Characters; longer ones are cut in the middle."""
-_UNCLEAN = re.compile(r'\\[ubfnrt]|[\x7f-\x9f]|(?<!\\)"\s+"')
-"""Control characters, as JSON has them, and texts of spaces alone."""
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 """Of the path in a message of msgspec, such as `$.credits[0].position`."""
 _PAID = frozenset({"rent", "buy"})
@@ -89,7 +87,8 @@ def check(item: Movie | Miss, *, is_read: bool = False) -> None:
     if isinstance(item, Miss):
         item.reason = shortened(item.reason, _LONGEST_REASON) or item.outcome
     encoded = _encoded(item)
-    if _UNCLEAN.search(encoded):
+    # JSON escapes control characters, or they are not printable; a text of spaces alone begins with one.
+    if "\\" in encoded or '" ' in encoded or not encoded.isprintable():
         _clean(item)
         encoded = _encoded(item)
     try:
