@@ -34,7 +34,7 @@ _TO_SIMILAR: Final = 61
 """How far films are from one another that recommend one another."""
 
 _AMOUNTS: Final[dict[AmountKind, int]] = {"budget": 200, "opening_weekend": 40, "domestic": 120, "worldwide": 250}
-"""What a film costs and earns at most, in thousands of each other."""
+"""Dollars that a film costs and earns for each of its 1,000 to 901,000 viewers."""
 
 
 class Outline(NamedTuple):
@@ -203,8 +203,8 @@ class Collection(Titles):
                 *people("cast", dice.sample(pool, 5 + dice.below(14)), lambda: character(dice)),
             ],
             amounts=[
-                Amount(kind=kind, value=(1_000 + dice.below(900_000)) * millis, currency="USD")
-                for kind, millis in _AMOUNTS.items()
+                Amount(kind=kind, value=(1_000 + dice.below(900_000)) * dollars, currency="USD")
+                for kind, dollars in _AMOUNTS.items()
                 if not outline.is_upcoming and dice.chance(0.7)
             ],
             # All of them together, and the most telling one.

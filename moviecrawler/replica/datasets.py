@@ -69,10 +69,8 @@ def _rows_of(movie: Movie, name: str) -> Iterator[tuple[object, ...]]:
     elif name == "title.episode" and movie.kind == "episode":
         yield movie.site_id, movie.series_id, movie.season, movie.episode
     elif name == "title.crew" and movie.kind == "movie":
-        yield (
-            movie.site_id,
-            *(",".join(str(one.person_id) for one in movie.people(role)) for role in ("director", "writer")),
-        )
+        directors, writers = ([str(one.person_id) for one in movie.people(role)] for role in ("director", "writer"))
+        yield movie.site_id, ",".join(directors), ",".join(writers)
     elif name == "title.principals" and movie.kind == "movie":
         credits_ = [*movie.people("cast"), *movie.people("director"), *movie.people("writer")]
         for ordering, credit in enumerate(credits_, start=1):

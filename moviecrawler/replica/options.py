@@ -76,15 +76,12 @@ _HELP = {
 }
 
 
-def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the replica's options to a parser."""
     group = parser.add_argument_group("replica")
     for name, (metavar, words) in _HELP.items():
-        group.add_argument(_flag(name), metavar=metavar, help=words, default="8000" if name == "port" else None)
+        default = "8000" if name == "port" else None
+        group.add_argument(f"--{name.replace('_', '-')}", metavar=metavar, help=words, default=default)
     kinds = ", ".join(Fault)
     words = f"spoil a share of the answers, such as 500:0.1; KIND is one of {kinds}; can be repeated"
     group.add_argument("--fail", action="append", default=[], metavar="KIND:SHARE", help=words)

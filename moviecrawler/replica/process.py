@@ -17,7 +17,7 @@ from moviecrawler.sites import SITES
 if TYPE_CHECKING:
     from typing import Self
 
-_START_WITHIN = 30  # seconds
+_START_WITHIN = 60  # seconds
 _STOP_WITHIN = 10  # seconds
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import http.client
-from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 
-@dataclass
-class Reply:
+class Reply(NamedTuple):
     status: int
     headers: dict[str, str]
     body: bytes
