@@ -16,6 +16,8 @@ PEOPLE: list[tuple[bool | None, str, str]] = [
     (True, "Aleksandr Holmberg", "Alexander Holmberg"),
     (True, "The Holmberg Brothers", "Otto Holmberg"),
     (True, "Tarsemo", "Tarsemo Varga"),
+    (True, "Nora", "Nora Varga"),
+    (False, "Lee", "Lee Varga"),
     (True, "Mara Levin|Ines Quarrie", "Jonas Brandt|Ines Quarrie"),
     (True, "nm0000123", "nm0000123"),
     (False, "Mara Levin", "Ines Quarrie"),

@@ -78,6 +78,10 @@ def test_what_imdb_lacks_or_can_not_be_is_silent(key: str, value: Any, silent: s
     assert_silent(imdb_movie({}), imdb_movie(of_one(key, value)), silent)
 
 
+def test_an_object_of_another_form_costs_only_what_stands_in_it() -> None:
+    assert imdb_movie({M: ["another form"]}) == imdb_movie({M: GONE})
+
+
 def assert_silent(whole: Movie, movie: Movie, silent: set[str]) -> None:
     """Assert that a movie does not mention these fields, and of what stands beside them, and is read as before of all else."""
     assert set(movie.unknown_fields) - set(whole.unknown_fields) == silent - set(whole.unknown_fields)
