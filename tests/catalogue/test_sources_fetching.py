@@ -11,7 +11,6 @@ import pytest
 from moviecrawler.catalogue.imdb_import import BASICS, EPISODES, RATINGS
 from tests.catalogue.files import FileServer
 from tests.crawling import FAST, Finished, scrapy
-from tests.services.https import HttpsFront
 
 TITLE = "tt0000002\ttvEpisode\tSalt 2\t\\N\t0\t2001\t\\N\t45\t\\N"
 ROWS = {
@@ -32,10 +31,8 @@ def server() -> Iterator[FileServer]:
         yield serving
 
 
-def import_episodes(server: FileServer | HttpsFront, data: Path, database_url: str) -> Finished:
+def import_episodes(server: FileServer, data: Path, database_url: str) -> Finished:
     given = {**FAST, "CONTACT": "https://example.org", "DATABASE_URL": database_url}
-    if isinstance(server, HttpsFront):
-        given["REQUESTS_CA_BUNDLE"] = str(server.certificate)
     return scrapy("catalogue", "import", "episodes", "--from", server.url, data=data, replica=None, **given)
 
 
@@ -51,13 +48,3 @@ def test_files_are_fetched_with_an_honest_name_and_then_only_when_they_changed(
     assert (again.code, "has not changed" in again.output) == (0, True), again.log
     assert sorted(server.paths) == sorted(f"/{name}" for name in ROWS)
     assert all("if-none-match" in asked.headers for asked in server.asked if asked.path != "/robots.txt")
-
-
-def test_a_redirect_is_not_followed(server: FileServer, tmp_path: Path, database_url: str) -> None:
-    moved = f"/moved/{EPISODES}"
-    server.files[moved] = server.files[f"/{EPISODES}"]
-    server.replies[f"/{EPISODES}"] = lambda _: (302, {"Location": server.url + moved}, b"")
-    with HttpsFront(server.url) as front:
-        finished = import_episodes(front, tmp_path, database_url)
-    assert (finished.code, "got HTTP status 302" in finished.log) == (1, True), finished.log
-    assert server.paths == [f"/{EPISODES}"]
