@@ -33,7 +33,6 @@ class Command(BaseCommand, ScrapyCommand):
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
         """Run the action. Raises ConfigurationError for a wrong argument, and MovieCrawlerError when Redis can't be reached."""
         from moviecrawler.errors import ConfigurationError
-        from moviecrawler.frontier.report import budgets
 
         action, *ids = args or ["list"]
         if action not in _ACTIONS:
@@ -42,7 +41,6 @@ class Command(BaseCommand, ScrapyCommand):
             raise ConfigurationError(f"{action} takes the ids of dead letters, or --all instead")
         if not self.settings.get("REDIS_URL"):
             raise ConfigurationError("REDIS_URL is not set; only a crawl on a shared Redis has dead letters")
-        budgets(self.settings)  # raises ConfigurationError for wrong settings
         asyncio.run(_run(self, action, set(ids), opts))
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import sys
 from contextlib import suppress
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from scrapy.commands import ScrapyCommand
@@ -15,11 +15,10 @@ from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Awaitable, Callable
 
     from tqdm import tqdm
 
-    from moviecrawler.frontier.report import Rate, RunReport
+    from moviecrawler.frontier.report import RunReport
 
 _REFRESH_SECONDS = 1.0
 """Seconds between two updates on a terminal."""
@@ -53,84 +52,73 @@ class Command(BaseCommand, ScrapyCommand):
 
 
 async def _show(command: BaseCommand, opts: argparse.Namespace) -> None:
+    """Show the reports, repeatedly until every crawl is finished or has had no worker for a while."""
     from moviecrawler.commands.base import print_json
-    from moviecrawler.frontier.report import Rate, asking, budgets, read_runs
+    from moviecrawler.frontier.report import asking, read_runs
 
-    by_site = budgets(command.settings)
-    rates: dict[tuple[str, str], Rate] = {}
+    on_terminal = sys.stdout.isatty() and not opts.once
+    pause = _REFRESH_SECONDS if on_terminal else command.settings.getfloat("LOGSTATS_INTERVAL")
+    bars: dict[tuple[str, str], tqdm[Any]] = {}
+    loop = asyncio.get_running_loop()
+    seen = loop.time()
     async with asking(command.settings) as client:
-
-        async def read() -> list[RunReport]:
-            reports = await read_runs(client, opts.site, opts.run, by_site)
+        while True:
+            reports = await read_runs(client, opts.site, opts.run, command.settings)
             reports = [report for report in reports if report.is_current or opts.all or opts.run is not None]
-            for report in reports:
-                rates.setdefault((report.run, report.number), Rate(report.started_at)).update(report)
-            if not reports and not opts.json:
+            if opts.json:
+                print_json({"runs": [report.as_json() for report in reports]})
+                return
+            if not reports:
                 print("there is no such crawl on this Redis; --all shows those that are over")
-            return reports
-
-        def show(reports: list[RunReport]) -> None:
-            from moviecrawler.frontier.report import line_of
-
             for report in reports:
-                print(line_of(report, rates[report.run, report.number]), flush=True)
-
-        if opts.json:
-            print_json({"runs": [_figures(report, rates[report.run, report.number]) for report in await read()]})
-        elif opts.once:
-            show(await read())
-        elif sys.stdout.isatty():
-            bars = _Bars(rates)
-            try:
-                await _follow(read, bars.show, _REFRESH_SECONDS)
-            finally:
-                bars.close()
-        else:
-            await _follow(read, show, command.settings.getfloat("LOGSTATS_INTERVAL"))
-
-
-def _figures(report: RunReport, rate: Rate) -> dict[str, Any]:
-    return report.as_json() | {"per_second": rate.per_second, "seconds_left": rate.seconds_left(report.to_go)}
+                if on_terminal:
+                    _show_bar(bars, report)
+                else:
+                    counted = f"{report.done:,} of {report.total:,} requests done"
+                    print(f"{_name_of(report)} {counted}, {_details_of(report)}", flush=True)
+            if any(report.workers for report in reports):
+                seen = loop.time()
+            is_over = all(report.state == "finished" for report in reports)
+            if opts.once or is_over or loop.time() - seen > _FOLLOW_SECONDS:
+                break
+            await asyncio.sleep(pause)
+    for bar in bars.values():
+        bar.close()
 
 
-async def _follow(
-    read: Callable[[], Awaitable[list[RunReport]]], show: Callable[[list[RunReport]], None], every: float
-) -> None:
-    """Show the reports repeatedly, until every crawl is finished or has had no worker for a while."""
-    seen = -math.inf
-    while True:
-        reports = await read()
-        show(reports)
-        now = asyncio.get_running_loop().time()
-        if any(report.workers for report in reports):
-            seen = now
-        if all(report.state == "finished" for report in reports) or now - seen > _FOLLOW_SECONDS:
-            return
-        await asyncio.sleep(every)
+def _show_bar(bars: dict[tuple[str, str], tqdm[Any]], report: RunReport) -> None:
+    from tqdm import tqdm
+
+    key = (report.run, report.number)
+    if key not in bars:
+        form = "{desc}{percentage:3.0f}%|{bar:20}| {n_fmt}/{total_fmt}{postfix}"
+        bars[key] = tqdm(file=sys.stdout, bar_format=form, position=len(bars), dynamic_ncols=True)
+    bar = bars[key]
+    bar.total, bar.n = report.total, report.ended
+    bar.set_description_str(f"{_name_of(report)} ", refresh=False)
+    bar.set_postfix_str(_details_of(report))
 
 
-class _Bars:
-    """A bar for each run."""
+def _name_of(report: RunReport) -> str:
+    from moviecrawler.texts import printable
 
-    def __init__(self, rates: dict[tuple[str, str], Rate]) -> None:
-        self.rates = rates
-        self.bars: dict[tuple[str, str], tqdm[Any]] = {}
+    return printable(f"{report.site} ({report.run}) {report.state}:")
 
-    def show(self, reports: list[RunReport]) -> None:
-        from tqdm import tqdm
 
-        from moviecrawler.frontier.report import details_of, name_of
+def _details_of(report: RunReport) -> str:
+    """Return the figures beside those of the requests done."""
+    from moviecrawler.clock import utc_text
+    from moviecrawler.texts import printable
 
-        for report in reports:
-            key = (report.run, report.number)
-            if key not in self.bars:
-                form = "{desc}{percentage:3.0f}%|{bar:20}| {n_fmt}/{total_fmt}{postfix}"
-                self.bars[key] = tqdm(file=sys.stdout, bar_format=form, position=len(self.bars), dynamic_ncols=True)
-            bar = self.bars[key]
-            bar.total, bar.n = report.total, report.ended
-            bar.set_description_str(f"{name_of(report)} ", refresh=False)
-            bar.set_postfix_str(details_of(report, self.rates[key]))
-
-    def close(self) -> None:
-        for bar in self.bars.values():
-            bar.close()
+    site = report.state_of_site
+    counts = {"dead letters": report.failed, "lost": report.lost}
+    parts = [f"{count:,} {what}" for what, count in counts.items() if count]
+    parts += [f"{report.to_go:,} to go", f"workers: {report.workers}", f"{60 * report.per_second:,.0f} a minute"]
+    if report.state == "running" and report.to_go and report.seconds_left is not None:
+        parts.append(f"{timedelta(seconds=round(report.seconds_left))} left")
+    if site.budget.per_day is not None:
+        parts.append(f"{site.used_today:,} of {site.budget.per_day:,} requests of the day")
+    details = ", ".join(parts)
+    if report.stopped is not None:
+        details += f"; until {utc_text(site.stopped_until or 0)}: {printable(report.stopped)}"
+    return details

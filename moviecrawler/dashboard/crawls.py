@@ -12,7 +12,6 @@ from moviecrawler.cluster.environment import log_path, read_end
 from moviecrawler.cluster.jobs import Job
 from moviecrawler.cluster.state import Snapshot
 from moviecrawler.dashboard.pages import MOST_PAGES, Page, PageRequest, RefusedError
-from moviecrawler.frontier.report import Rate
 
 if TYPE_CHECKING:
     from moviecrawler.cluster.node import Node
@@ -142,9 +141,7 @@ def _rate_of(run: RunReport) -> tuple[float | None, float | None]:
     """Return how many requests of a run end a second, and the seconds until it is over at this rate; None where nobody works."""
     if not run.workers:
         return None, None
-    rate = Rate(run.started_at)
-    rate.update(run)
-    return rate.per_second, rate.seconds_left(run.to_go) if run.state == "running" and run.to_go else None
+    return run.per_second, run.seconds_left if run.state == "running" and run.to_go else None
 
 
 def _run_of(job: Job, frontier: Frontier | None) -> RunReport | None:

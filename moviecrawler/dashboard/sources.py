@@ -14,7 +14,7 @@ from moviecrawler.catalogue.figures import SiteFigures, figures
 from moviecrawler.clock import utc_now
 from moviecrawler.cluster.threads import Threads
 from moviecrawler.dashboard.sql import read_sql
-from moviecrawler.frontier.report import budgets, read_runs, read_sites
+from moviecrawler.frontier.report import read_runs, read_sites
 
 if TYPE_CHECKING:
     from moviecrawler.cluster.node import Node
@@ -94,11 +94,10 @@ class Sources:
         """Return how the shared crawls are; None when spiders share no frontier. Raises redis.RedisError and ConfigurationError."""
         if not self.node.has_frontier:
             return None
-        limits = budgets(self.settings)
 
         async def read(client: Any) -> Frontier:
-            runs = await read_runs(client, budget=limits)
-            now, sites = await read_sites(client, limits)
+            runs = await read_runs(client, settings=self.settings)
+            now, sites = await read_sites(client, self.settings)
             runs.sort(key=lambda run: (not run.workers, not run.to_go, -(run.ended_at or run.started_at)))
             return Frontier(now=now, sites=sites, runs=runs)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.exceptions import CloseSpider
@@ -23,10 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from scrapy import Request
-    from scrapy.crawler import Crawler
 
     from moviecrawler.catalogue.claims import Claim
-    from moviecrawler.items import Site
 
 logger = logging.getLogger(__name__)
 
@@ -39,35 +37,10 @@ _IDLE_POLL_SECONDS = 5.0
 _MAX_PAUSE_SECONDS = 30.0
 
 
-class _Plan(Protocol):
-    limit: int | None
-
-
-class DueSpider(Protocol):
-    """What a spider says of itself to crawl what is due; see `MovieSpider`."""
-
-    site: ClassVar[Site]
-    crawler: Crawler
-
-    @property
-    def plan(self) -> _Plan:
-        """What its arguments ask for."""
-
-    @property
-    def uses_datasets(self) -> bool:
-        """Whether titles are read from IMDb's datasets, and not from the site's pages."""
-
-    def claim_size(self, batch: int) -> int:
-        """Return how many titles to claim at once."""
-
-    def requests_of_claims(self, claims: Sequence[Claim]) -> AsyncIterator[Request]:
-        """Yield the requests for titles that were claimed."""
-
-
 class DueTitles:
-    """Yields the requests of what is due, as fast as they are fetched, until nothing is due."""
+    """Yields the requests of what is due, as fast as they are fetched, until nothing is due. The spider is a `MovieSpider`."""
 
-    def __init__(self, spider: DueSpider) -> None:
+    def __init__(self, spider: Any) -> None:
         recorder = spider.crawler.get_extension(CatalogueRecorder)
         assert recorder is not None  # noqa: S101 - MovieSpider.check has seen to it
         self.spider = spider
@@ -86,7 +59,8 @@ class DueTitles:
         """
         idle = 0.0
         pause = _POLL_SECONDS
-        while not self._enough() and not self.recorder.writer.closed:
+        limit = self.spider.plan.limit
+        while (limit is None or self._asked < limit) and not self.recorder.writer.closed:
             try:
                 await self._release()
                 stopped = await self._stopped()
@@ -113,7 +87,8 @@ class DueTitles:
                 self._reason = None
                 async for request in self.spider.requests_of_claims(claimed):
                     yield request
-                await self._room()
+                while self._is_full():  # noqa: ASYNC110 - on what the engine does
+                    await asyncio.sleep(_POLL_SECONDS)
             elif more:
                 await asyncio.sleep(_POLL_SECONDS)
             elif idle < self.options.idle:
@@ -133,10 +108,6 @@ class DueTitles:
             if until is not None:
                 message = "%d titles of %s are claimed by other workers, or by ones that were killed: until %s at most"
                 logger.info(message, number, self.spider.site, utc_text(until), extra={"spider": self.spider})
-
-    def _enough(self) -> bool:
-        limit = self.spider.plan.limit
-        return limit is not None and self._asked >= limit
 
     async def _stopped(self) -> bool:
         """Return whether the site has refused us, or another worker, and is not to be asked yet."""
@@ -216,11 +187,7 @@ class DueTitles:
         self._asked += len(found)
         return found, more
 
-    async def _room(self) -> None:
-        """Wait until fewer titles wait than are claimed at once."""
-        while self._is_full() and not self.recorder.writer.closed:  # noqa: ASYNC110 - on what the engine does
-            await asyncio.sleep(_POLL_SECONDS)
-
     def _is_full(self) -> bool:
-        # What the site refuses us is not fetched from there, and has not to be waited for.
-        return len(self.recorder.fetching) >= self.options.batch and not self.spider.uses_datasets
+        """Return whether as many titles wait as are claimed at once. What the site refuses us is not fetched from there."""
+        is_needless = self.spider.uses_datasets or self.recorder.writer.closed
+        return len(self.recorder.fetching) >= self.options.batch and not is_needless

@@ -5,6 +5,8 @@ Everything private is here. `tests/frontier/test_engine.py` fails when a new ver
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,11 @@ if TYPE_CHECKING:
 
     from scrapy import Request
     from scrapy.core.engine import ExecutionEngine
+    from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
+
+_TASKS: set[asyncio.Future[None]] = set()  # asyncio itself keeps no task from being collected
 
 
 def is_closing(engine: ExecutionEngine | None) -> bool:
@@ -40,6 +47,16 @@ def under_way(engine: ExecutionEngine | None) -> str:
         ("a callback or a store", len(engine.scraper.slot.active), ""),
     ]
     return "; ".join(f"for {what}: {count}{more}" for what, count, more in waits if count)
+
+
+def end_crawl(crawler: Crawler, reason: str, why: str = "") -> None:
+    """Begin to close the spider for a reason, unless that has begun."""
+    if not is_closing(crawler.engine):
+        if why:
+            logger.error("%s", why, extra={"spider": crawler.spider})
+        task = asyncio.ensure_future(crawler.engine.close_spider_async(reason=reason))
+        _TASKS.add(task)
+        task.add_done_callback(_TASKS.discard)
 
 
 NOT_SENT = "not_sent"

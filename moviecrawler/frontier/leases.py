@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 REFUSED = "refused"
 """The reason of a lease that ends with `back` as its site has refused us."""
-
 META = "lease"
 """Where a request, and each retry and redirect made from it, has its lease's id."""
 
@@ -36,9 +35,9 @@ class Lease:
     id: str
     number: int
     """How many times it was handed out, with this one."""
-    request: Request
+    request: Any
     """The latest, when a retry or a redirect has replaced it."""
-    awaits_item: bool
+    awaits_item: bool = False
     """Whether it is a title's, of which no item has come yet."""
     unsettled: int = 0
     """Items that came of it and are not yet safe."""
@@ -54,7 +53,7 @@ class LeaseTracker:
     def __init__(self, finish: Callable[[Lease, How, str], None]) -> None:
         self.leases: dict[str, Lease] = {}
         self._finish = finish
-        self._lease_of_item: dict[int, Lease | None] = {}  # by the identity of an item that is not completed
+        self._lease_of_item: dict[int, Lease] = {}  # by the identity of an item that is not completed
 
     def connect(self, manager: SignalManager) -> None:
         """Connect to the signals that say what becomes of items."""
@@ -68,8 +67,6 @@ class LeaseTracker:
         ):
             manager.connect(handler, signal)
 
-    # --- Requests -----------------------------------------------------------------------------------------------------
-
     def take(self, lease_id: str, number: int, request: Request) -> None:
         """Hold a request that was handed out."""
         request.meta[META] = lease_id
@@ -78,39 +75,31 @@ class LeaseTracker:
     def hand_over(self, request: Request) -> bool:
         """Give the lease to a retry or a redirect of a request that is held; return whether there was one."""
         lease = self._lease_of(request)
-        if lease is None or lease.ended:
-            return False
         lease.request = request
-        return True
+        return lease.id in self.leases and not lease.ended
 
     def ended(self, request: Request) -> None:
         """End the lease of a request that has left the engine, unless an item of it is not safe yet."""
         lease = self._lease_of(request)
-        if lease is not None and lease.request is request:
+        if lease.request is request:
             lease.ended = True
             if lease.awaits_item and lease.how == "done":
                 is_unsent = request.meta.get(NOT_SENT, False)
                 lease.how, lease.reason = ("back", "") if is_unsent else ("dead", "it ended without an item")
             self._check(lease)
 
-    def forget(self) -> None:
-        """Drop all leases."""
-        self.leases.clear()
-
-    def _lease_of(self, request: Request | None) -> Lease | None:
-        return None if request is None else self.leases.get(request.meta.get(META, ""))
-
     @property
     def unsettled(self) -> bool:
         """Whether some item is not safe yet, of whatever request."""
         return bool(self._lease_of_item)
 
-    # --- Items --------------------------------------------------------------------------------------------------------
+    def _lease_of(self, source: Request | Response | Failure | None) -> Lease:
+        """Return the lease that a request, an answer or a failure belongs to; one of no effect where that is none of ours."""
+        request = getattr(source, "request", source)
+        return self.leases.get(getattr(request, "meta", {}).get(META, "")) or Lease("", 0, request)
 
     def _item_passed(self, item: Any, request: Request | None) -> None:
         lease = self._lease_of_item[id(item)] = self._lease_of(request)
-        if lease is None:
-            return
         lease.unsettled += 1
         if not isinstance(item, RawPage):  # which is no answer to what was asked
             lease.awaits_item = False
@@ -118,21 +107,15 @@ class LeaseTracker:
             lease.how, lease.reason = "back", REFUSED  # a site that refuses us has said nothing of the title
 
     def _item_dropped(self, response: Response | Failure | None) -> None:
-        # By ValidatePipeline, which has written it to the rejected ones.
-        lease = self._lease_of(getattr(response, "request", None))
-        if lease is not None:
-            lease.awaits_item = False
+        self._lease_of(response).awaits_item = False  # ValidatePipeline has written it to the rejected ones
 
     def _item_broke(self, response: Response | Failure | None, failure: Failure) -> None:
-        self._broke(getattr(response, "request", None), f"a pipeline failed: {failure.value!r}")
+        lease = self._lease_of(response)
+        lease.how, lease.reason = "dead", f"a pipeline failed: {failure.value!r}"
 
     def _callback_broke(self, response: Response | Failure, failure: Failure) -> None:
-        self._broke(getattr(response, "request", None), f"its callback failed: {failure.value!r}")
-
-    def _broke(self, request: Request | None, reason: str) -> None:
-        lease = self._lease_of(request)
-        if lease is not None:
-            lease.how, lease.reason = "dead", reason
+        lease = self._lease_of(response)
+        lease.how, lease.reason = "dead", f"its callback failed: {failure.value!r}"
 
     def _list_missed(self, url: str, refused: bool) -> None:
         for lease in self.leases.values():
@@ -141,13 +124,12 @@ class LeaseTracker:
 
     def _item_completed(self, item: Any, outcomes: frozenset[Outcome]) -> None:
         lease = self._lease_of_item.pop(id(item), None)
-        if lease is None:
-            return
-        if not outcomes.isdisjoint({"spooled", "lost"}):
-            # It is nowhere, or on the disk of this node alone, which may never run again.
-            lease.how = "back"
-        lease.unsettled -= 1
-        self._check(lease)
+        if lease is not None:
+            if not outcomes.isdisjoint({"spooled", "lost"}):
+                # It is nowhere, or on the disk of this node alone, which may never run again.
+                lease.how = "back"
+            lease.unsettled -= 1
+            self._check(lease)
 
     def _check(self, lease: Lease) -> None:
         if lease.ended and not lease.unsettled and self.leases.get(lease.id) is lease:

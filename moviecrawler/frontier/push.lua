@@ -1,11 +1,10 @@
--- Queue requests that the run has not seen.
+-- Queue requests that the run has not seen. When Redis is out of memory, the first write fails and nothing is queued.
 --
--- When Redis is out of memory, the first write fails and nothing is queued.
---
+-- KEYS  as in run.lua
 -- given.pushes  {{level, id, body, whether it is dropped when seen, id of the title or ''}, …}
 -- given.limit   the most titles that the run asks for, 0 for any number
 -- given.bloom   whether a Bloom filter remembers what was seen, and not a set
--- Returns {how many were seen before, how many were above the limit}
+-- Returns how many were seen before
 
 local BITS, HASHES = 143775874, 10  -- of 10 million ids, 0.1 % of new ones are taken for seen
 
@@ -14,39 +13,32 @@ local function is_seen(id)
     if not given.bloom then
         return redis.call('SADD', seen, id) == 0
     end
-    local digest, arguments, known = redis.sha1hex(id), {}, true
+    local digest, known = redis.sha1hex(id), true
     local first, second = tonumber(digest:sub(1, 12), 16), tonumber(digest:sub(13, 24), 16)
     for number = 0, HASHES - 1 do
-        for _, argument in ipairs({'SET', 'u1', (first + number * second) % BITS, 1}) do
-            arguments[#arguments + 1] = argument
-        end
-    end
-    for _, bit in ipairs(redis.call('BITFIELD', seen, unpack(arguments))) do
-        known = known and bit == 1
+        known = redis.call('SETBIT', seen, (first + number * second) % BITS, 1) == 1 and known
     end
     return known
 end
 
-local queued, filtered, above = 0, 0, 0
+local queued, filtered = 0, 0
 local order = tonumber(redis.call('HGET', state, 'order'))
 for _, push in ipairs(given.pushes) do
     local level, id, body, is_filtered, title = unpack(push)
-    local is_counted = given.limit > 0 and title ~= ''
-    if is_counted and redis.call('SISMEMBER', titles, title) == 0 and redis.call('SCARD', titles) >= given.limit then
-        above = above + 1
-    elseif is_seen(id) and is_filtered or redis.call('HEXISTS', requests, id) == 1 then
-        filtered = filtered + 1
-    else
-        if is_counted then
-            redis.call('SADD', titles, title)
+    local is_counted = given.limit > 0 and title ~= '' and redis.call('SISMEMBER', titles, title) == 0
+    if not is_counted or redis.call('SCARD', titles) < given.limit then
+        if is_seen(id) and is_filtered or redis.call('HEXISTS', requests, id) == 1 then
+            filtered = filtered + 1
+        else
+            queued = queued + 1
+            put(id, level, order + queued, 0, body)
+            if is_counted then
+                redis.call('SADD', titles, title)
+            end
         end
-        queued = queued + 1
-        put(id, level, order + queued, 0, body)
     end
 end
 redis.call('HINCRBY', state, 'order', queued)
 redis.call('HINCRBY', state, 'total', queued)
-redis.call('HINCRBY', state, 'filtered', filtered)
-redis.call('HINCRBY', state, 'above_limit', above)
 end_step()
-return {filtered, above}
+return filtered

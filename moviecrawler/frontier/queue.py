@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
+from dataclasses import dataclass, field
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -12,7 +15,7 @@ from moviecrawler.frontier.keys import Keys
 from moviecrawler.options import read_package_file
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from moviecrawler.frontier.budgets import Budget
     from moviecrawler.frontier.keys import SiteKeys
@@ -22,7 +25,6 @@ BOOSTED, LISTS, TITLES = range(3)
 """Levels of priority; within one, first in is first out."""
 SEED = "seed-"
 """What the ids of seeds begin with, whose body is what was pushed; every other body is JSON."""
-
 How = Literal["done", "back", "dead", "again"]
 """How a lease ends, see `finish.lua`."""
 
@@ -33,9 +35,12 @@ _SCRIPTS = {
     "finish": ("begin", "run", "finish"),
     "turn": ("begin", "site", "turn"),
 }
-_MOST_SEEDS = 100
+_MAX_SEEDS = 100
 """Seeds that one step moves to the queue."""
-_MILLISECONDS = 1000
+_MAX_SENT = 500
+"""Requests or ends of leases that one step takes, so that no other worker waits long."""
+_PROBE_MS = 60_000
+"""Time in which a probe must have been answered, before another worker sends one."""
 _SPACING_FACTOR = 1.05
 """Requests are spaced by so much more than the budget asks for, as some come late and would crowd the next ones."""
 
@@ -45,72 +50,69 @@ class RunRefusedError(MovieCrawlerError):
 
 
 class Push(msgspec.Struct, frozen=True, array_like=True):
-    """A request to queue."""
+    """A request to queue; it is dropped when the run has seen its id, unless `filtered` is False."""
 
     level: int
     id: str
     body: str
     filtered: bool = True
-    """Whether it is dropped when the run has seen its id."""
     title: str = ""
     """The id of the title that the run's limit counts; empty for what it does not count."""
 
 
 class End(msgspec.Struct, frozen=True, array_like=True):
-    """The end of a lease."""
+    """The end of a lease, with the number of the delivery that the worker was given."""
 
     id: str
     how: How
     delivery: int = 0
-    """The number of the delivery that the worker was given."""
     reason: str = ""
-    unsent_day: int = -1
-    """The day whose budget was charged for a request that was not sent; -1 for one that was."""
 
 
-class Delivery(msgspec.Struct, frozen=True):
-    """A request that was leased to this worker."""
+class Delivery(msgspec.Struct, frozen=True, array_like=True):
+    """A request that was leased to this worker: the `number`-th time that it was handed out."""
 
     id: str
     number: int
-    """How many times it was handed out, with this one."""
-    delay: int
-    """ms until it may be sent."""
     body: bytes
 
 
+class Site(msgspec.Struct):
+    """Whether a site may be asked. Times are in ms from now."""
+
+    blocked: int = 0
+    """How long it may not, because it has refused us or the day's budget is spent."""
+    reason: str = ""
+    spent: bool = False
+    """Whether it is for the budget."""
+    half_open: bool = False
+    """Whether one request, the probe, may find out whether the site answers again."""
+    probing: bool = False
+    """Whether this request is the probe."""
+    delay: int = 0
+    """When the request that was charged may be sent."""
+    used: int = 0
+    """Requests that the day's budget was charged for."""
+
+
 class Reply(msgspec.Struct):
-    """How the run is. Times are in ms from now."""
+    """How the run is."""
 
     open: int
     """Requests that are queued or held by any worker."""
     waiting: int
     """Those that are queued."""
-    workers: int
+    total: int
+    done: int
+    failed: int
     seeded: bool
     """Whether all that the arguments name is queued."""
     seeding: bool
     """Whether this worker is the one that is to queue it."""
-    total: int
-    done: int
-    failed: int
-    shut: int
-    """How long nothing will be handed out, because the site has refused us or the day's budget is spent."""
-    reason: str
-    """Why."""
-    spent: bool
-    """Whether it is for the budget."""
-    probing: bool
-    """Whether this worker was handed the one request that tries whether the site answers again."""
-    start: int
-    """When the budget allows the next request."""
-    day: int
-    """The UTC day whose budget is charged, in days since 1970."""
-    seeds_in: str
-    """The type of the key of seeds."""
-    buried: list[str] = msgspec.field(default_factory=list)
+    site: Site
+    buried: list[str] = []
     """Requests that became dead letters in this step."""
-    deliveries: list[Delivery] = msgspec.field(default_factory=list)
+    deliveries: list[Delivery] = []
 
     @property
     def lost(self) -> int:
@@ -118,29 +120,12 @@ class Reply(msgspec.Struct):
         return max(0, self.total - self.done - self.failed - self.open)
 
 
-class Turn(msgspec.Struct):
-    """The answer to a worker that asks for a turn at a site. Times are in ms from now."""
-
-    shut: int
-    reason: str
-    spent: bool
-    probing: bool
-    delay: int
-    used: int
-    """Requests that the day's budget was charged for."""
-
-
 class Scripts:
     """The scripts of one client, and what they take of a site's budget. Raises redis.RedisError when Redis can't do it."""
 
-    def __init__(self, client: Any, budget: Budget, probe_seconds: float) -> None:
-        self.round_trips = 0
-        self._site = {
-            "gap": _MILLISECONDS / budget.per_second * _SPACING_FACTOR if budget.per_second else 0,
-            "burst": budget.burst,
-            "per_day": budget.per_day or 0,
-            "probe": round(probe_seconds * _MILLISECONDS),
-        }
+    def __init__(self, client: Any, budget: Budget) -> None:
+        gap = 1000 / budget.per_second * _SPACING_FACTOR if budget.per_second else 0
+        self._site = {"gap": gap, "burst": budget.burst, "per_day": budget.per_day or 0, "probe": _PROBE_MS}
         self._scripts = {
             name: client.register_script("\n".join(read_package_file(__package__, f"{part}.lua") for part in parts))
             for name, parts in _SCRIPTS.items()
@@ -148,7 +133,6 @@ class Scripts:
 
     async def run(self, name: str, keys: Sequence[str], **given: Any) -> Any:
         """Run a script."""
-        self.round_trips += 1
         try:
             return await self._scripts[name](keys=keys, args=[msgspec.msgpack.encode({**self._site, **given})])
         except redis.exceptions.ResponseError as error:
@@ -159,33 +143,24 @@ class Scripts:
 
     async def turn(
         self, keys: SiteKeys, *, turn: bool = False, refusal: tuple[str, int] | None = None, answered: bool = False
-    ) -> Turn:
+    ) -> Site:
         """Charge a request, if `turn`, or report a refusal (reason, and the pause in ms) or an answer to the probe."""
         step = {"turn": turn, "refusal": refusal or False, "answered": answered}
-        return msgspec.json.decode(await self.run("turn", [keys.budget, keys.circuit], **step), type=Turn)
+        return msgspec.json.decode(await self.run("turn", [keys.budget, keys.circuit], **step), type=Site)
 
 
+@dataclass
 class SharedQueue:
     """One run of one site's crawl, as one worker sees it. Raises redis.RedisError when Redis can't do what it is asked."""
 
-    keys: Keys
-
-    def __init__(
-        self,
-        scripts: Scripts,
-        site: SiteKeys,
-        options: FrontierOptions,
-        *,
-        worker: str,
-        arguments: str = "",
-        limit: int | None = None,
-    ) -> None:
-        self.worker = worker
-        self._scripts = scripts
-        self._site = site
-        self._options = options
-        self._arguments = arguments
-        self._limit = limit
+    scripts: Scripts
+    site: SiteKeys
+    options: FrontierOptions
+    worker: str
+    arguments: str = ""
+    limit: int | None = None
+    """The most titles that all workers together ask for."""
+    keys: Keys = field(init=False)
 
     async def open(self, run: str, asked_at: float) -> float | None:
         """Join the latest run of a name, or begin the next; return when the one that was joined was over, in seconds since 1970.
@@ -193,54 +168,33 @@ class SharedQueue:
         `asked_at` is when somebody asked for this worker: seconds since 1970, or seconds ago below 0, or 0 to join the run whenever
         that was. Raises RunRefusedError.
         """
-        number, arguments, over_at = await self._scripts.run(
+        number, arguments, over_at = await self.scripts.run(
             "open",
-            [self._site.latest(run), self._site.runs],
-            prefix=f"{{{self._site.site}}}:{run}:",
+            [self.site.latest(run), self.site.runs],
+            prefix=f"{{{self.site.site}}}:{run}:",
             run=run,
-            arguments=self._arguments,
-            asked_at=round(asked_at * _MILLISECONDS),
+            arguments=self.arguments,
+            asked_at=round(asked_at * 1000),
         )
-        if arguments.decode() != self._arguments:
+        if arguments.decode() != self.arguments:
             theirs = arguments.decode(errors="replace")
-            raise RunRefusedError(f"run {run!r} was begun with {theirs}, and this worker has {self._arguments}")
-        self.keys = Keys(self._site, run, number.decode())
-        return float(over_at) / _MILLISECONDS if over_at else None
+            raise RunRefusedError(f"run {run!r} was begun with {theirs}, and this worker has {self.arguments}")
+        self.keys = Keys(self.site, run, number.decode())
+        return float(over_at) / 1000 if over_at else None
 
-    async def push(self, pushes: Sequence[Push]) -> tuple[int, int]:
-        """Queue requests; return how many the run had seen, and how many are above its limit. Raises OutOfMemoryError when none is."""
-        bloom = self._options.dupefilter == "bloom"
-        filtered, above = await self._run("push", pushes=pushes, limit=self._limit or 0, bloom=bloom)
-        return filtered, above
+    async def push(self, pushes: Sequence[Push]) -> int:
+        """Queue requests; return how many the run had seen. Raises OutOfMemoryError when none is queued."""
+        bloom = self.options.dupefilter == "bloom"
+        return int(await self._run("push", pushes=pushes, limit=self.limit or 0, bloom=bloom))
 
-    async def take(
-        self,
-        want: int = 0,
-        *,
-        renew: Collection[str] = (),
-        holds: bool = False,
-        seeder: str = "",
-        claims: bool = True,
-        seeded: bool = False,
-        seeds: bool = True,
-    ) -> Reply:
-        """Lease at most `want` requests, and keep those that this worker holds; see `take.lua`."""
-        header, *parts = await self._run(
-            "take",
-            worker=self.worker,
-            lease=round(self._options.lease * _MILLISECONDS),
-            deliveries=self._options.deliveries,
-            want=want,
-            renew=list(renew),
-            holds=holds,
-            seeder=seeder,
-            claims=claims,
-            seeded=seeded,
-            seeds=_MOST_SEEDS if seeds else 0,
-        )
+    async def take(self, want: int = 0, **step: Any) -> Reply:
+        """Lease at most `want` requests, renew the leases of those in `renew`, and move seeds unless `seeds` is 0; see `take.lua`."""
+        given = {"renew": [], "seeder": "", "seeding": "", "seeds": _MAX_SEEDS, "want": want, **step}
+        lease, deliveries = round(self.options.lease * 1000), self.options.deliveries
+        header, *parts = await self._run("take", worker=self.worker, lease=lease, deliveries=deliveries, **given)
         reply = msgspec.json.decode(header, type=Reply)
-        of_requests = zip(parts[::4], parts[1::4], parts[2::4], parts[3::4], strict=True)
-        reply.deliveries = [Delivery(id_.decode(), number, delay, body) for id_, number, delay, body in of_requests]
+        of_requests = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
+        reply.deliveries = [Delivery(id_.decode(), number, body) for id_, number, body in of_requests]
         return reply
 
     async def finish(self, ends: Sequence[End]) -> int:
@@ -248,4 +202,44 @@ class SharedQueue:
         return int(await self._run("finish", ends=ends))
 
     async def _run(self, name: str, **given: Any) -> Any:
-        return await self._scripts.run(name, self.keys.for_scripts, arguments=self._arguments, **given)
+        return await self.scripts.run(name, self.keys.for_scripts, arguments=self.arguments, **given)
+
+
+class Outbox:
+    """What a worker has to send. It keeps the order: a lease ends only after the requests added before its end are queued."""
+
+    def __init__(self, shared: SharedQueue) -> None:
+        self._shared = shared
+        self.pushes: deque[Push] = deque()
+        self.ends: deque[tuple[int, End]] = deque()  # with how many pushes must have gone before
+        self._added = 0
+        self.filtered = 0
+        """Requests that the run had seen."""
+
+    def push(self, push: Push) -> None:
+        """Have a request queued."""
+        self.pushes.append(push)
+        self._added += 1
+
+    def end(self, end: End) -> None:
+        """Have a lease ended."""
+        self.ends.append((self._added, end))
+
+    async def send(self) -> None:
+        """Send everything. Raises redis.RedisError; what was not sent is sent again the next time, which does no harm."""
+        try:
+            while pushes := list(islice(self.pushes, _MAX_SENT)):
+                self.filtered += await self._shared.push(pushes)
+                for _ in pushes:
+                    self.pushes.popleft()
+        except redis.exceptions.OutOfMemoryError:
+            await self._send_ends()  # they free memory
+            raise
+        await self._send_ends()
+
+    async def _send_ends(self) -> None:
+        queued = self._added - len(self.pushes)
+        while ends := [end for _, end in islice(takewhile(lambda end: end[0] <= queued, self.ends), _MAX_SENT)]:
+            await self._shared.finish(ends)
+            for _ in ends:
+                self.ends.popleft()

@@ -15,9 +15,10 @@ if redis.call('EXISTS', state) == 0 then
     redis.call('HSET', state, 'arguments', given.arguments, 'total', total, 'done', 0, 'failed', failed, 'order', now)
 end
 
+-- What is damaged is handed out as it is, and becomes a dead letter by what its worker says of it.
 local function parse(value)
-    local level, deliveries, body = (value or ''):match('^([012]) (%d+) %S*\n(.*)$')
-    return level, tonumber(deliveries), body
+    local level, deliveries, body = value:match('^([012]) (%d+) %S*\n(.*)$')
+    return level or 2, tonumber(deliveries or 0), body or value
 end
 
 local function put(id, level, order, deliveries, body)
@@ -29,11 +30,7 @@ end
 local function put_back(id, value, deliveries)
     local level, before, body = parse(value)
     redis.call('ZREM', leases, id)
-    if level then
-        put(id, level, 0, deliveries or before, body)
-    else
-        redis.call('ZADD', queue, 0, id)  -- the worker that is next buries it
-    end
+    put(id, level, 0, deliveries or before, body)
 end
 
 local function bury(id, value, reason)
@@ -48,10 +45,10 @@ end
 local function end_step()
     -- A lease whose request was lost is waited for: its worker still does it.
     local open = math.max(redis.call('HLEN', requests), redis.call('ZCARD', leases))
-    if open == 0 and redis.call('HEXISTS', state, 'seeded') == 1 then
-        redis.call('HSETNX', state, 'over_at', now)
-    elseif open > 0 then
+    if open > 0 then
         redis.call('HDEL', state, 'over_at')
+    elseif redis.call('HEXISTS', state, 'seeded') == 1 then
+        redis.call('HSETNX', state, 'over_at', now)
     end
     for number = 1, 8 do
         redis.call('PEXPIRE', KEYS[number], 7 * 86400000)

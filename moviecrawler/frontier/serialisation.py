@@ -7,7 +7,7 @@ can get into the queue.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -15,9 +15,6 @@ from scrapy import Request
 
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.items import Entry  # noqa: TC001 - msgspec reads annotations
-
-if TYPE_CHECKING:
-    from moviecrawler.frontier.spider import SharedSpider
 
 ERRBACKS = {"parse_title": "title_failed", "parse_list": "list_failed", "parse_sitemap": "list_failed"}
 """That of each callback that the queue knows."""
@@ -68,29 +65,24 @@ _decoder = msgspec.json.Decoder(Envelope)
 def encode(request: Request) -> str:
     """Return a request as a line of JSON. Raises SerialisationError when it holds what may not, or can't, travel."""
     callback, errback = (getattr(function, "__name__", "") for function in (request.callback, request.errback))
-    trouble = _trouble(request, callback, errback)
-    if trouble is not None:
-        # Not its URL, which may hold a password.
-        raise SerialisationError(f"a request for {urlsplit(request.url).hostname}: {trouble}")
-    meta = request.meta
-    try:
-        envelope = Envelope(callback, request.url, request.cb_kwargs, meta["expects"], meta.get("depth", 0))
-        return msgspec.json.encode(envelope).decode()
-    except (TypeError, KeyError, OverflowError) as error:
-        raise SerialisationError(f"{request}: {type(error).__name__} {error}") from None
-
-
-def _trouble(request: Request, callback: str, errback: str) -> str | None:
+    meta, why = request.meta, ""
     if ERRBACKS.get(callback) != errback:
-        return f"callback {callback!r} or errback {errback!r} is none that the queue knows"
-    if request.method != "GET" or request.body or request.cookies:
-        return "only a GET without cookies can be queued"
-    if "@" in urlsplit(request.url).netloc:
-        return "its URL holds credentials"
-    return None
+        why = f"callback {callback!r} or errback {errback!r} is none that the queue knows"
+    elif request.method != "GET" or request.body or request.cookies:
+        why = "only a GET without cookies can be queued"
+    elif "@" in urlsplit(request.url).netloc:
+        why = "its URL holds credentials"
+    try:
+        if not why:
+            envelope = Envelope(callback, request.url, request.cb_kwargs, meta["expects"], meta.get("depth", 0))
+            return msgspec.json.encode(envelope).decode()
+    except (TypeError, KeyError, OverflowError) as error:
+        why = f"{type(error).__name__} {error}"
+    # Not its URL, which may hold a password.
+    raise SerialisationError(f"a request for {urlsplit(request.url).hostname}: {why}")
 
 
-def decode(payload: bytes, spider: SharedSpider) -> Request:
+def decode(payload: bytes, spider: Any) -> Request:
     """Return the request that `encode` wrote. Raises SerialisationError for anything else, and for a host not the spider's."""
     try:
         envelope = _decoder.decode(payload)
@@ -100,12 +92,8 @@ def decode(payload: bytes, spider: SharedSpider) -> Request:
         raise SerialisationError(f"callback {envelope.callback!r} is not allowed")
     try:
         parts = urlsplit(envelope.url)
-        host = parts.hostname
-    except ValueError:
-        host = None
-    if host is None or parts.scheme not in {"http", "https"} or host not in spider.allowed_domains:
-        raise SerialisationError(f"{envelope.url!r} is not on a host of {spider.name}")
-    try:
+        if parts.scheme not in {"http", "https"} or parts.hostname not in spider.allowed_domains:
+            raise ValueError(f"{envelope.url!r} is not on a host of the spider")  # noqa: TRY301
         request = Request(
             envelope.url,
             callback=getattr(spider, envelope.callback),
@@ -113,17 +101,13 @@ def decode(payload: bytes, spider: SharedSpider) -> Request:
             cb_kwargs=envelope.cb_kwargs,
             meta={"expects": envelope.expects, "site": spider.site, "depth": envelope.depth},
         )
-        _check_arguments(request, envelope, spider)
+        # What a callback yields goes into stores that take no other types.
+        if envelope.callback == "parse_title":
+            site_id = msgspec.convert(envelope.cb_kwargs, _OfTitle).site_id
+            if not site_id.isprintable() or request.url != spider.title_request(site_id, None).url:
+                raise ValueError(f"{envelope.url!r} is not the page of {site_id!r}")  # noqa: TRY301
+        else:
+            msgspec.convert(envelope.cb_kwargs, _OfList)
     except (AttributeError, TypeError, ValueError, msgspec.ValidationError) as error:
         raise SerialisationError(f"no request of {spider.name}: {error}") from None
     return request
-
-
-def _check_arguments(request: Request, envelope: Envelope, spider: SharedSpider) -> None:
-    """Raise ValueError for arguments that the callback does not take: what it yields goes into stores that take no other types."""
-    if envelope.callback != "parse_title":
-        msgspec.convert(envelope.cb_kwargs, _OfList)
-        return
-    site_id = msgspec.convert(envelope.cb_kwargs, _OfTitle).site_id
-    if not site_id.isprintable() or request.url != spider.title_request(site_id, None).url:
-        raise ValueError(f"{envelope.url!r} is not the page of {site_id!r}")

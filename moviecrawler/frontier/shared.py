@@ -64,9 +64,7 @@ def shared_scheduler(crawler: Crawler) -> FrontierScheduler | None:
 
 def shared_turns(crawler: Crawler) -> Any:
     """Return what gives the requests of a crawl their turns."""
-    middleware = crawler.get_downloader_middleware(TurnsMiddleware)
-    assert middleware is not None  # noqa: S101 - settings.py lists it
-    return middleware.turns
+    return crawler.get_downloader_middleware(TurnsMiddleware)
 
 
 class NoStartMiddleware:

@@ -2,14 +2,12 @@
 --
 -- KEYS  as in run.lua, then 9 budget  10 circuit  11 start_urls
 -- given.worker, given.lease (ms), given.deliveries
--- given.renew     ids whose leases the worker keeps
--- given.holds     whether it holds any request
--- given.want      how many it asks for
--- given.seeds     how many seeds may be moved to the queue
--- given.seeder    its claim to queue what the arguments name: a new name for each time, '' for none
--- given.claims    whether it may begin to, and not only keep its claim, which is lost with the state
--- given.seeded    whether it has queued all of it under that claim
--- Returns {JSON of what `Reply` holds, id, number of this delivery, ms until it may be sent, body, …}
+-- given.renew    ids of the requests that the worker holds
+-- given.want     how many it asks for
+-- given.seeds    how many seeds may be moved to the queue
+-- given.seeder   the worker's claim to queue what the arguments name, a new one for each time; it is lost with the state
+-- given.seeding  'claim' to begin, 'keep' while it queues, 'done' when all is queued, '' not to
+-- Returns {JSON of what `Reply` holds, id, number of this delivery, body, …}
 
 local budget, circuit, start_urls = KEYS[9], KEYS[10], KEYS[11]
 
@@ -23,37 +21,27 @@ redis.call('ZADD', workers, now + given.lease, given.worker)
 redis.call('ZREMRANGEBYSCORE', workers, '-inf', now)
 
 -- Seeds ----------------------------------------------------------------------------------------------------------------
-local kind = redis.call('TYPE', start_urls).ok
-if given.seeds > 0 and kind ~= 'none' then
-    local popped, step = {}, 1
-    if kind == 'list' then
-        popped = redis.call('LPOP', start_urls, given.seeds)
-    elseif kind == 'set' then
-        popped = redis.call('SPOP', start_urls, given.seeds)
-    elseif kind == 'zset' then
-        popped, step = redis.call('ZPOPMAX', start_urls, given.seeds), 2  -- each with its score
-    end
-    for number = 1, #popped, step do
-        local order = redis.call('HINCRBY', state, 'order', 1)
-        local priority = tonumber(popped[number]:match('"priority"%s*:%s*(%d+)') or 0)
-        local id = string.format('seed-%s%06d-%d', time[1], time[2], number)  -- of no other seed, whatever is lost
-        put(id, priority >= 100 and 0 or 2, order, 0, popped[number])
-        redis.call('HINCRBY', state, 'total', 1)
-    end
+local pop = ({list = 'LPOP', set = 'SPOP', zset = 'ZPOPMAX'})[redis.call('TYPE', start_urls).ok]
+local popped = pop and given.seeds > 0 and redis.call(pop, start_urls, given.seeds) or {}
+for number = 1, #popped, pop == 'ZPOPMAX' and 2 or 1 do  -- those of a sorted set have their score behind them
+    local priority = tonumber(popped[number]:match('"priority"%s*:%s*(%d+)') or 0)
+    local id = string.format('seed-%s%06d-%d', time[1], time[2], number)  -- of no other seed, whatever is lost
+    put(id, priority >= 100 and 0 or 2, redis.call('HINCRBY', state, 'order', 1), 0, popped[number])
+    redis.call('HINCRBY', state, 'total', 1)
 end
 
 -- What nobody holds any more -------------------------------------------------------------------------------------------
 local buried = {}
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', leases, '-inf', now, 'LIMIT', 0, 500)) do
     local value = redis.call('HGET', requests, id)
-    local _, deliveries = parse(value)
-    if deliveries and deliveries >= given.deliveries then
-        bury(id, value, 'handed out ' .. deliveries .. ' times, each time to a worker that died of it or with it')
-        buried[#buried + 1] = id
-    elseif value then
+    local deliveries = value and select(2, parse(value))
+    if not value then
+        redis.call('ZREM', leases, id)
+    elseif deliveries < given.deliveries then
         put_back(id, value)
     else
-        redis.call('ZREM', leases, id)
+        bury(id, value, 'handed out ' .. deliveries .. ' times, each time to a worker that died of it or with it')
+        buried[#buried + 1] = id
     end
 end
 if redis.call('ZCARD', queue) + redis.call('ZCARD', leases) < redis.call('HLEN', requests) then
@@ -70,55 +58,49 @@ end
 
 -- Lease ----------------------------------------------------------------------------------------------------------------
 local site = ask_site(budget, circuit)
-local waiting, sharing, want = redis.call('ZCARD', queue), redis.call('ZCARD', workers), given.want
-if site.shut > 0 then
+local sharing, want = redis.call('ZCARD', workers), given.want
+if site.blocked > 0 then
     want = 0
 elseif site.half_open then
     want = math.min(want, 1)
 elseif sharing > 1 then
     -- The last ones are shared out, so that no worker has many while others have none.
-    want = math.min(want, math.ceil(waiting / 2 / sharing))
+    want = math.min(want, math.ceil(redis.call('ZCARD', queue) / 2 / sharing))
 end
 local handed_out, taken = {}, 0
 while taken < want do
     local id = redis.call('ZRANGE', queue, 0, 0)[1]
-    local is_spent = given.per_day > 0 and site.used >= given.per_day
-    if not id or is_spent or given.gap > 0 and site.start - now > 500 then
+    if not id then
         break
     end
     local value = redis.call('HGET', requests, id)
-    local level, deliveries, body = parse(value)
-    if not value then
-        redis.call('ZREM', queue, id)  -- it was lost
-    elseif not level then
-        bury(id, value, 'it is no request of this queue')
-        buried[#buried + 1] = id
-    elseif deliveries >= 2 and (given.holds or taken > 0) then
-        break  -- it may be what killed two workers: others must not share its fate
-    else
+    if value then
+        local level, deliveries, body = parse(value)
+        if deliveries >= 2 and #given.renew + taken > 0 then
+            break  -- it may be what killed two workers: others must not share its fate
+        end
         taken = taken + 1
-        redis.call('ZREM', queue, id)
+        want = deliveries >= 2 and 1 or want
         redis.call('ZADD', leases, now + given.lease, id)
         redis.call('HSET', requests, id, level .. ' ' .. deliveries + 1 .. ' ' .. given.worker .. '\n' .. body)
-        for _, part in ipairs({id, deliveries + 1, charge(site, budget, circuit), body}) do
+        for _, part in ipairs({id, deliveries + 1, body}) do
             handed_out[#handed_out + 1] = part
         end
-        if deliveries >= 2 then
-            break
-        end
     end
+    redis.call('ZREM', queue, id)  -- even what was lost of `requests`
 end
 
--- Who queues what the arguments name -------------------------------------------------------------------------------------
+-- Who queues what the arguments name -----------------------------------------------------------------------------------
 local by, seeding_until = unpack(redis.call('HMGET', state, 'seeding_by', 'seeding_until'))
-local seeded, seeding = redis.call('HEXISTS', state, 'seeded') == 1, false
-if not seeded and given.seeded and by == given.seeder then
+local seeded = redis.call('HEXISTS', state, 'seeded') == 1
+local seeding = by == given.seeder or given.seeding == 'claim' and (not by or seeding_until + 0 <= now)
+seeding = seeding and not seeded and given.seeding ~= ''
+if seeding and given.seeding == 'done' then
     redis.call('HSET', state, 'seeded', now)
     redis.call('HDEL', state, 'seeding_by', 'seeding_until')
-    seeded = true
-elseif not seeded and given.seeder ~= '' and (by == given.seeder or given.claims and (not by or seeding_until + 0 <= now)) then
+    seeding, seeded = false, true
+elseif seeding then
     redis.call('HSET', state, 'seeding_by', given.seeder, 'seeding_until', now + given.lease)
-    seeding = true
 end
 
 local open = end_step()
@@ -126,18 +108,11 @@ local total, done, failed = unpack(redis.call('HMGET', state, 'total', 'done', '
 return {cjson.encode({
     open = open,
     waiting = redis.call('ZCARD', queue),
-    workers = sharing,
-    seeded = seeded,
-    seeding = seeding,
     total = total + 0,
     done = done + 0,
     failed = failed + 0,
-    shut = site.shut,
-    reason = site.reason,
-    spent = site.spent,
-    probing = site.half_open and taken > 0,
-    start = math.max(0, math.ceil(site.start - now)),
-    day = site.day,
-    seeds_in = kind,
+    seeded = seeded,
+    seeding = seeding,
+    site = site,
     buried = #buried > 0 and buried or nil,
 }), unpack(handed_out)}

@@ -1,12 +1,14 @@
--- Ask for a turn at a site outside the queue, or report that it has refused us or answered the probe.
+-- Charge a request to the budget of a site, or report that the site has refused us or has answered the probe.
 --
 -- KEYS  1 budget  2 circuit
 -- given.turn      whether to charge a request
+-- given.gap       ms between two requests, 0 for any; given.burst may go out at once
+-- given.probe     ms that a probe may take
 -- given.refusal   {reason, ms} when the site has refused us, else false
 -- given.answered  whether it has answered the probe
--- Returns JSON of what `Turn` holds
+-- Returns JSON of what `Site` holds
 
-local budget, circuit = KEYS[1], KEYS[2]
+local budget, circuit = unpack(KEYS)
 if given.refusal then
     local reason, pause = unpack(given.refusal)
     local until_, trips = unpack(redis.call('HMGET', circuit, 'until', 'trips'))
@@ -20,16 +22,14 @@ if given.refusal then
 elseif given.answered then
     redis.call('DEL', circuit)
 end
-local site, delay, probing = ask_site(budget, circuit), 0, false
-if given.turn and site.shut == 0 then
-    probing = site.half_open
-    delay = charge(site, budget, circuit)
+local site = ask_site(budget, circuit)
+if given.turn and site.blocked == 0 then
+    local start = math.max(tonumber(redis.call('HGET', budget, 'next')) or 0, now - (given.burst - 1) * given.gap)
+    site.delay, site.used, site.probing = math.max(0, math.ceil(start - now)), site.used + 1, site.half_open
+    redis.call('HSET', budget, 'next', string.format('%.3f', start + given.gap), 'day', site.day, 'used', site.used)
+    redis.call('EXPIRE', budget, 2 * 86400)
+    if site.probing then
+        redis.call('HSET', circuit, 'probe_until', now + given.probe)
+    end
 end
-return cjson.encode({
-    shut = site.shut,
-    reason = site.reason,
-    spent = site.spent,
-    probing = probing,
-    delay = delay,
-    used = site.used,
-})
+return cjson.encode(site)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,30 +13,29 @@ from scrapy.exceptions import NotConfigured
 
 from moviecrawler.clock import utc_now, utc_text
 from moviecrawler.frontier.budgets import begin_of_day, site_budget, until_next_day
-from moviecrawler.frontier.circuit import Circuit, SharedCircuit
-from moviecrawler.frontier.engine import NOT_SENT, NotSent, is_closing
+from moviecrawler.frontier.circuit import Circuit
+from moviecrawler.frontier.engine import NOT_SENT, NotSent, end_crawl, is_closing
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from scrapy import Request
     from scrapy.crawler import Crawler
 
     from moviecrawler.frontier.budgets import Budget
-    from moviecrawler.frontier.queue import Scripts, Turn
+    from moviecrawler.frontier.queue import Site
 
 logger = logging.getLogger(__name__)
 
-TURN_TAKEN = "turn_taken"
-"""In the `meta` of a request that the shared queue has charged to the budget already."""
 _CHECK_SECONDS = 0.25
 """Seconds between two looks whether the crawl closes, while a request waits for its turn."""
 _RETRY_SECONDS = 1.0
-_PROBE_SECONDS = 60.0
+"""Seconds until Redis is tried again after a failure."""
 
 
-class Turns:
-    """Gives each request its turn. This one keeps the budget for this process, and shares the day's count by a file in DATA_DIR."""
+class TurnsMiddleware:
+    """Downloader middleware: a request to the spider's site waits for its turn, retries and redirects included.
+
+    This one keeps the budget for this process, and shares the day's count by a file in DATA_DIR.
+    """
 
     def __init__(self, crawler: Crawler, budget: Budget) -> None:
         self.crawler = crawler
@@ -43,40 +43,70 @@ class Turns:
         self.site: Any = crawler.spidercls.site  # type: ignore[attr-defined]
         self.circuit = Circuit()
         self._next = 0.0  # when the next request may be sent, by the event loop's clock
-        self._is_told = False
+        self._lock = asyncio.Lock()  # one request at a time is charged and waits, so that none is sent in a crowd
 
-    @property
-    def _file(self) -> Path:
-        """The file of today, which has a byte for each request: appending counts for all processes that share DATA_DIR."""
-        return Path(self.crawler.settings["DATA_DIR"]) / f"requests-{self.site}-{utc_now():%Y-%m-%d}"
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> TurnsMiddleware:
+        """Read SITE_BUDGETS, REDIS_URL and DATA_DIR."""
+        if not hasattr(crawler.spidercls, "site"):
+            raise NotConfigured  # such as `scrapy replay`, which asks no site
+        kind = SharedTurns if crawler.settings.get("REDIS_URL") else TurnsMiddleware
+        turns = kind(crawler, site_budget(crawler.settings, crawler.spidercls.site))
+        crawler.signals.connect(turns.close, signals.engine_stopped)
+        return turns
 
-    @property
-    def _is_due(self) -> bool:
-        spider: Any = self.crawler.spider
-        return spider.plan.lane is not None
+    async def process_request(self, request: Request) -> None:
+        """Wait. Raises NotSent when the request's turn does not come in this crawl."""
+        is_limited = self.budget.per_second is not None or self.budget.per_day is not None
+        if request.meta.get("site") == self.site and (is_limited or self.circuit.half_open) and not await self.take():
+            request.meta[NOT_SENT] = True
+            raise NotSent
 
     async def left_today(self) -> int | None:
         """Return how many requests the budget of the day still allows; None for any number."""
         if self.budget.per_day is None:
             return None
-        return max(0, self.budget.per_day - (self._file.stat().st_size if self._file.exists() else 0))
+        return max(0, self.budget.per_day - await self._used_today())
 
     async def refusal(self) -> str | None:
         """Return why the site may not be asked, as far as it is known now; None when it may."""
         return self.circuit.refusal(self.site)
 
     async def take(self) -> bool:
-        """Wait for the turn of a request; return whether it may be sent, which it may not when the crawl closes."""
+        """Wait for the turn of a request; return whether it may be sent: not when the crawl closes, or must not wait."""
+        async with self._lock:
+            with suppress(NotSent):
+                delay = None if is_closing(self.crawler.engine) else await self._charge()
+                return delay is not None and await self.sleep(delay)
+            return False
+
+    async def _charge(self) -> float | None:
+        """Charge a request; return the seconds until it may be sent, None when it may not be sent in this crawl."""
         while not self._count():
-            # The catalogue keeps what is due, and this crawl ends.
-            if self._is_due or not await self._wait(until_next_day(utc_now()).total_seconds()):
-                return False
+            until = begin_of_day(utc_now()).timestamp() + 86_400
+            message = (
+                "%d requests to %s are the budget of the day, which is spent: the crawl waits until %s and goes on"
+            )
+            spider: Any = self.crawler.spider
+            if spider.plan.lane is not None:
+                return None  # the catalogue keeps what is due, and this crawl ends
+            logger.warning(message, self.budget.per_day, self.site, utc_text(until), extra={"spider": spider})
+            if not await self.sleep(until_next_day(utc_now()).total_seconds()):
+                return None
         if self.budget.per_second is None:
-            return True
+            return 0.0
         now, gap = asyncio.get_running_loop().time(), 1 / self.budget.per_second
         start = max(self._next, now - (self.budget.burst - 1) * gap)
         self._next = start + gap
-        return await self._sleep(start - now)
+        return start - now
+
+    @property
+    def _file(self) -> Path:
+        """The file of today, which has a byte for each request: appending counts for all processes that share DATA_DIR."""
+        return Path(self.crawler.settings["DATA_DIR"]) / f"requests-{self.site}-{utc_now():%Y-%m-%d}"
+
+    async def _used_today(self) -> int:
+        return self._file.stat().st_size if self._file.exists() else 0
 
     def _count(self) -> bool:
         """Charge a request to the day; return False when the budget of the day is spent."""
@@ -90,19 +120,7 @@ class Turns:
             file.write(b".")
             return file.tell() <= self.budget.per_day  # as many as were appended before, by whatever process
 
-    async def _wait(self, seconds: float) -> bool:
-        if not self._is_told:
-            self._is_told = True
-            until = utc_text(begin_of_day(utc_now()).timestamp() + 86_400)
-            message = (
-                "%d requests to %s are the budget of the day, which is spent: the crawl waits until %s and goes on"
-            )
-            logger.warning(message, self.budget.per_day, self.site, until, extra={"spider": self.crawler.spider})
-        is_open = await self._sleep(seconds)
-        self._is_told = False
-        return is_open
-
-    async def _sleep(self, seconds: float) -> bool:
+    async def sleep(self, seconds: float) -> bool:
         """Sleep; return False, at once, when the crawl closes."""
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
@@ -116,7 +134,7 @@ class Turns:
         """Free what it holds."""
 
 
-class SharedTurns(Turns):
+class SharedTurns(TurnsMiddleware):
     """Turns that all workers share through Redis."""
 
     def __init__(self, crawler: Crawler, budget: Budget) -> None:
@@ -128,56 +146,54 @@ class SharedTurns(Turns):
         settings = crawler.settings
         self.client = connect(settings["REDIS_URL"])
         self.keys = SiteKeys(self.site, settings["REDIS_START_URLS_KEY"])
-        self.scripts: Scripts = Scripts(self.client, budget, _PROBE_SECONDS)
-        self.circuit: SharedCircuit = SharedCircuit(self.site, self._report)
-        self.used = 0
+        self.scripts: Scripts = Scripts(self.client, budget)
+        self.circuit = Circuit(self.site, self._report)
+        self._patience = settings.getfloat("FRONTIER_PATIENCE")
+        self._failing_since: float | None = None
         self._reports: set[asyncio.Task[None]] = set()
-
-    async def left_today(self) -> int | None:
-        """Return how many requests the budget of the day still allows; None for any number."""
-        used = (await self._ask()).used
-        return None if self.budget.per_day is None else max(0, self.budget.per_day - used)
 
     async def refusal(self) -> str | None:
         """Return why the site may not be asked, as Redis knows now; None when it may."""
         await self._ask()
-        return self.circuit.refusal(self.site)
+        return await super().refusal()
 
-    async def take(self) -> bool:
-        """Wait for the turn of a request; return whether it may be sent: not while the site refuses us, or when the day is spent."""
-        while True:
-            turn = await self._ask(turn=True)
-            if turn.shut:
-                return not turn.spent  # a block ends the request with its own error
-            return await self._sleep(turn.delay / 1000)
+    async def _used_today(self) -> int:
+        return (await self._ask()).used
 
-    async def _ask(self, **step: Any) -> Turn:
+    async def _charge(self) -> float | None:
+        turn = await self._ask(turn=True)
+        return None if turn.blocked else turn.delay / 1000
+
+    async def _ask(self, **step: Any) -> Site:
         """Run the script until Redis answers, or the crawl closes: at the latest after FRONTIER_PATIENCE. Raises NotSent."""
         import redis.exceptions  # noqa: PLC0415 - only a shared crawl needs its client
 
-        loop = asyncio.get_running_loop()
-        failing_since: float | None = None
         while True:
             try:
-                turn = await self.scripts.turn(self.keys, **step)
+                site = await self.scripts.turn(self.keys, **step)
             except redis.exceptions.RedisError as error:
-                if failing_since is None:
-                    failing_since = loop.time()
-                    logger.warning(
-                        "Redis can't be used: %s; trying again", error, extra={"spider": self.crawler.spider}
-                    )
-                patience = self.crawler.settings.getfloat("FRONTIER_PATIENCE")
-                if loop.time() - failing_since >= patience and not is_closing(self.crawler.engine):
-                    message = "Redis could not be used for %g s"
-                    logger.error(message, patience, extra={"spider": self.crawler.spider})  # noqa: TRY400 - a sentence says it
-                    closing = self.crawler.engine.close_spider_async(reason="frontier_unreachable")
-                    self._closing = loop.create_task(closing)
-                    await asyncio.sleep(0)  # it begins to close
+                self.failed(error)
             else:
-                self.circuit.update(shut=turn.shut, reason=turn.reason, spent=turn.spent, probing=turn.probing)
-                return turn
-            if not await self._sleep(_RETRY_SECONDS):
+                self.reached(site)
+                return site
+            if not await self.sleep(_RETRY_SECONDS):
                 raise NotSent
+
+    def failed(self, error: Exception) -> None:
+        """Take note that Redis can't be used, and end the crawl when that takes longer than FRONTIER_PATIENCE."""
+        now = asyncio.get_running_loop().time()
+        self.crawler.stats.inc_value("frontier/errors")
+        if self._failing_since is None:
+            self._failing_since = now
+            message = "Redis can't be used: %s; trying again"
+            logger.warning(message, error, extra={"spider": self.crawler.spider})
+        if now - self._failing_since >= self._patience:
+            end_crawl(self.crawler, "frontier_unreachable", f"Redis could not be used for {self._patience:g} s")
+
+    def reached(self, site: Site) -> None:
+        """Take note of what Redis says of the site."""
+        self._failing_since = None
+        self.circuit.update(site)
 
     def _report(self, refusal: tuple[str, int] | None) -> None:
         self.circuit.reporting = True
@@ -199,28 +215,3 @@ class SharedTurns(Turns):
         if self._reports:
             await asyncio.wait(self._reports, timeout=_RETRY_SECONDS)
         await self.client.aclose()
-
-
-class TurnsMiddleware:
-    """Downloader middleware: a request to the spider's site waits for its turn, retries and redirects included."""
-
-    def __init__(self, turns: Turns) -> None:
-        self.turns = turns
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read SITE_BUDGETS, REDIS_URL and DATA_DIR."""
-        if not hasattr(crawler.spidercls, "site"):
-            raise NotConfigured  # such as `scrapy replay`, which asks no site
-        budget = site_budget(crawler.settings, crawler.spidercls.site)
-        turns = (SharedTurns if crawler.settings.get("REDIS_URL") else Turns)(crawler, budget)
-        crawler.signals.connect(turns.close, signals.engine_stopped)
-        return cls(turns)
-
-    async def process_request(self, request: Request) -> None:
-        """Wait. Raises NotSent when the request's turn does not come in this crawl."""
-        if request.meta.get("site") != self.turns.site or request.meta.pop(TURN_TAKEN, False):
-            return
-        if not await self.turns.take():
-            request.meta[NOT_SENT] = True
-            raise NotSent

@@ -1,12 +1,12 @@
-"""The shared frontier beside scrapy-redis: round trips a page, pages a second, and both with a slower way to Redis.
+"""The shared frontier beside scrapy-redis: a crawl, and a million queued requests.
 
-usage: python -m tests.benchmarks.frontier_speed [PAGES] [ROUNDS]
+usage: python -m tests.benchmarks.frontier_speed [PAGES] [ROUNDS] [QUEUED]
 
 One process crawls a list of pages (3,000 unless given) of 2 kB that a server in another process serves, with the project's
-settings but without a delay or robots.txt: with this frontier, and with scrapy-redis' scheduler, queue and dupefilter. They
-take turns, and the median of the rounds (3 unless given) counts. Redis stands behind a proxy that counts its answers and,
-every other time, delays each by 2 ms. What counts is the time from the first page to the last, so neither start-up nor the end,
-but queueing the list does. Processor time is the crawling process' alone, and tells the two apart on a busy machine too.
+settings but without a delay or robots.txt: with this frontier, with scrapy-redis' scheduler, queue and dupefilter, and with
+Scrapy's own in memory. They take turns, and the median of the rounds (3 unless given) counts. Redis stands behind a proxy that
+counts its answers. What counts is the time from the first page to the last, so neither start-up nor the end, but queueing the
+list does. Then so many requests (1,000,000 unless given) are queued by both, and some of them taken and acknowledged.
 """
 
 from __future__ import annotations
@@ -26,19 +26,31 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import redis
 from aiohttp import web
 from scrapy import Request
 from scrapy.http import Response
+from scrapy.utils.test import get_crawler
+from scrapy_redis.queue import PriorityQueue
 
+from moviecrawler import settings as project_settings
+from moviecrawler.frontier.budgets import UNLIMITED
+from moviecrawler.frontier.keys import SiteKeys
+from moviecrawler.frontier.queue import TITLES, End, Push, Scripts, SharedQueue
+from moviecrawler.options import FrontierOptions
+from moviecrawler.redis_client import connect
 from moviecrawler.spiders.imdb import ImdbSpider
 from tests.benchmarks.harness import SCRAPY_REDIS, numbers, options, run, table
 from tests.services.proxy import Proxy
 from tests.services.redis import RedisServer
 
-WAYS: dict[str, dict[str, str]] = {"this frontier": {}, "scrapy-redis": SCRAPY_REDIS}
-SLOW = 0.002
-"""Seconds that each answer of Redis takes longer."""
-LEAST_RATIO, LEAST_KEPT, MOST_ROUND_TRIPS = 1.3, 0.9, 0.2
+OURS, THEIRS, ALONE = "this frontier", "scrapy-redis", "Scrapy alone"
+WAYS: dict[str, dict[str, str]] = {OURS: {}, THEIRS: SCRAPY_REDIS, ALONE: {"REDIS_URL": ""}}
+BATCH, TAKEN = 32, 3_200
+"""Requests that a worker takes at once, and that are taken of those that are queued."""
+
+
+BODY = '["parse_title","https://www.imdb.com/title/tt%07d/",{"site_id":"tt%07d","found":null},"page",0]'
 
 
 class PagesSpider(ImdbSpider):
@@ -114,8 +126,8 @@ def crawl(folder: Path, site: str, redis: Proxy, pages: int, settings: dict[str,
     return Crawl(pages / figures["seconds"], figures["cpu"] / pages, (redis.answers - before) / pages)
 
 
-def measure(pages: int, rounds: int) -> dict[tuple[str, float], list[Crawl]]:
-    """Return the crawls by way and delay."""
+def measure(pages: int, rounds: int) -> dict[str, list[Crawl]]:
+    """Return the crawls by way."""
     results = defaultdict(list)
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
@@ -130,37 +142,74 @@ def measure(pages: int, rounds: int) -> dict[tuple[str, float], list[Crawl]]:
         ):
             for _ in range(rounds):
                 for way, settings in WAYS.items():
-                    for delay in (0.0, SLOW):
-                        server.client.flushall()
-                        proxy.latency = delay
-                        results[way, delay].append(crawl(Path(name), address, proxy, pages, settings))
+                    server.client.flushall()
+                    results[way].append(crawl(Path(name), address, proxy, pages, settings))
     finally:
         site.kill()
     return results
 
 
+async def fill_ours(url: str, count: int) -> float:
+    """Queue so many requests; return the seconds that one takes to be leased and acknowledged."""
+    client = connect(url)
+    queue = SharedQueue(Scripts(client, UNLIMITED), SiteKeys("imdb"), FrontierOptions(), worker="one")
+    await queue.open("run", 0)
+    for begin in range(0, count, 500):
+        some = range(begin, min(begin + 500, count))
+        await queue.push([Push(TITLES, f"{number:014x}", BODY % (number, number)) for number in some])
+    began = time.monotonic()
+    for _ in range(0, TAKEN, BATCH):
+        await queue.finish([End(one.id, "done") for one in (await queue.take(BATCH)).deliveries])
+    seconds = time.monotonic() - began
+    await client.aclose()
+    return seconds / TAKEN
+
+
+def fill_theirs(url: str, count: int) -> float:
+    """Queue so many requests as scrapy-redis does; return the seconds that it takes to pop one."""
+    values = {name: value for name, value in vars(project_settings).items() if name.isupper()}
+    spider = ImdbSpider.from_crawler(get_crawler(ImdbSpider, values), ids="tt0000000")
+    client = redis.Redis.from_url(url)
+    queue = PriorityQueue(client, spider, "%(spider)s:requests")
+    one: bytes = queue._encode_request(spider.title_request("tt0000000", None))
+    for begin in range(0, count, 500):
+        pipe = client.pipeline(transaction=False)
+        for number in range(begin, min(begin + 500, count)):
+            pipe.zadd(queue.key, {one.replace(b"tt0000000", b"tt%07d" % number): 0})
+            pipe.sadd("imdb:dupefilter", f"{number:040x}")
+        pipe.execute()
+    began = time.monotonic()
+    for _ in range(TAKEN):
+        queue.pop()
+    seconds = time.monotonic() - began
+    client.close()
+    return seconds / TAKEN
+
+
 def main() -> None:
-    """Print both ways' figures."""
-    pages, rounds = numbers(3000, 3, least=(1_000, 1))
+    """Print the ways' figures."""
+    pages, rounds, queued = numbers(3000, 3, 1_000_000, least=(1_000, 1, 2 * TAKEN))
     results = measure(pages, rounds)
-
-    def median(way: str, delay: float, figure: str) -> float:
-        return statistics.median(float(getattr(crawl, figure)) for crawl in results[way, delay])
-
-    print(f"{pages:,} pages, median of {rounds}; load of the machine {os.getloadavg()[0]:.1f}")
-    speed, cpu, rows = {}, {}, []
-    for way in WAYS:
-        near, far = (median(way, delay, "per_second") for delay in (0.0, SLOW))
-        trips = median(way, 0.0, "round_trips")
-        speed[way], cpu[way] = near, median(way, 0.0, "cpu")
-        rows.append((way, f"{near:.0f}", f"{far:.0f}", f"{far / near:.0%}", f"{cpu[way] * 1e3:.2f} ms", f"{trips:.3f}"))
-    rows.append(("wanted", "", "", f"at least {LEAST_KEPT:.0%}", "", f"at most {MOST_ROUND_TRIPS}"))
-    table(("", "pages/s", "with 2 ms", "share kept", "processor a page", "round trips a page"), rows)
-    ours, theirs = WAYS
-    print(
-        f"{ours} over {theirs}: {speed[ours] / speed[theirs]:.2f} times the pages a second (at least {LEAST_RATIO}), "
-        f"{cpu[ours] / cpu[theirs]:.2f} times the processor time a page"
-    )
+    fills = {OURS: lambda url: asyncio.run(fill_ours(url, queued)), THEIRS: lambda url: fill_theirs(url, queued)}
+    print(f"{pages:,} pages, median of {rounds}; {queued:,} queued; load of the machine {os.getloadavg()[0]:.1f}")
+    rows = []
+    for way, crawls in results.items():
+        figures = [
+            statistics.median(getattr(one, name) for one in crawls) for name in ("per_second", "cpu", "round_trips")
+        ]
+        row = [way, f"{figures[0]:.0f}", f"{figures[1] * 1e3:.2f} ms", f"{figures[2]:.3f}", "", ""]
+        if way in fills:
+            with RedisServer() as server:
+                before = server.client.info("memory")["used_memory"]
+                seconds = fills[way](server.url)
+                left = queued - TAKEN
+                row[4:] = (
+                    f"{(server.client.info('memory')['used_memory'] - before) / left:.0f}",
+                    f"{seconds * 1e6:.0f} µs",
+                )
+        rows.append(row)
+    header = ("", "pages/s", "processor a page", "trips a page", "bytes a request", "to take one of them")
+    table(header, [*rows, ("wanted", "", "", "at most 0.5", f"not above {THEIRS}", f"not above {THEIRS}")])
 
 
 if __name__ == "__main__":

@@ -61,7 +61,7 @@ def test_they_are_listed_with_nothing_that_could_move_a_cursor_and_queued_again_
     for part in (
         "forged  imdb (default)  ",
         "https://example.com/\\x1b[2J",
-        "no request of this queue",
+        "damaged, or written by another program",
         "rubbish\\x07",
     ):
         assert part in listed.output

@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
+from moviecrawler.frontier.scheduler import BATCH
 from moviecrawler.items import Movie
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change, counts, reset
-from tests.frontier.workers import SURE, Workers, WorkersOf, workers_on
+from tests.frontier.workers import SURE, Workers, WorkersOf, paused, workers_on
 from tests.services.mongo import mongo_movies
 from tests.services.postgres import postgres_movies
 from tests.services.proxy import Proxy
@@ -176,20 +177,42 @@ def test_worker_that_slept_for_two_leases_changes_nothing_of_what_others_did(wor
 
 
 @pytest.mark.promise("A worker that is told to end gives back what it has not done, within seconds.")
-def test_terminated_worker_is_gone_within_10_seconds_however_slow_the_site_is(
-    workers_of: WorkersOf, replica: ReplicaProcess
+def test_worker_that_closes_takes_nothing_more_and_gives_back_however_slow_the_site_is(
+    workers_of: WorkersOf, replica: ReplicaProcess, own_redis: RedisServer
 ) -> None:
-    change(replica, latency=30_000)
-    with workers_of("imdb", ALL, DOWNLOAD_TIMEOUT="60", ROBOTSTXT_OBEY="0", **SURE) as workers:
+    with workers_of("imdb", "via=pages", ALL, DOWNLOAD_TIMEOUT="600", **SURE) as workers, paused(replica):
         workers.start()
-        wait_for(lambda: counts(replica)["requests"] > 0 and workers.count("requests") == TITLES)
+        workers.start(environment={"FRONTIER_MAX_PAGES": "4"})
+        wait_for(lambda: workers.count("requests") == TITLES and workers.count("leases") > BATCH + 2)
+        wait_for(lambda: "(recycled)" in workers.log)
+        own_redis.client.rpush("imdb:start_urls", IDS[0])
         began = time.monotonic()
-        workers.signal(signal.SIGTERM)
-        assert workers.wait() == [1], workers.log
-        assert time.monotonic() - began < 10
+        workers.signal(signal.SIGTERM, 0)
+        assert workers.wait() == [1, 0], workers.log
+        assert time.monotonic() - began < 15
         assert workers.count("leases") == 0
         assert workers.count("queue") == TITLES
+        assert own_redis.client.llen("imdb:start_urls") == 1
         assert "Traceback" not in workers.log
+
+
+def test_job_whose_node_died_goes_on_in_its_run(
+    workers_of: WorkersOf, replica: ReplicaProcess, own_redis: RedisServer
+) -> None:
+    asked_at = f"{time.time():.3f}"  # when the job was queued: its next start is given the same
+    with workers_of("imdb", ALL, FRONTIER_RUN="job1", FRONTIER_ASKED_AT=asked_at, **SLOWLY) as workers:
+        workers.start()
+        wait_for(lambda: workers.count("requests") and workers.state("done") > 3, told=lambda: workers.log)
+        workers.kill()
+        done = workers.state("done")
+        for _ in range(2):
+            workers.start()
+            assert workers.wait() == [0], workers.log
+        assert own_redis.client.zcard(workers.keys.site.runs) == 1
+        assert workers.state("done") == workers.state("total") == TITLES
+        assert_whole(workers.movies)
+    assert "was over at" in workers.log
+    assert sum(fetched(replica).values()) <= 2 * TITLES - done
 
 
 @pytest.mark.promise("A worker that is told to end gives back what it has not done, within seconds.")
@@ -252,9 +275,9 @@ class Deadly:
 def test_page_that_kills_its_workers_is_the_only_dead_letter_of_its_batch(
     workers_of: WorkersOf, replica: ReplicaProcess, own_redis: RedisServer, tmp_path: Path
 ) -> None:
-    given = IDS[:12]
+    given = IDS[:BATCH]
     change(replica, latency=20)
-    (tmp_path / "deadly.py").write_text(_DEADLY.format(given[3]))
+    (tmp_path / "deadly.py").write_text(_DEADLY.format(given[16]))
     addons = '{"moviecrawler.addon.ConfiguredParts": 0, "deadly.Deadly": 1}'
     arguments: dict[str, Any] = {"ADDONS": addons, "FRONTIER_DELIVERIES": "3", "FRONTIER_LEASE": "1"}
     with workers_of("imdb", f"ids={','.join(given)}", **arguments) as workers:
@@ -264,8 +287,8 @@ def test_page_that_kills_its_workers_is_the_only_dead_letter_of_its_batch(
             codes += workers.wait()
         # The last one has seen the run's end, and answers for its dead letter.
         assert codes == [9, 9, 9, 1], workers.log
-        assert_whole(workers.movies, [*given[:3], *given[4:]])
+        assert_whole(workers.movies, [*given[:16], *given[17:]])
         assert "1 are dead letters" in workers.log
         [(_, letter)] = own_redis.client.hgetall(workers.keys.dead).items()
-        assert given[3].encode() in letter
+        assert given[16].encode() in letter
     reset(replica)

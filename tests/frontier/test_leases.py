@@ -186,7 +186,7 @@ def test_list_that_was_refused_goes_back(crawl: Crawl, refused: bool, how: str) 
 def test_what_was_given_back_is_not_acknowledged(crawl: Crawl) -> None:
     request, item = crawl.take(), movie()
     crawl.passed(item, request)
-    crawl.tracker.forget()
+    crawl.tracker.leases.clear()
     crawl.tracker.ended(request)
     crawl.settled(item)
     assert crawl.ends == []

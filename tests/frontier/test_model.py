@@ -40,7 +40,7 @@ class Frontier(RuleBasedStateMachine):
         self.client = connect(self.redis_url)
         self.do(self.client.flushdb())
         options = FrontierOptions(deliveries=DELIVERIES, lease=3600)
-        scripts = Scripts(self.client, UNLIMITED, 60)
+        scripts = Scripts(self.client, UNLIMITED)
         self.queues = [SharedQueue(scripts, SiteKeys("imdb"), options, worker=f"w{one}") for one in WORKERS]
         for queue in self.queues:
             self.do(queue.open("run", 0))
@@ -86,7 +86,7 @@ class Frontier(RuleBasedStateMachine):
 
     @rule(target=held, worker=st.sampled_from(WORKERS), want=st.integers(1, 4), holds=st.booleans())
     def take(self, worker: int, want: int, holds: bool) -> Any:
-        reply = self.do(self.queues[worker].take(want, holds=holds))
+        reply = self.do(self.queues[worker].take(want, renew=["another"] if holds else []))
         for one in reply.buried:
             assert self.open.pop(one) >= DELIVERIES
             self.failed += 1

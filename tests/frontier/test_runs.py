@@ -12,8 +12,7 @@ import redis.asyncio
 
 from moviecrawler.frontier.budgets import UNLIMITED, Budget
 from moviecrawler.frontier.keys import SiteKeys
-from moviecrawler.frontier.outbox import Outbox
-from moviecrawler.frontier.queue import End, Push, RunRefusedError, Scripts, SharedQueue
+from moviecrawler.frontier.queue import End, Outbox, Push, RunRefusedError, Scripts, SharedQueue
 from moviecrawler.options import FrontierOptions
 
 SITE = SiteKeys("imdb")
@@ -27,7 +26,7 @@ def make(client: Any) -> Make:
 
     def make(name: str = "one", *, budget: Budget = UNLIMITED, arguments: str = "ids=a", **options: Any) -> SharedQueue:
         key = repr(budget)
-        scripts.setdefault(key, Scripts(client, budget, 60))
+        scripts.setdefault(key, Scripts(client, budget))
         limit = options.pop("limit", None)
         given = FrontierOptions(**{"lease": 3600, **options})
         return SharedQueue(scripts[key], SITE, given, worker=name, arguments=arguments, limit=limit)
@@ -42,9 +41,9 @@ def pushes(*ids: str, level: int = 2) -> list[Push]:
 async def seeded(queue: SharedQueue, *ids: str) -> SharedQueue:
     """Begin a run, and queue what its arguments name."""
     await queue.open("run", 0)
-    assert (await queue.take(seeder="s")).seeding
+    assert (await queue.take(seeder="s", seeding="claim")).seeding
     await queue.push(pushes(*ids))
-    assert (await queue.take(seeder="s", claims=False, seeded=True)).seeded
+    assert (await queue.take(seeder="s", seeding="done")).seeded
     return queue
 
 
@@ -79,7 +78,7 @@ async def test_a_run_that_was_over_is_begun_again_only_for_who_asked_later(make:
     later = make("later")
     assert await later.open("run", -0.001) is None
     assert later.keys != one.keys
-    assert await later.push(pushes("a")) == (0, 0)  # which the run before has seen
+    assert await later.push(pushes("a")) == 0  # which the run before has seen
 
 
 async def test_two_runs_of_two_names_on_one_day_share_nothing(make: Make) -> None:
@@ -112,36 +111,36 @@ async def test_one_worker_at_a_time_queues_what_the_arguments_name(make: Make) -
     one, two = make("one", lease=1), make("two", lease=1)
     for queue in (one, two):
         await queue.open("run", 0)
-    assert (await one.take(seeder="s1")).seeding
-    assert not (await two.take(seeder="s2")).seeding
+    assert (await one.take(seeder="s1", seeding="claim")).seeding
+    assert not (await two.take(seeder="s2", seeding="claim")).seeding
     await one.push(pushes("a"))
     assert not (await two.take()).seeded
     await asyncio.sleep(1.1)  # it was killed half-way, or sleeps
-    assert (await two.take(seeder="s2")).seeding
-    assert await two.push(pushes("a", "b")) == (1, 0)
-    assert not (await one.take(seeder="s1", claims=False, seeded=True)).seeded  # it says so too late
-    assert (await two.take(seeder="s2", claims=False, seeded=True)).seeded
+    assert (await two.take(seeder="s2", seeding="claim")).seeding
+    assert await two.push(pushes("a", "b")) == 1
+    assert not (await one.take(seeder="s1", seeding="done")).seeded  # it says so too late
+    assert (await two.take(seeder="s2", seeding="done")).seeded
     assert (await two.take()).open == 2
 
 
 async def test_who_queues_while_the_state_is_lost_begins_from_the_front(make: Make, client: Any) -> None:
     one = make()
     await one.open("run", 0)
-    await one.take(seeder="s1")
+    await one.take(seeder="s1", seeding="claim")
     await one.push(pushes("a"))
     await client.flushdb()
     await one.push(pushes("b"))
-    assert not (await one.take(seeder="s1", claims=False, seeded=True)).seeded
-    assert (await one.take(seeder="s2")).seeding
-    assert await one.push(pushes("a", "b")) == (1, 0)
+    assert not (await one.take(seeder="s1", seeding="done")).seeded
+    assert (await one.take(seeder="s2", seeding="claim")).seeding
+    assert await one.push(pushes("a", "b")) == 1
 
 
 async def test_limit_counts_titles_by_their_ids_and_not_requests(make: Make) -> None:
     queue = make(limit=2)
     await queue.open("run", 0)
-    assert await queue.push(pushes("a", "b", "c")) == (0, 1)
+    assert await queue.push(pushes("a", "b", "c")) == 0
     second_request = Push(2, "page-of-a", "[]", title="a")
-    assert await queue.push([second_request, Push(1, "list", "[]")]) == (0, 0)
+    assert await queue.push([second_request, Push(1, "list", "[]")]) == 0
     assert (await queue.take()).total == 4
 
 
@@ -150,10 +149,10 @@ async def test_a_page_is_queued_once_in_a_run(make: Make, client: Any, dupefilte
     queue = make(dupefilter=dupefilter)
     await queue.open("run", 0)
     ids = [f"tt{number}" for number in range(300)]
-    assert await queue.push(pushes(*ids)) == (0, 0)
-    assert await queue.push(pushes(*ids[:5])) == (5, 0)
+    assert await queue.push(pushes(*ids)) == 0
+    assert await queue.push(pushes(*ids[:5])) == 5
     await finish_all(queue)
-    assert await queue.push([Push(2, "tt0", "[]", filtered=False)]) == (0, 0)  # seeds are always fetched
+    assert await queue.push([Push(2, "tt0", "[]", filtered=False)]) == 0  # seeds are always fetched
     assert await client.type(queue.keys.seen) == {"set": b"set", "bloom": b"string"}[dupefilter]
 
 
@@ -197,7 +196,7 @@ async def test_what_was_handed_out_twice_is_handed_out_alone_and_buried_at_last(
         return ids
 
     assert len(await die(8)) == len(await die(8)) == 8
-    assert len((await queue.take(8, holds=True)).deliveries) == 0  # only to a worker that holds nothing
+    assert len((await queue.take(8, renew=["another"])).deliveries) == 0  # only to a worker that holds nothing
     [killer] = await die(8)
     assert await die(8) == [killer]
     reply = await queue.take(8)
@@ -214,11 +213,11 @@ async def test_leases_end_only_after_what_came_of_them_is_queued(make: Make) -> 
     sent: list[str] = []
 
     class Spy:
-        async def push(self, some: list[Push]) -> tuple[int, int]:
+        async def push(self, some: list[Push]) -> int:
             sent.extend(one.id for one in some)
             if len(sent) == 1:
                 raise redis.exceptions.OutOfMemoryError
-            return 0, 0
+            return 0
 
         async def finish(self, some: list[End]) -> int:
             sent.extend(f"end of {one.id}" for one in some)
@@ -248,14 +247,14 @@ async def test_seeds_of_each_type_become_requests_in_one_step(make: Make, client
     assert reply.deliveries[0].body == seeds[1]
     assert {one.body for one in reply.deliveries} == set(seeds)
     assert not await client.exists(SITE.start_urls)
-    assert (await queue.take(seeds=False)).total == 3
+    assert (await queue.take(seeds=0)).total == 3
 
 
 async def test_a_worker_that_closes_moves_no_seeds(make: Make, client: Any) -> None:
     queue = make()
     await queue.open("run", 0)
     await client.rpush(SITE.start_urls, "tt1")
-    assert (await queue.take(seeds=False)).open == 0
+    assert (await queue.take(seeds=0)).open == 0
     assert await client.llen(SITE.start_urls) == 1
 
 

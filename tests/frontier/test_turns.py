@@ -16,7 +16,7 @@ from moviecrawler.frontier import turns
 from moviecrawler.frontier.budgets import Budget
 from moviecrawler.frontier.keys import SiteKeys
 from moviecrawler.frontier.queue import End, Push, Scripts, SharedQueue
-from moviecrawler.frontier.turns import Turns
+from moviecrawler.frontier.turns import TurnsMiddleware
 from moviecrawler.options import FrontierOptions
 from tests.crawling import counts, crawl
 from tests.services.replica import IDS
@@ -25,14 +25,14 @@ SITE = SiteKeys("imdb")
 DAY = 86_400_000
 
 
-def local(folder: Path, budget: Budget, *, lane: str | None = None) -> tuple[Turns, Any]:
+def local(folder: Path, budget: Budget, *, lane: str | None = None) -> tuple[TurnsMiddleware, Any]:
     """Return turns without Redis, and the engine of their crawl."""
     engine = SimpleNamespace(spider=True, running=True, _slot=SimpleNamespace(closing=None))
     spider = SimpleNamespace(site="imdb", plan=SimpleNamespace(lane=lane))
     crawler: Any = SimpleNamespace(
         settings={"DATA_DIR": str(folder)}, spidercls=SimpleNamespace(site="imdb"), spider=spider, engine=engine
     )
-    return Turns(crawler, budget), engine
+    return TurnsMiddleware(crawler, budget), engine
 
 
 # --- Without Redis ----------------------------------------------------------------------------------------------------
@@ -82,69 +82,61 @@ async def test_lane_due_does_not_wait_for_the_next_day(tmp_path: Path) -> None:
 
 
 async def queue_of(client: Any, budget: Budget, titles: int) -> tuple[Scripts, SharedQueue]:
-    scripts = Scripts(client, budget, 60)
+    scripts = Scripts(client, budget)
     queue = SharedQueue(scripts, SITE, FrontierOptions(lease=3600), worker="one")
     await queue.open("run", 0)
     await queue.push([Push(2, str(number), "[]") for number in range(titles)])
     return scripts, queue
 
 
-async def test_a_lease_and_a_retry_are_charged_to_the_same_day(client: Any) -> None:
-    scripts, queue = await queue_of(client, Budget(per_day=5), 9)
-    assert len((await queue.take(3)).deliveries) == 3
-    assert (await scripts.turn(SITE, turn=True)).used == 4
-    assert len((await queue.take(9)).deliveries) == 1
-    reply = await queue.take(9)
-    assert (reply.deliveries, reply.spent, reply.open) == ([], True, 9)
+async def test_a_request_is_charged_when_it_is_sent_and_nothing_is_credited(client: Any) -> None:
+    scripts, queue = await queue_of(client, Budget(per_day=2), 9)
+    [one] = (await queue.take(1)).deliveries
+    await queue.finish([End(one.id, "back", one.number)])
+    assert [(await scripts.turn(SITE, turn=True)).used for _ in range(2)] == [1, 2]
     assert (await scripts.turn(SITE, turn=True)).spent
+    reply = await queue.take(9)
+    assert (reply.deliveries, reply.site.spent, reply.open) == ([], True, 9)
 
 
-@pytest.mark.parametrize(("days_ago", "used"), [(0, 1), (1, 2)])
-async def test_what_was_not_sent_is_credited_to_its_own_day(client: Any, days_ago: int, used: int) -> None:
-    scripts, queue = await queue_of(client, Budget(per_day=5), 2)
-    reply = await queue.take(2)
-    one = reply.deliveries[0]
-    await queue.finish([End(one.id, "back", one.number, "", reply.day - days_ago)])
-    assert (await scripts.turn(SITE)).used == used
-
-
-async def test_a_spent_day_goes_on_the_next_day_in_the_same_run(client: Any) -> None:
-    _, queue = await queue_of(client, Budget(per_day=1), 3)
-    assert len((await queue.take(9)).deliveries) == 1
-    assert (await queue.take(9)).spent
-    await client.hset(SITE.budget, "day", (await queue.take()).day - 1)  # as if it were 00:01
-    again = SharedQueue(Scripts(client, Budget(per_day=1), 60), SITE, FrontierOptions(lease=3600), worker="two")
+async def test_a_day_spent_at_23_59_goes_on_at_00_01_in_the_same_run(client: Any) -> None:
+    scripts, queue = await queue_of(client, Budget(per_day=1), 3)
+    assert not (await scripts.turn(SITE, turn=True)).spent
+    assert (await queue.take(9)).site.spent
+    await client.hincrby(SITE.budget, "day", -1)  # as if it were 00:01
+    again = SharedQueue(scripts, SITE, FrontierOptions(lease=3600), worker="two")
     assert await again.open("run", -0.001) is None
     assert again.keys == queue.keys
-    assert len((await again.take(9)).deliveries) == 1
+    assert (await again.take(9)).deliveries
+    assert (await scripts.turn(SITE, turn=True)).used == 1
 
 
 @pytest.mark.promise("After a refusal, one request finds out for all workers whether the site answers again.")
 async def test_a_refusal_stops_all_workers_and_one_probe_finds_out_when_it_is_over(client: Any) -> None:
     scripts, queue = await queue_of(client, Budget(), 9)
     for trips in (1, 2):
-        turn = await scripts.turn(SITE, refusal=("go away", 60_000))
-        assert (turn.shut > 0, turn.reason) == (True, "go away")
+        site = await scripts.turn(SITE, refusal=("go away", 60_000))
+        assert (site.blocked > 0, site.reason) == (True, "go away")
         assert (await scripts.turn(SITE, refusal=("what was in flight", 60_000))).reason == "go away"
         assert int(await client.hget(SITE.circuit, "trips")) == trips
-        assert turn.shut == pytest.approx(60_000 * trips, abs=50)  # the pause doubles
+        assert site.blocked == pytest.approx(60_000 * trips, abs=5_000)  # the pause doubles
         assert (await queue.take(9)).deliveries == []
         await client.hset(SITE.circuit, "until", 1)
         reply = await queue.take(9)
-        assert (len(reply.deliveries), reply.probing) == (1, True)
+        assert (len(reply.deliveries), reply.site.half_open) == (1, True)
+        assert (await scripts.turn(SITE, turn=True)).probing
+        assert (await scripts.turn(SITE, turn=True)).blocked
         assert (await queue.take(9)).deliveries == []
     await scripts.turn(SITE, answered=True)
     assert len((await queue.take(9)).deliveries) == 7
 
 
 @pytest.mark.parametrize("burst", [1, 5])
-async def test_requests_are_handed_out_for_their_moments(client: Any, burst: int) -> None:
-    _, queue = await queue_of(client, Budget(per_second=10, burst=burst), 40)
-    await asyncio.sleep(0.01)
-    delays = [one.delay for one in (await queue.take(40)).deliveries]
-    assert delays[: burst + 1] == [*[0] * burst, pytest.approx(105, abs=2)] or burst == 1
-    assert max(delays) <= 610  # no more than half a second ahead, so that other workers have theirs
-    assert len(delays) <= burst + 6
+async def test_requests_are_spaced_by_the_budget(client: Any, burst: int) -> None:
+    scripts = Scripts(client, Budget(per_second=0.1, burst=burst))
+    delays = [(await scripts.turn(SITE, turn=True)).delay for _ in range(burst + 2)]
+    assert delays[:burst] == [0] * burst
+    assert delays[burst:] == [pytest.approx(10_500, abs=5_000), pytest.approx(21_000, abs=5_000)]
 
 
 def test_a_crawl_without_redis_keeps_the_budget_of_the_day(replica: Any, tmp_path: Path) -> None:

@@ -132,6 +132,12 @@ class Workers:
             count = client.hlen if key in {"requests", "dead"} else client.scard if key == "titles" else client.zcard
             return int(count(getattr(keys, key)))
 
+    def holders(self) -> set[bytes]:
+        """Return the workers that hold a request, or did so until it was queued again."""
+        with redis.Redis.from_url(self._redis_url) as client:
+            values: Any = client.hvals(self.keys.requests) if self.count("leases") else []
+        return {value.split(b"\n")[0].split(b" ")[2] for value in values} - {b""}
+
     def state(self, name: str) -> int:
         """Return a figure of the run."""
         with redis.Redis.from_url(self._redis_url) as client:
