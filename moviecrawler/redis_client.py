@@ -55,6 +55,18 @@ def load_script(client: Any, package: str, name: str) -> Any:
     return client.register_script(read_package_file(package, f"{name}.lua"))
 
 
+async def check_eviction(client: Any) -> None:
+    """Raise ConfigurationError when Redis throws keys away where it is full, and with them what is queued."""
+    try:
+        info = await client.info("memory")
+    except redis.exceptions.ResponseError:
+        return  # where we may not ask
+    policy = info.get("maxmemory_policy", "noeviction")
+    if info.get("maxmemory") and policy != "noeviction":
+        message = f"Redis throws keys away when it is full ({policy}); set its maxmemory-policy to noeviction"
+        raise ConfigurationError(message)
+
+
 def describe_error(error: Exception, otherwise: str = "") -> str:
     """Return why Redis can't do what it was asked. `otherwise` says what to do where the error does not."""
     if isinstance(error, redis.exceptions.MovedError | redis.exceptions.ClusterCrossSlotError):

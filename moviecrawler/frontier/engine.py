@@ -1,6 +1,6 @@
 """What the scheduler and the stores need of Scrapy's engine and that has no public name.
 
-Everything private is here. `tests/frontier/test_engine.py` fails when a new version of Scrapy changes it.
+Everything private is here. The tests of whole crawls fail when a new version of Scrapy changes it.
 """
 
 from __future__ import annotations

@@ -119,6 +119,12 @@ class Reply(msgspec.Struct):
         """How many requests were deleted in Redis by others."""
         return max(0, self.total - self.done - self.failed - self.open)
 
+    @property
+    def in_words(self) -> str:
+        """What became of the requests that are not done."""
+        counts = {"wait for the next worker": self.open, "are dead letters": self.failed, "are lost": self.lost}
+        return ", ".join(f"{count:,} {what}" for what, count in counts.items() if count) or "all are done"
+
 
 class Scripts:
     """The scripts of one client, and what they take of a site's budget. Raises redis.RedisError when Redis can't do it."""

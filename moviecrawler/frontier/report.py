@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -13,7 +14,6 @@ from moviecrawler.frontier.budgets import UNLIMITED, Budget, site_budget
 from moviecrawler.frontier.keys import Keys, SiteKeys
 from moviecrawler.frontier.queue import End, Scripts
 from moviecrawler.frontier.serialisation import Envelope
-from moviecrawler.items import Site  # noqa: TC001 - msgspec reads annotations
 from moviecrawler.redis_client import connect, describe_error
 from moviecrawler.sites import SITES
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from scrapy.settings import BaseSettings
+
+    from moviecrawler.items import Site
 
 State = Literal["running", "finished", "no worker", "stopped", "trying", "budget spent"]
 """`no worker`: there is something to do and nobody does it. `stopped`: the site has refused us. `trying`: that time is over,
@@ -37,7 +39,8 @@ class FrontierAwayError(MovieCrawlerError):
     """Redis can't be asked."""
 
 
-class SiteState(msgspec.Struct, kw_only=True):
+@dataclass(kw_only=True)
+class SiteState:
     """A site as the frontier sees it. Times are in seconds since 1970."""
 
     site: Site
@@ -50,7 +53,8 @@ class SiteState(msgspec.Struct, kw_only=True):
     """By the settings of the process that asks, which should be those of the workers."""
 
 
-class RunReport(msgspec.Struct, kw_only=True):
+@dataclass(kw_only=True)
+class RunReport:
     """A run at one moment. Times are in seconds since 1970, by Redis' clock."""
 
     site: Site
@@ -131,7 +135,8 @@ class RunReport(msgspec.Struct, kw_only=True):
         return figures | {name: getattr(self, name) for name in names}
 
 
-class DeadLetter(msgspec.Struct, kw_only=True):
+@dataclass(kw_only=True)
+class DeadLetter:
     """A request or a seed that was set aside."""
 
     keys: Keys

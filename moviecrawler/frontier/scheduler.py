@@ -29,7 +29,7 @@ from moviecrawler.frontier.queue import BOOSTED, LISTS, SEED, TITLES, End, Outbo
 from moviecrawler.frontier.serialisation import SerialisationError, decode, encode
 from moviecrawler.frontier.shared import run_name, shared_turns
 from moviecrawler.options import FrontierOptions
-from moviecrawler.redis_client import describe_error
+from moviecrawler.redis_client import check_eviction, describe_error
 from moviecrawler.signals import nothing_queued
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         # A name that somebody has chosen is of one run; another is of one more each time that somebody asks for it.
         asked_at = options.asked_at or (0.0 if options.run else -max(process_age(), 0.001))
         try:
-            await self._check_eviction()
+            await check_eviction(self.server)
             over_at = await self.shared.open(run, asked_at)
         except redis.exceptions.RedisError as error:
             why = describe_error(error, "; start it, or remove REDIS_URL")
@@ -151,17 +151,6 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
                 message = "Run %r was over at %s: nothing is left for this worker"
                 self._log(logging.INFO, message, run, utc_text(over_at))
             self._task = asyncio.create_task(self._end_if_it_fails(self._work()))
-
-    async def _check_eviction(self) -> None:
-        """Raise ConfigurationError when Redis throws keys away where it is full, and with them what is queued."""
-        try:
-            info = await self.server.info("memory")
-        except redis.exceptions.ResponseError:
-            return  # where we may not ask
-        policy = info.get("maxmemory_policy", "noeviction")
-        if info.get("maxmemory") and policy != "noeviction":
-            message = f"Redis throws keys away when it is full ({policy}); set its maxmemory-policy to noeviction"
-            raise ConfigurationError(message)
 
     def _refuse(self, reason: str, why: str) -> None:
         self._log(logging.ERROR, "%s", why)
@@ -199,7 +188,6 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         return Push(level, self.df.request_fingerprint(request), encode(request), not request.dont_filter, title)
 
     def __len__(self) -> int:
-        """Return how many requests this worker may send now."""
         return len(self._local) + len(self._ready)
 
     def next_request(self) -> Request | None:
@@ -227,9 +215,9 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
             return
         self._closed = True
         self._wake.set()
-        await asyncio.wait(
-            [self._task], timeout=_CLOSE_SECONDS
-        )  # else what it is being handed now would wait for its lease
+        # What it is being handed now would wait until its lease ends.
+        await asyncio.wait([self._task], timeout=_CLOSE_SECONDS)
+        self._drain_until = 0.0
         for task in (self._task, self._seed_task):
             if task is not None:
                 task.cancel()
@@ -240,9 +228,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
                 await self._take(0)
                 await self.server.zrem(self.shared.keys.workers, self.shared.worker)
         except (redis.exceptions.RedisError, TimeoutError) as error:
-            message = (
-                "The last acknowledgements did not reach Redis (%s): these pages are fetched again when the leases end"
-            )
+            message = "The last acknowledgements did not reach Redis (%s): these pages are fetched again"
             self._log(logging.WARNING, message, error)
         self.stats.set_value("dupefilter/filtered", self.outbox.filtered)
         if (reply := self.reply) is not None:
@@ -252,12 +238,9 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
     def account(self) -> str:
         """Return the account of the whole run, in words, as Redis last gave it."""
         assert self.reply is not None  # noqa: S101 - the run is joined
-        reply, filtered = self.reply, self.outbox.filtered
-        counts = {"wait for the next worker": reply.open, "are dead letters": reply.failed, "are lost": reply.lost}
-        shown = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
-        text = f"of the {reply.total:,} requests of run {self.shared.keys.run}, {shown or 'all are done'}"
-        if self.options.dupefilter == "bloom" and filtered:
-            text += f"; {filtered:,} were taken for known here, of which about 0.1 % are not"
+        text = f"of the {self.reply.total:,} requests of run {self.shared.keys.run}, {self.reply.in_words}"
+        if self.options.dupefilter == "bloom" and self.outbox.filtered:
+            text += f"; {self.outbox.filtered:,} were taken for known here, of which about 0.1 % are not"
         return text
 
     # --- What becomes of requests -------------------------------------------------------------------------------------
@@ -265,12 +248,15 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
     def _request_ended(self, request: Request) -> None:
         self._bound.discard(request)
         self._tracker.ended(request)
-        if self._alone in self._held():
+        if self._is_alone():
             # No other request will fill the batches of the stores.
             self.crawler.signals.send_catch_log(nothing_queued)
 
     def _held(self) -> list[str]:
         return [*self._tracker.leases, *(delivery.id for delivery, _ in self._ready)]
+
+    def _is_alone(self) -> bool:
+        return bool(self._alone) and self._alone in self._held()
 
     def _finish(self, lease: Lease, how: How, reason: str = "") -> None:
         self.outbox.end(End(lease.id, how, lease.number, reason))
@@ -367,7 +353,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
 
     def _want(self) -> int:
         """Return how many requests to ask for."""
-        if self._drain_until is not None or self._alone in self._held():
+        if self._drain_until is not None or self._is_alone():
             return 0
         want = self._batch - len(self._ready)
         if self._batch < BATCH:

@@ -1,9 +1,8 @@
 -- Lease requests to a worker, and tell it how the run is. It is the worker's heartbeat, too.
 --
 -- KEYS  as in run.lua, then 9 budget  10 circuit  11 start_urls
--- given.worker, given.lease (ms), given.deliveries
--- given.renew    ids of the requests that the worker holds
--- given.want     how many it asks for
+-- given.worker, given.lease (ms), given.deliveries (after which a request is a dead letter)
+-- given.renew    ids of the requests that the worker holds; given.want is how many it asks for
 -- given.seeds    how many seeds may be moved to the queue
 -- given.seeder   the worker's claim to queue what the arguments name, a new one for each time; it is lost with the state
 -- given.seeding  'claim' to begin, 'keep' while it queues, 'done' when all is queued, '' not to
@@ -93,8 +92,8 @@ end
 -- Who queues what the arguments name -----------------------------------------------------------------------------------
 local by, seeding_until = unpack(redis.call('HMGET', state, 'seeding_by', 'seeding_until'))
 local seeded = redis.call('HEXISTS', state, 'seeded') == 1
-local seeding = by == given.seeder or given.seeding == 'claim' and (not by or seeding_until + 0 <= now)
-seeding = seeding and not seeded and given.seeding ~= ''
+local may_claim = given.seeding == 'claim' and (not by or seeding_until + 0 <= now)
+local seeding = not seeded and given.seeding ~= '' and (by == given.seeder or may_claim)
 if seeding and given.seeding == 'done' then
     redis.call('HSET', state, 'seeded', now)
     redis.call('HDEL', state, 'seeding_by', 'seeding_until')
@@ -103,16 +102,9 @@ elseif seeding then
     redis.call('HSET', state, 'seeding_by', given.seeder, 'seeding_until', now + given.lease)
 end
 
-local open = end_step()
-local total, done, failed = unpack(redis.call('HMGET', state, 'total', 'done', 'failed'))
-return {cjson.encode({
-    open = open,
-    waiting = redis.call('ZCARD', queue),
-    total = total + 0,
-    done = done + 0,
-    failed = failed + 0,
-    seeded = seeded,
-    seeding = seeding,
-    site = site,
-    buried = #buried > 0 and buried or nil,
-}), unpack(handed_out)}
+local reply = {open = end_step(), waiting = redis.call('ZCARD', queue), seeded = seeded, seeding = seeding, site = site}
+for _, name in ipairs({'total', 'done', 'failed'}) do
+    reply[name] = tonumber(redis.call('HGET', state, name))
+end
+reply.buried = #buried > 0 and buried or nil
+return {cjson.encode(reply), unpack(handed_out)}

@@ -11,7 +11,7 @@ import redis
 
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, scrapy
-from tests.frontier.workers import Workers, keys_of
+from tests.frontier.workers import Workers, keys_of, paused
 from tests.services.replica import IDS
 from tests.waiting import wait_for
 
@@ -39,12 +39,12 @@ def seed(replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp
         replica=replica,
         redis_url=redis_url,
         FRONTIER_RUN="default",
-        FRONTIER_IDLE="3",
     ) as workers:
-        workers.start()
-        wait_for(lambda: redis_client.zcard("{imdb}:runs"))
-        keys = keys_of(redis_client)
-        redis_client.hset(keys.requests, mapping={"forged": f"2 0 \n{FORGED}", "pickle": b"\x80\x04\x1b[31m"})
+        with paused(replica):
+            workers.start()
+            wait_for(lambda: redis_client.zcard("{imdb}:runs"))
+            keys = keys_of(redis_client)
+            redis_client.hset(keys.requests, mapping={"forged": f"2 0 \n{FORGED}", "pickle": b"\x80\x04\x1b[31m"})
         assert workers.wait() == [1], workers.log  # as there are dead letters
         assert len(workers.movies) == 1
     letters = as_json(redis_url, tmp_path)

@@ -136,10 +136,10 @@ def test_redis_may_be_out_of_memory_for_a_while(
         workers.start(2)
         wait_for(lambda: counts(replica, "metacritic")["requests"] >= 5)
         own_redis.client.config_set("maxmemory", "1")
+        wait_for(lambda: "Redis can't be used" in workers.log)
         time.sleep(2.5)  # longer than a lease: heartbeats are taken all the same
         own_redis.client.config_set("maxmemory", "0")
         assert workers.wait() == [0, 0], workers.log
-        assert "Redis can't be used" in workers.log
         assert len(workers.movies) == len({movie.site_id for movie in workers.movies}) > TITLES * 0.8
         assert workers.state("failed") == 0
 
@@ -162,13 +162,12 @@ def test_unreachable_redis_ends_the_crawl_at_once_with_a_sentence(replica: Repli
 
 
 def test_worker_that_slept_for_two_leases_changes_nothing_of_what_others_did(workers_of: WorkersOf) -> None:
-    with workers_of("imdb", ALL, **SLOWLY) as workers:
+    with workers_of("imdb", ALL, FRONTIER_LEASE="1", **SLOWLY) as workers:
         workers.start(2)
-        wait_for(lambda: workers.count("workers") == 2)
-        wait_for(lambda: workers.count("leases") > 0)
+        wait_for(lambda: len(workers.holders()) == 2)
         workers.signal(signal.SIGSTOP, 0)
         wait_for(lambda: workers.count("requests") == 0)
-        time.sleep(4)
+        time.sleep(2)
         workers.signal(signal.SIGCONT, 0)
         assert workers.wait() == [0, 0], workers.log
         assert_whole(workers.movies)
@@ -219,13 +218,12 @@ def test_job_whose_node_died_goes_on_in_its_run(
 def test_terminated_and_recycled_workers_hand_back_what_they_have_not_done(
     workers_of: WorkersOf, replica: ReplicaProcess, tmp_path: Path
 ) -> None:
-    with workers_of("imdb", ALL, **SLOWLY, **SURE) as workers:
+    slowly: dict[str, Any] = {"SITE_BUDGETS": '{"127.0.0.1": {"per_second": 5}}', **SURE}
+    with workers_of("imdb", ALL, **slowly) as workers:
         workers.start()
-        wait_for(partial(have_been_fetched, replica, TITLES // 4))
-        began = time.monotonic()
+        wait_for(partial(have_been_fetched, replica, 10))
         workers.signal(signal.SIGTERM)
         workers.wait()
-        assert time.monotonic() - began < 10
         assert workers.count("leases") == 0
         done = workers.state("done")
         assert 0 < done < TITLES - 10

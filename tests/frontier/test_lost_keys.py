@@ -9,7 +9,7 @@ import redis
 
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change
-from tests.frontier.workers import Workers, WorkersOf
+from tests.frontier.workers import Workers, WorkersOf, paused
 from tests.services.replica import IDS, TITLES
 from tests.waiting import wait_for
 
@@ -28,16 +28,17 @@ def at_work(workers_of: WorkersOf, replica: ReplicaProcess) -> Workers:
 
 
 @pytest.mark.promise("A lost key in Redis never hangs a crawl, and what was lost is told.")
-@pytest.mark.parametrize("names", [["queue"], ["leases"], ["queue", "leases"], ["seen"], ["workers"], ["state"], ["*"]])
-def test_every_title_is_stored_though_keys_were_lost(
-    at_work: Workers, redis_client: redis.Redis, names: list[str]
-) -> None:
+@pytest.mark.parametrize(
+    "names",
+    ["queue", "leases", "queue leases", "seen", "workers", "state", "queue leases requests state", "everything"],
+)
+def test_every_title_is_stored_though_keys_were_lost(at_work: Workers, redis_client: redis.Redis, names: str) -> None:
     with at_work as workers:
         keys = workers.keys
-        if names == ["*"]:
+        if names == "everything":
             redis_client.flushdb()
         else:
-            redis_client.delete(*(getattr(keys, name) for name in names))
+            redis_client.delete(*(getattr(keys, name) for name in names.split()))
         assert workers.wait() == [0, 0], workers.log
         assert {movie.site_id for movie in workers.movies} == set(IDS)
         assert workers.log.count("all are done") == 2
@@ -58,8 +59,8 @@ def test_a_run_whose_requests_were_lost_ends_and_says_how_many_and_the_next_star
     alone: Workers, redis_client: redis.Redis
 ) -> None:
     with alone as workers:
-        lost = workers.count("queue")
-        redis_client.delete(workers.keys.requests)
+        both: Any = redis_client.pipeline()
+        lost, _ = both.zcard(workers.keys.queue).delete(workers.keys.requests).execute()
         assert workers.wait() == [1], workers.log
         assert f"{lost} are lost" in workers.log
         stored = {movie.site_id for movie in workers.movies}
@@ -70,12 +71,15 @@ def test_a_run_whose_requests_were_lost_ends_and_says_how_many_and_the_next_star
 
 
 @pytest.mark.promise("A lost key in Redis never hangs a crawl, and what was lost is told.")
-def test_dead_letters_that_were_lost_still_count(workers_of: WorkersOf, redis_client: redis.Redis) -> None:
+def test_dead_letters_that_were_lost_still_count(
+    workers_of: WorkersOf, replica: ReplicaProcess, redis_client: redis.Redis
+) -> None:
     redis_client.rpush("imdb:start_urls", "rubbish")
-    with workers_of("imdb", f"ids={IDS[0]}", FRONTIER_IDLE="3") as workers:
-        workers.start()
-        wait_for(lambda: workers.count("dead"))
-        redis_client.delete(workers.keys.dead)
+    with workers_of("imdb", f"ids={IDS[0]}") as workers:
+        with paused(replica):
+            workers.start()
+            wait_for(lambda: workers.count("dead"))
+            redis_client.delete(workers.keys.dead)
         assert workers.wait() == [1], workers.log
         assert "1 are dead letters" in workers.log
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import signal
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -124,10 +125,12 @@ def test_seeds_from_outside_are_taken_and_what_is_bad_is_set_aside(
         "imdb:start_urls", f"https://www.imdb.com/title/{wanted[0]}/?ref_=x", "rubbish", b"\xff", wanted[1]
     )
     redis_client.rpush("imdb:start_urls", json.dumps({"url": wanted[2], "priority": 100}), '{"url": 1}', '{"meta": {}}')
-    with workers_of("imdb", f"ids={wanted[3]}", FRONTIER_IDLE="2") as workers:
+    with workers_of("imdb", f"ids={wanted[3]}", FRONTIER_IDLE="3600") as workers:
         workers.start()
-        wait_for(lambda: counts(replica)["requests"] == 4)
+        wait_for(lambda: counts(replica)["requests"] == 4 and workers.count("requests") == 0)
         redis_client.rpush("imdb:start_urls", wanted[4], wanted[0])
+        wait_for(lambda: counts(replica)["requests"] == 6 and workers.count("requests") == 0)
+        workers.signal(signal.SIGTERM)
         assert workers.wait() == [1], workers.log  # as there are dead letters
         assert {movie.site_id for movie in workers.movies} == set(wanted[:5])
     assert counts(replica)["requests"] == 6  # a seed is fetched again
@@ -200,7 +203,9 @@ class Slow:
 def test_worker_whose_stores_open_slowly_crawls_all_the_same(workers_of: WorkersOf, tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(_SLOW)
     addons = '{"moviecrawler.addon.ConfiguredParts": 0, "slow.Slow": 1}'
-    with workers_of("imdb", f"ids={','.join(IDS[:5])}", FRONTIER_LEASE="1", ADDONS=addons) as workers:
+    with workers_of(
+        "imdb", f"ids={','.join(IDS[:5])}", FRONTIER_LEASE="1", FRONTIER_IDLE="1", ADDONS=addons
+    ) as workers:
         workers.start()
         assert workers.wait() == [0], workers.log
         assert {movie.site_id for movie in workers.movies} == set(IDS[:5])
