@@ -87,7 +87,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         self.reply: Reply | None = None
         """What Redis said last of the run."""
         self._tracker = LeaseTracker(self._finish)
-        self._ready: deque[tuple[Delivery, Request]] = deque()  # leased, and not yet sent
+        self._ready: deque[Request] = deque()  # leased, and not yet sent
         self._local: deque[Request] = deque()  # what took over a lease, or what only this process can do
         self._bound: set[Request] = set()  # what only this process can do, and has not done yet
         self._alone = ""  # the request that this worker does alone, as it may be what killed others
@@ -196,12 +196,8 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
             return self._local.popleft()
         if self._drain_until is not None or not self._ready:
             return None
-        delivery, request = self._ready.popleft()
-        self._tracker.take(delivery.id, delivery.number, request)
         self._pages += 1
-        if _is_title(request):
-            # A worker answers for the titles that it was handed, whoever found them.
-            self.stats.inc_value("titles/asked")
+        request = self._ready.popleft()
         if self._want() >= self._batch / 2:
             self._wake.set()
         return request
@@ -248,15 +244,9 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
     def _request_ended(self, request: Request) -> None:
         self._bound.discard(request)
         self._tracker.ended(request)
-        if self._is_alone():
+        if self._alone in self._tracker.leases:
             # No other request will fill the batches of the stores.
             self.crawler.signals.send_catch_log(nothing_queued)
-
-    def _held(self) -> list[str]:
-        return [*self._tracker.leases, *(delivery.id for delivery, _ in self._ready)]
-
-    def _is_alone(self) -> bool:
-        return bool(self._alone) and self._alone in self._held()
 
     def _finish(self, lease: Lease, how: How, reason: str = "") -> None:
         self.outbox.end(End(lease.id, how, lease.number, reason))
@@ -277,16 +267,13 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         self._log(logging.ERROR, "Dead letter %s, %s", id_, why)
 
     def _give_back_ready(self) -> None:
-        self.stats.inc_value("frontier/given_back", len(self._ready))
         while self._ready:  # the last one first, as each goes to the front of the queue
-            delivery, _ = self._ready.pop()
-            self.outbox.end(End(delivery.id, "back", delivery.number))
+            self._finish(self._tracker.leases.pop(self._ready.pop().meta[META]), "back")
 
     def _give_back_all(self) -> None:
-        self._give_back_ready()
-        for lease in list(self._tracker.leases.values()):
-            self._finish(lease, "back")
-        self._tracker.leases.clear()
+        self._ready.clear()
+        while self._tracker.leases:
+            self._finish(self._tracker.leases.popitem()[1], "back")
 
     # --- The task -----------------------------------------------------------------------------------------------------
 
@@ -353,7 +340,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
 
     def _want(self) -> int:
         """Return how many requests to ask for."""
-        if self._drain_until is not None or self._is_alone():
+        if self._drain_until is not None or self._alone in self._tracker.leases:
             return 0
         want = self._batch - len(self._ready)
         if self._batch < BATCH:
@@ -369,7 +356,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
             self._seeder = uuid.uuid4().hex
         step: dict[str, Any] = {} if is_open else {"seeds": 0}
         step |= {"seeder": self._seeder, "seeding": seeding}
-        self.reply = reply = await self.shared.take(want, renew=self._held(), **step)
+        self.reply = reply = await self.shared.take(want, renew=list(self._tracker.leases), **step)
         now = self._last_take = asyncio.get_running_loop().time()
         for delivery in reply.deliveries:
             self._receive(delivery)
@@ -398,8 +385,12 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
             self.outbox.end(End(delivery.id, "dead", delivery.number, reason))
             self._count_dead_letter(delivery.id, reason)
             self._wake.set()
-        else:
-            self._ready.append((delivery, request))
+            return
+        self._tracker.take(delivery.id, delivery.number, request)
+        self._ready.append(request)
+        if _is_title(request):
+            # A worker answers for the titles that it was handed, whoever found them.
+            self.stats.inc_value("titles/asked")
 
     def _obey_site(self, reply: Reply) -> None:
         """Stop asking a site that has refused us or whose budget is spent; end when that takes longer than our patience."""
@@ -430,7 +421,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
     # --- Endings ------------------------------------------------------------------------------------------------------
 
     def _is_idle(self) -> bool:
-        return not (self._ready or self._local or self._tracker.leases)
+        return not (self._local or self._tracker.leases)
 
     def _is_over(self) -> bool:
         now = asyncio.get_running_loop().time()
