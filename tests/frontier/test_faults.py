@@ -179,7 +179,7 @@ def test_worker_that_slept_for_two_leases_changes_nothing_of_what_others_did(wor
 def test_worker_that_closes_takes_nothing_more_and_gives_back_however_slow_the_site_is(
     workers_of: WorkersOf, replica: ReplicaProcess, own_redis: RedisServer
 ) -> None:
-    with workers_of("imdb", "via=pages", ALL, DOWNLOAD_TIMEOUT="600", **SURE) as workers, paused(replica):
+    with workers_of("imdb", "via=pages", ALL, **{**SURE, "DOWNLOAD_TIMEOUT": "600"}) as workers, paused(replica):
         workers.start()
         workers.start(environment={"FRONTIER_MAX_PAGES": "4"})
         wait_for(lambda: workers.count("requests") == TITLES and workers.count("leases") > BATCH + 2)

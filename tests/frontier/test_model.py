@@ -172,9 +172,7 @@ class Frontier(RuleBasedStateMachine):
     def lose_requests(self) -> None:
         self.do(self.client.delete(self.keys.requests))
         self.missing += len(self.open)
-        kept = {one for one in self.open if one in self.holder}  # a worker still does it, and says so
         self.do(self.client.delete(self.keys.leases, self.keys.queue))
-        del kept
         self.open.clear()
         self.holder.clear()
 

@@ -226,7 +226,7 @@ def test_clocks_of_workers_may_differ(workers_of: WorkersOf, replica: ReplicaPro
     skewed = tmp_path / "skewed"
     skewed.mkdir()
     (skewed / "sitecustomize.py").write_text(_AHEAD)
-    settings = {"SITE_BUDGETS": '{"127.0.0.1": {"per_second": 50}}', "DOWNLOAD_TIMEOUT": "600", **SURE}
+    settings = {"SITE_BUDGETS": '{"127.0.0.1": {"per_second": 50}}', **SURE, "DOWNLOAD_TIMEOUT": "600"}
     with workers_of("imdb", "via=pages", f"ids={','.join(IDS)}", **settings) as workers:
         with paused(replica):
             # Neither can hold all of them: each has some when the site answers.
