@@ -37,7 +37,7 @@ _FETCHED_ROWS = 2_000
 _WANTED_AT_ONCE = 20_000
 _CONFIG: Final[dict[str, Any]] = {
     "threads": 1,
-    "memory_limit": "256MB",  # what is more goes to files
+    "memory_limit": "320MB",  # what is more goes to files
     "preserve_insertion_order": False,
     "autoinstall_known_extensions": False,  # an extension would be downloaded
     "autoload_known_extensions": False,

@@ -74,7 +74,7 @@ _PEOPLE_OF_CREW = """(
           UNION ALL SELECT tconst, 'writer', string_split(coalesce(writers, ''), ',') FROM crew))"""
 """`title.crew` as rows of `title.principals`; a title of whose crew nothing is known has a row of nobody."""
 _ROWS: Final = (
-    (BASICS, "basics", COLUMNS[BASICS], "NULL"),
+    (BASICS, f"(FROM basics WHERE {_OF_WANTED})", COLUMNS[BASICS], "NULL"),
     (RATINGS, "ratings", COLUMNS[RATINGS], "NULL"),
     (EPISODE, "episode", COLUMNS[EPISODE], "parentTconst"),
     (CREW, _PEOPLE_OF_CREW, COLUMNS[PRINCIPALS], "nconst"),
@@ -108,7 +108,7 @@ def read_titles(tables: Tables) -> Iterator[Movie]:
         values = f"'{dataset}', {columns.partition(',')[0]}, {position}, [{columns}, name]"
         names = f"(SELECT nconst AS person, primaryName AS name FROM names) ON person = {named}"
         tables.run(f"INSERT INTO rows SELECT {values} FROM {table} LEFT JOIN {names}")
-    found = tables.select(f"FROM rows WHERE id {_OF_WANTED.removeprefix('tconst')} ORDER BY id, dataset, position")
+    found = tables.select("FROM rows ORDER BY id, dataset, position")
     for site_id, of_title in groupby(found, itemgetter(1)):
         rows = {dataset: [row[3] for row in group] for dataset, group in groupby(of_title, itemgetter(0))}
         if (movie := _movie(tables, site_id, rows)) is not None:
