@@ -50,7 +50,9 @@ def test_a_series_is_due_after_7_days_while_its_newest_part_is_young_and_then_as
     series: list[tuple[dict[str, Any], list[int | None], bool]] = [
         ({}, [NOW.year], True),
         ({}, [2001, NOW.year, None], True),
-        ({}, [NOW.year - 1], False),
+        ({}, [NOW.year - 1], True),
+        ({"end_year": NOW.year - 1}, [NOW.year - 1], False),
+        ({}, [NOW.year - 3], False),
         ({}, [], False),
         ({"year": NOW.year}, [], True),
         ({"kind": "movie"}, [], False),

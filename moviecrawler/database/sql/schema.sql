@@ -536,12 +536,14 @@ LANGUAGE sql AS $$
 $$;
 
 -- How often a title is fetched: every 14 days while it is younger than 180 days or not out yet, else every 90, as one of unknown age. A series
--- is as old as the newest of its seasons and episodes, and fetched every 7 days while that is young. `released`: as the title's page says.
+-- is as old as the newest of its seasons and episodes, and fetched every 7 days while that came within two years and nobody says that the
+-- series ended before this year. `released`: as the title's page says.
 CREATE FUNCTION fetch_interval(id bigint, released date, at timestamptz) RETURNS interval LANGUAGE sql STABLE AS $$
-    SELECT CASE WHEN coalesce(newest <= at::date - 180, true) THEN interval '90 days'
-        WHEN kind = 'series' THEN interval '7 days' ELSE interval '14 days' END
+    SELECT CASE
+        WHEN kind = 'series' AND newest > at::date - 730 AND coalesce(end_year >= extract(year FROM at), true) THEN interval '7 days'
+        WHEN newest > at::date - 180 THEN interval '14 days' ELSE interval '90 days' END
     FROM (
-        SELECT t.kind, greatest(coalesce(released, make_date(t.year, 12, 31)),
+        SELECT t.kind, t.end_year, greatest(coalesce(released, make_date(t.year, 12, 31)),
             (SELECT make_date(max(p.year), 12, 31) FROM titles p WHERE p.series_title_id = id),
             (SELECT make_date(max(e.year), 12, 31) FROM imdb_episodes e WHERE e.series_imdb_id = t.imdb_id)) AS newest
         FROM titles t WHERE t.title_id = id
