@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from functools import partial
-from itertools import groupby
+from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
@@ -55,6 +55,7 @@ _CAST: Final[dict[str, Role]] = {"actor": "cast", "actress": "cast", "self": "ca
 _CREW: Final[dict[str, Role]] = {"director": "director", "writer": "writer"}
 _LONGEST_CHARACTERS, _LONGEST_TITLE = 9_000, 500
 """Of text. Whoever has more small parts than that is given the first ones."""
+_PART = 100_000  # titles whose rows are sorted at once
 _OF_WANTED = "tconst IN (SELECT tconst FROM wanted)"
 _DATASETS: Final = {
     "episode": (EPISODE, _OF_WANTED),
@@ -108,11 +109,17 @@ def read_titles(tables: Tables) -> Iterator[Movie]:
         values = f"'{dataset}', {columns.partition(',')[0]}, {position}, [{columns}, name]"
         names = f"(SELECT nconst AS person, primaryName AS name FROM names) ON person = {named}"
         tables.run(f"INSERT INTO rows SELECT {values} FROM {table} LEFT JOIN {names}")
-    found = tables.select("FROM rows ORDER BY id, dataset, position")
-    for site_id, of_title in groupby(found, itemgetter(1)):
-        rows = {dataset: [row[3] for row in group] for dataset, group in groupby(of_title, itemgetter(0))}
-        if (movie := _movie(tables, site_id, rows)) is not None:
-            yield movie
+    # Part by part: DuckDB's sort of more rows would need more memory than there is.
+    numbered = "SELECT tconst, row_number() OVER (ORDER BY tconst) AS number FROM basics"
+    lasts = [
+        row[0] for row in tables.run(f"SELECT tconst FROM ({numbered}) WHERE number % {_PART} = 0 ORDER BY number")
+    ]
+    for low, high in pairwise(["", *lasts, "u"]):
+        part = "FROM rows WHERE id > $low AND id <= $high ORDER BY id, dataset, position"
+        for site_id, of_title in groupby(tables.select(part, low=low, high=high), itemgetter(1)):
+            rows = {dataset: [row[3] for row in group] for dataset, group in groupby(of_title, itemgetter(0))}
+            if (movie := _movie(tables, site_id, rows)) is not None:
+                yield movie
 
 
 def _movie(tables: Tables, site_id: str, rows: dict[str, list[Any]]) -> Movie | None:
