@@ -1,6 +1,6 @@
-"""Schema.org's JSON-LD: what pages of all three sites say in one form, and the one fallback where their own data is not there.
+"""Reads schema.org's JSON-LD, which all three sites use: the one fallback for a field that a page's own data does not have.
 
-It states no absence: a site leaves out of it what it likes. A list in it may be cut off.
+A site leaves out of it what it likes, so that it states no absence, and a list in it may be cut off.
 """
 
 from __future__ import annotations
@@ -17,32 +17,29 @@ from moviecrawler.extract.values import check_runtime, parse_count, parse_date, 
 from moviecrawler.urls import id_in_url, site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from moviecrawler.extract.dig import Fact
     from moviecrawler.items import Credit, Role, Score, ScoreKind, Site, TitleKind
 
-KINDS: Final[dict[str, TitleKind]] = {
-    "Movie": "movie",
-    "TVSeries": "series",
-    "TVSeason": "season",
-    "TVEpisode": "episode",
-}
-"""What JSON-LD calls a title."""
+KINDS: dict[str, TitleKind] = {"Movie": "movie", "TVSeries": "series", "TVSeason": "season", "TVEpisode": "episode"}
+"""The kinds of title by their names in JSON-LD."""
 _NO_PLOT: Final = re.compile(r"^Discover reviews, ratings|\b(?:starring|directed by)\b|(?:\.\.\.|…)$", re.IGNORECASE)
-"""Words for search engines in place of a plot, and a plot that is cut off."""
+"""Matches descriptions that are written for search engines, and plots that are cut off."""
 _NO_POSTER: Final = re.compile(r"default[-_]?poster|/images/(?:products|icons)/", re.IGNORECASE)
 _SHIFTED_DURATION: Final = re.compile(r"PT(?:(?P<hours>\d{1,2})M)?(?P<minutes>[1-5]?\d)S")
+"""Metacritic writes `PT2M17S` for 2 h 17 min."""
+_AMBIGUOUS_DURATION: Final = re.compile(r"PT\dM|PT[0HMS]*")
+"""`PT2M` is two hours on Metacritic's pages, and two minutes on its older ones."""
 
 
 def objects(body: bytes) -> Iterator[dict[str, Any]]:
-    """Yield the page's JSON-LD objects in order. A script that is no JSON is passed by: templates have left quotes unescaped."""
+    """Yield the page's JSON-LD objects in order. Skips a script that is no JSON: some templates leave quotes unescaped."""
     for raw in scripts(body, b"application/ld+json"):
         with suppress(ShapeError):
             for item in dig.listed(decode_json(raw)):
                 for part in dig.listed(item, "@graph") or [item]:
                     if isinstance(part, dict):
-                        yield {**part, "@type": _one(part.get("@type"))}
+                        yield {**part, "@type": _first(part.get("@type"))}
 
 
 def title_of(body: bytes) -> dict[str, Any]:
@@ -64,78 +61,61 @@ def title_in(site: Site, body: bytes) -> tuple[str, str, dict[str, Any]]:
 
 
 def look(found: Findings, linked: dict[str, Any]) -> None:
-    """Find what JSON-LD says of a title's fields that have no value yet."""
-    for field, read, path in (*_FACTS[found.movie.site], *_EVERYWHERE):
-        found.look(field, partial(_value, read, linked, path))
+    """Read the fields that have no value yet from a title's JSON-LD."""
+
+    def value(convert: Callable[[Any], Any], path: str) -> Any:
+        read = dig.read(convert, linked, *path.split("."))
+        return None if read is ABSENT or read == 0 else read
+
+    for field, path, convert, *sites in _FACTS:
+        if found.movie.site in sites:
+            found.look(field, partial(value, convert, path))
 
 
-def _value(read: Any, linked: dict[str, Any], path: str) -> Any:
-    value = dig.read(read, linked, *path.split("."))
-    return None if value is ABSENT or value == 0 else value
-
-
-def _one(value: Any) -> Any:
-    """Return what stands alone, or first in a list."""
+def _first(value: Any) -> Any:
     return next(iter(value), None) if isinstance(value, list) else value
 
 
-def _texts(value: Any) -> list[str]:
-    return [text for item in dig.listed(value) if (text := dig.text(item))]
-
-
-def _plot(value: Any) -> str | None:
+def _parsed(parse: Callable[[str], Any], value: Any) -> Any:
     text = dig.text(value)
-    return None if text is None or _NO_PLOT.search(text) else text
+    return parse(text) if text else None
+
+
+def _plot(text: str) -> str | None:
+    return None if _NO_PLOT.search(text) else text
 
 
 def _picture(value: Any) -> str | None:
-    picture = _one(value)
-    address = (
-        dig.text(picture) if isinstance(picture, str) else dig.text(picture, "url") or dig.text(picture, "contentUrl")
-    )
-    return address if address and address.startswith("http") and not _NO_POSTER.search(address) else None
+    picture = _first(value)
+    urls = [picture] if isinstance(picture, str) else [dig.at(picture, key) for key in ("url", "contentUrl")]
+    address = next(filter(None, map(dig.text, urls)), "")
+    return address if address.startswith("http") and not _NO_POSTER.search(address) else None
 
 
-def _date(value: Any) -> str | None:
-    text = dig.text(value)
-    return parse_date(text) if text else None
-
-
-def _year(value: Any) -> int | None:
-    date = _date(value)
-    return int(date[:4]) if date else None
-
-
-def _runtime(value: Any) -> int | None:
-    text = dig.text(value)
-    return parse_runtime(text) if text else None
-
-
-def _shifted_runtime(value: Any) -> int | None:
-    """Return a runtime in minutes, of which Metacritic writes `PT2M17S` for 2 h 17 min; `PT2M` is two hours, or two minutes on older pages."""
-    text = dig.text(value) or ""
+def _shifted_runtime(text: str) -> int | None:
     if shifted := _SHIFTED_DURATION.fullmatch(text):
         return check_runtime(int(shifted["hours"] or 0) * 60 + int(shifted["minutes"]))
-    return None if re.fullmatch(r"PT\dM|PT[0HMS]*|", text) else parse_runtime(text)
+    return None if _AMBIGUOUS_DURATION.fullmatch(text) else parse_runtime(text)
 
 
-def _people(role: Role, value: Any) -> list[Credit] | None:
-    """Return the people of a list. One person alone may be the last of several, whose key was written again for each."""
+def _people(role: Role, value: Any) -> list[Credit]:
+    """Return the people of a list. A person without a list is refused: some pages repeat the key, so that only the last is there."""
     people = [person for person in dig.items(value) if dig.at(person, "@type") == "Person"]
-    named = [(dig.text(person, "name"), dig.text(person, "url") or dig.text(person, "sameAs")) for person in people]
-    if any(name is None for name, _ in named):
+    names = [dig.text(person, "name") or "" for person in people]
+    if not all(names):
         raise ShapeError("credits", f"a {role} without a name")
-    return new_credits(role, ((name, link, None) for name, link in named if name))
+    links = [dig.text(person, "url") or dig.text(person, "sameAs") for person in people]
+    return new_credits(role, ((name, link, None) for name, link in zip(names, links, strict=True)))
 
 
 def _score(kind: ScoreKind, value: Any) -> Score | None:
-    """Return the score that JSON-LD states. Metacritic's episodes have that of its users in the same place."""
-    rating = _one(value)
+    """Return the score that JSON-LD states. Metacritic's episodes have that of its users under the same key."""
+    rating = _first(value)
     if ("user" in (dig.text(rating, "name") or "").lower()) != (kind == "metacritic_user"):
         return None
     counts = [attempt(partial(_number, dig.at(rating, key))) for key in ("reviewCount", "ratingCount")]
-    count, share = next(filter(None, counts), None), _number(dig.at(rating, "ratingValue"))
-    return new_score(kind, share, int(count) if count else None) if share is not None and (share or count) else None
+    count, share = next(filter(None, counts), 0), _number(dig.at(rating, "ratingValue"))
+    return new_score(kind, share, int(count)) if share is not None and (share or count) else None
 
 
 def _number(value: Any) -> float | None:
@@ -145,35 +125,24 @@ def _number(value: Any) -> float | None:
     return dig.number(value)
 
 
-def _scores(*kinds: ScoreKind) -> tuple[Fact, ...]:
-    return tuple((f"scores.{kind}", partial(_score, kind), "aggregateRating") for kind in kinds)
-
-
-_EVERYWHERE: Final[tuple[Fact, ...]] = (
-    ("plot", _plot, "description"),
-    ("credits.director", partial(_people, "director"), "director"),
+_FACTS: Final[tuple[tuple[Any, ...], ...]] = (
+    ("plot", "description", partial(_parsed, _plot), "imdb", "metacritic", "rottentomatoes"),
+    ("credits.director", "director", partial(_people, "director"), "imdb", "metacritic", "rottentomatoes"),
+    ("genres", "genre", lambda value: [*filter(None, map(dig.text, dig.listed(value)))], "imdb", "metacritic"),
+    ("certificate", "contentRating", dig.text, "imdb", "metacritic"),
+    ("poster_url", "image", _picture, "imdb", "metacritic"),
+    ("credits.cast", "actor", partial(_people, "cast"), "metacritic", "rottentomatoes"),
+    ("series_title", "partOfSeries.name", dig.text, "metacritic", "rottentomatoes"),
+    ("runtime_minutes", "duration", partial(_parsed, parse_runtime), "imdb", "rottentomatoes"),
+    ("runtime_minutes", "duration", partial(_parsed, _shifted_runtime), "metacritic"),
+    ("scores.imdb", "aggregateRating", partial(_score, "imdb"), "imdb"),
+    ("scores.metascore", "aggregateRating", partial(_score, "metascore"), "metacritic"),
+    ("scores.metacritic_user", "aggregateRating", partial(_score, "metacritic_user"), "metacritic"),
+    ("scores.tomatometer", "aggregateRating", partial(_score, "tomatometer"), "rottentomatoes"),
+    ("year", "datePublished", partial(_parsed, lambda text: int(parse_date(text)[:4])), "metacritic"),
+    ("release_date", "datePublished", partial(_parsed, parse_date), "metacritic"),
+    ("season_count", "numberOfSeasons", dig.size, "rottentomatoes"),
+    ("episode_count", "numberOfEpisodes", dig.size, "rottentomatoes"),
 )
-_SHOWN: Final[tuple[Fact, ...]] = (
-    ("genres", _texts, "genre"),
-    ("certificate", dig.text, "contentRating"),
-    ("poster_url", _picture, "image"),
-)
-_CAST: Final[Fact] = ("credits.cast", partial(_people, "cast"), "actor")
-_RUNTIME: Final[Fact] = ("runtime_minutes", _runtime, "duration")
-_SERIES: Final[Fact] = ("series_title", dig.text, "partOfSeries.name")
-_FACTS: Final[dict[Site, tuple[Fact, ...]]] = {
-    "imdb": (*_SHOWN, _RUNTIME, *_scores("imdb")),
-    "metacritic": (
-        *(*_SHOWN, _CAST, _SERIES, *_scores("metascore", "metacritic_user")),
-        ("year", _year, "datePublished"),
-        ("release_date", _date, "datePublished"),
-        ("runtime_minutes", _shifted_runtime, "duration"),
-    ),
-    "rottentomatoes": (
-        *(_CAST, _SERIES, _RUNTIME, *_scores("tomatometer")),
-        ("season_count", dig.size, "numberOfSeasons"),
-        ("episode_count", dig.size, "numberOfEpisodes"),
-    ),
-}
-"""What JSON-LD of each site says rightly. IMDb's and Rotten Tomatoes' dates can be those of a later release, IMDb's cast are its stars,
-and Rotten Tomatoes' genres, writers, certificates and pictures are others than the page shows."""
+"""A field, its path in JSON-LD, what converts its value, and the sites whose JSON-LD is right on it. IMDb's and Rotten Tomatoes' dates can
+be those of a later release, IMDb's cast are its stars, and the page shows other genres and certificates than Rotten Tomatoes' JSON-LD."""
