@@ -109,7 +109,7 @@ DOWNLOADER_MIDDLEWARES = {
     "moviecrawler.middlewares.robots.CautiousRobotsTxtMiddleware": 100,
     "scrapy.downloadermiddlewares.retry.RetryMiddleware": None,
     "moviecrawler.middlewares.retry.BackoffRetryMiddleware": 550,
-    "moviecrawler.frontier.turns.TurnsMiddleware": 555,
+    "moviecrawler.frontier.budget_middleware.BudgetMiddleware": 555,
     # Sees decompressed bodies, and before a retry can be made of a refusal.
     "moviecrawler.middlewares.blocks.SiteBlockMiddleware": 560,
     "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": None,

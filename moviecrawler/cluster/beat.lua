@@ -50,7 +50,7 @@ for key in pairs(held) do
     local record = read(key)
     if record and record.state == 'pending' then
         -- It was queued again while this node was not heard, and no other node has started it.
-        redis.call('ZREM', PENDING, record.place)
+        redis.call('ZREM', PENDING, record.queue_member)
         run(key, record, node)
         is_change = true
     elseif record then

@@ -11,7 +11,7 @@ if record.state == 'running' then
     write(key, record)
     return 'running'
 end
-redis.call('ZREM', PENDING, record.place)
+redis.call('ZREM', PENDING, record.queue_member)
 if record.starts > 0 then
     finish(key, record, 'cancelled', {reason = 'cancelled'})  -- it was started before, and has a log
 else

@@ -47,7 +47,7 @@ local function finish(key, record, event, outcome)
     end
 end
 
--- Queue a job again at its former place, unless it is to be cancelled or has died too often.
+-- Queue a job again at its former position, unless it is to be cancelled or has died too often.
 -- `how`: 'died', 'recycled' or 'handed_back'; `why`: the reason of its death.
 local function give_back(key, record, how, why)
     if record.signal then
@@ -67,5 +67,5 @@ local function give_back(key, record, how, why)
     record.state, record.node_id, record.started_at = 'pending', nil, nil
     write(key, record)
     redis.call('HDEL', RUNNING, key)
-    redis.call('ZADD', PENDING, record.score, record.place)
+    redis.call('ZADD', PENDING, record.score, record.queue_member)
 end

@@ -41,8 +41,8 @@ VERSIONS_KEPT = 20
 MAX_EGG_BYTES = 32 * 1024 * 1024
 _MAX_UNPACKED_BYTES = 10 * MAX_EGG_BYTES
 _MAX_FILES = 10_000
-_DAMAGES = (BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)  # the last: it is encrypted
-_IMPOSSIBLE_NAMES = {errno.ENAMETOOLONG, errno.EEXIST, errno.ENOTDIR, errno.EISDIR}
+_ZIP_ERRORS = (BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)  # the last: it is encrypted
+_BAD_NAME_ERRORS = {errno.ENAMETOOLONG, errno.EEXIST, errno.ENOTDIR, errno.EISDIR}
 """What the system says of a name that is too long, or that is both a file's and a folder's."""
 _EGG_SECONDS = 30.0
 """Seconds to read or write a whole egg in Redis."""
@@ -155,10 +155,10 @@ class RedisEggStorage:
             # Another thread may have done so already.
             with suppress(OSError):
                 folder.rename(self._copy(digest))
-        except _DAMAGES as error:
+        except _ZIP_ERRORS as error:
             raise ConfigurationError(f"the egg is damaged: {error}") from None
         except OSError as error:
-            if error.errno not in _IMPOSSIBLE_NAMES:
+            if error.errno not in _BAD_NAME_ERRORS:
                 raise
             raise ConfigurationError(f"the egg holds a name that no file can have: {error.strerror}") from None
         finally:

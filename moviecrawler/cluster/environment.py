@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from moviecrawler.cluster.options import NodeOptions
-    from moviecrawler.cluster.state import Taken
+    from moviecrawler.cluster.state import LeasedJob
 
 RUNNER = str(Path(__file__).with_name("runner.py"))
 """The program of spiders' processes."""
@@ -32,15 +32,15 @@ def spider_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str
     return kept | {"PYTHONIOENCODING": "UTF-8"}
 
 
-def spider_settings(options: NodeOptions, taken: Taken, scrapyd_settings: Mapping[str, str]) -> dict[str, str]:
+def spider_settings(options: NodeOptions, leased: LeasedJob, scrapyd_settings: Mapping[str, str]) -> dict[str, str]:
     """Return a job's settings with those that its node and Scrapyd add; say in its log when it was started before."""
-    job = taken.job
-    if taken.start > 1:
-        append_log_line(Path(scrapyd_settings["LOG_FILE"]), f"Start {taken.start} of this job, on {options.node_name}")
+    job = leased.job
+    if leased.start > 1:
+        append_log_line(Path(scrapyd_settings["LOG_FILE"]), f"Start {leased.start} of this job, on {options.node_name}")
     given = {"FRONTIER_NODE": options.node_name, "FRONTIER_RUN": job.run}
     if "FRONTIER_RUN" not in job.settings:
         # A job that is queued again under its id makes a new run; however often it is started, it goes on with its own.
-        given["FRONTIER_ASKED_AT"] = f"{taken.queued_at:.3f}"
+        given["FRONTIER_ASKED_AT"] = f"{leased.queued_at:.3f}"
     given |= job.settings
     wanted = job.settings.get("MEMUSAGE_LIMIT_MB", "0")
     # A limit that is no number ends the crawl at its start, with Scrapy's own error.

@@ -26,7 +26,7 @@ CHANGED = "{cluster}:changed"
 EGGS = "{cluster}:eggs"
 """HASH: `<project>/<version>` → JSON of `Egg`. At most 20 a project."""
 
-OF_SCRIPTS = (PENDING, JOBS, RUNNING, FINISHED, NODES, NODE_INFOS, LAST_BEAT, COUNTERS, CHANGED)
+SCRIPT_KEYS = (PENDING, JOBS, RUNNING, FINISHED, NODES, NODE_INFOS, LAST_BEAT, COUNTERS, CHANGED)
 """What every script gets as KEYS, in the order of `common.lua`."""
 
 

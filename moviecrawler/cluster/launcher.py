@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from moviecrawler.cluster.eggs import RedisEggStorage
     from moviecrawler.cluster.jobs import RunEnd
-    from moviecrawler.cluster.state import Beat, Taken
+    from moviecrawler.cluster.state import Beat, LeasedJob
 
 journal = Logger()
 
@@ -43,7 +43,7 @@ _CANCEL_SECONDS = 45.0
 """Seconds that the spider of a cancelled job may take to end, until it is killed; more than the 30 that stores have to close."""
 _BEATS = 3
 """Heartbeats within `lease_seconds`."""
-_UNSTARTED_SECONDS = 10.0
+_START_FAILURE_PAUSE_SECONDS = 10.0
 """Seconds for which a slot takes no job after one could not be started here."""
 _DRAIN_CHECK_SECONDS = 0.1
 """Seconds between two checks whether jobs still run, while the node drains."""
@@ -64,9 +64,9 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         """This node's own jobs."""
         self.threads = Threads("node", 1)
         self.draining = False
-        self.beaten_at: float | None = None
+        self.last_beat_at: float | None = None
         """When Redis accepted the last heartbeat, by the monotonic clock; None before the first."""
-        self._free: DeferredQueue[Taken] = app.getComponent(IPoller).dq
+        self._free: DeferredQueue[LeasedJob] = app.getComponent(IPoller).dq
         """Fires what the poller has given to free slots, when a job is put into it."""
         self._started_at = time.time()
         self._totals = Totals()
@@ -115,7 +115,7 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         self._seen = None
         super()._get_message(slot)
 
-    def _spawn_process(self, message: Taken, slot: int) -> None:
+    def _spawn_process(self, message: LeasedJob, slot: int) -> None:
         """Run the job that a slot was given, as Scrapyd's launcher does."""
         self.slots[slot] = process = SpiderProcess(message)
         running = Deferred.fromCoroutine(self._run(process))
@@ -127,7 +127,7 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         except Exception as error:  # noqa: BLE001 - of Redis, the disk, or the machine's memory and processes
             # Another node may be able to start it, or this one later.
             journal.warn("{job} can't be started here: {error}", job=process.job.key, error=error)
-            how, reason, process.rest_seconds = "handed_back", "its node can't start it", _UNSTARTED_SECONDS
+            how, reason, process.pause_seconds = "handed_back", "its node can't start it", _START_FAILURE_PAUSE_SECONDS
         version = None if process.egg is None else process.egg.version
         figures = process.report.figures
         process.end = how, Outcome(reason=reason, version=version, exit_code=process.exit_code, **figures)
@@ -145,7 +145,7 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             await process.start(folder, settings)
             errors = process.errors
             if process.report.reason is None:
-                errors = await deferToThread(_last_words, Path(settings["LOG_FILE"]), errors)
+                errors = await deferToThread(_last_lines, Path(settings["LOG_FILE"]), errors)
         return classify_end(
             process.report,
             signal=process.signal,
@@ -162,7 +162,7 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         process.egg, folder = self.app.getComponent(IEggStorage).fetch(job.project, job.version, in_use)
         message = {"_project": job.project, "_spider": job.spider, "_job": job.id}
         scrapyds = self.app.getComponent(IEnvironment).get_settings(message)
-        return folder, spider_settings(self.options, process.taken, scrapyds)
+        return folder, spider_settings(self.options, process.leased, scrapyds)
 
     def figures(self) -> Totals:
         """Return the figures of this node's spiders, of those that run and of those that have ended."""
@@ -186,13 +186,13 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         try:
             for slot, process in list(self.slots.items()):
                 if process.end is not None:
-                    await self._settle(slot, process, process.end)
+                    await self._record_end(slot, process, process.end)
             changed = await self.threads.run(self.state.changed)
             is_change = changed is None or changed != self._seen
             await self._beat(is_change=is_change)
             if is_change:
                 self._seen = changed
-                # One a second, so that nodes share what waits; a job that is taken is a change, so the next one follows soon.
+                # One a second, so that nodes share what waits; a job that is leased is a change, so the next one follows soon.
                 if self._free.waiting and not self.draining:
                     self._give(await self.threads.run(self.state.take, self.node_id))
         except LeaseLostError:
@@ -206,19 +206,19 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         if self._outages.ends():
             journal.info("Redis answers again")
 
-    async def _settle(self, slot: int, process: SpiderProcess, end: tuple[RunEnd, Outcome]) -> None:
+    async def _record_end(self, slot: int, process: SpiderProcess, end: tuple[RunEnd, Outcome]) -> None:
         """Record how a job ended, and free its slot."""
-        if not await self.threads.run(self.state.settle, self.node_id, process.job, end[0], end[1]):
+        if not await self.threads.run(self.state.record_end, self.node_id, process.job, end[0], end[1]):
             journal.warn("{job} had already been given to another node", job=process.job.key)
         self.figures().end(process)
         del self.slots[slot]
         if not self.draining:
-            reactor.callLater(process.rest_seconds, self._get_message, slot)
+            reactor.callLater(process.pause_seconds, self._get_message, slot)
 
-    def _give(self, taken: Taken | None) -> None:
+    def _give(self, leased: LeasedJob | None) -> None:
         # A job that comes when the node stops goes back, as no heartbeat names it.
-        if taken is not None and not self.draining:
-            self._free.put(taken)
+        if leased is not None and not self.draining:
+            self._free.put(leased)
 
     def info(self) -> NodeInfo:
         """Return what a heartbeat says of this node."""
@@ -244,7 +244,7 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             return
         is_news = news != self._reported
         beat: Beat = await self.threads.run(self.state.beat, info, list(held), is_news=is_news)
-        self._reported, self.beaten_at = news, now
+        self._reported, self.last_beat_at = news, now
         # If another node's lease ends before, that node has missed a heartbeat: its jobs are due then.
         self._next_beat = now + min(self.options.lease_seconds / _BEATS, beat.next_end)
         for node in beat.dead:
@@ -262,7 +262,7 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
                 reactor.callLater(_CANCEL_SECONDS, held[key].send, "KILL")
 
 
-def _last_words(log: Path, errors: str) -> str:
+def _last_lines(log: Path, errors: str) -> str:
     """Add what a process wrote last, without a report, to its job's log; return that, or else what it has logged last."""
     if not errors.strip():
         return end_of_log(log)

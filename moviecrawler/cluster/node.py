@@ -43,17 +43,17 @@ class Node:
         self.state = ClusterState(options)
         url = os.environ.get("DATABASE_URL")
         self._database = ShortTransactions(url) if url else None
-        self._read = threading.local()
+        self._of_thread = threading.local()
 
     @property
     def snapshot(self) -> Snapshot:
         """What this thread has read of the cluster last."""
-        found: Snapshot = getattr(self._read, "snapshot", Snapshot())
+        found: Snapshot = getattr(self._of_thread, "snapshot", Snapshot())
         return found
 
     def refresh(self) -> Snapshot:
         """Have this thread see the cluster as it is now. Raises redis.RedisError."""
-        self._read.snapshot = self.state.snapshot()
+        self._of_thread.snapshot = self.state.snapshot()
         return self.snapshot
 
     def schedule(self, job: Job) -> None:

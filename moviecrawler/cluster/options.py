@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _COMPONENTS = {"application", "webroot", "spiderqueue", "poller", "eggstorage", "jobstorage", "launcher", "dbs_dir"}
 """Options that Scrapyd itself reads."""
-_NO_OPTIONS = {"SCRAPYD_CONF", "SCRAPYD_URL"}
+_OTHER_VARIABLES = {"SCRAPYD_CONF", "SCRAPYD_URL"}
 """Variables that entrypoint.sh and scrapy.cfg read."""
 
 
@@ -78,7 +78,7 @@ class NodeOptions(Options, frozen=True, kw_only=True):
                 )
         known = {f"SCRAPYD_{name.upper()}": name for name in own}
         for name in environ:
-            if name.startswith("SCRAPYD_") and name not in {*known, *_NO_OPTIONS}:
+            if name.startswith("SCRAPYD_") and name not in {*known, *_OTHER_VARIABLES}:
                 raise ConfigurationError(f"{name} is no option of a node; correct or remove it")
         given = {name: environ.get(variable) or config.get(name, "") for variable, name in known.items()}
         given["redis_url"] = given["redis_url"] or environ.get("REDIS_URL", "")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from moviecrawler.cluster.jobs import Outcome, RunEnd
-    from moviecrawler.cluster.state import Egg, Taken
+    from moviecrawler.cluster.state import Egg, LeasedJob
 
 journal = Logger()
 
@@ -42,9 +42,9 @@ _HANG_SECONDS = 60.0
 class SpiderProcess(ProcessProtocol):
     """A job in a slot of this node, and its process once that is started."""
 
-    def __init__(self, taken: Taken) -> None:
-        self.taken = taken
-        self.job = taken.job
+    def __init__(self, leased: LeasedJob) -> None:
+        self.leased = leased
+        self.job = leased.job
         self.egg: Egg | None = None
         """The version that it runs."""
         self.cancel = ""
@@ -62,7 +62,7 @@ class SpiderProcess(ProcessProtocol):
         """The last lines that it wrote to standard error."""
         self.end: tuple[RunEnd, Outcome] | None = None
         """How it ended; None before it has, or could not be started."""
-        self.rest_seconds = 0.0
+        self.pause_seconds = 0.0
         """Seconds for which its slot takes no other job then."""
         self._ended: Deferred[None] = Deferred()
         self._line = b""
@@ -107,7 +107,7 @@ class SpiderProcess(ProcessProtocol):
         """Write its task. Its standard input stays open as long as this node lives."""
         self.pid = self._transport.pid
         self._transport.writeToChild(_STDIN, self._task)
-        what = {"job": self.job.key, "pid": self.pid, "start": self.taken.start}
+        what = {"job": self.job.key, "pid": self.pid, "start": self.leased.start}
         journal.info("Started {job} as process {pid}, start {start}", **what)
 
     def childDataReceived(self, childFD: int, data: bytes) -> None:

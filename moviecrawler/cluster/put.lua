@@ -8,10 +8,10 @@ end
 if redis.call('ZCARD', PENDING) >= MAX_PENDING then
     return -1
 end
-local place = string.format('%010.0f%06.0f', TIME[1], TIME[2]) .. key
+local queue_member = string.format('%010.0f%06.0f', TIME[1], TIME[2]) .. key
 redis.call('ZREM', FINISHED, key)
-write(key, {state = 'pending', job = cjson.decode(ARGV[2]), place = place, score = tonumber(ARGV[3]), starts = 0, deaths = 0})
-redis.call('ZADD', PENDING, ARGV[3], place)
+write(key, {state = 'pending', job = cjson.decode(ARGV[2]), queue_member = queue_member, score = tonumber(ARGV[3]), starts = 0, deaths = 0})
+redis.call('ZADD', PENDING, ARGV[3], queue_member)
 count('scheduled')
 changed()
 return nil

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _ANSWER_SECONDS = 3.0
 """Seconds to connect, and to get an answer."""
 _MAX_CONNECTIONS = 32
-_SCRIPTS = ("put", "take", "beat", "settle", "cancel")
+_SCRIPTS = ("put", "take", "beat", "record_end", "cancel")
 
 EVENTS = ("scheduled", "started", "finished", "cancelled", "died", "recycled", "handed_back", "gave_up")
 """Counters of jobs, which the scripts increment."""
@@ -80,7 +80,7 @@ class JobStatus(msgspec.Struct, kw_only=True):
 
     job: Job
     state: Literal["pending", "running", "finished"]
-    place: str = ""
+    queue_member: str = ""
     """Its member of the queue."""
     node_id: str = ""
     """Of the node that runs it, or ran it last."""
@@ -134,7 +134,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         return next((one for one in self.jobs if (one.job.project, one.job.id) == (project, job)), None)
 
 
-class Taken(NamedTuple):
+class LeasedJob(NamedTuple):
     """A job that is leased to a node."""
 
     job: Job
@@ -177,7 +177,7 @@ class ClusterState:
         return connect_blocking(self.options.redis_url, **limits, max_connections=_MAX_CONNECTIONS)
 
     def _run(self, name: str, *arguments: Any) -> Any:
-        return self._scripts[name](keys=keys.OF_SCRIPTS, args=arguments)
+        return self._scripts[name](keys=keys.SCRIPT_KEYS, args=arguments)
 
     def now(self) -> float:
         """Return the time by Redis' clock, in seconds since 1970."""
@@ -210,7 +210,7 @@ class ClusterState:
             found[status.state].append(status)
         return Snapshot(
             changed=changed,
-            pending=sorted(found["pending"], key=lambda status: (-status.job.priority, status.place)),
+            pending=sorted(found["pending"], key=lambda status: (-status.job.priority, status.queue_member)),
             running=sorted(found["running"], key=lambda status: status.started_at or 0.0),
             finished=sorted(found["finished"], key=lambda status: -status.outcome.ended_at if status.outcome else 0.0),
             eggs=_sorted(eggs),
@@ -249,7 +249,7 @@ class ClusterState:
 
     # --- For nodes ----------------------------------------------------------------------------------------------------
 
-    def take(self, node: str) -> Taken | None:
+    def take(self, node: str) -> LeasedJob | None:
         """Hand the next job to a node; None when there is none. Raises LeaseLostError."""
         try:
             answer = self._run("take", node)
@@ -259,8 +259,8 @@ class ClusterState:
             raise
         if not answer:
             return None
-        spec, place, start = answer
-        return Taken(msgspec.json.decode(spec, type=Job), int(place[:16]) / 1e6, start)
+        spec, queue_member, start = answer
+        return LeasedJob(msgspec.json.decode(spec, type=Job), int(queue_member[:16]) / 1e6, start)
 
     def beat(self, node: NodeInfo, jobs: Iterable[str], *, is_news: bool = True) -> Beat:
         """Renew a node's lease, or make the node known. `jobs` are the keys of the jobs that it holds.
@@ -274,9 +274,9 @@ class ClusterState:
         signals = {key.decode(): signal.decode() for key, signal in cancels}
         return Beat([key.decode() for key in stop], signals, [name.decode() for name in dead], next_end / 1000)
 
-    def settle(self, node: str, job: Job, how: RunEnd, outcome: Outcome) -> bool:
+    def record_end(self, node: str, job: Job, how: RunEnd, outcome: Outcome) -> bool:
         """Record how a node's job ended; return False when it is another node's now."""
-        return bool(self._run("settle", node, job.key, how, msgspec.json.encode(outcome)))
+        return bool(self._run("record_end", node, job.key, how, msgspec.json.encode(outcome)))
 
     def leave(self, node: str) -> None:
         """Remove a node that has no more jobs. If it has, the next heartbeat of another node queues them again."""

@@ -15,4 +15,4 @@ record.starts = record.starts + 1
 run(key, record, ARGV[1])
 count('started')
 changed()
-return {cjson.encode(record.job), record.place, record.starts}
+return {cjson.encode(record.job), record.queue_member, record.starts}

@@ -258,6 +258,6 @@ class Ready(ClusterService):
         launcher = self.node.launcher
         if launcher.draining:
             raise Error(http.SERVICE_UNAVAILABLE, b"the node is draining")
-        if launcher.beaten_at is None or time.monotonic() - launcher.beaten_at > self.node.options.lease_seconds:
+        if launcher.last_beat_at is None or time.monotonic() - launcher.last_beat_at > self.node.options.lease_seconds:
             raise Error(http.SERVICE_UNAVAILABLE, b"Redis can't be reached")
         return {}

@@ -32,7 +32,7 @@ journal = Logger()
 
 _HEADERS = {"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Cache-Control": "no-store"}
 """Of all answers, also of logs, which hold what sites and spiders wrote."""
-_NAMES = 3
+_LOG_PATH_PARTS = 3
 """Names in the path of a log: project, spider and job."""
 
 
@@ -171,7 +171,11 @@ class MissingLog(Resource):
 def missing_log(node: Node, path: Sequence[bytes]) -> MissingLog | None:
     """Return what answers for a path below `/logs/`; None when the file is here, or it is no log's."""
     names = [name.decode(errors="replace") for name in path]
-    if len(names) != _NAMES or not names[2].endswith(".log") or any("\0" in name or "/" in name for name in names):
+    if (
+        len(names) != _LOG_PATH_PARTS
+        or not names[2].endswith(".log")
+        or any("\0" in name or "/" in name for name in names)
+    ):
         return None
     project, spider, job = *names[:2], names[2].removesuffix(".log")
     if {"", ".", ".."} & {project, spider, job} or log_path(node.options, project, spider, job).exists():

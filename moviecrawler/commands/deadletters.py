@@ -46,11 +46,11 @@ class Command(BaseCommand, ScrapyCommand):
 
 async def _run(command: BaseCommand, action: str, wanted: set[str], opts: argparse.Namespace) -> None:
     from moviecrawler.commands.base import print_json
-    from moviecrawler.frontier.report import asking, dead_letters, drop, requeue
+    from moviecrawler.frontier.report import dead_letters, drop, frontier_client, requeue
     from moviecrawler.texts import printable
 
     missing, count = set(wanted), 0
-    async with asking(command.settings) as client:
+    async with frontier_client(command.settings) as client:
         async for letter in dead_letters(client, opts.site, opts.run):
             if wanted and letter.id not in wanted:
                 continue

@@ -54,14 +54,14 @@ class Command(BaseCommand, ScrapyCommand):
 async def _show(command: BaseCommand, opts: argparse.Namespace) -> None:
     """Show the reports, repeatedly until every crawl is finished or has had no worker for a while."""
     from moviecrawler.commands.base import print_json
-    from moviecrawler.frontier.report import asking, read_runs
+    from moviecrawler.frontier.report import frontier_client, read_runs
 
     on_terminal = sys.stdout.isatty() and not opts.once
     pause = _REFRESH_SECONDS if on_terminal else command.settings.getfloat("LOGSTATS_INTERVAL")
     bars: dict[tuple[str, str], tqdm[Any]] = {}
     loop = asyncio.get_running_loop()
     seen = loop.time()
-    async with asking(command.settings) as client:
+    async with frontier_client(command.settings) as client:
         while True:
             reports = await read_runs(client, opts.site, opts.run, command.settings)
             reports = [report for report in reports if report.is_current or opts.all or opts.run is not None]

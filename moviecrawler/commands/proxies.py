@@ -53,18 +53,18 @@ class Command(BaseCommand, ScrapyCommand):
 
 
 async def _read(command: BaseCommand) -> dict[Site, dict[str, Ban]]:
-    from moviecrawler.frontier.report import asking
+    from moviecrawler.frontier.report import frontier_client
     from moviecrawler.proxies.quarantines import bans_key, decode_bans
     from moviecrawler.sites import SITES
 
-    async with asking(command.settings) as client:
+    async with frontier_client(command.settings) as client:
         return {site: decode_bans(await client.hgetall(bans_key(site))) for site in SITES}
 
 
 async def _clear(command: BaseCommand, site_pools: SitePools, names: list[str]) -> None:
     """End the quarantines of proxies, or of pools; without names those that only other nodes know, too."""
     from moviecrawler.errors import ConfigurationError
-    from moviecrawler.frontier.report import asking
+    from moviecrawler.frontier.report import frontier_client
     from moviecrawler.proxies.quarantines import bans_key, decode_bans
     from moviecrawler.sites import SITES
 
@@ -74,7 +74,7 @@ async def _clear(command: BaseCommand, site_pools: SitePools, names: list[str]) 
     unknown = set(names) - {name for label in labels.values() for name in label}
     if unknown:
         raise ConfigurationError(f"there is no proxy {', '.join(sorted(unknown))}")
-    async with asking(command.settings) as client:
+    async with frontier_client(command.settings) as client:
         for site in SITES:
             for key in decode_bans(await client.hgetall(bans_key(site))):
                 label = labels.get(key, ("", key))

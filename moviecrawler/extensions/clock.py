@@ -66,9 +66,9 @@ class ClockCheck:
 
 
 async def _ask_redis(settings: BaseSettings) -> datetime:
-    from moviecrawler.frontier.report import asking  # noqa: PLC0415 - imports Redis' client
+    from moviecrawler.frontier.report import frontier_client  # noqa: PLC0415 - imports Redis' client
 
-    async with asking(settings) as client:
+    async with frontier_client(settings) as client:
         seconds, microseconds = await client.time()
     return datetime.fromtimestamp(seconds, UTC) + timedelta(microseconds=microseconds)
 

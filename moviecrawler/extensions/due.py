@@ -16,7 +16,7 @@ from moviecrawler.errors import TransientStoreError
 from moviecrawler.extensions.catalogue import CatalogueRecorder
 from moviecrawler.frontier.budgets import until_next_day
 from moviecrawler.frontier.engine import NotSent
-from moviecrawler.frontier.shared import shared_turns
+from moviecrawler.frontier.shared import budget_middleware_of
 from moviecrawler.signals import item_passed
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class DueTitles:
         self._asked = 0
         self._reason: str | None = None  # for which nothing was claimed last
         self._is_unsure = False  # whether the catalogue may count titles as claimed that are not held
-        self.turns = shared_turns(spider.crawler)
+        self.budgets = budget_middleware_of(spider.crawler)
 
     async def requests(self) -> AsyncIterator[Request]:
         """Yield requests until the limit is reached, or nothing may be fetched for CATALOGUE_IDLE seconds.
@@ -95,7 +95,7 @@ class DueTitles:
                 await asyncio.sleep(min(_IDLE_POLL_SECONDS, self.options.idle))
                 idle += min(_IDLE_POLL_SECONDS, self.options.idle)
             else:
-                if await self.turns.refusal() is not None:
+                if await self.budgets.refusal() is not None:
                     self._end_as("site_stopped")
                 await self._tell_claims_of_others()
                 return
@@ -114,7 +114,7 @@ class DueTitles:
         await self.recorder.flush()  # with a refusal, and with what makes a title due, or no longer so
         reason = await self.recorder.writer.call(store.paused, self.spider.site, utc_now())
         # Other workers may have been refused later.
-        reason = reason or await self.turns.refusal()
+        reason = reason or await self.budgets.refusal()
         if reason is None or self.spider.uses_datasets:
             return False
         self._tell(logging.WARNING, reason)
@@ -132,7 +132,7 @@ class DueTitles:
         """Return how many titles may be claimed: as many as may be fetched today, and in half of a claim's time; None for any number."""
         if self.spider.uses_datasets:
             return None
-        left, per_second = await self.turns.left_today(), self.turns.budget.per_second
+        left, per_second = await self.budgets.left_today(), self.budgets.budget.per_second
         limits = [] if left is None else [left]
         if per_second is not None:
             limits.append(max(1, int(per_second * self.options.lease / 2)))
@@ -140,7 +140,7 @@ class DueTitles:
 
     async def _day_is_over(self) -> bool:
         """Return whether to end, as nothing may be fetched today, and the new day is too far away to wait for."""
-        if await self.turns.left_today() != 0:
+        if await self.budgets.left_today() != 0:
             return False  # what waits uses up the rest
         message = f"what {self.spider.site} may be asked for today is spent; the next day begins at 00:00 UTC"
         self._tell(logging.INFO, message)

@@ -11,7 +11,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 
 from moviecrawler.extensions.outcomes import OUTCOMES
-from moviecrawler.frontier.engine import under_way
+from moviecrawler.frontier.engine import describe_requests
 
 if TYPE_CHECKING:
     from typing import Self
@@ -74,7 +74,7 @@ class Progress:
             per_minute = 60 * done / max(now - self._started, self._interval)
             asked = stats.get_value("titles/asked", 0)
             logger.info(message, done, asked, per_minute, ended or "none", extra={"spider": self._crawler.spider})
-        elif waits := under_way(self._crawler.engine):
+        elif waits := describe_requests(self._crawler.engine):
             stats.inc_value("crawl/stalled_seconds", now - self._looked_at)  # type: ignore[arg-type]  # Scrapy's type, not its code
             if now - self._changed_at >= self._quiet:
                 self._quiet *= 2

@@ -1,4 +1,4 @@
-"""How much may be asked of a site: by all workers together, or without Redis by one process (SITE_BUDGETS)."""
+"""How many requests a site gets: from all workers together, or without Redis from one process (SITE_BUDGETS)."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Site
 
-_LIVE = {
+_DEFAULT_BUDGETS = {
     host: {"per_second": profile.per_second, "per_day": profile.per_day}
     for profile in SITES.values()
     for host in (*(urlsplit(host.live).hostname for host in profile.hosts if not host.has_files), *profile.aliases)
 }
-"""What all nodes together ask of a live site at most; SITE_BUDGETS adds hosts and replaces these."""
+"""Budgets of the live hosts; SITE_BUDGETS replaces them, and adds those of other hosts."""
 
 
 class Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How many requests all nodes together may make to a site."""
+    """How many requests all nodes together may send to a site."""
 
     per_second: float | None = None
-    """None for as fast as the workers can."""
+    """Requests a second; None for no limit."""
     burst: int = 1
-    """How many may go out at once after a pause."""
+    """Requests that may go out at once after a pause."""
     per_day: int | None = None
-    """By UTC days; None for no limit."""
+    """Requests a day (UTC); None for no limit."""
 
     def __post_init__(self) -> None:
         if self.burst < 1 or any(limit is not None and limit <= 0 for limit in (self.per_second, self.per_day)):
-            raise ValueError("each is above 0")
+            raise ValueError("per_second, burst and per_day must be above 0")
 
 
 UNLIMITED = Budget()
-"""That of a site whose host has none."""
+"""The budget of a site that has none in SITE_BUDGETS."""
 
 
 def site_budget(settings: BaseSettings, site: Site) -> Budget:
@@ -49,7 +49,7 @@ def site_budget(settings: BaseSettings, site: Site) -> Budget:
         given = settings.getdict("SITE_BUDGETS") if settings.get("SITE_BUDGETS") else {}
     except (TypeError, ValueError):
         raise ConfigurationError("SITE_BUDGETS is no JSON object") from None
-    budgets = {**_LIVE, **given}
+    budgets = {**_DEFAULT_BUDGETS, **given}
     hosts = [urlsplit(url).hostname for url in page_hosts_of(site, settings).values()]
     host = next((host for host in hosts if host in budgets), None)
     try:
@@ -59,10 +59,10 @@ def site_budget(settings: BaseSettings, site: Site) -> Budget:
 
 
 def begin_of_day(now: datetime) -> datetime:
-    """Return when the UTC day began, by which budgets are counted."""
+    """Return the begin of the UTC day; budgets are counted by UTC days."""
     return now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def until_next_day(now: datetime) -> timedelta:
-    """Return how long it takes until there is a new budget."""
+    """Return the time until the next UTC day, which has a new budget."""
     return begin_of_day(now) + timedelta(days=1) - now

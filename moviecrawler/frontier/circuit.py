@@ -1,4 +1,4 @@
-"""Whether a site may be asked: not once it has refused us. Nothing here waits."""
+"""The circuits: whether a site may be asked, which it may not once it has refused us. Nothing here waits."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from moviecrawler.frontier.queue import Site
+    from moviecrawler.frontier.queue import SiteReply
 
 
 class Circuit:
-    """Knows which sites have refused us. That of the site `shared` is of all workers; those of others, this process' own.
+    """Knows which sites have refused us. All workers share the circuit of the site `shared`; the others are this process' own.
 
-    A site that has refused this process alone is asked nothing for the rest of the crawl. `report` sends a refusal of the shared
-    site (reason, ms) or, without one, an answer to the probe to Redis.
+    A circuit of this process stays open for the rest of the crawl. `report` sends Redis a refusal of the shared site (reason, ms),
+    or with None an answer to the probe.
     """
 
     def __init__(self, shared: str = "", report: Callable[[tuple[str, int] | None], None] = lambda _: None) -> None:
         self.half_open = False
-        """Whether a request has to ask whether it is the probe."""
+        """Whether the next request may be the probe, which Redis decides."""
         self.probing = False
         """Whether this worker has the probe: the one request that finds out whether the site answers again."""
         self.reporting = False
-        """Whether Redis does not know yet what this worker knows."""
+        """Whether a report of this worker is still on its way to Redis."""
         self._shared = shared
         self._report = report
         self._reasons: dict[str, str] = {}
 
-    def update(self, site: Site) -> None:
-        """Take note of what Redis says of the shared site."""
+    def update(self, site: SiteReply) -> None:
+        """Take over what Redis says of the shared site."""
         if not self.reporting:
             self.half_open = site.half_open
             self.probing = site.probing or (self.probing and site.blocked > 0)
@@ -42,7 +42,7 @@ class Circuit:
         return self._reasons.get(site)
 
     def refused(self, site: str, reason: str, pause: float) -> None:
-        """Let no request to a site through; the shared one, for `pause` seconds."""
+        """Open the circuit of a site; that of the shared one, for `pause` seconds."""
         if site not in self._reasons:
             self._reasons[site] = reason
             if site == self._shared:
@@ -50,7 +50,7 @@ class Circuit:
                 self._report((reason, round(pause * 1000)))
 
     def answered(self, site: str) -> None:
-        """Let all workers ask the site again when it was this worker that tried; else it is what was in flight when it refused us."""
+        """Close the circuit of the shared site when this is the answer to the probe, and not to a request sent before the refusal."""
         if site == self._shared and self.probing:
             self.probing = False
             self._report(None)

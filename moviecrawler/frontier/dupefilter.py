@@ -1,4 +1,4 @@
-"""When two requests are for the same page. Which pages a run has asked for stands in Redis, see `push.lua`."""
+"""The id of a request in the dedupe set. The set itself is in Redis; see `push.lua`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from scrapy import Request
 
 _DIGEST_BYTES = 10
-"""Two of 10 million pages share an id with a chance of 1 in 10¹⁰. Redis takes no more memory for its 14 characters than for 9."""
+"""The chance that two of 10 million pages share an id is 1 in 10¹⁰. Redis needs the same memory for 14 characters as for 9."""
 
 
 class SharedDupeFilter(RFPDupeFilter):  # type: ignore[misc]  # scrapy-redis has no types
-    """scrapy-redis' dupefilter, with Scrapy's fingerprint, and the comparison in the script that queues a request."""
+    """scrapy-redis' dupefilter with Scrapy's fingerprint. The script that queues a request looks it up."""
 
     def request_fingerprint(self, request: Request) -> str:
         """Return an id that is the same for all requests for a page: 14 letters, digits, dots and underscores."""

@@ -1,6 +1,6 @@
-"""What the scheduler and the stores need of Scrapy's engine and that has no public name.
+"""Everything that this package uses of Scrapy's engine and that is private there.
 
-Everything private is here. The tests of whole crawls fail when a new version of Scrapy changes it.
+The tests of whole crawls fail when a new version of Scrapy changes it.
 """
 
 from __future__ import annotations
@@ -25,23 +25,26 @@ _TASKS: set[asyncio.Future[None]] = set()  # asyncio itself keeps no task from b
 
 
 def is_closing(engine: ExecutionEngine | None) -> bool:
-    """Return whether the engine has begun to end its crawl, whatever it still waits for."""
+    """Return whether the engine has begun to end its crawl."""
     if engine is None or engine.spider is None:
         return False
     return not engine.running or engine._slot is None or engine._slot.closing is not None  # noqa: SLF001 - see above
 
 
-def under_way(engine: ExecutionEngine | None) -> str:
-    """Return what the requests that the engine has taken wait for, with their numbers, in words; empty when it has taken none."""
+def describe_requests(engine: ExecutionEngine | None) -> str:
+    """Return in words what the engine's requests wait for, and how many; empty when the engine has none."""
     if engine is None or engine.scraper.slot is None:
         return ""
     slots = engine.downloader.slots
-    # What has been taken and is at no host is between two middlewares.
+    # A request that is active and in no slot waits in a middleware.
     between = len(engine.downloader.active) - sum(len(slot.active) for slot in slots.values())
     waits: list[tuple[str, int, str]] = []
     for host, slot in slots.items():
         sent = f", the last sent {monotonic() - slot.lastseen:.0f} s ago"
-        waits += [(f"an answer of {host}", len(slot.transferring), sent), (f"a turn at {host}", len(slot.queue), "")]
+        waits += [
+            (f"an answer of {host}", len(slot.transferring), sent),
+            (f"a free slot of {host}", len(slot.queue), ""),
+        ]
     waits += [
         ("robots.txt or another try", between, ""),
         ("a callback or a store", len(engine.scraper.slot.active), ""),
@@ -50,7 +53,7 @@ def under_way(engine: ExecutionEngine | None) -> str:
 
 
 def end_crawl(crawler: Crawler, reason: str, why: str = "") -> None:
-    """Begin to close the spider for a reason, unless that has begun."""
+    """Begin to close the spider for a reason, unless it is closing already; log `why` as an error."""
     if not is_closing(crawler.engine):
         if why:
             logger.error("%s", why, extra={"spider": crawler.spider})
@@ -60,15 +63,15 @@ def end_crawl(crawler: Crawler, reason: str, why: str = "") -> None:
 
 
 NOT_SENT = "not_sent"
-"""In the `meta` of a request that was not sent, as the budget of the day is spent or the crawl closes."""
+"""Key in the `meta` of a request that was not sent, as the budget of the day is spent or the crawl closes."""
 
 
 class NotSent(IgnoreRequest):
-    """The crawl stops, and the request was not sent. Its title stays to be done."""
+    """The crawl ends before the request was sent. Its title is still to be fetched."""
 
 
 def drop_unsent(engine: ExecutionEngine | None) -> None:
-    """Have the requests that wait in the downloader's queue fail with NotSent, and send no more from there."""
+    """Make the requests in the downloader's queues fail with NotSent, and send no more from there."""
     if engine is not None:
         for slot in engine.downloader.slots.values():
             slot.concurrency = 0
@@ -79,34 +82,33 @@ def drop_unsent(engine: ExecutionEngine | None) -> None:
 
 
 class EngineSlot:
-    """The engine's account of what is in progress."""
+    """The engine's slot: the requests that are in progress."""
 
     def __init__(self, engine: ExecutionEngine) -> None:
         assert engine._slot is not None  # noqa: S101, SLF001 - it is there when the scheduler is opened
-        self._slot = engine._slot  # noqa: SLF001 - that is what this class is for
+        self._slot = engine._slot  # noqa: SLF001 - see above
 
     def on_request_ended(self, ended: Callable[[Request], None]) -> None:
         """Call `ended` with each request that has left the engine.
 
-        Its callback has run to its end and every item has passed the pipelines, or it was replaced by another request, such
-        as a retry, which was scheduled before.
+        Then its callback has ended and its items have passed the pipelines, or a retry or a redirect has replaced it.
         """
         remove = self._slot.remove_request
 
         def remove_request(request: Request) -> None:
-            if request in self._slot.inprogress:  # else it was abandoned
-                # Before, as removing the last request of a closing spider goes on to close it.
+            if request in self._slot.inprogress:  # False when it was abandoned
+                # This comes first, as removing the last request of a closing spider closes it.
                 ended(request)
                 remove(request)
 
         self._slot.remove_request = remove_request  # type: ignore[method-assign]
 
     def wake(self) -> None:
-        """Have the engine ask for requests now; on its own it does so when a request ends, and every 5 seconds."""
+        """Make the engine ask for requests now; by itself it asks when a request ends, and every 5 seconds."""
         self._slot.nextcall.schedule()
 
     def abandon(self) -> None:
-        """Let a closing spider close without the requests in progress, whatever becomes of them."""
+        """Let a closing spider close without waiting for the requests in progress."""
         self._slot.inprogress.clear()
         if self._slot.closing is not None and not self._slot.closing.called:
             self._slot._maybe_fire_closing()  # noqa: SLF001 - see above

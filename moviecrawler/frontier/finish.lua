@@ -2,12 +2,12 @@
 --
 -- KEYS  as in run.lua
 -- given.ends  {{id, how, number of the delivery, reason}, …}; how:
---   done   everything that came of it is safe: this counts from anybody, once
---   back   queue it again, as if it had not been handed out
+--   done   all of its items are durable; any worker may say so, and it counts once
+--   back   queue it again; this delivery does not count
 --   dead   make it a dead letter
---   again  queue the dead letter again, as if it had never been handed out
+--   again  queue the dead letter again, with no deliveries
 
--- Redis that is out of memory refuses a script at its first write, unless that could only free some.
+-- Without memory, Redis refuses a script at its first write; this one only frees memory, so the script may run.
 redis.call('ZREM', queue, '')
 
 local done, failed, again = 0, 0, 0
@@ -16,16 +16,16 @@ for _, finish in ipairs(given.ends) do
     local value = redis.call('HGET', how == 'again' and dead or requests, id)
     if how == 'done' then
         local found = redis.call('HDEL', requests, id) + redis.call('ZREM', leases, id) + redis.call('ZREM', queue, id)
-        local was_dead = redis.call('HDEL', dead, id)  -- of a worker that was taken for dead
+        local was_dead = redis.call('HDEL', dead, id)  -- its worker had been taken for dead, and was only slow
         done = done + math.min(1, found + was_dead)
         failed = failed - was_dead
     elseif how == 'again' and value then
         redis.call('HDEL', dead, id)
         put_back(id, value:match('\n(.*)'), 0)
         failed, again = failed - 1, again + 1
-    elseif value and select(2, parse(value)) == number then  -- else another worker has it, or had it since
+    elseif value and select(2, parse(value)) == number then  -- otherwise it was delivered to another worker since
         if how == 'dead' then
-            bury(id, value, reason)
+            make_dead_letter(id, value, reason)
         else
             put_back(id, value, number - 1)
         end

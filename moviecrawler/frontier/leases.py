@@ -1,4 +1,4 @@
-"""Which requests this worker holds, and when one of them is done: once everything that came of it is safe."""
+"""The leases of this worker. A request is done once all of its items are durable."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ if TYPE_CHECKING:
     from moviecrawler.signals import Outcome
 
 REFUSED = "refused"
-"""The reason of a lease that ends with `back` as its site has refused us."""
+"""The reason of a lease that is given back because the site has refused us."""
 META = "lease"
-"""Where a request, and each retry and redirect made from it, has its lease's id."""
+"""Key in the `meta` of a request, and of its retries and redirects, for the lease's id."""
 
 
 @dataclass(slots=True, eq=False)
 class Lease:
-    """A request that this worker holds."""
+    """A request that is leased to this worker."""
 
     id: str
     number: int
-    """How many times it was handed out, with this one."""
+    """The number of this delivery, from 1."""
     request: Any
-    """The latest, when a retry or a redirect has replaced it."""
+    """The request, or the latest retry or redirect of it."""
     awaits_item: bool = False
-    """Whether it is a title's, of which no item has come yet."""
-    unsettled: int = 0
-    """Items that came of it and are not yet safe."""
+    """Whether the request is for a title of which no item has come yet."""
+    open_items: int = 0
+    """Items of the request that are not durable yet."""
     ended: bool = False
-    """Whether its callback has ended and all it yielded was taken over by queue and pipelines."""
+    """Whether the callback has ended, and the queue and the pipelines have everything that it yielded."""
     how: How = "done"
     reason: str = ""
 
 
 class LeaseTracker:
-    """Follows each lease from request to durable items, by Scrapy's signals and the stores'."""
+    """Follows each lease until its items are durable, by the signals of Scrapy and of the stores."""
 
     def __init__(self, finish: Callable[[Lease, How, str], None]) -> None:
         self.leases: dict[str, Lease] = {}
@@ -56,7 +56,7 @@ class LeaseTracker:
         self._lease_of_item: dict[int, Lease] = {}  # by the identity of an item that is not completed
 
     def connect(self, manager: SignalManager) -> None:
-        """Connect to the signals that say what becomes of items."""
+        """Connect to the signals that tell what happens to items."""
         for handler, signal in (
             (self._item_passed, item_passed),
             (self._item_dropped, signals.item_dropped),
@@ -68,18 +68,18 @@ class LeaseTracker:
             manager.connect(handler, signal)
 
     def take(self, lease_id: str, number: int, request: Request) -> None:
-        """Hold a request that was handed out."""
+        """Add the lease of a request."""
         request.meta[META] = lease_id
         self.leases[lease_id] = Lease(lease_id, number, request, awaits_item="site_id" in request.cb_kwargs)
 
     def hand_over(self, request: Request) -> bool:
-        """Give the lease to a retry or a redirect of a request that is held; return whether there was one."""
+        """Give the lease of a request to its retry or redirect; return False when the lease is gone."""
         lease = self._lease_of(request)
         lease.request = request
         return lease.id in self.leases and not lease.ended
 
     def ended(self, request: Request) -> None:
-        """End the lease of a request that has left the engine, unless an item of it is not safe yet."""
+        """Note that a request has left the engine; end its lease if no item of it is open."""
         lease = self._lease_of(request)
         if lease.request is request:
             lease.ended = True
@@ -89,25 +89,25 @@ class LeaseTracker:
             self._check(lease)
 
     @property
-    def unsettled(self) -> bool:
-        """Whether some item is not safe yet, of whatever request."""
+    def has_open_items(self) -> bool:
+        """Whether an item of any request is not durable yet."""
         return bool(self._lease_of_item)
 
     def _lease_of(self, source: Request | Response | Failure | None) -> Lease:
-        """Return the lease that a request, an answer or a failure belongs to; one of no effect where that is none of ours."""
+        """Return the lease of a request, a response or a failure; a new one without any effect when it has none."""
         request = getattr(source, "request", source)
         return self.leases.get(getattr(request, "meta", {}).get(META, "")) or Lease("", 0, request)
 
     def _item_passed(self, item: Any, request: Request | None) -> None:
         lease = self._lease_of_item[id(item)] = self._lease_of(request)
-        lease.unsettled += 1
-        if not isinstance(item, RawPage):  # which is no answer to what was asked
+        lease.open_items += 1
+        if not isinstance(item, RawPage):  # an archived page is not yet the title's item
             lease.awaits_item = False
         if isinstance(item, Miss) and item.outcome == "blocked":
-            lease.how, lease.reason = "back", REFUSED  # a site that refuses us has said nothing of the title
+            lease.how, lease.reason = "back", REFUSED  # a refusal says nothing of the title
 
     def _item_dropped(self, response: Response | Failure | None) -> None:
-        self._lease_of(response).awaits_item = False  # ValidatePipeline has written it to the rejected ones
+        self._lease_of(response).awaits_item = False  # ValidatePipeline has written it to rejected.jsonl
 
     def _item_broke(self, response: Response | Failure | None, failure: Failure) -> None:
         lease = self._lease_of(response)
@@ -126,12 +126,12 @@ class LeaseTracker:
         lease = self._lease_of_item.pop(id(item), None)
         if lease is not None:
             if not outcomes.isdisjoint({"spooled", "lost"}):
-                # It is nowhere, or on the disk of this node alone, which may never run again.
+                # Only this node's disk has the item, or nothing has: another worker may get it stored.
                 lease.how = "back"
-            lease.unsettled -= 1
+            lease.open_items -= 1
             self._check(lease)
 
     def _check(self, lease: Lease) -> None:
-        if lease.ended and not lease.unsettled and self.leases.get(lease.id) is lease:
+        if lease.ended and not lease.open_items and self.leases.get(lease.id) is lease:
             del self.leases[lease.id]
             self._finish(lease, lease.how, lease.reason)

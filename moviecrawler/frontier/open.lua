@@ -2,11 +2,11 @@
 --
 -- KEYS  1 latest: the number of the name's latest run  2 runs of the site
 -- ARGV  1 MessagePack map:
---   prefix     what the keys of the name's runs begin with
+--   prefix     of the keys of all runs of that name
 --   run        the name
 --   arguments  of the worker
---   asked_at   when somebody asked for the worker: ms since 1970, or how many ms ago (below 0); 0 to join whenever it was
--- Returns {number of the run, the run's arguments, when it was over ('' when it is not)}
+--   asked_at   when the worker was requested: ms since 1970, or minus the ms ago; 0 to join in any case
+-- Returns {number of the run, its arguments, when it was over ('' when it is not)}
 
 local number = redis.call('GET', KEYS[1])
 local asked_at = given.asked_at < 0 and now + given.asked_at or given.asked_at

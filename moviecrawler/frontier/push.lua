@@ -1,14 +1,14 @@
 -- Queue requests that the run has not seen. When Redis is out of memory, the first write fails and nothing is queued.
 --
 -- KEYS  as in run.lua
--- given.pushes  {{level, id, body, whether it is dropped when seen, id of the title or ''}, …}
--- given.limit   the most titles that the run asks for, 0 for any number
--- given.bloom   whether a Bloom filter remembers what was seen, and not a set
--- Returns how many were seen before
+-- given.pushes  {{level, id, body, whether the dedupe set applies, id of the title or ''}, …}
+-- given.limit   how many titles the run asks for, at most; 0 for no limit
+-- given.bloom   whether the dedupe set is a Bloom filter
+-- Returns how many requests were in the dedupe set
 
-local BITS, HASHES = 143775874, 10  -- of 10 million ids, 0.1 % of new ones are taken for seen
+local BITS, HASHES = 143775874, 10  -- with 10 million ids, 0.1 % of new ones are dropped as seen
 
--- Remember an id; return whether it was there. Two parts of a digest make all of a Bloom filter's hashes (Kirsch and Mitzenmacher).
+-- Add an id to the dedupe set; return whether it was there. The Bloom filter's hashes are made of two (Kirsch and Mitzenmacher).
 local function is_seen(id)
     if not given.bloom then
         return redis.call('SADD', seen, id) == 0

@@ -24,25 +24,25 @@ if TYPE_CHECKING:
 BOOSTED, LISTS, TITLES = range(3)
 """Levels of priority; within one, first in is first out."""
 SEED = "seed-"
-"""What the ids of seeds begin with, whose body is what was pushed; every other body is JSON."""
+"""Prefix of the ids of seeds. A seed's body is what was pushed; every other body is JSON."""
 How = Literal["done", "back", "dead", "again"]
-"""How a lease ends, see `finish.lua`."""
+"""How a lease ends; see `finish.lua`."""
 
 _SCRIPTS = {
     "open": ("begin", "open"),
     "push": ("begin", "run", "push"),
     "take": ("begin", "run", "site", "take"),
     "finish": ("begin", "run", "finish"),
-    "turn": ("begin", "site", "turn"),
+    "ask": ("begin", "site", "ask"),
 }
 _MAX_SEEDS = 100
-"""Seeds that one step moves to the queue."""
+"""Seeds that one step moves to the queue, at most."""
 _MAX_SENT = 500
-"""Requests or ends of leases that one step takes, so that no other worker waits long."""
+"""Requests or ends of leases that one step sends, at most, so that no other worker waits long."""
 _PROBE_MS = 60_000
-"""Time in which a probe must have been answered, before another worker sends one."""
+"""Time that a probe has to be answered; after it another worker sends one."""
 _SPACING_FACTOR = 1.05
-"""Requests are spaced by so much more than the budget asks for, as some come late and would crowd the next ones."""
+"""The gap between two requests is longer by this factor than the budget asks for, as late ones would crowd the next ones."""
 
 
 class RunRefusedError(MovieCrawlerError):
@@ -61,7 +61,7 @@ class Push(msgspec.Struct, frozen=True, array_like=True):
 
 
 class End(msgspec.Struct, frozen=True, array_like=True):
-    """The end of a lease, with the number of the delivery that the worker was given."""
+    """The end of a lease. `delivery` is the number of the delivery that the worker was given."""
 
     id: str
     how: How
@@ -70,21 +70,21 @@ class End(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Delivery(msgspec.Struct, frozen=True, array_like=True):
-    """A request that was leased to this worker: the `number`-th time that it was handed out."""
+    """A request that was leased to this worker, as its `number`-th delivery."""
 
     id: str
     number: int
     body: bytes
 
 
-class Site(msgspec.Struct):
+class SiteReply(msgspec.Struct):
     """Whether a site may be asked. Times are in ms from now."""
 
     blocked: int = 0
-    """How long it may not, because it has refused us or the day's budget is spent."""
+    """How long the site may not be asked, because it has refused us or the day's budget is spent."""
     reason: str = ""
     spent: bool = False
-    """Whether it is for the budget."""
+    """Whether `blocked` is for the day's budget."""
     half_open: bool = False
     """Whether one request, the probe, may find out whether the site answers again."""
     probing: bool = False
@@ -96,21 +96,21 @@ class Site(msgspec.Struct):
 
 
 class Reply(msgspec.Struct):
-    """How the run is."""
+    """The state of the run after `take`."""
 
     open: int
     """Requests that are queued or held by any worker."""
     waiting: int
-    """Those that are queued."""
+    """Requests that are queued."""
     total: int
     done: int
     failed: int
     seeded: bool
     """Whether all that the arguments name is queued."""
     seeding: bool
-    """Whether this worker is the one that is to queue it."""
-    site: Site
-    buried: list[str] = []
+    """Whether this worker is the one that has to queue it."""
+    site: SiteReply
+    new_dead_letters: list[str] = []
     """Requests that became dead letters in this step."""
     deliveries: list[Delivery] = []
 
@@ -127,7 +127,7 @@ class Reply(msgspec.Struct):
 
 
 class Scripts:
-    """The scripts of one client, and what they take of a site's budget. Raises redis.RedisError when Redis can't do it."""
+    """The scripts of one client, with a site's budget. Each call raises redis.RedisError when Redis can't do it."""
 
     def __init__(self, client: Any, budget: Budget) -> None:
         gap = 1000 / budget.per_second * _SPACING_FACTOR if budget.per_second else 0
@@ -142,22 +142,22 @@ class Scripts:
         try:
             return await self._scripts[name](keys=keys, args=[msgspec.msgpack.encode({**self._site, **given})])
         except redis.exceptions.ResponseError as error:
-            # Redis 6.2 says it inside a sentence on the script.
+            # Redis 6.2 has this error inside a sentence on the script.
             if "OOM command not allowed" in str(error):
                 raise redis.exceptions.OutOfMemoryError(str(error)) from None
             raise
 
-    async def turn(
-        self, keys: SiteKeys, *, turn: bool = False, refusal: tuple[str, int] | None = None, answered: bool = False
-    ) -> Site:
-        """Charge a request, if `turn`, or report a refusal (reason, and the pause in ms) or an answer to the probe."""
-        step = {"turn": turn, "refusal": refusal or False, "answered": answered}
-        return msgspec.json.decode(await self.run("turn", [keys.budget, keys.circuit], **step), type=Site)
+    async def ask(
+        self, keys: SiteKeys, *, charge: bool = False, refusal: tuple[str, int] | None = None, answered: bool = False
+    ) -> SiteReply:
+        """Charge a request to the budget, or report a refusal (reason, and the pause in ms) or an answer to the probe."""
+        step = {"charge": charge, "refusal": refusal or False, "answered": answered}
+        return msgspec.json.decode(await self.run("ask", [keys.budget, keys.circuit], **step), type=SiteReply)
 
 
 @dataclass
 class SharedQueue:
-    """One run of one site's crawl, as one worker sees it. Raises redis.RedisError when Redis can't do what it is asked."""
+    """One run of one site, as one worker sees it. Each method raises redis.RedisError when Redis can't do it."""
 
     scripts: Scripts
     site: SiteKeys
@@ -165,14 +165,14 @@ class SharedQueue:
     worker: str
     arguments: str = ""
     limit: int | None = None
-    """The most titles that all workers together ask for."""
+    """Titles that all workers together ask for, at most; None for no limit."""
     keys: Keys = field(init=False)
 
     async def open(self, run: str, asked_at: float) -> float | None:
-        """Join the latest run of a name, or begin the next; return when the one that was joined was over, in seconds since 1970.
+        """Join the latest run of a name, or begin the next. Return when a joined run was over, in seconds since 1970.
 
-        `asked_at` is when somebody asked for this worker: seconds since 1970, or seconds ago below 0, or 0 to join the run whenever
-        that was. Raises RunRefusedError.
+        `asked_at` is when this worker was requested: seconds since 1970, or minus the seconds ago, or 0 to join the run in any
+        case. Raises RunRefusedError.
         """
         number, arguments, over_at = await self.scripts.run(
             "open",
@@ -189,12 +189,12 @@ class SharedQueue:
         return float(over_at) / 1000 if over_at else None
 
     async def push(self, pushes: Sequence[Push]) -> int:
-        """Queue requests; return how many the run had seen. Raises OutOfMemoryError when none is queued."""
+        """Queue requests; return how many the run had seen already. Raises OutOfMemoryError when none is queued."""
         bloom = self.options.dupefilter == "bloom"
         return int(await self._run("push", pushes=pushes, limit=self.limit or 0, bloom=bloom))
 
     async def take(self, want: int = 0, **step: Any) -> Reply:
-        """Lease at most `want` requests, renew the leases of those in `renew`, and move seeds unless `seeds` is 0; see `take.lua`."""
+        """Lease up to `want` requests, renew the leases of the ids in `renew`, and queue up to `seeds` seeds; see `take.lua`."""
         given = {"renew": [], "seeder": "", "seeding": "", "seeds": _MAX_SEEDS, "want": want, **step}
         lease, deliveries = round(self.options.lease * 1000), self.options.deliveries
         header, *parts = await self._run("take", worker=self.worker, lease=lease, deliveries=deliveries, **given)
@@ -212,34 +212,34 @@ class SharedQueue:
 
 
 class Outbox:
-    """What a worker has to send. It keeps the order: a lease ends only after the requests added before its end are queued."""
+    """Requests and ends of leases that a worker has to send. A lease ends only after the requests added before it are queued."""
 
     def __init__(self, shared: SharedQueue) -> None:
         self._shared = shared
         self.pushes: deque[Push] = deque()
-        self.ends: deque[tuple[int, End]] = deque()  # with how many pushes must have gone before
+        self.ends: deque[tuple[int, End]] = deque()  # with the number of pushes that must be sent first
         self._added = 0
         self.filtered = 0
-        """Requests that the run had seen."""
+        """Requests that the run had seen already."""
 
     def push(self, push: Push) -> None:
-        """Have a request queued."""
+        """Add a request to queue."""
         self.pushes.append(push)
         self._added += 1
 
     def end(self, end: End) -> None:
-        """Have a lease ended."""
+        """Add a lease to end."""
         self.ends.append((self._added, end))
 
     async def send(self) -> None:
-        """Send everything. Raises redis.RedisError; what was not sent is sent again the next time, which does no harm."""
+        """Send everything. Raises redis.RedisError; the next call then sends the rest, and sending twice does no harm."""
         try:
             while pushes := list(islice(self.pushes, _MAX_SENT)):
                 self.filtered += await self._shared.push(pushes)
                 for _ in pushes:
                     self.pushes.popleft()
         except redis.exceptions.OutOfMemoryError:
-            await self._send_ends()  # they free memory
+            await self._send_ends()  # frees memory in Redis
             raise
         await self._send_ends()
 

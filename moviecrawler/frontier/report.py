@@ -1,4 +1,4 @@
-"""How far the shared crawls are, and their dead letters: the one report that commands, metrics and the dashboard show."""
+"""The progress of the shared runs, and their dead letters, for commands, metrics and the dashboard."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Site
 
-State = Literal["running", "finished", "no worker", "stopped", "trying", "budget spent"]
-"""`no worker`: there is something to do and nobody does it. `stopped`: the site has refused us. `trying`: that time is over,
-and one request finds out whether it answers again. `budget spent`: that of the day."""
+State = Literal["running", "finished", "no worker", "stopped", "probing", "budget spent"]
+"""`no worker`: requests are queued, and no worker runs. `stopped`: the site has refused us. `probing`: the pause is over, and one
+request finds out whether the site answers again. `budget spent`: the budget of the day is spent."""
 
 _DAY_SECONDS = 86_400
 _MAX_RUNS = 100
-"""Runs of a site that are read: those that workers have joined last."""
+"""Runs of a site that are read, at most: those that workers joined last."""
 _RECENTLY_SECONDS = 3600.0
-"""Seconds for which a run that is over is shown among those that are not."""
+"""Seconds for which a run that is over still counts as current."""
 
 
 class FrontierAwayError(MovieCrawlerError):
@@ -41,16 +41,16 @@ class FrontierAwayError(MovieCrawlerError):
 
 @dataclass(kw_only=True)
 class SiteState:
-    """A site as the frontier sees it. Times are in seconds since 1970."""
+    """The circuit and the budget of a site. Times are in seconds since 1970."""
 
     site: Site
     refusal: str | None = None
-    """Why it was stopped, until it answers again."""
+    """Why the site is not asked, until it answers again."""
     stopped_until: float | None = None
     used_today: int = 0
-    """Requests that today's budget was charged for (UTC)."""
+    """Requests that today's budget (UTC) was charged for."""
     budget: Budget = UNLIMITED
-    """By the settings of the process that asks, which should be those of the workers."""
+    """The budget by the settings of this process, which should be those of the workers."""
 
 
 @dataclass(kw_only=True)
@@ -65,44 +65,44 @@ class RunReport:
     """Requests queued so far."""
     done: int
     failed: int
-    """Dead letters, those that were dropped included."""
+    """Dead letters, with those that were dropped."""
     to_go: int
-    """Requests that are queued, or held by a worker."""
+    """Requests that are queued or leased."""
     dead_letters: int
     workers: int
     ended_at: float | None
-    """When it was over; None while it is not."""
+    """When the run was over; None while it is not."""
     now: float
     state_of_site: SiteState
 
     @property
     def started_at(self) -> float:
-        """When it began."""
+        """When the run began."""
         return int(self.number) / 1000
 
     @property
     def ended(self) -> int:
-        """Requests that are over, in whatever way."""
+        """Requests that are done or dead letters."""
         return self.done + self.failed
 
     @property
     def lost(self) -> int:
-        """Requests that others have deleted in Redis."""
+        """Requests that were deleted in Redis by others."""
         return max(0, self.total - self.ended - self.to_go)
 
     @property
     def per_second(self) -> float:
-        """Requests that ended in a second, since it began."""
+        """Requests that ended in a second, on average."""
         return self.ended / max(0.001, (self.ended_at or self.now) - self.started_at)
 
     @property
     def seconds_left(self) -> float | None:
-        """How long it takes at this rate; None when nothing has ended."""
+        """Seconds until the run is over at this rate; None when nothing has ended."""
         return self.to_go / self.per_second if self.ended else None
 
     @property
     def stopped_until(self) -> float | None:
-        """Until when nothing is handed out, as the site has refused us."""
+        """When the pause after the site's refusal ends; None without a refusal."""
         return self.state_of_site.stopped_until
 
     @property
@@ -112,23 +112,23 @@ class RunReport:
 
     @property
     def is_current(self) -> bool:
-        """Whether it is not over, or ended just now."""
+        """Whether the run is not over, ended within the last hour, or has workers."""
         return self.ended_at is None or self.now - self.ended_at <= _RECENTLY_SECONDS or self.workers > 0
 
     @property
     def state(self) -> State:
-        """What holds it up, if anything does."""
+        """Whether the run goes on, and if not, why."""
         if self.ended_at is not None:
             return "finished"
         site = self.state_of_site
         if self.to_go and site.refusal is not None:
-            return "stopped" if self.stopped else "trying"
+            return "stopped" if self.stopped else "probing"
         if self.to_go and site.budget.per_day is not None and site.used_today >= site.budget.per_day:
             return "budget spent"
         return "running" if self.workers else "no worker"
 
     def as_json(self) -> dict[str, Any]:
-        """Return its figures for a program."""
+        """Return the figures for JSON."""
         figures: dict[str, Any] = msgspec.to_builtins(self)
         figures |= figures.pop("state_of_site")
         names = ("state", "lost", "started_at", "per_second", "seconds_left")
@@ -137,7 +137,7 @@ class RunReport:
 
 @dataclass(kw_only=True)
 class DeadLetter:
-    """A request or a seed that was set aside."""
+    """A request or a seed that is a dead letter."""
 
     keys: Keys
     id: str
@@ -145,11 +145,11 @@ class DeadLetter:
     at: float
     """Seconds since 1970."""
     body: str
-    """What stood in the queue, with what is not UTF-8 escaped."""
+    """The request or the seed as it was queued; bytes that are not UTF-8 are escaped."""
 
     @property
     def request(self) -> dict[str, Any] | None:
-        """What it says of the request; None when it is none."""
+        """The fields of the request; None for a seed, or when it is damaged."""
         try:
             return msgspec.structs.asdict(msgspec.json.decode(self.body, type=Envelope))
         except (msgspec.DecodeError, RecursionError):
@@ -157,8 +157,8 @@ class DeadLetter:
 
 
 @asynccontextmanager
-async def asking(settings: BaseSettings) -> AsyncIterator[Any]:
-    """Give a client of the Redis that REDIS_URL names; what goes wrong while it is used becomes FrontierAwayError."""
+async def frontier_client(settings: BaseSettings) -> AsyncIterator[Any]:
+    """Give a client of the Redis at REDIS_URL. Its errors become FrontierAwayError."""
     client = connect(settings["REDIS_URL"])
     try:
         yield client
@@ -169,7 +169,7 @@ async def asking(settings: BaseSettings) -> AsyncIterator[Any]:
 
 
 async def read_sites(client: Any, settings: BaseSettings | None = None) -> tuple[float, dict[Site, SiteState]]:
-    """Return the time by Redis' clock (seconds since 1970), and how each site stands; its budget by the settings, if given."""
+    """Return the time by Redis' clock (seconds since 1970), and the state of each site; budgets are read if settings are given."""
     seconds, micro = await client.time()
     pipe = client.pipeline(transaction=False)
     for site in SITES:
@@ -192,7 +192,7 @@ async def read_sites(client: Any, settings: BaseSettings | None = None) -> tuple
 async def read_runs(
     client: Any, site: Site | None = None, run: str | None = None, settings: BaseSettings | None = None
 ) -> list[RunReport]:
-    """Return the latest run of each name, of that site and of that name if given, by site and then by age."""
+    """Return the latest run of each name, or only of `site` and of the name `run`, by site and then by age."""
     now, sites = await read_sites(client, settings)
     latest: dict[tuple[Site, str], Keys] = {}
     for keys in await _all_keys(client, site, run):
@@ -229,7 +229,7 @@ async def read_runs(
 
 
 async def _all_keys(client: Any, site: Site | None, run: str | None) -> list[Keys]:
-    """Return the keys of runs, those that workers have joined last first."""
+    """Return the keys of runs, from the one that a worker joined last."""
     found = []
     for keys in (SiteKeys(one) for one in SITES if site in {None, one}):
         for member in await client.zrange(keys.runs, 0, -1 if run is not None else _MAX_RUNS - 1, desc=True):
@@ -240,7 +240,7 @@ async def _all_keys(client: Any, site: Site | None, run: str | None) -> list[Key
 
 
 async def dead_letters(client: Any, site: Site | None = None, run: str | None = None) -> AsyncIterator[DeadLetter]:
-    """Yield what was set aside, in no order; in all runs, or in those of that site and of that name."""
+    """Yield the dead letters of all runs, or only of `site` and of the name `run`, in no order."""
     for keys in await _all_keys(client, site, run):
         async for letter_id, letter in client.hscan_iter(keys.dead):
             head, _, value = letter.partition(b"\n")
@@ -251,11 +251,11 @@ async def dead_letters(client: Any, site: Site | None = None, run: str | None = 
 
 
 async def requeue(client: Any, keys: Keys, letter_id: str) -> bool:
-    """Queue a dead letter again, as if it had never been handed out; return whether it was there."""
+    """Queue a dead letter again, with no deliveries; return whether it was there."""
     ends = [End(letter_id, "again")]
     return bool(await Scripts(client, UNLIMITED).run("finish", keys.for_scripts, arguments="", ends=ends))
 
 
 async def drop(client: Any, keys: Keys, letter_id: str) -> bool:
-    """Forget a dead letter; return whether it was there. What it was for stays counted as failed."""
+    """Delete a dead letter; return whether it was there. It stays counted as failed."""
     return bool(await client.hdel(keys.dead, letter_id))

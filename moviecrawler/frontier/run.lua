@@ -1,21 +1,21 @@
--- What the scripts of a run share.
+-- Functions that all scripts of a run share.
 --
 -- KEYS  1 state  2 queue  3 leases  4 requests  5 seen  6 dead  7 titles  8 workers; `keys.py` says what each holds
--- given.arguments  what the run's arguments are, for a state that was lost
+-- given.arguments  the run's arguments, for a state that was lost
 
 local state, queue, leases, requests, seen, dead, titles, workers = unpack(KEYS)
-local LEVEL = 2 ^ 44  -- between the scores of two levels of priority in the queue
+local LEVEL = 2 ^ 44  -- distance between the scores of two levels of priority
 
 if redis.call('EXISTS', state) == 0 then
-    -- The state was lost, and with it who queues what the arguments name: a worker does it again, so nothing may count as seen.
+    -- The state was lost. A worker queues what the arguments name once more, so nothing may count as seen.
     local failed = redis.call('HLEN', dead)
     local total = redis.call('HLEN', requests) + failed
     redis.call('UNLINK', seen)
-    -- Numbers in the order of queueing go on above all that were given before.
+    -- `order` begins at the time in ms, which is above every number that was given before.
     redis.call('HSET', state, 'arguments', given.arguments, 'total', total, 'done', 0, 'failed', failed, 'order', now)
 end
 
--- What is damaged is handed out as it is, and becomes a dead letter by what its worker says of it.
+-- Return level, deliveries and body. A damaged value is handed out as it is: its worker makes it a dead letter, with the reason.
 local function parse(value)
     local level, deliveries, body = value:match('^([012]) (%d+) %S*\n(.*)$')
     return level or 2, tonumber(deliveries or 0), body or value
@@ -33,7 +33,7 @@ local function put_back(id, value, deliveries)
     put(id, level, 0, deliveries or before, body)
 end
 
-local function bury(id, value, reason)
+local function make_dead_letter(id, value, reason)
     redis.call('ZREM', queue, id)
     redis.call('ZREM', leases, id)
     redis.call('HDEL', requests, id)
@@ -41,9 +41,9 @@ local function bury(id, value, reason)
     redis.call('HINCRBY', state, 'failed', 1)
 end
 
--- Take note of when the run was over, and put off the end of its keys. Every script of a run ends with this.
+-- Note when the run was over, and renew the expiry of its keys. Every script of a run ends with this.
 local function end_step()
-    -- A lease whose request was lost is waited for: its worker still does it.
+    -- A lease whose request was lost counts as open: its worker is still at it.
     local open = math.max(redis.call('HLEN', requests), redis.call('ZCARD', leases))
     if open > 0 then
         redis.call('HDEL', state, 'over_at')

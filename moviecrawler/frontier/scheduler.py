@@ -1,7 +1,7 @@
 """Scrapy's scheduler over the shared frontier.
 
-Scrapy calls a scheduler synchronously, and Redis answers later. So a task takes requests ahead and sends acknowledgements and
-new requests in batches, while the event loop stays free.
+Scrapy calls a scheduler synchronously, and Redis answers later. So a task leases requests in advance, and sends acknowledgements
+and new requests in batches, while the event loop stays free.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from moviecrawler.frontier.engine import EngineSlot, end_crawl, is_closing
 from moviecrawler.frontier.leases import META, REFUSED, LeaseTracker
 from moviecrawler.frontier.queue import BOOSTED, LISTS, SEED, TITLES, End, Outbox, Push, RunRefusedError, SharedQueue
 from moviecrawler.frontier.serialisation import SerialisationError, decode, encode
-from moviecrawler.frontier.shared import run_name, shared_turns
+from moviecrawler.frontier.shared import budget_middleware_of, run_name
 from moviecrawler.options import FrontierOptions
 from moviecrawler.redis_client import check_eviction, describe_error
 from moviecrawler.signals import nothing_queued
@@ -47,68 +47,67 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 BATCH = 32
-"""Requests that a worker takes ahead, at most."""
+"""Requests that a worker leases in advance, at most."""
 BOOST_PRIORITY, LIST_PRIORITY = 100, 1
-"""The least priorities of requests on the two upper levels."""
+"""The lowest priorities of requests on the two upper levels."""
 _AHEAD_SECONDS = 10
-"""Seconds of a site's budget for which a worker takes requests ahead, so that others have theirs."""
+"""Seconds of a site's budget for which a worker leases requests in advance, so that some are left for others."""
 _POLL_SECONDS, _SHORT_POLL_SECONDS = 1.0, 0.25
-"""Seconds between two steps that nothing has caused; the shorter while others' requests may come free."""
+"""Seconds between two steps without an event; the shorter while the queue has requests that this worker wants."""
 _HEARTBEAT_SECONDS = 5.0
-"""Seconds between two heartbeats of a worker, and two looks for seeds; less when a lease is short."""
+"""Seconds between two heartbeats of a worker, which fetch seeds too; fewer when a lease is short."""
 _COALESCE_SECONDS = 0.02
-"""Seconds that a step waits for more to send."""
+"""Seconds that a step waits, so that it sends more at once."""
 _RETRY_SECONDS = 1.0
 """Seconds until Redis is tried again after a failure."""
 _DRAIN_SECONDS = 7.0
-"""Seconds that a closing worker waits for requests in flight before it gives them back to the queue."""
+"""Seconds that a closing worker waits for requests in progress before it gives them back to the queue."""
 _CLOSE_SECONDS = 3.0
-"""Seconds that a worker which has closed tries to reach Redis."""
+"""Seconds that a closing worker may take for its last exchange with Redis."""
 _MAX_PENDING_PUSHES = 1000
-"""Requests on their way to Redis above which no more are made of the arguments."""
+"""Requests on their way to Redis, above which queueing the arguments waits."""
 
 
 class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no types
-    """Hands out the requests of a run to this worker, and keeps each leased until all that came of it is safe.
+    """scrapy-redis' scheduler with leases: each request of the run stays leased until all of its items are durable.
 
-    scrapy-redis' scheduler, of which `server`, `df`, `stats`, `from_crawler` and `has_pending_requests` are kept. Replaced are the
-    round trip of each call, the flushing, and the classes that its settings name.
-
-    Counts `frontier/dead_letters`, `frontier/given_back` and `frontier/errors` (steps that failed), and at the end the account of
-    the whole run: `frontier/run/dead`, `frontier/run/lost` and `frontier/run/open`.
+    It counts `frontier/dead_letters`, `frontier/given_back` and `frontier/errors` (steps that failed), and at the end what is left
+    of the whole run: `frontier/run/dead`, `frontier/run/lost` and `frontier/run/open`.
     """
 
     crawler: Crawler
     spider: Any
-    """A `MovieSpider`: it says what its arguments name (`start`), and what a seed and a request from the queue may be."""
+    """A `MovieSpider`: `start` yields the requests that its arguments name, `seed_request` makes one of a seed."""
 
     def __init__(self, server: Any) -> None:
         super().__init__(server, persist=True)
         self.reply: Reply | None = None
-        """What Redis said last of the run."""
+        """The latest state of the run."""
         self._tracker = LeaseTracker(self._finish)
-        self._ready: deque[Request] = deque()  # leased, and not yet sent
-        self._local: deque[Request] = deque()  # what took over a lease, or what only this process can do
-        self._bound: set[Request] = set()  # what only this process can do, and has not done yet
-        self._alone = ""  # the request that this worker does alone, as it may be what killed others
+        self._ready: deque[Request] = deque()  # leased, not yet sent
+        self._local: deque[Request] = (
+            deque()
+        )  # retries and redirects, which have a lease, and what only this process can do
+        self._local_only: set[Request] = set()  # what only this process can do, until it is done
+        self._suspect = ""  # id of the request that this worker does alone, as it may have killed others
         self._pages = 0
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._closed = False
-        self._drain_until: float | None = None  # set as soon as the spider closes
+        self._drain_until: float | None = None  # set when the spider begins to close
         self._last_take = 0.0
         self._over_since: float | None = None
-        self._seeder, self._seeding = "", ""  # the claim to queue what the arguments name, and how far that is
+        self._seeder, self._seeding = "", ""  # the claim to queue what the arguments name, and its state
         self._seed_task: asyncio.Task[None] | None = None
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:  # noqa: ARG003 - Scrapy's own signature
-        """Leave the client to `open`: it is that of the turns."""
+        """Make no client: `open` takes that of BudgetMiddleware."""
         return cls(None)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read `FrontierOptions`, with the spider."""
+        """Keep the crawler; `open` reads `FrontierOptions`, as the spider must be there."""
         scheduler: Self = super().from_crawler(crawler)
         scheduler.crawler = crawler
         return scheduler
@@ -116,26 +115,26 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
     # --- Scrapy's interface -------------------------------------------------------------------------------------------
 
     def open(self, spider: Any) -> Deferred[None]:
-        """Join the run; when that can't be, say so and have the spider closed."""
+        """Join the run. When that fails, log why and close the spider."""
         return deferred_from_coro(self._open(spider))
 
     async def _open(self, spider: Any) -> None:
         self.spider = spider
         self.options = options = FrontierOptions.read(self.crawler.settings)
-        self.turns = turns = shared_turns(self.crawler)
-        self.server = turns.client
+        self.budgets = budgets = budget_middleware_of(self.crawler)
+        self.server = budgets.client
         self._slot = EngineSlot(self.crawler.engine)
         self._slot.on_request_ended(self._request_ended)
         self._tracker.connect(self.crawler.signals)
         self.crawler.signals.connect(self._spider_idle, signals.spider_idle)
-        per_second = turns.budget.per_second
+        per_second = budgets.budget.per_second
         self._batch = min(BATCH, 2 + math.ceil(_AHEAD_SECONDS * per_second)) if per_second else BATCH
         worker = f"{'_'.join(options.node.split())}-{uuid.uuid4().hex[:12]}"
         given: dict[str, Any] = {"worker": worker, "arguments": spider.seed_key, "limit": spider.plan.limit}
-        self.shared = SharedQueue(turns.scripts, turns.keys, options, **given)
+        self.shared = SharedQueue(budgets.scripts, budgets.keys, options, **given)
         self.outbox = Outbox(self.shared)
         run = run_name(self.crawler.settings, spider)
-        # A name that somebody has chosen is of one run; another is of one more each time that somebody asks for it.
+        # With FRONTIER_RUN there is one run of that name; without it each start begins a new one, see `SharedQueue.open`.
         asked_at = options.asked_at or (0.0 if options.run else -max(process_age(), 0.001))
         try:
             await check_eviction(self.server)
@@ -161,20 +160,20 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         self.crawler.signals.connect(close, signals.spider_opened, weak=False)
 
     def enqueue_request(self, request: Request) -> bool:
-        """Queue a request, or keep it here: a retry or a redirect of one that is held, or one bound to this process."""
+        """Queue a request; keep it here if it is a retry or a redirect, or if only this process can do it."""
         if META in request.meta:
             if not self._tracker.hand_over(request):
-                return False  # it was given back
+                return False  # the lease was given back
             self._local.append(request)
         elif request.meta.get("site") != self.spider.site:
-            # Such as IMDb's datasets, whose parts are files on this node.
-            self._bound.add(request)
+            # IMDb's datasets, for example: their parts are files on this node.
+            self._local_only.add(request)
             self._local.append(request)
         else:
             try:
                 self.outbox.push(self._push_of(request))
             except SerialisationError as error:
-                # A fault of the spider's code; to go on would lose a page and call the crawl a success.
+                # The spider has a bug. To go on would lose a page, and the crawl would still end as a success.
                 end_crawl(self.crawler, "frontier_failed", f"a request can't be queued: {error}")
                 return False
             self._wake.set()
@@ -203,7 +202,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         return request
 
     def close(self, reason: str) -> Deferred[None]:  # noqa: ARG002 - Scrapy's own signature
-        """Acknowledge what is done and give back what is not. Nothing is flushed."""
+        """Acknowledge what is done and give back the rest. Nothing in Redis is deleted."""
         return deferred_from_coro(self._close())
 
     async def _close(self) -> None:
@@ -211,7 +210,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
             return
         self._closed = True
         self._wake.set()
-        # What it is being handed now would wait until its lease ends.
+        # Requests that are being leased now have to be given back as well.
         await asyncio.wait([self._task], timeout=_CLOSE_SECONDS)
         self._drain_until = 0.0
         for task in (self._task, self._seed_task):
@@ -232,20 +231,20 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
                 self.stats.set_value(f"frontier/run/{name}", figure)
 
     def account(self) -> str:
-        """Return the account of the whole run, in words, as Redis last gave it."""
+        """Return in words how far the whole run is, by the latest reply of Redis."""
         assert self.reply is not None  # noqa: S101 - the run is joined
         text = f"of the {self.reply.total:,} requests of run {self.shared.keys.run}, {self.reply.in_words}"
         if self.options.dupefilter == "bloom" and self.outbox.filtered:
-            text += f"; {self.outbox.filtered:,} were taken for known here, of which about 0.1 % are not"
+            text += f"; {self.outbox.filtered:,} were dropped as seen here, of which about 0.1 % were not"
         return text
 
     # --- What becomes of requests -------------------------------------------------------------------------------------
 
     def _request_ended(self, request: Request) -> None:
-        self._bound.discard(request)
+        self._local_only.discard(request)
         self._tracker.ended(request)
-        if self._alone in self._tracker.leases:
-            # No other request will fill the batches of the stores.
+        if self._suspect in self._tracker.leases:
+            # No other request fills the batches of the stores meanwhile: they write at once.
             self.crawler.signals.send_catch_log(nothing_queued)
 
     def _finish(self, lease: Lease, how: How, reason: str = "") -> None:
@@ -255,7 +254,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         elif how == "back":
             self.stats.inc_value("frontier/given_back")
             if _is_title(lease.request):
-                # It is asked for once more, by whichever worker: this one no longer answers for it.
+                # The worker that gets the title next counts it.
                 self.stats.inc_value("titles/asked", -1)
                 if reason == REFUSED:
                     self.stats.inc_value("titles/blocked", -1)
@@ -267,7 +266,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         self._log(logging.ERROR, "Dead letter %s, %s", id_, why)
 
     def _give_back_ready(self) -> None:
-        while self._ready:  # the last one first, as each goes to the front of the queue
+        while self._ready:  # from the last one, as each goes to the front of the queue
             self._finish(self._tracker.leases.pop(self._ready.pop().meta[META]), "back")
 
     def _give_back_all(self) -> None:
@@ -278,7 +277,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
     # --- The task -----------------------------------------------------------------------------------------------------
 
     async def _work(self) -> None:
-        while not (self.crawler.engine.running or self._closed):  # noqa: ASYNC110 - stores and extensions are opened
+        while not (self.crawler.engine.running or self._closed):  # noqa: ASYNC110 - no event tells when stores and extensions are open
             await asyncio.sleep(_COALESCE_SECONDS)
         while not self._closed:
             is_short = self.reply is not None and self.reply.waiting and self._want()
@@ -291,7 +290,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
                 self._drain_if_closing()
                 await self._step()
             except redis.exceptions.RedisError as error:
-                self.turns.failed(error)
+                self.budgets.failed(error)
                 await asyncio.sleep(_RETRY_SECONDS)
 
     async def _end_if_it_fails(self, task: Coroutine[Any, Any, None]) -> None:
@@ -302,7 +301,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
             end_crawl(self.crawler, "frontier_failed")
 
     def _drain_if_closing(self) -> None:
-        """Have a worker that closes, for whatever reason, take nothing more, and give back in time what it does not finish."""
+        """Lease nothing more once the worker closes, and give back in time what it does not finish."""
         now = asyncio.get_running_loop().time()
         if not is_closing(self.crawler.engine):
             return
@@ -313,19 +312,19 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
             self._give_back_ready()
         elif now >= self._drain_until:
             if self._tracker.leases:
-                self._log(logging.WARNING, "Giving back %d requests in flight", len(self._tracker.leases))
+                self._log(logging.WARNING, "Giving back %d requests in progress", len(self._tracker.leases))
             self._give_back_all()
             self._slot.abandon()
 
     async def _step(self) -> None:
-        """Do what is due."""
+        """Send what is waiting, and lease requests if it is time to."""
         now = asyncio.get_running_loop().time()
         if self.options.max_pages and self._pages >= self.options.max_pages:
             end_crawl(self.crawler, "recycled")
         try:
             await self.outbox.send()
         except redis.exceptions.OutOfMemoryError:
-            await self._take(0)  # a heartbeat, so that what is held is not done twice
+            await self._take(0)  # a heartbeat, so that no lease ends and no request is done twice
             raise
         want, beat = self._want(), min(_HEARTBEAT_SECONDS, self.options.lease / 4)
         if (
@@ -339,12 +338,12 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
             self._slot.wake()
 
     def _want(self) -> int:
-        """Return how many requests to ask for."""
-        if self._drain_until is not None or self._alone in self._tracker.leases:
+        """Return how many requests to lease."""
+        if self._drain_until is not None or self._suspect in self._tracker.leases:
             return 0
         want = self._batch - len(self._ready)
         if self._batch < BATCH:
-            want -= len(self.crawler.engine.downloader.active)  # where they wait for their turns
+            want -= len(self.crawler.engine.downloader.active)  # as requests wait there for the budget
         if self.options.max_pages:
             want = min(want, self.options.max_pages - self._pages - len(self._ready))
         return max(0, want)
@@ -360,23 +359,23 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         now = self._last_take = asyncio.get_running_loop().time()
         for delivery in reply.deliveries:
             self._receive(delivery)
-        for one in reply.buried:
+        for one in reply.new_dead_letters:
             self._count_dead_letter(one, "`scrapy deadletters show` says why")
         if seeding == "done":
-            self._seeding = ""  # it begins from the front when the state was lost meanwhile
+            self._seeding = ""  # if the state was lost meanwhile, a worker claims it again
         elif seeding == "claim" and reply.seeding:
             self._seeding = "keep"
             self._seed_task = asyncio.create_task(self._end_if_it_fails(self._seed()))
-        sent = not (self.outbox.pushes or self.outbox.ends or self._bound)
+        sent = not (self.outbox.pushes or self.outbox.ends or self._local_only)
         self._over_since = (self._over_since or now) if reply.seeded and not reply.open and sent else None
         self._obey_site(reply)
 
     def _receive(self, delivery: Delivery) -> None:
         if (lease := self._tracker.leases.get(delivery.id)) is not None:
-            lease.number = delivery.number  # it was taken for lost, while this worker is still at it
+            lease.number = delivery.number  # its lease had ended, but this worker is still at it
             return
         if delivery.number > 2:  # noqa: PLR2004 - as in take.lua
-            self._alone = delivery.id
+            self._suspect = delivery.id
         is_seed = delivery.id.startswith(SEED)
         try:
             request = self.spider.seed_request(delivery.body) if is_seed else decode(delivery.body, self.spider)
@@ -389,13 +388,13 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         self._tracker.take(delivery.id, delivery.number, request)
         self._ready.append(request)
         if _is_title(request):
-            # A worker answers for the titles that it was handed, whoever found them.
+            # A worker counts the titles that it was handed, whichever worker found them.
             self.stats.inc_value("titles/asked")
 
     def _obey_site(self, reply: Reply) -> None:
-        """Stop asking a site that has refused us or whose budget is spent; end when that takes longer than our patience."""
-        site, circuit = reply.site, self.turns.circuit
-        self.turns.reached(site)
+        """Give back what is not sent while the site may not be asked; end when that lasts longer than FRONTIER_PATIENCE."""
+        site, circuit = reply.site, self.budgets.circuit
+        self.budgets.reached(site)
         if not site.blocked or circuit.probing or circuit.reporting:
             return
         self._give_back_ready()
@@ -406,14 +405,14 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
     # --- Queueing what the arguments name -----------------------------------------------------------------------------
 
     async def _seed(self) -> None:
-        """Queue what the arguments name; what only this process can do of it must be done, too."""
-        self.spider.asked.clear()  # of an earlier time, when the state was lost since
+        """Queue what the arguments name, and wait until what only this process can do of it is done."""
+        self.spider.asked.clear()  # not empty when the state was lost and all is queued once more
         async for request in self.spider.start():
             self.crawler.engine.crawl(request)
             while len(self.outbox.pushes) > _MAX_PENDING_PUSHES:  # noqa: ASYNC110 - on Redis
                 await asyncio.sleep(_COALESCE_SECONDS)
-        is_bound = bool(self._bound)
-        while self.outbox.pushes or self._bound or (is_bound and self._tracker.unsettled):  # noqa: ASYNC110 - on Redis
+        has_local = bool(self._local_only)
+        while self.outbox.pushes or self._local_only or (has_local and self._tracker.has_open_items):  # noqa: ASYNC110 - on Redis
             await asyncio.sleep(_COALESCE_SECONDS)
         self._seeding = "done"
         self._wake.set()
@@ -429,7 +428,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
 
     def _spider_idle(self) -> None:
         """Keep the spider open while the run has requests, here or on other nodes."""
-        if not (self._local or self._is_over()):  # else another handler has just found something to do
+        if not (self._local or self._is_over()):  # otherwise another handler has just found something to do
             if not self.outbox.pushes and not (self.reply and self.reply.waiting):
                 self.crawler.signals.send_catch_log(nothing_queued)
             raise DontCloseSpider

@@ -1,8 +1,7 @@
-"""Requests as they stand in the queue: plain data, checked when it comes back, never code.
+"""The form of requests in the queue: plain JSON, which is checked when it is read, and never code.
 
-What is read from Redis may have been forged or damaged, so a request comes back only with a callback from a fixed list, with
-arguments that this one takes, to a host of its spider. Headers, cookies, bodies and unknown `meta` don't travel: nothing secret
-can get into the queue.
+What Redis holds may be forged or damaged, so a request is accepted only with a callback of a fixed list, with that callback's
+arguments, and for a host of its spider. Headers, cookies, bodies and other `meta` are left out, so no secret gets into the queue.
 """
 
 from __future__ import annotations
@@ -17,30 +16,30 @@ from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.items import Entry  # noqa: TC001 - msgspec reads annotations
 
 ERRBACKS = {"parse_title": "title_failed", "parse_list": "list_failed", "parse_sitemap": "list_failed"}
-"""That of each callback that the queue knows."""
+"""The errback of each callback that a queued request may have."""
 
 
 class SerialisationError(MovieCrawlerError):
-    """A request can't be queued, or what was queued is no request of this spider."""
+    """A request can't be queued, or the queue holds something else than a request of this spider."""
 
 
-class _Found(msgspec.Struct, frozen=True):
-    """What the list that led to a title says of it."""
+class _ListEntry(msgspec.Struct, frozen=True):
+    """The entry of the list that led to a title."""
 
     list_name: str
     list_rank: int
     entry: Entry
 
 
-class _OfTitle(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What `parse_title` takes."""
+class _TitleArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of `parse_title`."""
 
     site_id: str
-    found: _Found | None
+    found: _ListEntry | None
 
 
-class _OfList(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What `parse_list` and `parse_sitemap` take; each spider's some of it."""
+class _ListArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of `parse_list` and `parse_sitemap`; each spider uses some of them."""
 
     name: str = ""
     offset: int = 0
@@ -50,7 +49,7 @@ class _OfList(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Envelope(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A request as it is queued; its id is its fingerprint, which stands beside it in Redis."""
+    """A request as it is queued, under its fingerprint as id."""
 
     callback: str
     url: str
@@ -63,11 +62,11 @@ _decoder = msgspec.json.Decoder(Envelope)
 
 
 def encode(request: Request) -> str:
-    """Return a request as a line of JSON. Raises SerialisationError when it holds what may not, or can't, travel."""
+    """Return a request as a line of JSON. Raises SerialisationError when it holds something that can't be queued."""
     callback, errback = (getattr(function, "__name__", "") for function in (request.callback, request.errback))
     meta, why = request.meta, ""
     if ERRBACKS.get(callback) != errback:
-        why = f"callback {callback!r} or errback {errback!r} is none that the queue knows"
+        why = f"callback {callback!r} or errback {errback!r} can't be queued"
     elif request.method != "GET" or request.body or request.cookies:
         why = "only a GET without cookies can be queued"
     elif "@" in urlsplit(request.url).netloc:
@@ -78,12 +77,12 @@ def encode(request: Request) -> str:
             return msgspec.json.encode(envelope).decode()
     except (TypeError, KeyError, OverflowError) as error:
         why = f"{type(error).__name__} {error}"
-    # Not its URL, which may hold a password.
+    # The URL is not shown, as it may hold a password.
     raise SerialisationError(f"a request for {urlsplit(request.url).hostname}: {why}")
 
 
 def decode(payload: bytes, spider: Any) -> Request:
-    """Return the request that `encode` wrote. Raises SerialisationError for anything else, and for a host not the spider's."""
+    """Return the request that `encode` wrote. Raises SerialisationError for anything else, and for another host."""
     try:
         envelope = _decoder.decode(payload)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -101,13 +100,13 @@ def decode(payload: bytes, spider: Any) -> Request:
             cb_kwargs=envelope.cb_kwargs,
             meta={"expects": envelope.expects, "site": spider.site, "depth": envelope.depth},
         )
-        # What a callback yields goes into stores that take no other types.
+        # Stores take only these types of what a callback yields.
         if envelope.callback == "parse_title":
-            site_id = msgspec.convert(envelope.cb_kwargs, _OfTitle).site_id
+            site_id = msgspec.convert(envelope.cb_kwargs, _TitleArguments).site_id
             if not site_id.isprintable() or request.url != spider.title_request(site_id, None).url:
                 raise ValueError(f"{envelope.url!r} is not the page of {site_id!r}")  # noqa: TRY301
         else:
-            msgspec.convert(envelope.cb_kwargs, _OfList)
+            msgspec.convert(envelope.cb_kwargs, _ListArguments)
     except (AttributeError, TypeError, ValueError, msgspec.ValidationError) as error:
         raise SerialisationError(f"no request of {spider.name}: {error}") from None
     return request

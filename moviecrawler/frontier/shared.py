@@ -1,4 +1,4 @@
-"""Whether a crawl is shared, asked without importing a Redis client where it is not; and the name of its run."""
+"""Tells whether a crawl is shared, without importing a Redis client when it is not, and names its run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from moviecrawler.frontier.turns import TurnsMiddleware
+from moviecrawler.frontier.budget_middleware import BudgetMiddleware
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -17,43 +17,47 @@ if TYPE_CHECKING:
     from moviecrawler.frontier.scheduler import FrontierScheduler
 
 _SCHEDULER = "moviecrawler.frontier.scheduler.FrontierScheduler"
-_MAX_NAME = 50
+_MAX_NAME_CHARACTERS = 50
 """Characters of the arguments in the name of a run."""
-_MAX_SHOWN = 3
-"""Titles that are shown of those that the arguments name."""
+_MAX_TITLES_SHOWN = 3
+"""Titles of the arguments that are shown."""
 
 
 def describe_arguments(titles: list[str], others: Mapping[str, str]) -> str:
-    """Return what a spider's arguments are: the same for all workers of a run, and for no other arguments.
+    """Return a text that is the same for all workers of a run, and another one for other arguments.
 
     >>> describe_arguments(["tt1", "tt2"], {"limit": "9"})
     'ids=tt1,tt2 limit=9 (6cb52991)'
     """
-    shown = [f"ids={','.join(titles[:_MAX_SHOWN])}{',…' if len(titles) > _MAX_SHOWN else ''}"] if titles else []
+    shown = (
+        [f"ids={','.join(titles[:_MAX_TITLES_SHOWN])}{',…' if len(titles) > _MAX_TITLES_SHOWN else ''}"]
+        if titles
+        else []
+    )
     shown += [f"{name}={value}" for name, value in sorted(others.items())]
     digest = blake2b(repr((titles, sorted(others.items()))).encode(), digest_size=4).hexdigest()
     return f"{' '.join(shown)[:200] or 'no arguments'} ({digest})"
 
 
 def run_name(settings: Mapping[str, Any], spider: Any) -> str:
-    """Return the name of a crawl's run: FRONTIER_RUN, or made of the spider's arguments."""
+    """Return the name of a crawl's run: FRONTIER_RUN, or a name made of the spider's arguments."""
     given = settings.get("FRONTIER_RUN")
     if given:
         return str(given)
     shown, _, digest = spider.seed_key.rpartition(" ")
-    return re.sub(r"[^\w.-]+", "-", f"{shown[:_MAX_NAME]} {digest}", flags=re.ASCII).strip("-")
+    return re.sub(r"[^\w.-]+", "-", f"{shown[:_MAX_NAME_CHARACTERS]} {digest}", flags=re.ASCII).strip("-")
 
 
 def share(settings: BaseSettings) -> None:
     """Have a crawl use the shared queue; call it before the crawl's settings are frozen."""
     settings.set("SCHEDULER", _SCHEDULER, priority="spider")
-    if settings["SCHEDULER"] == _SCHEDULER:  # and not one that somebody has set for this crawl
+    if settings["SCHEDULER"] == _SCHEDULER:  # unless `-s SCHEDULER=…` names another one
         middlewares = settings.getdict("SPIDER_MIDDLEWARES") | {"moviecrawler.frontier.shared.NoStartMiddleware": 0}
         settings.set("SPIDER_MIDDLEWARES", middlewares, priority="spider")
 
 
 def shared_scheduler(crawler: Crawler) -> FrontierScheduler | None:
-    """Return the scheduler of a crawl that is shared; None for one that is not, and before the engine has opened it."""
+    """Return the scheduler of a shared crawl; None for another one, and before the engine has opened it."""
     if not crawler.settings.get("REDIS_URL"):
         return None
     from moviecrawler.frontier.scheduler import FrontierScheduler  # noqa: PLC0415 - imports Redis' client
@@ -62,9 +66,9 @@ def shared_scheduler(crawler: Crawler) -> FrontierScheduler | None:
     return scheduler if isinstance(scheduler, FrontierScheduler) else None
 
 
-def shared_turns(crawler: Crawler) -> Any:
-    """Return what gives the requests of a crawl their turns."""
-    return crawler.get_downloader_middleware(TurnsMiddleware)
+def budget_middleware_of(crawler: Crawler) -> Any:
+    """Return the middleware that keeps the budget of a crawl."""
+    return crawler.get_downloader_middleware(BudgetMiddleware)
 
 
 class NoStartMiddleware:

@@ -1,6 +1,6 @@
--- Whether a site may be asked: by its circuit and its day's budget, which all workers of all runs share.
+-- Tell whether a site may be asked, by its circuit and its day's budget, which all workers of all runs share.
 --
--- given.per_day  requests a day, 0 for any number
+-- given.per_day  requests a day, 0 for no limit
 
 local function ask_site(budget, circuit)
     local until_, probe_until, reason = unpack(redis.call('HMGET', circuit, 'until', 'probe_until', 'reason'))

@@ -1,16 +1,16 @@
--- Lease requests to a worker, and tell it how the run is. It is the worker's heartbeat, too.
+-- Lease requests to a worker, and return the state of the run. This is the worker's heartbeat, too.
 --
 -- KEYS  as in run.lua, then 9 budget  10 circuit  11 start_urls
 -- given.worker, given.lease (ms), given.deliveries (after which a request is a dead letter)
--- given.renew    ids of the requests that the worker holds; given.want is how many it asks for
+-- given.renew    ids of the requests whose leases the worker renews; given.want is how many more it asks for
 -- given.seeds    how many seeds may be moved to the queue
--- given.seeder   the worker's claim to queue what the arguments name, a new one for each time; it is lost with the state
--- given.seeding  'claim' to begin, 'keep' while it queues, 'done' when all is queued, '' not to
--- Returns {JSON of what `Reply` holds, id, number of this delivery, body, …}
+-- given.seeder   the id of the worker's claim to queue what the arguments name, a new one for each claim
+-- given.seeding  'claim' to begin, 'keep' while the worker queues, 'done' when all is queued, '' for none of it
+-- Returns {JSON of a `Reply`, id, number of this delivery, body, …}
 
 local budget, circuit, start_urls = KEYS[9], KEYS[10], KEYS[11]
 
--- Redis that is out of memory refuses a script at its first write, unless that could only free some.
+-- Without memory, Redis refuses a script at its first write; this one only frees memory, so the script may run.
 redis.call('ZREM', queue, '')
 
 for _, id in ipairs(given.renew) do
@@ -22,15 +22,15 @@ redis.call('ZREMRANGEBYSCORE', workers, '-inf', now)
 -- Seeds ----------------------------------------------------------------------------------------------------------------
 local pop = ({list = 'LPOP', set = 'SPOP', zset = 'ZPOPMAX'})[redis.call('TYPE', start_urls).ok]
 local popped = pop and given.seeds > 0 and redis.call(pop, start_urls, given.seeds) or {}
-for number = 1, #popped, pop == 'ZPOPMAX' and 2 or 1 do  -- those of a sorted set have their score behind them
+for number = 1, #popped, pop == 'ZPOPMAX' and 2 or 1 do  -- in a sorted set, each is followed by its score
     local priority = tonumber(popped[number]:match('"priority"%s*:%s*(%d+)') or 0)
-    local id = string.format('seed-%s%06d-%d', time[1], time[2], number)  -- of no other seed, whatever is lost
+    local id = string.format('seed-%s%06d-%d', time[1], time[2], number)  -- by the time, so that it is new even when the state was lost
     put(id, priority >= 100 and 0 or 2, redis.call('HINCRBY', state, 'order', 1), 0, popped[number])
     redis.call('HINCRBY', state, 'total', 1)
 end
 
--- What nobody holds any more -------------------------------------------------------------------------------------------
-local buried = {}
+-- Leases that have ended -------------------------------------------------------------------------------------------------
+local new_dead_letters = {}
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', leases, '-inf', now, 'LIMIT', 0, 500)) do
     local value = redis.call('HGET', requests, id)
     local deliveries = value and select(2, parse(value))
@@ -39,12 +39,12 @@ for _, id in ipairs(redis.call('ZRANGEBYSCORE', leases, '-inf', now, 'LIMIT', 0,
     elseif deliveries < given.deliveries then
         put_back(id, value)
     else
-        bury(id, value, 'handed out ' .. deliveries .. ' times, each time to a worker that died of it or with it')
-        buried[#buried + 1] = id
+        make_dead_letter(id, value, 'handed out ' .. deliveries .. ' times, each time to a worker that died before it was done')
+        new_dead_letters[#new_dead_letters + 1] = id
     end
 end
 if redis.call('ZCARD', queue) + redis.call('ZCARD', leases) < redis.call('HLEN', requests) then
-    -- The queue or the leases were lost. A slice is looked at each time, as the whole could take seconds.
+    -- The queue or the leases were lost. Each step searches a part of `requests`, as the whole could take seconds.
     local slice = redis.call('HSCAN', requests, redis.call('HGET', state, 'cursor') or 0, 'COUNT', 1000)
     redis.call('HSET', state, 'cursor', slice[1])
     for number = 1, #slice[2], 2 do
@@ -63,7 +63,7 @@ if site.blocked > 0 then
 elseif site.half_open then
     want = math.min(want, 1)
 elseif sharing > 1 then
-    -- The last ones are shared out, so that no worker has many while others have none.
+    -- Leave some of the last requests to the other workers.
     want = math.min(want, math.ceil(redis.call('ZCARD', queue) / 2 / sharing))
 end
 local handed_out, taken = {}, 0
@@ -76,7 +76,7 @@ while taken < want do
     if value then
         local level, deliveries, body = parse(value)
         if deliveries >= 2 and #given.renew + taken > 0 then
-            break  -- it may be what killed two workers: others must not share its fate
+            break  -- it may have killed two workers, so a worker takes it alone
         end
         taken = taken + 1
         want = deliveries >= 2 and 1 or want
@@ -86,7 +86,7 @@ while taken < want do
             handed_out[#handed_out + 1] = part
         end
     end
-    redis.call('ZREM', queue, id)  -- even what was lost of `requests`
+    redis.call('ZREM', queue, id)  -- also when `requests` has lost it
 end
 
 -- Who queues what the arguments name -----------------------------------------------------------------------------------
@@ -106,5 +106,5 @@ local reply = {open = end_step(), waiting = redis.call('ZCARD', queue), seeded =
 for _, name in ipairs({'total', 'done', 'failed'}) do
     reply[name] = tonumber(redis.call('HGET', state, name))
 end
-reply.buried = #buried > 0 and buried or nil
+reply.new_dead_letters = #new_dead_letters > 0 and new_dead_letters or nil
 return {cjson.encode(reply), unpack(handed_out)}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-_OF_THE_CONNECTION = frozenset({b"Connection", b"Content-Encoding", b"Content-Length", b"Transfer-Encoding"})
+_TRANSFER_HEADERS = frozenset({b"Connection", b"Content-Encoding", b"Content-Length", b"Transfer-Encoding"})
 """Headers that say how the body was sent; those of the archived body are written instead."""
 
 
@@ -66,7 +66,7 @@ def _answer(response: Response) -> Answer:
     headers = [
         (name.decode("latin-1"), value.decode("latin-1"))
         for name, values in dict.items(response.headers)  # as they are
-        if name not in _OF_THE_CONNECTION
+        if name not in _TRANSFER_HEADERS
         for value in values
     ]
     if encoding is not None:

@@ -17,7 +17,7 @@ from scrapy.utils.httpobj import urlparse_cached
 from moviecrawler.clock import utc_now
 from moviecrawler.extract.blocks import block_sign, classify
 from moviecrawler.frontier.circuit import Circuit
-from moviecrawler.frontier.shared import shared_turns
+from moviecrawler.frontier.shared import budget_middleware_of
 from moviecrawler.middlewares.kept_pages import folder_of, keep_page
 from moviecrawler.middlewares.retry import wait_before
 from moviecrawler.signals import site_refused
@@ -73,7 +73,7 @@ class SiteBlockMiddleware:
 
     def spider_opened(self) -> None:
         """Take the circuit, which all workers share where there is a Redis."""
-        self.circuit = shared_turns(self.crawler).circuit
+        self.circuit = budget_middleware_of(self.crawler).circuit
 
     def process_request(self, request: Request) -> None:
         """Raise SiteStopped when the request's site has refused us."""
@@ -99,7 +99,7 @@ class SiteBlockMiddleware:
         self.crawler.stats.inc_value(f"blocks/{site}/{refusal.kind}")
         if refusal.kind == "throttle" and not self.is_unexpected_again(site, response.url):
             await self.keep_page(site, refusal, DIRECT, response)
-            return await self._again(request, refusal)
+            return await self._retry(request, refusal)
         reason = self.stop(site, request, refusal.reason, refusal.pause_seconds)
         await self.keep_page(site, refusal, DIRECT, response)
         raise SiteStopped(reason)
@@ -121,7 +121,7 @@ class SiteBlockMiddleware:
         self.unexpected[site].add(url)
         return len(self.unexpected[site]) >= _MAX_UNEXPECTED
 
-    async def _again(self, request: Request, refusal: Refusal) -> Request:
+    async def _retry(self, request: Request, refusal: Refusal) -> Request:
         assert self.crawler.spider is not None  # noqa: S101 - set before the first request
         # The reason is the name of a stat, of which there would be one for each size that a page can have.
         retry = get_retry_request(request, spider=self.crawler.spider, reason="unexpected page")

@@ -22,7 +22,7 @@ FOLDER = "kept"
 MAX_PAGES = 20
 """Pages of each site and kind; the oldest are removed."""
 MAX_BODY_BYTES = 4 * 1024 * 1024
-_PRIVATE = frozenset({"set-cookie", "proxy-authenticate", "authentication-info"})
+_PRIVATE_HEADERS = frozenset({"set-cookie", "proxy-authenticate", "authentication-info"})
 _MAX_HEADERS = 60
 _MAX_HEADER_CHARS = 500
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9_-]+")
@@ -54,7 +54,7 @@ def keep_page(
     headers = {
         name.decode("latin-1"): _without(values[0], secrets).decode("latin-1")[:_MAX_HEADER_CHARS]
         for name, values in list(response.headers.items())[:_MAX_HEADERS]
-        if values and name.decode("latin-1").lower() not in _PRIVATE
+        if values and name.decode("latin-1").lower() not in _PRIVATE_HEADERS
     }
     about = {
         "url": response.url,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
-_LONGEST_WAIT_SECONDS = 60.0
+_MAX_WAIT_SECONDS = 60.0
 
 
 def backoff_seconds(first: float, retry: int) -> float:
@@ -24,7 +24,7 @@ def backoff_seconds(first: float, retry: int) -> float:
 
     Half of it is drawn at random, so that many workers that failed together don't come back together.
     """
-    full: float = min(first * 2 ** min(retry - 1, 30), _LONGEST_WAIT_SECONDS)
+    full: float = min(first * 2 ** min(retry - 1, 30), _MAX_WAIT_SECONDS)
     return full * random.uniform(0.5, 1)  # noqa: S311 - nothing is to be kept secret
 
 

@@ -52,9 +52,9 @@ _ATTEMPT_META = ("proxy", "_auth_proxy", "_scheme_proxy", "download_slot")
 _OK, _PROXY_AUTHENTICATION = 200, 407
 _GATEWAY_ERRORS = frozenset({502, 504})
 """Statuses of a proxy, or of a site behind one, for "no answer"."""
-_MAX_DOUBTS = 2  # attempts in a row that a proxy may fail, perhaps by its fault, before it is banned
+_MAX_POSSIBLE_FAILURES = 2  # attempts in a row that a proxy may fail, perhaps by its fault, before it is banned
 _MAX_RENEWALS = 2  # bans in a row after which a session is replaced by another one; the next ban quarantines it
-_SITES_FAULT = 3  # proxies that fail in a row from which on the site is to blame, unless another pool is left
+_MAX_FAILING_PROXIES = 3  # proxies that fail in a row from which on the site is to blame, unless another pool is left
 _BUSY_CHECK_SECONDS = 0.05
 
 
@@ -179,7 +179,7 @@ class ProxyMiddleware:
         pool, proxy = self._end(request, "answered", f"{status}")
         # A site may send its robots.txt to a proxy that it refuses pages.
         if "site" in request.meta:
-            proxy.doubts = proxy.renewals = 0
+            proxy.possible_failures = proxy.renewals = 0
             self._failing.clear()
             self.quarantines.answered(pool, proxy)
             # A missing page does not show that the site's pages are as expected.
@@ -230,26 +230,26 @@ class ProxyMiddleware:
         """Take a failure; it is `certain` where the proxy alone is to blame, else two in a row are a ban."""
         pool, proxy = self._end(request, "failed", why)
         self._failing.add(proxy.name)
-        proxy.doubts += 1
+        proxy.possible_failures += 1
         has_others = any(one.is_usable() for one in self.order if one is not pool)
         proxies = sum(len(one.members) for one in self.order)
-        is_sites_fault = len(self._failing) >= min(_SITES_FAULT, proxies) and not has_others
-        if certain or (proxy.doubts >= _MAX_DOUBTS and not is_sites_fault):
+        is_sites_fault = len(self._failing) >= min(_MAX_FAILING_PROXIES, proxies) and not has_others
+        if certain or (proxy.possible_failures >= _MAX_POSSIBLE_FAILURES and not is_sites_fault):
             await self._ban(pool, proxy, why)
         self._stop_if_exhausted(request)
         return await self._retry(request, proxy, why, wait=is_sites_fault)
 
     async def _ban(self, pool: ProxyPool, proxy: Proxy, why: str, least: float = 0.0) -> None:
         """Replace a session that is refused, or quarantine the proxy, and let its pool react when it was the last one."""
-        proxy.doubts = 0
+        proxy.possible_failures = 0
         if pool.renew(proxy):
             proxy.renewals += 1
             if proxy.renewals <= _MAX_RENEWALS:
                 return
         seconds = self.quarantines.ban(pool, proxy, why, least)
         if seconds is not None:
-            told = "%s is not used for %s for %.0f minutes (%s)"
-            self._log.info(told, proxy.name, self.site, seconds / 60, why)
+            message = "%s is not used for %s for %.0f minutes (%s)"
+            self._log.info(message, proxy.name, self.site, seconds / 60, why)
             if not pool.is_usable():
                 await pool.on_exhausted()
 

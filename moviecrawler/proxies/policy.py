@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
-_RETRIED: Any = RETRY_EXCEPTIONS  # classes and their paths
-_FAILURES = tuple(map(load_object, _RETRIED))  # between us and a site
+_RETRY_EXCEPTIONS: Any = RETRY_EXCEPTIONS  # classes and their paths
+_NETWORK_ERRORS = tuple(map(load_object, _RETRY_EXCEPTIONS))  # between us and a site
 
 
 class SiteBanPolicy(BanDetectionPolicy):  # type: ignore[misc]  # scrapy-rotating-proxies has no types
@@ -34,7 +34,7 @@ class SiteBanPolicy(BanDetectionPolicy):  # type: ignore[misc]  # scrapy-rotatin
 
     def exception_is_ban(self, request: Request, exception: Exception) -> bool:
         """Return whether the proxy may be to blame that there is no answer."""
-        return bool(super().exception_is_ban(request, exception)) and isinstance(exception, _FAILURES)
+        return bool(super().exception_is_ban(request, exception)) and isinstance(exception, _NETWORK_ERRORS)
 
 
 def load_policy(settings: BaseSettings) -> Any:

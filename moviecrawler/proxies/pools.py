@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Kind = Literal["direct", "datacenter", "residential", "tor"]
 SESSION = "{session}"  # a session's random token in the user or the password of a gateway
 QUARANTINE_SECONDS = 30 * 60.0
-MAX_QUARANTINE_SECONDS = FORGOTTEN_SECONDS = 7 * 24 * 3600.0
+MAX_QUARANTINE_SECONDS = BAN_MEMORY_SECONDS = 7 * 24 * 3600.0
 """The longest quarantine; and the time after its end from which on it does not make the next one longer."""
 _MIN_SECRET_CHARACTERS = 4  # shorter credentials are not removed from texts: they would be found by chance
 
@@ -54,7 +54,7 @@ class Proxy:
     """Names the proxy in Redis, the same on all nodes; None for a session, which only this process has."""
     is_busy: bool = False
     """A proxy carries one request at a time, so that one that is refused costs no more than that."""
-    doubts: int = 0
+    possible_failures: int = 0
     """Attempts in a row that failed, perhaps by its fault."""
     renewals: int = 0
     """How often in a row it got another session because it was refused."""
@@ -114,7 +114,7 @@ class ProxyPool(Proxies):  # type: ignore[misc]  # scrapy-rotating-proxies has n
         if name in self.dead:
             return None
         state = self.proxies[name]
-        if state.next_check is not None and now - state.next_check > FORGOTTEN_SECONDS:
+        if state.next_check is not None and now - state.next_check > BAN_MEMORY_SECONDS:
             state.failed_attempts = 0
         self.mark_dead(name, now)
         state.next_check = max(state.next_check, now + least)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import redis.exceptions
 
-from moviecrawler.proxies.pools import FORGOTTEN_SECONDS, MAX_QUARANTINE_SECONDS, Ban
+from moviecrawler.proxies.pools import BAN_MEMORY_SECONDS, MAX_QUARANTINE_SECONDS, Ban
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -103,12 +103,12 @@ class Quarantines:
                 pipe.hdel(self._key, key)
             else:
                 pipe.hset(self._key, key, msgspec.json.encode(ban))
-                pipe.expire(self._key, round(MAX_QUARANTINE_SECONDS + FORGOTTEN_SECONDS))
+                pipe.expire(self._key, round(MAX_QUARANTINE_SECONDS + BAN_MEMORY_SECONDS))
         pipe.hgetall(self._key)
         *_, fields = await pipe.execute()
         self._unsent = {key: ban for key, ban in self._unsent.items() if ban != sent.get(key, 0)}
         known = decode_bans(fields)
-        self._unsent.update({key: None for key, ban in known.items() if now - ban.until > FORGOTTEN_SECONDS})
+        self._unsent.update({key: None for key, ban in known.items() if now - ban.until > BAN_MEMORY_SECONDS})
         for pool in self._pools:
             for proxy in pool.members.values():
                 if proxy.key is not None and proxy.key not in self._unsent:

@@ -102,8 +102,8 @@ def _read_entries(given: str) -> dict[str, _PoolEntry]:
     except (OSError, ValueError) as error:  # msgspec's among them
         # Not the value: it may be a proxy's URL with a password.
         reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
-        told = f"PROXY_POOLS is neither JSON nor a file with it that can be read: {reason}"
-        raise ConfigurationError(f"{told}; set it to {_POOLS_FORM}, or to the path of a file with that") from None
+        message = f"PROXY_POOLS is neither JSON nor a file with it that can be read: {reason}"
+        raise ConfigurationError(f"{message}; set it to {_POOLS_FORM}, or to the path of a file with that") from None
 
 
 def _pool(name: str, entry: _PoolEntry, options: ProxyOptions, settings: BaseSettings) -> ProxyPool:
@@ -113,8 +113,8 @@ def _pool(name: str, entry: _PoolEntry, options: ProxyOptions, settings: BaseSet
 
         tor = TorOptions.read(settings)
         if entry.urls or not tor.tunnel:
-            told = f"the pool {name} of kind tor takes no urls, but TOR_TUNNEL"
-            raise ConfigurationError(f"{told}; set that to Tor's HTTPTunnelPort, or remove the pool and TOR_CONTROL")
+            message = f"the pool {name} of kind tor takes no urls, but TOR_TUNNEL"
+            raise ConfigurationError(f"{message}; set that to Tor's HTTPTunnelPort, or remove the pool and TOR_CONTROL")
         return TorPool(name, tor.tunnel, tor.control, entry.sessions or _CIRCUITS)
     if not entry.urls or len(entry.urls) > len(set(entry.urls)):
         raise ConfigurationError(f"PROXY_POOLS: pool {name} has no urls, or one twice; they are such as {_URL_FORM}")
@@ -122,8 +122,8 @@ def _pool(name: str, entry: _PoolEntry, options: ProxyOptions, settings: BaseSet
     if entry.sessions or any(SESSION in url for url in entry.urls):
         address, user, password = parsed[0]
         if not entry.sessions or SESSION not in user + password or len(parsed) > 1:
-            told = f"PROXY_POOLS: pool {name} is to have one URL with {SESSION} in its user or password"
-            raise ConfigurationError(f"{told}, and the number of `sessions`; or neither")
+            message = f"PROXY_POOLS: pool {name} is to have one URL with {SESSION} in its user or password"
+            raise ConfigurationError(f"{message}, and the number of `sessions`; or neither")
         labels = [f"{name}:{number}" for number in range(1, entry.sessions + 1)]
         return SessionPool(name, kind, labels, address, user, password)
     proxies, seen = [], Counter[str]()
@@ -142,6 +142,8 @@ def _parse_proxy(label: str, url: str) -> tuple[str, str, str]:
     is_url = parts is not None and parts.scheme == "http" and parts.hostname and parts.port and parts.path in {"", "/"}
     user, password = (unquote(parts.username or ""), unquote(parts.password or "")) if parts else ("", "")
     if parts is None or not is_url or not parts.netloc.isascii() or ":" in user:
-        told = f"PROXY_POOLS: {label} is not of the form {_URL_FORM}, without a colon in the user"
-        raise ConfigurationError(f"{told}; Scrapy can't use SOCKS, but a proxy's HTTP port forwards https all the same")
+        message = f"PROXY_POOLS: {label} is not of the form {_URL_FORM}, without a colon in the user"
+        raise ConfigurationError(
+            f"{message}; Scrapy can't use SOCKS, but a proxy's HTTP port forwards https all the same"
+        )
     return f"http://{parts.netloc.rpartition('@')[2]}", user, password

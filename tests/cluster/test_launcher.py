@@ -109,7 +109,7 @@ def test_spider_that_ended_while_redis_is_away_is_counted_once_and_the_outage_is
     process.report = Report(reason="finished", stats={"pages/read": 2})
     with capturedLogs() as logged:
         with monkeypatch.context() as patch:
-            patch.setattr(launcher.state, "settle", Mock(side_effect=redis.ConnectionError("refused")))
+            patch.setattr(launcher.state, "record_end", Mock(side_effect=redis.ConnectionError("refused")))
             ended.callback(None)
             launcher.exchange()
             assert launcher.figures().by_site()["slow"]["moviecrawler_pages", ()] == 2
@@ -133,7 +133,7 @@ def test_job_of_a_node_that_dies_is_taken_over_as_soon_as_its_lease_ends(
     launcher.state.client.zincrby(keys.NODES, -18_500, "other:1")  # of a lease of 20 s, and heartbeats each 6.7 s
     launcher._get_message(0)
     wait_for(lambda: launcher.exchange() and started, 10)
-    assert [process.taken.start for process, _ in started] == [2]
+    assert [process.leased.start for process, _ in started] == [2]
 
 
 def test_idle_node_asks_redis_for_one_text_a_second_and_sends_three_heartbeats_a_lease(

@@ -43,8 +43,8 @@ def counts(state: ClusterState) -> tuple[int, int, int]:
     return len(now.pending), len(now.running), len(now.finished)
 
 
-def settle(state: ClusterState, node: str, how: RunEnd = "finished", number: int = 1, reason: str = "") -> bool:
-    return state.settle(node, job(number), how, Outcome(reason=reason or how, items=3))
+def end_job(state: ClusterState, node: str, how: RunEnd = "finished", number: int = 1, reason: str = "") -> bool:
+    return state.record_end(node, job(number), how, Outcome(reason=reason or how, items=3))
 
 
 def dies(state: ClusterState, node: str, other: str | None = None) -> None:
@@ -104,7 +104,7 @@ def test_job_that_is_sent_twice_is_queued_once_until_it_is_over_and_is_then_a_ne
         assert not state.schedule(job(1, ids="tt2"))
         assert counts(state) == expected
         state.take("a")
-    assert settle(state, "a")
+    assert end_job(state, "a")
     assert state.schedule(job(1, ids="tt2"))
     assert counts(state) == (1, 0, 0)
     taken = state.take("a")
@@ -123,7 +123,7 @@ def test_the_latest_thousand_outcomes_are_kept(state: ClusterState) -> None:
     for number in range(1002):
         state.schedule(job(number))
         state.take("a")
-        settle(state, "a", number=number)
+        end_job(state, "a", number=number)
     done = {each.job.id for each in state.snapshot().finished}
     assert len(done) == 1000
     assert "job1001" in done
@@ -133,7 +133,7 @@ def test_the_latest_thousand_outcomes_are_kept(state: ClusterState) -> None:
 def test_ten_thousand_jobs_are_listed_within_a_second(state: ClusterState) -> None:
     record = {"state": "pending", "score": 0, "starts": 0, "deaths": 0}
     jobs = {
-        one.key: msgspec.json.encode({**record, "job": one, "place": f"{number:016}{one.key}"})
+        one.key: msgspec.json.encode({**record, "job": one, "queue_member": f"{number:016}{one.key}"})
         for number, one in enumerate(job(number, ids="tt0111161,tt0068646", limit="10") for number in range(10_000))
     }
     state.client.hset(keys.JOBS, mapping=jobs)
@@ -152,7 +152,7 @@ def test_any_change_is_seen_in_the_next_snapshot_and_without_one_nothing_is_read
         lambda: other.schedule(job()),
         lambda: other.take("a"),
         lambda: other.cancel("movies", "job1"),
-        lambda: settle(other, "a", "cancelled"),
+        lambda: end_job(other, "a", "cancelled"),
         lambda: other.leave("a"),
     ):
         change()
@@ -192,8 +192,8 @@ def test_dead_node_s_job_goes_back_to_its_place_and_its_late_word_is_not_heard(s
     assert [pending.job.id for pending in state.snapshot().pending] == ["job1", "job2"]
     assert state.counters()[NODE_LOST] == 1
     assert state.take("b") == first._replace(start=2)  # also as to when it was queued
-    assert not settle(state, "a", "died")
-    assert not settle(state, "a")
+    assert not end_job(state, "a", "died")
+    assert not end_job(state, "a")
     assert runs_on(state) == ["b"]
 
 
@@ -217,7 +217,7 @@ def test_job_is_given_up_when_it_dies_each_time_and_gets_nowhere(
     for how in ends:
         assert state.take("a") is not None
         began(state, hours * 3600)
-        settle(state, "a", how, reason="killed by signal 9")
+        end_job(state, "a", how, reason="killed by signal 9")
     assert counts(state) == ((0, 0, 1) if given_up else (1, 0, 0))
     assert not given_up or reason(state) == "gave up: it was started 7 times; the last end: killed by signal 9"
     assert set(state.counters()) <= set(EVENTS)
@@ -246,7 +246,7 @@ def test_node_that_was_found_dead_keeps_its_job_unless_another_has_begun_it(stat
     assert beat(state, "a", KEY).stop == [KEY]
     # The end of a job counts even if its node was found dead.
     dies(state, "b", "a")
-    assert settle(state, "b")
+    assert end_job(state, "b")
     assert counts(state) == (0, 0, 1)
 
 

@@ -17,7 +17,7 @@ def test_log_says_how_far_a_crawl_is_and_less_and_less_often_what_it_waits_for(
 ) -> None:
     now = [0.0]
     monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    monkeypatch.setattr(progress, "under_way", lambda _: "for an answer of imdb: 1")
+    monkeypatch.setattr(progress, "describe_requests", lambda _: "for an answer of imdb: 1")
     caplog.set_level("INFO")
     crawler = get_crawler(Spider, {"LOGSTATS_INTERVAL": 10})
     assert crawler.stats is not None

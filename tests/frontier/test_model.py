@@ -87,7 +87,7 @@ class Frontier(RuleBasedStateMachine):
     @rule(target=held, worker=st.sampled_from(WORKERS), want=st.integers(1, 4), holds=st.booleans())
     def take(self, worker: int, want: int, holds: bool) -> Any:
         reply = self.do(self.queues[worker].take(want, renew=["another"] if holds else []))
-        for one in reply.buried:
+        for one in reply.new_dead_letters:
             assert self.open.pop(one) >= DELIVERIES
             self.failed += 1
             self.dead.add(one)
@@ -138,7 +138,7 @@ class Frontier(RuleBasedStateMachine):
         for one in ids:
             del self.holder[one]
             if self.open[one] >= DELIVERIES:
-                assert one in reply.buried
+                assert one in reply.new_dead_letters
                 del self.open[one]
                 self.failed += 1
                 self.dead.add(one)

@@ -200,7 +200,7 @@ async def test_what_was_handed_out_twice_is_handed_out_alone_and_buried_at_last(
     [killer] = await die(8)
     assert await die(8) == [killer]
     reply = await queue.take(8)
-    assert reply.buried == [killer]
+    assert reply.new_dead_letters == [killer]
     while reply.deliveries:
         [one] = reply.deliveries
         await queue.finish([End(one.id, "done")])

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 import redis
 
-from moviecrawler.proxies.pools import FORGOTTEN_SECONDS, Ban, Proxy, ProxyPool
+from moviecrawler.proxies.pools import BAN_MEMORY_SECONDS, Ban, Proxy, ProxyPool
 from moviecrawler.proxies.quarantines import Quarantines, bans_key
 from moviecrawler.redis_client import connect
 from tests.services.redis import RedisServer
@@ -66,7 +66,7 @@ async def test_a_ban_is_known_to_others_and_to_those_that_start_later(
             assert late.bans(1) == 1
         async with workers(redis_url, 1, site="metacritic") as (elsewhere,):
             assert not elsewhere.banned
-    assert redis_client.ttl(bans_key(SITE)) > FORGOTTEN_SECONDS
+    assert redis_client.ttl(bans_key(SITE)) > BAN_MEMORY_SECONDS
 
 
 async def test_a_good_answer_ends_the_count_of_bans_for_all(redis_url: str, redis_client: redis.Redis) -> None:
@@ -80,7 +80,7 @@ async def test_a_good_answer_ends_the_count_of_bans_for_all(redis_url: str, redi
 
 
 async def test_bans_of_long_ago_are_removed(redis_url: str, redis_client: redis.Redis) -> None:
-    for key, ago in (("old", FORGOTTEN_SECONDS + 60), ("digest-1", FORGOTTEN_SECONDS - 60)):
+    for key, ago in (("old", BAN_MEMORY_SECONDS + 60), ("digest-1", BAN_MEMORY_SECONDS - 60)):
         redis_client.hset(bans_key(SITE), key, msgspec.json.encode(Ban(time.time() - ago, 1, "403")))
     async with workers(redis_url, 1) as (one,):
         assert one.bans(1) == 1

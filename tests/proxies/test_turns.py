@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from moviecrawler.proxies.pools import FORGOTTEN_SECONDS, MAX_QUARANTINE_SECONDS, QUARANTINE_SECONDS, Proxy, ProxyPool
+from moviecrawler.proxies.pools import BAN_MEMORY_SECONDS, MAX_QUARANTINE_SECONDS, QUARANTINE_SECONDS, Proxy, ProxyPool
 
 NOW = 1_800_000_000.0
 
@@ -75,7 +75,7 @@ def test_a_quarantine_is_doubled_to_a_week_and_a_good_answer_or_a_week_without_a
         now = until
         made.reanimate(now)
     assert lengths == [min(QUARANTINE_SECONDS * 2**n, MAX_QUARANTINE_SECONDS) for n in range(10)]
-    assert made.ban("a:1", now + FORGOTTEN_SECONDS + 1, 0) == now + FORGOTTEN_SECONDS + 1 + QUARANTINE_SECONDS
+    assert made.ban("a:1", now + BAN_MEMORY_SECONDS + 1, 0) == now + BAN_MEMORY_SECONDS + 1 + QUARANTINE_SECONDS
     again = pool(1)
     assert again.ban("a:1", NOW, 0)
     again.reanimate(NOW + QUARANTINE_SECONDS)

@@ -1,4 +1,4 @@
-"""When the next request to a site may be sent: by SITE_BUDGETS, and by what its circuit says."""
+"""Delays each request until its site's budget (SITE_BUDGETS) and its circuit allow it."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from moviecrawler.frontier.budgets import Budget
-    from moviecrawler.frontier.queue import Site
+    from moviecrawler.frontier.queue import SiteReply
 
 logger = logging.getLogger(__name__)
 
 _CHECK_SECONDS = 0.25
-"""Seconds between two looks whether the crawl closes, while a request waits for its turn."""
+"""Seconds between two checks whether the crawl closes, while a request waits."""
 _RETRY_SECONDS = 1.0
 """Seconds until Redis is tried again after a failure."""
 
 
-class TurnsMiddleware:
-    """Downloader middleware: a request to the spider's site waits for its turn, retries and redirects included.
+class BudgetMiddleware:
+    """Downloader middleware that has each request to the spider's site wait for the budget, retries and redirects included.
 
-    This one keeps the budget for this process, and shares the day's count by a file in DATA_DIR.
+    Without Redis the budget is that of this process; processes with one DATA_DIR share the day's count by a file.
     """
 
     def __init__(self, crawler: Crawler, budget: Budget) -> None:
@@ -43,20 +43,20 @@ class TurnsMiddleware:
         self.site: Any = crawler.spidercls.site  # type: ignore[attr-defined]
         self.circuit = Circuit()
         self._next = 0.0  # when the next request may be sent, by the event loop's clock
-        self._lock = asyncio.Lock()  # one request at a time is charged and waits, so that none is sent in a crowd
+        self._lock = asyncio.Lock()  # one request at a time is charged and waits, so that they leave one by one
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler) -> TurnsMiddleware:
+    def from_crawler(cls, crawler: Crawler) -> BudgetMiddleware:
         """Read SITE_BUDGETS, REDIS_URL and DATA_DIR."""
         if not hasattr(crawler.spidercls, "site"):
-            raise NotConfigured  # such as `scrapy replay`, which asks no site
-        kind = SharedTurns if crawler.settings.get("REDIS_URL") else TurnsMiddleware
-        turns = kind(crawler, site_budget(crawler.settings, crawler.spidercls.site))
-        crawler.signals.connect(turns.close, signals.engine_stopped)
-        return turns
+            raise NotConfigured  # `scrapy replay` has a spider without a site
+        kind = SharedBudgetMiddleware if crawler.settings.get("REDIS_URL") else BudgetMiddleware
+        middleware = kind(crawler, site_budget(crawler.settings, crawler.spidercls.site))
+        crawler.signals.connect(middleware.close, signals.engine_stopped)
+        return middleware
 
     async def process_request(self, request: Request) -> None:
-        """Wait. Raises NotSent when the request's turn does not come in this crawl."""
+        """Wait for the budget. Raises NotSent when the crawl ends before the request may be sent."""
         is_limited = self.budget.per_second is not None or self.budget.per_day is not None
         if request.meta.get("site") == self.site and (is_limited or self.circuit.half_open) and not await self.take():
             request.meta[NOT_SENT] = True
@@ -73,7 +73,7 @@ class TurnsMiddleware:
         return self.circuit.refusal(self.site)
 
     async def take(self) -> bool:
-        """Wait for the turn of a request; return whether it may be sent: not when the crawl closes, or must not wait."""
+        """Charge a request and wait until it may be sent; return False when the crawl ends before that."""
         async with self._lock:
             with suppress(NotSent):
                 delay = None if is_closing(self.crawler.engine) else await self._charge()
@@ -81,7 +81,7 @@ class TurnsMiddleware:
             return False
 
     async def _charge(self) -> float | None:
-        """Charge a request; return the seconds until it may be sent, None when it may not be sent in this crawl."""
+        """Charge a request; return the seconds until it may be sent, None for not in this crawl."""
         while not self._count():
             until = begin_of_day(utc_now()).timestamp() + 86_400
             message = (
@@ -89,7 +89,7 @@ class TurnsMiddleware:
             )
             spider: Any = self.crawler.spider
             if spider.plan.lane is not None:
-                return None  # the catalogue keeps what is due, and this crawl ends
+                return None  # the crawl ends, and the catalogue knows what is still due
             logger.warning(message, self.budget.per_day, self.site, utc_text(until), extra={"spider": spider})
             if not await self.sleep(until_next_day(utc_now()).total_seconds()):
                 return None
@@ -102,7 +102,7 @@ class TurnsMiddleware:
 
     @property
     def _file(self) -> Path:
-        """The file of today, which has a byte for each request: appending counts for all processes that share DATA_DIR."""
+        """Today's file, which has a byte for each request of any process that shares DATA_DIR."""
         return Path(self.crawler.settings["DATA_DIR"]) / f"requests-{self.site}-{utc_now():%Y-%m-%d}"
 
     async def _used_today(self) -> int:
@@ -118,7 +118,7 @@ class TurnsMiddleware:
                 old.unlink(missing_ok=True)
         with path.open("ab", buffering=0) as file:
             file.write(b".")
-            return file.tell() <= self.budget.per_day  # as many as were appended before, by whatever process
+            return file.tell() <= self.budget.per_day  # each process appends, so the position counts for all
 
     async def sleep(self, seconds: float) -> bool:
         """Sleep; return False, at once, when the crawl closes."""
@@ -131,11 +131,11 @@ class TurnsMiddleware:
         return True
 
     async def close(self) -> None:
-        """Free what it holds."""
+        """Close connections."""
 
 
-class SharedTurns(TurnsMiddleware):
-    """Turns that all workers share through Redis."""
+class SharedBudgetMiddleware(BudgetMiddleware):
+    """The middleware of shared crawls: budget and circuit are in Redis."""
 
     def __init__(self, crawler: Crawler, budget: Budget) -> None:
         from moviecrawler.frontier.keys import SiteKeys  # noqa: PLC0415 - with Redis' client
@@ -161,16 +161,16 @@ class SharedTurns(TurnsMiddleware):
         return (await self._ask()).used
 
     async def _charge(self) -> float | None:
-        turn = await self._ask(turn=True)
-        return None if turn.blocked else turn.delay / 1000
+        site = await self._ask(charge=True)
+        return None if site.blocked else site.delay / 1000
 
-    async def _ask(self, **step: Any) -> Site:
-        """Run the script until Redis answers, or the crawl closes: at the latest after FRONTIER_PATIENCE. Raises NotSent."""
+    async def _ask(self, **step: Any) -> SiteReply:
+        """Run `ask.lua`, again while Redis does not answer. Raises NotSent when the crawl closes, after FRONTIER_PATIENCE at the latest."""
         import redis.exceptions  # noqa: PLC0415 - only a shared crawl needs its client
 
         while True:
             try:
-                site = await self.scripts.turn(self.keys, **step)
+                site = await self.scripts.ask(self.keys, **step)
             except redis.exceptions.RedisError as error:
                 self.failed(error)
             else:
@@ -180,7 +180,7 @@ class SharedTurns(TurnsMiddleware):
                 raise NotSent
 
     def failed(self, error: Exception) -> None:
-        """Take note that Redis can't be used, and end the crawl when that takes longer than FRONTIER_PATIENCE."""
+        """Note that Redis can't be used, and end the crawl when that lasts longer than FRONTIER_PATIENCE."""
         now = asyncio.get_running_loop().time()
         self.crawler.stats.inc_value("frontier/errors")
         if self._failing_since is None:
@@ -190,8 +190,8 @@ class SharedTurns(TurnsMiddleware):
         if now - self._failing_since >= self._patience:
             end_crawl(self.crawler, "frontier_unreachable", f"Redis could not be used for {self._patience:g} s")
 
-    def reached(self, site: Site) -> None:
-        """Take note of what Redis says of the site."""
+    def reached(self, site: SiteReply) -> None:
+        """Note that Redis answers, and what it says of the site."""
         self._failing_since = None
         self.circuit.update(site)
 
@@ -211,7 +211,7 @@ class SharedTurns(TurnsMiddleware):
         task.add_done_callback(self._reports.discard)
 
     async def close(self) -> None:
-        """Wait for what is being reported, and disconnect."""
+        """Wait for reports on their way to Redis, and disconnect."""
         if self._reports:
             await asyncio.wait(self._reports, timeout=_RETRY_SECONDS)
         await self.client.aclose()

@@ -9,7 +9,7 @@ if not record or record.state == 'finished' or owner and owner ~= node or not ow
     return 0
 end
 if is_over then
-    redis.call('ZREM', PENDING, record.place)  -- queued again while this node was not heard, it is done nevertheless
+    redis.call('ZREM', PENDING, record.queue_member)  -- queued again while this node was not heard, it is done nevertheless
     record.node_id = node
     finish(key, record, how, outcome)
 else

@@ -1,18 +1,18 @@
 -- Charge a request to the budget of a site, or report that the site has refused us or has answered the probe.
 --
 -- KEYS  1 budget  2 circuit
--- given.turn      whether to charge a request
--- given.gap       ms between two requests, 0 for any; given.burst may go out at once
--- given.probe     ms that a probe may take
+-- given.charge    whether to charge a request
+-- given.gap       ms between two requests, 0 for no limit; given.burst may go out at once
+-- given.probe     ms until another worker may send a probe
 -- given.refusal   {reason, ms} when the site has refused us, else false
--- given.answered  whether it has answered the probe
--- Returns JSON of what `Site` holds
+-- given.answered  whether the site has answered the probe
+-- Returns the JSON of a `SiteReply`
 
 local budget, circuit = unpack(KEYS)
 if given.refusal then
     local reason, pause = unpack(given.refusal)
     local until_, trips = unpack(redis.call('HMGET', circuit, 'until', 'trips'))
-    if not until_ or until_ + 0 <= now then  -- else what was in flight is refused as well
+    if not until_ or until_ + 0 <= now then  -- otherwise an earlier request is refused only now
         trips = (trips or 0) + 1
         pause = math.min(pause * 2 ^ (trips - 1), 7 * 86400000)
         redis.call('DEL', circuit)
@@ -23,7 +23,7 @@ elseif given.answered then
     redis.call('DEL', circuit)
 end
 local site = ask_site(budget, circuit)
-if given.turn and site.blocked == 0 then
+if given.charge and site.blocked == 0 then
     local start = math.max(tonumber(redis.call('HGET', budget, 'next')) or 0, now - (given.burst - 1) * given.gap)
     site.delay, site.used, site.probing = math.max(0, math.ceil(start - now)), site.used + 1, site.half_open
     redis.call('HSET', budget, 'next', string.format('%.3f', start + given.gap), 'day', site.day, 'used', site.used)

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from moviecrawler.frontier import turns
+from moviecrawler.frontier import budget_middleware
+from moviecrawler.frontier.budget_middleware import BudgetMiddleware
 from moviecrawler.frontier.budgets import Budget
 from moviecrawler.frontier.keys import SiteKeys
 from moviecrawler.frontier.queue import End, Push, Scripts, SharedQueue
-from moviecrawler.frontier.turns import TurnsMiddleware
 from moviecrawler.options import FrontierOptions
 from tests.crawling import counts, crawl
 from tests.services.replica import IDS
@@ -25,14 +25,14 @@ SITE = SiteKeys("imdb")
 DAY = 86_400_000
 
 
-def local(folder: Path, budget: Budget, *, lane: str | None = None) -> tuple[TurnsMiddleware, Any]:
-    """Return turns without Redis, and the engine of their crawl."""
+def local(folder: Path, budget: Budget, *, lane: str | None = None) -> tuple[BudgetMiddleware, Any]:
+    """Return a middleware without Redis, and the engine of their crawl."""
     engine = SimpleNamespace(spider=True, running=True, _slot=SimpleNamespace(closing=None))
     spider = SimpleNamespace(site="imdb", plan=SimpleNamespace(lane=lane))
     crawler: Any = SimpleNamespace(
         settings={"DATA_DIR": str(folder)}, spidercls=SimpleNamespace(site="imdb"), spider=spider, engine=engine
     )
-    return TurnsMiddleware(crawler, budget), engine
+    return BudgetMiddleware(crawler, budget), engine
 
 
 # --- Without Redis ----------------------------------------------------------------------------------------------------
@@ -61,7 +61,7 @@ async def test_a_crawl_waits_for_the_next_day_and_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     began, evening = time.monotonic(), datetime(2026, 11, 1, 23, 59, 59, 500_000, tzinfo=UTC)
-    monkeypatch.setattr(turns, "utc_now", lambda: evening + timedelta(seconds=time.monotonic() - began))
+    monkeypatch.setattr(budget_middleware, "utc_now", lambda: evening + timedelta(seconds=time.monotonic() - began))
     given, _ = local(tmp_path, Budget(per_day=2))
     assert await asyncio.gather(*(given.take() for _ in range(4))) == [True] * 4
     assert time.monotonic() - began >= 0.5
@@ -93,48 +93,48 @@ async def test_a_request_is_charged_when_it_is_sent_and_nothing_is_credited(clie
     scripts, queue = await queue_of(client, Budget(per_day=2), 9)
     [one] = (await queue.take(1)).deliveries
     await queue.finish([End(one.id, "back", one.number)])
-    assert [(await scripts.turn(SITE, turn=True)).used for _ in range(2)] == [1, 2]
-    assert (await scripts.turn(SITE, turn=True)).spent
+    assert [(await scripts.ask(SITE, charge=True)).used for _ in range(2)] == [1, 2]
+    assert (await scripts.ask(SITE, charge=True)).spent
     reply = await queue.take(9)
     assert (reply.deliveries, reply.site.spent, reply.open) == ([], True, 9)
 
 
 async def test_a_day_spent_at_23_59_goes_on_at_00_01_in_the_same_run(client: Any) -> None:
     scripts, queue = await queue_of(client, Budget(per_day=1), 3)
-    assert not (await scripts.turn(SITE, turn=True)).spent
+    assert not (await scripts.ask(SITE, charge=True)).spent
     assert (await queue.take(9)).site.spent
     await client.hincrby(SITE.budget, "day", -1)  # as if it were 00:01
     again = SharedQueue(scripts, SITE, FrontierOptions(lease=3600), worker="two")
     assert await again.open("run", -0.001) is None
     assert again.keys == queue.keys
     assert (await again.take(9)).deliveries
-    assert (await scripts.turn(SITE, turn=True)).used == 1
+    assert (await scripts.ask(SITE, charge=True)).used == 1
 
 
 @pytest.mark.promise("After a refusal, one request finds out for all workers whether the site answers again.")
 async def test_a_refusal_stops_all_workers_and_one_probe_finds_out_when_it_is_over(client: Any) -> None:
     scripts, queue = await queue_of(client, Budget(), 9)
     for trips in (1, 2):
-        site = await scripts.turn(SITE, refusal=("go away", 60_000))
+        site = await scripts.ask(SITE, refusal=("go away", 60_000))
         assert (site.blocked > 0, site.reason) == (True, "go away")
-        assert (await scripts.turn(SITE, refusal=("what was in flight", 60_000))).reason == "go away"
+        assert (await scripts.ask(SITE, refusal=("what was in flight", 60_000))).reason == "go away"
         assert int(await client.hget(SITE.circuit, "trips")) == trips
         assert site.blocked == pytest.approx(60_000 * trips, abs=5_000)  # the pause doubles
         assert (await queue.take(9)).deliveries == []
         await client.hset(SITE.circuit, "until", 1)
         reply = await queue.take(9)
         assert (len(reply.deliveries), reply.site.half_open) == (1, True)
-        assert (await scripts.turn(SITE, turn=True)).probing
-        assert (await scripts.turn(SITE, turn=True)).blocked
+        assert (await scripts.ask(SITE, charge=True)).probing
+        assert (await scripts.ask(SITE, charge=True)).blocked
         assert (await queue.take(9)).deliveries == []
-    await scripts.turn(SITE, answered=True)
+    await scripts.ask(SITE, answered=True)
     assert len((await queue.take(9)).deliveries) == 7
 
 
 @pytest.mark.parametrize("burst", [1, 5])
 async def test_requests_are_spaced_by_the_budget(client: Any, burst: int) -> None:
     scripts = Scripts(client, Budget(per_second=0.1, burst=burst))
-    delays = [(await scripts.turn(SITE, turn=True)).delay for _ in range(burst + 2)]
+    delays = [(await scripts.ask(SITE, charge=True)).delay for _ in range(burst + 2)]
     assert delays[:burst] == [0] * burst
     assert delays[burst:] == [pytest.approx(10_500, abs=5_000), pytest.approx(21_000, abs=5_000)]
 
