@@ -1,10 +1,8 @@
-"""What is read from the sites: one `Movie` a page and site, and the `Listing`s that lead to them.
+"""The items: a `Movie` for each title page of a site, and the `Listing`s that lead to these pages.
 
-None and an empty list mean that the page states that there is no such value, unless the movie's `unknown_fields` names the field:
-then the page says nothing of it, or nothing that can be read. A page without identity is an `ExtractionError`.
-
-Readers give what they find. What a field can hold at all is stated here, by msgspec's `Meta`: `pipelines/validate.py` drops an item that breaks
-it, and stored items are read by it.
+None or an empty list means that the page states that there is no such value, unless `unknown_fields` names the field: then the page says
+nothing of it, or nothing that can be parsed. A page without an id raises `ExtractionError`. msgspec's `Meta` sets the bounds of each field:
+`pipelines/validate.py` drops an item that breaks one.
 """
 
 from __future__ import annotations
@@ -39,19 +37,19 @@ ScoreKind = Literal[
 ]
 
 HISTOGRAM_BARS = 10
-"""Values of `Score.histogram`."""
+"""Length of a `Score.histogram` that is not empty."""
 
 Text = Annotated[str, Meta(min_length=1, max_length=500)]
-"""Titles are compared word by word with each other: the longest known has less than 250. A person's name is a key in Postgres."""
+"""Short, because titles are compared word by word (the longest has fewer than 250 characters) and names of people are keys in Postgres."""
 LongText = Annotated[str, Meta(min_length=1, max_length=4_000)]
 Plot = Annotated[str, Meta(min_length=1, max_length=20_000)]
 Id = Annotated[str, Meta(min_length=1, max_length=300)]
 Key = Annotated[str, Meta(min_length=1, max_length=200)]
-"""Three of them are a key in Postgres, whose indexes take 2,700 bytes."""
+"""Short, because an index entry in Postgres has three such texts and at most 2,700 bytes."""
 Currency = Annotated[str, Meta(pattern="^[A-Z]{3}$")]
 """ISO 4217, such as USD."""
 Count = Annotated[int, Meta(ge=0, le=10**9)]
-"""No number of people, votes or places in a list has ever been larger."""
+"""No number of people or votes and no rank in a list has ever been larger."""
 Positive = Annotated[int, Meta(ge=1, le=10**9)]
 Year = Annotated[int, Meta(ge=1870, le=2100)]
 Pixels = Annotated[int, Meta(ge=1, le=100_000)]
@@ -61,24 +59,22 @@ Time = Annotated[datetime, Meta(tz=True)]
 
 @dataclass(slots=True, kw_only=True)
 class Score:
-    """One score of a title, as the site shows it, and what it says of how sure that is."""
+    """One score of a title as the site shows it, with the numbers behind it."""
 
     kind: ScoreKind
-    """`imdb` and `metacritic_user` are users' means; `metascore` and `tomatometer` are critics';
-    `popcornmeter` is Rotten Tomatoes' audience score, under whatever name the page's age gave it.
-    `tomatometer_top` is of top critics only. The audience score is that of the whole audience or, since 2019, of those who
-    are known to have bought a ticket: `popcornmeter_all` and `popcornmeter_verified` are the two."""
+    """`imdb` and `metacritic_user` are users' means; `metascore` and `tomatometer` are critics' scores, `tomatometer_top` that of top
+    critics. `popcornmeter` is Rotten Tomatoes' audience score, whatever the page calls it: `popcornmeter_all` counts the whole audience,
+    `popcornmeter_verified` (since 2019) those who are known to have bought a ticket."""
     value: Annotated[float, Meta(ge=0, le=100)]
-    """Between the ends of its scale (`sites.SCORES`). A title without a score has no `Score` at all, whatever else the site counts."""
+    """Within the scale of its kind (`sites.SCORES`). An unrated title has no `Score`, even if the site counts its reviews."""
     count: Positive | None = None
     """Votes, ratings or reviews behind the value; None when the page gives none or only a band ("250,000+")."""
     average: Annotated[float, Meta(ge=0, le=100)] | None = None
-    """0 to the end of its own scale: the mean rating behind a share of likes (`tomatometer`, `popcornmeter` and theirs),
-    or the Metascore before it was rounded."""
+    """The mean rating behind a percentage (tomatometers, popcornmeters), or the Metascore before rounding; `sites.SCORES` has its scale."""
     reviews: Count | None = None
     """Users' written reviews, where `count` is of votes or ratings: `imdb` and the popcornmeters."""
     liked: Count | None = None
-    """Positive reviews or ratings. The site's own line: fresh, 3.5 stars, a Metascore of 61."""
+    """Positive reviews or ratings by the site's own threshold: fresh, 3.5 stars, a Metascore of 61."""
     neutral: Count | None = None
     """Mixed reviews or ratings: Metacritic only."""
     disliked: Count | None = None
@@ -95,7 +91,7 @@ class Credit:
     """One person's part in a title."""
 
     name: Text | None
-    """As the page writes it; None only in IMDb's datasets, for a person whom name.basics lacks. Then `person_id` is there."""
+    """As the page writes it; None only in IMDb's datasets, for a person who is not in name.basics and has a `person_id`."""
     role: Role
     position: Positive
     """1 is the first of this role on the page: the billing order for `cast`."""
@@ -136,14 +132,14 @@ OfferKind = Literal["free", "ads", "subscription", "rent", "buy", "cinema"]
 
 @dataclass(slots=True, kw_only=True)
 class Offer:
-    """Where a title can be watched, as a page last told. At most one for each provider, kind, country and quality."""
+    """One way to watch a title. A movie has at most one for each provider, kind, country and quality."""
 
     provider: Key
     """The provider as the page names it: "Amazon Prime Video" on Metacritic and IMDb, `amazon-prime-video-us` on Rotten Tomatoes."""
     kind: OfferKind
     """`free` costs nothing, `ads` is paid for by advertising, `subscription` is part of what a subscriber has."""
     country: Key | None = None
-    """ISO 3166, such as US: where the offer holds."""
+    """ISO 3166, such as US: where the offer is valid."""
     price: Annotated[float, Meta(ge=0.001, le=1e15)] | None = None
     """In `currency`; only for `rent` and `buy`."""
     currency: Key | None = None
@@ -151,11 +147,11 @@ class Offer:
     quality: Key | None = None
     """SD, HD or 4K, as the page writes it."""
     url: Annotated[str, Meta(max_length=4_000, pattern="^https?://")] | None = None
-    """Where the provider has the title, without what follows its visitors."""
+    """The title's page at the provider, without tracking parameters."""
     source: Key | None = None
-    """Whose data this is, and who must be named: `JustWatch`; None where it is the site's own."""
+    """Who the data is from and must be credited, such as `JustWatch`; None for the site's own data."""
     seen_at: Time | None = None
-    """When a page last told of it, UTC; None: the movie's `scraped_at`. It is earlier where the newest reading does not mention offers."""
+    """When a page last showed it, UTC, if that is before the movie's `scraped_at`; None: the page of `scraped_at` shows it."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -174,7 +170,7 @@ Relation = Literal["similar", "connection"]
 
 @dataclass(slots=True, kw_only=True)
 class RelatedTitle:
-    """Another title of the same site that a page names beside its own."""
+    """Another title of the same site that a title's page names."""
 
     relation: Relation
     """`similar` is the site's own recommendation; `connection` is a fact about the two."""
@@ -186,19 +182,19 @@ class RelatedTitle:
 
 @dataclass(slots=True, kw_only=True)
 class Fetch:
-    """How a page came to us."""
+    """How a page was fetched."""
 
     url: LongText
-    """Where it was found in the end, after redirects."""
+    """The URL after redirects."""
     status: int
     attempts: int
-    """1 when the first try got it."""
+    """1 when the first request succeeded."""
     wire_bytes: int
     """Size of the body as it was sent, compressed or not."""
     body_bytes: int
     """Size of the body itself."""
     pool: str = "direct"
-    """The pool of proxies that the request took."""
+    """The proxy pool that sent the request."""
     archive_id: str | None = None
     """WARC-Record-ID of the archived page; None where pages are not archived."""
 
@@ -210,7 +206,7 @@ class Movie:
     site: Site
     site_id: Id | None
     """IMDb `tt0111161`; Rotten Tomatoes `m/slug`, `tv/slug[/s02[/e05]]`; Metacritic `movie/slug`, `tv/slug[/season-2[/episode-5-name]]`.
-    None only for a piece of a page that does not name itself; such a movie is never stored."""
+    None only for a fragment of a page without an id; such a movie is never stored."""
     url: LongText | None
     """The title's canonical URL on the live site; None exactly when `site_id` is."""
     title: Text
@@ -221,13 +217,13 @@ class Movie:
     original_title: Text | None = None
     """None when the page gives none, or the same as `title`."""
     title_type: Text | None = None
-    """IMDb's own finer word: movie, tvMovie, tvSeries, tvMiniSeries, tvEpisode, short, video, videoGame…"""
+    """IMDb's own finer kind: movie, tvMovie, tvSeries, tvMiniSeries, tvEpisode, short, video, videoGame…"""
     year: Year | None = None
     """Year of first release as displayed."""
     end_year: Year | None = None
     """Last year of a series; None while it runs, and for everything else."""
     release_date: Text | None = None
-    """ISO 8601, `YYYY-MM-DD`, or `YYYY-MM` where the page says no more: the date that the page shows first, which is
+    """ISO 8601, `YYYY-MM-DD`, or `YYYY-MM` where the page has no day: the date that the page shows first, which is
     that of the visitor's country on IMDb and the theatrical one on Rotten Tomatoes."""
     runtime_minutes: Annotated[int, Meta(ge=1, le=100_000)] | None = None
     """The longest film known has 51,420."""
@@ -241,24 +237,24 @@ class Movie:
     poster_url: LongText | None = None
     """A real poster; a site's placeholder picture is None."""
     poster_width: Pixels | None = None
-    """Of the picture that the site keeps."""
+    """Size of the original picture, not of the thumbnail that a page shows."""
     poster_height: Pixels | None = None
     credits: Annotated[list[Credit], Meta(max_length=20_000)] = field(default_factory=list)
     """Directors, writers, creators and cast, each role in page order, nobody twice in a role."""
     scores: Annotated[list[Score], Meta(max_length=500)] = field(default_factory=list)
     """At most one of each kind; empty when the title is unrated."""
     other_titles: Annotated[list[OtherTitle], Meta(max_length=5_000)] = field(default_factory=list)
-    """In IMDb's order, the movie's own title among them; only IMDb's datasets tell them."""
+    """In IMDb's order, the movie's own title among them; only IMDb's datasets have them."""
     amounts: Annotated[list[Amount], Meta(max_length=500)] = field(default_factory=list)
     """Budget and box office; at most one of each kind."""
     offers: Annotated[list[Offer], Meta(max_length=500)] = field(default_factory=list)
     """Where to watch it, in page order."""
     keywords: Annotated[list[Text], Meta(max_length=5_000)] = field(default_factory=list)
-    """What it is about, most telling first; a title's page on IMDb shows five. Metacritic's are its tags."""
+    """The most relevant first; a title page on IMDb shows five. On Metacritic these are its tags."""
     interests: Annotated[list[Text], Meta(max_length=500)] = field(default_factory=list)
-    """IMDb's finer genres, such as "Dark Comedy"; plain genres stand among them."""
+    """IMDb's finer genres, such as "Dark Comedy"; plain genres are among them."""
     taglines: Annotated[list[LongText], Meta(max_length=500)] = field(default_factory=list)
-    """What its posters say."""
+    """Advertising lines, such as those on its posters."""
     awards: Annotated[list[Award], Meta(max_length=500)] = field(default_factory=list)
     """At most one for each event; empty when it has neither won nor been nominated."""
     related: Annotated[list[RelatedTitle], Meta(max_length=5_000)] = field(default_factory=list)
@@ -268,21 +264,21 @@ class Movie:
     external_ids: Annotated[dict[Annotated[str, Meta(pattern="^[a-z_]{1,30}$")], Text], Meta(max_length=100)] = field(
         default_factory=dict
     )
-    """Other ids that a page gives the title, by whose they are: `ems` and `rottentomatoes` (the number behind the slug) on Rotten
-    Tomatoes, `metacritic` (likewise) and `justwatch` (a path) on Metacritic. What stands in `site_id` or `imdb_id` isn't here."""
+    """The title's other ids by their owner: `ems` and `rottentomatoes` (a number beside the slug) on Rotten Tomatoes, `metacritic`
+    (a number) and `justwatch` (a path) on Metacritic; never those in `site_id` or `imdb_id`."""
     imdb_top250_rank: Rank250 | None = None
-    """In IMDb's Top 250 movies."""
+    """Rank in IMDb's Top 250 movies."""
     imdb_top250_tv_rank: Rank250 | None = None
-    """In IMDb's Top 250 series."""
+    """Rank in IMDb's Top 250 series."""
     critic_review_count: Positive | None = None
-    """Critics' reviews elsewhere to which IMDb links: not those behind a Metascore, whose number it doesn't tell."""
+    """Critics' reviews on other sites that IMDb links to; not the reviews behind a Metascore, whose number IMDb doesn't show."""
     popularity_rank: Positive | None = None
-    """IMDb's moviemeter: 1 is what most people look at this week."""
+    """IMDb's moviemeter: 1 is the title whose page most people visit this week."""
     series_id: Id | None = None
-    """For a season or an episode: site_id of its series."""
+    """The site_id of the series of a season or an episode."""
     series_title: Text | None = None
     season: Count | None = None
-    """The number of a season, or of an episode's; 0 for specials. Every season has one."""
+    """The number of a season, or of an episode's season; 0 for specials. A season always has one."""
     episode: Count | None = None
     """Some seasons start with a special numbered 0."""
     season_count: Positive | None = None
@@ -290,20 +286,20 @@ class Movie:
     episode_count: Positive | None = None
     """Episodes of a series or a season, as the site counts them."""
     list_name: Text | None = None
-    """The list that led here, such as `top`; None for a title that was asked for by id."""
+    """The list that led to the title, such as `top`; None for a title that was requested by its id."""
     list_rank: Positive | None = None
     """1 is the list's first."""
     list_computed: bool = False
     """Whether the list was computed here (IMDb's Top 250 formula over its datasets), not read from the site."""
     source: Source = "page"
     unknown_fields: Annotated[list[Text], Meta(max_length=500)] = field(default_factory=list)
-    """Of what the site tells of such titles, the fields that this page (row, dataset) says nothing of or nothing that can be read: sorted, each once,
-    none that has a value. Names of fields, or of parts: `credits.director`, `scores.imdb`, `scores.imdb.count`, `amounts.budget`; `fields.py`
-    has them all. A missing value that isn't named here is stated to be absent. An empty list is a movie that tells all."""
+    """Fields that pages (rows, datasets) of this kind normally have but that could not be found in this one: sorted, each once, never one
+    that has a value. Parts of fields are named too, such as `credits.director`, `scores.imdb` or `scores.imdb.count`; `fields.py` lists all.
+    A missing value that isn't named here is stated absent."""
     scraped_at: Time | None = None
-    """When the page was fetched, UTC; set by the spider, as readers of pages know no clock."""
+    """When the page was fetched, UTC; set by the spider, because `extract/` reads no clock."""
     fetch: Fetch | None = None
-    """How its page came to us; None for what came from a list page or a dataset."""
+    """How its page was fetched; None for a movie from a list page or a dataset."""
 
     def people(self, role: Role) -> list[Credit]:
         """Return the credits of one role, in page order."""
@@ -316,34 +312,33 @@ class Movie:
 
 @dataclass(slots=True, kw_only=True)
 class Miss:
-    """A title that was asked for and whose page could not be read. Keyed by (site, site_id)."""
+    """A title that was requested and whose page could not be read. Keyed by (site, site_id)."""
 
     site: Site
     site_id: Id
-    """The id that was asked for."""
+    """The id that was requested."""
     url: LongText
-    """The URL that was asked for."""
+    """The URL that was requested."""
     outcome: Literal["absent", "failed", "blocked", "disallowed"]
-    """`absent`: the site says that it has no such title. `failed`: an error,
-    after all retries, or a page that could not be read. `blocked`: the site refused us, so the crawl of it was stopped.
-    `disallowed`: by the site's robots.txt."""
+    """`absent`: the site says that it has no such title. `failed`: an error after all retries, or a page that could not be parsed.
+    `blocked`: the site refused us, so its crawl was stopped. `disallowed`: the site's robots.txt forbids the page."""
     reason: LongText
-    """One line: a status, an exception, or what the page's reader missed."""
+    """One line: a status, an exception, or what the page lacks."""
     checked_at: Time
     """UTC."""
 
 
 @dataclass(slots=True, kw_only=True)
 class RawPage:
-    """An answer of a site as it came over the wire, on its way to the archive. Keyed by `archive_id`."""
+    """A site's response as it was sent, on its way to the archive. Keyed by `archive_id`."""
 
     site: Site
     site_id: str | None
-    """The title that was asked for; None for a list page."""
+    """The title that was requested; None for a list page."""
     url: str
     status: int
     fetched_at: datetime
-    """UTC; the `scraped_at` of what is read from the page."""
+    """UTC; the `scraped_at` of the items of the page."""
     archive_id: str
     """WARC-Record-ID, `urn:uuid:…`."""
     record: bytes = field(repr=False)
@@ -358,33 +353,33 @@ class Entry:
     title: str
     year: int | None = None
     kind: TitleKind | None = None
-    """None where the list does not say."""
+    """None where the list does not show it."""
     rank: int | None = None
-    """The place that the list itself gives the row; None for lists that are not ranked."""
+    """The rank that the list itself shows; None for lists that are not ranked."""
     release_date: str | None = None
     """As in `Movie`."""
     season: int | None = None
-    """Of an episode, where the list says so; as in `Movie`."""
+    """Season of an episode, where the list shows it; as in `Movie`."""
     episode: int | None = None
     scores: list[Score] = field(default_factory=list)
 
 
 @dataclass(slots=True, kw_only=True)
 class Listing:
-    """A chart, a page of a browse list, or one of the finder."""
+    """One page of a list: a chart, or a page of a browse list or of the finder."""
 
     site: Site
     entries: list[Entry]
-    """In page order; a title that the page lists twice stands here twice."""
+    """In page order; a title that the page lists twice is here twice."""
     total: int | None = None
-    """How many entries the whole list has, where the page says so."""
+    """Entries of the whole list, where the page shows their number."""
     next: str | None = None
     """The URL or cursor of the next page; None on the last one."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Page:
-    """What was read from one page: a movie and the seasons of a series, or a listing."""
+    """The content of one page: a movie and the seasons of a series, or a listing."""
 
     site: Site
     kind: str
@@ -392,5 +387,5 @@ class Page:
     movie: Movie | None = None
     listing: Listing | None = None
     seasons: list[Movie] = field(default_factory=list)
-    """The seasons that a series' page names, with what it says of each: kind `season`, source `list`; all other fields are unknown.
-    In page order, none twice; all of the series that `movie` is."""
+    """The seasons of `movie` that its page lists, in page order, each once: kind `season`, source `list`; fields that the page
+    doesn't show are unknown."""

@@ -1,6 +1,6 @@
 """Which IMDb title each record of a list of films is, of any number of titles. Pure.
 
-The matcher is the catalogue's: of the pairs those are made that `matching.join` would make. Of the titles, only ids are kept.
+The matcher is the catalogue's: of the pairs those are made that `matching.match_titles` would make. Of the titles, only ids are kept.
 """
 
 from __future__ import annotations
@@ -79,11 +79,11 @@ def link(records: Sequence[Title], titles: Iterable[Title]) -> list[Linked]:
     linked: dict[int, Pair] = {}
     taken: set[tuple[int, str]] = set()
 
-    def may_join(number: int, place: int) -> bool:
+    def may_match(number: int, place: int) -> bool:
         return number not in linked and (place, records[number].site) not in taken
 
     # What a title competes for is the record of one site, what a record competes for is a title.
-    for pair in settle(pairs, lambda number: records[number].site if number < len(records) else "", may_join):
+    for pair in settle(pairs, lambda number: records[number].site if number < len(records) else "", may_match):
         linked[pair.a] = pair
         taken.add((pair.b, records[pair.a].site))
     candidates: dict[int, list[Pair]] = defaultdict(list)
@@ -95,7 +95,7 @@ def link(records: Sequence[Title], titles: Iterable[Title]) -> list[Linked]:
         if not (mine := candidates[number]):
             return Linked()
         chosen, why = linked.get(number), []
-        left = [pair for pair in mine if may_join(number, pair.b)]
+        left = [pair for pair in mine if may_match(number, pair.b)]
         undecided = next((pair for pair in left if pair.match.decision != "refused"), None)
         if chosen is None and undecided is not None and undecided.match.accepted:
             why = ["but another fits about as well"]

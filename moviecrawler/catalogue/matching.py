@@ -54,7 +54,7 @@ _FROM_ELSEWHERE: dict[IdSource, tuple[float, str]] = {
 
 
 @dataclass(slots=True, kw_only=True)
-class JoinedTitle:
+class MatchedTitle:
     """One title, as far as the sites have it."""
 
     movies: dict[Site, Movie]
@@ -106,7 +106,7 @@ def match_keys(movie: Movie, *, asking: bool = False) -> set[str]:
     return undated.union(f"{key} ({year})" for key in name_keys(title) for year in years)
 
 
-def join(movies: Iterable[Movie]) -> list[JoinedTitle]:
+def match_titles(movies: Iterable[Movie]) -> list[MatchedTitle]:
     """Return one row a title, in the order in which the movies first name it; every movie stands in exactly one row.
 
     A movie that fits two movies of another site about equally well is joined to neither, unless it is by IMDb id, when
@@ -118,31 +118,31 @@ def join(movies: Iterable[Movie]) -> list[JoinedTitle]:
     rows = [[number] for number in row_of]
     matches: list[list[Match]] = [[] for _ in listed]
 
-    def may_join(i: int, j: int) -> bool:
+    def may_match(i: int, j: int) -> bool:
         return not any(
             titles[a].site == titles[b].site or contradiction(titles[a], titles[b])
             for a in rows[row_of[i]]
             for b in rows[row_of[j]]
         )
 
-    for pair in settle(_pairs_of(titles), lambda number: titles[number].site, may_join):
+    for pair in settle(_pairs_of(titles), lambda number: titles[number].site, may_match):
         kept, lost = sorted((row_of[pair.a], row_of[pair.b]))
         rows[kept] += rows[lost]
         matches[kept] = sorted([*matches[kept], *matches[lost], pair.match], key=lambda m: -m.score)
         for number in rows[lost]:
             row_of[number] = kept
     return [
-        JoinedTitle(movies={listed[n].site: listed[n] for n in rows[row]}, matches=matches[row])
+        MatchedTitle(movies={listed[n].site: listed[n] for n in rows[row]}, matches=matches[row])
         for row in sorted(set(row_of))
     ]
 
 
 def settle(
-    pairs: Iterable[Pair], site_of: Callable[[int], str], may_join: Callable[[int, int], bool]
+    pairs: Iterable[Pair], site_of: Callable[[int], str], may_match: Callable[[int, int], bool]
 ) -> Iterator[Pair]:
     """Yield the pairs that are one title for sure, the surest first.
 
-    Whoever iterates joins each pair before the next one is asked for; `may_join` then says which others are still possible.
+    Whoever iterates joins each pair before the next one is asked for; `may_match` then says which others are still possible.
     """
     ordered = sorted(pairs, key=lambda pair: (-pair.weight, pair.a, pair.b))
     beside: dict[tuple[int, str], list[Pair]] = defaultdict(list)  # the pairs of a title with those of a site
@@ -153,7 +153,7 @@ def settle(
     def is_ahead(pair: Pair) -> bool:
         rivals = (*beside[pair.a, site_of(pair.b)], *beside[pair.b, site_of(pair.a)])
         return pair.match.score >= SAME_ID or not any(
-            rival is not pair and rival.weight > pair.weight - RIVALS_WITHIN and may_join(rival.a, rival.b)
+            rival is not pair and rival.weight > pair.weight - RIVALS_WITHIN and may_match(rival.a, rival.b)
             for rival in rivals
         )
 
@@ -162,7 +162,7 @@ def settle(
     while is_changed:  # a pair that is joined may leave another one without rivals
         is_changed, undecided = False, []
         for pair in left:
-            if not may_join(pair.a, pair.b):
+            if not may_match(pair.a, pair.b):
                 continue
             if is_ahead(pair):
                 is_changed = True

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.database.connection import as_json, storable
-from moviecrawler.database.titles import rejoin
+from moviecrawler.database.titles import match_again
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -139,7 +139,7 @@ def _rename(cursor: Any, outcome: Fetched) -> None:
         cursor.execute("SELECT rename_record(%s, %s, %s)", (outcome.site, asked, got))
         if cursor.fetchone()[0]:
             # As long as there were two of them, neither could be told to be the title's.
-            _join_anew(cursor, outcome.site, got)
+            _match_again(cursor, outcome.site, got)
 
 
 def _end_of_judged(cursor: Any, outcome: Judged) -> Fetched | None:
@@ -201,12 +201,12 @@ def _link(cursor: Any, title_id: int | None, site: Site, site_id: str, source: I
         " WHERE title_id = %s AND site = %s",
         (site_id, source, score, title_id, site),
     )
-    _join_anew(cursor, site, site_id)
+    _match_again(cursor, site, site_id)
 
 
-def _join_anew(cursor: Any, site: Site, site_id: str) -> None:
+def _match_again(cursor: Any, site: Site, site_id: str) -> None:
     with cursor.connection.cursor() as plain:
-        rejoin(plain, site, [site_id])
+        match_again(plain, site, [site_id])
 
 
 def decide(

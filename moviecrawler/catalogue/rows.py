@@ -20,7 +20,7 @@ earlier one."""
 IdSource = Literal["list", "sitemap", "joined", "wikidata", "page", "given"]
 """Where a title's id on a site comes from; a later one in this list takes the place of an earlier one.
 
-`list`, `sitemap`: the site lists it, and the title fits. `joined`: its record is taken for this title's (`catalogue.matching.join`). `page`:
+`list`, `sitemap`: the site lists it, and the title fits. `joined`: its record is taken for this title's (`catalogue.matching.match_titles`). `page`:
 its own page names the IMDb id. `given`: by hand.
 """
 

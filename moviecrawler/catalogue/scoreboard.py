@@ -94,7 +94,7 @@ def titles_in(connection: sqlite3.Connection) -> int:
 
 def make_scoreboard(connection: sqlite3.Connection) -> None:
     """Make the embedded database's scoreboard anew: readers see the old one or the new one. Raises sqlite3.Error."""
-    from moviecrawler.catalogue.matching import join  # noqa: PLC0415 - its libraries would slow each start down
+    from moviecrawler.catalogue.matching import match_titles  # noqa: PLC0415 - its libraries would slow each start down
 
     connection.execute(
         "CREATE TEMPORARY TABLE IF NOT EXISTS matches (title_id, site, site_id, matched_by, PRIMARY KEY (title_id, site))"
@@ -108,7 +108,7 @@ def make_scoreboard(connection: sqlite3.Connection) -> None:
             ids[movie.site, movie.site_id] = movie_id
             movies.append(movie)
     connection.execute("DELETE FROM temp.matches")
-    for joined in join(movies):
+    for joined in match_titles(movies):
         found = [joined.movies[site] for site in BY_AUTHORITY if site in joined.movies]
         title_id = ids[found[0].site, found[0].site_id]
         reasons = msgspec.json.encode([", ".join(match.reasons) for match in joined.matches]).decode()

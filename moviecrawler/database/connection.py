@@ -1,4 +1,4 @@
-"""The connection to Postgres: how it is made, what its errors mean, and what may be written there."""
+"""Connecting to Postgres, and translating its errors into the stores' own."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ _FORM = "postgresql://user:password@host:5432/database"
 _SESSION = """
 SET TimeZone = 'UTC';
 SET statement_timeout = '60s';
-SET idle_in_transaction_session_timeout = '30s';  -- who stands still in a transaction must not keep the others waiting
-SET default_transaction_isolation = 'read committed';  -- of a stricter one, a lock that was waited for shows what was before it
+SET idle_in_transaction_session_timeout = '30s';  -- an idle transaction must not keep other processes waiting
+SET default_transaction_isolation = 'read committed';  -- a stricter level would show data from before a lock was waited for
 """
 _DEFAULTS = {
     "application_name": "moviecrawler",
     "client_encoding": "UTF8",
     "connect_timeout": "10",  # seconds
-    # A peer that is gone without a word is found out within a minute: seconds, and milliseconds for the last.
+    # A server that has silently gone is noticed within a minute. Seconds; milliseconds for the last.
     "keepalives_idle": "30",
     "keepalives_interval": "10",
     "keepalives_count": "3",
     "tcp_user_timeout": "60000",
 }
-"""Of every connection; what the URL itself sets goes before it."""
+"""Parameters of every connection; the URL's own take precedence."""
 _REFUSED = re.compile(
     '^invalid |authentication failed|no password supplied|no pg_hba.conf entry|(?:database|role|file) ".*" does not exist'
 )
-"""Messages of a server that refuses for good. libpq doesn't pass on the code that comes with them."""
-_MIXED_UP = (psycopg2.errors.UndefinedTable, psycopg2.errors.DuplicateTable)
+"""Messages of a server that refuses us permanently. libpq doesn't pass on their error codes."""
+_POOLER_ERRORS = (psycopg2.errors.UndefinedTable, psycopg2.errors.DuplicateTable)
 _SESSION_TABLE = "incoming"
-"""Of `session.sql`."""
+"""A temporary table of `session.sql`."""
 _POOLER = "if DATABASE_URL leads through a pooler such as PgBouncer, have it pool sessions, not transactions"
 REJECTIONS = (
     psycopg2.DataError,
@@ -61,8 +61,8 @@ REJECTIONS = (
 def read_url(url: str) -> dict[str, str]:
     """Return the parameters of DATABASE_URL.
 
-    Raises ConfigurationError for one that is malformed, or of which a part of the password would be taken for something else: libpq's
-    sentences would show that part.
+    Raises ConfigurationError for a malformed URL, or one whose password has unescaped signs: libpq would take a part of the password for
+    the host, and show it in its messages.
     """
     _, _, rest = url.partition("://")
     authority, *others = re.split(r"[/?#]", rest, maxsplit=1)
@@ -82,15 +82,14 @@ def read_url(url: str) -> dict[str, str]:
 def connect(url: str) -> Connection:
     """Connect to a database.
 
-    Raises ConfigurationError when the URL is malformed or the server refuses it for good, TransientStoreError when it
+    Raises ConfigurationError when the URL is malformed or the server refuses us permanently, TransientStoreError when it
     can't be reached now. Neither shows the password.
     """
     parameters = read_url(url)
     try:
         return psycopg2.connect(make_dsn(None, **{**_DEFAULTS, **parameters}))
     except (psycopg2.OperationalError, UnicodeDecodeError) as error:
-        # A server that talks another language does so in an encoding of its own before it knows ours. Some versions of Python
-        # lose what it says.
+        # Before it knows our encoding, a server writes messages in its own language and encoding. Some versions of Python lose them.
         text = error.object.decode(errors="replace") if isinstance(error, UnicodeDecodeError) else str(error)
         reason = in_one_line(text) or "the server refused the connection, and its message could not be decoded"
         if _REFUSED.search(reason):
@@ -99,7 +98,7 @@ def connect(url: str) -> Connection:
 
 
 def open_database(url: str, is_ending: Callable[[], bool] = lambda: False) -> Connection:
-    """Connect to a database, and bring its schema up to date. Raises what `connect` and `update_schema` raise."""
+    """Connect to a database, and update its schema. Raises the same as `connect` and `update_schema`."""
     connection = connect(url)
     try:
         with refusals_translated():
@@ -114,14 +113,14 @@ def open_database(url: str, is_ending: Callable[[], bool] = lambda: False) -> Co
 
 @contextmanager
 def refusals_translated() -> Iterator[None]:
-    """Raise ConfigurationError where a server doesn't let us make what we need, and else what `errors_translated` raises."""
+    """Raise ConfigurationError when the server doesn't let us create tables; otherwise the same as `errors_translated`."""
     try:
         with errors_translated():
             yield
     except TransientStoreError as error:
         if isinstance(error.__cause__, psycopg2.ProgrammingError | psycopg2.errors.ReadOnlySqlTransaction):
             raise ConfigurationError(
-                f"the database that DATABASE_URL names doesn't let us make our tables: {error}"
+                f"the database that DATABASE_URL names doesn't let us create our tables: {error}"
             ) from error
         raise
 
@@ -132,32 +131,32 @@ def errors_translated() -> Iterator[None]:
     try:
         yield
     except REJECTIONS as error:
-        # Its detail may repeat the whole row.
+        # The error's detail may repeat the whole row.
         raise RejectedError(in_one_line(error.diag.message_primary or str(error))) from error
     except psycopg2.errors.LockNotAvailable as error:
-        raise TransientStoreError(f"other processes write the same all the time: {in_one_line(str(error))}") from error
+        raise TransientStoreError(f"other processes hold the lock: {in_one_line(str(error))}") from error
     except psycopg2.errors.QueryCanceled as error:
         raise TooSlowError(in_one_line(str(error))) from error
     except psycopg2.Error as error:
-        raise TransientStoreError(told_by(error)) from error
+        raise TransientStoreError(message_of(error)) from error
 
 
-def told_by(error: psycopg2.Error) -> str:
-    """Return a server's words on one line, and what to do when a pooler has given us the session of another process."""
+def message_of(error: psycopg2.Error) -> str:
+    """Return a server's message on one line, and what to do when a pooler has given us another process's session."""
     text = in_one_line(str(error)) or type(error).__name__
-    return f"{text}; {_POOLER}" if isinstance(error, _MIXED_UP) and _SESSION_TABLE in text else text
+    return f"{text}; {_POOLER}" if isinstance(error, _POOLER_ERRORS) and _SESSION_TABLE in text else text
 
 
 def in_one_line(text: str) -> str:
-    """Return a server's words without line breaks."""
+    """Return a server's message without line breaks."""
     return " ".join(text.split())
 
 
 class Database:
-    """One connection to the catalogue's tables, made when it is first needed, and again when it is lost."""
+    """A connection to the catalogue's tables, made on first use and again when it is lost."""
 
     def __init__(self, connect: Callable[[], Connection]) -> None:
-        """Take what connects to a database that has the tables."""
+        """Store the function that connects to a database with the tables."""
         self._connect = connect
         self._connection: Connection | None = None
 
@@ -169,7 +168,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[Any]:
-        """Give a cursor, and commit when all went well."""
+        """Give a cursor; commit at the end of the block, or roll back."""
         if self._connection is None or self._connection.closed:
             self._connection = self._connect()
         with (
@@ -181,7 +180,7 @@ class Database:
 
 
 def storable(text: str) -> str:
-    """Return a text without what the database takes nowhere; pages say what they like."""
+    """Return a text without characters that Postgres refuses."""
     return on_one_line(text).encode(errors="replace").decode()
 
 

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 FILE = "movies.sqlite3"
 _VERSION = 1
-"""Of the schema, as `PRAGMA user_version`."""
+"""The version of the schema, stored as `PRAGMA user_version`."""
 _LOCK_TIMEOUT_SECONDS = 10.0
-"""Seconds to wait for another process's batch before it counts as a failed try."""
+"""Seconds to wait for another process's batch before writing fails."""
 
 
 def open_embedded(folder: Path) -> sqlite3.Connection:
-    """Open a folder's database, and make it when it is missing.
+    """Open a folder's database, and create it when it is missing.
 
     Raises TransientStoreError when that may work later, ConfigurationError when the file is not one of this version's.
     """
@@ -57,7 +57,7 @@ def transaction(connection: sqlite3.Connection, kind: str) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        # SQLite itself has rolled back after some errors, such as a full disk.
+        # After some errors, such as a full disk, SQLite has rolled back by itself.
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
@@ -65,7 +65,7 @@ def transaction(connection: sqlite3.Connection, kind: str) -> Iterator[None]:
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    # SQLite itself fails when two processes do this to a new file at the same time.
+    # SQLite fails when two processes do this to a new file at the same time.
     try:
         with FileLock(path.with_name("open.lock"), timeout=_LOCK_TIMEOUT_SECONDS):
             connection.execute("PRAGMA journal_mode = WAL")
@@ -80,5 +80,5 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
                 connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {_VERSION}; COMMIT;")
     except Timeout:
         raise TransientStoreError(f"another process has been opening {path} for {_LOCK_TIMEOUT_SECONDS:g} s") from None
-    # A commit is on the disk when it returns: only then is a batch reported as durable.
+    # A commit must be on the disk when it returns, as the batch is then reported durable.
     connection.execute("PRAGMA synchronous = FULL")

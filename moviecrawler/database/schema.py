@@ -1,4 +1,4 @@
-"""The schema of the Postgres store: `sql/schema.sql` is its version 1, and each file of `sql/migrations/` makes the next one of it."""
+"""The schema of the Postgres store: `sql/schema.sql` is version 1, and each file of `sql/migrations/` makes the next version."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _LOCK = 7_303_170_117_561_344_000
-"""Held while a schema is made or changed; any number that no other program takes."""
+"""The advisory lock that is held while a schema is changed: a number that no other program uses."""
 _PAUSE_SECONDS = 0.5
-"""Seconds for which others may go on before the schema is tried again."""
+"""Seconds between two tries to change a schema that others use."""
 _REMIND_SECONDS = 10.0
 
 
 def schema_versions() -> list[str]:
-    """Return the SQL of each version of the schema, the first one from nothing."""
+    """Return the SQL of each version of the schema, from an empty database on."""
     folder = files("moviecrawler.database.sql").joinpath("migrations")
     later = sorted(folder.iterdir(), key=lambda script: script.name) if folder.is_dir() else []
     return [read_sql("schema.sql"), *(script.read_text("utf-8") for script in later)]
 
 
 def update_schema(connection: Connection, is_ending: Callable[[], bool] = lambda: False) -> None:
-    """Bring a database to this version's schema in one transaction; of processes that start together, one does it.
+    """Update a database to this version's schema in one transaction; of processes that start together, one does it.
 
-    Raises ConfigurationError when the database can't hold every text or has another schema, TransientStoreError when this process is to end
-    while it waits for others.
+    Raises ConfigurationError when the database is not in UTF-8 or has another program's schema, TransientStoreError when this process is
+    shutting down while it waits for others.
     """
     began = reminded = time.monotonic()
     while True:
@@ -66,7 +66,7 @@ def _update(cursor: psycopg2.extensions.cursor) -> None:
         raise ConfigurationError(
             f"the database that DATABASE_URL names is in {encoding}; create one with ENCODING 'UTF8' TEMPLATE template0"
         )
-    # Shorter than the server's `deadlock_timeout` (1 s): the change gives way to readers, who lock tables in an order of their own.
+    # Readers lock tables in another order: in a deadlock this change must give way, so its timeout is below `deadlock_timeout` (1 s).
     cursor.execute("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '500ms'")
     cursor.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
     current = _current_version(cursor)
@@ -76,14 +76,14 @@ def _update(cursor: psycopg2.extensions.cursor) -> None:
             f" ({len(versions)}); dump it, name a new database, and fill that from the dump or by scrapy replay"
         )
     if current:
-        cursor.execute("SELECT lock_titles()")  # who writes meanwhile waits for this as long as it takes
+        cursor.execute("SELECT lock_titles()")  # writers wait until the schema is changed
     for version, script in enumerate(versions[current:], current + 1):
         cursor.execute(script)
         cursor.execute("UPDATE schema_version SET version = %s", (version,))
 
 
 def _current_version(cursor: psycopg2.extensions.cursor) -> int:
-    """Return the version of the database's schema: 0 of an empty one, -1 of one that another program has made."""
+    """Return the version of the database's schema: 0 for an empty database, -1 for another program's."""
     cursor.execute("SELECT to_regclass('schema_version') IS NOT NULL, to_regclass('records') IS NOT NULL")
     ((has_version, has_tables),) = cursor.fetchall()
     if not has_version:

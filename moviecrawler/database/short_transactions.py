@@ -1,4 +1,4 @@
-"""Asking the database for an answer to a request: quickly, or not at all."""
+"""Short transactions that answer a request quickly, or fail."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _CONNECT_PARAMETERS = "connect_timeout=3&tcp_user_timeout=8000&application_name=moviecrawler%20node"
-"""Seconds to connect, and milliseconds without a word after which a server is gone."""
+"""`connect_timeout` is in seconds, `tcp_user_timeout` in milliseconds."""
 _AWAY_SECONDS = 5.0
-"""After a database could not be reached, it is not tried again for so many seconds: requests fail at once meanwhile."""
+"""Seconds for which requests fail at once after the database could not be reached."""
 _SESSION = """
 SET TimeZone = 'UTC';
 SET statement_timeout = %s;
 SET idle_in_transaction_session_timeout = '30s';
-SET jit = off;  -- it costs a tenth of a second, for queries that take a hundredth
+SET jit = off;  -- compiling takes 100 ms, for queries of 10 ms
 """
 
 
 class ShortTransactions:
-    """Transactions on the database that a URL names, each on a connection of its own. Call it in threads.
+    """Transactions on a database, each on a connection of its own; call it in threads.
 
-    `patience` is how long a statement may take (s).
+    `patience` is the time-out of a statement in seconds.
     """
 
     def __init__(self, url: str, patience: float = 5.0) -> None:
@@ -38,11 +38,11 @@ class ShortTransactions:
         self._patience = patience
         self._busy: set[Any] = set()
         self._away_until = float("-inf")
-        self._away_because = ""
+        self._away_reason = ""
 
     @contextmanager
     def transaction(self, *, write: bool = False) -> Iterator[Any]:
-        """Give a cursor, and commit when all went well. Raises AwayError."""
+        """Give a cursor; commit at the end of the block, or roll back. Raises AwayError."""
         connection = self._connect()
         self._busy.add(connection)
         try:
@@ -62,24 +62,24 @@ class ShortTransactions:
             connection.close()
 
     def interrupt(self) -> None:
-        """Break off what is being asked, in whatever thread; that is an AwayError there."""
+        """Cancel all running queries, which raises AwayError in their threads."""
         for connection in list(self._busy):
             with suppress(psycopg2.Error):
                 connection.cancel()
 
     def _connect(self) -> Any:
         if time.monotonic() < self._away_until:
-            raise AwayError(self._away_because)
+            raise AwayError(self._away_reason)
         try:
             connection = connect(f"{self._url}{'&' if '?' in self._url else '?'}{_CONNECT_PARAMETERS}")
         except (ConfigurationError, TransientStoreError) as error:
-            self._away_because = f"the database can't be reached: {in_one_line(str(error))}"
+            self._away_reason = f"the database can't be reached: {in_one_line(str(error))}"
             self._away_until = time.monotonic() + _AWAY_SECONDS
-            raise AwayError(self._away_because) from None
+            raise AwayError(self._away_reason) from None
         try:
             with connection, connection.cursor() as cursor:
                 cursor.execute(_SESSION, (round(self._patience * 1000),))
-        except psycopg2.Error as error:  # such as of a server that ends at this moment
+        except psycopg2.Error as error:  # such as when the server is shutting down
             connection.close()
             raise AwayError(f"the database failed: {in_one_line(str(error))}") from error
         return connection

@@ -1,9 +1,7 @@
-"""Which records of the Postgres store are the same title on different sites, decided when they are written.
+"""Matches records of the Postgres store when they are written: which of them are the same title on different sites.
 
-`catalogue.matching.join` decides it for a record, all records that share a key with it, and those that are one title with
-these by now. So the order in which movies are crawled does not matter.
-
-Seasons and episodes are not compared: `settle_titles` gives them to titles by the title of their series and their numbers.
+`catalogue.matching.match_titles` decides for a record together with all records that share a key with it, and with those already matched with
+these, so that the order of crawling does not matter. Seasons and episodes are not compared: `sync_catalogue` gives them titles by their series.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from moviecrawler.catalogue.matching import join, match_keys
+from moviecrawler.catalogue.matching import match_keys, match_titles
 from moviecrawler.database.sql import read_sql
 from moviecrawler.items import Movie
 from moviecrawler.sites import BY_AUTHORITY
@@ -25,15 +23,15 @@ if TYPE_CHECKING:
 
     from psycopg2.extensions import cursor as Cursor  # noqa: N812 - psycopg2 writes its classes in small letters
 
-    from moviecrawler.catalogue.matching import JoinedTitle
+    from moviecrawler.catalogue.matching import MatchedTitle
     from moviecrawler.items import Site
 
 _CANDIDATES = read_sql("candidates.sql")
 _REGROUP = read_sql("regroup.sql")
 _POOL = read_sql("pool.sql")
 _LOCATE = read_sql("locate.sql")
-_SETTLE = (
-    "SELECT settle_titles(ARRAY(SELECT unnest(%(titles)s::bigint[])"
+_SYNC = (
+    "SELECT sync_catalogue(ARRAY(SELECT unnest(%(titles)s::bigint[])"
     " UNION SELECT title_id FROM records WHERE record_id = ANY (%(records)s::bigint[])))"
 )
 _STORED_SITES = (
@@ -46,32 +44,32 @@ _NEW_TITLE = "INSERT INTO titles DEFAULT VALUES RETURNING title_id"
 
 
 _MAX_RECORDS = 100
-"""Records that one search may lead to."""
+"""A search that finds more records than this says nothing."""
 _SEARCH_BATCH = 1_000
-"""Searches in one statement, so that none takes long."""
+"""Searches in one statement; more would take too long."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Stored:
-    """A record as it stands in the database."""
+    """A record as the database has it."""
 
     record_id: int
     title_id: int
     movie: Movie
     is_new: bool = False
-    """Whether it came with this batch, and so is alone in its title."""
+    """Whether it is new in this batch, so that it has a title of its own."""
     is_changed: bool = True
-    """Whether it has other keys than before, or is part of a series: then it may belong to another title."""
+    """Whether its keys have changed, so that it may belong to another title."""
     placed_by_hand: bool = False
 
 
 def is_part(movie: Movie) -> bool:
-    """Return whether a movie is a season, an episode, or something else of a series, as the database's function of that name."""
+    """Return whether a movie is a part of a series, like the database's function of that name."""
     return movie.series_id is not None or movie.kind in {"season", "episode"}
 
 
 def hash_keys(movie: Movie) -> list[int]:
-    """Return the hashes by which a record is found, in ascending order; none of a part of a series."""
+    """Return the hashes by which a record is found, sorted; none for a part of a series."""
     return [] if is_part(movie) else sorted(_hashes(match_keys(movie), [movie.site]))
 
 
@@ -80,20 +78,20 @@ class Plan:
     """Which records belong together."""
 
     pool: list[Stored] = field(default_factory=list)
-    groups: list[JoinedTitle] = field(default_factory=list)
+    groups: list[MatchedTitle] = field(default_factory=list)
 
 
 def plan_titles(cursor: Cursor, changed: Sequence[Stored]) -> Plan:
-    """Decide to which titles those of these records belong that have changed. Nothing is written.
+    """Decide to which titles the changed ones of these records belong, without writing.
 
-    Call it under `lock_titles`, as `apply_plan`: nobody else may change what it was decided by.
+    Call it and `apply_plan` under one `lock_titles`, so that no other process changes the records in between.
     """
     changed = [record for record in changed if record.is_changed and not is_part(record.movie)]
     if not changed:
         return Plan()
     cursor.execute(_STORED_SITES)
     stored_sites = {site for (site,) in cursor.fetchall()}
-    # Where no other site has a record yet, as while IMDb's datasets are loaded, no search is needed.
+    # While no other site has a record, as when IMDb's datasets are loaded first, no search is needed.
     asked = [
         (record, _hashes(match_keys(record.movie, asking=True), others))
         for record in changed
@@ -101,31 +99,28 @@ def plan_titles(cursor: Cursor, changed: Sequence[Stored]) -> Plan:
     ]
     found = _search(cursor, asked)
     titles = {record.title_id for record in changed if record.record_id in found or not record.is_new}
-    return _join(cursor, titles.union(*found.values()) | _known_to_catalogue(cursor, changed))
+    return _match(cursor, titles.union(*found.values()) | _titles_by_imdb_id(cursor, changed))
 
 
 def apply_plan(cursor: Cursor, plan: Plan, changed: Sequence[Stored]) -> None:
-    """Give records to the titles that they belong to, and bring the catalogue after these and after those that had changed.
+    """Give records to the titles that they belong to, and update the catalogue.
 
-    Records that were placed by hand stay where they are.
+    Records that were placed by hand keep their titles.
     """
     if plan.pool:
         _regroup(cursor, plan.pool, plan.groups)
     concerned = (*plan.pool, *changed)
-    settle(cursor, {record.title_id for record in concerned}, [record.record_id for record in concerned])
+    sync_catalogue(cursor, {record.title_id for record in concerned}, [record.record_id for record in concerned])
 
 
-def rejoin(cursor: Cursor, site: Site, site_ids: Sequence[str]) -> None:
-    """Join stored records anew, of which something else is known now than when they were written.
-
-    Call it under `lock_titles`.
-    """
+def match_again(cursor: Cursor, site: Site, site_ids: Sequence[str]) -> None:
+    """Match stored records again after something new is known of them. Call it under `lock_titles`."""
     changed = read_stored(cursor, [site] * len(site_ids), site_ids)
     apply_plan(cursor, plan_titles(cursor, changed), changed)
 
 
 def read_stored(cursor: Cursor, sites: Sequence[Site], site_ids: Sequence[str]) -> list[Stored]:
-    """Return the records of titles that were not placed by hand, with the keys by which they are found brought up to date."""
+    """Return the records of titles that were not placed by hand, and update their keys."""
     cursor.execute(_LOCATE, {"sites": sites, "site_ids": site_ids})
     stored = []
     for record_id, title_id, known_keys, by_hand, _, verified_imdb_id, item in cursor.fetchall():
@@ -140,13 +135,13 @@ def read_stored(cursor: Cursor, sites: Sequence[Site], site_ids: Sequence[str]) 
     return stored
 
 
-def settle(cursor: Cursor, titles: Collection[int], records: Collection[int]) -> None:
-    """Bring the catalogue after titles that may have lost or gained records, and after records that were written."""
-    cursor.execute(_SETTLE, {"titles": list(titles), "records": list(records)})
+def sync_catalogue(cursor: Cursor, titles: Collection[int], records: Collection[int]) -> None:
+    """Update the catalogue for titles that may have lost or gained records, and for records that were written."""
+    cursor.execute(_SYNC, {"titles": list(titles), "records": list(records)})
 
 
-def _known_to_catalogue(cursor: Cursor, changed: Iterable[Stored]) -> set[int]:
-    """Return the titles of records whose IMDb id the catalogue knows, and those that it knows by it."""
+def _titles_by_imdb_id(cursor: Cursor, changed: Iterable[Stored]) -> set[int]:
+    """Return the titles that the catalogue has under the IMDb ids of these records, and the titles of those records."""
     named = {record.movie.imdb_id: record for record in changed if record.movie.imdb_id}
     cursor.execute(_BY_IMDB_ID, (list(named),))
     found = cursor.fetchall()
@@ -154,10 +149,7 @@ def _known_to_catalogue(cursor: Cursor, changed: Iterable[Stored]) -> set[int]:
 
 
 def _hashes(keys: Iterable[str], sites: Collection[Site]) -> set[int]:
-    """Return the hashes of keys on sites.
-
-    The site is a part of a hash, so that a search for titles on other sites doesn't read those of the same one.
-    """
+    """Return the hashes of keys on sites, which differ by site so that a search skips the asking record's own site."""
     return {
         int.from_bytes(blake2b(f"{site} {key}".encode(), digest_size=8).digest(), signed=True)
         for site in sites
@@ -166,7 +158,7 @@ def _hashes(keys: Iterable[str], sites: Collection[Site]) -> set[int]:
 
 
 def _search(cursor: Cursor, asked: Sequence[tuple[Stored, Collection[int]]]) -> dict[int, set[int]]:
-    """Return the titles of records that have one of the hashes which a record asks for, by the id of the record that asks."""
+    """Return, for each asking record's id, the titles of the records that have one of its hashes."""
     found: dict[int, set[int]] = defaultdict(set)
     for begin in range(0, len(asked), _SEARCH_BATCH):
         questions = [{"asker": record.record_id, "keys": keys} for record, keys in asked[begin : begin + _SEARCH_BATCH]]
@@ -176,8 +168,8 @@ def _search(cursor: Cursor, asked: Sequence[tuple[Stored, Collection[int]]]) -> 
     return found
 
 
-def _join(cursor: Cursor, titles: Collection[int]) -> Plan:
-    """Return the records of titles, and how those that were not placed by hand belong together."""
+def _match(cursor: Cursor, titles: Collection[int]) -> Plan:
+    """Return the records of titles, and match those that were not placed by hand."""
     if not titles:
         return Plan()
     cursor.execute(_POOL, {"titles": sorted(titles)})
@@ -190,12 +182,12 @@ def _join(cursor: Cursor, titles: Collection[int]) -> Plan:
         )
         for record_id, title_id, placed_by_hand, item, _ in cursor.fetchall()
     ]
-    groups = join(record.movie for record in pool if not record.placed_by_hand)
+    groups = match_titles(record.movie for record in pool if not record.placed_by_hand)
     return Plan(pool=pool, groups=groups)
 
 
-def _regroup(cursor: Cursor, pool: Sequence[Stored], groups: Iterable[JoinedTitle]) -> None:
-    """Give the records of each group to one title, which is that of one of them where it can be."""
+def _regroup(cursor: Cursor, pool: Sequence[Stored], groups: Iterable[MatchedTitle]) -> None:
+    """Give the records of each group to one title: the title of one of them, or a new one."""
     record_of = {id(record.movie): record for record in pool}
     fixed = {(record.title_id, record.movie.site) for record in pool if record.placed_by_hand}
     corrected = {title_id for title_id, _ in fixed}
@@ -219,7 +211,7 @@ def _regroup(cursor: Cursor, pool: Sequence[Stored], groups: Iterable[JoinedTitl
 
     for group in groups:
         records = [record_of[id(group.movies[site])] for site in BY_AUTHORITY if site in group.movies]
-        # A record that was placed by hand keeps what it was placed beside, and its place from other records of its site.
+        # A record that was placed by hand keeps its title, which can't have another record of the same site.
         records.sort(key=lambda record: record.title_id not in corrected)
         title_id = claim(record.title_id for record in records)
         crowded_out = [record for record in records if (title_id, record.movie.site) in fixed]

@@ -1,4 +1,4 @@
-"""The archive: every page as it came over the wire, many in one WARC file, with an index that finds each of them.
+"""The archive in a bucket: every page as it was sent, many in one WARC file, with an index of their positions.
 
 raw/site=imdb/date=2026-03-01/20260301T120000-<machine>-<digest>.warc     the pages
 raw/site=imdb/date=2026-03-01/20260301T120000-<machine>-<digest>.cdxj     where each page begins, and its length
@@ -37,11 +37,11 @@ class ArchivePipeline(BatchingPipeline):
 
     @classmethod
     def store_from_settings(cls, settings: BaseSettings) -> ArchiveStore:
-        """Read what `Bucket` reads."""
+        """Read the settings of `Bucket`."""
         return ArchiveStore(Bucket.from_settings(settings))
 
     def encode(self, item: RawPage) -> bytes:
-        """Return the page's record, which is not copied."""
+        """Return the page's WARC record."""
         return item.record
 
     def spooled(self, record: Record) -> bytes:
@@ -50,19 +50,19 @@ class ArchivePipeline(BatchingPipeline):
 
 
 class ArchiveStore(BucketStore):
-    """WARC files and their indexes in a bucket. No file is ever overwritten, but by the same pages written again."""
+    """WARC files and their indexes in a bucket. A file is only ever overwritten by the same pages."""
 
     name = "archive"
 
     def write(self, records: Sequence[Record]) -> None:
-        """Write a file for each site and date of the batch, its index last: where that stands, the file is whole."""
+        """Write a file for each site and date of the batch. Its index is written last: a file with an index is complete."""
         members = (
             (partition("raw", page.site, page.fetched_at), record) for record in records if (page := record.item)
         )
         for folder, group in by_folder(members):
             pages: list[RawPage] = [record.item for record in group]
             first = min(page.fetched_at for page in pages)
-            # Their ids stand for their contents, being drawn at random.
+            # The ids are random, so they identify the contents.
             name = object_name(first, "".join(page.archive_id for page in pages).encode())
             parts = [write_info(f"{name}.warc", first)]
             offset = len(parts[0])
@@ -76,13 +76,13 @@ class ArchiveStore(BucketStore):
 
 
 class Folder:
-    """An archive in a folder of this machine, such as a copy of a bucket's."""
+    """An archive in a local folder, such as a copy of a bucket."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def keys(self, folder: str) -> Iterator[str]:
-        """Yield the files below `folder`, relative to the archive, sorted."""
+        """Yield the paths of the files below `folder`, relative to the archive, sorted."""
         for path in sorted((self._path / folder).rglob("*")):
             if path.is_file():
                 yield path.relative_to(self._path).as_posix()
@@ -107,7 +107,7 @@ def open_archive(source: str, endpoint_url: str | None = None) -> Bucket | Folde
         return bucket
     if not (Path(source) / "raw").is_dir():
         raise ConfigurationError(
-            f"{source!r} holds no archive, which has a folder raw; give such a folder, or s3://bucket/prefix"
+            f"{source!r} holds no archive: it has no folder raw; give the folder above raw, or s3://bucket/prefix"
         )
     return Folder(Path(source))
 
@@ -116,9 +116,9 @@ def archived_files(archive: Bucket | Folder, site: str, begin: date, end: date) 
     """Return the keys of the WARC files with pages of a site from `begin` to `end`, both included, oldest first."""
     found = []
     for key in archive.keys(f"raw/site={site}/"):
-        named = _FILE.match(key)
-        with suppress(ValueError):  # no day, such as a 30 February: not a folder of ours
-            if named and begin <= date.fromisoformat(named[1]) <= end:
+        match = _FILE.match(key)
+        with suppress(ValueError):  # a date that does not exist: not a folder of ours
+            if match and begin <= date.fromisoformat(match[1]) <= end:
                 found.append(key)
     return found
 

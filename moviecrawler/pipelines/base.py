@@ -1,10 +1,9 @@
-"""What all stores share: items are buffered, written in batches by a task for each store, and accounted for one by one.
+"""The base class of the stores' pipelines: items are buffered, written in batches, and each item's outcome is reported.
 
     process_item → buffer → batch → Store.write → `item_settled`: durable, rejected, spooled or lost
 
-The event loop never waits for a store. A store that is slow or down fills its buffer; then `process_item` awaits room,
-which holds the crawl back, so that memory stays bounded and nothing is lost. A store that can neither write nor spool holds
-the crawl back at once.
+The event loop never blocks on a store. A store that is slow or down fills its buffer; `process_item` then waits for space, which slows the crawl
+down, so that memory stays bounded and nothing is lost. A store that can neither write nor spool stops the crawl at once until it can.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from scrapy.utils.misc import load_object
 from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.frontier.engine import is_closing
 from moviecrawler.items import Miss, Movie
-from moviecrawler.pipelines.files import append_rejected, check_data_dir
+from moviecrawler.pipelines.files import REJECTED, append_rejected, check_data_dir
 from moviecrawler.pipelines.spool import Spool
 from moviecrawler.pipelines.store import Limits, Record
 from moviecrawler.pipelines.writer import StoreWriter
@@ -46,15 +45,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _CLOSE_GRACE_SECONDS = 5.0
-"""Seconds that a store which did not take everything in time is given to close."""
-_ROOM_POLL_SECONDS = 0.5
-"""Seconds between two looks at whether the crawl ends, by an item that waits for room."""
+"""Seconds to close for a store that did not write everything in time."""
+_SPACE_POLL_SECONDS = 0.5
+"""Seconds after which an item that waits for space checks again whether the crawl is ending."""
 _STUCK_SECONDS = 60.0
-"""A store can neither write nor spool for so many seconds: its worker of a shared crawl ends, so that others get its titles."""
+"""Seconds after which a worker of a shared crawl ends if a store can neither write nor spool, so that others get its titles."""
 
 
 def check_stores(settings: BaseSettings) -> None:
-    """Raise ConfigurationError for a setting of a store that can't be right; nothing is connected."""
+    """Raise ConfigurationError for a wrong setting of a store, without connecting."""
     for path in build_component_list(settings.get_component_priority_dict_with_base("ITEM_PIPELINES")):
         pipeline = load_object(path)
         if isinstance(pipeline, type) and issubclass(pipeline, BatchingPipeline):
@@ -63,19 +62,17 @@ def check_stores(settings: BaseSettings) -> None:
 
 
 class BatchingPipeline:
-    """Scrapy item pipeline that writes Movies and Misses, or other types of items, to a store; the rest pass through.
+    """A Scrapy item pipeline that writes items of its `item_types` to a store, and passes all items on.
 
-    Sends `moviecrawler.signals.item_settled` once an item, and `item_rejected`. Counts, under `store/<name>/`: `durable`, `rejected`,
-    `spooled` and `lost` items, `batches` written, `retries`, `seconds` spent in writing, `buffered_max` items; and in
-    `items/unrecorded` the rejected ones for which `rejected.jsonl` had no room.
-
-    All of it runs in the event loop; what waits for the store is in the `StoreWriter`'s thread.
+    Sends `moviecrawler.signals.item_settled` once for each item, and `item_rejected`. Counts, under `store/<name>/`: `durable`, `rejected`,
+    `spooled` and `lost` items, `batches`, `retries`, `seconds` of writing, `buffered_max` items; in `items/unrecorded` the rejected items
+    that could not be written to `rejected.jsonl`. Runs in the event loop; calls that block run in the `StoreWriter`'s thread.
     """
 
     item_types: ClassVar[tuple[type, ...]] = (Movie, Miss)
-    """What the store takes."""
+    """The types of items that the store takes."""
     default_limits: ClassVar[Limits] = Limits()
-    """The limits where settings name no others."""
+    """The limits where settings don't change them."""
 
     def __init__(
         self,
@@ -93,19 +90,19 @@ class BatchingPipeline:
         self._data_dir = data_dir
         self._stats = stats
         self._signals = signals
-        self._crawler = crawler  # its end ends a wait for room; None: only `close_spider` does
+        self._crawler = crawler  # when it ends, waiting for space does; None: only `close_spider` ends that
         self._spool_files = Spool(data_dir, store.name, self.item_types)
         self._stuck = False  # whether the store can neither write nor spool
-        self._held: dict[Record, None] = {}  # everything that is not settled yet, in order
-        self._held_bytes = self._most_held = 0
+        self._pending: dict[Record, None] = {}  # everything that is not settled yet, in order
+        self._pending_bytes = self._most_pending = 0
         self._loading: asyncio.Task[None] | None = None
         self._writing: asyncio.Task[None] | None = None
-        self._settled = asyncio.Event()
+        self._progress = asyncio.Event()
         self._writer = StoreWriter(store, limits, self, spool=self._spool_files, waits_to_open=waits_to_open)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read DATA_DIR, STORE_UNREACHABLE and what `Limits` and the store read."""
+        """Read DATA_DIR, STORE_UNREACHABLE, and the settings of `Limits` and the store."""
         assert crawler.stats is not None  # noqa: S101 - Scrapy sets it before it creates components
         data_dir = check_data_dir(crawler.settings.get("DATA_DIR", "data"))
         return cls(
@@ -124,25 +121,25 @@ class BatchingPipeline:
         raise NotImplementedError
 
     def encode(self, item: Any) -> bytes:
-        """Return what is counted and written of an item. Raises TypeError, ValueError or OverflowError."""
+        """Return an item in the form in which it is written. Raises TypeError, ValueError or OverflowError."""
         return msgspec.json.encode(item)
 
     def spooled(self, record: Record) -> bytes:
-        """Return a record's item as the JSON that a spool file holds."""
+        """Return a record's item as JSON for a spool file."""
         return record.encoded
 
     @property
     def buffered(self) -> int:
-        """How many items are not settled yet."""
-        return len(self._held)
+        """How many items have no outcome yet."""
+        return len(self._pending)
 
     async def open_spider(self) -> None:
-        """Connect the store, and begin to load what earlier runs spooled.
+        """Open the store, and begin to load the spool files of earlier runs.
 
-        Raises CloseSpider when it can't be connected: at all, or now, unless it may be waited for.
+        Raises CloseSpider when it can't be opened, unless STORE_UNREACHABLE is `wait` and a later try may work.
         """
         self._loop = asyncio.get_running_loop()
-        # No more comes to fill a batch, and the crawl is over when the last one is written.
+        # With an empty queue nothing more comes to fill a batch, so it is written now.
         self._signals.connect(self._writer.hurry, nothing_queued)
         self._signals.connect(self.store.hurry, end_asked)
         try:
@@ -157,88 +154,88 @@ class BatchingPipeline:
         self._loading = self._loop.create_task(self._load_spool())
 
     async def process_item(self, item: Any) -> Any:
-        """Put an item into the buffer; wait only while that is full."""
+        """Put an item into the buffer; wait while that is full."""
         if isinstance(item, self.item_types):
             record = Record(item, b"", time.monotonic())
             try:
                 record.encoded = self.encode(item)
             except (TypeError, ValueError, OverflowError) as error:
-                self._hold(record)
-                await self.reject(record, f"not to be written as JSON: {error}")
+                self._add_pending(record)
+                await self.reject(record, f"can't be written as JSON: {error}")
             else:
-                await self._admit(record)
+                await self._enqueue(record)
         return item
 
     async def close_spider(self) -> None:
-        """Flush everything within `close_seconds`, and spool what the store did not take."""
+        """Write everything within `close_seconds`, and spool what the store did not take."""
         if self._loading is None or self._writing is None:
-            return  # it was never opened
+            return  # the store was never opened
         engine = self._crawler.engine if self._crawler is not None else None
-        if engine is not None and not engine.running:  # by SIGTERM or Ctrl-C, and not by itself
+        if engine is not None and not engine.running:  # SIGTERM or Ctrl-C ended the crawl
             self.store.hurry()
-        # Else items from spool files would wait until their batch is due, and a shorter crawl would never load them.
+        # Items from spool files must not wait until their batch is due: a short crawl would never load them.
         self._writer.begin_closing()
         await asyncio.wait({self._loading}, timeout=self._writer.time_left())
         self._loading.cancel()
         await asyncio.wait({self._loading})
         self._writer.finish()
-        # The writer itself gives up at the deadline, unless it hangs inside the store.
+        # The writer gives up at the deadline, unless it hangs inside the store.
         with suppress(TimeoutError):
             await asyncio.wait_for(
-                self._until(lambda: self._has_ended or not self._held), self._writer.time_left() + 0.5
+                self._until(lambda: self._has_ended or not self._pending), self._writer.time_left() + 0.5
             )
-        unsettled = list(self._held)
-        if unsettled:
-            await self._spool(unsettled)
-        # A store that took everything may finish in its own time.
-        await asyncio.wait({self._writing}, timeout=_CLOSE_GRACE_SECONDS if unsettled else None)
+        pending = list(self._pending)
+        if pending:
+            await self._spool(pending)
+        # A store that took everything may take its time to close.
+        await asyncio.wait({self._writing}, timeout=_CLOSE_GRACE_SECONDS if pending else None)
         self._writing.cancel()
 
-    async def _admit(self, record: Record) -> None:
+    async def _enqueue(self, record: Record) -> None:
         size = len(record.encoded)
-        await self._until_room(size)
-        if self._has_ended and not self._writer.closing:  # else it is spooled when the spider closes
+        await self._wait_for_space(size)
+        if self._has_ended and not self._writer.closing:  # when closing, the item is spooled
             raise RuntimeError(f"{self.store.name}: writing has failed, see the log")
-        self._hold(record)
+        self._add_pending(record)
         self._writer.put(record)
 
-    async def _until_room(self, size: int) -> None:
-        """Wait for room in the buffer; when the crawl ends, not longer than closing may take."""
+    async def _wait_for_space(self, size: int) -> None:
+        """Wait for space in the buffer; when the crawl ends, no longer than closing may take."""
         while not self._has_ended and (
-            self._stuck or not self.limits.has_room(len(self._held), self._held_bytes, size)
+            self._stuck or not self.limits.has_space(len(self._pending), self._pending_bytes, size)
         ):
             self._writer.hurry()
             if self._is_ending:
-                # The engine waits for this item before it closes anything. What has no room is spooled with the rest.
+                # The engine waits for this item before it closes the spider, so the deadline must begin now.
                 self._writer.begin_closing()
             if not self._writer.time_left():
                 return
-            self._settled.clear()
+            self._progress.clear()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._settled.wait(), _ROOM_POLL_SECONDS)
+                await asyncio.wait_for(self._progress.wait(), _SPACE_POLL_SECONDS)
 
-    def _hold(self, record: Record) -> None:
-        self._held[record] = None
-        self._held_bytes += len(record.encoded)
-        if len(self._held) > self._most_held:
-            self._most_held = len(self._held)
-            self._stats.set_value(self._stat("buffered_max"), self._most_held)
+    def _add_pending(self, record: Record) -> None:
+        self._pending[record] = None
+        self._pending_bytes += len(record.encoded)
+        if len(self._pending) > self._most_pending:
+            self._most_pending = len(self._pending)
+            self._stats.set_value(self._stat("buffered_max"), self._most_pending)
 
     async def _until(self, condition: Callable[[], bool]) -> None:
-        """Wait for a condition that only settled items, or the end of all writing, can bring about."""
+        """Wait for a condition that only outcomes of items, or the end of the writing, can bring about."""
         while not condition():
-            self._settled.clear()
-            await self._settled.wait()
+            self._progress.clear()
+            await self._progress.wait()
 
-    def settle(self, records: Sequence[Record], outcome: Outcome, reason: str | None = None) -> None:
+    def report_outcome(self, records: Sequence[Record], outcome: Outcome, reason: str | None = None) -> None:
         """Report the outcome of records, each once."""
-        # What the store takes after the deadline may have been spooled meanwhile.
-        settled = [record for record in records if record in self._held]
+        # An item that the store takes after the deadline may have been spooled meanwhile.
+        settled = [record for record in records if record in self._pending]
         if settled:
             self._stats.inc_value(self._stat(outcome), len(settled))
         for record in settled:
-            del self._held[record]
-            self._held_bytes -= len(record.encoded)
+            del self._pending[record]
+            self._pending_bytes -= len(record.encoded)
             if outcome == "rejected":
                 self._send_rejected(reason or "", record.item)
             self._signals.send_catch_log(
@@ -249,30 +246,32 @@ class BatchingPipeline:
                 reason=reason,
                 earlier=record.spool is not None,
             )
-        self._settled.set()
+        self._progress.set()
 
     async def _spool(self, records: Sequence[Record]) -> None:
-        # What was loaded from a spool file is still in that file.
+        # Items that were loaded from a spool file are still in that file.
         fresh = [record for record in records if record.spool is None]
         try:
             if fresh:
                 items = ((type(record.item).__name__, self.spooled(record)) for record in fresh)
                 path = await asyncio.to_thread(self._spool_files.write, items)
-                logger.warning("%s did not take %d items in time: kept in %s", self.store.name, len(fresh), path)
+                logger.warning(
+                    "%s did not take %d items in time; they are spooled in %s", self.store.name, len(fresh), path
+                )
         except OSError as error:
             message = "%s: %d items are lost: neither stored nor spooled (%s); ask for their titles again"
             logger.error(message, self.store.name, len(fresh), error)  # noqa: TRY400 - the disk's message says it all
-            self.settle(fresh, "lost", f"neither stored nor spooled: {error}")
-            self.settle([record for record in records if record.spool is not None], "spooled")
+            self.report_outcome(fresh, "lost", f"neither stored nor spooled: {error}")
+            self.report_outcome([record for record in records if record.spool is not None], "spooled")
         else:
-            self.settle(records, "spooled")
+            self.report_outcome(records, "spooled")
 
     async def _load_spool(self) -> None:
         try:
             for path in await asyncio.to_thread(self._spool_files.begin_loading):
                 await self._load_file(path)
         except OSError as error:
-            logger.warning("%s: what earlier runs left can't be loaded: %s", self.store.name, error)
+            logger.warning("%s: spool files of earlier runs can't be loaded: %s", self.store.name, error)
         finally:
             self._spool_files.end_loading()
 
@@ -280,9 +279,9 @@ class BatchingPipeline:
         try:
             records = await asyncio.to_thread(self._read_file, path)
             for record in records:
-                await self._admit(record)
-            self._writer.hurry()  # it has waited for long enough
-            await self._until(partial(self._held.keys().isdisjoint, records))
+                await self._enqueue(record)
+            self._writer.hurry()  # the file has waited long enough
+            await self._until(partial(self._pending.keys().isdisjoint, records))
             await asyncio.to_thread(path.unlink, missing_ok=True)
         except OSError as error:
             logger.warning("%s: %s can't be loaded: %s", self.store.name, path, error)
@@ -290,7 +289,7 @@ class BatchingPipeline:
             logger.info("%s: loaded %d items from %s", self.store.name, len(records), path)
 
     def _read_file(self, path: Path) -> list[Record]:
-        """Return the items of a file, whose size a buffer's bounds limit."""
+        """Return the items of a spool file, which fit into memory as they fitted into a buffer."""
         records = []
         for line, item, reason in self._spool_files.read(path):
             if item is not None:
@@ -298,19 +297,19 @@ class BatchingPipeline:
                 continue
             text = line.decode(errors="replace")
             if not append_rejected(self._data_dir, self.store.name, reason, text):
-                raise OSError(f"{reason}, and there is no room to set that aside")
+                raise OSError(f"{reason}, and {REJECTED} can't be written")
             self._loop.call_soon_threadsafe(self._send_rejected, reason, text)
         return records
 
     def set_stuck(self, error: OSError | None) -> None:
-        """Hold the crawl back while the store can neither write nor spool; end it after a while if others can go on."""
+        """Stop the crawl while the store can neither write nor spool; end a worker of a shared crawl after a while."""
         was_stuck, self._stuck = self._stuck, error is not None
         if error is None:
-            self._settled.set()
+            self._progress.set()
             return
         if was_stuck:
             return
-        message = "%s can neither be written nor spooled (%s): the crawl waits until there is room in %s"
+        message = "%s can neither be written nor spooled (%s): the crawl waits until there is space in %s"
         logger.error(message, self.store.name, error, self._data_dir)
         self._stats.inc_value(self._stat("stuck"))
         if self._crawler is not None and self._crawler.settings.get("REDIS_URL"):
@@ -318,7 +317,10 @@ class BatchingPipeline:
 
     def _end_if_stuck(self) -> None:
         if self._stuck and not self._is_ending:
-            logger.error("%s is still stuck: this worker ends, and others get its titles", self.store.name)
+            logger.error(
+                "%s can still neither be written nor spooled: this worker ends, and others get its titles",
+                self.store.name,
+            )
             self._end_crawl("store_stuck")
 
     def _end_crawl(self, reason: str) -> None:
@@ -333,12 +335,12 @@ class BatchingPipeline:
         self._signals.send_catch_log(item_rejected, store=self.store.name, reason=reason, item=item)
 
     def remark(self, text: str) -> None:
-        """Have the summary tell what the store's user is to know."""
+        """Add a sentence to the summary of the crawl."""
         if text:
             self._stats.set_value(self._stat("remark"), text)
 
     def count(self, name: str, amount: float = 1) -> None:
-        """Add to one of the store's figures."""
+        """Add to one of the store's stats."""
         self._stats.inc_value(self._stat(name), amount)  # type: ignore[arg-type]  # Scrapy's type, not its code, asks for an int
 
     async def reject(self, record: Record, reason: str) -> None:
@@ -346,7 +348,7 @@ class BatchingPipeline:
         logger.warning("%s rejected %s %s: %s", self.store.name, record.item.site, record.item.site_id, reason)
         if not await asyncio.to_thread(append_rejected, self._data_dir, self.store.name, reason, record.item):
             self._stats.inc_value("items/unrecorded")
-        self.settle([record], "rejected", reason)
+        self.report_outcome([record], "rejected", reason)
 
     @property
     def _has_ended(self) -> bool:
@@ -354,10 +356,13 @@ class BatchingPipeline:
 
     def _writing_ended(self, _: object) -> None:
         """End the crawl when writing has failed."""
-        self._settled.set()
+        self._progress.set()
         if not self._writer.closing and self._crawler is not None and not self._is_ending:
-            logger.error("%s can't go on: the crawl ends, and what it did not take is spooled", self.store.name)
-            self._writer.begin_closing()  # from now on, items are held for the spool
+            logger.error(
+                "%s can't be written any more: the crawl ends, and items that it did not take are spooled",
+                self.store.name,
+            )
+            self._writer.begin_closing()  # items that come from now on are spooled
             self._end_crawl("store_failed")
 
     def _stat(self, name: str) -> str:

@@ -1,7 +1,6 @@
-"""The CSV files, each a SELECT of the embedded database, and `metadata.json`, which describes that for Datasette.
+"""Writes the CSV files, each a SELECT of the embedded database, and `metadata.json`, which describes the database for Datasette.
 
-RFC 4180: commas, quotes doubled, lines ended by CRLF. UTF-8 without a byte order mark. A cell that a spreadsheet would run as a formula begins
-with an apostrophe.
+The files are as in RFC 4180, in UTF-8 without a byte order mark. A cell that a spreadsheet would run as a formula begins with an apostrophe.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-_AT_ONCE = 500
-"""Rows that are written between two looks at the time."""
-_IN_ORDER = "site, list_name IS NULL, list_name, list_rank IS NULL, list_rank, id"
-"""Chart order where a list led to the title; an index gives it without sorting."""
-_NEUTRAL = """CASE WHEN substr(ltrim({0}, ''''), 1, 1) IN ('=', '+', '-', '@', char(9), char(13), char(10), '＝', '＋', '－', '＠')
-    THEN '''' || {0} ELSE {0} END"""  # noqa: RUF001 - full-width forms are run as well
+_BATCH_ROWS = 500
+"""Rows that are written before the time is checked again."""
+_CHART_ORDER = "site, list_name IS NULL, list_name, list_rank IS NULL, list_rank, id"
+"""The order of the list that led to a title; `movies` has an index on it."""
+_ESCAPED = """CASE WHEN substr(ltrim({0}, ''''), 1, 1) IN ('=', '+', '-', '@', char(9), char(13), char(10), '＝', '＋', '－', '＠')
+    THEN '''' || {0} ELSE {0} END"""  # noqa: RUF001 - spreadsheets run full-width forms too
 _LIST = "(SELECT group_concat(value, '; ') FROM json_each(m.{0}))"
 _OBJECT = "(SELECT group_concat(key || '=' || value, '; ') FROM json_each(m.{0}))"
 _BOOLEAN = "CASE m.{0} WHEN 1 THEN 'true' WHEN 0 THEN 'false' END"
@@ -73,31 +72,31 @@ FILES: dict[str, tuple[str, str, str]] = {
             " list_name list_rank list_computed source scraped_at unknown_fields poster_width poster_height consensus keywords interests"
             " taglines external_ids season_count episode_count critic_review_count"
         ),
-        _IN_ORDER,
+        _CHART_ORDER,
     ),
 }
-"""Of each file: the table, its columns (`column:name in the file` where that is another), and their order. `movies.csv` comes last."""
+"""The table, the columns and the order of each file. `column:name` renames a column in the file. `movies.csv` comes last."""
 
 
 class OutOfTimeError(Exception):
-    """An export has taken as long as it may. Nothing is lost: the next one writes all."""
+    """An export took too long. Nothing is lost: the next export writes everything."""
 
 
 def export(connection: sqlite3.Connection, folder: Path, check_time: Callable[[], None]) -> None:
-    """Replace the CSV files of a folder. One process at a time may do so.
+    """Replace the CSV files of a folder; the caller makes sure that no other process does so meanwhile.
 
-    `check_time` is called now and then, and may raise OutOfTimeError. Raises that, OSError or sqlite3.OperationalError.
+    `check_time` is called between batches and may raise OutOfTimeError. Raises that, OSError or sqlite3.OperationalError.
     """
     with ExitStack() as stack:
-        # All reads see the same moment, while other processes go on writing. What is written from here on is exported once more.
+        # One transaction, so that all files show the same moment. Rows that are written from here on are exported next time.
         stack.enter_context(transaction(connection, "DEFERRED"))
         ((written,),) = connection.execute("SELECT written FROM state")
-        # Replaced in reverse order, `movies.csv` before the tables that refer to it.
+        # The stack closes them in reverse order: `movies.csv` is replaced before the files that refer to it.
         for name, (table, columns, order) in FILES.items():
             file = csv.writer(stack.enter_context(replacing(folder / name)))
             file.writerow(column.rpartition(":")[2] for column in columns.split())
             rows = connection.execute(_select(connection, table, columns, order))
-            while part := rows.fetchmany(_AT_ONCE):
+            while part := rows.fetchmany(_BATCH_ROWS):
                 file.writerows(part)
                 check_time()
         metadata = stack.enter_context(replacing(folder / "metadata.json"))
@@ -106,13 +105,13 @@ def export(connection: sqlite3.Connection, folder: Path, check_time: Callable[[]
 
 
 def _select(connection: sqlite3.Connection, table: str, columns: str, order: str) -> str:
-    """Return the query of a file's rows."""
+    """Return the SELECT of a file's rows."""
     cells = {name: _cell(name) for name in (column.partition(":")[0] for column in columns.split())}
     numbers = _numbers(connection, table)
     inner = ", ".join(f"{cell} AS {name}" for name, cell in cells.items())
-    outer = ", ".join(name if name in numbers else _NEUTRAL.format(name) for name in cells)
-    # Without the limit, SQLite would make a list's text three times for each cell.
-    return f"SELECT {outer} FROM (SELECT {inner} FROM {table} m ORDER BY {order} LIMIT -1)"  # noqa: S608 - nothing but names above
+    outer = ", ".join(name if name in numbers else _ESCAPED.format(name) for name in cells)
+    # The LIMIT keeps SQLite from merging the two SELECTs, which would build a list's text three times for each cell.
+    return f"SELECT {outer} FROM (SELECT {inner} FROM {table} m ORDER BY {order} LIMIT -1)"  # noqa: S608 - only names from above
 
 
 def _cell(column: str) -> str:

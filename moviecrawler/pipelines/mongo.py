@@ -1,4 +1,4 @@
-"""Movies as MongoDB documents, one a site and title: what was read, and how its page was fetched."""
+"""Stores movies and misses as MongoDB documents, one for each site and title."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _OPTIONS = {
     "connectTimeoutMS": 5_000,
     "socketTimeoutMS": 30_000,
     "wTimeoutMS": 20_000,
-    # A batch is reported as durable when it is on the disks of most of the servers.
+    # A batch is reported durable once it is on the disks of most servers.
     "w": "majority",
     "journal": True,
 }
-"""What the URL names itself takes precedence."""
+"""Options of the URL take precedence."""
 _INDEXES = {
     "movies": [
         IndexModel([("imdb_id", ASCENDING)]),
@@ -51,8 +51,8 @@ _INDEXES = {
     "misses": [IndexModel([("site", ASCENDING), ("checked_at", ASCENDING)])],
 }
 _DUPLICATE_KEY = 11000
-_NOTHING = {"nInserted": 0, "nMatched": 0}
-_DOCUMENT_TO_BLAME = frozenset({2, 9, 52, 56, 57, 121, 10334, 17280, 17419, 17420})
+_EMPTY_RESULT = {"nInserted": 0, "nMatched": 0}
+_DOCUMENT_ERRORS = frozenset({2, 9, 52, 56, 57, 121, 10334, 17280, 17419, 17420})
 """Codes of write errors: bad value, bad field names, failed validation, document or index key too large."""
 
 
@@ -63,23 +63,22 @@ class MongoPipeline(BatchingPipeline):
     def store_from_settings(cls, settings: BaseSettings) -> MongoStore:
         """Read MONGO_URL and FRESHNESS_MARGIN (seconds)."""
         if not settings.get("MONGO_URL"):
-            raise NotConfigured  # without a reason, which Scrapy would warn of: not to ask for a store is no mistake
+            raise NotConfigured  # without a reason, of which Scrapy would warn: a store that is not configured is no mistake
         return MongoStore(settings["MONGO_URL"], settings.getfloat("FRESHNESS_MARGIN", 3600))
 
 
 class MongoStore(Store):
-    """The collections `movies` and `misses`, with a document a site and title, whose `_id` is `<site>/<site_id>`.
+    """The collections `movies` and `misses`, where the `_id` of a document is `<site>/<site_id>`.
 
-    A movie's document is read before it is replaced, and replaced only while its `rev` is what was read: so of several processes none
-    undoes another's work.
+    A movie's document is read, merged with the new one, and replaced only if its `rev` is unchanged: no process undoes another's write.
     """
 
     name = "mongo"
 
     def __init__(self, url: str, margin: float = 0) -> None:
-        """Take the URL, and the seconds by which a movie must be newer than the stored one to take its place.
+        """Parse the URL. `margin` is by how many seconds a movie must be newer than the stored one to replace it.
 
-        Raises ConfigurationError for a URL that can't be right.
+        Raises ConfigurationError for a malformed URL.
         """
         self._url = url
         self._margin = margin
@@ -89,14 +88,14 @@ class MongoStore(Store):
         except (PyMongoError, ValueError):
             # The error's own text may quote the password.
             raise ConfigurationError(
-                "MONGO_URL can't be right; set it to mongodb://user:password@host:27017/database, "
+                "MONGO_URL is malformed; set it to mongodb://user:password@host:27017/database, "
                 "with characters such as @ and / in the password percent-encoded"
             ) from None
         self._database: str = given["database"] or "moviecrawler"
         self._options: dict[str, Any] = {n: value for n, value in _OPTIONS.items() if n not in given["options"]}
 
     def open(self) -> None:
-        """Connect, and make the indexes."""
+        """Connect, and create the indexes."""
         self.close()
         with _errors_translated():
             try:
@@ -106,14 +105,14 @@ class MongoStore(Store):
             except OperationFailure as error:
                 if error.timeout:
                     raise
-                raise ConfigurationError(f"MONGO_URL: the server refuses us: {_sentence(error)}") from error
+                raise ConfigurationError(f"MONGO_URL: the server refuses us: {_message(error)}") from error
 
     def write(self, records: Sequence[Record]) -> None:
-        """Store the newest of each title."""
+        """Merge the records into the stored documents."""
         movies = [record.item for record in records if isinstance(record.item, Movie)]
         misses = [record.item for record in records if isinstance(record.item, Miss)]
         with _errors_translated():
-            # Misses first: a list's row of the same title makes its document newer, which is no reading of its page.
+            # Misses first: a movie from a list makes its document newer than the miss, although its page was not read.
             if misses:
                 self._write_misses(misses)
             if movies:
@@ -130,16 +129,16 @@ class MongoStore(Store):
         return self._client[self._database][name]
 
     def _write_movies(self, movies: Sequence[Movie]) -> None:
-        found = {document["_id"]: document for document in self._collection("movies").find(_any_of(movies))}
+        found = {document["_id"]: document for document in self._collection("movies").find(_by_keys(movies))}
         stored = {key: msgspec.convert(document, Movie) for key, document in found.items()}
         newest: dict[str, Movie] = {}
         for movie in movies:
             key = _key(movie)
             now = replace(movie, scraped_at=_milliseconds(time_of(movie)))
             before = newest.get(key) or stored.get(key)
-            now_known = now if before is None else merged(now, before, self._margin, latest())
-            if now_known is not None:
-                newest[key] = now_known
+            merged_movie = now if before is None else merged(now, before, self._margin, latest())
+            if merged_movie is not None:
+                newest[key] = merged_movie
         writes: list[Any] = []
         for key, movie in newest.items():
             if key not in stored:
@@ -149,32 +148,32 @@ class MongoStore(Store):
                 writes.append(ReplaceOne({"_id": key, "rev": rev}, _document(movie, rev + 1)))
         if self._bulk("movies", writes) < len(writes):
             raise TransientStoreError("another process wrote the same titles meanwhile; they are compared again")
-        # A list's row does not show that the page is there.
+        # A movie from a list does not show that its page exists.
         read = [movie for movie in movies if movie.source != "list"]
-        self._bulk("misses", [DeleteOne(_unless_after(movie)) for movie in read])
+        self._bulk("misses", [DeleteOne(_older_miss(movie)) for movie in read])
 
     def _write_misses(self, misses: Sequence[Miss]) -> None:
         read = {
             movie["_id"]: movie["scraped_at"]
-            for movie in self._collection("movies").find(_any_of(misses), ("scraped_at", "source"))
+            for movie in self._collection("movies").find(_by_keys(misses), ("scraped_at", "source"))
             if movie["source"] != "list" and movie["scraped_at"] <= latest()
         }
         new = [miss for miss in misses if (at := read.get(_key(miss))) is None or _milliseconds(miss.checked_at) >= at]
-        # A newer one that is stored makes this one a second document of the same key, which is refused.
-        self._bulk("misses", [ReplaceOne(_unless_after(miss), _document(miss, 1), upsert=True) for miss in new])
+        # If a newer miss is stored, the filter finds nothing and the upsert fails with a duplicate key, which `_bulk` ignores.
+        self._bulk("misses", [ReplaceOne(_older_miss(miss), _document(miss, 1), upsert=True) for miss in new])
 
     def _bulk(self, name: str, writes: Sequence[Any]) -> int:
-        """Return how many writes found what they are for, or made it."""
+        """Return how many documents the writes found or inserted."""
         try:
             result: Any = (
-                self._collection(name).bulk_write(writes, ordered=False).bulk_api_result if writes else _NOTHING
+                self._collection(name).bulk_write(writes, ordered=False).bulk_api_result if writes else _EMPTY_RESULT
             )
         except (BSONError, OverflowError, ValueError) as error:
             raise RejectedError(str(error)) from error
         except BulkWriteError as error:
             result = error.details or {}
             for each in result["writeErrors"]:
-                if each["code"] in _DOCUMENT_TO_BLAME:
+                if each["code"] in _DOCUMENT_ERRORS:
                     raise RejectedError(each["errmsg"]) from error
             if any(each["code"] != _DUPLICATE_KEY for each in result["writeErrors"]):
                 raise
@@ -186,11 +185,11 @@ def _errors_translated() -> Iterator[None]:
     try:
         yield
     except PyMongoError as error:
-        raise TransientStoreError(_sentence(error)) from error
+        raise TransientStoreError(_message(error)) from error
 
 
-def _sentence(error: PyMongoError) -> str:
-    """Return what went wrong, without the description of all servers that follows it."""
+def _message(error: PyMongoError) -> str:
+    """Return the error's message without the description of all servers that follows it."""
     return str(error).partition(" (configured timeouts")[0].partition(", full error")[0]
 
 
@@ -198,8 +197,8 @@ def _document(item: Movie | Miss, rev: int) -> Document:
     return {"_id": _key(item), "rev": rev, **msgspec.to_builtins(item, builtin_types=(datetime,))}
 
 
-def _unless_after(item: Movie | Miss) -> Document:
-    """Return a filter that finds the miss of an item's title which is not newer, or of the future."""
+def _older_miss(item: Movie | Miss) -> Document:
+    """Return a filter for the miss of an item's title if it is not newer than the item, or is from the future."""
     times = [{"checked_at": {"$lte": time_of(item)}}, {"checked_at": {"$gt": latest()}}]
     return {"_id": _key(item), "$or": times}
 
@@ -208,10 +207,10 @@ def _key(item: Movie | Miss) -> str:
     return f"{item.site}/{item.site_id}"
 
 
-def _any_of(items: Sequence[Movie | Miss]) -> Document:
+def _by_keys(items: Sequence[Movie | Miss]) -> Document:
     return {"_id": {"$in": sorted({_key(item) for item in items})}}
 
 
 def _milliseconds(time: datetime) -> datetime:
-    """Return a time as MongoDB keeps it, so that it can be compared with what is stored."""
+    """Round a time down to milliseconds, as MongoDB stores it, so that it can be compared with stored times."""
     return time.replace(microsecond=time.microsecond // 1000 * 1000)

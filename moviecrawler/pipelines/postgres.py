@@ -1,8 +1,7 @@
-"""Movies in PostgreSQL: normalised tables, the history of scores, and one row a title with every site's scores.
+"""Stores movies and misses in PostgreSQL; `database/sql/schema.sql` describes the tables.
 
-One writer at a time: a batch is stored, compared with other sites' titles, and brought into the catalogue in one transaction under
-`lock_titles`. It is copied into a temporary table, from which a few statements bring all tables up to date; `database/sql/schema.sql` describes
-them.
+A batch is stored, matched with other sites' titles and brought into the catalogue in one transaction under `lock_titles`, so that processes write
+one after the other. It is copied into a temporary table, from which a few statements update all tables.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ _COLUMNS = (
     *("runtime_minutes", "genres", "keywords", "interests", "related", "series_id", "series_title", "season"),
     *("episode", "season_count", "episode_count", "list_name", "list_rank", "source", "unknown_fields", "scraped_at"),
 )
-"""Of `records`: the fields of a movie that are asked for. All that have neither a column nor a table are in `facets`."""
+"""The columns of `records` that are fields of a movie. Fields with neither a column nor a table are in `facets`."""
 _WRITE_RECORDS = read_sql("write_records.sql").format(
     columns=", ".join(_COLUMNS),
     values=", ".join(f"m.{name}" for name in _COLUMNS),
@@ -81,22 +80,22 @@ _SCOREBOARDS: dict[TitleKind | None, str] = {
     "season": _OF_PARTS(view="season_scores", name="'Season ' || s.season", imdb_id="NULL", episode="NULL::integer"),
     "episode": _OF_PARTS(view="episode_scores", name="s.imdb_id", imdb_id="s.imdb_id", episode="s.episode"),
 }
-"""The queries of the kinds that have a view of their own, by kind."""
+"""The queries of the kinds that have views of their own."""
 _COPY = "COPY incoming (record_id, title_id, is_new, match_keys, item) FROM STDIN"
-_FORGET_NAMES = "UPDATE titles SET title = NULL WHERE title_id = ANY (%s)"
+_CLEAR_NAMES = "UPDATE titles SET title = NULL WHERE title_id = ANY (%s)"
 _ROWS_AT_ONCE = 2_000
-_LONGEST_STATEMENT = "60s"
+_STATEMENT_TIMEOUT = "60s"
 _WAIT = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = %s"
-_GIVEN_UP = (psycopg2.errors.QueryCanceled, *REJECTIONS)
-"""For what a record is not compared, or not in the catalogue, though it is stored."""
-_LONGEST_WAIT_AT_THE_END = "2s"
-"""For other writers, by a process that is to end: what it could not write is spooled."""
+_MATCH_ERRORS = (psycopg2.errors.QueryCanceled, *REJECTIONS)
+"""Errors after which a record is stored, but not matched or not in the catalogue."""
+_CLOSING_LOCK_TIMEOUT = "2s"
+"""How long a process that is shutting down waits for other writers; what it could not write is spooled."""
 
 
 class PostgresPipeline(BatchingPipeline):
     """Writes movies and misses to the database that DATABASE_URL names."""
 
-    # Others wait while a batch is written: about a millisecond a title.
+    # Other processes wait while a batch is written: about a millisecond a title.
     default_limits = Limits(batch_items=100, buffer_items=5_000)
 
     @classmethod
@@ -109,7 +108,7 @@ class PostgresPipeline(BatchingPipeline):
 
 
 class PostgresStore(Store):
-    """The tables of one database, which any number of processes write in turn."""
+    """The tables of one database, which any number of processes write one after the other."""
 
     name = "postgres"
 
@@ -141,18 +140,18 @@ class PostgresStore(Store):
             )
 
     def write(self, records: Sequence[Record]) -> None:
-        """Store the records, and decide which titles they are, in one transaction that waits for those of other processes."""
+        """Store the records and match them with titles, in one transaction that waits for those of other processes."""
         for record in records:
-            time_of(record.item)  # which all of them must have
+            time_of(record.item)  # raises RejectedError for an item without a time
         connection = self._connected()
         with errors_translated(), connection, connection.cursor() as cursor:
             self._wait_for_turn(cursor)
-            # Before a list's row of the same title makes its record newer, which is no reading of its page.
+            # Misses first: a movie from a list makes its record newer than the miss, although its page was not read.
             for part in _each_title_once(record for record in records if isinstance(record.item, Miss)):
                 cursor.execute(_WRITE_MISSES, {"misses": f"[{b','.join(record.encoded for record in part).decode()}]"})
             movies = [record for record in records if isinstance(record.item, Movie)]
             stored: dict[int, Stored] = {}
-            reread: list[int] = []  # new titles of which the batch has a second reading: they get their latest names
+            reread: list[int] = []  # new titles that the batch has twice: they get the later names
             for part in _each_title_once(movies):
                 for record_id, later in self._write_movies(part, cursor).items():
                     if earlier := stored.get(record_id):
@@ -160,7 +159,7 @@ class PostgresStore(Store):
                         later.is_new = earlier.is_new
                         reread += [later.title_id] * earlier.is_new
                     stored[record_id] = later
-            cursor.execute(_FORGET_NAMES, (reread,))
+            cursor.execute(_CLEAR_NAMES, (reread,))
             read = [record.item for record in movies if record.item.source != "list"]
             cursor.execute(_END_MISSES, {**_names(read), "read": [movie.scraped_at for movie in read]})
             self._match(cursor, list(stored.values()))
@@ -172,10 +171,10 @@ class PostgresStore(Store):
             self._connection = None
 
     def hurry(self) -> None:
-        """Wait for other writers no longer: this process is to end."""
+        """Stop waiting for other writers, as this process is shutting down."""
         super().hurry()
         if self._waits and (connection := self._connection) is not None:
-            # The server is asked on a connection of its own, for which the event loop must not wait.
+            # Cancelling opens a connection of its own, for which the event loop must not wait.
             Thread(target=_cancel, args=(connection,), daemon=True).start()
 
     def _connected(self) -> Connection:
@@ -183,25 +182,25 @@ class PostgresStore(Store):
             try:
                 self.open()
             except ConfigurationError as error:
-                # All was right when the crawl began: whatever is wrong by now, no item is to blame.
+                # The configuration was right when the crawl began, so no item is to blame.
                 raise TransientStoreError(str(error)) from error
         assert self._connection is not None  # noqa: S101 - `open` has made it
         return self._connection
 
     def _wait_for_turn(self, cursor: Cursor) -> None:
-        """Wait until no other process writes, however long that takes, or until this one is to end."""
+        """Wait until no other process writes, however long that takes, or until this one is shutting down."""
         self._waits = True
-        cursor.execute(_WAIT, (_LONGEST_WAIT_AT_THE_END if self.hurried else "0",))
+        cursor.execute(_WAIT, (_CLOSING_LOCK_TIMEOUT if self.hurried else "0",))
         try:
             cursor.execute("SELECT lock_titles()")
         except psycopg2.errors.QueryCanceled as error:
-            raise TransientStoreError("other processes write, and this one is to end") from error
+            raise TransientStoreError("other processes are writing, and this one is shutting down") from error
         finally:
             self._waits = False
-        cursor.execute("SET LOCAL statement_timeout = %s", (_LONGEST_STATEMENT,))
+        cursor.execute("SET LOCAL statement_timeout = %s", (_STATEMENT_TIMEOUT,))
 
     def _write_movies(self, records: Sequence[Record], cursor: Cursor) -> dict[int, Stored]:
-        """Write movies, each title once, and return what was written by the ids of records."""
+        """Write movies, each title once, and return the written ones by record id."""
         cursor.execute(_LOCATE, _names([record.item for record in records]))
         rows = io.BytesIO()
         stored: dict[int, Stored] = {}
@@ -210,11 +209,11 @@ class PostgresStore(Store):
         ):
             movie, encoded = record.item, record.encoded
             if known is not None:
-                now_known = merged(movie, msgspec.json.decode(known, type=Movie), self._margin, latest())
-                if now_known is None:
+                merged_movie = merged(movie, msgspec.json.decode(known, type=Movie), self._margin, latest())
+                if merged_movie is None:
                     continue
-                if now_known is not movie:
-                    movie, encoded = now_known, msgspec.json.encode(now_known)
+                if merged_movie is not movie:
+                    movie, encoded = merged_movie, msgspec.json.encode(merged_movie)
             if movie.imdb_id is None and verified_imdb_id is not None:
                 movie = replace(movie, imdb_id=verified_imdb_id)
             keys = hash_keys(movie)
@@ -233,33 +232,33 @@ class PostgresStore(Store):
         return stored
 
     def _match(self, cursor: Cursor, stored: Sequence[Stored]) -> None:
-        """Give stored records to the titles that they belong to, and bring the catalogue after them.
+        """Give stored records to the titles that they belong to, and update the catalogue.
 
-        One alone for which that takes too long, or that the database refuses there, stays as it is stored.
+        A single record stays as it is stored when that takes too long or the database refuses it.
         """
         lacking = reason = ""
         try:
             with _savepoint(cursor):
                 apply_plan(cursor, plan_titles(cursor, stored), stored)
-        except _GIVEN_UP as error:
+        except _MATCH_ERRORS as error:
             if len(stored) > 1:
-                raise  # the batch is halved
+                raise  # the writer halves the batch
             lacking, reason = "not compared with other sites' titles", in_one_line(str(error))
         if not lacking:
             return
         try:
             with _savepoint(cursor):
                 apply_plan(cursor, Plan(), stored)
-        except _GIVEN_UP:
+        except _MATCH_ERRORS:
             lacking = "not in the catalogue"
         movie = stored[0].movie
         logger.warning("%s %s is stored, but %s: %s", movie.site, movie.site_id, lacking, reason)
 
 
 def read_scoreboard(url: str, limit: int | None = None, kind: TitleKind | None = None) -> Iterator[ScoreboardRow]:
-    """Yield the scoreboard's rows of a kind, or of all but seasons and episodes; all or the first `limit`, in the order in which they are shown.
+    """Yield the scoreboard's rows in order: of a kind, or of all but seasons and episodes; all or the first `limit`.
 
-    There are none in a database without the tables. Raises what `connect` raises.
+    A database without the tables has none. Raises the same as `connect`.
     """
     with (
         closing(connect(url)) as connection,
@@ -286,7 +285,7 @@ def _cancel(connection: Connection) -> None:
 
 @contextmanager
 def _savepoint(cursor: Cursor) -> Iterator[None]:
-    """Undo what a block that fails has done, and nothing else of the transaction."""
+    """Roll back to the beginning of the block when it fails, but not the transaction."""
     cursor.execute("SAVEPOINT before")
     try:
         yield
@@ -296,12 +295,12 @@ def _savepoint(cursor: Cursor) -> Iterator[None]:
 
 
 def _names(movies: Sequence[Movie]) -> dict[str, list[Any]]:
-    """Return the sites of movies, and their ids there, as arguments of a statement."""
+    """Return the sites and site ids of movies as parameters of a statement."""
     return {"sites": [movie.site for movie in movies], "site_ids": [movie.site_id for movie in movies]}
 
 
 def _each_title_once(records: Iterable[Record]) -> list[list[Record]]:
-    """Return the records in parts that name no title twice; the items of one title stay in order."""
+    """Split records into parts that have no title twice; the items of one title stay in order."""
     parts: list[dict[tuple[str, str | None], Record]] = []
     for record in records:
         key = (record.item.site, record.item.site_id)
@@ -314,6 +313,6 @@ def _each_title_once(records: Iterable[Record]) -> list[list[Record]]:
 
 
 def _copy_row(record_id: int, title_id: int, is_new: bool, keys: Sequence[int], item: bytes) -> bytes:
-    """Return a line of COPY's text format. JSON holds no tab or line break as such; its backslashes are doubled."""
+    """Return a line of COPY's text format. Encoded JSON has no tabs or line breaks; its backslashes are doubled."""
     array = "{" + ",".join(map(str, keys)) + "}"
     return f"{record_id}\t{title_id}\t{is_new}\t{array}\t".encode() + item.replace(b"\\", b"\\\\") + b"\n"

@@ -1,4 +1,4 @@
-"""Objects in an S3 bucket, and movies as JSON Lines in them."""
+"""Stores movies and misses as JSON Lines in an S3 bucket, and reads and writes its objects."""
 
 from __future__ import annotations
 
@@ -37,41 +37,41 @@ if TYPE_CHECKING:
     from moviecrawler.items import Miss
     from moviecrawler.pipelines.store import Record
 
-# It logs where it found credentials, for each client.
+# botocore logs at INFO where it found credentials, for each client.
 logging.getLogger("botocore.credentials").setLevel(logging.WARNING)
 
 _MB = 1024 * 1024
 _TRANSFER = TransferConfig(multipart_threshold=16 * _MB, multipart_chunksize=16 * _MB, use_threads=False)
-"""The store's own thread uploads, larger objects in parts."""
+"""Uploads run in the store's own thread; larger objects are uploaded in parts."""
 _TOO_LARGE = frozenset({"EntityTooLarge", "KeyTooLongError"})
 _TRY_LATER, _SERVER_ERROR = frozenset({408, 409, 429}), 500
 """HTTP statuses."""
 
 S3_LIMITS = Limits(
-    # A few large objects are cheaper to write, list and read than many small ones. But each movie takes 20 kB until its batch is written: at
-    # 5,000 of them, a fast crawl grew by 80 MB.
+    # A few large objects are cheaper to write, list and read than many small ones. But each movie takes 20 kB of memory until its batch is
+    # written: with batches of 5,000, a fast crawl grew by 80 MB.
     batch_items=1_000,
     batch_bytes=8 * _MB,
     batch_seconds=60.0,
     buffer_items=10_000,
     buffer_bytes=24 * _MB,
 )
-"""Of both stores in a bucket, where settings say nothing else."""
+"""The default limits of both stores in a bucket."""
 
 
 class S3Pipeline(BatchingPipeline):
-    """Writes movies and misses to S3_BUCKET, as gzipped JSON Lines."""
+    """Writes movies and misses to S3_BUCKET as gzipped JSON Lines."""
 
     default_limits = S3_LIMITS
 
     @classmethod
     def store_from_settings(cls, settings: BaseSettings) -> S3Store:
-        """Read what `Bucket` reads."""
+        """Read the settings of `Bucket`."""
         return S3Store(Bucket.from_settings(settings))
 
 
 class Bucket:
-    """A bucket of S3 or of anything that speaks its protocol, and the prefix of the keys in it."""
+    """A bucket of S3 or a compatible server, and the prefix of its keys."""
 
     def __init__(self, name: str, prefix: str = "", endpoint_url: str | None = None) -> None:
         self._name = name
@@ -81,16 +81,16 @@ class Bucket:
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Bucket:
-        """Read S3_BUCKET, S3_PREFIX and S3_ENDPOINT_URL. Raises NotConfigured without the first.
+        """Read S3_BUCKET, S3_PREFIX and S3_ENDPOINT_URL. Raises NotConfigured without S3_BUCKET.
 
-        Credentials and region are found where boto3 looks for them: environment variables, its files, the machine's role.
+        boto3 finds credentials and region: in environment variables, its files, or the machine's role.
         """
         if not settings.get("S3_BUCKET"):
-            raise NotConfigured  # without a reason, which Scrapy would warn of: not to ask for a store is no mistake
+            raise NotConfigured  # without a reason, of which Scrapy would warn: a store that is not configured is no mistake
         return cls(settings["S3_BUCKET"], settings.get("S3_PREFIX") or "", settings.get("S3_ENDPOINT_URL") or None)
 
     def open(self) -> None:
-        """Connect, and see whether the bucket is there. Raises ConfigurationError or TransientStoreError."""
+        """Connect, and check that the bucket exists. Raises ConfigurationError or TransientStoreError."""
         self.close()
         config = Config(
             connect_timeout=5,
@@ -98,27 +98,27 @@ class Bucket:
             tcp_keepalive=True,
             retries={"mode": "standard", "total_max_attempts": 3},
             s3={
-                # Buckets as host names need a DNS entry each, which endpoints other than Amazon's seldom have.
+                # Bucket names in host names need DNS entries, which other endpoints than Amazon's seldom have.
                 "addressing_style": "path" if self._endpoint_url else "auto",
-                # TLS and our checksum keep an upload whole; its SHA-256 too would be a quarter of the archive's time.
+                # TLS and our checksum protect an upload; signing its SHA-256 too would take a quarter of the archive's time.
                 "payload_signing_enabled": (self._endpoint_url or "").startswith("http:"),
             },
-            # Uploads carry a checksum of ours, as a header; boto3's way, in a trailer, is not understood by every endpoint.
+            # `put` sends a checksum as a header; boto3 would send it in a trailer, which not every endpoint understands.
             request_checksum_calculation="when_required",
             response_checksum_validation="when_required",
         )
         try:
-            # A session of its own, as boto3's default one must not be used by several threads, and credentials are read anew.
+            # Not boto3's default session, which must not be used by several threads and keeps old credentials.
             session = botocore.session.get_session()
-            session.register_component("data_loader", _descriptions())
+            session.register_component("data_loader", _service_models())
             boto = boto3.session.Session(botocore_session=session)
             self._client = boto.client("s3", endpoint_url=self._endpoint_url, config=config)
             self._client.head_bucket(Bucket=self._name)
         except (ClientError, BotoCoreError, ValueError) as error:
-            if _may_pass(error):
-                raise TransientStoreError(_sentence(error)) from None
+            if _is_transient(error):
+                raise TransientStoreError(_message(error)) from None
             raise ConfigurationError(
-                f"the bucket {self._name!r} can't be used ({_sentence(error)}); create it, let these credentials list and write it,"
+                f"the bucket {self._name!r} can't be used ({_message(error)}); create it, let these credentials list and write it,"
                 " or correct S3_BUCKET or S3_ENDPOINT_URL"
             ) from None
 
@@ -129,7 +129,7 @@ class Bucket:
             self._client = None
 
     def put(self, key: str, data: bytes, content_type: str) -> None:
-        """Write an object as a whole, which the endpoint checks by its CRC-32. Raises TransientStoreError or RejectedError."""
+        """Write an object, whose CRC-32 the endpoint checks. Raises TransientStoreError or RejectedError."""
         checksum = base64.b64encode(isal_zlib.crc32(data).to_bytes(4)).decode()
         extra = {"ContentType": content_type, "ChecksumCRC32": checksum}
         with _errors_translated():
@@ -166,11 +166,10 @@ class BucketStore(Store):
 
 
 class S3Store(BucketStore):
-    """Movies as `movies/site=…/date=…/*.jsonl.gz`, misses as `misses/…`: a line is an item, the date that of its reading.
+    """Movies as `movies/site=…/date=…/*.jsonl.gz` and misses as `misses/…`: an item a line, by the date of its page.
 
-    Nothing is overwritten: a title has a line for each time that it was stored. The line with the newest `scraped_at` counts, unless that is
-    in the future. A field that it does not mention has the value of the newest line before it that is not: see `catalogue.merging.complete`. The same batch written again replaces its own objects, so that a lost answer
-    of S3 doubles nothing.
+    A title has a line for each time that it was stored; `catalogue.merging.merged` makes one record of them. The same batch written again
+    replaces its own objects, so that a lost response of S3 doubles nothing.
     """
 
     name = "s3"
@@ -184,7 +183,7 @@ class S3Store(BucketStore):
 
 
 def partition(kind: str, site: str, time: datetime) -> str:
-    """Return the folder of what was read from a site on a day (UTC), such as `raw/site=imdb/date=2026-03-01`."""
+    """Return the folder of a site and a day (UTC), such as `raw/site=imdb/date=2026-03-01`."""
     return f"{kind}/site={site}/date={time.astimezone(UTC):%Y-%m-%d}"
 
 
@@ -195,15 +194,15 @@ def by_folder(members: Iterable[tuple[str, Record]]) -> Iterator[tuple[str, list
 
 
 def object_name(time: datetime, contents: bytes) -> str:
-    """Return a name that sorts by time, and that only the same contents from the same machine have."""
+    """Return a name that sorts by time and is unique to these contents on this machine."""
     digest = hashlib.sha256(contents).hexdigest()[:16]
     node = re.sub(r"[^A-Za-z0-9.]", "-", socket.gethostname())
     return f"{time.astimezone(UTC):%Y%m%dT%H%M%S}-{node}-{digest}"
 
 
 @cache
-def _descriptions() -> Any:
-    """Return what reads AWS' services' descriptions, and keeps them: one for all clients, as they take 12 MB."""
+def _service_models() -> Any:
+    """Return botocore's loader of service descriptions; all clients share it, as these take 12 MB."""
     return botocore.session.get_session().get_component("data_loader")
 
 
@@ -212,8 +211,8 @@ def _folder(item: Movie | Miss) -> str:
     return partition(kind, item.site, time_of(item))
 
 
-def _may_pass(error: Exception) -> bool:
-    """Return whether an error is one of the network or of the server, so that the same may work later."""
+def _is_transient(error: Exception) -> bool:
+    """Return whether an error is the network's or the server's, so that a later try may work."""
     if isinstance(error, ClientError):
         status: int = error.response["ResponseMetadata"]["HTTPStatusCode"]
         return status >= _SERVER_ERROR or status in _TRY_LATER
@@ -225,14 +224,14 @@ def _errors_translated() -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        # S3 takes any bytes: nothing but its size can be wrong with an object.
+        # S3 stores any bytes: only the size of an object can be wrong.
         if error.response["Error"]["Code"] in _TOO_LARGE:
-            raise RejectedError(_sentence(error)) from None
-        raise TransientStoreError(_sentence(error)) from None
+            raise RejectedError(_message(error)) from None
+        raise TransientStoreError(_message(error)) from None
     except BotoCoreError as error:
-        raise TransientStoreError(_sentence(error)) from None
+        raise TransientStoreError(_message(error)) from None
 
 
-def _sentence(error: Exception) -> str:
-    """Return what went wrong; it names the endpoint, whose URL may have a password."""
+def _message(error: Exception) -> str:
+    """Return the error's message without the password that the endpoint's URL may have."""
     return re.sub(r"//[^@\s]+@", "//***@", str(error))

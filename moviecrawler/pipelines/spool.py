@@ -1,4 +1,4 @@
-"""Spool files: what a store did not take before its run ended, kept under DATA_DIR for the next run of the same store."""
+"""Spool files in DATA_DIR: items that a store could not write before its run ended, for the next run of the same store."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _ABANDONED_SECONDS = 86_400.0
-"""Seconds after which nobody writes a draft of a spool file any more."""
+"""Age at which the draft of a spool file is deleted, because its writer was killed."""
 
 
 class _Line(msgspec.Struct):
@@ -30,7 +30,7 @@ class _Line(msgspec.Struct):
 
 
 class Spool:
-    """The spool files of one store in `<DATA_DIR>/spool`. All methods but the constructor wait for the disk."""
+    """The spool files of one store in `<DATA_DIR>/spool`. All methods but the constructor block on the disk."""
 
     def __init__(self, data_dir: Path, store: str, item_types: Iterable[type]) -> None:
         self._folder = data_dir / "spool"
@@ -39,23 +39,23 @@ class Spool:
         self._lock = FileLock(data_dir / f"spool-{store}.lock", timeout=0, thread_local=False)
 
     def write(self, items: Iterable[tuple[str, bytes]]) -> Path:
-        """Keep items, each the name of its type and its JSON, in a new file, and return that. Raises OSError."""
+        """Write items, each as the name of its type and its JSON, to a new file, and return its path. Raises OSError."""
         self._folder.mkdir(exist_ok=True)
         path = self._folder / f"{self._store}-{time.time_ns()}-{os.getpid()}.jsonl"
         with replacing(path) as file:
             file.writelines(msgspec.json.encode(_Line(name, msgspec.Raw(item))).decode() + "\n" for name, item in items)
         return path
 
-    def check_room(self, size: int) -> None:
-        """Raise OSError when a file of so many bytes has no room on the disk."""
+    def check_free_space(self, size: int) -> None:
+        """Raise OSError when the disk has fewer than `size` bytes free."""
         self._folder.mkdir(exist_ok=True)
         if disk_usage(self._folder).free < size:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def begin_loading(self) -> list[Path]:
-        """Return the files that earlier runs left, oldest first: none while another process loads them.
+        """Return the files of earlier runs, oldest first; none while another process loads them.
 
-        Drafts of processes that were killed are removed. Call `end_loading` afterwards. Raises OSError.
+        Removes the drafts of killed processes. Call `end_loading` afterwards. Raises OSError.
         """
         if not self._folder.is_dir():
             return []
@@ -70,16 +70,16 @@ class Spool:
         return sorted(self._folder.glob(f"{self._store}-*.jsonl"))
 
     def end_loading(self) -> None:
-        """Let another process load what is left."""
+        """Let another process load the files that are left."""
         self._lock.release()
 
     def read(self, path: Path) -> Iterator[tuple[bytes, Any, str]]:
-        """Yield each line of a file with its item, or with None and the reason why there is none. Raises OSError."""
+        """Yield each line of a file with its item, or with None and the reason. Raises OSError."""
         for line in path.read_bytes().splitlines():
             try:
                 found = msgspec.json.decode(line, type=_Line)
                 item: Any = msgspec.json.decode(found.item, type=self._types[found.type])
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError) as error:
-                yield line, None, f"{path.name} holds no item here: {error}"
+                yield line, None, f"a line of {path.name} holds no item: {error}"
             else:
                 yield line, item, ""

@@ -1,8 +1,7 @@
-"""Movies in the embedded database `DATA_DIR/movies.sqlite3`, which any number of processes may write together.
+"""Stores movies and misses in the embedded database `DATA_DIR/movies.sqlite3`, which any number of processes may write together.
 
-Its tables are described in `database/sql/embedded.sql`. The CSV files and the table `scoreboard` are made from the others: the files soon after
-the first batch, now and then while more come, and at the end; the scoreboard at the end. A start that finds either behind, because a run was
-killed before it was done, makes them anew.
+`database/sql/embedded.sql` describes its tables. The CSV files are exported soon after the first batch, now and then, and at the end; the
+table `scoreboard` is made at the end. A run that finds either out of date, because an earlier one was killed, makes it anew.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_AS_THEY_ARE = ("site", "title", "kind", "source", "list_computed", *NUMBERS, *TEXTS)
+_PLAIN_COLUMNS = ("site", "title", "kind", "source", "list_computed", *NUMBERS, *TEXTS)
 _LISTS = ("unknown_fields", *TEXT_LISTS)
 _ROLES: dict[str, Role] = {"directors": "director", "writers": "writer", "creators": "creator"}
 _AMOUNTS = {
@@ -51,7 +50,7 @@ _AMOUNTS = {
     "domestic": "domestic_gross",
     "worldwide": "worldwide_gross",
 }
-"""The column of each amount; its currency's ends in _currency."""
+"""The column of each kind of amount; the column of its currency ends in _currency."""
 _PARTS: dict[str, tuple[str, ...]] = {
     "scores": (
         *("kind", "value", "scale", "count", "average", "average_scale", "reviews", "liked", "neutral", "disliked"),
@@ -63,13 +62,13 @@ _PARTS: dict[str, tuple[str, ...]] = {
     "awards": ("event", "wins", "nominations"),
     "other_titles": ("title", "country", "language", "kind", "position"),
 }
-"""The tables of what a movie has several of: their columns behind `site` and `site_id`."""
+"""The tables of a movie's lists of objects, with their columns after `site` and `site_id`."""
 _COLUMNS = (
-    *(*_AS_THEY_ARE, *_LISTS, "external_ids", *_ROLES, "scraped_at", "fetch", "updated_at"),
+    *(*_PLAIN_COLUMNS, *_LISTS, "external_ids", *_ROLES, "scraped_at", "fetch", "updated_at"),
     *(column for form in SCORES.values() if form.columns for column in form.columns),
     *(name for column in _AMOUNTS.values() for name in (column, f"{column}_currency")),
 )
-"""Of `movies`."""
+"""The columns of `movies`."""
 
 
 def _upsert(changing: Iterable[str]) -> str:
@@ -88,7 +87,7 @@ _ITEM = "SELECT item FROM items WHERE site = ? AND site_id = ?"
 _ADD_HISTORY = (
     "INSERT OR REPLACE INTO score_history (site, site_id, kind, since, value, count) VALUES (?, ?, ?, ?, ?, ?)"
 )
-# A score from the future is written anew, so that it is in the history from now on.
+# A score dated in the future came from a wrong clock: its entry is replaced by one of now.
 _END_FUTURE = "DELETE FROM score_history WHERE site = ? AND site_id = ? AND since > ? AND since > ?"
 _ADD_PERSON = """
 INSERT INTO people (site, person_id, name, named_at) VALUES (?, ?, ?, ?)
@@ -108,22 +107,22 @@ _READ_SINCE = (
 )
 
 _EXPORT_TIMEOUT_SECONDS = 600.0
-"""Seconds to wait, at the end, for another process's export."""
+"""Seconds to wait for another process's export when the spider closes."""
 _HURRIED_EXPORT_SECONDS = 5.0
-"""Seconds that waiting and exporting may take each after SIGTERM or Ctrl-C."""
+"""Seconds that waiting, and then exporting, may take after SIGTERM or Ctrl-C."""
 _MIN_EXPORT_INTERVAL_SECONDS = 2.0
 _RETRY_EXPORT_SECONDS = 60.0
-"""Seconds until files that could not be replaced are tried again."""
+"""Seconds to wait after an export that failed."""
 _EXPORT_SHARE = 20
-"""Exports take a twentieth of the time at most."""
+"""Exports take at most one part in so many of the time."""
 MOST_TITLES_AT_THE_END = 50_000
-"""Rows of `movies` above which the scoreboard is made anew by `scrapy scoreboard` alone, as it takes minutes."""
+"""Rows of `movies` above which only `scrapy scoreboard` makes the scoreboard, as it takes minutes."""
 
 
 class SqlitePipeline(BatchingPipeline):
     """Writes movies and misses to `movies.sqlite3` in DATA_DIR, and from there to CSV files unless CSV_ENABLED is 0."""
 
-    # A commit costs a few milliseconds, and the files show how the crawl goes on.
+    # Small batches let the CSV files follow the crawl; a commit costs only a few milliseconds.
     default_limits = Limits(batch_seconds=0.5)
 
     @classmethod
@@ -147,10 +146,10 @@ class SqliteStore(Store):
         self._with_csv = with_csv
         self._open: sqlite3.Connection | None = None
         self._next_export = time.monotonic()
-        self._trouble = ""  # why the files could not be replaced
+        self._export_error = ""  # why the CSV files could not be replaced
 
     def open(self) -> None:
-        """Open `movies.sqlite3`, and make it when it is missing."""
+        """Open `movies.sqlite3`, and create it when it is missing."""
         self._open = open_embedded(self._folder)
 
     def write(self, records: Sequence[Record]) -> None:
@@ -158,7 +157,7 @@ class SqliteStore(Store):
         connection = self._connection
         try:
             with transaction(connection, "IMMEDIATE"):
-                # Misses first: a list's row of the same title makes its record newer, which is no reading of its page.
+                # Misses first: a movie from a list makes its record newer than the miss, although its page was not read.
                 for record in sorted(records, key=lambda record: isinstance(record.item, Movie)):
                     if isinstance(record.item, Movie):
                         self._write_movie(record.item)
@@ -171,7 +170,7 @@ class SqliteStore(Store):
             raise TransientStoreError(str(error)) from error
 
     def idle(self) -> float | None:
-        """Export when that is due."""
+        """Export the CSV files when that is due."""
         if not self._export_pending():
             return None
         wait = self._next_export - time.monotonic()
@@ -181,7 +180,7 @@ class SqliteStore(Store):
         return max(0.0, self._next_export - time.monotonic()) if self._export_pending() else None
 
     def close(self) -> None:
-        """Make the scoreboard and the files anew, and close. Raises OutputError when the files can't be replaced."""
+        """Update the scoreboard and the files, and close the database. Raises OutputError when the files can't be replaced."""
         if self._open is None:
             return
         try:
@@ -190,9 +189,9 @@ class SqliteStore(Store):
                 self._export(_HURRIED_EXPORT_SECONDS if self.hurried else _EXPORT_TIMEOUT_SECONDS)
             if not self._export_pending():
                 return
-            if self._trouble:
+            if self._export_error:
                 raise OutputError(
-                    f"the CSV files in {self._folder} are as old as before, as they could not be replaced ({self._trouble});"
+                    f"the CSV files in {self._folder} are as old as before, as they could not be replaced ({self._export_error});"
                     f" {FILE} has all rows, and the next crawl writes the files first"
                 )
             logger.warning("The CSV files in %s lack what is new; the next crawl writes them first", self._folder)
@@ -208,15 +207,15 @@ class SqliteStore(Store):
     def _write_movie(self, movie: Movie) -> None:
         connection = self._connection
         scraped, last, key = _text(time_of(movie)), _text(latest()), (movie.site, movie.site_id)
-        if movie.source != "list":  # a row of a list does not show that the page is there
+        if movie.source != "list":  # a movie from a list does not show that its page exists
             connection.execute(_END_MISS, (*key, scraped, last))
         row = connection.execute(_ITEM, key).fetchone()
         known = None if row is None else msgspec.json.decode(row[0], type=Movie)
         if known is not None:
-            now_known = merged(movie, known, self._margin, latest())
-            if now_known is None:
+            merged_movie = merged(movie, known, self._margin, latest())
+            if merged_movie is None:
                 return
-            movie, scraped = now_known, _text(time_of(now_known))
+            movie, scraped = merged_movie, _text(time_of(merged_movie))
             connection.execute(_END_FUTURE, (*key, scraped, last))
         values = _values(movie) | {"updated_at": _text(utc_now())}
         is_changed = known is None or replace(known, scraped_at=movie.scraped_at, fetch=movie.fetch) != movie
@@ -261,23 +260,23 @@ class SqliteStore(Store):
         return bool(written != exported) or not all((self._folder / name).is_file() for name in FILES)
 
     def _export(self, longest_wait: float) -> None:
-        """Replace the files, unless another process is doing so for longer than `longest_wait` seconds."""
+        """Replace the CSV files, unless another process does so for longer than `longest_wait` seconds."""
         started = time.monotonic()
         least_pause = 0.0
         try:
             with FileLock(self._folder / "export.lock", timeout=longest_wait):
-                # Another process may have exported our rows while we waited for it.
+                # Another process may have exported our rows while we waited.
                 if self._export_pending():
                     began = time.monotonic()
                     export(self._connection, self._folder, lambda: self._check_time(began))
-                    self._trouble = ""
+                    self._export_error = ""
         except Timeout:
-            logger.debug("Another process exports")
+            logger.debug("Another process is exporting the CSV files")
         except OutOfTimeError:
-            logger.debug("An export was broken off, as this process is to end")
+            logger.debug("An export was broken off, as this process is shutting down")
         except (OSError, sqlite3.OperationalError) as error:
-            # No row is lost: it is only not in the CSV files before the next export, by whichever process.
-            self._trouble = str(error)
+            # No row is lost: the next export, of this or another process, writes it.
+            self._export_error = str(error)
             logger.warning(
                 "The CSV files in %s could not be replaced, and are as old as before: %s", self._folder, error
             )
@@ -285,7 +284,7 @@ class SqliteStore(Store):
         self._next_export = time.monotonic() + max(least_pause, pause_after_export(time.monotonic() - started))
 
     def _check_time(self, began: float) -> None:
-        """Break off a long export after SIGTERM or Ctrl-C, which may come while it runs."""
+        """Raise OutOfTimeError when an export takes too long after SIGTERM or Ctrl-C."""
         if self.hurried and time.monotonic() - began > _HURRIED_EXPORT_SECONDS:
             raise OutOfTimeError
 
@@ -306,7 +305,7 @@ def _json(value: Any) -> str:
 def _values(movie: Movie) -> dict[str, Any]:
     """Return a movie's row in `movies`, but for `updated_at`."""
     row: dict[str, Any] = dict.fromkeys(_COLUMNS)
-    row |= {name: getattr(movie, name) for name in _AS_THEY_ARE}
+    row |= {name: getattr(movie, name) for name in _PLAIN_COLUMNS}
     row |= {name: _json(getattr(movie, name)) for name in (*_LISTS, "external_ids")}
     for column, role in _ROLES.items():
         row[column] = _json([credit.name for credit in movie.people(role) if credit.name])
@@ -322,7 +321,7 @@ def _values(movie: Movie) -> dict[str, Any]:
 
 
 def _rows(movie: Movie, table: str, columns: Sequence[str]) -> Iterator[list[Any]]:
-    """Yield the values of a movie's rows in another table."""
+    """Yield the values of a movie's rows in one of `_PARTS`."""
     for position, part in enumerate(getattr(movie, table), 1):
         row = {name: getattr(part, name, None) for name in columns}
         if table == "scores":

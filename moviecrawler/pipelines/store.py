@@ -1,4 +1,4 @@
-"""What a store is: where items are kept, in batches, and how large these are."""
+"""The interface of a store, and the limits of its batches and its buffer."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
     from moviecrawler.items import Miss
 
 _WHICH = ("CSV_ENABLED", "DATABASE_URL", "MONGO_URL", "S3_BUCKET", "S3_PREFIX", "S3_ENDPOINT_URL")
-"""The settings that say which stores there are."""
+"""The settings that choose the stores."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much a store's buffer holds, and when it is flushed. All bytes are those of the items' JSON."""
+    """Bounds of a store's batches and buffer. Bytes are those of the items' JSON."""
 
     batch_items: int = 500
     batch_bytes: int = 4 * 1024 * 1024
     batch_seconds: float = 2.0
     buffer_items: int = 2000
-    """Including the batch that is being written."""
+    """These include the batch that is being written."""
     buffer_bytes: int = 16 * 1024 * 1024
-    """An item larger than that is taken when the buffer is empty."""
+    """A larger item is buffered alone."""
     close_seconds: float = 30.0
 
     @classmethod
     def from_settings(cls, settings: BaseSettings, default: Limits) -> Limits:
-        """Return a store's own limits with STORE_BATCH_ITEMS, STORE_BATCH_SECONDS and STORE_CLOSE_SECONDS in their places."""
+        """Return `default` with the values of STORE_BATCH_ITEMS, STORE_BATCH_SECONDS and STORE_CLOSE_SECONDS, where these are set."""
         options = StoreOptions.read(settings)
         items = options.store_batch_items or default.batch_items
         return replace(
@@ -51,18 +51,18 @@ class Limits:
         )
 
     def is_full(self, items: int, size: int) -> bool:
-        """Return whether a batch of so many items and bytes is to be written without waiting for more."""
+        """Return whether a batch of so many items and bytes is written without waiting for more."""
         return items >= self.batch_items or size >= self.batch_bytes
 
-    def has_room(self, items: int, size: int, more: int) -> bool:
+    def has_space(self, items: int, size: int, more: int) -> bool:
         """Return whether a buffer with so many items and bytes can take an item of `more` bytes."""
         return not items or (items < self.buffer_items and size + more <= self.buffer_bytes)
 
 
 def path_of_stores(settings: BaseSettings, name: str, *of: str) -> Path:
-    """Return the path of a file in DATA_DIR that says what these stores have: `name`, where {} stands for them and for `of`.
+    """Return the path of the file `name` in DATA_DIR that notes progress; {} becomes a hash of the configured stores and `of`.
 
-    When CSV files are to be made anew, since somebody has removed them, so is that file.
+    The file is deleted when the embedded database is missing: its progress was lost with the database.
     """
     named = repr([*of, *(str(settings.get(name) or "") for name in _WHICH)])
     path = Path(settings["DATA_DIR"], name.format(blake2b(named.encode(), digest_size=6).hexdigest()))
@@ -72,7 +72,7 @@ def path_of_stores(settings: BaseSettings, name: str, *of: str) -> Path:
 
 
 def time_of(item: Movie | Miss) -> datetime:
-    """Return when an item was read. Raises RejectedError for one that lacks what all stores find and compare it by."""
+    """Return when an item was fetched. Raises RejectedError for one without a time or a site_id."""
     time = item.scraped_at if isinstance(item, Movie) else item.checked_at
     if time is None or item.site_id is None:
         raise RejectedError("a movie without site_id or scraped_at can't be stored")
@@ -81,30 +81,29 @@ def time_of(item: Movie | Miss) -> datetime:
 
 @dataclass(slots=True, eq=False)
 class Record:
-    """An item on its way into one store."""
+    """An item on its way to one store."""
 
     item: Any
-    """A Movie or a Miss, or what else the pipeline takes."""
+    """An item of the pipeline's `item_types`, such as a Movie or a Miss."""
     encoded: bytes
-    """The item as JSON, or as the pipeline's `encode` gives it: taken when it arrived, whatever becomes of the object
-    since."""
+    """The result of the pipeline's `encode` when the item arrived; later changes of the object don't count."""
     since: float
     """When it was buffered, by `time.monotonic()`."""
     spool: Path | None = None
-    """The file that it was loaded from, when an earlier run could not store it."""
+    """The spool file that it was loaded from; None for an item of this run."""
     slow: int = 0
-    """Times that the store took too long for it alone."""
+    """How often writing it alone took too long."""
 
 
 class Store(ABC):
-    """Where items are kept. All methods are called from one thread, which is the store's own: they may block."""
+    """A place that items are written to. All methods but `hurry` are called in the store's own thread, so that they may block."""
 
     name: str
-    """Names it in stats, signals, `rejected.jsonl` and spool files."""
+    """The store's name in stats, signals, `rejected.jsonl` and spool files."""
     hurried = False
-    """Whether SIGTERM or Ctrl-C ends this process: then it leaves to the next run what that can do."""
+    """Whether SIGTERM or Ctrl-C is ending this process; the store then leaves work to the next run."""
     remark = ""
-    """What its user is to know at the end, for the summary; set by `close`."""
+    """A sentence for the summary of the crawl, set by `close`."""
 
     @abstractmethod
     def open(self) -> None:
@@ -112,20 +111,19 @@ class Store(ABC):
 
     @abstractmethod
     def write(self, records: Sequence[Record]) -> None:
-        """Store the records, so that they survive a crash of this process once it returns. When it raises, some may be stored, each whole.
+        """Merge the records into what is stored (`catalogue.merging.merged`); once it returns, they are durable.
 
-        What is stored of a title becomes what `catalogue.merging.merged` makes of that and the record; a store that only adds (S3) leaves
-        it to who reads. The same record may be written again. A connection that was lost is made anew. Raises TransientStoreError to be called
-        again later with the same records, TooSlowError to be called with fewer, RejectedError when something in them is to
-        blame.
+        It may be called again with the same records, and reconnects when the connection was lost. Raises TransientStoreError to be called again
+        later with the same records, TooSlowError to be called with fewer, RejectedError when one of them is to blame; records may be
+        stored even then, but never half of one.
         """
 
     def idle(self) -> float | None:
-        """Do what is due besides writing; return the seconds until something is again, None for not before a batch."""
+        """Do work other than writing, and return the seconds until more is due; None when only a batch can bring more."""
         return None
 
     def hurry(self) -> None:
-        """Take note that SIGTERM or Ctrl-C ends this process. The one method that the event loop's thread calls."""
+        """Note that SIGTERM or Ctrl-C is ending this process. Called in the event loop's thread."""
         self.hurried = True
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Keeping out what no title can have, before any store sees it: what breaks a bound of `items.py`, or a rule between fields."""
+"""Drops items that break a bound of `items.py` or a rule between fields, before any store gets them."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Offer, Score, Site
 
-_LONGEST_REASON = 500
-"""Characters; longer ones are cut in the middle."""
-_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
-"""Of the path in a message of msgspec, such as `$.credits[0].position`."""
+_MAX_REASON_CHARS = 500
+"""Longer reasons are cut in the middle."""
+_PATH_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
+"""A step of the path in a message of msgspec, such as `$.credits[0].position`."""
 _PAID = frozenset({"rent", "buy"})
 _DECODERS = {kind: msgspec.json.Decoder(kind) for kind in (Movie, Miss)}
 
@@ -43,7 +43,7 @@ _DECODERS = {kind: msgspec.json.Decoder(kind) for kind in (Movie, Miss)}
 class ValidatePipeline:
     """Drops every Movie and Miss that `check` refuses.
 
-    What is dropped stands in `rejected.jsonl` with the reason, is sent with the signal `item_rejected`, and is counted in
+    A dropped item is written to `rejected.jsonl` with the reason, sent with the signal `item_rejected`, and counted in
     `items/rejected` and `items/rejected/<field>`.
     """
 
@@ -59,7 +59,7 @@ class ValidatePipeline:
         return cls(check_data_dir(crawler.settings.get("DATA_DIR", "data")), crawler.stats, crawler.signals)
 
     async def process_item(self, item: Any) -> Any:
-        """Return the item; raise DropItem for a Movie or Miss that can't be right."""
+        """Return the item; raise DropItem for a Movie or Miss that `check` refuses."""
         try:
             if isinstance(item, Movie | Miss):
                 check(item, is_read=True)
@@ -68,11 +68,10 @@ class ValidatePipeline:
         return item
 
     async def _reject(self, item: Any, error: InvalidItemError) -> str:
-        """Set an item aside, and return why."""
-        reason = shortened(on_one_line(str(error)), _LONGEST_REASON)
+        """Record a rejected item, and return the reason."""
+        reason = shortened(on_one_line(str(error)), _MAX_REASON_CHARS)
         self._stats.inc_value("items/rejected")
         self._stats.inc_value(f"items/rejected/{error.field}")
-        # It waits for the disk.
         if not await asyncio.to_thread(append_rejected, self._data_dir, "validate", reason, item):
             self._stats.inc_value("items/unrecorded")
         self._signals.send_catch_log(item_rejected, store="validate", reason=reason, item=item)
@@ -80,14 +79,14 @@ class ValidatePipeline:
 
 
 def check(item: Movie | Miss, *, is_read: bool = False) -> None:
-    """Take control characters out of an item's texts, so that every store is offered the same.
+    """Remove control characters from an item's texts, and raise InvalidItemError for a value that it can't have.
 
-    Raises InvalidItemError for what the item can't have, or lacks once it `is_read`: the field, the value, and what would be right.
+    `is_read`: the item comes from a crawl, so that it must have `scraped_at`.
     """
     if isinstance(item, Miss):
-        item.reason = shortened(item.reason, _LONGEST_REASON) or item.outcome
+        item.reason = shortened(item.reason, _MAX_REASON_CHARS) or item.outcome
     encoded = _encoded(item)
-    # JSON escapes control characters, or they are not printable; a text of spaces alone begins with one.
+    # JSON escapes some control characters, and the others are not printable. A text of spaces alone begins with one.
     if "\\" in encoded or '" ' in encoded or not encoded.isprintable():
         _clean(item)
         encoded = _encoded(item)
@@ -95,12 +94,12 @@ def check(item: Movie | Miss, *, is_read: bool = False) -> None:
         _DECODERS[type(item)].decode(encoded)
     except msgspec.ValidationError as error:
         message, _, path = str(error).rpartition(" - at ")
-        steps = _STEP.findall(path)
+        steps = _PATH_STEP.findall(path)
         value: Any = item
         for name, number in steps:
             value = getattr(value, name) if name else value[int(number)]
         text = f"{value!r} is refused: {message[:1].lower()}{message[1:]}"
-        raise InvalidItemError(steps[0][0], shortened(text, _LONGEST_REASON)) from None
+        raise InvalidItemError(steps[0][0], shortened(text, _MAX_REASON_CHARS)) from None
     for field, wrong, sentence in _rules(item) if isinstance(item, Movie) else ():
         if wrong:
             raise InvalidItemError(field, sentence)
@@ -109,7 +108,7 @@ def check(item: Movie | Miss, *, is_read: bool = False) -> None:
 
 
 def _encoded(item: Movie | Miss) -> str:
-    """Return an item as JSON, which says of a number that it is none. Raises InvalidItemError."""
+    """Return an item as JSON. Raises InvalidItemError for the field that can't be encoded."""
     try:
         return msgspec.json.encode(item).decode()
     except (TypeError, ValueError, OverflowError):
@@ -122,7 +121,7 @@ def _encoded(item: Movie | Miss) -> str:
 
 
 def _clean(value: Any, name: str = "") -> Any:
-    """Return a value whose texts have no control characters, and stand on one line unless they are a plot; one of spaces alone is empty."""
+    """Return a value without control characters in its texts: on one line, but for a plot; a text of spaces alone is empty."""
     if isinstance(value, str):
         text = without_controls(value) if name == "plot" else on_one_line(value)
         return text if text.strip() else ""
@@ -137,11 +136,11 @@ def _clean(value: Any, name: str = "") -> Any:
 
 
 _Rule = tuple[str, bool, str]
-"""A field, whether it is wrong, and the sentence that says so."""
+"""A field, whether it is wrong, and the sentence that explains it."""
 
 
 def _rules(movie: Movie) -> Iterator[_Rule]:
-    """Yield what must hold between the fields of a movie, each of which is within its bounds."""
+    """Yield the rules between the fields of a movie, each of which is within its bounds."""
     site, site_id, url, imdb_id = movie.site, movie.site_id or "", movie.url or "", movie.imdb_id
     yield "site_id", not _is_id(site, site_id), f"{site_id!r} is not an id of {site}"
     is_other = site_of(url) != site or id_in_url(site, url) != site_id
@@ -174,7 +173,7 @@ def _rules_of_parts(movie: Movie) -> Iterator[_Rule]:
         "related": [(title.relation, title.site_id) for title in movie.related],
     }
     for field, found in keys.items():
-        yield field, len(set(found)) < len(found), "two of them have the same kind, or stand in the same place"
+        yield field, len(set(found)) < len(found), "two of them have the same kind or the same position"
     nameless = any(credit.name is None and credit.person_id is None for credit in movie.credits)
     yield "credits", nameless, "a person has neither a name nor an id"
     for score in movie.scores:
@@ -188,9 +187,9 @@ def _rules_of_parts(movie: Movie) -> Iterator[_Rule]:
 def _rules_of_unknown_fields(movie: Movie) -> Iterator[_Rule]:
     names = movie.unknown_fields
     yield "unknown_fields", names != sorted(set(names)), f"{names!r} is not sorted, or names a field twice"
-    told = told_by(movie.site, movie.kind) | score_facts_told(movie)
-    untold = set(names) - told - (ONLY_IN_DATASETS if movie.site == "imdb" else set())
-    yield "unknown_fields", bool(untold), f"{sorted(untold)} is nothing that {movie.site} tells of a {movie.kind}"
+    provided = told_by(movie.site, movie.kind) | score_facts_told(movie)
+    foreign = set(names) - provided - (ONLY_IN_DATASETS if movie.site == "imdb" else set())
+    yield "unknown_fields", bool(foreign), f"{sorted(foreign)} is no field that {movie.site} has of a {movie.kind}"
     present = present_in(movie).intersection(names)
     yield "unknown_fields", bool(present), f"{sorted(present)} is named there, and has a value"
 

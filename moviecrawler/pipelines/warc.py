@@ -1,8 +1,7 @@
-"""The WARC 1.1 records that answers of the sites are archived as, and the index that finds one of them.
+"""Reads and writes the WARC 1.1 records that responses of the sites are archived as, and the lines of their index.
 
-Records are not compressed: a body is kept as it was sent, and pages are sent compressed. So one range request for a
-record gives the page, and archiving costs no more than a checksum. warcio, which reads these files in the tests, takes 2.3
-to 2.9 times the processor time to write one, as it digests each body twice, and reads a file that is cut without an error.
+Records are not compressed, as sites send pages compressed: one range request gets a page, and archiving costs no more than a checksum.
+Not warcio: it takes 2.3 to 2.9 times the processor time to write a record, and reads a file that was cut off without an error.
 """
 
 from __future__ import annotations
@@ -25,39 +24,39 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _END = b"\r\n\r\n"
-"""Ends a record's header, its HTTP header, and the record itself."""
+"""The end of a record's header, of its HTTP header, and of the record itself."""
 _VERSION = b"WARC/1.1"
 _MAX_LINE_BYTES = 1024 * 1024
-"""A longer line of a header is damage."""
+"""A longer header line means that the file is damaged."""
 _MAX_BLOCK_BYTES = 1024**3
-"""A record that claims to have more is damaged."""
+"""A record that claims to be longer is damaged."""
 
 
 class Request(msgspec.Struct, kw_only=True):
-    """What a request knew, and WARC has no header for. It is written as JSON in WARC-JSON-Metadata, as other tools do."""
+    """Facts of a request that WARC has no header for. They are written as JSON in WARC-JSON-Metadata, as other tools do."""
 
     site: Site
     site_id: str | None
-    """The title that was asked for; None for a list page."""
+    """The title that was requested; None for a list page."""
     attempts: int
-    """1 when the first try got it."""
+    """1 when the first request succeeded."""
     found: dict[str, Any] | None
-    """What the list that led to the title says of it."""
+    """What the list that led to the title has of it."""
     due: dict[str, Any] | None = None
-    """What the page was compared with, when the catalogue asked for it."""
+    """What the page is compared with when the catalogue requested it."""
     pool: str = "direct"
-    """The pool of proxies that it came through."""
+    """The proxy pool that sent the request."""
 
 
 class Answer(Request, kw_only=True):
-    """A site's answer as it came over the wire, and what its request knew."""
+    """A site's response as it was sent, with the facts of its request."""
 
     url: str
     status: int
     headers: list[tuple[str, str]]
-    """With Content-Encoding when the body is compressed."""
+    """These include Content-Encoding when the body is compressed."""
     body: bytes
-    """As it was sent, compressed or not, but in one piece."""
+    """As it was sent, compressed or not, but without chunks."""
     fetched_at: datetime
     """UTC."""
     archive_id: str
@@ -65,7 +64,7 @@ class Answer(Request, kw_only=True):
 
 
 def write_record(answer: Answer) -> RawPage:
-    """Return the answer as a response record."""
+    """Return the response as a WARC record."""
     try:
         phrase = HTTPStatus(answer.status).phrase
     except ValueError:
@@ -98,7 +97,7 @@ def write_record(answer: Answer) -> RawPage:
 
 
 def write_info(name: str, now: datetime) -> bytes:
-    """Return the record that begins the file of that name."""
+    """Return the warcinfo record that begins the file of that name."""
     about = f"software: moviecrawler/{version('moviecrawler')}\r\nformat: WARC File Format 1.1\r\n".encode()
     return _record(
         {
@@ -113,7 +112,7 @@ def write_info(name: str, now: datetime) -> bytes:
 
 
 def read_record(record: bytes) -> Answer:
-    """Return the answer that a response record holds. Raises ArchiveError when it is damaged or not this project's."""
+    """Return the response that a record holds. Raises ArchiveError when it is damaged or not this project's."""
     try:
         fields, (status_line, *lines), begin = _heads(record)
         body = record[begin : -len(_END)]
@@ -130,7 +129,7 @@ def read_record(record: bytes) -> Answer:
             archive_id=fields["warc-record-id"].strip("<>"),
         )
     except (KeyError, ValueError, IndexError, msgspec.DecodeError, RecursionError) as error:
-        raise ArchiveError(f"a record is not as this project writes it: {type(error).__name__}: {error}") from error
+        raise ArchiveError(f"a record is not one that this project wrote: {type(error).__name__}: {error}") from error
 
 
 def read_records(file: BinaryIO) -> Iterator[bytes]:
@@ -155,7 +154,7 @@ def read_records(file: BinaryIO) -> Iterator[bytes]:
 
 
 def index_line(page: RawPage, file: str, offset: int) -> bytes:
-    """Return a page's line in the CDXJ index beside the WARC file of that name, where its record begins at `offset`."""
+    """Return a page's line in the CDXJ index of a WARC file, in which its record begins at `offset`."""
     fields, (_, *lines), _ = _heads(page.record)
     mime = next((line[13:].split(";")[0].strip() for line in lines if line.lower().startswith("content-type:")), "unk")
     entry = {
@@ -173,7 +172,7 @@ def index_line(page: RawPage, file: str, offset: int) -> bytes:
 
 
 def sort_key(url: str) -> str:
-    """Return a URL in the form that sorts by domain.
+    """Return a URL in a form that sorts by domain.
 
     >>> sort_key("https://www.imdb.com/title/tt0000001/?ref_=nv")
     'com,imdb)/title/tt0000001/?ref_=nv'
@@ -219,5 +218,5 @@ def _warc_date(moment: datetime) -> str:
 
 
 def _digest(body: bytes) -> str:
-    # SHA-1 in base 32 is what other tools compare with.
+    # Other tools compare SHA-1 in base 32.
     return "sha1:" + base64.b32encode(hashlib.sha1(body, usedforsecurity=False).digest()).decode()

@@ -1,4 +1,4 @@
-"""Writes what is queued for one store, in batches: a task of the event loop, with a thread for what waits for the store."""
+"""Writes the queue of one store in batches: a task of the event loop, with a thread for the calls that block."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ _IDLE_RETRY_SECONDS = 60.0
 _FIRST_RETRY_SECONDS = 0.2
 _MAX_RETRY_SECONDS = 30.0
 _MAX_SLOW_TRIES = 3
-"""Times that an item is tried again, alone, which takes a store too long, before it is rejected."""
+"""Retries of a single item that takes too long, before it is rejected."""
 
 
 class _Thread:
-    """A thread for one call at a time. Unlike an executor's, it keeps no process from ending while a call hangs."""
+    """A thread for one call at a time. Unlike an executor's, it doesn't keep the process alive while a call hangs."""
 
     def __init__(self, name: str) -> None:
         self._calls: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
         threading.Thread(target=self._work, name=name, daemon=True).start()
 
     def call(self, function: Callable[..., _T], *args: object) -> asyncio.Future[_T]:
-        """Return the future of a call, which is made when those before it are over."""
+        """Queue a call, and return its future."""
         future: Future[_T] = Future()
         self._calls.put((future, partial(function, *args)))
         return asyncio.wrap_future(future)
 
     def end(self) -> None:
-        """End when all calls are over."""
+        """End the thread after the queued calls."""
         self._calls.put(None)
 
     def _work(self) -> None:
@@ -57,21 +57,21 @@ class _Thread:
                 continue
             try:
                 future.set_result(call())
-            except BaseException as error:  # noqa: BLE001 - raised again by who waits for the call
-                # No future of asyncio takes a StopIteration, and a SystemExit would end the event loop.
+            except BaseException as error:  # noqa: BLE001 - the future raises it again
+                # asyncio's futures refuse StopIteration, and SystemExit would end the event loop.
                 is_plain = isinstance(error, Exception) and not isinstance(error, StopIteration)
                 future.set_exception(error if is_plain else RuntimeError(f"{type(error).__name__}: {error}"))
 
 
 class StoreWriter:
-    """Opens a store, writes what is queued in batches, tries again what may work later, and closes the store at the end."""
+    """Opens a store, writes its queue in batches, retries transient errors, and closes the store at the end."""
 
     def __init__(
-        self, store: Store, limits: Limits, report: BatchingPipeline, *, spool: Spool, waits_to_open: bool
+        self, store: Store, limits: Limits, pipeline: BatchingPipeline, *, spool: Spool, waits_to_open: bool
     ) -> None:
         self._store = store
         self._limits = limits
-        self._report = report
+        self._pipeline = pipeline
         self._spool = spool
         self._waits_to_open = waits_to_open
         self._changed = asyncio.Event()
@@ -79,13 +79,13 @@ class StoreWriter:
         self._queue_bytes = 0
         self._is_open = False
         self._hurried = False  # whether the queue is written without waiting for a batch to fill
-        self._complete = False  # whether nothing more will be queued
+        self._complete = False  # whether no more records will come
         self._closing = asyncio.Event()
         self._deadline = float("inf")  # by `time.monotonic()`; set when the spider closes
 
     @property
     def closing(self) -> bool:
-        """Whether the spider closes."""
+        """Whether the spider is closing."""
         return self._closing.is_set()
 
     def time_left(self) -> float:
@@ -96,29 +96,29 @@ class StoreWriter:
         """Queue a record."""
         self._queue.append(record)
         self._queue_bytes += len(record.encoded)
-        # The task waits until its oldest record is due. To wake it for each one costs more than to queue it.
+        # The task sleeps until its oldest record is due: waking it for each record costs more than queueing it.
         if len(self._queue) == 1 or self._limits.is_full(len(self._queue), self._queue_bytes):
             self._changed.set()
 
     def hurry(self) -> None:
-        """Have all that is queued by now written, in as few batches as can be."""
+        """Write the queue now, without waiting for full batches."""
         self._hurried = True
         self._changed.set()
 
     def begin_closing(self) -> None:
-        """Have what is queued written within `close_seconds` from the first call on. More may still be queued."""
+        """Begin the `close_seconds` within which the queue must be written; more records may still come."""
         if not self.closing:
             self._deadline = time.monotonic() + self._limits.close_seconds
             self._closing.set()
         self.hurry()
 
     def finish(self) -> None:
-        """End when all that is queued is written, or the time is over."""
+        """End when the queue is written, or the time is over."""
         self._complete = True
         self._changed.set()
 
     async def open(self) -> None:
-        """Open the store; one that may be waited for is opened later when it can't be now. Raises what `Store.open` does."""
+        """Open the store, or let `run` retry that with `waits_to_open`. Raises the same as `Store.open`."""
         self._thread = _Thread(f"store-{self._store.name}")
         try:
             await self._thread.call(self._store.open)
@@ -127,23 +127,23 @@ class StoreWriter:
             if not (self._waits_to_open and isinstance(error, TransientStoreError)):
                 await self._close()
                 raise
-            logger.warning("%s can't be opened, and will be tried again: %s", self._store.name, error)
+            logger.warning("%s can't be opened now, and will be tried again: %s", self._store.name, error)
 
     async def run(self) -> None:
-        """Write what is queued until `finish`, and close the store. Raises nothing."""
+        """Write the queue until `finish`, and close the store. Raises nothing."""
         try:
             if self._is_open or await self._attempt(self._open_again):
                 while (batch := await self._next_batch(await self._idle())) is not None:
                     if batch:
                         await self._flush(batch)
         except Exception:
-            # What is buffered is spooled when the spider closes.
+            # The buffered items are spooled when the spider closes.
             logger.exception("%s: writing failed", self._store.name)
         finally:
-            closed = self._close()  # also one that hangs now, when it comes back
+            closed = self._close()  # queued behind a call that hangs now
         if await closed:
-            self._report.count("unfinished")
-        self._report.remark(self._store.remark)
+            self._pipeline.count("unfinished")
+        self._pipeline.remark(self._store.remark)
 
     def _close(self) -> asyncio.Future[bool]:
         closed = self._thread.call(self._close_store)
@@ -165,18 +165,18 @@ class StoreWriter:
     async def _open_again(self) -> None:
         try:
             await self._thread.call(self._store.open)
-        except Exception as error:  # the crawl is running by now: it is spooled for, not broken off
+        except Exception as error:  # the crawl runs already: its items are spooled, and it goes on
             raise TransientStoreError(f"{type(error).__name__}: {error}") from error
 
     async def _idle(self) -> float | None:
         try:
             return await self._thread.call(self._store.idle)
-        except Exception:  # what is done besides writing must not stop the writing
+        except Exception:  # a failure of other work must not stop the writing
             logger.exception("%s failed while idle", self._store.name)
             return _IDLE_RETRY_SECONDS
 
     async def _next_batch(self, pause: float | None) -> list[Record] | None:
-        """Return a batch when one is due, an empty one after `pause` seconds without, None at the end."""
+        """Return a batch when one is due, an empty one after `pause` seconds without any, None at the end."""
         until = float("inf") if pause is None else time.monotonic() + pause
         while True:
             now = time.monotonic()
@@ -185,7 +185,7 @@ class StoreWriter:
                 due = self._queue[0].since + self._limits.batch_seconds
                 is_due = now >= due or self._limits.is_full(len(self._queue), self._queue_bytes)
                 if is_due or self._hurried or self._complete:
-                    return self._take()
+                    return self._pop_batch()
                 wake = min(wake, due)
             elif self._complete:
                 return None
@@ -196,7 +196,7 @@ class StoreWriter:
             self._changed.clear()
             await _wait(self._changed, wake - now)
 
-    def _take(self) -> list[Record]:
+    def _pop_batch(self) -> list[Record]:
         batch: list[Record] = []
         size = 0
         while self._queue and len(batch) < self._limits.batch_items and size < self._limits.batch_bytes:
@@ -206,7 +206,7 @@ class StoreWriter:
         return batch
 
     async def _flush(self, batch: list[Record]) -> None:
-        """Write a batch; when it is rejected or takes too long, halve it until the item that is to blame stands alone."""
+        """Write a batch; when it is rejected or takes too long, halve it until only the item to blame is left."""
         try:
             is_durable = await self._attempt(partial(self._write, batch))
         except RejectedError as error:
@@ -220,15 +220,15 @@ class StoreWriter:
                 await self._sleep(backoff(batch[0].slow + 3))
                 await self._flush(batch)
                 return
-        except Exception as error:  # what the store didn't foresee is a reason to refuse an item, not to end the crawl
+        except Exception as error:  # an unexpected error rejects an item, but doesn't end the crawl
             logger.exception("%s failed on a batch of %d", self._store.name, len(batch))
             reason = f"{type(error).__name__}: {error}"
         else:
             if is_durable:
-                self._report.settle(batch, "durable")
+                self._pipeline.report_outcome(batch, "durable")
             return
         if len(batch) == 1:
-            await self._report.reject(batch[0], reason)
+            await self._pipeline.reject(batch[0], reason)
             return
         middle = len(batch) // 2
         await self._flush(batch[:middle])
@@ -238,15 +238,15 @@ class StoreWriter:
         started = time.perf_counter()
         try:
             await self._thread.call(self._store.write, batch)
-        except OSError as error:  # of this machine, such as too many open files: no item is to blame
+        except OSError as error:  # an error of this machine, such as too many open files: no item is to blame
             raise TransientStoreError(f"{type(error).__name__}: {error}") from error
-        self._report.count("batches")
-        self._report.count("seconds", time.perf_counter() - started)
+        self._pipeline.count("batches")
+        self._pipeline.count("seconds", time.perf_counter() - started)
 
     async def _attempt(self, action: Callable[[], Awaitable[None]]) -> bool:
-        """Call until it no longer raises TransientStoreError; return False when the time to close is over before that.
+        """Call `action` until it raises no TransientStoreError; return False when the time to close is over first.
 
-        Raises whatever else it raises, and TooSlowError.
+        Raises TooSlowError, and the other errors of `action`.
         """
         for attempt in itertools.count(1):
             if not self.time_left():
@@ -258,28 +258,28 @@ class StoreWriter:
             except TransientStoreError as error:
                 delay = backoff(attempt)
                 logger.warning("%s: attempt %d failed, next in %.1f s: %s", self._store.name, attempt, delay, error)
-                self._report.count("retries")
-                await self._look_for_room()
+                self._pipeline.count("retries")
+                await self._check_spool_space()
                 await self._sleep(delay)
             else:
                 if attempt > 1:
-                    self._report.set_stuck(None)
+                    self._pipeline.set_stuck(None)
                     logger.info("%s: attempt %d worked", self._store.name, attempt)
                 return True
         raise AssertionError  # pragma: no cover - the count above never ends
 
-    async def _look_for_room(self) -> None:
-        """Find out whether what the store does not take could be spooled, after it has failed to write."""
+    async def _check_spool_space(self) -> None:
+        """Check, after a write has failed, whether the disk has space to spool the buffer."""
         error = None
         try:
-            # Of all that the buffer may hold; a page is spooled in base 64.
-            await self._thread.call(self._spool.check_room, self._limits.buffer_bytes * 3 // 2)
+            # The whole buffer must fit; pages are spooled in base 64, which is a third longer.
+            await self._thread.call(self._spool.check_free_space, self._limits.buffer_bytes * 3 // 2)
         except OSError as full:
             error = full
-        self._report.set_stuck(error)
+        self._pipeline.set_stuck(error)
 
     async def _sleep(self, seconds: float) -> None:
-        """Wait, but not longer than the spider's closing allows; when it begins to close, try again at once."""
+        """Sleep, but not beyond the deadline of closing; wake up when the spider begins to close."""
         if self.closing:
             await asyncio.sleep(min(seconds, self.time_left()))
         else:
@@ -292,6 +292,6 @@ async def _wait(event: asyncio.Event, seconds: float) -> None:
 
 
 def backoff(attempt: int) -> float:
-    """Return the seconds to wait after the attempt of that number (from 1), which chance spreads over many processes."""
+    """Return the seconds to wait after the attempt of that number (from 1), at random so that processes don't retry together."""
     doubled: float = _FIRST_RETRY_SECONDS * 2 ** min(attempt - 1, 16)
     return min(_MAX_RETRY_SECONDS, doubled) * random.uniform(0.5, 1)  # noqa: S311 - no secret

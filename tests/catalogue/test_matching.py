@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moviecrawler.catalogue.comparing import SAME_ID, Match, compare
-from moviecrawler.catalogue.matching import join, title_of
+from moviecrawler.catalogue.matching import match_titles, title_of
 from moviecrawler.catalogue.normalise import normalise
 from moviecrawler.items import Credit, Movie, Score
 
@@ -97,7 +97,7 @@ def test_one_title_is_recognised_and_two_are_told_apart(a: Movie, b: Movie, titl
     found, backwards = match(a, b), match(b, a)
     assert found.accepted == backwards.accepted == (titles == 1), found.reasons
     assert titles == 2 or (found.reasons and found.score == backwards.score)
-    assert len(join([a, b])) == len(join([b, a])) == titles
+    assert len(match_titles([a, b])) == len(match_titles([b, a])) == titles
 
 
 @pytest.mark.promise("Records of one title become one title, and two titles are told apart, each with reasons.")
@@ -109,7 +109,7 @@ def test_a_match_gives_its_score_and_reasons() -> None:
 
 def test_three_sites_become_one_row_with_the_surest_match_first() -> None:
     imdb, one, other = ours(director=LEVIN), tomatoes(), theirs("Havn av salt", imdb_id="tt0000001")
-    (row,) = join([one, other, imdb])
+    (row,) = match_titles([one, other, imdb])
     assert row.movies == {"imdb": imdb, "rottentomatoes": one, "metacritic": other}
     assert [found.score >= SAME_ID for found in row.matches] == [True, False]
 
@@ -140,11 +140,11 @@ RIVALS: dict[str, tuple[list[Movie], Movie, list[int]]] = {
 def test_a_page_is_joined_only_with_a_film_that_is_ahead_of_its_rivals(
     films: list[Movie], page: Movie, sites: list[int]
 ) -> None:
-    assert [len(row.movies) for row in join([*films, page])] == sites
+    assert [len(row.movies) for row in match_titles([*films, page])] == sites
 
 
 def test_a_third_site_can_not_bridge_two_titles_that_contradict_each_other() -> None:
-    joined = join([ours(number=7), theirs(imdb_id="tt0000008"), tomatoes()])
+    joined = match_titles([ours(number=7), theirs(imdb_id="tt0000008"), tomatoes()])
     assert sorted(len(row.movies) for row in joined) == [1, 2]
     assert not any({"imdb", "metacritic"} <= set(row.movies) for row in joined)
 
@@ -185,10 +185,10 @@ MOVIES = st.lists(
 @settings(max_examples=60, deadline=None)
 @given(MOVIES)
 def test_every_movie_stands_in_one_row_and_no_row_contradicts_itself(movies: list[Movie]) -> None:
-    joined = join(movies)
+    joined = match_titles(movies)
     assert sorted(id(movie) for row in joined for movie in row.movies.values()) == sorted(map(id, movies))
     for row in joined:
         assert all(movie.site == site for site, movie in row.movies.items())
         assert len(row.matches) == len(row.movies) - 1
         assert len({movie.imdb_id for movie in row.movies.values() if movie.imdb_id}) <= 1
-    assert join(movies) == joined
+    assert match_titles(movies) == joined

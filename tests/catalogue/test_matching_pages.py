@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from moviecrawler.catalogue.matching import join, verify
+from moviecrawler.catalogue.matching import match_titles, verify
 from moviecrawler.catalogue.rows import IdSource, TitleFacts
 from moviecrawler.catalogue.slugs import slug_key, title_slug_keys
 from moviecrawler.items import Credit, Movie, OtherTitle, Score
@@ -92,7 +92,7 @@ def test_another_title_of_imdb_is_as_good_as_the_first_one() -> None:
     film = Movie(site="imdb", site_id="tt9000001", url="u", title="Sol og vind", kind="movie", year=2011)
     film.other_titles = [OtherTitle(title="Sun and Wind", country="US")]
     film.scores = [Score(kind="imdb", value=7.0, count=5_000)]
-    (joined,) = join([film, page("Sun & Wind", 2011)])
+    (joined,) = match_titles([film, page("Sun & Wind", 2011)])
     assert joined.movies.keys() == {"imdb", "rottentomatoes"}
 
 

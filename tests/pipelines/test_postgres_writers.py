@@ -111,7 +111,7 @@ def test_a_process_that_is_to_end_waits_for_others_no_longer(writers: Writers) -
         second = writers.write(make_movie(2))
         writers.wait_until_one_waits()
         writers.other.hurry()
-        with pytest.raises(TransientStoreError, match="this one is to end"):
+        with pytest.raises(TransientStoreError, match="this one is shutting down"):
             second.result(LIMIT)
         with pytest.raises(TransientStoreError, match="other processes"):  # the last try before it is spooled
             writers.write(make_movie(2)).result(LIMIT)
@@ -214,7 +214,7 @@ async def test_a_title_that_the_catalogue_refuses_is_durable_and_keeps_no_other_
 async def test_an_item_that_takes_too_long_to_write_is_set_aside_alone(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres, "_LONGEST_STATEMENT", "1s")
+    monkeypatch.setattr(postgres, "_STATEMENT_TIMEOUT", "1s")
     monkeypatch.setattr("moviecrawler.pipelines.writer._MAX_SLOW_TRIES", 0)
     execute(
         database_url,

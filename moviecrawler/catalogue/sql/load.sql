@@ -73,7 +73,7 @@ SET site_id = l.site_id, id_source = l.id_source, id_confidence = l.id_confidenc
 FROM leads l WHERE s.title_id = l.title_id AND s.site = l.site;
 
 -- Episodes that were stored before their series was known belong to it from now on.
-SELECT settle_titles(array_agg(l.title_id)) FROM loaded l
+SELECT sync_catalogue(array_agg(l.title_id)) FROM loaded l
 WHERE l.is_new AND EXISTS (SELECT FROM records r WHERE r.series_id = l.imdb_id AND r.site = 'imdb') HAVING count(*) > 0;
 INSERT INTO imports AS i (source, version, rows_done) VALUES (%(source)s, %(version)s, %(rows_done)s)
 ON CONFLICT (source) DO UPDATE SET version = excluded.version, rows_done = excluded.rows_done, finished_at = NULL;

@@ -193,7 +193,7 @@ CREATE INDEX misses_failed ON misses (checked_at) WHERE outcome = 'failed';
 
 -- The catalogue: which titles exist, where each is on each site, and when each is due there --------------------------
 --
--- A title may have no records yet. `records.title_id` is the one truth about which record is which title; `settle_titles` brings
+-- A title may have no records yet. `records.title_id` is the one truth about which record is which title; `sync_catalogue` brings
 -- title_sites after it.
 
 -- The words of a title, in the form that `dashboard.search` asks for: without accents, with ASCII punctuation taken as spaces.
@@ -334,7 +334,7 @@ $$;
 -- Brings the catalogue after records that were written or moved: call it with the titles that have or had them. A season or an episode of a
 -- site is a title of its own, which is on no other site; the views `season_scores` and `episode_scores` put those of one series and number beside
 -- each other.
-CREATE FUNCTION settle_titles(ids bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION sync_catalogue(ids bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     former record;
     alone  bigint;
@@ -476,7 +476,7 @@ BEGIN
     UPDATE titles SET matched_by =
         CASE WHEN (SELECT count(*) FROM records WHERE title_id = former) = 1 THEN '{}' ELSE '{placed by hand}'::text[] END
     WHERE title_id = former;
-    PERFORM settle_titles(ARRAY[former, target]);
+    PERFORM sync_catalogue(ARRAY[former, target]);
     UPDATE title_sites SET id_source = 'given', id_verified = true WHERE title_id = target AND site = of_site AND site_id = of_id;
     RETURN target;
 END
@@ -506,7 +506,7 @@ BEGIN
     UPDATE records SET series_id = current WHERE site = of_site AND series_id = former;
     DELETE FROM records WHERE record_id = old.record_id;
     UPDATE records SET title_id = old.title_id, placed_by_hand = old.placed_by_hand WHERE record_id = new.record_id;
-    PERFORM settle_titles(ARRAY[old.title_id, new.title_id]);
+    PERFORM sync_catalogue(ARRAY[old.title_id, new.title_id]);
     RETURN true;
 END
 $$;

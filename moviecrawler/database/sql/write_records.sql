@@ -8,7 +8,7 @@ WITH upserted AS (
     ON CONFLICT (site, site_id) DO UPDATE SET {changes}
     RETURNING record_id, title_id, site, title, original_title, kind, year, runtime_minutes, scraped_at
 ), begun AS (
-    -- With the names that `settle_titles` would give it, and not with the IMDb id: the record may go to a title of which more is known.
+    -- With the names that `sync_catalogue` would give it, and not with the IMDb id: the record may go to a title of which more is known.
     INSERT INTO titles (title_id, title, original_title, kind, year, runtime_minutes)
     SELECT title_id, title, original_title, kind, year, runtime_minutes FROM upserted JOIN incoming USING (record_id, title_id) WHERE is_new
     ON CONFLICT DO NOTHING
