@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from scrapy.commands import ScrapyCommand as _Base
     from scrapy.settings import BaseSettings
 else:
-    _Base = object  # Scrapy takes every class of its own kind for a command
+    _Base = object  # Scrapy would list a subclass of ScrapyCommand here as a command
 
 Option = tuple[tuple[str, ...], dict[str, Any]]
 
 _INTERRUPTED = 130
 """The exit code by which shells know Ctrl-C."""
 _GAP = "  "
-_LEAST_FIRST_COLUMN = 16
+_MIN_FIRST_COLUMN = 16
 _WIDE = frozenset("WF")
 """Unicode's classes of characters that take two columns."""
 
@@ -44,8 +44,7 @@ def option(*names: str, **parameters: Any) -> Option:
 class BaseCommand(_Base):
     """The base of a command, before Scrapy's own.
 
-    Wrong arguments and settings end it with one sentence and exit code 2, what fails later with exit code 1. It ends quietly when its
-    output is closed, such as by `head`.
+    It ends with one sentence: with exit code 2 for a wrong argument or setting, with 1 for what fails later.
     """
 
     settings: BaseSettings  # type: ignore[assignment]  # Scrapy has set it before a command runs
@@ -118,12 +117,12 @@ def print_table(rows: Sequence[Sequence[str]], *, right: bool = False) -> None:
 def table_lines(rows: Sequence[Sequence[str]], *, right: bool, width: int | None = None) -> list[str]:
     """Return rows as lines of aligned columns.
 
-    With a width, the first column is cut so that lines have at most so many columns, and a rule stands below the first row.
+    With a width, the first column is cut so that lines have at most so many columns, and the first row is underlined.
     """
     widths = [max(map(_columns, column)) for column in zip(*rows, strict=True)]
     if width is not None:
-        room = width - sum(widths[1:]) - len(_GAP) * (len(widths) - 1)
-        widths[0] = min(widths[0], max(room, _LEAST_FIRST_COLUMN))
+        available = width - sum(widths[1:]) - len(_GAP) * (len(widths) - 1)
+        widths[0] = min(widths[0], max(available, _MIN_FIRST_COLUMN))
         rows = [rows[0], ["─" * columns for columns in widths], *rows[1:]]
     lines = []
     for name, *others in rows:
@@ -163,6 +162,6 @@ def printing(*, encoding: str | None = None, errors: str | None = None, newline:
         sys.stdout.flush()
     except BrokenPipeError:
         # Otherwise the interpreter prints an error when it flushes the rest at its end.
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+        devnull = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(devnull, sys.stdout.fileno())
+        os.close(devnull)

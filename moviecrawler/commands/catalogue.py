@@ -1,4 +1,4 @@
-"""`scrapy catalogue`: which titles there are, what is due on which site, and what a person may decide of it."""
+"""`scrapy catalogue`: import titles, show and boost what is due, and decide on matches under review."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 _SOURCES = ("imdb", "episodes", "tmdb", "wikidata", "csv")
 _DAY_SECONDS = 86_400
 _NONE = "\N{EN DASH}"
-_NAMED_IN_ERRORS = 3
-"""Ids of many that are named in an error."""
+_MAX_NAMED = 3
+"""Unknown ids that an error names."""
 
 
 class Command(BaseCommand, ScrapyCommand):
@@ -42,14 +42,14 @@ class Command(BaseCommand, ScrapyCommand):
     summary = "Fill the catalogue of titles, and show or change what is due"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add a parser for each action, each with Scrapy's own options, which may stand behind the action too."""
+        """Add a parser for each action. Scrapy's own options may come before or after the action."""
         super().add_options(parser)
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
 
         def action(name: str, run: Callable[..., None]) -> argparse.ArgumentParser:
             own: argparse.ArgumentParser = actions.add_parser(name, conflict_handler="resolve")
             ScrapyCommand.add_options(self, own)
-            for each in own._actions:  # noqa: SLF001 - what stands before the action would be reset
+            for each in own._actions:  # noqa: SLF001 - a default would overwrite an option before the action
                 each.default = argparse.SUPPRESS
             own.add_argument("--json", action="store_true", help="print JSON")
             own.set_defaults(run=run)
@@ -106,7 +106,7 @@ def _number(text: str) -> int:
 
 def _weight(text: str) -> float:
     with suppress(ValueError):
-        if 0 < float(text) < 1e9:  # noqa: PLR2004 - what a real holds with room
+        if 0 < float(text) < 1e9:  # noqa: PLR2004 - well within a Postgres real
             return float(text)
     raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
 
@@ -167,7 +167,7 @@ def _import(command: BaseCommand, database: Database, opts: argparse.Namespace) 
     from moviecrawler.datasets.files import DownloadError, FileClient
     from moviecrawler.sites import user_agent
 
-    # Ctrl-C ends it at once, also while the database loads a part. What was fetched and loaded by then is gone on with the next time.
+    # Ctrl-C ends the process at once, even while the database loads a part. The next import goes on from there.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     source = _source(opts, command.settings)
     # There is one table of episodes, whatever they were read from.
@@ -187,13 +187,13 @@ def _import(command: BaseCommand, database: Database, opts: argparse.Namespace) 
     counts = (made or Imported())._asdict()
     lines = [f"{name} has not changed since the last import"]
     if made is not None:
-        told = [
+        parts = [
             f"{made.added:,} {'episodes' if opts.source == 'episodes' else 'titles'} added",
             f"{made.changed:,} changed",
         ]
-        told += [f"{made.removed:,} removed" if opts.source == "episodes" else f"{made.ids:,} ids on other sites"]
+        parts += [f"{made.removed:,} removed" if opts.source == "episodes" else f"{made.ids:,} ids on other sites"]
         lines = [
-            f"{name}: {', '.join(told)}"
+            f"{name}: {', '.join(parts)}"
             + (f"; {source.damaged:,} damaged rows were left out" if source.damaged else "")
         ]
     if opts.source == "imdb" and opts.kinds is None:
@@ -238,8 +238,8 @@ def _status(command: BaseCommand, database: Database, opts: argparse.Namespace) 
     sites = []
     for site in figures(database, now):
         budget = _budget(command.settings, site.site)
-        ahead = None if budget is None else site.caught_up_by(budget, now.date())
-        sites.append({**msgspec.to_builtins(site), "budget_a_day": budget, "caught_up_by": ahead})
+        caught_up_by = None if budget is None else site.caught_up_by(budget, now.date())
+        sites.append({**msgspec.to_builtins(site), "budget_a_day": budget, "caught_up_by": caught_up_by})
     if opts.json:
         print_json(sites, indent=2)
         return
@@ -250,7 +250,7 @@ def _status(command: BaseCommand, database: Database, opts: argparse.Namespace) 
         "caught_up_by": "nothing overdue by",
     }
     head = ["", *(str(site["site"]) for site in sites)]
-    print_table([head, *([said, *(_cell(site[name]) for site in sites)] for name, said in names.items())], right=True)
+    print_table([head, *([label, *(_cell(site[name]) for site in sites)] for name, label in names.items())], right=True)
     for row in sites:
         if row["paused_because"] is not None:
             print(printable(f"{row['site']} is not asked: {fold(row['paused_because'])}"))
@@ -278,10 +278,10 @@ def _boost(command: BaseCommand, database: Database, opts: argparse.Namespace) -
     titles = list(dict.fromkeys(opts.titles))
     unknown = boost(database, titles, opts.by, utc_now())
     known = len(titles) - len(unknown)
-    told = f"{known} of {len(titles)} titles boosted by {opts.by:g}"
-    _show({"asked": len(titles), "boosted": known}, [told], as_json=opts.json)
+    sentence = f"{known} of {len(titles)} titles boosted by {opts.by:g}"
+    _show({"asked": len(titles), "boosted": known}, [sentence], as_json=opts.json)
     if unknown:
-        named = ", ".join(site_id for _, site_id in unknown[:_NAMED_IN_ERRORS])
+        named = ", ".join(site_id for _, site_id in unknown[:_MAX_NAMED])
         command.fail(
             f"{len(unknown)} of the ids are of no title in the catalogue, such as {named}; import it first, and have the"
             " page of a season's series fetched"
@@ -314,9 +314,9 @@ def _review(command: BaseCommand, database: Database, opts: argparse.Namespace) 
         if not pages:
             command.fail(f"nothing of {imdb_id} is under review on {opts.site}")
             return
-        told = f"{imdb_id}: {', '.join(pages)} {'accepted' if opts.accept else 'refused'}"
+        sentence = f"{imdb_id}: {', '.join(pages)} {'accepted' if opts.accept else 'refused'}"
         data = {"imdb_id": imdb_id, "site": opts.site, "pages": pages, "accepted": opts.accept}
-        _show(data, [told], as_json=opts.json)
+        _show(data, [sentence], as_json=opts.json)
         return
     rows = reviews(database, opts.limit)
     lines = [

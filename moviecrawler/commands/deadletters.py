@@ -1,4 +1,4 @@
-"""`scrapy deadletters`: requests that were set aside, to be shown, queued again or dropped."""
+"""`scrapy deadletters`: show requests that were given up, queue them again or drop them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _ACTIONS = ("list", "show", "requeue", "drop")
 
 
 class Command(BaseCommand, ScrapyCommand):
-    """Prints dead letters, queues them again or forgets them: those named, or all of a site or a run."""
+    """Prints dead letters, queues them again or drops them: those named, or all of a site or a run."""
 
     arguments = "[list | show | requeue | drop] [ID... | --all] [--site SITE] [--run RUN] [--json]"
-    summary = "Print the requests that were set aside, queue them again or drop them"
+    summary = "Print the requests that were given up, queue them again or drop them"
     options = (
         option("--all", action="store_true", help="show, requeue or drop all of them"),
         option("--site", choices=list(SITES), help="that site's only"),

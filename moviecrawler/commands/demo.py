@@ -1,4 +1,4 @@
-"""`scrapy demo`: the three spiders against the replica, and the scores they found side by side."""
+"""`scrapy demo`: crawl the replica with all three spiders, and print their scores side by side."""
 
 from __future__ import annotations
 
@@ -20,18 +20,17 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
-
 _FOLDER = Path("data") / "demo"
-_KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "SYSTEMROOT")
-"""Environment variables that the spiders are given: those that Python needs, and none that is a setting."""
+_INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "SYSTEMROOT")
+"""Environment variables that the spiders inherit: those that Python needs, none that is a setting."""
 _STOP_SECONDS = 30
-"""How long a spider has to end after it was asked to."""
+"""Seconds that a spider has to end after SIGTERM."""
 
 
 class Command(BaseCommand, ScrapyCommand):
     """Needs no network and no service, uses no setting, and makes the folder data/demo anew."""
 
-    summary = "Crawl a local replica of the three sites and print the joined scores"
+    summary = "Crawl a local replica of the three sites and print their scores side by side"
     options = (
         option("--titles", type=int, default=60, metavar="N", help="movies on the replica (default: 60)"),
         option("--seed", type=int, default=1, metavar="S", help="which movies those are (default: 1)"),
@@ -74,7 +73,7 @@ async def _crawl_all(sites: Mapping[str, str]) -> list[str]:
 
 async def _crawl(name: str, sites: Mapping[str, str]) -> int:
     """Run one spider and print the first line of its summary; return its exit code."""
-    environment = {key: value for key in _KEPT if (value := os.environ.get(key)) is not None}
+    environment = {key: value for key in _INHERITED if (value := os.environ.get(key)) is not None}
     environment |= {"SCRAPY_SETTINGS_MODULE": "moviecrawler.settings", "DATA_DIR": str(_FOLDER), **sites}
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "scrapy", "crawl", name, "--logfile", str(_FOLDER / f"{name}.log")),
@@ -87,7 +86,7 @@ async def _crawl(name: str, sites: Mapping[str, str]) -> int:
     except asyncio.CancelledError:
         if process.returncode is None:
             process.terminate()
-        # Its output is read to the end, as the event loop can't close a pipe after its own end.
+        # The output is read to its end: the event loop can't close the pipe once it has ended itself.
         with suppress(TimeoutError):
             await asyncio.wait_for(process.communicate(), _STOP_SECONDS)
         if process.returncode is None:

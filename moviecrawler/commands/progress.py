@@ -1,4 +1,4 @@
-"""`scrapy progress`: the progress of the crawls that share a Redis."""
+"""`scrapy progress`: show the progress of the crawls that share a Redis."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 _REFRESH_SECONDS = 1.0
 """Seconds between two updates on a terminal."""
 _FOLLOW_SECONDS = 30.0
-"""Seconds for which unfinished crawls are followed while they have no worker, as workers may be restarting."""
+"""Seconds for which a crawl without a worker is followed, as its workers may be restarting."""
 
 
 class Command(BaseCommand, ScrapyCommand):
-    """Bars on a terminal, lines otherwise, while a crawl runs; runs that were over an hour ago only when they are asked for."""
+    """Prints bars on a terminal and lines elsewhere, until all runs have ended."""
 
     arguments = "[--json] [--once] [--all] [--site SITE] [--run RUN]"
     summary = "Show the progress of the crawls of all nodes"
@@ -40,7 +40,7 @@ class Command(BaseCommand, ScrapyCommand):
     )
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Show it. Raises ConfigurationError for a wrong setting, and MovieCrawlerError when Redis can't be reached."""
+        """Show the progress. Raises ConfigurationError for a wrong setting, and MovieCrawlerError when Redis can't be reached."""
         from moviecrawler.commands.base import check_no_arguments
         from moviecrawler.errors import ConfigurationError
 
@@ -60,7 +60,7 @@ async def _show(command: BaseCommand, opts: argparse.Namespace) -> None:
     pause = _REFRESH_SECONDS if on_terminal else command.settings.getfloat("LOGSTATS_INTERVAL")
     bars: dict[tuple[str, str], tqdm[Any]] = {}
     loop = asyncio.get_running_loop()
-    seen = loop.time()
+    worker_seen_at = loop.time()
     async with frontier_client(command.settings) as client:
         while True:
             reports = await read_runs(client, opts.site, opts.run, command.settings)
@@ -77,9 +77,9 @@ async def _show(command: BaseCommand, opts: argparse.Namespace) -> None:
                     counted = f"{report.done:,} of {report.total:,} requests done"
                     print(f"{_name_of(report)} {counted}, {_details_of(report)}", flush=True)
             if any(report.workers for report in reports):
-                seen = loop.time()
+                worker_seen_at = loop.time()
             is_over = all(report.state == "finished" for report in reports)
-            if opts.once or is_over or loop.time() - seen > _FOLLOW_SECONDS:
+            if opts.once or is_over or loop.time() - worker_seen_at > _FOLLOW_SECONDS:
                 break
             await asyncio.sleep(pause)
     for bar in bars.values():
@@ -106,7 +106,7 @@ def _name_of(report: RunReport) -> str:
 
 
 def _details_of(report: RunReport) -> str:
-    """Return the figures beside those of the requests done."""
+    """Return the figures that follow the number of requests done."""
     from moviecrawler.clock import utc_text
     from moviecrawler.texts import printable
 

@@ -1,4 +1,4 @@
-"""`scrapy proxies`: which proxies are in quarantine for which sites, and ending quarantines."""
+"""`scrapy proxies`: show which proxies are in quarantine for which sites, and end quarantines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Command(BaseCommand, ScrapyCommand):
-    """A table of proxies; `clear` ends quarantines."""
+    """Prints a table of proxies; `clear` ends quarantines."""
 
     arguments = "[--json] | clear [PROXY...]"
     summary = "Show the proxies and their quarantines, or end quarantines"
@@ -62,7 +62,7 @@ async def _read(command: BaseCommand) -> dict[Site, dict[str, Ban]]:
 
 
 async def _clear(command: BaseCommand, site_pools: SitePools, names: list[str]) -> None:
-    """End the quarantines of proxies, or of pools; without names those that only other nodes know, too."""
+    """End the quarantines of proxies or pools; without names all, including those of other nodes' proxies."""
     from moviecrawler.errors import ConfigurationError
     from moviecrawler.frontier.report import frontier_client
     from moviecrawler.proxies.quarantines import bans_key, decode_bans
@@ -84,7 +84,7 @@ async def _clear(command: BaseCommand, site_pools: SitePools, names: list[str]) 
 
 
 def _rows(site_pools: SitePools, bans: dict[Site, dict[str, Ban]], now: float) -> Any:
-    """Yield a row for each proxy and site that has banned it, and one for each proxy that no site has."""
+    """Yield a row for each proxy and site that has banned it, and one for each proxy that no site has banned."""
     used = {pool.name for order in site_pools.orders.values() for pool in order}
     left = {(site, key): ban for site, of_site in bans.items() for key, ban in of_site.items()}
     for pool in site_pools.pools.values():

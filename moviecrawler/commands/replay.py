@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_MOST_IN_PIPELINES = 100
+_MAX_IN_PIPELINES = 100
 """Items in the pipelines at once. Items in a store's buffer have left the pipelines."""
 _SUCCESS = range(200, 300)
 """Statuses of answers that are read as pages, as in Scrapy."""
 
 
 class Command(BaseCommand, ScrapyCommand):
-    """Reads the archive and asks no site. A replay that was interrupted goes on where it was."""
+    """Reads the archive and asks no site. The same command goes on with a replay that was interrupted."""
 
     requires_crawler_process = True
     arguments = "[--site SITE] [--from DATE] [--to DATE] SOURCE"
@@ -54,7 +54,7 @@ class Command(BaseCommand, ScrapyCommand):
     )
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Replay; exit code 1 when not all could be read, or kept."""
+        """Replay; exit code 1 when a page could not be read or an item not stored."""
         from moviecrawler.pipelines.archive import archived_files, open_archive
         from moviecrawler.pipelines.files import check_data_dir
         from moviecrawler.pipelines.store import path_of_stores
@@ -117,25 +117,25 @@ class ReplaySpider(Spider):
             if key in done:
                 continue
             self.progress.file_begun(key)
-            unread = 0
+            has_unread = False
             try:
                 for record in read_records(BytesIO(await asyncio.to_thread(self.archive.get, key))):
                     try:
                         items = list(self.items(read_record(record)))
                     except Exception:
-                        unread += 1
-                        # Whatever it is, it costs one page, as in a crawl.
+                        # As in a crawl, an error of any kind costs one page only.
+                        has_unread = True
                         logger.exception("%s: a page can't be read", key)
                         continue
                     for item in items:
-                        await self.progress.room()
+                        await self.progress.wait_for_pipelines()
                         self.progress.item_sent(key, item)
                         yield item
             except (ArchiveError, TransientStoreError, OSError) as error:
                 logger.error("%s can't be read to its end: %s", key, error)  # noqa: TRY400 - the sentence says it all
             else:
-                if not unread:
-                    self.progress.one_settled(key)
+                if not has_unread:
+                    self.progress.one_ended(key)
 
     def items(self, answer: Answer) -> Iterator[Any]:
         """Yield the items that a crawl makes of an answer, and no requests. Raises ArchiveError when its body can't be decompressed."""
@@ -147,7 +147,7 @@ class ReplaySpider(Spider):
         from moviecrawler.middlewares.blocks import POOL_META
 
         if answer.site_id is None:
-            return  # a list page: what it said of a title stands with that title's page
+            return  # a list page: the record of the title's own page has what it said (`found`)
         reader = self.readers[answer.site]
         meta = {
             "site": answer.site,
@@ -178,21 +178,24 @@ class ReplaySpider(Spider):
 
 
 class ReplayProgress:
-    """Which files of an archive are done: read, and all their items settled in every store. The file at `path` keeps it until all are done."""
+    """Tracks which files of an archive are done: read, and each of their items stored or rejected.
+
+    The file at `path` has their names until all are done.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.done = set(path.read_text("utf-8").splitlines()) if path.is_file() else set()
-        self._files_of: dict[int, str] = {}  # by the identity of an item that is on its way
-        self._left: Counter[str] = Counter()  # of a file: its unsettled items, and 1 until it is read
+        self._files_of: dict[int, str] = {}  # by the id() of an item without an outcome
+        self._left: Counter[str] = Counter()  # of a file: its items without an outcome, plus 1 until it is read
         self._in_pipelines = 0
-        self._one_less = asyncio.Event()
+        self._item_has_left = asyncio.Event()
 
     def connect(self, manager: SignalManager) -> None:
         """Connect the handlers to their signals."""
         for signal in (signals.item_scraped, signals.item_dropped, signals.item_error):
             manager.connect(self._item_left, signal)
-        manager.connect(self._item_settled, signals.item_dropped)
+        manager.connect(self._item_stored_or_dropped, signals.item_dropped)
         manager.connect(self._item_failed, signals.item_error)
         manager.connect(self._item_completed, item_completed)
 
@@ -207,24 +210,24 @@ class ReplayProgress:
         else:
             self.path.unlink(missing_ok=True)
 
-    async def room(self) -> None:
-        """Wait while the pipelines hold as many items as they may."""
-        while self._in_pipelines >= _MOST_IN_PIPELINES:
-            self._one_less.clear()
-            await self._one_less.wait()
+    async def wait_for_pipelines(self) -> None:
+        """Wait while the pipelines hold the most items that they may."""
+        while self._in_pipelines >= _MAX_IN_PIPELINES:
+            self._item_has_left.clear()
+            await self._item_has_left.wait()
 
     def file_begun(self, key: str) -> None:
         """Note that a file is being read."""
         self._left[key] = 1
 
     def item_sent(self, key: str, item: Any) -> None:
-        """Note that an item of a file is on its way."""
+        """Note that an item of a file goes into the pipelines."""
         self._left[key] += 1
         self._in_pipelines += 1
         self._files_of[id(item)] = key
 
-    def one_settled(self, key: str) -> None:
-        """Note that an item of a file is settled, or that all of them have been sent."""
+    def one_ended(self, key: str) -> None:
+        """Note that an item of a file has an outcome, or that all of them have been sent."""
         self._left[key] -= 1
         if not self._left[key]:
             self.done.add(key)
@@ -232,21 +235,23 @@ class ReplayProgress:
                 with self.path.open("a", encoding="utf-8") as file:
                     file.write(f"{key}\n")
             except OSError as error:
-                logger.warning("%s is done, which can't be written down: %s", key, error)
+                logger.warning(
+                    "%s is done, but the next replay reads it again, as its name can't be written: %s", key, error
+                )
 
     def _item_left(self) -> None:
         self._in_pipelines -= 1
-        self._one_less.set()
+        self._item_has_left.set()
 
     def _item_failed(self, item: Any) -> None:
         self._files_of.pop(id(item), None)  # its file is read again
 
-    def _item_settled(self, item: Any) -> None:
+    def _item_stored_or_dropped(self, item: Any) -> None:
         if key := self._files_of.pop(id(item), None):
-            self.one_settled(key)
+            self.one_ended(key)
 
     def _item_completed(self, item: Any, outcomes: frozenset[Outcome]) -> None:
-        (self._item_failed if "lost" in outcomes else self._item_settled)(item)
+        (self._item_failed if "lost" in outcomes else self._item_stored_or_dropped)(item)
 
 
 def _date(option_: str, text: str | None, default: date) -> date:

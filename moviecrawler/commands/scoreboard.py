@@ -1,4 +1,4 @@
-"""`scrapy scoreboard`: one row a title with every site's scores."""
+"""`scrapy scoreboard`: print one row a title with every site's scores."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 from contextlib import closing, contextmanager
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from moviecrawler.catalogue.scoreboard import ScoreboardRow
     from moviecrawler.items import TitleKind
 
-_NARROWEST, _WIDEST = 80, 120
+_MIN_WIDTH, _MAX_WIDTH = 80, 120
 _COLUMNS = {
     "title": "VARCHAR",
     "year": "INTEGER",
@@ -36,29 +36,30 @@ _COLUMNS = {
     **dict.fromkeys(("imdb_id", "metacritic_id", "rottentomatoes_id"), "VARCHAR"),
     "tmdb_id": "INTEGER",
 }
-"""What is printed of a title as CSV, JSON and Parquet, with its type in the latter."""
-_OF_PARTS = {
+"""Columns of CSV, JSON and Parquet, with their types in Parquet."""
+_PART_COLUMNS = {
     "series_title": "VARCHAR",
     "series_imdb_id": "VARCHAR",
     "season": "INTEGER",
     "episode": "INTEGER",
     "imdb_rating_derived": "BOOLEAN",
 }
-_WHOLE = frozenset({"metascore", "tomatometer", "popcornmeter"})
-"""Scores that are whole numbers, though they are kept as floats."""
-_MOST_IN_A_TABLE = 100_000
-"""Rows whose widths are measured before the first is printed."""
+"""Further columns of seasons and episodes."""
+_WHOLE_NUMBERS = frozenset({"metascore", "tomatometer", "popcornmeter"})
+"""Scores that are whole numbers, though a row has them as floats."""
+_MAX_TABLE_ROWS = 100_000
+"""Rows of a table: all of them are in memory, as their widths are measured before the first is printed."""
 _SERIES = "rottentomatoes -a list=tv_series_browse -a limit=20"
 _CRAWLS: dict[TitleKind, str] = {"series": _SERIES, "season": _SERIES, "episode": "imdb -a ids=ID_OF_AN_EPISODE"}
-"""What gets titles of a kind, where it is not what gets films."""
+"""Arguments of `scrapy crawl` that get titles of a kind other than films."""
 _MISSING = "–"  # noqa: RUF001 - the dash of tables
-_ID_FROM = 110
-"""Columns of a terminal from which IMDb's ids are shown as well."""
-_FULL_NAMES_FROM = 96
+_ID_MIN_WIDTH = 110
+"""A table with so many columns shows IMDb's ids, too."""
+_FULL_NAMES_MIN_WIDTH = 96
 
 
 class Command(BaseCommand, ScrapyCommand):
-    """The scores of the database that DATABASE_URL names, else of the embedded one, whose scoreboard is made anew when it is old."""
+    """Prints the scores of the database that DATABASE_URL names, or of the embedded one after updating its scoreboard."""
 
     arguments = "[--kind movie|series|season|episode] [--format table|csv|json|parquet] [--limit N]"
     summary = "Print one row a title with every site's scores"
@@ -81,15 +82,15 @@ class Command(BaseCommand, ScrapyCommand):
         if opts.limit is not None and opts.limit < 1:
             raise ConfigurationError(f"--limit is {opts.limit}; give a number of at least 1")
         try:
-            with _opened(self.settings, opts.kind, opts.limit) as (rows, place):
+            with _opened(self.settings, opts.kind, opts.limit) as (rows, source):
                 first = list(islice(rows, 1))
                 if not first:
-                    self.fail(f"{place} holds no {opts.kind or 'title'} yet; {_crawl_first(opts.kind)}")
+                    self.fail(f"{source} holds no {opts.kind or 'title'} yet; {_crawl_first(opts.kind)}")
                     return
                 # CSV is written as in the files. A terminal may lack some letters.
                 form = {"encoding": "utf-8", "newline": ""} if opts.format == "csv" else {"errors": "replace"}
                 with printing(**form):
-                    _print(_chained(first, rows), opts.format, opts.kind)
+                    _print(chain(first, rows), opts.format, opts.kind)
         except FileNotFoundError as error:
             demo = Path(error.filename).parent / "demo"
             hint = f"; the demo's movies are shown by: scrapy scoreboard -s DATA_DIR={demo}"
@@ -103,7 +104,7 @@ class Command(BaseCommand, ScrapyCommand):
 def _opened(
     settings: BaseSettings, kind: TitleKind | None, limit: int | None
 ) -> Iterator[tuple[Iterator[ScoreboardRow], str]]:
-    """Give the rows, and where they are read."""
+    """Open the scoreboard, and give its rows and the name of the database."""
     if url := settings.get("DATABASE_URL"):
         from moviecrawler.pipelines.postgres import read_scoreboard
 
@@ -122,13 +123,8 @@ def _opened(
         yield scoreboard_rows(reading, kind, limit), str(folder / FILE)
 
 
-def _chained(first: Sequence[ScoreboardRow], rest: Iterator[ScoreboardRow]) -> Iterator[ScoreboardRow]:
-    yield from first
-    yield from rest
-
-
 def _print(rows: Iterator[ScoreboardRow], form: str, kind: TitleKind | None) -> None:
-    columns = _COLUMNS | (_OF_PARTS if kind in {"season", "episode"} else {})
+    columns = _COLUMNS | (_PART_COLUMNS if kind in {"season", "episode"} else {})
     if form == "json":
         _print_json(rows, columns)
     elif form == "csv":
@@ -137,7 +133,7 @@ def _print(rows: Iterator[ScoreboardRow], form: str, kind: TitleKind | None) -> 
         _print_parquet(rows, columns)
     else:
         width = shutil.get_terminal_size(fallback=(100, 24)).columns
-        print(render_table(list(islice(rows, _MOST_IN_A_TABLE)), min(_WIDEST, max(_NARROWEST, width))))
+        print(render_table(list(islice(rows, _MAX_TABLE_ROWS)), min(_MAX_WIDTH, max(_MIN_WIDTH, width))))
 
 
 def _print_json(rows: Iterator[ScoreboardRow], columns: dict[str, str]) -> None:
@@ -146,7 +142,7 @@ def _print_json(rows: Iterator[ScoreboardRow], columns: dict[str, str]) -> None:
     names = [*_COLUMNS, "matched_by", *(name for name in columns if name not in _COLUMNS)]
     for number, row in enumerate(rows):
         values = {name: getattr(row, name) for name in names}
-        values |= {name: int(values[name]) for name in _WHOLE if values[name] is not None}
+        values |= {name: int(values[name]) for name in _WHOLE_NUMBERS if values[name] is not None}
         text = msgspec.json.format(msgspec.json.encode(values), indent=2).decode()
         sys.stdout.write((",\n" if number else "[\n") + "  " + text.replace("\n", "\n  "))
     sys.stdout.write("\n]\n")
@@ -198,7 +194,7 @@ def _cell(value: Any) -> Any:
 
 def render_table(rows: Sequence[ScoreboardRow], width: int = 100) -> str:
     """Return the rows as lines of at most `width` columns (80 at least), under a header; without a newline at the end."""
-    full = width >= _FULL_NAMES_FROM
+    full = width >= _FULL_NAMES_MIN_WIDTH
     names = ["Metascore", "User", "Tomatometer", "Popcornmeter"] if full else ["Meta", "User", "Tomato", "Popcorn"]
     kinds = {row.kind for row in rows}
     header = ["Title", "Year", *(["Kind"] if len(kinds) > 1 else []), "IMDb", "Votes", *names]
@@ -216,7 +212,7 @@ def render_table(rows: Sequence[ScoreboardRow], width: int = 100) -> str:
         ]
         for row in rows
     ]
-    if width >= _ID_FROM:
+    if width >= _ID_MIN_WIDTH:
         header.append("IMDb id")
         for cells, row in zip(body, rows, strict=True):
             cells.append(row.imdb_id or _MISSING)
@@ -232,8 +228,8 @@ def _full_title(row: ScoreboardRow) -> str:
         own = "" if row.title in {row.series_title, f"Season {row.season}"} else f": {row.title}"
         return f"{row.series_title or 'Unknown series'}, season {row.season}{own}"
     if row.kind == "episode" and row.series_title:
-        place = "" if row.season is None or row.episode is None else f" {row.season}x{row.episode:02}"
-        return f"{row.series_title}{place}: {row.title}"
+        number = "" if row.season is None or row.episode is None else f" {row.season}x{row.episode:02}"
+        return f"{row.series_title}{number}: {row.title}"
     return row.title
 
 

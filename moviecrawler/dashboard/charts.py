@@ -1,4 +1,4 @@
-"""The lines of charts, as SVG that the templates frame. Pure."""
+"""Makes the lines of charts, as SVG that the templates frame. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 WIDTH, HEIGHT = 600, 120
-"""Units of a chart's own; the page stretches it."""
+"""SVG units; the page stretches a chart."""
 _STEP = 10
-"""The range of a chart of scores is a multiple of it."""
+"""The lowest and the highest value of a chart of scores are multiples of it."""
 
 
 def spark(values: Sequence[float]) -> str:
@@ -32,7 +32,7 @@ class Curve(NamedTuple):
 
     name: str
     path: str
-    """Of SVG: a step for each change."""
+    """An SVG path with a step for each change."""
     latest: float | None
     """In the score's own scale."""
 
@@ -59,15 +59,15 @@ def history_chart(changes: Sequence[Any], now: datetime) -> Chart | None:
     for kind, form in SCORES.items():
         for site in dict.fromkeys(row.site for row in changes if row.kind == kind):
             rows = sorted((row for row in changes if (row.kind, row.site) == (kind, site)), key=lambda row: row.since)
-            path, is_down = "", True
+            path, in_gap = "", True
             for row in rows:
                 x = WIDTH * (row.since - begins).total_seconds() / seconds
                 y = HEIGHT * (highest - out_of_100.get(id(row), lowest)) / (highest - lowest)
                 if row.value is not None:
-                    path += f"M{x:.1f} {y:.1f}" if is_down else f"H{x:.1f}V{y:.1f}"
-                elif not is_down:
+                    path += f"M{x:.1f} {y:.1f}" if in_gap else f"H{x:.1f}V{y:.1f}"
+                elif not in_gap:
                     path += f"H{x:.1f}"
-                is_down = row.value is None
+                in_gap = row.value is None
             name = form.name if site == form.site else f"{form.name} on {SITES[site].name}"
-            curves.append(Curve(name, path if is_down else f"{path}H{WIDTH}", rows[-1].value))
+            curves.append(Curve(name, path if in_gap else f"{path}H{WIDTH}", rows[-1].value))
     return Chart(curves, lowest, highest, begins)

@@ -1,4 +1,4 @@
-"""The jobs and the shared runs: how far they are, how they ended, the end of a job's log, and forms to schedule and cancel."""
+"""The pages of jobs and shared runs: their progress, their ends, the end of a job's log, and forms to schedule and cancel."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Crawls(Page):
         first = (request.page - 1) * _ROWS
         wanted = request.value("schedule")
         return {
-            # Not while a form is filled in.
+            # A refresh would empty a form that is being filled in.
             "refresh": None if wanted or request.page > 1 else self.here,
             "jobs": jobs,
             "run_of": {status.job.key: _run_of(status.job, frontier) for status in jobs.running},
@@ -49,7 +49,7 @@ class Crawls(Page):
             "page": request.page,
             "has_more": first + _ROWS < len(jobs.finished) and request.page < MOST_PAGES,
             "runs": [(run, *_rate_of(run)) for run in (frontier.runs if frontier else [])[:_ROWS]],
-            "form": _form(jobs.find(*_names(wanted))) if wanted else None,
+            "form": _form(jobs.find(*wanted.partition("/")[::2])) if wanted else None,
             "spiders": _spiders(jobs) if wanted else [],
             "now": time.time(),
         }
@@ -59,7 +59,7 @@ class Crawls(Page):
             raise RefusedError("there is no such page", 404)
         status = self.node.state.snapshot().find(*request.path)
         if status is None:
-            raise RefusedError("there is no such job; the oldest ones that are over are forgotten", 404)
+            raise RefusedError("there is no such job; of the jobs that are over only the latest are kept", 404)
         log, why = _log_tail(self.node, status)
         path = _path_of(status.job)
         return {
@@ -102,14 +102,8 @@ def _path_of(job: Job) -> str:
     return f"/crawls/{quote(job.project)}/{quote(job.id)}"
 
 
-def _names(path: str) -> tuple[str, str]:
-    """Return the project and the id of the job that the schedule form is to be filled in from."""
-    project, _, job = path.partition("/")
-    return project, job
-
-
 def _form(again: JobStatus | None) -> dict[str, str]:
-    """Return what the schedule form is filled in with: a job that is to run again, if any."""
+    """Return the values of the schedule form: those of a job that is to run again, if any."""
     job = again.job if again else Job(project="", spider="", id="")
     lines = ["\n".join(f"{name}={value}" for name, value in values.items()) for values in (job.arguments, job.settings)]
     return {
@@ -126,7 +120,7 @@ def _spiders(jobs: Snapshot) -> list[tuple[str, str]]:
 
 
 def _pairs(what: str, text: str) -> dict[str, str]:
-    """Return what stands in lines NAME=VALUE. Raises RefusedError."""
+    """Return the values of lines NAME=VALUE by name. Raises RefusedError."""
     found = {}
     for line in text.splitlines():
         name, equals, value = line.partition("=")
@@ -138,7 +132,7 @@ def _pairs(what: str, text: str) -> dict[str, str]:
 
 
 def _rate_of(run: RunReport) -> tuple[float | None, float | None]:
-    """Return how many requests of a run end a second, and the seconds until it is over at this rate; None where nobody works."""
+    """Return a run's requests a second, and the seconds until it ends at this rate; None without workers."""
     if not run.workers:
         return None, None
     return run.per_second, run.seconds_left if run.state == "running" and run.to_go else None
@@ -151,7 +145,7 @@ def _run_of(job: Job, frontier: Frontier | None) -> RunReport | None:
 
 
 def _log_tail(node: Node, status: JobStatus) -> tuple[str, str]:
-    """Return the last lines of a job's log, and a sentence on why there are none."""
+    """Return the last lines of a job's log, and a sentence that says why there are none."""
     job = status.job
     try:
         return read_end(log_path(node.options, job.project, job.spider, job.id), _TAIL_BYTES), ""

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from moviecrawler.items import Site
 
 _MAX_NAMED = 3
-"""Concerns that the sentence names."""
-_LATE_PART = 0.5
-"""Share of its lease after which a node's heartbeat is late: it sends one in each third."""
+"""Concerns that the sentence at the top names."""
+_LATE_SHARE = 0.5
+"""Share of a node's lease after which its heartbeat is late; one is sent in each third."""
 _RECENTLY_SECONDS = 86_400
 """Time for which a job that failed needs attention."""
 
@@ -50,7 +50,7 @@ class Overview(Page):
                 slots=None if nodes is None else sum(node.slots for node in nodes if not node.draining),
             )
         )
-        late = _LATE_PART * self.node.options.lease_seconds
+        late = _LATE_SHARE * self.node.options.lease_seconds
         return {
             "refresh": self.here,
             "sentence": sentence(found),
@@ -73,7 +73,7 @@ class Card:
     site: Site
     counts: SiteFigures | None = None
     hours: list[int] | None = None
-    """Titles that were read in each of the last hours."""
+    """Titles read in each of the last hours."""
     state: SiteState | None = None
     runs: list[RunReport] = field(default_factory=list)
     stopped: str | None = None
@@ -81,7 +81,7 @@ class Card:
     stopped_until: float | None = None
     """Seconds since 1970."""
     trying: bool = False
-    """Whether the next request will show if the site answers again."""
+    """Whether the circuit is half-open: the next request is its probe."""
 
     @property
     def line(self) -> str:
@@ -113,7 +113,7 @@ class Concern(NamedTuple):
     """Something that needs attention."""
 
     short: str
-    """Its part of the sentence at the top of the page."""
+    """Words for the sentence at the top of the page."""
     more: str
     """The details."""
     todo: str
@@ -123,7 +123,7 @@ class Concern(NamedTuple):
 
 
 def failed_jobs(finished: Sequence[JobStatus], now: float) -> list[JobStatus]:
-    """Return the jobs of the last day that did not do all they were asked to, and have not been run again since with success."""
+    """Return the jobs of the last day that failed, unless the same job has succeeded since."""
     latest: dict[tuple[str, str, str], JobStatus] = {}
     for status in finished:
         job = status.job

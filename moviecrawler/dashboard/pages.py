@@ -41,7 +41,7 @@ SECURITY = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 MOST_PAGES = 20
-"""Pages of a list; what lies behind is found by searching, or in the API."""
+"""Pages of a list; a search or the API finds the rest."""
 _PREFIX = re.compile(r"(/[\w.~-]+)*", re.ASCII)
 _MAX_VALUE_LENGTH = 16 * 1024
 """Characters of a field of a form."""
@@ -53,7 +53,7 @@ NOTICES = {
     "boosted": "Boosted: it is fetched before all others, on every site, at most once a week.",
     "no-title": "The catalogue has no such title.",
 }
-"""Sentences that a page shows after an action, by name: a link names one, so that it can't put its own text into a page."""
+"""Sentences that a page shows after an action, by name: links give the name, so that no link can put its own text into a page."""
 
 
 class Answer(NamedTuple):
@@ -101,7 +101,7 @@ class PageRequest:
         return min(max(wanted, 1), MOST_PAGES)
 
     def attempt(self, function: Callable[..., T], *arguments: Any, otherwise: U = None) -> T | U:  # type: ignore[assignment]  # mypy knows no type of a default
-        """Return a function's result; `otherwise`, and a sentence on the page, when its store can't be reached or is not configured."""
+        """Return a function's result; if its store can't be reached, note a sentence for the page and return `otherwise`."""
         try:
             return function(*arguments)
         except redis.exceptions.RedisError as error:
@@ -122,7 +122,7 @@ class Page(Resource):
     template: ClassVar[str]
 
     def __init__(self, sources: Sources, here: str, menu: Mapping[str, str]) -> None:
-        """Create it at a path. `menu` has the names of pages by their paths."""
+        """Create the page at the path `here`. `menu` has the names of pages by their paths."""
         super().__init__()
         self.sources = sources
         self.node = sources.node
@@ -132,8 +132,7 @@ class Page(Resource):
     def show(self, request: PageRequest) -> dict[str, Any]:
         """Return the template's variables. Raises RefusedError.
 
-        Among them may be `template` and `title`, where they are not the page's own, and `refresh`: the path that the browser is to ask
-        for every few seconds.
+        They may replace the page's `template` and `title`, and name a path as `refresh`, which the browser then asks for every 10 s.
         """
         raise NotImplementedError
 
@@ -148,7 +147,7 @@ class Page(Resource):
         return answer.content
 
     def answer(self, request: PageRequest) -> Answer:
-        """Return the answer to a request, whatever happens; in a thread."""
+        """Return the answer to a request; every error becomes a page. Call it in a thread."""
         try:
             if request.method == "POST":
                 return self._act(request)
@@ -167,7 +166,7 @@ class Page(Resource):
         return self._page(request, code, template="refused.html", problem=sentence)
 
     def _act(self, request: PageRequest) -> Answer:
-        """Carry out a form: its method returns the path to redirect to, and the name in `NOTICES` of the sentence to show there."""
+        """Carry out a form and redirect: its method returns the path, and the name of a sentence of `NOTICES`."""
         known = [name.removeprefix("do_") for name in dir(self) if name.startswith("do_")]
         action = request.value("action")
         if action not in known:

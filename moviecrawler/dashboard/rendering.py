@@ -1,4 +1,4 @@
-"""Rendering templates, and how figures, times and amounts are written in them. All variables are escaped. A missing value is a dash."""
+"""Renders templates, and writes figures, times and amounts in them. All variables are escaped. A missing value is a dash."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _A_TENTH = 0.1
 
 
 def number(value: float | None, digits: int = 0) -> str:
-    """Return a number with its thousands apart.
+    """Return a number with commas between its thousands.
 
     >>> number(1234567), number(0.25, 1), number(None) == NONE
     ('1,234,567', '0.2', True)
@@ -39,7 +39,7 @@ def number(value: float | None, digits: int = 0) -> str:
 
 
 def plain(value: float | None) -> str:
-    """Return a number without a part that is 0.
+    """Return a number with at most two decimals, without trailing zeros.
 
     >>> plain(9.0), plain(8.75), plain(70)
     ('9', '8.75', '70')
@@ -105,7 +105,7 @@ def when(at: float | datetime | None) -> str:
 
 
 def iso(at: float | datetime | None) -> str:
-    """Return a time as programs read it."""
+    """Return a time in ISO 8601, in UTC."""
     if at is None:
         return ""
     time = at.astimezone(UTC) if isinstance(at, datetime) else datetime.fromtimestamp(at, UTC)

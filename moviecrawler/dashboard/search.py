@@ -1,4 +1,4 @@
-"""Finding titles, and reading all that the database has on one, and on a series' seasons and episodes. Each query uses an index."""
+"""Finds titles, and reads all that the database has on one, with a series' seasons and episodes. Each query uses an index."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]+")
 MAX_RANKED = 1000
 """Most matches that are ranked."""
 _POPULAR_SEARCHED = 1000
-"""Number of the most popular titles, which are searched separately, so that they are found among any number of matches."""
+"""The most popular titles, which are searched separately: they are found however many titles match."""
 
 
 class Found(NamedTuple):
@@ -56,7 +56,7 @@ def tsquery(text: str) -> str | None:
 
 
 def search(database: ShortTransactions, text: str, first: int, limit: int) -> list[Found]:
-    """Return the titles that have the words, exact titles first, then the most popular ones; from that place on.
+    """Return `limit` titles after the first `first`: exact titles before others with the words, popular ones before others.
 
     An IMDb id finds its title. Raises AwayError.
     """
@@ -77,7 +77,7 @@ def search(database: ShortTransactions, text: str, first: int, limit: int) -> li
 
 
 def popular(database: ShortTransactions, first: int, limit: int) -> list[Found]:
-    """Return the most popular titles, from a place on. Raises AwayError."""
+    """Return the `limit` most popular titles after the first `first`. Raises AwayError."""
     with database.transaction() as cursor:
         cursor.execute(_POPULAR, {"first": first, "limit": limit})
         return _with_scores(cursor, cursor.fetchall())
@@ -109,7 +109,7 @@ class Title(NamedTuple):
     history: list[Any]
 
 
-_OF_TITLE = {
+_TITLE_QUERIES = {
     name: read_sql(f"title_{name}.sql")
     for name in ("records", "sites", "matches", "scores", "credits", "amounts", "offers", "history")
 }
@@ -118,7 +118,7 @@ _CAST = 40
 _OFFERS = 40
 """Providers that are shown; all are in the database."""
 _HISTORY = 2000
-"""Points of a title's histories, the latest ones."""
+"""Changes of a title's scores that are read, the latest ones."""
 
 
 def read_title(database: ShortTransactions, title_id: int) -> Title | None:
@@ -132,11 +132,11 @@ def read_title(database: ShortTransactions, title_id: int) -> Title | None:
             return found
 
         titles = rows("SELECT * FROM titles WHERE title_id = %(id)s")
-        return Title(titles[0], **{name: rows(query) for name, query in _OF_TITLE.items()}) if titles else None
+        return Title(titles[0], **{name: rows(query) for name, query in _TITLE_QUERIES.items()}) if titles else None
 
 
 def similar(database: ShortTransactions, title_id: int, most: int) -> list[Any]:
-    """Return the titles that have most in common with one: title_id, title, year, and what is shared. Raises AwayError."""
+    """Return rows of `similar_titles.sql`: the titles that have most in common with one. Raises AwayError."""
     return _rows(database, _SIMILAR, id=title_id, most=most)
 
 
@@ -150,11 +150,11 @@ def _rows(database: ShortTransactions, query: str, **arguments: Any) -> list[Any
 # --- A series, from the views of `scrapy scoreboard --kind season` and `--kind episode` ---------------------------------
 
 _MAX_SEASONS, _MAX_EPISODES = 200, 5_000
-"""That are read; some daily shows have more."""
+"""Seasons and episodes of a series that are read; some daily shows have more."""
 _MAX_COLUMNS = 60
-"""Episodes of a season that are shown."""
+"""Episodes of a season that the grid shows."""
 _BANDS = (9.0, 8.0, 7.0, 6.0, 5.0)
-"""Ratings from which on a cell has the next colour."""
+"""The lowest rating of each colour."""
 
 
 class SeriesGrid(NamedTuple):
@@ -169,7 +169,7 @@ class SeriesGrid(NamedTuple):
 
 
 def read_series(database: ShortTransactions, title_id: int) -> SeriesGrid:
-    """Return the seasons and episodes of a series; none of a title that has none. Raises AwayError."""
+    """Return the seasons and episodes of a series; an empty grid for any other title. Raises AwayError."""
     seasons = _rows(database, _SEASONS, id=title_id, seasons=_MAX_SEASONS)
     rows: dict[int, dict[int, Any]] = {}
     for episode in _rows(database, _EPISODES, id=title_id, episodes=_MAX_EPISODES):
@@ -178,12 +178,12 @@ def read_series(database: ShortTransactions, title_id: int) -> SeriesGrid:
 
 
 def series_of(database: ShortTransactions, title_ids: Sequence[int]) -> dict[int, Any]:
-    """Return of which series titles are, rows of `series_of_titles.sql` by title_id; only those of seasons and episodes. Raises AwayError."""
+    """Return rows of `series_of_titles.sql` by title_id, for the seasons and episodes among titles. Raises AwayError."""
     return {row.title_id: row for row in _rows(database, _SERIES_OF, ids=list(title_ids))}
 
 
 def colour_of(rating: float) -> str:
-    """Return the class of a rating's colour, which only repeats the number.
+    """Return the CSS class of a rating's colour.
 
     >>> colour_of(9.0), colour_of(8.99), colour_of(1.0)
     ('rated-9', 'rated-8', 'rated-4')

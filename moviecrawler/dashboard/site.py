@@ -34,7 +34,7 @@ class Root(ClusterRoot):
 
 
 class PageThreads(Service):
-    """Starts the threads of the pages, and has them end with the node, whatever they ask the database."""
+    """Starts the threads of the pages, and interrupts their queries when the node stops."""
 
     name = "dashboard"
 

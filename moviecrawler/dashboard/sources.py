@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from moviecrawler.items import Site
 
 _THREADS = 8
-"""Pages that are rendered at once; others wait. Scrapyd's own services use other threads."""
-_LEAST_PAUSE_SECONDS = 5.0
+"""Pages that are rendered at once; others wait. Scrapyd's services use other threads."""
+_MIN_PAUSE_SECONDS = 5.0
 _PAUSE_FACTOR = 20
-"""Pause until the catalogue is counted again, as a multiple of what the last count took: with 3,000,000 rows that is a second."""
+"""The next count of the catalogue waits this many times as long as the last one took: 1 s with 3,000,000 rows."""
 _MAX_COUNT_SECONDS = 20.0
 HOURS = 24
-"""Hours of which the titles are counted."""
+"""Hours for which titles are counted."""
 _READ_BY_HOUR = read_sql("read_by_hour.sql")
 
 
@@ -40,7 +40,7 @@ class Counts:
     """Seconds since 1970."""
     sites: dict[Site, SiteFigures]
     hours: dict[Site, list[int]]
-    """Titles that were read of each site, in each of the last hours."""
+    """Titles read of each site in each of the last hours."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class Frontier:
     """Seconds since 1970, by Redis' clock."""
     sites: dict[Site, SiteState]
     runs: list[RunReport]
-    """Those at work first, then the latest ones."""
+    """Runs with workers first, then the latest ones."""
 
 
 class Sources:
@@ -62,7 +62,7 @@ class Sources:
         self.threads = Threads("dashboard", _THREADS)
         self.settings = Settings()
         self.settings.setmodule("moviecrawler.settings")
-        # Spiders get it from the environment, not from another settings file.
+        # Spiders take REDIS_URL from the environment, whatever a settings file says.
         self.settings.set("REDIS_URL", os.environ.get("REDIS_URL", ""), "cmdline")
         self._counting = threading.Lock()
         self._counts: Counts | None = None
@@ -77,7 +77,7 @@ class Sources:
             if self._counts is None or began >= self._count_again_at:
                 self._counts = self._count()
                 took = time.monotonic() - began
-                self._count_again_at = time.monotonic() + max(_LEAST_PAUSE_SECONDS, _PAUSE_FACTOR * took)
+                self._count_again_at = time.monotonic() + max(_MIN_PAUSE_SECONDS, _PAUSE_FACTOR * took)
             return self._counts
 
     def _count(self) -> Counts:
@@ -91,7 +91,7 @@ class Sources:
         return Counts(at=now.timestamp(), sites=sites, hours=hours)
 
     def frontier(self) -> Frontier | None:
-        """Return how the shared crawls are; None when spiders share no frontier. Raises redis.RedisError and ConfigurationError."""
+        """Return the state of the shared crawls; None when spiders share no frontier. Raises redis.RedisError and ConfigurationError."""
         if not self.node.has_frontier:
             return None
 

@@ -1,4 +1,4 @@
-"""The scoreboard: looking for titles, and one title with its scores, their history, its credits and where all that is from."""
+"""The pages of titles: a search, and one title with its scores, their history, its credits and their sources."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _ROWS = 50
 _SIMILAR = 8
 _SHOWN = 8
-"""Of keywords and the like; all are in the database."""
+"""Keywords and similar values that a cell shows; the database has all."""
 
 
 class Titles(Page):
@@ -62,7 +62,7 @@ class Titles(Page):
         title_id, database = _title_id(request), self.node.database
         found = read_title(database, title_id)
         if found is None:
-            raise RefusedError("there is no such title; it may have become one with another", 404)
+            raise RefusedError("there is no such title; it may have been matched with another", 404)
         return {
             "template": "title.html",
             "title": found.title.title or found.title.imdb_id or "A title without a name",
@@ -133,7 +133,7 @@ def _some(texts: Sequence[str] | None, between: str = ", ") -> str:
 
 
 def _facts(found: Title) -> dict[str, list[str]]:
-    """Return what the sites say, in the order of the records, without what none says."""
+    """Return each fact that a site states, with the sites' words in the order of the records."""
     facts = {name: [str(read(record) or "") for record in found.records] for name, read in _FACTS.items()}
     for kind in dict.fromkeys(row.kind for row in found.amounts):
         said = {row.site: f"{number(row.value)} {row.currency}" for row in found.amounts if row.kind == kind}
@@ -142,7 +142,7 @@ def _facts(found: Title) -> dict[str, list[str]]:
 
 
 def _roles(found: Title) -> list[tuple[str, str, list[Any]]]:
-    """Return role, site and people: of each role from the first site that names any."""
+    """Return role, site and people; the people of a role are those of the first site that names any."""
     roles: dict[str, list[Any]] = {}
     for row in found.credits:
         people = roles.setdefault(row.role, [])

@@ -1,4 +1,4 @@
-"""Telling people what is wrong with a crawl, when it is over."""
+"""Sends alerts about what is wrong with a crawl, when it is over."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _TIMEOUT_SECONDS = 60.0
-"""An action of Spidermon's may take that long."""
+"""The time that all monitors and actions may take."""
 
 
 class Alerts:
-    """Runs the monitors of `monitors/suite.py` in a thread, once all is counted, and where an action is switched on."""
+    """Runs the monitors of `monitors/suite.py` in a thread at the end of a crawl, if an action is switched on."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read SPIDERMON_ENABLED, and what switches actions on."""
+        """Read SPIDERMON_ENABLED, and the settings that switch actions on."""
         settings = crawler.settings
         if not settings.getbool("SPIDERMON_ENABLED") or not hasattr(crawler.spidercls, "site"):
             raise NotConfigured
@@ -44,7 +44,7 @@ class Alerts:
         return alerts
 
     async def summary_written(self, lines: Sequence[str]) -> None:
-        """Look, and wait until people are told, for a minute at most."""
+        """Run the monitors, and wait for their actions for a minute at most."""
         loop, is_over = asyncio.get_running_loop(), asyncio.Event()
 
         def work() -> None:
@@ -53,14 +53,14 @@ class Alerts:
             try:
                 run_suite(self._crawler, lines)
             except Exception as error:  # noqa: BLE001 - Spidermon raises many; their texts may hold secrets
-                logger.error("Nobody could be told of what is wrong: %s", type(error).__name__)  # noqa: TRY400 - as above
+                logger.error("The alerts of this crawl could not be sent: %s", type(error).__name__)  # noqa: TRY400 - as above
             with suppress(RuntimeError):  # the loop has ended meanwhile
                 loop.call_soon_threadsafe(is_over.set)
 
-        # A daemon: an action that hangs does not keep the process from ending.
+        # A daemon thread lets the process end while an action hangs.
         threading.Thread(target=work, name="alerts", daemon=True).start()
         try:
             async with asyncio.timeout(_TIMEOUT_SECONDS):
                 await is_over.wait()
         except TimeoutError:
-            logger.error("Nobody could be told of what is wrong within %.0f s", _TIMEOUT_SECONDS)  # noqa: TRY400 - a sentence says it
+            logger.error("The alerts of this crawl could not be sent within %.0f s", _TIMEOUT_SECONDS)  # noqa: TRY400 - a sentence says it

@@ -1,4 +1,4 @@
-"""Writing to the catalogue what became of titles, once their items are durable, and what the sites' lists name."""
+"""Records in the catalogue the outcomes of titles, once their items are durable, and the titles that lists name."""
 
 from __future__ import annotations
 
@@ -46,46 +46,46 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _COUNTED = "catalogue_counted"
-"""In a request's `meta`: that it was counted as failed, as more than one signal may say so."""
+"""Key in a request's `meta`: its failure is counted. Several signals may report one failure."""
 _WRITE_SECONDS = 2.0
-"""Seconds between two writes, and so the longest that an outcome waits."""
+"""Seconds between two writes."""
 _BATCH = 200
 """Outcomes in one write."""
 _MAX_WAITING = 20_000
-"""Outcomes, and other things to write, that are kept while the database is away. Titles whose outcome is left out are due again."""
+"""Outcomes, and other writes, that are kept while the database is away. A title whose outcome is dropped is due again."""
 _OUTCOMES: dict[str, Outcome] = {"absent": "absent", "blocked": "blocked", "failed": "error", "disallowed": "error"}
-"""What a miss is to the catalogue."""
+"""The outcome of a miss in the catalogue."""
 
 
 class CatalogueWriter:
-    """The one thread that asks the catalogue's database, from the first question to the last, which disconnects."""
+    """Runs everything that uses the catalogue's database in one thread."""
 
     def __init__(self, database: Database) -> None:
         self.closed = False
-        """Whether the crawl is over, so that nothing can be asked any more."""
+        """Whether the crawl is over and the database closed."""
         self._database = database
         self._thread = ThreadPoolExecutor(1, "catalogue")
 
     async def call(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        """Run a function in the thread; it takes the database first."""
+        """Run a function in the thread, with the database as its first argument."""
         if self.closed:
             raise TransientStoreError("the crawl is over")
-        asked = partial(function, self._database, *args, **kwargs)
+        call = partial(function, self._database, *args, **kwargs)
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, asked)
+            return await asyncio.get_running_loop().run_in_executor(self._thread, call)
         except ConfigurationError as error:
-            # All was right when the crawl began: the database may be itself again soon.
+            # The database was as it should be when the crawl began, and may soon be again.
             raise TransientStoreError(str(error)) from error
 
     async def close(self) -> None:
-        """Disconnect, when all that was asked before is answered."""
+        """Disconnect, once all earlier calls have ended."""
         self.closed = True
         await asyncio.get_running_loop().run_in_executor(self._thread, self._database.close)
         self._thread.shutdown(wait=False)
 
 
 class CatalogueRecorder:
-    """Writes the outcome of every title that a crawl asks for, and what its lists name, a few seconds after it is known.
+    """Records the outcome of every title that a crawl asks for, and what its lists name, within seconds.
 
     While the database is away, outcomes are kept, and titles stay claimed.
     """
@@ -96,16 +96,16 @@ class CatalogueRecorder:
         self.lease = timedelta(seconds=options.lease)
         self.worker = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
         self.held: set[int] = set()
-        """Titles that were claimed and of which no outcome was written."""
+        """Claimed titles without a written outcome."""
         self.fetching: set[int] = set()
-        """Titles that were claimed and whose requests have not ended here."""
+        """Claimed titles whose requests have not ended."""
         self.has_claimed = False
-        """Whether anything was ever claimed, perhaps without our knowing."""
+        """Whether a claim was ever tried: one without an answer may have succeeded."""
         self.writer = CatalogueWriter(database)
         self.outcomes: deque[AnyOutcome] = deque()
-        """Those that are not written yet."""
-        self._others: deque[Callable[[Database], object]] = deque(maxlen=_MAX_WAITING)
-        """What else is to be written."""
+        """Outcomes that are not written yet."""
+        self._other_writes: deque[Callable[[Database], object]] = deque(maxlen=_MAX_WAITING)
+        """Further functions that write, in order."""
         self._flushing = asyncio.Lock()
         self._outages = Outages()
         self._task: asyncio.Task[None] | None = None
@@ -115,7 +115,7 @@ class CatalogueRecorder:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Read DATABASE_URL and CATALOGUE_BATCH, CATALOGUE_LEASE and so on."""
-        # Without a site it is a crawl such as `scrapy replay`, which fetches nothing.
+        # `scrapy replay` has no site, and fetches nothing.
         if not crawler.settings.get("DATABASE_URL") or getattr(crawler.spidercls, "site", None) is None:
             raise NotConfigured
         recorder = cls(crawler, store.open_catalogue(crawler.settings), CatalogueOptions.read(crawler.settings))
@@ -134,7 +134,7 @@ class CatalogueRecorder:
         return recorder
 
     def claimed(self, title_ids: Sequence[int]) -> None:
-        """Take note of titles that this worker has claimed."""
+        """Note titles that this worker has claimed."""
         self.held.update(title_ids)
         self.fetching.update(title_ids)
 
@@ -145,28 +145,28 @@ class CatalogueRecorder:
         self._task = asyncio.get_running_loop().create_task(self._write_now_and_then())
 
     async def spider_closed(self) -> None:
-        """Write what is left, and give back what was claimed and not fetched."""
+        """Write what is left, and release the claims on titles that were not fetched."""
         self._closing.set()
         if self._task is not None:
             await self._task
         await self.flush()
-        if left := len(self.outcomes) + len(self._others):
-            logger.warning("%d outcomes could not be written; their titles are due again later", left)
+        if left := len(self.outcomes) + len(self._other_writes):
+            logger.warning("%d outcomes could not be written; their titles are due again when their claims end", left)
         try:
             if self.has_claimed:
                 await self.writer.call(claims.release, self.worker)
         except MovieCrawlerError as error:
-            message = "This worker's claims could not be given back to the catalogue, and end by themselves: %s"
+            message = "This worker's claims could not be released, and end by themselves: %s"
             logger.warning(message, error)
         await self.writer.close()
 
     def item_passed(self, item: Any, request: Request | None) -> None:
-        """Take note that a title's request has ended."""
+        """Note that a title's request has ended."""
         if isinstance(item, Movie | Miss) and not _is_of_list(item):
             self._ended(request)
 
     def title_failed(self, response: Response | Failure | None, item: Any = None) -> None:
-        """Count a title as failed, but not a series for a season that its page tells of."""
+        """Count a title as failed; a season that its series' page lists does not fail its series."""
         if isinstance(item, Movie) and _is_of_list(item) and item.kind == "season":
             return
         request = getattr(response, "request", None)
@@ -177,29 +177,31 @@ class CatalogueRecorder:
                 request, site=request.meta["site"], outcome="error", at=utc_now(), asked_id=request.cb_kwargs["site_id"]
             )
         if isinstance(item, Movie) and item.source == "dataset" and item.site_id:
-            # Of no request for a title: one pass gives many.
+            # One pass over the datasets gives many titles, without a request for each.
             self._add(Fetched(site=item.site, outcome="error", at=utc_now(), asked_id=item.site_id))
 
     def site_refused(self, site: str, reason: str, pause: float) -> None:
-        """Have nothing claimed of a site for a while."""
+        """Pause the claims of a site that has refused us."""
         if site in SITES:
             until = utc_now() + timedelta(seconds=pause)
-            self._others.append(lambda database: store.pause(database, site, until, reason))
+            self._other_writes.append(lambda database: store.pause(database, site, until, reason))
 
     def titles_listed(self, site: Site, list_name: str, entries: Sequence[Entry], ids: Sequence[str]) -> None:
-        """Keep what a list page names."""
+        """Record the titles that a list page names."""
         seen = [Sighting(entry.site_id, entry.year) for entry in entries]
         seen += [Sighting(site_id) for site_id in ids]
         source: IdSource = "sitemap" if list_name.startswith(SITEMAP) else "list"
         trending, now = list_name in SITES[site].trending, utc_now()
-        self._others.append(lambda database: store.sight(database, site, seen, source, trending=trending, now=now))
+        self._other_writes.append(
+            lambda database: store.sight(database, site, seen, source, trending=trending, now=now)
+        )
 
     def item_completed(self, item: Any, request: Request | None, outcomes: frozenset[StoreOutcome]) -> None:
-        """Take note of what became of titles. One whose item was lost is due again when its claim ends."""
+        """Note the outcomes of titles. One whose item was lost is due again when its claim ends."""
         if isinstance(item, Movie | Miss) and not _is_of_list(item):
             self._title_completed(item, request, outcomes)
         elif isinstance(item, Movie) and item.kind == "season" and item.site_id and not {"lost", "rejected"} & outcomes:
-            # When the page of its series tells all its scores, its own need not be fetched for them.
+            # A season's own page need not be fetched for scores that its series' page has.
             self._add(
                 ToldBySeries(
                     site=item.site,
@@ -224,9 +226,9 @@ class CatalogueRecorder:
         else:
             at, released, outcome = item.checked_at, None, _OUTCOMES[item.outcome]
         verdict = request.meta.get("verdict", {}) if request is not None else {}
-        is_other = verdict.get("decision", "accepted") != "accepted"
-        if outcome != "ok" and not is_other:
-            verdict = {}  # a page that was right for the title, and could not be stored
+        is_other_title = verdict.get("decision", "accepted") != "accepted"
+        if outcome != "ok" and not is_other_title:
+            verdict = {}  # the page is the title's, but could not be stored
         self._add_outcome(
             request,
             verdict,
@@ -234,7 +236,7 @@ class CatalogueRecorder:
             outcome=outcome,
             at=at or utc_now(),
             asked_id=(request.cb_kwargs.get("site_id") if request is not None else None) or item.site_id or "",
-            got_id=item.site_id if outcome == "ok" or is_other else None,
+            got_id=item.site_id if outcome == "ok" or is_other_title else None,
             released=released,
         )
 
@@ -246,8 +248,8 @@ class CatalogueRecorder:
             self._add(Fetched(**ended, title_id=due["title_id"]))
         else:
             verdict = verdict or {}
-            is_other = verdict.get("decision", "accepted") != "accepted"
-            others_follow = bool(due["ids"]) and (ended["outcome"] == "absent" or is_other)
+            is_other_title = verdict.get("decision", "accepted") != "accepted"
+            others_follow = bool(due["ids"]) and (ended["outcome"] == "absent" or is_other_title)
             ended |= {"title_id": due["title_id"], "evidence": due["evidence"], "others_follow": others_follow}
             self._add(Judged(**ended, **verdict))
 
@@ -263,8 +265,8 @@ class CatalogueRecorder:
             self.held.discard(title_id)  # its claim ends, so that it is due again
 
     async def flush(self) -> None:
-        """Write what is known by now. Raises nothing: what can't be written is kept."""
-        # Whoever waits may be cancelled; what is taken from the queue is written nevertheless.
+        """Write what is known by now. Raises nothing: what can't be written stays queued."""
+        # A batch that has left the queue is written even if the caller is cancelled.
         await asyncio.shield(asyncio.ensure_future(self._flush()))
 
     async def _flush(self) -> None:
@@ -280,12 +282,12 @@ class CatalogueRecorder:
                     self.held -= {
                         one.title_id for one in batch if one.title_id and not getattr(one, "others_follow", False)
                     }
-                while self._others:
-                    await self.writer.call(_do, self._others[0])
-                    self._others.popleft()
+                while self._other_writes:
+                    await self.writer.call(_write, self._other_writes[0])
+                    self._other_writes.popleft()
             except TransientStoreError as error:
                 if self._outages.begins():
-                    logger.warning("The catalogue can't be written now, and will be tried again: %s", error)
+                    logger.warning("The catalogue can't be written to now; it will be tried again: %s", error)
             else:
                 self._outages.ends()
 
@@ -299,29 +301,29 @@ class CatalogueRecorder:
                 try:
                     await self._extend()
                 except MovieCrawlerError as error:
-                    logger.warning("Claims could not be kept: %s", error)
+                    logger.warning("Claims could not be extended: %s", error)
 
     async def _extend(self) -> None:
-        """Keep the claims; those that others have taken since are let go."""
-        asked = frozenset(self.held)
-        gone = asked - await self.writer.call(claims.extend, self.worker, utc_now() + self.lease, asked)
+        """Extend the claims, and drop those that other workers have by now."""
+        held = frozenset(self.held)
+        gone = held - await self.writer.call(claims.extend, self.worker, utc_now() + self.lease, held)
         self._extended_at = time.monotonic()
         self.held -= gone
         self.fetching -= gone
 
 
 def _is_of_list(item: Movie | Miss) -> bool:
-    """Return whether it is a row of a list, or of a series' page: no page of the title itself."""
+    """Return whether an item is of a row in a list or a series' page, not of the title's own page."""
     return isinstance(item, Movie) and item.source == "list"
 
 
 def _due(request: Request | None) -> Any:
-    """Return what a request knows of the claim that it is for; None for a request without one."""
+    """Return the claim that a request is for; None for a request without one."""
     return request.cb_kwargs.get("due") if request is not None else None
 
 
 def _record(database: Database, batch: Sequence[AnyOutcome]) -> None:
-    """Write outcomes. One that can't be written doesn't keep the others from it; its title is due again when the claim ends."""
+    """Write outcomes, one by one if the batch fails. A title whose outcome fails is due again when its claim ends."""
     try:
         record(database, batch)
     except (TransientStoreError, ConfigurationError):
@@ -334,10 +336,10 @@ def _record(database: Database, batch: Sequence[AnyOutcome]) -> None:
             _record(database, [outcome])
 
 
-def _do(database: Database, what: Callable[[Database], object]) -> None:
+def _write(database: Database, write: Callable[[Database], object]) -> None:
     try:
-        what(database)
+        write(database)
     except (TransientStoreError, ConfigurationError):
         raise
     except Exception:
-        logger.exception("The catalogue refused what a list names")
+        logger.exception("The catalogue refused a pause, or the titles that a list names")

@@ -1,4 +1,4 @@
-"""Refusing to crawl on a machine whose clock is wrong."""
+"""Refuses to crawl on a machine whose clock is wrong."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TIMEOUT_SECONDS = 10.0
 class ClockCheck:
     """Compares this machine's clock with those of Redis and Postgres before the first request.
 
-    What is stored with a wrong time would beat, or lose to, what other machines store.
+    Records with a wrong time would wrongly replace those of other machines, or be replaced by them.
     """
 
     def __init__(self, settings: BaseSettings) -> None:
@@ -55,7 +55,7 @@ class ClockCheck:
             except (MovieCrawlerError, OSError, TimeoutError) as error:
                 logger.debug(
                     "%s can't be asked for the time: %s", server, error
-                )  # the frontier or the store says it louder
+                )  # the frontier or the store logs it as an error
                 continue
             ahead = before + (datetime.now(UTC) - before) / 2 - theirs
             if abs(ahead) >= TOLERANCE:

@@ -1,4 +1,4 @@
-"""Watching which fields title pages tell, keeping pages that can't be read, and stopping a crawl whose site has changed its pages."""
+"""Watches which fields title pages have, keeps pages that can't be read, and stops a crawl whose site has changed its pages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _STOPS = (
 class CoverageWatch:
     """Watches the title pages of the spider's site.
 
-    Counts `pages/read`, `pages/unknown/<field>` (pages of which a field is unknown) and `pages/missing/<field>`.
+    Counts the pages in `pages/read` and `pages/unknown/<field>`, and says why a field is missing in `pages/missing/<field>`.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -60,14 +60,14 @@ class CoverageWatch:
         return watch
 
     async def spider_closed(self) -> None:
-        """Finish keeping pages."""
+        """Wait until the last pages are kept."""
         if self._keeping:
             await asyncio.wait(self._keeping)
 
     def title_read(self, movie: Movie, response: Response) -> None:
         """Count what was read from a page."""
         stats = self.crawler.stats
-        new = self.fields.take(movie)
+        new = self.fields.add(movie)
         stats.inc_value("pages/read")
         for name in movie.unknown_fields:
             stats.inc_value(f"pages/unknown/{name}")
@@ -83,7 +83,7 @@ class CoverageWatch:
 
     def title_unread(self, site_id: str, error: ExtractionError, response: Response) -> None:
         """Count a title's page that could not be read, and keep it."""
-        self.fields.take_unreadable()
+        self.fields.add_unreadable()
         self._keep(response, "unreadable", str(error))
         if self.fields.unreadable >= GONE_AFTER_PAGES:
             self._stop(f"{self.fields.unreadable} title pages in a row can't be read, such as {site_id}: {error}")
@@ -101,7 +101,7 @@ class CoverageWatch:
         logger.error(_STOPS, self._site, why, self._folder, extra={"spider": self.crawler.spider})
         engine = self.crawler.engine
         assert engine is not None  # noqa: S101 - pages come from it
-        engine.pause()  # asks the scheduler for no more
+        engine.pause()  # the engine takes no more from the scheduler
         self._drop_unsent()
         self.crawler.signals.connect(self._drop_soon, signals.request_reached_downloader)
         self._closing = asyncio.get_running_loop().create_task(engine.close_spider_async(reason="pages_changed"))

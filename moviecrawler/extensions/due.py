@@ -1,4 +1,4 @@
-"""Where `lane=due` gets its titles: from the catalogue, a few at a time, on however many workers."""
+"""Gives `lane=due` its titles, which each worker claims from the catalogue in small batches."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MAX_PAUSE_SECONDS = 30.0
 
 
 class DueTitles:
-    """Yields the requests of what is due, as fast as they are fetched, until nothing is due. The spider is a `MovieSpider`."""
+    """Yields requests of due titles, as fast as they are fetched, until nothing is due. The spider is a `MovieSpider`."""
 
     def __init__(self, spider: Any) -> None:
         recorder = spider.crawler.get_extension(CatalogueRecorder)
@@ -48,14 +48,14 @@ class DueTitles:
         spider.crawler.signals.connect(recorder.item_passed, item_passed)
         self.options = recorder.options
         self._asked = 0
-        self._reason: str | None = None  # for which nothing was claimed last
-        self._is_unsure = False  # whether the catalogue may count titles as claimed that are not held
+        self._reason: str | None = None  # why nothing could be claimed, as it was logged last
+        self._last_claim_unconfirmed = False  # whether this worker may have claims that it does not know
         self.budgets = budget_middleware_of(spider.crawler)
 
     async def requests(self) -> AsyncIterator[Request]:
         """Yield requests until the limit is reached, or nothing may be fetched for CATALOGUE_IDLE seconds.
 
-        That is when nothing is due, the site has refused us, or the budget of the day is spent.
+        Nothing may be fetched when nothing is due, the site has refused us, or the budget of the day is spent.
         """
         idle = 0.0
         pause = _POLL_SECONDS
@@ -77,7 +77,7 @@ class DueTitles:
             except TransientStoreError as error:
                 if self.recorder.writer.closed:
                     return
-                self._is_unsure = True
+                self._last_claim_unconfirmed = True
                 logger.warning("The catalogue can't be asked now, and will be tried again: %s", error)
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _MAX_PAUSE_SECONDS)
@@ -87,7 +87,7 @@ class DueTitles:
                 self._reason = None
                 async for request in self.spider.requests_of_claims(claimed):
                     yield request
-                while self._is_full():  # noqa: ASYNC110 - on what the engine does
+                while self._is_full():  # noqa: ASYNC110 - the engine has no event for it
                     await asyncio.sleep(_POLL_SECONDS)
             elif more:
                 await asyncio.sleep(_POLL_SECONDS)
@@ -97,10 +97,10 @@ class DueTitles:
             else:
                 if await self.budgets.refusal() is not None:
                     self._end_as("site_stopped")
-                await self._tell_claims_of_others()
+                await self._log_claims_of_others()
                 return
 
-    async def _tell_claims_of_others(self) -> None:
+    async def _log_claims_of_others(self) -> None:
         with suppress(TransientStoreError):
             number, until = await self.recorder.writer.call(
                 claims.claimed_by_others, self.spider.site, worker=self.recorder.worker, now=utc_now()
@@ -111,17 +111,17 @@ class DueTitles:
 
     async def _stopped(self) -> bool:
         """Return whether the site has refused us, or another worker, and is not to be asked yet."""
-        await self.recorder.flush()  # with a refusal, and with what makes a title due, or no longer so
+        await self.recorder.flush()  # outcomes and refusals decide what is due
         reason = await self.recorder.writer.call(store.paused, self.spider.site, utc_now())
-        # Other workers may have been refused later.
+        # Another worker's refusal may not be in the catalogue yet.
         reason = reason or await self.budgets.refusal()
         if reason is None or self.spider.uses_datasets:
             return False
-        self._tell(logging.WARNING, reason)
+        self._log_once(logging.WARNING, reason)
         return True
 
-    def _tell(self, level: int, reason: str) -> None:
-        """Log once why nothing is claimed."""
+    def _log_once(self, level: int, reason: str) -> None:
+        """Log why nothing is claimed, unless the last line said so."""
         if reason != self._reason:
             self._reason = reason
             logger.log(level, "Nothing is claimed: %s", reason, extra={"spider": self.spider})
@@ -129,7 +129,7 @@ class DueTitles:
     # --- The budget of the day ----------------------------------------------------------------------------------------
 
     async def _budget_left(self) -> int | None:
-        """Return how many titles may be claimed: as many as may be fetched today, and in half of a claim's time; None for any number."""
+        """Return how many titles can be fetched today and within half a claim's lease; None for any number."""
         if self.spider.uses_datasets:
             return None
         left, per_second = await self.budgets.left_today(), self.budgets.budget.per_second
@@ -139,21 +139,21 @@ class DueTitles:
         return max(0, min(limits) - len(self.recorder.fetching)) if limits else None
 
     async def _day_is_over(self) -> bool:
-        """Return whether to end, as nothing may be fetched today, and the new day is too far away to wait for."""
+        """Return whether to end, as today's budget is spent and the next day is too far away to wait for."""
         if await self.budgets.left_today() != 0:
-            return False  # what waits uses up the rest
-        message = f"what {self.spider.site} may be asked for today is spent; the next day begins at 00:00 UTC"
-        self._tell(logging.INFO, message)
+            return False  # requests under way will use up the rest
+        message = f"today's budget of {self.spider.site} is spent; the next day begins at 00:00 UTC"
+        self._log_once(logging.INFO, message)
         if self.recorder.fetching or until_next_day(utc_now()).total_seconds() <= self.options.idle:
             return False
         self._end_as("budget_spent")
         return True
 
     def not_sent(self, title_id: int) -> None:
-        """Give a title back whose request was not sent, as the budget of the day is spent: this does not count as a claim."""
+        """Give back a title whose request was not sent, as today's budget is spent. Its claim does not count."""
         self.recorder.fetching.discard(title_id)
         self.recorder.held.discard(title_id)
-        self._is_unsure = True
+        self._last_claim_unconfirmed = True
 
     def _end_as(self, reason: str) -> None:
         def end() -> None:
@@ -162,15 +162,15 @@ class DueTitles:
         self.spider.crawler.signals.connect(end, signals.spider_idle, weak=False)
 
     async def _release(self) -> None:
-        """Give back what was claimed when the database went away without an answer, and titles whose requests were not sent."""
-        if self._is_unsure:
+        """Release claims that got no answer from the database, and those on titles whose requests were not sent."""
+        if self._last_claim_unconfirmed:
             await self.recorder.writer.call(claims.release, self.recorder.worker, but=self.recorder.held)
-            self._is_unsure = False
+            self._last_claim_unconfirmed = False
 
     # --- Claims -------------------------------------------------------------------------------------------------------
 
     async def _claim(self, budget: int | None) -> tuple[Sequence[Claim], bool]:
-        """Return titles to fetch, at most as many as the budget allows, and if there are none, whether some may follow soon."""
+        """Return titles to fetch, within the budget, and whether some may follow soon if there are none."""
         self.recorder.has_claimed = True
         size = self.spider.claim_size(self.options.batch)
         if self.spider.plan.limit is not None:
@@ -188,6 +188,6 @@ class DueTitles:
         return found, more
 
     def _is_full(self) -> bool:
-        """Return whether as many titles wait as are claimed at once. What the site refuses us is not fetched from there."""
-        is_needless = self.spider.uses_datasets or self.recorder.writer.closed
-        return len(self.recorder.fetching) >= self.options.batch and not is_needless
+        """Return whether a whole batch is being fetched. With datasets no title waits for the site."""
+        is_unlimited = self.spider.uses_datasets or self.recorder.writer.closed
+        return len(self.recorder.fetching) >= self.options.batch and not is_unlimited

@@ -1,4 +1,4 @@
-"""How Scrapy's own events are logged, and how long a line of the log may be."""
+"""Logs Scrapy's own events tersely, and bounds the length of a log message."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
 _LONGEST_MESSAGE = 10_000
-"""Characters, by which Scrapy's stats at the end of a crawl come through whole; longer messages are cut in the middle."""
+"""Characters; longer messages are cut in the middle. Scrapy's stats at the end of a crawl fit."""
 _LONGEST_TRACEBACK = 50_000
 _CLIENTS = ("boto3", "botocore", "pymongo", "redis", "s3transfer", "urllib3")
-"""Loggers of libraries that write out each command with level DEBUG, which Scrapy's handlers would drop."""
+"""Libraries that format a DEBUG message for each command, even if no handler takes it."""
 
 
 class ShortRecord(logging.LogRecord):
-    """A log record whose message and traceback have a length, whoever logs: what pages say may stand in either."""
+    """A log record whose message and traceback are cut to a length, as either may quote a page."""
 
     def getMessage(self) -> str:  # noqa: N802 - logging's own name
         """Return the message with its arguments."""
@@ -46,7 +46,7 @@ class TerseLogFormatter(LogFormatter):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Give all that this process logs from now on a length, and spare what clients of services write for their authors."""
+        """Bound everything that this process logs from now on, and silence the clients' DEBUG messages."""
         logging.setLogRecordFactory(ShortRecord)
         for name in _CLIENTS:
             logging.getLogger(name).setLevel(logging.INFO)

@@ -1,4 +1,4 @@
-"""Handing a crawl's figures to its node, or adding them to the file of its site that Prometheus' node exporter reads."""
+"""Hands a crawl's figures to its node, or adds them to its site's file for Prometheus' node exporter."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LOCK_SECONDS = 5.0
 
 
 class Metrics:
-    """Tells the crawl's figures every 15 seconds, and once more with its summary when all is over."""
+    """Reports the crawl's figures every 15 seconds, and once more with the summary at its end."""
 
     def __init__(self, crawler: Crawler, descriptor: int | None, folder: str) -> None:
         self._crawler = crawler
@@ -41,7 +41,7 @@ class Metrics:
         self._descriptor = descriptor
         self._file = Path(folder) / f"moviecrawler_{self._site}.prom" if folder and descriptor is None else None
         self._added: Samples = samples_of({})
-        """What the file has of this crawl."""
+        """This crawl's figures that the file has already."""
         self._outages = Outages()
         self._closing = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -60,26 +60,26 @@ class Metrics:
         return metrics
 
     def spider_opened(self) -> None:
-        """Begin to tell."""
-        self._task = asyncio.get_running_loop().create_task(self._tell_now_and_then())
+        """Begin to report."""
+        self._task = asyncio.get_running_loop().create_task(self._report_regularly())
 
     async def spider_closed(self) -> None:
-        """Wait for what is being written: it would replace the final figures."""
+        """Wait for the write under way, so that the final figures come last."""
         self._closing.set()
         if self._task is not None:
             await self._task
 
     async def summary_written(self, lines: Sequence[str]) -> None:
-        """Tell the final figures."""
-        await self._tell(lines)
+        """Report the final figures."""
+        await self._report(lines)
 
-    async def _tell_now_and_then(self) -> None:
+    async def _report_regularly(self) -> None:
         while not self._closing.is_set():
-            await self._tell()
+            await self._report()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._closing.wait(), _EVERY_SECONDS)
 
-    async def _tell(self, summary: Sequence[str] | None = None) -> None:
+    async def _report(self, summary: Sequence[str] | None = None) -> None:
         stats = selected(self._crawler.stats.get_stats())
         if self._descriptor is not None:
             line = {"stats": stats} if summary is None else {"stats": stats, "summary": list(summary)}
@@ -97,7 +97,7 @@ class Metrics:
 
 
 def hand_over(descriptor: int, line: bytes) -> None:
-    """Write a line to a pipe as far as that takes it at once: a crawl never waits for a node that hangs."""
+    """Write as much of a line to a pipe as fits at once: a crawl never waits for a node that hangs."""
     for begin in range(0, len(line), select.PIPE_BUF):
         try:
             _, is_ready, _ = select.select([], [descriptor], [], 0)
@@ -109,7 +109,7 @@ def hand_over(descriptor: int, line: bytes) -> None:
 
 
 def add_to_file(path: Path, site: str, samples: Samples) -> None:
-    """Add figures to those of a file, which thereby grow from crawl to crawl. It waits for a disk: call it in a thread.
+    """Add figures to those in a file, which sum up all crawls. Call it in a thread.
 
     Raises OSError.
     """

@@ -1,4 +1,4 @@
-"""Counting how each title that was asked for ended, in the stats `titles/<outcome>`."""
+"""Counts how each title that was asked for ended, in the stats `titles/<outcome>`."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ OUTCOMES = ("stored", "unchanged", "absent", "failed", "blocked", "disallowed", 
 """How a title that was asked for can end; each is counted in the stat `titles/<outcome>`."""
 
 _MAX_REASONS = 200
-"""Reasons that are counted one by one; further ones are counted as others."""
+"""Reasons that are counted one by one; further ones are counted together."""
 _NOISE = re.compile(r"\s*\(?https?://\S+|\b(?:tt\d+|(?:m|tv|movie)/[\w-]+)\b")
-"""What makes each reason another one: addresses and ids."""
+"""Addresses and ids, without which most reasons are the same."""
 
 
 class TitleOutcomes:
     """Counts a title as `stored` when its movie is durable in every store, and otherwise as what kept it from that.
 
-    That is `lost`, `rejected` or `spooled` when a store said so, or the outcome of a `Miss`. A movie of a list page's row stands
-    beside the Miss of its title, and is not counted again.
+    That is `lost`, `rejected` or `spooled` when a store said so, or the outcome of a `Miss`. A Movie with source `list` is not
+    counted: the Movie or Miss of the title's own page is.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -42,7 +42,7 @@ class TitleOutcomes:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Connect to the signals that tell."""
+        """Connect the handlers to their signals."""
         outcomes = cls(crawler)
         crawler.signals.connect(outcomes.item_passed, item_passed)
         crawler.signals.connect(outcomes.item_dropped, signals.item_dropped)
@@ -58,12 +58,12 @@ class TitleOutcomes:
             reasons[reason if reason in reasons or len(reasons) < _MAX_REASONS else "others"] += 1
 
     def item_dropped(self, item: Any) -> None:
-        """Count a title whose movie, or what is said of its miss, did not pass the checks."""
+        """Count a title whose Movie or Miss did not pass the checks."""
         if isinstance(item, Miss) or (isinstance(item, Movie) and item.source != "list"):
             self._count("rejected")
 
     def item_completed(self, item: Any, outcomes: frozenset[Outcome]) -> None:
-        """Count a title whose movie is settled in all stores."""
+        """Count a title whose Movie has an outcome in all stores."""
         if isinstance(item, Movie) and item.source != "list":
             self._count(next((worse for worse in ("lost", "rejected", "spooled") if worse in outcomes), "stored"))
 
@@ -72,10 +72,10 @@ class TitleOutcomes:
 
 
 def is_complete(stats: Mapping[str, Any], *, within_budget: bool = False) -> bool:
-    """Return whether a crawl did all that it was asked to: each title asked for is stored, or its site says that there is none.
+    """Return whether a crawl did all that it was asked to: each title is stored, or its site says that there is none.
 
-    It must have ended by itself, or to be started anew (`recycled`); a crawl `within_budget`, as `lane=due` is, may also end because the
-    budget of the day is spent. A list that could not be read may have named titles that nobody knows of.
+    It must have finished, or have ended to be started anew (`recycled`). A crawl `within_budget`, such as `lane=due`, may also end
+    when the budget of the day is spent. A list that could not be read may have named any number of titles.
     """
     ends = {"finished", "recycled", "budget_spent"} if within_budget else {"finished", "recycled"}
     done = sum(stats.get(f"titles/{outcome}", 0) for outcome in ("stored", "unchanged", "absent"))

@@ -1,4 +1,4 @@
-"""Saying in the log how far a crawl is, and what it waits for."""
+"""Logs how far a crawl is, and what it waits for."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _QUIET_INTERVALS = 2
 
 
 class Progress:
-    """Logs every LOGSTATS_INTERVAL seconds how this process' titles ended, while that changes.
+    """Logs every LOGSTATS_INTERVAL seconds how this process's titles ended, if that has changed.
 
-    While nothing comes in although something is asked for, it logs what the crawl waits for, less and less often, and counts the
-    time in the stat `crawl/stalled_seconds`. `scrapy progress` shows all workers of a shared crawl.
+    While requests are under way and nothing comes in, it logs what the crawl waits for, less and less often, and counts the time
+    in the stat `crawl/stalled_seconds`. `scrapy progress` shows all workers of a shared crawl.
     """
 
     def __init__(self, crawler: Crawler, interval: float) -> None:
@@ -52,12 +52,12 @@ class Progress:
         return progress
 
     def spider_opened(self) -> None:
-        """Begin to look."""
+        """Begin to log."""
         self._task = create_looping_call(self.look)
         self._task.start(self._interval, now=False)
 
     def spider_closed(self) -> None:
-        """Look no more."""
+        """End the logging."""
         if self._task.running:
             self._task.stop()
 

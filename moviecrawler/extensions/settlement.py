@@ -1,4 +1,4 @@
-"""What became of each item, in all of its stores: one account, to which everything else that waits for items listens."""
+"""Follows each item into all of its stores, and sends one signal when it is in every one of them."""
 
 from __future__ import annotations
 
@@ -22,39 +22,39 @@ if TYPE_CHECKING:
     from moviecrawler.signals import Outcome
 
 
-_MAX_LEFT = 2000
-"""Items that are remembered of those that left the pipelines; more are in no store's buffer."""
+_MAX_DROPPED = 2000
+"""Dropped items that are remembered: more than all stores' buffers hold."""
 
 
 @dataclass(slots=True, eq=False)
 class _Followed:
     item: Any
-    """Held here so that its identity is not another item's meanwhile."""
+    """A reference to the item, so that no other one gets its id()."""
     passed: bool = False
     request: Request | None = None
-    """That it came of. Not its response: a page of 1 MB would be held until the item's batch is written."""
+    """The item's request; its response, perhaps 1 MB, would stay in memory until the batch is written."""
     outcomes: dict[str, Outcome] = field(default_factory=dict)
 
 
 class Settlement:
-    """Sends `item_passed` once an item has passed the pipelines, and `item_completed` when each store that takes it has settled it, too.
+    """Sends `item_passed` once an item has passed the pipelines, and `item_completed` once each of its stores has an outcome, too.
 
-    Movies and misses go to every store that has opened, raw pages to the archive, anything else to none. Items are followed by
-    identity, as two may be equal.
+    Movies and misses go to every store that has opened, raw pages to the archive, anything else to none. Items are known
+    by their id(), as two may be equal.
     """
 
     def __init__(self, manager: SignalManager) -> None:
         self._manager = manager
         self._stores: set[str] = set()
         self._items: dict[int, _Followed] = {}
-        self._left: dict[int, Any] = {}
-        """Items that left the pipelines on their way. A store that took one before still settles it."""
+        self._dropped: dict[int, Any] = {}
+        """Items that a pipeline dropped or failed on. An earlier store may still send an outcome of them."""
         manager.connect(self._store_opened, store_opened)
         manager.connect(self._item_settled, item_settled)
         manager.connect(self._item_scraped, signals.item_scraped)
         manager.connect(self._item_scraped, page_archived)
-        manager.connect(self._item_left, signals.item_dropped)
-        manager.connect(self._item_left, signals.item_error)
+        manager.connect(self._item_dropped, signals.item_dropped)
+        manager.connect(self._item_dropped, signals.item_error)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -67,23 +67,22 @@ class Settlement:
     def _item_scraped(self, item: Any, response: Response | Failure | None) -> None:
         entry = self._items.setdefault(id(item), _Followed(item))
         entry.passed, entry.request = True, getattr(response, "request", None)
-        # Scrapy makes a task for each receiver of item_scraped; those of this signal are called directly, and before the item may be
-        # completed.
+        # Scrapy makes a task for each receiver of item_scraped. Receivers of item_passed are called at once, before item_completed.
         self._manager.send_catch_log(item_passed, item=item, request=entry.request)
         self._check(entry)
 
     def _item_settled(self, item: Any, store: str, outcome: Outcome, earlier: bool = False) -> None:
-        if earlier or id(item) in self._left:
+        if earlier or id(item) in self._dropped:
             return  # nothing of this run waits for it
         entry = self._items.setdefault(id(item), _Followed(item))
         entry.outcomes[store] = outcome
         self._check(entry)
 
-    def _item_left(self, item: Any) -> None:
+    def _item_dropped(self, item: Any) -> None:
         self._items.pop(id(item), None)
-        self._left[id(item)] = item
-        if len(self._left) > _MAX_LEFT:
-            del self._left[next(iter(self._left))]
+        self._dropped[id(item)] = item
+        if len(self._dropped) > _MAX_DROPPED:
+            del self._dropped[next(iter(self._dropped))]
 
     def _check(self, entry: _Followed) -> None:
         stores = self._stores if isinstance(entry.item, Movie | Miss) else set()

@@ -1,4 +1,4 @@
-"""What a crawl did, in five lines at its end."""
+"""Writes what a crawl did, in five lines at its end."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _MAX_SHOWN = 3
-_TIMEOUT_SECONDS = 15.0  # seconds for the catalogue's answer, with connecting
+_TIMEOUT_SECONDS = 15.0
+"""Seconds to connect to the catalogue and get its answer."""
 _STATEMENT_SECONDS = 10
 _DUE = """
 SELECT count(*) FILTER (WHERE next_due <= now() AND (claimed_until IS NULL OR claimed_until <= now())) AS due,
@@ -42,7 +43,7 @@ FROM title_sites WHERE site = %s AND site_id IS NOT NULL
 
 
 class Summary:
-    """Writes the lines to standard error when everything is stored and closed, whatever becomes of the log."""
+    """Writes the lines to standard error when everything is stored and closed, and to LOG_FILE."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -52,7 +53,7 @@ class Summary:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Wait for the end."""
+        """Connect the handlers to their signals."""
         if not hasattr(crawler.spidercls, "site"):
             raise NotConfigured
         summary = cls(crawler)
@@ -61,13 +62,13 @@ class Summary:
         return summary
 
     async def spider_closed(self, reason: str) -> None:
-        """Make the lines by the figures as they are now."""
+        """Make the lines from the figures of this moment."""
         self._lines = self._lines_of(reason)
         if self._crawler.engine.start_time is None:  # an engine that has not started does not stop
             await self.engine_stopped()
 
     async def engine_stopped(self) -> None:
-        """Write the lines, unless the spider was never opened. The catalogue knows by now what this crawl has fetched."""
+        """Write the lines, unless the spider was never opened. By now all outcomes are in the catalogue."""
         if not self._lines:
             return
         stats = self._crawler.stats
@@ -77,7 +78,7 @@ class Summary:
         *lines, last = self._lines
         lines.append(f"{last}; {await self._due()}")
         text = "\n  ".join(lines)
-        print(text, file=sys.stderr, flush=True)  # noqa: T201 - also with --nolog, which leaves no other way
+        print(text, file=sys.stderr, flush=True)  # noqa: T201 - with --nolog there is no other way
         if self._crawler.settings["LOG_FILE"]:
             logger.info("%s", text, extra={"spider": self._crawler.spider})
         await self._crawler.signals.send_catch_log_async(summary_written, lines=lines)
@@ -115,7 +116,7 @@ class Summary:
         return f"{asked:,} titles asked for: {', '.join(shown) or 'nothing found'}"
 
     def _left(self, stats: dict[str, Any]) -> str:
-        """Return what the crawl has not done: of a shared one, the account of the whole run."""
+        """Return what the crawl has not done; for a shared crawl, what the whole run has not done."""
         scheduler = shared_scheduler(self._crawler)
         if scheduler is not None and scheduler.reply is not None:
             return scheduler.account()
@@ -126,7 +127,7 @@ class Summary:
         return "nothing of this crawl"
 
     async def _due(self) -> str:
-        """Return what is due, as far as it is known, and count what is overdue of the titles fetched before."""
+        """Return how much is due, and set the stats of overdue titles."""
         if not self._crawler.settings.get("DATABASE_URL"):
             return "without DATABASE_URL, nothing is known of what is due"
         try:
@@ -141,7 +142,7 @@ class Summary:
 
 
 def _ask(settings: BaseSettings, site: Site) -> Any:
-    """Return the row of `_DUE`; call it in a thread. Raises MovieCrawlerError, also when the answer takes longer than it may."""
+    """Return the row of `_DUE`; call it in a thread. Raises MovieCrawlerError, also after a time-out."""
     from moviecrawler.catalogue.store import open_catalogue  # noqa: PLC0415 - imports Postgres' client
 
     with closing(open_catalogue(settings)) as catalogue, catalogue.transaction() as cursor:
@@ -166,7 +167,7 @@ def _stores(stats: dict[str, Any]) -> str:
 
 
 def _refusals(site: str, stats: dict[str, Any]) -> str:
-    """Return how often the site refused, directly or a proxy, by kind."""
+    """Return how often the site refused us or a proxy, by kind."""
     counts = Counter[str]()
     for name, value in stats.items():
         area, _, rest = name.partition(f"/{site}/")

@@ -1,4 +1,4 @@
-"""Asking a slow site more slowly."""
+"""Asks a slow site more slowly."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 class SiteThrottle(AutoThrottle):
     """Scrapy's AutoThrottle, with each host's own delay in DOWNLOAD_SLOTS as its least.
 
-    Scrapy's knows one least delay for all hosts, DOWNLOAD_DELAY, and pulls every other one there. A host whose delay is
-    set to 0 is left alone.
+    Scrapy has one least delay for all hosts, DOWNLOAD_DELAY. A host whose own delay is 0 is not slowed down.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -26,7 +25,7 @@ class SiteThrottle(AutoThrottle):
 
     def _response_downloaded(self, response: Response, request: Request, spider: Spider) -> None:
         host, _ = self._get_slot(request, spider)
-        # On sites that rotate, a slot is that of a host and a proxy.
+        # With proxies, each host and proxy have a slot of their own.
         least = self.least.get(host.partition(" via ")[0]) if host else None
         if least == 0:
             return

@@ -1,4 +1,4 @@
-"""Who is told of failed monitors, by which action: Spidermon's own, and one that posts to a webhook.
+"""Lists the actions that report failed monitors: Spidermon's own, and one that posts to a webhook.
 
 Each works as Spidermon's documentation says, by Spidermon's own settings.
 """
@@ -23,13 +23,13 @@ class ActionChoice(NamedTuple):
 
     setting: str
     path: str
-    """That of the action's class."""
+    """The import path of the action's class."""
     needs: tuple[str, ...] = ()
-    """Further settings that it can't do without."""
+    """Further settings that it requires."""
     packages: tuple[str, ...] = ()
     """Packages that it imports, which the extra `alerts` installs."""
     arguments: tuple[tuple[str, object], ...] = ()
-    """Arguments of its class that no setting of Spidermon's gives."""
+    """Arguments of its class for which Spidermon has no setting."""
 
 
 ACTIONS = (

@@ -1,4 +1,4 @@
-"""Spidermon's mail, sent in the thread of the monitors: its own SendSmtpEmail needs that of the event loop, and scrapy.mail, which is going."""
+"""Sends Spidermon's mail in the monitors' thread: its SendSmtpEmail needs the event loop, and scrapy.mail, which is deprecated."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PORT = 25
 
 
 class SendMail(SendEmail):  # type: ignore[misc]  # Spidermon has no types
-    """Takes SPIDERMON_EMAIL_* and SPIDERMON_SMTP_*."""
+    """Sends mail by the settings SPIDERMON_EMAIL_* and SPIDERMON_SMTP_*."""
 
     def __init__(self, settings: BaseSettings, **arguments: Any) -> None:
         super().__init__(**arguments)
@@ -31,11 +31,11 @@ class SendMail(SendEmail):  # type: ignore[misc]  # Spidermon has no types
         return {**super().from_crawler_kwargs(crawler), "settings": crawler.settings}
 
     def get_body_html(self) -> str:
-        """Return none: Spidermon's report fails on a crawl that could not begin."""
+        """Return no HTML: Spidermon's report fails on a crawl that could not begin."""
         return ""
 
     def send_message(self, message: Message, **_: Any) -> None:
-        """Send it."""
+        """Send the message."""
         settings = self._settings
         host, port = settings["SPIDERMON_SMTP_HOST"], settings.getint("SPIDERMON_SMTP_PORT") or _PORT
         if settings.getbool("SPIDERMON_SMTP_ENFORCE_SSL"):

@@ -1,4 +1,4 @@
-"""Decides which fields a site's pages have stopped to tell, and when none of its pages can be read any more. Pure."""
+"""Decides which fields have vanished from a site's pages, and when none of its pages can be read any more. Pure."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from moviecrawler.items import Movie
 
 SCORE_WINDOW, MOST_UNKNOWN_SCORES = 50, 15
-"""A score is missing when it, or the number of its votes, is unknown on so many of the latest pages."""
+"""A score is missing when it, or the number of its votes, is unknown on 15 of the latest 50 pages."""
 FIELD_RUN = 30
-"""Another field is missing when it is unknown on so many pages in a row, after this crawl has seen it."""
+"""Another field is missing when it is unknown on 30 pages in a row, after this crawl has seen it."""
 GONE_AFTER_PAGES = 30
-"""Title pages in a row that can't be read, or that tell no score: the site has changed its pages."""
+"""The site has changed its pages when so many in a row can't be read, or have no known score."""
 _WATCHED_SCORES = frozenset(name for kind in SCOREBOARD_KINDS for name in (f"scores.{kind}", f"scores.{kind}.count"))
 
 
@@ -34,24 +34,24 @@ class MissingFields:
         self._runs: Counter[str] = Counter()
         self._seen: set[str] = set()
 
-    def take_unreadable(self) -> None:
-        """Take note of a page that could not be read."""
+    def add_unreadable(self) -> None:
+        """Count a page that could not be read."""
         self.unreadable += 1
 
-    def take(self, movie: Movie) -> list[str]:
-        """Take what a page told; return the fields that are missing since this page."""
-        told, unknown = told_by(movie.site, movie.kind), frozenset(movie.unknown_fields)
-        scores = {name for name in told if name.startswith("scores.")}
+    def add(self, movie: Movie) -> list[str]:
+        """Add what was read from a page; return the fields that are missing since this page."""
+        fields, unknown = told_by(movie.site, movie.kind), frozenset(movie.unknown_fields)
+        scores = {name for name in fields if name.startswith("scores.")}
         self.unreadable = 0
         self.scoreless = self.scoreless + 1 if scores <= unknown else 0
         has_votes = {f"scores.{score.kind}.count" for score in movie.scores}
         found = {}
-        for name in (told | has_votes) & _WATCHED_SCORES:
+        for name in (fields | has_votes) & _WATCHED_SCORES:
             window = self._windows[name]
             window.append(name in unknown)
             if sum(window) >= MOST_UNKNOWN_SCORES:
                 found[name] = f"unknown on {sum(window)} of the latest {len(window)} pages"
-        for name in told - SHOWN_ONLY_WITH_VALUE[movie.site] - scores:
+        for name in fields - SHOWN_ONLY_WITH_VALUE[movie.site] - scores:
             if name not in unknown:
                 self._runs[name] = 0
                 self._seen.add(name)

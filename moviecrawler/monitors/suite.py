@@ -1,6 +1,6 @@
-"""The Spidermon suite that looks at a crawl's stats when it is over.
+"""The Spidermon suite that checks a crawl's stats when it is over.
 
-This module is imported only when somebody is to be told, as importing Spidermon takes long.
+Importing Spidermon takes long, so this module is imported only if an action is switched on.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MOST_UNREADABLE = MOST_REFUSED = 0.05
-"""Share of a crawl's pages that may be unreadable, and of its answers that may be refusals."""
+"""Largest share of unreadable pages, and of refusals among answers."""
 LEAST_FRESH = 0.9
-"""Share of the titles fetched before that have to be within their due date."""
+"""Least share of the titles fetched before that are not overdue."""
 LEAST_COUNT = 20
-"""Pages, answers or titles, below which no share is judged."""
+"""Pages, answers or titles below which no share is checked."""
 _PAUSE_SECONDS = (0.0, 1.0, 2.0)
 """Seconds before each try to post."""
 _TIMEOUT_SECONDS = 10.0
@@ -38,16 +38,16 @@ _OK = 200
 
 
 class NotPostedError(MovieCrawlerError):
-    """A message was not taken by the webhook. The error's text holds no secret."""
+    """The webhook refused a message. The error's text holds no secret."""
 
 
 class CrawlMonitor(Monitor):  # type: ignore[misc]  # Spidermon has no types
-    """A test fails when something is wrong."""
+    """Checks a crawl: a test fails when something is wrong."""
 
     data: Any
 
     def _sum(self, prefix: str, suffix: str = "") -> float:
-        """Return the sum of the stats whose names begin and end so."""
+        """Return the sum of the stats with this prefix and suffix."""
         stats: dict[str, Any] = self.data.stats
         return sum(
             value
@@ -60,7 +60,7 @@ class CrawlMonitor(Monitor):  # type: ignore[misc]  # Spidermon has no types
             self.fail(f"{bad:,.0f} of {of:,.0f} {what}")
 
     def test_site_does_not_refuse(self) -> None:
-        """Compare the share of refusals with what is allowed; a site that was stopped is a failure."""
+        """Check the share of refusals; a site that was stopped is a failure."""
         site = self.data.spider.site
         if stopped := self.data.stats.get(f"blocks/{site}/stopped"):
             self.fail(stopped)
@@ -69,12 +69,12 @@ class CrawlMonitor(Monitor):  # type: ignore[misc]  # Spidermon has no types
         )
 
     def test_pages_can_be_read(self) -> None:
-        """Compare the share of unreadable pages with what is allowed."""
+        """Check the share of unreadable pages."""
         unreadable = self._sum("extraction/errors/")
         self._fail_above(MOST_UNREADABLE, unreadable, unreadable + self._sum("pages/read"), "pages could not be read")
 
     def test_no_field_is_missing(self) -> None:
-        """Look for fields that pages have stopped to tell."""
+        """Look for fields that have vanished from pages."""
         prefix = "pages/missing/"
         missing = [
             f"{name.removeprefix(prefix)} {why}" for name, why in self.data.stats.items() if name.startswith(prefix)
@@ -83,7 +83,7 @@ class CrawlMonitor(Monitor):  # type: ignore[misc]  # Spidermon has no types
             self.fail("; ".join(sorted(missing)))
 
     def test_stores_took_everything(self) -> None:
-        """Look for items that a store has refused, or not taken in time."""
+        """Look for items that were rejected, spooled or lost."""
         counts = {what: self._sum("store/", f"/{what}") for what in ("rejected", "spooled", "lost")}
         counts["invalid"] = self.data.stats.get("items/rejected", 0)
         if found := [f"{count:,.0f} {what}" for what, count in counts.items() if count]:
@@ -95,7 +95,7 @@ class CrawlMonitor(Monitor):  # type: ignore[misc]  # Spidermon has no types
             self.fail(f"{letters:,} requests are dead letters")
 
     def test_something_was_fetched(self) -> None:
-        """Look whether a list could not be read, or all that was asked for came to nothing."""
+        """Look for a list that could not be read, and for a crawl without any result."""
         stats = self.data.stats
         if missed := stats.get("lists/missed"):
             self.fail(f"{missed:,} list pages could not be read")
@@ -106,18 +106,18 @@ class CrawlMonitor(Monitor):  # type: ignore[misc]  # Spidermon has no types
             self.fail(f"nothing was asked for ({stats.get('finish_reason')})")
 
     def test_titles_are_fresh(self) -> None:
-        """Compare the share of the catalogue's titles within their due date with the goal."""
+        """Check the share of the catalogue's titles that are overdue."""
         overdue, titles = (self.data.stats.get(f"catalogue/{name}", 0) for name in ("overdue", "fetched"))
         self._fail_above(1 - LEAST_FRESH, overdue, titles, "titles are overdue")
 
 
 class CrawlSuite(MonitorSuite):  # type: ignore[misc]  # Spidermon has no types
-    """The suite; it can be listed in Spidermon's own settings, too."""
+    """The suite of all monitors; Spidermon's own settings can list it, too."""
 
     monitors: ClassVar = [CrawlMonitor]
 
     def on_monitors_failed(self, result: Any) -> None:
-        """Make the text of messages: what is wrong, and the crawl's summary."""
+        """Write the text of all messages: what is wrong, and the crawl's summary."""
         failed = result.monitors_failed_results
         data, wrong = failed[0].monitor.data, [f"- {one.reason or one.error}" for one in failed]
         data.meta["text"] = "\n".join(
@@ -126,7 +126,7 @@ class CrawlSuite(MonitorSuite):  # type: ignore[misc]  # Spidermon has no types
 
 
 class PostWebhook(Action):  # type: ignore[misc]  # Spidermon has no types
-    """Posts {"text": ...} to ALERT_WEBHOOK, as Slack, Mattermost, Teams and ntfy take it."""
+    """Posts {"text": ...} to ALERT_WEBHOOK, which Slack, Mattermost, Teams and ntfy accept."""
 
     data: Any
 
@@ -140,7 +140,7 @@ class PostWebhook(Action):  # type: ignore[misc]  # Spidermon has no types
         return {"url": crawler.settings["ALERT_WEBHOOK"]}
 
     def run_action(self) -> None:
-        """Post it; try again twice."""
+        """Post the text; try twice more on failure."""
         for pause in _PAUSE_SECONDS:
             time.sleep(pause)
             try:
@@ -161,7 +161,7 @@ def run_suite(crawler: Crawler, summary: Sequence[str]) -> None:
 
     Nothing of an action's error but its class is logged, as its text may hold a URL with a token.
     """
-    for name in ("urllib3", "slack_sdk"):  # which log URLs with tokens in them
+    for name in ("urllib3", "slack_sdk"):  # they log URLs with tokens
         logging.getLogger(name).setLevel(logging.ERROR)
     # Spidermon's runner for spiders logs thirty lines, and errors with the URLs that failed.
     result = MonitorRunner().run(
@@ -177,7 +177,7 @@ def run_suite(crawler: Crawler, summary: Sequence[str]) -> None:
         logger.error("%s: %s", one.monitor.method_description, one.reason)
     for one in result.monitors_failed_action_results:
         if one.status == settings.ACTION.STATUS.ERROR:
-            logger.error("%s could not tell anybody (%s)", one.item.name, _reason(one.error))
+            logger.error("%s could not send the alert (%s)", one.item.name, _reason(one.error))
 
 
 def _actions(crawler: Crawler) -> list[Action]:

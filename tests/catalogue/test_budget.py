@@ -75,7 +75,7 @@ def test_a_crawl_that_is_to_stay_waits_for_the_next_day(
     database_url: str, redis_url: str, replica: ReplicaProcess, tmp_path: Path
 ) -> None:
     given = settings(database_url, 6, CATALOGUE_IDLE="90000", REDIS_URL=redis_url)
-    told = "Nothing is claimed: what imdb may be asked for today is spent"
+    told = "Nothing is claimed: today's budget of imdb is spent"
     log = tmp_path / "worker.log"
     with worker(tmp_path, replica, **given) as running:
         wait_for(lambda: fetched(database_url) == 6)

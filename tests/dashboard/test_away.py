@@ -58,15 +58,15 @@ def test_stores_that_go_and_come_back(node_of: Callable[..., Callable[[str], str
         postgres.stop()
         for path in ("/", "/titles"):
             text = page(path)
-            assert path == "/" or "Not all can be shown." in text
-        assert "Not all can be shown. The database can't be reached" in page("/titles")
+            assert path == "/" or "Some data can't be shown." in text
+        assert "Some data can't be shown. The database can't be reached" in page("/titles")
         postgres.start()
         wait_for(lambda: "lacks tables" in page("/titles"))
         redis.stop()
         for path in MENU:
             text = page(path)
             if path != "/titles":
-                assert "Not all can be shown. Redis can't be asked" in text, path
+                assert "Some data can't be shown. Redis can't be asked" in text, path
         assert "attention: a store can't be asked" in page("/")
         redis.start()
         wait_for(lambda: "Not all" not in page("/crawls"))

@@ -39,7 +39,7 @@ def test_page_is_whole_brings_nothing_from_elsewhere_and_escapes_what_others_wro
     answer = world.node.request(path.lstrip("/").format(done=world.done, running=world.running))
     assert answer.code == 200, answer.text
     assert HEADERS.items() <= answer.headers.items()
-    assert "Not all can be shown" not in answer.text
+    assert "Some data can't be shown" not in answer.text
     assert 'href="/jobs"' in answer.text  # Scrapyd's own page
     for tag in re.findall(r"<[a-z][^>]*>", answer.text):
         assert not re.search(r"\s(style|on\w+)\s*=", tag), tag

@@ -37,7 +37,7 @@ QUERIES = {
     "by IMDb id": ("SELECT title_id FROM titles WHERE imdb_id = %(id)s", {"id": "tt0000077"}),
     **{
         name: (query, {"id": 10, "sites": list(BY_AUTHORITY), "cast": 40, "history": 100, "offers": 40})
-        for name, query in search._OF_TITLE.items()
+        for name, query in search._TITLE_QUERIES.items()
     },
 }
 

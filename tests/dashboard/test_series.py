@@ -56,7 +56,7 @@ def test_a_title_that_a_worker_has_claimed_is_not_due_but_with_that_worker(datab
     write(database_url, IMDB)
     for claimed, words in (
         ("now() - interval '1 hour'", "now"),
-        ("now() + interval '1 hour'", "a worker has it, until "),
+        ("now() + interval '1 hour'", "claimed by a worker, until "),
     ):
         execute(database_url, f"UPDATE title_sites SET next_due = 'epoch', claimed_until = {claimed}")  # noqa: S608 - our own
         of_imdb = shown(titles, id_of(database_url, "tt0000001")).partition('id="where"')[2]

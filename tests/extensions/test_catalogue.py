@@ -86,7 +86,7 @@ async def test_a_crawl_that_ends_in_the_middle_of_a_write_loses_no_outcome(crawl
         goes_on.wait(LONGEST)
 
     crawl.recorder.spider_opened()
-    crawl.recorder._others.append(wait)
+    crawl.recorder._other_writes.append(wait)
     crawl.send(signals.item_scraped, item=movie(), response=crawl.response, spider=None)
     await asyncio.to_thread(is_busy.wait, LONGEST)
     closing_ = asyncio.create_task(crawl.recorder.spider_closed())

@@ -54,7 +54,7 @@ def spelling(movie: Movie) -> str:
 def test_no_order_of_a_sites_titles_is_a_finding(site: Site, key: Callable[[Movie], Any], reverse: bool) -> None:
     fields = MissingFields()
     for one in sorted(movies(site), key=key, reverse=reverse):
-        assert fields.take(one) == []
+        assert fields.add(one) == []
         assert fields.scoreless < GONE_AFTER_PAGES
 
 
@@ -62,8 +62,8 @@ def after(pages: int, *unknown: str, **lacking: object) -> list[list[str]]:
     """Return what is found by each page after 40 whole ones, when these fields are unknown on each."""
     fields = MissingFields()
     for number in range(40):
-        assert fields.take(movie(number)) == []
-    return [fields.take(movie(number, unknown_fields=list(unknown), **lacking)) for number in range(pages)]  # type: ignore[arg-type]
+        assert fields.add(movie(number)) == []
+    return [fields.add(movie(number, unknown_fields=list(unknown), **lacking)) for number in range(pages)]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -81,17 +81,17 @@ def test_field_is_found_to_be_missing_once_and_soon(field: str, pages: int, lack
 
 def test_a_field_that_this_crawl_has_never_seen_is_not_missing() -> None:
     fields = MissingFields()
-    assert not any(fields.take(movie(number, plot=None, unknown_fields=["plot"])) for number in range(100))
+    assert not any(fields.add(movie(number, plot=None, unknown_fields=["plot"])) for number in range(100))
 
 
 def test_pages_that_tell_no_score_or_can_not_be_read_are_counted_in_a_row() -> None:
     fields = MissingFields()
     every = ["scores.metascore", "scores.metacritic_user"]
     for number in range(5):
-        fields.take_unreadable()
-        fields.take_unreadable()
+        fields.add_unreadable()
+        fields.add_unreadable()
         assert fields.unreadable == 2
-        fields.take(movie(number, scores=[], unknown_fields=every))
+        fields.add(movie(number, scores=[], unknown_fields=every))
         assert (fields.unreadable, fields.scoreless) == (0, number + 1)
-    fields.take(movie(9))
+    fields.add(movie(9))
     assert fields.scoreless == 0

@@ -153,10 +153,10 @@ def test_post_is_tried_again_and_a_failure_is_logged_without_the_secret(
         run(wrong, ALERT_WEBHOOK=f"http://127.0.0.1:{silent.getsockname()[1]}/s3cret-token")
     said = [record.getMessage() for record in caplog.records if "could not tell" in record.getMessage()]
     assert said == [
-        "PostWebhook could not tell anybody (HTTP status 500)",
-        "PostWebhook could not tell anybody (ConnectionError)",
-        "SendDiscordMessage could not tell anybody (ConnectionError)",
-        "PostWebhook could not tell anybody (ReadTimeout)",
+        "PostWebhook could not send the alert (HTTP status 500)",
+        "PostWebhook could not send the alert (ConnectionError)",
+        "SendDiscordMessage could not send the alert (ConnectionError)",
+        "PostWebhook could not send the alert (ReadTimeout)",
     ]
     assert not any(secret in caplog.text for secret in SECRETS)
 
@@ -197,5 +197,5 @@ async def test_crawl_ends_whatever_becomes_of_an_action(
     began = time.monotonic()
     await one.summary_written([])
     assert time.monotonic() - began < 50
-    assert "Nobody could be told of what is wrong" in caplog.text
+    assert "The alerts of this crawl could not be sent" in caplog.text
     assert "s3cret" not in caplog.text

@@ -1,4 +1,4 @@
-"""The SQL of the dashboard's pages of titles and of what could not be read, in files of its own."""
+"""The dashboard's SQL queries."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 -- Titles that have the words of a query: those of the exact text first, then the most popular ones.
--- query, text, most (titles chosen from), popular (of the most popular titles, those looked at), first, limit.
+-- Arguments: query, text, most (matches that are ranked), popular (most popular titles that are searched), first, limit.
 WITH found AS (
     (SELECT t.title_id FROM titles t WHERE lower(t.title) = lower(%(text)s) LIMIT %(most)s)
     UNION

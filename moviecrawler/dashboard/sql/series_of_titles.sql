@@ -1,4 +1,4 @@
--- Which series seasons and episodes are of, and which season's title an episode belongs to. ids.
+-- The series of seasons and episodes, and the season of an episode. Arguments: ids.
 SELECT t.title_id, t.series_title_id, title_shown(t.series_title_id) AS series_title, t.season, t.episode,
     CASE WHEN t.kind::text = 'episode' THEN
         (SELECT s.title_id FROM titles s

@@ -1,2 +1,2 @@
--- The titles most like one, so many. id, most.
+-- The titles that have most in common with one. Arguments: id, most (titles).
 SELECT title_id, title, year, shared FROM similar_titles(%(id)s, %(most)s)

@@ -1,4 +1,4 @@
--- The credits of a title: of the cast, so many. id, cast, sites: in their order.
+-- The credits of a title. Arguments: id, cast (members at most), sites (in their order).
 SELECT r.site::text, c.role::text, c.position, c.name, c.character
 FROM records r JOIN credits c USING (record_id)
 WHERE r.title_id = %(id)s AND (c.role <> 'cast' OR c.position <= %(cast)s)
