@@ -26,6 +26,7 @@ from tests.services.postgres import PostgresServer, execute, new_database
 START = datetime(2026, 11, 1, tzinfo=UTC)
 DAY, LEASE = timedelta(days=1), timedelta(hours=2)
 DAYS, REFUSED_ON = 30, 10
+IMDB_ID = "tt1%06d"
 FETCHED = """
 UPDATE title_sites SET state = 'ok', last_success = %s - (title_id * 7 %% 90) * interval '1 day',
     next_due = %s + (90 - title_id * 7 %% 90) * interval '1 day' WHERE site = 'imdb' AND title_id %% 2 = 0
@@ -38,20 +39,16 @@ FROM title_sites s JOIN titles t USING (title_id) WHERE site = 'imdb'
 """
 
 
-def imdb_id(number: int) -> str:
-    return f"tt{1_000_000 + number}"
-
-
 def title(number: int, titles: int) -> ImportRow:
     is_series, popularity = number % 100 == 0, 90.0 * (1 - number / titles)
     year = 2026 if is_series or number % 10 == 1 else 1990
     kind: Any = "series" if is_series else "movie"
-    return ImportRow(imdb_id=imdb_id(number), title=f"Title {number}", kind=kind, year=year, popularity=popularity)
+    return ImportRow(imdb_id=IMDB_ID % number, title=f"Title {number}", kind=kind, year=year, popularity=popularity)
 
 
 def main() -> None:
     (titles,) = numbers(20_000, least=(2_000,))
-    budget = titles // 40  # a day: what fresh and stale ones need, and as much again for those that are unread
+    batches = titles // 1_000  # a day: what fresh and stale ones need, and as much again for those that are unread
     luck = random.Random(1)  # noqa: S311 - repeatable
     pages, waited = 0, timedelta()
     with PostgresServer() as server:
@@ -61,28 +58,20 @@ def main() -> None:
             execute(url, FETCHED, START, START)
             for day in range(DAYS):
                 begin = START + day * DAY
-                asked = dict.fromkeys(map(imdb_id, luck.sample(range(titles), 20)), begin)
+                asked = {IMDB_ID % number: begin for number in luck.sample(range(titles), 20)}
                 boost(database, [("imdb", name) for name in asked], 1.0, begin)
-                left, turn = budget, 0
-                while left > 0:
-                    now, worker = begin + turn * timedelta(minutes=10), f"w{turn}"
-                    turn += 1
-                    claims = claim(database, "imdb", min(25, left), worker=worker, lease=LEASE, now=now)
-                    if not claims:
-                        break
-                    left -= len(claims)
+                for turn in range(batches):
+                    now = begin + turn * timedelta(minutes=10)
+                    claims = claim(database, "imdb", 25, worker=f"w{turn}", lease=LEASE, now=now)
                     if luck.random() < 0.02:
                         continue  # it died: what it held is due again when its lease ends
-                    ends: list[Any] = [
-                        "blocked" if day == REFUSED_ON else luck.choices(["ok", "error"], [98, 2])[0] for _ in claims
+                    weights = [0, 0, 1] if day == REFUSED_ON else [98, 2, 0]
+                    ends: Any = luck.choices(["ok", "error", "blocked"], weights, k=len(claims))
+                    told = [
+                        Fetched(site="imdb", outcome=end, at=now, asked_id=each.ids[0], title_id=each.title_id)
+                        for each, end in zip(claims, ends, strict=True)
                     ]
-                    record(
-                        database,
-                        [
-                            Fetched(site="imdb", outcome=end, at=now, asked_id=each.ids[0], title_id=each.title_id)
-                            for each, end in zip(claims, ends, strict=True)
-                        ],
-                    )
+                    record(database, told)
                     pages += len(claims)
                     waited = max([waited, *(now - asked.pop(each.ids[0]) for each in claims if each.ids[0] in asked)])
         last = START + DAYS * DAY

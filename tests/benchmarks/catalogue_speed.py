@@ -12,9 +12,9 @@ from __future__ import annotations
 import gzip
 import statistics
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +25,17 @@ from moviecrawler.catalogue.figures import figures
 from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.clock import utc_now
 from moviecrawler.replica.collection import Collection
-from tests.benchmarks.harness import numbers, run, seconds, write_datasets
+from moviecrawler.replica.datasets import Dataset
+from tests.benchmarks.harness import numbers, ours, run, seconds
 from tests.services.postgres import PostgresServer, execute, new_database
 
 BATCH = 25
 SITES: Any = ("imdb", "metacritic", "rottentomatoes")
-OURS = """
+HALF_FETCHED = """
+UPDATE title_sites SET last_success = now() - interval '91 days', state = 'ok',
+    next_due = now() - (title_id %% 1000) * interval '1 hour' WHERE site = 'metacritic' AND title_id %% 2 = 0
+"""
+READ = """
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -46,9 +51,11 @@ with closing(Tables(files, folder)) as tables:
 
 def read_datasets(folder: Path, titles: int) -> None:
     """Print what reading all datasets of the replica takes."""
-    names = ("basics", "ratings", "crew", "principals", "akas", "episode")
-    write_datasets(folder, Collection(1, titles, titles // 50), ["name.basics", *(f"title.{one}" for one in names)])
-    spent = run("-c", OURS, str(folder))
+    collection = Collection(1, titles, titles // 50)
+    for name in ("basics", "ratings", "crew", "principals", "akas", "episode"):
+        Dataset(collection, folder, f"title.{name}.tsv.gz").write()
+    Dataset(collection, folder, "name.basics.tsv.gz").write()
+    spent = run(ours("-c", READ, str(folder)))
     print(
         f"reading {titles:,} titles with {int(spent.printed):,} credits: {spent.cpu:.1f} s of processor, {spent.peak:.0f} MB"
     )
@@ -70,20 +77,6 @@ def write_titles(folder: Path, titles: int) -> None:
                 ratings.write(b"tt%07d\t7.%d\t%d\n" % (n, n % 10, 5 + 3_000_000 // n))
 
 
-def make_due(url: str) -> None:
-    """Have all ids be known, and half of Metacritic's titles be fetched."""
-    for site, prefix in (("metacritic", "movie/"), ("rottentomatoes", "m/")):
-        execute(
-            url, "UPDATE title_sites SET site_id = %s || title_id, id_source = 'joined' WHERE site = %s", prefix, site
-        )
-    execute(
-        url,
-        "UPDATE title_sites SET last_success = now() - interval '91 days', state = 'ok', next_due = now()"
-        " - (title_id %% 1000) * interval '1 hour' WHERE site = 'metacritic' AND title_id %% 2 = 0",
-    )
-    execute(url, "VACUUM ANALYZE title_sites")
-
-
 def main() -> None:
     (titles,) = numbers(20_000, least=(1_000,))
     with tempfile.TemporaryDirectory() as folder, PostgresServer() as server:
@@ -92,31 +85,21 @@ def main() -> None:
         url = new_database(server.url)
         command = ("-m", "scrapy", "catalogue", "import", "imdb", "--from", folder)
         for what, more in (("import", ()), ("unchanged", ()), ("another selection", ("--min-votes", "1"))):
-            spent = run(*command, *more, DATABASE_URL=url, DATA_DIR=folder)
+            spent = run(ours(*command, *more, DATABASE_URL=url, DATA_DIR=folder))
             print(
                 f"{what}: {spent.wall:.1f} s, {spent.cpu:.1f} s of processor, {spent.peak:.0f} MB; {spent.printed.splitlines()[0]}"
             )
-        make_due(url)
-
-        def claim(site: Any, worker: str = "w", times: int = 1) -> list[int]:
-            terms: Any = {"worker": worker, "lease": timedelta(hours=2), "now": utc_now()}
-            with closing(open_catalogue(Settings({"DATABASE_URL": url}))) as own:
-                found = [each for _ in range(times) for each in claims.claim(own, site, BATCH, **terms)]
-            return [each.title_id for each in found]
-
+        execute(url, "UPDATE title_sites SET site_id = 'movie/' || title_id, id_source = 'joined' WHERE site <> 'imdb'")
+        execute(url, HALF_FETCHED)
+        execute(url, "VACUUM ANALYZE title_sites")
         with closing(open_catalogue(Settings({"DATABASE_URL": url}))) as store:
+            terms: Any = {"worker": "w", "lease": timedelta(hours=2), "now": utc_now()}
             for site in SITES:
-                terms: Any = {"worker": "w", "lease": timedelta(hours=2), "now": utc_now()}
-                taken = seconds(lambda site=site, terms=terms: claims.claim(store, site, BATCH, **terms), 10)  # type: ignore[misc]
+                spans = seconds(partial(claims.claim, store, site, BATCH, **terms), 10)
                 print(
-                    f"claiming {BATCH} on {site}: {1e3 * statistics.median(taken):.1f} ms, {1e3 * max(taken):.1f} at most"
+                    f"claiming {BATCH} on {site}: {1e3 * statistics.median(spans):.1f} ms, {1e3 * max(spans):.1f} at most"
                 )
             print(f"status: {statistics.median(seconds(lambda: figures(store, utc_now()), 3)):.2f} s")
-        with ThreadPoolExecutor(8) as pool:
-            got = [
-                title for each in pool.map(lambda n: claim("rottentomatoes", f"w{n}", 20), range(8)) for title in each
-            ]
-        print(f"8 claimers at once: {len(got):,} titles, {len(got) - len(set(got))} of them twice")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ import json
 import statistics
 import sys
 import time
-import urllib.request
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -23,12 +22,11 @@ from parsel import Selector
 
 from moviecrawler.extract import imdb
 from moviecrawler.replica.collection import Collection
-from moviecrawler.replica.process import ReplicaProcess
+from moviecrawler.replica.imdb import title_page
 from tests.benchmarks.harness import table
 from tests.shared import PAGES
 
 ROUNDS = 7
-SAVED_PAGES = PAGES / "imdb" / "title"
 
 
 def with_parsel(body: bytes) -> object:
@@ -48,20 +46,6 @@ WAYS: dict[str, Callable[[bytes], object]] = {
 }
 
 
-def pages(arguments: list[str]) -> list[bytes]:
-    """Return pages of over 1 MB whose data is in `__NEXT_DATA__`."""
-    files = [Path(name) for name in arguments] or sorted(SAVED_PAGES.glob("*.html"))
-    bodies = [file.read_bytes() for file in files] or replica_pages(12)
-    return [body for body in bodies if len(body) > 1_000_000 and b"__NEXT_DATA__" in body]
-
-
-def replica_pages(count: int) -> list[bytes]:
-    """Return the first title pages of the replica."""
-    with ReplicaProcess(titles=count) as replica:
-        urls = [f"{replica.urls['imdb']}/title/{imdb_id}/" for imdb_id in Collection(1, count).imdb_ids]
-        return [urllib.request.urlopen(url, timeout=10).read() for url in urls]
-
-
 def cpu_milliseconds(way: Callable[[bytes], object], body: bytes) -> float:
     started = time.process_time()
     way(body)
@@ -69,7 +53,11 @@ def cpu_milliseconds(way: Callable[[bytes], object], body: bytes) -> float:
 
 
 def main() -> None:
-    bodies = pages(sys.argv[1:])
+    files = [Path(name) for name in sys.argv[1:]] or sorted((PAGES / "imdb" / "title").glob("*.html"))
+    read = [file.read_bytes() for file in files] or [
+        title_page(title.movies["imdb"]).content(light=False) for title in map(Collection(1, 12).title, range(12))
+    ]
+    bodies = [body for body in read if len(body) > 1_000_000 and b"__NEXT_DATA__" in body]
     if not bodies:
         sys.exit("none of these pages has more than 1 MB and its data in __NEXT_DATA__")
     sizes = [len(body) / 1e6 for body in bodies]

@@ -13,21 +13,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-import multiprocessing
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
-from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
-from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
 import redis
-from aiohttp import web
 from scrapy import Request
 from scrapy.http import Response
 from scrapy.utils.test import get_crawler
@@ -40,7 +35,7 @@ from moviecrawler.frontier.queue import TITLES, End, Push, Scripts, SharedQueue
 from moviecrawler.options import FrontierOptions
 from moviecrawler.redis_client import connect
 from moviecrawler.spiders.imdb import ImdbSpider
-from tests.benchmarks.harness import SCRAPY_REDIS, numbers, options, run, table
+from tests.benchmarks.harness import SCRAPY_REDIS, numbers, options, ours, run, table
 from tests.services.proxy import Proxy
 from tests.services.redis import RedisServer
 
@@ -48,9 +43,21 @@ OURS, THEIRS, ALONE = "this frontier", "scrapy-redis", "Scrapy alone"
 WAYS: dict[str, dict[str, str]] = {OURS: {}, THEIRS: SCRAPY_REDIS, ALONE: {"REDIS_URL": ""}}
 BATCH, TAKEN = 32, 3_200
 """Requests that a worker takes at once, and that are taken of those that are queued."""
-
-
 BODY = '["parse_title","https://www.imdb.com/title/tt%07d/",{"site_id":"tt%07d","found":null},"page",0]'
+SITE = """
+import socket
+from aiohttp import web
+
+async def page(request):
+    return web.Response(body=b"<html>" + b"x" * 2100 + b"</html>", content_type="text/html")
+
+app = web.Application()
+app.router.add_get("/{path:.*}", page)
+listening = socket.create_server(("127.0.0.1", 0))
+print(listening.getsockname()[1], flush=True)
+web.run_app(app, sock=listening, access_log=None, print=None)
+"""
+"""Serves the same page under every address, and prints its port."""
 
 
 class PagesSpider(ImdbSpider):
@@ -71,81 +78,47 @@ class PagesSpider(ImdbSpider):
     def closed(self, reason: str) -> None:
         del reason
         (first, cpu_before), (last, cpu) = self.times[0], self.times[-1]
-        figures = {"pages": len(self.times), "seconds": last - first, "cpu": cpu - cpu_before}
-        print(json.dumps(figures), flush=True)
+        print(json.dumps([len(self.times), last - first, cpu - cpu_before]), flush=True)
 
 
-@dataclass(frozen=True)
-class Crawl:
-    """What one crawl took."""
-
-    per_second: float
-    cpu: float
-    """Seconds of processor time a page."""
-    round_trips: float
-    """To Redis, a page."""
-
-
-def serve(port: Connection) -> None:
-    """Serve the same page under every address, and tell the port."""
-
-    async def page(request: web.Request) -> web.Response:
-        del request
-        return web.Response(body=b"<html>" + b"x" * 2100 + b"</html>", content_type="text/html")
-
-    async def run() -> None:
-        app = web.Application()
-        app.router.add_get("/{path:.*}", page)
-        runner = web.AppRunner(app, access_log=None)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        port.send(runner.addresses[0][1])
-        await asyncio.Event().wait()
-
-    asyncio.run(run())
-
-
-def crawl(folder: Path, site: str, redis: Proxy, pages: int, settings: dict[str, str]) -> Crawl:
-    """Crawl all pages once."""
+def crawl(folder: str, site: str, redis: Proxy, pages: int, settings: dict[str, str]) -> tuple[float, float, float]:
+    """Crawl all pages once; return pages a second, and a page's seconds of processor time and round trips to Redis."""
     settings = {
         "IMDB_URL": site,
         "REDIS_URL": f"redis://{redis.address}/0",
         "PAGES": str(pages),
-        "DATA_DIR": str(folder / "data"),
+        "DATA_DIR": folder,
         "CSV_ENABLED": "0",
         "LOG_LEVEL": "ERROR",
         "ROBOTSTXT_OBEY": "0",
         **settings,
     }
     before = redis.answers
-    ended = run("-m", "scrapy", "runspider", __file__, *options(settings), PYTHONWARNINGS="ignore")
-    figures = json.loads(ended.printed)
-    if figures["pages"] != pages:
-        sys.exit(f"{figures['pages']} of {pages} pages were crawled")
-    return Crawl(pages / figures["seconds"], figures["cpu"] / pages, (redis.answers - before) / pages)
+    ended = run(ours("-m", "scrapy", "runspider", __file__, *options(settings), PYTHONWARNINGS="ignore"))
+    crawled, seconds, cpu = json.loads(ended.printed)
+    if crawled != pages:
+        sys.exit(f"{crawled} of {pages} pages were crawled")
+    return pages / seconds, cpu / pages, (redis.answers - before) / pages
 
 
-def measure(pages: int, rounds: int) -> dict[str, list[Crawl]]:
+def measure(pages: int, rounds: int) -> dict[str, list[tuple[float, float, float]]]:
     """Return the crawls by way."""
-    results = defaultdict(list)
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    site = context.Process(target=serve, args=(theirs,), daemon=True)
-    site.start()
-    try:
-        address = f"http://127.0.0.1:{ours.recv()}"
-        with (
-            tempfile.TemporaryDirectory() as name,
-            RedisServer() as server,
-            Proxy("127.0.0.1", server.port) as proxy,
-        ):
+    results: dict[str, list[tuple[float, float, float]]] = {way: [] for way in WAYS}
+    with (
+        subprocess.Popen([sys.executable, "-c", SITE], stdout=subprocess.PIPE, text=True) as site,
+        tempfile.TemporaryDirectory() as folder,
+        RedisServer() as server,
+        Proxy("127.0.0.1", server.port) as proxy,
+    ):
+        assert site.stdout is not None
+        try:
+            address = f"http://127.0.0.1:{int(site.stdout.readline())}"
             for _ in range(rounds):
                 for way, settings in WAYS.items():
                     server.client.flushall()
-                    results[way].append(crawl(Path(name), address, proxy, pages, settings))
-    finally:
-        site.kill()
+                    results[way].append(crawl(folder, address, proxy, pages, settings))
+        finally:
+            site.kill()
     return results
 
 
@@ -194,26 +167,20 @@ def fill_theirs(url: str, count: int) -> float:
 
 
 def main() -> None:
-    """Print the ways' figures."""
     pages, rounds, queued = numbers(3000, 3, 1_000_000, least=(1_000, 1, 2 * TAKEN))
     results = measure(pages, rounds)
     fills = {OURS: lambda url: asyncio.run(fill_ours(url, queued)), THEIRS: lambda url: fill_theirs(url, queued)}
     print(f"{pages:,} pages, median of {rounds}; {queued:,} queued; load of the machine {os.getloadavg()[0]:.1f}")
     rows = []
     for way, crawls in results.items():
-        figures = [
-            statistics.median(getattr(one, name) for one in crawls) for name in ("per_second", "cpu", "round_trips")
-        ]
-        row = [way, f"{figures[0]:.0f}", f"{figures[1] * 1e3:.2f} ms", f"{figures[2]:.3f}", "", ""]
+        speed, cpu, trips = map(statistics.median, zip(*crawls, strict=True))
+        row = [way, f"{speed:.0f}", f"{cpu * 1e3:.2f} ms", f"{trips:.3f}", "", ""]
         if way in fills:
             with RedisServer() as server:
                 before = server.client.info("memory")["used_memory"]
                 seconds = fills[way](server.url)
-                left = queued - TAKEN
-                row[4:] = (
-                    f"{(server.client.info('memory')['used_memory'] - before) / left:.0f}",
-                    f"{seconds * 1e6:.0f} µs",
-                )
+                grown = server.client.info("memory")["used_memory"] - before
+                row[4:] = f"{grown / (queued - TAKEN):.0f}", f"{seconds * 1e6:.0f} µs"
         rows.append(row)
     header = ("", "pages/s", "processor a page", "trips a page", "bytes a request", "processor to take one")
     table(header, [*rows, ("wanted", "", "", "at most 0.5", f"not above {THEIRS}", f"not above {THEIRS}")])

@@ -1,4 +1,4 @@
-"""What the benchmarks share: numbers from the command line, programs and what they cost, invented input, and tables."""
+"""What the benchmarks share: numbers from the command line, programs and what they cost, and tables."""
 
 from __future__ import annotations
 
@@ -8,15 +8,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-from moviecrawler.replica.collection import Collection
-from moviecrawler.replica.datasets import Dataset
-
-SCRAPY = (sys.executable, "-m", "scrapy")
 SCRAPY_REDIS = {
     "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
     "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
@@ -25,58 +20,53 @@ SCRAPY_REDIS = {
 """Settings with which a crawl runs on scrapy-redis' own classes."""
 
 
-def numbers(*defaults: Any, least: Sequence[float]) -> list[Any]:
-    """Return the numbers on the command line, and the defaults of those that are not there. Exits with a sentence at a number below its least."""
-    parsed = list(defaults)
-    for place, text in enumerate(sys.argv[1 : len(defaults) + 1]):
-        with suppress(ValueError):
-            parsed[place] = type(defaults[place])(text)
-            if parsed[place] >= least[place]:
-                continue
-        sys.exit(f"argument {place + 1} is {text!r}; give a number from {least[place]:,} on")
-    return parsed
+def numbers(*defaults: int, least: Sequence[int]) -> list[int]:
+    """Return the numbers on the command line, then the defaults of those that are not there. Exits with a sentence at one that is too small."""
+    given = [text for text in sys.argv[1:] if not text.startswith("--")][: len(defaults)]
+    for place, text in enumerate(given):
+        if not text.isdecimal() or int(text) < least[place]:
+            sys.exit(f"argument {place + 1} is {text!r}; give a number from {least[place]:,} on")
+    return [*map(int, given), *defaults[len(given) :]]
 
 
-@dataclass(frozen=True)
-class Spent:
-    """What programs that ran together cost."""
+class Spent(NamedTuple):
+    """What programs that ran together cost: seconds of processor and clock, MB of the largest, and what the first printed."""
 
     cpu: float
-    """Seconds, user and system."""
     wall: float
-    """Seconds."""
     peak: float
-    """MB, of the largest process."""
     printed: str
-    """By the first."""
 
 
-@dataclass(frozen=True)
-class Command:
-    """A program with its arguments, to be run in a folder with these environment variables."""
+class Command(NamedTuple):
+    """Arguments of Python, to be run in a folder with these environment variables."""
 
     arguments: Sequence[str]
     folder: Path
     environment: Mapping[str, str]
 
-    def run(self, before: Sequence[str] = SCRAPY) -> Spent:
-        """Run it; `before` is what stands for `scrapy`."""
-        return run_together([self], before)
+
+def ours(*arguments: str, folder: Path | None = None, **variables: str) -> Command:
+    """Return Python with arguments, and this project's settings."""
+    environment = os.environ | {"SCRAPY_SETTINGS_MODULE": "moviecrawler.settings"} | variables
+    return Command(arguments, folder or Path.cwd(), environment)
 
 
-def run(*arguments: str, **variables: str) -> Spent:
-    """Run Python with arguments, and this project's settings."""
-    environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "moviecrawler.settings", **variables}
-    return Command(arguments, Path.cwd(), environment).run([sys.executable])
+def bare(*arguments: str, folder: Path) -> Command:
+    """Return Scrapy with arguments, outside any project."""
+    environment = {name: value for name, value in os.environ.items() if name != "SCRAPY_SETTINGS_MODULE"}
+    return Command(["-m", "scrapy", *arguments], folder, environment)
 
 
-def run_together(commands: Sequence[Command], before: Sequence[str] = SCRAPY) -> Spent:
-    """Run programs at the same time, and return what all of them cost. Exits when one fails."""
+def run(*commands: Command) -> Spent:
+    """Run commands at the same time, and return what all of them cost. Exits when one fails."""
     started, cpu, peak = time.monotonic(), 0.0, 0.0
     with ExitStack() as stack:
         files = [[stack.enter_context(tempfile.TemporaryFile("w+")) for _ in range(2)] for _ in commands]
         processes = [
-            subprocess.Popen([*before, *one.arguments], cwd=one.folder, env=one.environment, stdout=out, stderr=err)
+            subprocess.Popen(
+                [sys.executable, *one.arguments], cwd=one.folder, env=one.environment, stdout=out, stderr=err
+            )
             for one, (out, err) in zip(commands, files, strict=True)
         ]
         for process, (_, err) in zip(processes, files, strict=True):
@@ -104,7 +94,7 @@ def options(settings: Mapping[str, object]) -> list[str]:
     return [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
 
 
-def seconds(call: Callable[[], object], times: int = 1) -> list[float]:
+def seconds(call: Callable[[], object], times: int) -> list[float]:
     """Return the seconds that each of some calls takes, by the clock."""
     taken = []
     for _ in range(times):
@@ -112,12 +102,6 @@ def seconds(call: Callable[[], object], times: int = 1) -> list[float]:
         call()
         taken.append(time.perf_counter() - began)
     return taken
-
-
-def write_datasets(folder: Path, collection: Collection, names: Iterable[str]) -> None:
-    """Write IMDb's datasets of those names, such as `title.basics`, as the replica has them."""
-    for name in names:
-        Dataset(collection, folder, f"{name}.tsv.gz").write()
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

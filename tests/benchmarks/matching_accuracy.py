@@ -1,10 +1,9 @@
 """How often `scrapy match` is right on real records of which the right title is known, and how long it takes.
 
-usage: python -m tests.benchmarks.matching_accuracy [FOLDER] [--part 0|1]
+usage: python -m tests.benchmarks.matching_accuracy [FOLDER]
 
 FOLDER (default: ../shared/matching) holds the records of two sites, 160,000 IMDb titles, and which record is which title.
-Nothing of it belongs to this project. `--part` measures on one half of the records with a known title: rules are tuned on
-half 0 and checked on half 1.
+Nothing of it belongs to this project.
 
 Printed are precision (of what is accepted) and recall (of what is known), with the directors that IMDb's titles come with: none, those of
 titles with 1,000 votes, all; and how many records are accepted all the same when their true title is taken away. Rotten Tomatoes'
@@ -13,14 +12,13 @@ records name no directors; where titles have them, a record is given those of it
 
 from __future__ import annotations
 
-import argparse
 import csv
 import lzma
+import sys
 import time
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
-from zlib import crc32
+from typing import TYPE_CHECKING
 
 from moviecrawler.catalogue.forms import Title, prepare
 from moviecrawler.catalogue.linking import link
@@ -35,33 +33,19 @@ SITES = {"rt2020": "rottentomatoes", "mc2015": "metacritic"}
 GROUPS = {"pop": "Rotten Tomatoes, namesakes", "id": "Rotten Tomatoes, by id", "mc": "Metacritic"}
 ASKED = {"none": (99.9, 96.5), "mixed": (99.95, 98.4), "both": (99.95, 98.4)}
 """Precision and recall in per cent, by the directors that titles come with."""
-KNOWN = 1_000
+LEAST_VOTES = {"none": float("inf"), "mixed": 1_000, "both": 0}
 
 Row = dict[str, str]
 
 
-class Figures(NamedTuple):
-    """Percent."""
+def read(folder: Path) -> dict[str, list[Row]]:
+    """Return the rows of each file: IMDb's titles, and the records of the sites."""
 
-    precision: float
-    recall: float
-
-
-class Data(NamedTuple):
-    titles: list[Row]
-    records: dict[str, list[Row]]
-
-
-def read(folder: Path) -> Data:
     def rows(name: str) -> list[Row]:
         with lzma.open(folder / f"{name}.tsv.xz", "rt", encoding="utf-8", newline="") as file:
             return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
 
-    return Data(rows("imdb"), {name: rows(name) for name in SITES})
-
-
-def number(text: str | None) -> int | None:
-    return int(text) if text else None
+    return {name: rows(name) for name in ("imdb", *SITES)}
 
 
 def directors_of(row: Row) -> list[str]:
@@ -70,34 +54,30 @@ def directors_of(row: Row) -> list[str]:
 
 def title_of(row: Row, site: str, directors: Sequence[str]) -> Title:
     """Return a record, or a title of IMDb, which has an original title and votes too."""
+    year, runtime, votes = (int(row.get(name) or 0) or None for name in ("year", "runtime", "votes"))
     facts = TitleFacts(
         title=row["title"],
         original_title=row.get("original_title") or None,
         imdb_id=row.get("id"),
-        year=number(row["year"]),
+        year=year,
         release_date=row.get("release_date") or None,
-        runtime_minutes=number(row["runtime"]),
-        votes=number(row.get("votes")),
+        runtime_minutes=runtime,
+        votes=votes,
         directors=[*directors],
     )
     return prepare(site, facts)
 
 
-def half_of(row: Row) -> int:
-    return crc32(row["slug"].encode()) % 2
-
-
-def measure(data: Data, column: str, part: int | None, *, quick: bool) -> dict[str, Figures]:
-    """Print what is found, and return it by group of records."""
-    figures: dict[str, Figures] = {}
-    of_title = {row["id"]: directors_of(row) for row in data.titles}
-    least = {"none": float("inf"), "mixed": KNOWN, "both": 0}[column]
+def measure(data: dict[str, list[Row]], column: str, *, quick: bool) -> dict[str, tuple[float, float]]:
+    """Print what is found, and return precision and recall in per cent by group of records."""
+    figures: dict[str, tuple[float, float]] = {}
+    of_title = {row["id"]: directors_of(row) for row in data["imdb"]}
     titles = [
-        title_of(row, "imdb", of_title[row["id"]] if (number(row["votes"]) or 0) >= least else [])
-        for row in data.titles
+        title_of(row, "imdb", of_title[row["id"]] if int(row["votes"] or 0) >= LEAST_VOTES[column] else [])
+        for row in data["imdb"]
     ]
     for name, site in SITES.items():
-        rows = data.records[name]
+        rows = data[name]
         records = [
             title_of(row, site, [] if column == "none" else directors_of(row) or of_title.get(row["imdb_id"], []))
             for row in rows
@@ -107,31 +87,30 @@ def measure(data: Data, column: str, part: int | None, *, quick: bool) -> dict[s
         seconds = time.process_time() - began
         counts: dict[str, Counter[str]] = defaultdict(Counter)
         for row, answer in zip(rows, found, strict=True):
-            if row["imdb_id"] and part in {None, half_of(row)}:
-                wrong = answer.decision == "accepted" and answer.imdb_id != row["imdb_id"]
-                counts[row["label"] if row["label"] in GROUPS else "mc"].update(
-                    ["known", answer.decision, *["wrong"] * wrong]
-                )
-                if wrong:
+            if row["imdb_id"]:
+                count = counts[row["label"] if row["label"] in GROUPS else "mc"]
+                count.update(["known", answer.decision])
+                if answer.decision == "accepted" and answer.imdb_id != row["imdb_id"]:
+                    count["wrong"] += 1
                     print("  wrong:", row["title"], row["year"], row["imdb_id"], answer)
         for group, count in sorted(counts.items(), reverse=True):
             right = count["accepted"] - count["wrong"]
-            figures[group] = Figures(100 * right / max(count["accepted"], 1), 100 * right / count["known"])
-            precision, recall = figures[group]
+            precision, recall = 100 * right / max(count["accepted"], 1), 100 * right / count["known"]
+            figures[group] = precision, recall
             print(
                 f"{column:6} {GROUPS[group]:28} {count['known']:5} known  precision {precision:7.3f} %  recall {recall:6.2f} %"
                 f"  review {count['review']:4}  refused {count['refused']:4}  asked {ASKED[column]}  {seconds:5.1f} s"
             )
         if not quick:
-            print(f"       accepted while the true title is missing: {without_truth(rows, records, titles, part)}")
+            print(f"       accepted while the true title is missing: {without_truth(rows, records, titles)}")
     return figures
 
 
-def without_truth(rows: list[Row], records: list[Title], titles: list[Title], part: int | None) -> int:
-    """Return how many records are accepted as another title while their true one is not there."""
+def without_truth(rows: list[Row], records: list[Title], titles: list[Title]) -> int:
+    """Return how many records are accepted as another title while their true one is not there, which is so for one half at a time."""
     wrong = 0
-    for half in (0, 1):
-        asked = [n for n, row in enumerate(rows) if row["imdb_id"] and half_of(row) == half and part in {None, half}]
+    known = [n for n, row in enumerate(rows) if row["imdb_id"]]
+    for asked in (known[::2], known[1::2]):
         gone = {rows[n]["imdb_id"] for n in asked}
         found = link(records, [title for title in titles if title.imdb_id not in gone])
         for n in asked:
@@ -142,15 +121,12 @@ def without_truth(rows: list[Row], records: list[Title], titles: list[Title], pa
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", nargs="?", type=Path, default=FOLDER)
-    parser.add_argument("--part", type=int, choices=(0, 1))
-    given = parser.parse_args()
-    if not given.folder.is_dir():
-        parser.error(f"there is no folder {given.folder}; name one with imdb.tsv.xz, rt2020.tsv.xz and mc2015.tsv.xz")
-    data = read(given.folder)
+    folder = Path(sys.argv[1]) if sys.argv[1:] else FOLDER
+    if not folder.is_dir():
+        sys.exit(f"there is no folder {folder}; name one with imdb.tsv.xz, rt2020.tsv.xz and mc2015.tsv.xz")
+    data = read(folder)
     for column in ASKED:
-        measure(data, column, given.part, quick=False)
+        measure(data, column, quick=False)
 
 
 if __name__ == "__main__":

@@ -10,16 +10,15 @@ without PYTHONDONTWRITEBYTECODE.
 
 from __future__ import annotations
 
-import os
 import statistics
 import tempfile
 from pathlib import Path
 
 from moviecrawler.replica.process import ReplicaProcess
-from tests.benchmarks.harness import Command, numbers
-from tests.crawling import environment, scrapy
+from tests.benchmarks.harness import bare, numbers, ours, run
+from tests.crawling import scrapy
 
-_FIVE_LINES = """
+FIVE_LINES = """
 import scrapy
 class Five(scrapy.Spider):
     name, start_urls = "five", ["{url}"]
@@ -29,26 +28,25 @@ class Five(scrapy.Spider):
 
 
 def main() -> None:
-    """Print the medians and the ratios."""
     (rounds,) = numbers(7, least=(1,))
     with tempfile.TemporaryDirectory() as name, ReplicaProcess(titles=10) as replica:
         folder = Path(name)
-        ours = environment(folder / "data", replica)
-        bare = {key: value for key, value in os.environ.items() if key != "SCRAPY_SETTINGS_MODULE"}
-        (folder / "data").mkdir()
         first = scrapy("crawl", "imdb", "-a", "limit=1", data=folder / "data", replica=replica).movies[0].site_id
         url = f"{replica.settings['IMDB_URL']}/title/{first}/"
-        (folder / "five.py").write_text(_FIVE_LINES.format(url=url), encoding="utf-8")
+        (folder / "five.py").write_text(FIVE_LINES.format(url=url), encoding="utf-8")
+        variables = {**replica.settings, "DATA_DIR": str(folder / "data")}
         ways = {
-            "scrapy runspider five.py": (["runspider", "five.py"], bare),
-            "scrapy crawl imdb -a ids=…": (["crawl", "imdb", "-a", f"ids={first}"], ours),
-            "scrapy version": (["version"], bare),
-            "scrapy progress --help": (["progress", "--help"], ours),
+            "scrapy runspider five.py": bare("runspider", "five.py", folder=folder),
+            "scrapy crawl imdb -a ids=…": ours(
+                *("-m", "scrapy", "crawl", "imdb", "-a", f"ids={first}"), folder=folder, **variables
+            ),
+            "scrapy version": bare("version", folder=folder),
+            "scrapy progress --help": ours("-m", "scrapy", "progress", "--help", folder=folder, **variables),
         }
         taken: dict[str, list[float]] = {way: [] for way in ways}
         for _ in range(rounds):
-            for way, (arguments, env) in ways.items():
-                taken[way].append(Command(arguments, folder, env).run().cpu)
+            for way, command in ways.items():
+                taken[way].append(run(command).cpu)
     medians = {way: statistics.median(values) for way, values in taken.items()}
     for way, values in taken.items():
         print(f"{way:28} {medians[way]:.2f} s of processor time ({min(values):.2f} to {max(values):.2f})")

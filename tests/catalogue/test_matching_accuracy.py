@@ -11,7 +11,7 @@ from tests.benchmarks.matching_accuracy import ASKED, FOLDER, measure, read
 @pytest.mark.long
 @pytest.mark.shared("matching")
 def test_hardly_any_record_of_two_sites_is_taken_for_another_title_and_few_are_missed() -> None:
-    found = measure(read(FOLDER), "none", None, quick=True)
+    found = measure(read(FOLDER), "none", quick=True)
     assert found.keys() == {"pop", "id", "mc"}
     for group, (precision, recall) in found.items():
         assert precision >= ASKED["none"][0], group
