@@ -1,4 +1,4 @@
-"""Who may do what: user names, passwords, and the host and site that a request is meant for."""
+"""Access control: user names and passwords, and checks of the headers Host and Origin."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from moviecrawler.cluster.options import NodeOptions
 
 PROBES = (b"healthz", b"readyz")
-"""Paths that need no password. Their answers say whether the node is healthy, and nothing else."""
+"""Paths that need no password: their answers say only whether the node is healthy."""
 _DEPLOYING = (b"addversion.json", b"delversion.json", b"delproject.json")
 
 
@@ -29,11 +29,11 @@ class Access:
         self._names = {"localhost", options.node_name.lower(), urlsplit(options.node_url).hostname}
 
     def refusal(self, request: Request, service: bytes) -> tuple[int, str] | None:
-        """Return why a request to the first segment of its path is refused, as status and sentence; None when it is not."""
+        """Return status and reason when a request is refused, else None. `service` is the first segment of its path."""
         if service in PROBES:
             return None
         if self._password:
-            # It takes the same time whatever is wrong.
+            # All are compared, so that the time does not tell what is wrong.
             is_named = compare_digest(self._username, request.getUser())
             is_user = is_named & compare_digest(self._password, request.getPassword())
             is_deployer = is_named & compare_digest(self._deploy_password, request.getPassword())
@@ -48,10 +48,10 @@ class Access:
         return None
 
     def _answers_to(self, host: str) -> bool:
-        """Return whether requests for a host are answered.
+        """Return whether the node answers requests for a host.
 
-        The owner of another site could point a domain name at this machine, and reach the node through the browser of a visitor (DNS
-        rebinding).
+        Without this check the owner of any domain name could point it at this machine, and reach the node through a visitor's
+        browser (DNS rebinding).
         """
         try:
             name = urlsplit(f"//{host}").hostname or ""
@@ -61,7 +61,7 @@ class Access:
 
 
 def _is_cross_site(request: Request) -> bool:
-    """Return whether a page of another site made a browser send this: a browser adds our password by itself."""
+    """Return whether a page of another site made a browser send this. The browser would add our password by itself."""
     origin = request.getHeader("Origin")
     if origin is None:
         return request.getHeader("Sec-Fetch-Site") == "cross-site"

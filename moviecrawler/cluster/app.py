@@ -1,4 +1,4 @@
-"""The node as a Twisted application: Scrapyd's own, of the components that scrapyd.conf names."""
+"""The node as a Twisted application: Scrapyd's own, with the components that scrapyd.conf names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 journal = Logger()
 
 _LOGS_KEPT = "100"
-"""Logs that a node keeps of each spider."""
+"""Logs of each spider that a node keeps."""
 
 
 def application(config: Config) -> Any:
@@ -40,19 +40,19 @@ def application(config: Config) -> Any:
         "jobs_to_keep": _LOGS_KEPT,
     }
     own |= {"max_proc": str(options.max_proc), "poll_interval": "1", "items_dir": "", "jobs_dir": ""}
-    # Scrapyd's own check of passwords knows one user, and would close the probes.
+    # Scrapyd's own check knows one password, and would ask the probes for it too.
     for name, value in {**own, "username": "", "password": ""}.items():
         config.cp.set(config.SECTION, name, value)
     for name in ("SCRAPYD_USERNAME", "SCRAPYD_PASSWORD", "SCRAPYD_DEPLOY_PASSWORD"):
         os.environ.pop(name, None)
     app = scrapyd_application(config)
-    # Scrapyd's services ask the scheduler for the projects only.
+    # Scrapyd's services use the scheduler only to list projects, which the egg storage does.
     app.unsetComponent(ISpiderScheduler)
     app.setComponent(ISpiderScheduler, app.getComponent(IEggStorage))
     journal.info(
-        "The cluster is in {redis}; this node itself checks who asks: {access}",
+        "The cluster's Redis is {redis}; the node answers {access}",
         redis=redacted(options.redis_url),
-        access="with a password" if options.username else "without a password, for this machine only",
+        access="requests with a password" if options.username else "this machine only, without a password",
     )
     return app
 

@@ -1,12 +1,12 @@
 -- A node's heartbeat: renew its lease, compare its jobs with those in Redis, and queue the jobs of dead nodes again.
--- ARGV: 1 the node's id, 2 its `NodeInfo`, 3 whether that is news, 4 its lease (ms); then the keys of the jobs that it holds.
--- Returns the keys of jobs to stop, as another node runs them or they are over; keys and signals of those to cancel; ids of dead nodes;
--- ms until the next lease ends.
-local UNCLAIMED_SECONDS = 10  -- after which a job that was handed to this node goes back, when it does not name it
+-- ARGV: 1 the node's id, 2 its `NodeInfo`, 3 whether that is news, 4 its lease (ms); then the keys of the jobs that it runs.
+-- Returns keys of jobs to stop, as they are over or run elsewhere; keys and signals of jobs to cancel; ids of dead nodes; ms until
+-- the next lease ends.
+local UNCLAIMED_SECONDS = 10  -- then a job that this node was given, but does not name, is queued again
 local node, lease = ARGV[1], tonumber(ARGV[4])
 local last = tonumber(redis.call('GET', LAST_BEAT) or NOW)
 if NOW - last > lease / 2 then
-    -- No heartbeat of any node came: Redis was away, and the nodes are not dead.
+    -- No node sent a heartbeat: Redis was away, so all leases are renewed.
     for _, other in ipairs(redis.call('ZRANGE', NODES, 0, -1)) do
         redis.call('ZADD', NODES, NOW + lease, other)
     end
@@ -49,12 +49,12 @@ end
 for key in pairs(held) do
     local record = read(key)
     if record and record.state == 'pending' then
-        -- It was queued again while this node was not heard, and no other node has started it.
+        -- It was queued again while this node could not reach Redis, and no other node has started it.
         redis.call('ZREM', PENDING, record.queue_member)
         run(key, record, node)
         is_change = true
     elseif record then
-        stop[#stop + 1] = key  -- Redis may have lost a job that it does not know: that one goes on
+        stop[#stop + 1] = key  -- a job that Redis does not know goes on, as Redis may have lost it
     end
 end
 if is_change or #dead > 0 then

@@ -1,6 +1,6 @@
 -- Cancel a job.
 -- ARGV: 1 the job's key, 2 the signal for its process.
--- Returns 'pending', 'running', or nil for neither.
+-- Returns whether the job was 'pending' or 'running'; nil when it was neither.
 local key, record = ARGV[1], read(ARGV[1])
 if not record or record.state == 'finished' then
     return nil

@@ -1,5 +1,5 @@
--- What the scripts of this folder share; this file is put before each of them.
--- KEYS: as named here (see keys.py).
+-- Functions that all scripts of this folder share; this file is put before each of them.
+-- KEYS: as named here; see keys.py.
 local PENDING, JOBS, RUNNING, FINISHED, NODES, NODE_INFOS, LAST_BEAT, COUNTERS, CHANGED = unpack(KEYS)
 local MAX_PENDING, MAX_FINISHED = 100000, 1000
 local MAX_DEATHS = 6  -- one more than the deaths after which the frontier buries the request that kills its workers
@@ -31,7 +31,7 @@ local function run(key, record, node)
     write(key, record)
 end
 
--- Keep how a job ended, of the newest jobs. `outcome` is a table.
+-- Keep the outcome of a job, and delete those of the oldest jobs.
 local function finish(key, record, event, outcome)
     record.started_at = record.started_at or SECONDS
     outcome.started_at, outcome.ended_at = record.started_at * 1000, NOW
@@ -55,7 +55,7 @@ local function give_back(key, record, how, why)
     end
     count(how)
     if how == 'recycled' or SECONDS - record.started_at > DAY_SECONDS then
-        record.deaths = 0  -- it gets somewhere, and a job that runs for months may see some nodes die
+        record.deaths = 0  -- it makes progress, and during a job of months some nodes may die
     end
     if how == 'died' then
         record.deaths = record.deaths + 1

@@ -41,32 +41,32 @@ VERSIONS_KEPT = 20
 MAX_EGG_BYTES = 32 * 1024 * 1024
 _MAX_UNPACKED_BYTES = 10 * MAX_EGG_BYTES
 _MAX_FILES = 10_000
-_ZIP_ERRORS = (BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)  # the last: it is encrypted
+_ZIP_ERRORS = (BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)  # RuntimeError: it is encrypted
 _BAD_NAME_ERRORS = {errno.ENAMETOOLONG, errno.EEXIST, errno.ENOTDIR, errno.EISDIR}
-"""What the system says of a name that is too long, or that is both a file's and a folder's."""
+"""Errors for a name that is too long, or that is both a file's and a folder's."""
 _EGG_SECONDS = 30.0
 """Seconds to read or write a whole egg in Redis."""
 _LIST_SECONDS = 60.0
-"""Seconds for the import of all of an egg's spiders."""
+"""Seconds to import all spiders of an egg."""
 _ERROR_CHARACTERS = 2000
 """Characters of an error that are shown."""
 
 
 @implementer(IEggStorage)
 class RedisEggStorage:
-    """The cluster's eggs. What Scrapyd's services list is the snapshot; the rest blocks, and raises redis.RedisError."""
+    """The cluster's eggs. Lists are those of the snapshot; the other methods ask Redis, block, and raise redis.RedisError."""
 
     def __init__(self, config: Config) -> None:
         self._node: Node = config.node
         self._state = self._node.state
         self._folder = Path(self._node.options.eggs_dir).absolute()
         self._new = self._folder / f"new-{self._node.name}"
-        """Where copies are written and checked."""
+        """The folder in which eggs are unpacked and checked."""
         self._checking = Lock()
         self._client = self._state.connect(_EGG_SECONDS)
 
     def list(self, project: str) -> Sequence[str]:
-        """Return a project's versions, the one that was deployed last at the end."""
+        """Return a project's versions; the last one was deployed last."""
         return [egg.version for egg in self._node.snapshot.eggs if egg.project == project]
 
     def list_projects(self) -> Sequence[str]:
@@ -74,10 +74,7 @@ class RedisEggStorage:
         return self._node.snapshot.projects
 
     def put(self, data: bytes, project: str, version: str) -> Egg:
-        """Check an egg by listing its spiders, and then make it known to all nodes.
-
-        A broken egg never becomes a version. Raises ConfigurationError.
-        """
+        """Check an egg by listing its spiders, then make it a version on all nodes. Raises ConfigurationError."""
         check_name("project", project)
         check_name("version", version)
         if len(data) > MAX_EGG_BYTES:
@@ -111,15 +108,15 @@ class RedisEggStorage:
     # --- On this node's disk ------------------------------------------------------------------------------------------
 
     def fetch(self, project: str, version: str | None, in_use: Collection[str] = ()) -> tuple[Egg, Path]:
-        """Return a version, the latest one if none is named, and the folder of its files.
+        """Return a version, by default the latest one, and the folder of its files. Raises ConfigurationError.
 
-        They never change, as Python reads modules from there while a spider runs. Copies of versions that are gone are removed, except
-        those whose SHA-256 is `in_use`. Raises ConfigurationError.
+        The files never change, as Python reads modules from there while a spider runs. Copies of deleted versions are removed,
+        except those whose SHA-256 is `in_use`.
         """
         eggs = self._state.eggs()
         egg = find_egg(eggs, project, version)
         if not self._copy(egg.sha256).is_dir():
-            # The version may be deployed anew in between, so its bytes are read together with their description.
+            # Both are read at once, as the version may be deployed again in between.
             described, data = self._client.pipeline().hget(keys.EGGS, egg.key).get(keys.egg(egg.key)).execute()
             if not described or not data:
                 raise ConfigurationError(f"the egg of version '{egg.version}' is gone; deploy it again")
@@ -133,26 +130,23 @@ class RedisEggStorage:
         return egg, self._copy(egg.sha256)
 
     def remove_unfinished(self) -> None:
-        """Remove what this node was checking when it was killed."""
+        """Remove the eggs that this node was checking when it was killed."""
         shutil.rmtree(self._new, ignore_errors=True)
 
     def _copy(self, digest: str) -> Path:
         return self._folder / f"{digest}.egg"
 
     def _unpack(self, data: bytes, digest: str, check: Callable[[Path], list[str]]) -> list[str]:  # type: ignore[valid-type]  # `list` is a method here
-        """Unpack an egg, so that Python compiles its modules once and not in each process; return what `check` returns.
-
-        When that raises, nothing is left behind.
-        """
+        """Unpack an egg into a folder, in which Python compiles its modules once; return what `check` returns for the folder."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._new.mkdir(exist_ok=True)
-        folder = Path(tempfile.mkdtemp(dir=self._new, suffix=".egg"))  # so that Python reads it as an egg
+        folder = Path(tempfile.mkdtemp(dir=self._new, suffix=".egg"))  # the suffix makes it an egg for Python
         try:
             with ZipFile(BytesIO(data)) as archive:
                 _check_members(archive)
                 archive.extractall(folder)
             checked = check(folder)
-            # Another thread may have done so already.
+            # An OSError means that another thread has done so already.
             with suppress(OSError):
                 folder.rename(self._copy(digest))
         except _ZIP_ERRORS as error:
@@ -167,7 +161,7 @@ class RedisEggStorage:
 
 
 def find_egg(eggs: Collection[Egg], project: str, version: str | None = None) -> Egg:
-    """Return a version of a project, the latest one if none is named. Raises ConfigurationError."""
+    """Return a version of a project, by default the latest one. Raises ConfigurationError."""
     own = [egg for egg in eggs if egg.project == project]
     if not own:
         raise ConfigurationError(f"project '{project}' not found")
@@ -178,7 +172,7 @@ def find_egg(eggs: Collection[Egg], project: str, version: str | None = None) ->
 
 
 def _check_members(archive: ZipFile) -> None:
-    """Raise ConfigurationError for an egg that would fill the disk."""
+    """Raise ConfigurationError for an egg that is too large when it is unpacked."""
     members = archive.infolist()
     size = sum(member.file_size for member in members)
     if size > _MAX_UNPACKED_BYTES or len(members) > _MAX_FILES:
@@ -188,7 +182,7 @@ def _check_members(archive: ZipFile) -> None:
 
 
 def list_spiders(egg: Path) -> list[str]:
-    """Return the spiders that Scrapy finds in an egg, in a separate process. Raises ConfigurationError with its output."""
+    """List the spiders of an egg in a separate process. Raises ConfigurationError with the output of that."""
     try:
         ended = subprocess.run(  # noqa: S603 - this package's own program
             [sys.executable, "-P", RUNNER, "list"],

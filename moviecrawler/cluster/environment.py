@@ -1,4 +1,4 @@
-"""What a spider's process is given, and its log file."""
+"""The environment and the settings of a spider's process, its log file and its memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 RUNNER = str(Path(__file__).with_name("runner.py"))
 """The program of spiders' processes."""
 _MEMORY_CHECK_SECONDS = "5"
-"""Seconds between two checks of a spider's memory. In Scrapy's 60 seconds it can grow by gigabytes."""
+"""Seconds between two checks of a spider's memory: within Scrapy's 60 it can grow by gigabytes."""
 _LOG_TAIL_BYTES = 4096
 """Bytes at the end of a log in which its last line is looked for."""
 _NODE_ONLY = ("SCRAPYD_", "SCRAPY_SETTINGS_MODULE", "SCRAPY_PROJECT", "NOTIFY_SOCKET")
@@ -27,23 +27,23 @@ _NODE_ONLY = ("SCRAPYD_", "SCRAPY_SETTINGS_MODULE", "SCRAPY_PROJECT", "NOTIFY_SO
 
 
 def spider_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the node's environment without the node's own variables. Spiders need the URLs of the stores."""
+    """Return the node's environment without the node's own variables; the stores' URLs stay, as spiders need them."""
     kept = {name: value for name, value in environ.items() if not name.startswith(_NODE_ONLY)}
     return kept | {"PYTHONIOENCODING": "UTF-8"}
 
 
 def spider_settings(options: NodeOptions, leased: LeasedJob, scrapyd_settings: Mapping[str, str]) -> dict[str, str]:
-    """Return a job's settings with those that its node and Scrapyd add; say in its log when it was started before."""
+    """Return a job's settings with those of its node and of Scrapyd. When the job was started before, note that in its log."""
     job = leased.job
     if leased.start > 1:
         append_log_line(Path(scrapyd_settings["LOG_FILE"]), f"Start {leased.start} of this job, on {options.node_name}")
     given = {"FRONTIER_NODE": options.node_name, "FRONTIER_RUN": job.run}
     if "FRONTIER_RUN" not in job.settings:
-        # A job that is queued again under its id makes a new run; however often it is started, it goes on with its own.
+        # Each start of a job goes on with the job's run; a job that is scheduled again under the same id begins a new run.
         given["FRONTIER_ASKED_AT"] = f"{leased.queued_at:.3f}"
     given |= job.settings
     wanted = job.settings.get("MEMUSAGE_LIMIT_MB", "0")
-    # A limit that is no number ends the crawl at its start, with Scrapy's own error.
+    # A limit that is not a number is passed on, and Scrapy reports it when the crawl starts.
     if limits := [int(limit) for limit in (str(options.memory_limit_mb), wanted) if limit.isdecimal() and int(limit)]:
         given |= {"MEMUSAGE_ENABLED": "1", "MEMUSAGE_CHECK_INTERVAL_SECONDS": _MEMORY_CHECK_SECONDS}
         given |= {"MEMUSAGE_LIMIT_MB": str(min(limits)) if wanted.isdecimal() else wanted}
@@ -51,18 +51,18 @@ def spider_settings(options: NodeOptions, leased: LeasedJob, scrapyd_settings: M
 
 
 def log_path(options: NodeOptions, project: str, spider: str, job: str) -> Path:
-    """Return where a job's log is, on the node that runs it."""
+    """Return the path of a job's log on the node that runs it."""
     return Path(options.logs_dir).absolute() / project / spider / f"{job}.log"
 
 
 def append_log_line(path: Path, sentence: str) -> None:
-    """Append a line to a job's log, in Scrapy's format; or not, when the disk is full."""
+    """Append a line in Scrapy's format to a job's log; do nothing when the disk is full."""
     with suppress(OSError), path.open("a", encoding="utf-8") as file:
         file.write(f"{datetime.now():%Y-%m-%d %H:%M:%S} [moviecrawler.cluster] INFO: {sentence}\n")  # noqa: DTZ005 - as Scrapy has it
 
 
 def read_end(path: Path, size: int) -> str:
-    """Return the last lines of a file, of at most so many bytes. Raises OSError."""
+    """Return the last whole lines of a file, up to `size` bytes. Raises OSError."""
     with path.open("rb") as file:
         length = file.seek(0, os.SEEK_END)
         file.seek(max(0, length - size))
@@ -71,7 +71,7 @@ def read_end(path: Path, size: int) -> str:
 
 
 def end_of_log(path: Path) -> str:
-    """Return the last lines of a log, without secrets; empty when there are none."""
+    """Return the last lines of a log, without secrets; empty when it can't be read."""
     try:
         return redacted(read_end(path, _LOG_TAIL_BYTES))
     except OSError:

@@ -1,4 +1,4 @@
-"""What a job is, what it may contain, and what its end means. Pure."""
+"""Jobs: what they may contain, and how they end. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from moviecrawler.cluster.secrets import holds_secret
 from moviecrawler.errors import ConfigurationError
 
 RunEnd = Literal["finished", "cancelled", "died", "recycled", "handed_back"]
-"""How a process of a job ended. After all but `finished` and `cancelled` the job is queued again."""
+"""How a process of a job ended. Unless it is `finished` or `cancelled`, the job is queued again."""
 JobSettings = Literal["allowed", "any"]
 
 SCRAPY_JOB_SETTINGS = (
@@ -35,8 +35,8 @@ SCRAPY_JOB_SETTINGS = (
 )
 """Scrapy's own settings that a job may make.
 
-None names a class, a path or a URL, or lifts what protects the sites (robots.txt, budgets, user agent) or the machine (sizes, certificates).
-All others are for those who deploy a project or run its nodes. A crawl checks the values at its start.
+None of them names a class, a path or a URL, or switches off what protects the sites (robots.txt, budgets, user agent) or the
+machine (sizes, certificates). The crawl checks the values when it starts.
 """
 JOB_SETTINGS = frozenset({*SCRAPY_JOB_SETTINGS, *options.JOB_SETTINGS})
 """The names of all settings that a job may make."""
@@ -48,17 +48,17 @@ _NAMES = {
     "spider": (re.compile(r"[^\W_][^\x00-\x1f\x7f/\\]{0,127}"), ", which no spider is called"),
     "jobid": (re.compile(r"\w[\w.-]{0,63}", re.ASCII), f"; use up to 64 {_PLAIN}"),
 }
-"""By what is named: the form of the name, and the end of the sentence on a wrong one. Spiders' names become folders, and jobs' ids files."""
+"""The form of each kind of name, and the end of the error for a wrong one. Spiders' names become folders, and jobs' ids files."""
 _VALUE_NAME = re.compile(r"[A-Za-z]\w{0,63}", re.ASCII)
 _MAX_BYTES = 64 * 1024
 """Bytes of a job as JSON."""
 _MAX_PRIORITY = 1e9
 _MAX_SUMMARY = 20
-"""Lines of a summary, and of each the first 500 characters."""
+"""Lines of a summary that are kept."""
 _HANG = re.compile(r"^Timeout \(\d", re.MULTILINE)
-"""How the traceback of `faulthandler` begins, which a process writes before it kills itself."""
+"""The begin of the traceback that `faulthandler` writes before it kills a process that hangs."""
 _INTERRUPTED = {"frontier_unreachable", "frontier_gone"}
-"""Finish reasons of a crawl that was interrupted from outside: its job is started again."""
+"""Finish reasons of a crawl that failed for reasons outside of it: its job is started again."""
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -68,11 +68,11 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     spider: str
     id: str
     version: str | None = None
-    """None for the latest one when it is started."""
+    """None for the latest version when the job is started."""
     settings: dict[str, str] = {}
     arguments: dict[str, str] = {}
     priority: float = 0.0
-    """Higher ones first; among equals, first come, first served."""
+    """Jobs with a higher priority start first; among equals, those that were scheduled first."""
 
     def __post_init__(self) -> None:
         """Sort settings and arguments by their names, as Redis' scripts don't keep an order."""
@@ -83,15 +83,12 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def key(self) -> str:
-        """Its key in Redis."""
+        """The job's key in Redis."""
         return f"{self.project}/{self.id}"
 
     @property
     def run(self) -> str:
-        """The run in the shared frontier: FRONTIER_RUN of its settings, else one that has the job's id.
-
-        It is the same at each start of the job, so that the job goes on where it was.
-        """
+        """The job's run in the shared frontier, the same at each start: FRONTIER_RUN of its settings, or else the job's id."""
         return self.settings.get("FRONTIER_RUN", self.id)
 
 
@@ -99,31 +96,31 @@ class Outcome(msgspec.Struct, kw_only=True, omit_defaults=True):
     """How a job ended. A figure is None when it is unknown."""
 
     started_at: float = 0.0
-    """Of its last start: milliseconds since 1970, by Redis' clock, as is `ended_at`. The scripts note both."""
+    """When the job was last started. Both times are in milliseconds since 1970, by Redis' clock, and the scripts set them."""
     ended_at: float = 0.0
     reason: str
     """Scrapy's finish reason, or a sentence."""
     version: str | None = None
-    """The version that it ran; None when it ran none."""
+    """The version that was run; None when there was none to run."""
     exit_code: int | None = None
-    """Not 0 when the spider has not done all that it was asked to."""
+    """0 only when the spider has done everything that it was asked to."""
     items: int | None = None
     errors: int | None = None
     """Lines that were logged as errors."""
     pages: int | None = None
     bytes: int | None = None
-    """Of responses, as they were sent."""
+    """Bytes of responses as they were sent."""
     summary: list[str] = []
     """The lines in which the spider sums up what it has done."""
 
     @property
     def seconds(self) -> float:
-        """How long its last run took."""
+        """Seconds from the last start to the end."""
         return (self.ended_at - self.started_at) / 1000
 
 
 class Report(msgspec.Struct):
-    """What a spider's process has told its node. Each line that it writes replaces what it has of this."""
+    """What a spider's process has reported to its node. Each line replaces the values that it has."""
 
     reason: str | None = None
     """Scrapy's finish reason; None before the end."""
@@ -131,21 +128,21 @@ class Report(msgspec.Struct):
     summary: list[str] = []
 
     def update(self, line: bytes) -> None:
-        """Take a line of JSON; ignore any other one."""
+        """Take over a line of JSON; ignore a line that is something else."""
         with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            told = msgspec.json.decode(line, type=Report)
-            self.reason = told.reason or self.reason
-            self.stats = {**self.stats, **told.stats}
-            self.summary = [text[:500] for text in told.summary[:_MAX_SUMMARY]] or self.summary
+            report = msgspec.json.decode(line, type=Report)
+            self.reason = report.reason or self.reason
+            self.stats = {**self.stats, **report.stats}
+            self.summary = [text[:500] for text in report.summary[:_MAX_SUMMARY]] or self.summary
 
     @property
     def pages(self) -> int:
-        """Return how many responses came."""
+        """The number of responses."""
         return int(self.stats.get("response_received_count", 0))
 
     @property
     def figures(self) -> dict[str, Any]:
-        """Return what an `Outcome` has of it."""
+        """The fields that `Outcome` takes from the report."""
         if not self.stats:
             return {"summary": self.summary}
         total = lambda *names: int(sum(self.stats.get(name, 0) for name in names))  # noqa: E731
@@ -159,7 +156,7 @@ class Report(msgspec.Struct):
 
 
 def check_name(what: Literal["project", "version", "spider", "jobid"], name: str) -> None:
-    """Raise ConfigurationError for a name that none of these can have."""
+    """Raise ConfigurationError for a name of the wrong form."""
     pattern, rest = _NAMES[what]
     if not pattern.fullmatch(name):
         raise ConfigurationError(f"{what} is {name[:80]!r}{rest}")
@@ -168,14 +165,14 @@ def check_name(what: Literal["project", "version", "spider", "jobid"], name: str
 def check_job(job: Job, job_settings: JobSettings = "allowed") -> None:
     """Raise ConfigurationError for the first part of a job that is not allowed.
 
-    With `job_settings` "any", a job may make any setting: whoever may schedule is then trusted to run programs on the nodes.
+    With `job_settings` "any" a job may make any setting, and so run any program on the nodes.
     """
     check_name("project", job.project)
     if job.version is not None:
         check_name("version", job.version)
     check_name("spider", job.spider)
     check_name("jobid", job.id)
-    if not -_MAX_PRIORITY <= job.priority <= _MAX_PRIORITY:  # nor is NaN
+    if not -_MAX_PRIORITY <= job.priority <= _MAX_PRIORITY:  # NaN is refused too
         raise ConfigurationError(f"priority is {job.priority}; use a number between -1e9 and 1e9")
     for what, values in (("setting", job.settings), ("argument", job.arguments)):
         for name, value in values.items():
@@ -212,7 +209,8 @@ def classify_end(
 ) -> tuple[RunEnd, str]:
     """Return how a process of a job ended, and why.
 
-    One of `signal`, which killed it, and `exit_code` is None. `errors`: the last lines that it wrote. `stopped`: its node has stopped it.
+    Either `signal` or `exit_code` is None. `errors` are the last lines that the process wrote; `stopped` says whether its node has
+    stopped it.
     """
     if cancelled:
         return "cancelled", "cancelled"
@@ -220,7 +218,7 @@ def classify_end(
         return "handed_back", "its node was stopped"
     if report.reason is None:
         if _HANG.search(errors):
-            return "died", "killed, as its event loop stood still"
+            return "died", "killed, as its event loop did not run for too long"
         if signal is not None:
             return "died", f"killed by signal {signal}"
         last_line = errors.strip().rpartition("\n")[2] or "it wrote nothing"
@@ -229,7 +227,7 @@ def classify_end(
         if not report.pages:
             # A job that can fetch no page within its limits would be started again for ever.
             return "died", report.reason
-        # Without a shared frontier nothing of it is left for another process.
+        # After the memory limit only a shared crawl can go on: without a shared frontier its queue is gone.
         is_shared = any(name.startswith("frontier/") for name in report.stats)
         return ("recycled" if is_shared or report.reason == "recycled" else "finished"), report.reason
     return ("died" if report.reason in _INTERRUPTED else "finished"), report.reason

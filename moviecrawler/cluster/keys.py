@@ -6,9 +6,9 @@ Keys without an expiry hold a bounded amount of data, as said at each. A job's k
 from __future__ import annotations
 
 PENDING = "{cluster}:pending"
-"""ZSET: when the job was queued (µs, 16 digits) and its key → minus its priority. At most 100,000."""
+"""ZSET: when the job was queued (µs, 16 digits), followed by its key → minus its priority. At most 100,000."""
 JOBS = "{cluster}:jobs"
-"""HASH: key → JSON of `JobStatus`, of jobs that are pending, running or among `FINISHED`."""
+"""HASH: key → JSON of a `JobStatus`, for each job in `PENDING`, `RUNNING` and `FINISHED`."""
 RUNNING = "{cluster}:running"
 """HASH: key → id of the node that runs the job."""
 FINISHED = "{cluster}:finished"
@@ -16,18 +16,18 @@ FINISHED = "{cluster}:finished"
 NODES = "{cluster}:nodes"
 """ZSET: node's id → when its lease ends (ms, by Redis' clock)."""
 NODE_INFOS = "{cluster}:node_infos"
-"""HASH: node's id → JSON of `NodeInfo`, of those in `NODES`."""
+"""HASH: node's id → JSON of a `NodeInfo`, for each node in `NODES`."""
 LAST_BEAT = "{cluster}:last_beat"
 """STRING: when any node's last heartbeat came (ms)."""
 COUNTERS = "{cluster}:counters"
-"""HASH: event (see `EVENTS`) → how many, ever."""
+"""HASH: event (see `EVENTS`) → how often it has happened."""
 CHANGED = "{cluster}:changed"
-"""STRING: another text after each change of anything here but memory."""
+"""STRING: a new text after each change of the state; figures of memory don't count as one."""
 EGGS = "{cluster}:eggs"
 """HASH: `<project>/<version>` → JSON of `Egg`. At most 20 a project."""
 
 SCRIPT_KEYS = (PENDING, JOBS, RUNNING, FINISHED, NODES, NODE_INFOS, LAST_BEAT, COUNTERS, CHANGED)
-"""What every script gets as KEYS, in the order of `common.lua`."""
+"""KEYS of every script, in the order of `common.lua`."""
 
 
 def egg(version: str) -> str:

@@ -1,4 +1,4 @@
-"""Running jobs, from a free slot to a recorded outcome, and the exchange with the cluster by which the node keeps its jobs."""
+"""The node's launcher: it takes jobs into free slots, records how they end, and sends the node's heartbeats."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ if TYPE_CHECKING:
 journal = Logger()
 
 STOP_SECONDS = 25.0
-"""Seconds that spiders have to end when their node is stopped, until they are killed."""
+"""Seconds that spiders may take to end when their node is stopped; then they are killed."""
 _KILL_SECONDS = 5.0
-"""Seconds that killed spiders may take to end when the node ends."""
+"""Seconds that killed spiders may take to end when their node is stopped."""
 _CANCEL_SECONDS = 45.0
-"""Seconds that the spider of a cancelled job may take to end, until it is killed; more than the 30 that stores have to close."""
+"""Seconds that the spider of a cancelled job may take to end; stores alone may take 30. Then it is killed."""
 _BEATS = 3
 """Heartbeats within `lease_seconds`."""
 _START_FAILURE_PAUSE_SECONDS = 10.0
-"""Seconds for which a slot takes no job after one could not be started here."""
+"""Seconds for which a slot takes no job after it could not start one."""
 _DRAIN_CHECK_SECONDS = 0.1
 """Seconds between two checks whether jobs still run, while the node drains."""
 
@@ -67,12 +67,12 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         self.last_beat_at: float | None = None
         """When Redis accepted the last heartbeat, by the monotonic clock; None before the first."""
         self._free: DeferredQueue[LeasedJob] = app.getComponent(IPoller).dq
-        """Fires what the poller has given to free slots, when a job is put into it."""
+        """The queue at which Scrapyd's free slots wait for a job."""
         self._started_at = time.time()
         self._totals = Totals()
         self._exchanging = DeferredLock()
         self._seen: bytes | None = None
-        """The last change of the cluster after which there was nothing to do here."""
+        """The last change of the cluster that this node has handled."""
         self._reported: Any = None
         self._next_beat = 0.0
         """When the next heartbeat is due at the latest, by the monotonic clock."""
@@ -102,11 +102,11 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             while self.slots and time.monotonic() < until:
                 await self.exchange()
                 await deferLater(reactor, _DRAIN_CHECK_SECONDS)
-        await self._exchanging.acquire()  # for good: a heartbeat would have the node join again
+        await self._exchanging.acquire()  # for good, as a heartbeat would make the node join again
         try:
             await self.threads.run(self.state.leave, self.node_id)
         except redis.exceptions.RedisError as error:
-            journal.warn("Redis can't be reached ({error}): other nodes will find this one dead", error=error)
+            journal.warn("Redis can't be reached ({error}): the other nodes will take this one for dead", error=error)
         journal.info("Drained")
 
     # --- A slot's job -------------------------------------------------------------------------------------------------
@@ -116,7 +116,7 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         super()._get_message(slot)
 
     def _spawn_process(self, message: LeasedJob, slot: int) -> None:
-        """Run the job that a slot was given, as Scrapyd's launcher does."""
+        """Run the job that a slot has got; Scrapyd's launcher calls this."""
         self.slots[slot] = process = SpiderProcess(message)
         running = Deferred.fromCoroutine(self._run(process))
         running.addErrback(lambda failure: journal.failure("A slot takes no more jobs", failure))
@@ -124,7 +124,7 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
     async def _run(self, process: SpiderProcess) -> None:
         try:
             how, reason = await self._crawl(process)
-        except Exception as error:  # noqa: BLE001 - of Redis, the disk, or the machine's memory and processes
+        except Exception as error:  # noqa: BLE001 - Redis, the disk or the system may fail
             # Another node may be able to start it, or this one later.
             journal.warn("{job} can't be started here: {error}", job=process.job.key, error=error)
             how, reason, process.pause_seconds = "handed_back", "its node can't start it", _START_FAILURE_PAUSE_SECONDS
@@ -156,7 +156,7 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         )
 
     def _prepare(self, process: SpiderProcess) -> tuple[Path, dict[str, str]]:
-        """Return the folder of a job's version, and its settings; in a thread."""
+        """Return the folder of a job's version, and its settings. This blocks."""
         job = process.job
         in_use = {other.egg.sha256 for other in list(self.slots.values()) if other.egg is not None}
         process.egg, folder = self.app.getComponent(IEggStorage).fetch(job.project, job.version, in_use)
@@ -165,7 +165,7 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         return folder, spider_settings(self.options, process.leased, scrapyds)
 
     def figures(self) -> Totals:
-        """Return the figures of this node's spiders, of those that run and of those that have ended."""
+        """Return the totals of this node's spiders, running and ended."""
         for process in self.slots.values():
             self._totals.update(process, process.job.spider, process.report.stats)
         return self._totals
@@ -173,9 +173,9 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
     # --- The cluster --------------------------------------------------------------------------------------------------
 
     def exchange(self) -> Deferred[None]:
-        """Record the ends of jobs, send a heartbeat when it is due or something is new, and take a job for a free slot.
+        """Record the ends of jobs, send a heartbeat if it is time, and take a job for a free slot.
 
-        Scrapyd calls this each second, by the poller. While nothing has changed, it asks Redis for the number of changes, and nothing more.
+        The poller calls this each second. While nothing has changed, its only round trip is to read `keys.CHANGED`.
         """
         if self._exchanging.locked:
             return succeed(None)
@@ -192,11 +192,14 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             await self._beat(is_change=is_change)
             if is_change:
                 self._seen = changed
-                # One a second, so that nodes share what waits; a job that is leased is a change, so the next one follows soon.
+                # One job a second, so that the nodes share them. Taking one is a change, so the next exchange takes another.
                 if self._free.waiting and not self.draining:
-                    self._give(await self.threads.run(self.state.take, self.node_id))
+                    leased = await self.threads.run(self.state.take, self.node_id)
+                    # A node that drains since drops the job; as no heartbeat names it, it is queued again.
+                    if leased is not None and not self.draining:
+                        self._free.put(leased)
         except LeaseLostError:
-            self._seen = self._reported = None  # so that the next heartbeat is sent, and the node joins again
+            self._seen = self._reported = None  # so that the next heartbeat makes the node join again
         except redis.exceptions.RedisError as error:
             self._seen = None
             if self._outages.begins():
@@ -215,13 +218,8 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         if not self.draining:
             reactor.callLater(process.pause_seconds, self._get_message, slot)
 
-    def _give(self, leased: LeasedJob | None) -> None:
-        # A job that comes when the node stops goes back, as no heartbeat names it.
-        if leased is not None and not self.draining:
-            self._free.put(leased)
-
     def info(self) -> NodeInfo:
-        """Return what a heartbeat says of this node."""
+        """Return what a heartbeat reports of this node."""
         running = [process for process in self.slots.values() if process.pid is not None]
         return NodeInfo(
             id=self.node_id,
@@ -236,7 +234,7 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         )
 
     async def _beat(self, *, is_change: bool) -> None:
-        """Send a heartbeat with the jobs that this node holds, if it is time for one or news may concern them; act on the answer."""
+        """Send a heartbeat if it is time for one, or if something has changed; act on the answer."""
         held = {process.job.key: process for process in self.slots.values()}
         info, now = self.info(), time.monotonic()
         news = info.draining, info.processes
@@ -245,13 +243,13 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         is_news = news != self._reported
         beat: Beat = await self.threads.run(self.state.beat, info, list(held), is_news=is_news)
         self._reported, self.last_beat_at = news, now
-        # If another node's lease ends before, that node has missed a heartbeat: its jobs are due then.
+        # When another node's lease ends, this heartbeat queues that node's jobs again.
         self._next_beat = now + min(self.options.lease_seconds / _BEATS, beat.next_end)
         for node in beat.dead:
             journal.warn("Node {node} is dead: its jobs are queued again", node=node)
         for key in beat.stop:
             if not held[key].stopped:
-                journal.warn("{job} is now another node's; stopping it here", job=key)
+                journal.warn("{job} is over, or runs on another node now; stopping it here", job=key)
                 held[key].stop("TERM")
                 reactor.callLater(STOP_SECONDS, held[key].stop, "KILL")
         for key, signal in beat.cancels.items():
@@ -263,7 +261,7 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
 
 
 def _last_lines(log: Path, errors: str) -> str:
-    """Add what a process wrote last, without a report, to its job's log; return that, or else what it has logged last."""
+    """Append the errors of a process that sent no report to its job's log, and return them; without any, the log's last lines."""
     if not errors.strip():
         return end_of_log(log)
     append_log_line(log, errors.strip())

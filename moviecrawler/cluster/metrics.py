@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 _RUN_FIGURES = {
     "done": "Requests of a crawl that ended well.",
-    "failed": "Requests of a crawl that did not.",
+    "failed": "Requests of a crawl that became dead letters.",
     "to_go": "Requests of a crawl that are queued or leased.",
-    "dead_letters": "Requests of a crawl that are dead letters.",
-    "workers": "Processes at a crawl.",
+    "dead_letters": "Dead letters of a crawl that were not requeued or dropped.",
+    "workers": "Workers of a crawl.",
 }
 
 
 class _Cluster(Collector):
-    """Reads the cluster's figures at each scrape. Every node gives those of the whole cluster."""
+    """Reads the figures of the whole cluster at each scrape."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -45,16 +45,16 @@ class _Cluster(Collector):
         return ()
 
     def collect(self) -> Iterable[Metric]:
-        """Yield the figures that are in Redis. Raises redis.RedisError."""
+        """Yield the cluster's figures and those of this node's spiders. Raises redis.RedisError."""
         state = self._node.state
         jobs, nodes, counters = state.snapshot(), state.nodes(), state.counters()
         slots = sum(node.slots for node in nodes if not node.draining)
         yield GaugeMetricFamily("moviecrawler_jobs_pending", "Jobs that wait for a slot.", len(jobs.pending))
         yield GaugeMetricFamily("moviecrawler_jobs_running", "Jobs that run.", len(jobs.running))
         yield GaugeMetricFamily("moviecrawler_slots", "Slots of the nodes that take jobs.", slots)
-        text = "Nodes that went silent without having left."
+        text = "Nodes that stopped sending heartbeats without having left."
         yield CounterMetricFamily("moviecrawler_nodes_lost", text, counters[NODE_LOST])
-        events = CounterMetricFamily("moviecrawler_jobs", "What has happened to jobs.", labels=["event"])
+        events = CounterMetricFamily("moviecrawler_jobs", "Events of jobs.", labels=["event"])
         for event in sorted(EVENTS):
             events.add_metric([event], counters[event])
         yield events
@@ -66,9 +66,9 @@ class _Cluster(Collector):
             of_nodes = [([node.name], figure) for node, figure in zip(nodes, figures, strict=True)]
             yield _family(f"moviecrawler_node_{name}", text, ["node"], of_nodes)
         yield from self._node.launcher.figures().collect()
-        # One node speaks of the runs: reading them from all nodes would be most of what Redis has to do.
-        speaks = bool(nodes) and nodes[0].id == self._node.launcher.node_id
-        runs = self._node.ask_frontier(read_runs) if speaks and self._node.has_frontier else []
+        # One node reports the runs, as to read them on each node would be most of the load of Redis.
+        reports_runs = bool(nodes) and nodes[0].id == self._node.launcher.node_id
+        runs = self._node.ask_frontier(read_runs) if reports_runs and self._node.has_frontier else []
         for name, text in _RUN_FIGURES.items():
             of_runs = [([run.site, run.run], getattr(run, name)) for run in runs]
             yield _family(f"moviecrawler_crawl_{name}", text, ["site", "run"], of_runs)

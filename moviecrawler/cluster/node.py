@@ -1,4 +1,4 @@
-"""What the parts of a node work with: its options, the cluster's state, its launcher and the catalogue."""
+"""The object that all parts of a node share: options, the cluster's state, launcher and catalogue."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _TIMEOUTS = {"socket_connect_timeout": 1.0, "socket_timeout": 2.0}
-"""Seconds. A request gets its answer soon, also when Redis can't be reached."""
+"""Seconds. They are short, so that a request is answered soon also when Redis can't be reached."""
 
 
 class Node:
@@ -47,20 +47,17 @@ class Node:
 
     @property
     def snapshot(self) -> Snapshot:
-        """What this thread has read of the cluster last."""
+        """The cluster as this thread read it last."""
         found: Snapshot = getattr(self._of_thread, "snapshot", Snapshot())
         return found
 
     def refresh(self) -> Snapshot:
-        """Have this thread see the cluster as it is now. Raises redis.RedisError."""
+        """Read the cluster for this thread. Raises redis.RedisError."""
         self._of_thread.snapshot = self.state.snapshot()
         return self.snapshot
 
     def schedule(self, job: Job) -> None:
-        """Queue a job, if its spider exists.
-
-        Raises ConfigurationError for a job that is refused, and redis.RedisError.
-        """
+        """Queue a job. Raises ConfigurationError for a job that is refused, and redis.RedisError."""
         check_job(job, self.options.job_settings)
         if job.spider not in find_egg(self.refresh().eggs, job.project, job.version).spiders:
             raise ConfigurationError(f"spider '{job.spider}' not found")
@@ -70,17 +67,17 @@ class Node:
             )
 
     def log_url(self, job: Job) -> str:
-        """Return the path of a job's log, on any node."""
+        """Return the path of a job's log in the URL of any node."""
         return quote(f"/logs/{job.project}/{job.spider}/{job.id}.log")
 
     @property
     def has_database(self) -> bool:
-        """Whether DATABASE_URL names one."""
+        """Whether DATABASE_URL is set."""
         return self._database is not None
 
     @property
     def database(self) -> ShortTransactions:
-        """The database of the catalogue. Raises ConfigurationError when none is named."""
+        """The database of the catalogue. Raises ConfigurationError when DATABASE_URL is not set."""
         if self._database is None:
             raise ConfigurationError(
                 "DATABASE_URL is not set in the node's environment, so there are no titles and no catalogue"
@@ -89,11 +86,11 @@ class Node:
 
     @property
     def has_frontier(self) -> bool:
-        """Whether spiders share one: whether REDIS_URL names it."""
+        """Whether REDIS_URL is set, so that spiders share a frontier."""
         return bool(os.environ.get("REDIS_URL"))
 
     def ask_frontier(self, ask: Callable[[Any], Awaitable[T]]) -> T:
-        """Return what a coroutine gets of a client of the frontier's Redis. Raises redis.RedisError, and ConfigurationError without one."""
+        """Return what `ask` returns for a client of the frontier's Redis. Raises redis.RedisError and ConfigurationError."""
         url = os.environ.get("REDIS_URL")
         if not url:
             raise ConfigurationError("REDIS_URL is not set in the node's environment, so spiders share no frontier")

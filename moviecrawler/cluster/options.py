@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 _COMPONENTS = {"application", "webroot", "spiderqueue", "poller", "eggstorage", "jobstorage", "launcher", "dbs_dir"}
 """Options that Scrapyd itself reads."""
 _OTHER_VARIABLES = {"SCRAPYD_CONF", "SCRAPYD_URL"}
-"""Variables that entrypoint.sh and scrapy.cfg read."""
+"""Variables that are no options of a node: entrypoint.sh and scrapy.cfg read them."""
 
 
 class NodeOptions(Options, frozen=True, kw_only=True):
     """Options of a node.
 
-    They stand in the section `[scrapyd]` of scrapyd.conf, or as SCRAPYD_NAME in the environment, which comes first. An unknown one stops
-    the node with a sentence.
+    They are read from the environment (SCRAPYD_NAME), or else from the section `[scrapyd]` of scrapyd.conf. A node does not start
+    with an unknown one.
     """
 
     redis_url: str
@@ -66,7 +66,7 @@ class NodeOptions(Options, frozen=True, kw_only=True):
 
     @classmethod
     def from_config(cls, config: Config, environ: Mapping[str, str] = os.environ) -> Self:
-        """Read them. Raises ConfigurationError, also for an unknown option."""
+        """Read the options. Raises ConfigurationError, also for an unknown one."""
         own, section = cls.__struct_fields__, config.SECTION
         usual = ConfigParser()
         usual.read_string(files("scrapyd").joinpath("default_scrapyd.conf").read_text("utf-8"))
@@ -83,10 +83,10 @@ class NodeOptions(Options, frozen=True, kw_only=True):
         given = {name: environ.get(variable) or config.get(name, "") for variable, name in known.items()}
         given["redis_url"] = given["redis_url"] or environ.get("REDIS_URL", "")
         if not is_redis_url(given["redis_url"]):
-            # Not the value itself, which may hold a password.
+            # The value is not shown, as it may hold a password.
             raise ConfigurationError("REDIS_URL is no Redis URL; set it to one such as redis://127.0.0.1:6379/0")
         if given["max_proc"] == usual.get(section, "max_proc"):
-            given["max_proc"] = ""  # Scrapyd's 0 stands for a number by the machine's processors
+            given["max_proc"] = ""  # Scrapyd's default, 0, stands for max_proc_per_cpu
         options = cls.read(given)
         options.check_access()
         return options

@@ -36,7 +36,7 @@ _MAX_ERRORS_LENGTH = 16 * 1024
 _OUTPUT_SECONDS = 5.0
 """Seconds for which a child process of the spider may keep the output open after the spider's end."""
 _HANG_SECONDS = 60.0
-"""Seconds that a spider's event loop may stand still, until the spider kills itself and its job is started again."""
+"""Seconds for which a spider's event loop may hang; then the spider kills itself, and its job is started again."""
 
 
 class SpiderProcess(ProcessProtocol):
@@ -46,34 +46,31 @@ class SpiderProcess(ProcessProtocol):
         self.leased = leased
         self.job = leased.job
         self.egg: Egg | None = None
-        """The version that it runs."""
+        """The version that the process runs."""
         self.cancel = ""
-        """The signal by which its cancellation was requested last."""
+        """The signal with which the job was cancelled; empty when it was not."""
         self.stopped = False
-        """Whether this node has told it to end."""
+        """Whether this node has stopped the process."""
         self.pid: int | None = None
-        """None before it was started, and when it has ended."""
+        """None before the start and after the end."""
         self.signal: int | None = None
-        """The signal that killed it, if one did."""
+        """The signal that killed the process, if one did."""
         self.exit_code: int | None = None
         self.report = Report()
-        """What it has told of its crawl until now."""
+        """What the process has reported of its crawl."""
         self.errors = ""
-        """The last lines that it wrote to standard error."""
+        """The end of what the process wrote to standard error."""
         self.end: tuple[RunEnd, Outcome] | None = None
-        """How it ended; None before it has, or could not be started."""
+        """How the job ended; None until it has."""
         self.pause_seconds = 0.0
-        """Seconds for which its slot takes no other job then."""
+        """Seconds for which the slot takes no other job after that."""
         self._ended: Deferred[None] = Deferred()
         self._line = b""
 
     def start(self, folder: Path, settings: dict[str, str]) -> Deferred[None]:
-        """Start it from the folder of an egg; return a Deferred that fires when it has ended and all its output is read.
-
-        Raises OSError.
-        """
+        """Start the process from an egg's folder; the Deferred fires when all its output is read. Raises OSError."""
         job = self.job
-        # It goes through a pipe: every user of the machine can read the arguments, so they only tell processes apart.
+        # The task goes through a pipe, as every user of the machine can read a command line.
         task = {"egg": str(folder), "settings": settings, "arguments": job.arguments, "hang_seconds": _HANG_SECONDS}
         self._task = json.dumps(task).encode() + b"\n"
         reactor.spawnProcess(
@@ -86,13 +83,13 @@ class SpiderProcess(ProcessProtocol):
         return self._ended
 
     def send(self, signal: str) -> None:
-        """Send it a signal, unless it has not begun or has ended."""
+        """Send the process a signal if it runs."""
         if self.pid is not None:
             with suppress(ProcessExitedAlready):
                 self._transport.signalProcess(signal)
 
     def stop(self, signal: str) -> None:
-        """Have it end, as its job is another node's."""
+        """Stop the process, as its job goes to another node."""
         self.stopped = True
         self.send(signal)
 
@@ -104,7 +101,7 @@ class SpiderProcess(ProcessProtocol):
     # --- Twisted's interface ------------------------------------------------------------------------------------------
 
     def connectionMade(self) -> None:
-        """Write its task. Its standard input stays open as long as this node lives."""
+        """Write the task. Standard input stays open as long as the node lives."""
         self.pid = self._transport.pid
         self._transport.writeToChild(_STDIN, self._task)
         what = {"job": self.job.key, "pid": self.pid, "start": self.leased.start}

@@ -1,6 +1,6 @@
 -- Queue a job.
 -- ARGV: 1 the job's key, 2 its JSON, 3 minus its priority.
--- Returns nil; the JSON of the job of that key when one is pending or running; -1 when too many are pending.
+-- Returns nil; or the JSON of the job with that key if it is pending or running; or -1 if too many are pending.
 local key, record = ARGV[1], read(ARGV[1])
 if record and record.state ~= 'finished' then
     return cjson.encode(record.job)

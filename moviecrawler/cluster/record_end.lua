@@ -1,6 +1,6 @@
 -- Record how a node's job ended.
--- ARGV: 1 the node's id, 2 the job's key, 3 how: 'finished', 'cancelled', 'died', 'recycled' or 'handed_back', 4 JSON of the outcome.
--- Returns 1; 0 when the job is not this node's any more.
+-- ARGV: 1 the node's id, 2 the job's key, 3 how it ended, a `RunEnd`, 4 JSON of its `Outcome`.
+-- Returns 1; 0 when another node has the job now.
 local node, key, how = unpack(ARGV)
 local record, owner = read(key), redis.call('HGET', RUNNING, key)
 local outcome = cjson.decode(ARGV[4])
@@ -9,7 +9,7 @@ if not record or record.state == 'finished' or owner and owner ~= node or not ow
     return 0
 end
 if is_over then
-    redis.call('ZREM', PENDING, record.queue_member)  -- queued again while this node was not heard, it is done nevertheless
+    redis.call('ZREM', PENDING, record.queue_member)  -- it may have been queued again while this node could not reach Redis
     record.node_id = node
     finish(key, record, how, outcome)
 else

@@ -1,13 +1,13 @@
 """A spider's process: `runner.py crawl <project> <spider> <job>` or `runner.py list`.
 
 It imports nothing of this project, as that comes from the egg. The node writes a line of JSON to standard input: `egg` (path)
-and, for a crawl, `settings`, `arguments` and `hang_seconds`. Arguments given so show in no list of processes. While a crawl runs, the end
-of standard input means that the node is gone, and the spider ends itself. Lines of JSON on descriptor 3 tell the node of the crawl:
-`{"stats": {...}, "summary": [...]}` from the spider at any time, and at the end `{"reason": ..., "stats": {...}}` from here.
-`list` writes the spiders' names to standard output, as JSON.
+and, for a crawl, `settings`, `arguments` and `hang_seconds`. While a crawl runs, the end of standard input means that the node is
+gone, and the process ends. Lines of JSON on descriptor 3 report the crawl to the node: `{"stats": {...}, "summary": [...]}` from
+the spider at any time, and at the end `{"reason": ..., "stats": {...}}` from here. `list` writes the spiders' names to standard
+output, as JSON.
 
-The process kills itself as well when its event loop has stood still for `hang_seconds`, and writes a traceback to standard error. A thread
-of `faulthandler` does that, which needs no interpreter: a regular expression, say, may hold it for hours.
+When the event loop hangs for `hang_seconds`, a thread of `faulthandler` writes a traceback to standard error and kills the process.
+That thread is not Python code, so it runs also while a regular expression holds the interpreter.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from typing import Any
 
 _FIGURES = 3
 _BEATS = 24
-"""Turns of the event loop that are noted in the time after which it counts as hung."""
+"""Heartbeats of the event loop within `hang_seconds`."""
 _STARTUP_FACTOR = 10
-"""Multiple of that time that may pass until the crawl begins, as stores may have to be prepared."""
+"""The crawl may take this multiple of `hang_seconds` to begin, as stores may have to be prepared."""
 _END_SECONDS = 15.0
-"""Seconds that a spider whose node is gone may take to end; less than that node's lease."""
+"""Seconds that a spider may take to end when its node is gone; fewer than that node's lease has."""
 
 
 def _read_task() -> Any:
@@ -45,7 +45,7 @@ def _read_task() -> Any:
 
 
 def _activate(egg: str) -> str:
-    """Import from the egg first; return the name of its settings module."""
+    """Put the egg first in `sys.path`; return the name of its settings module."""
     sys.path.insert(0, egg)
     for distribution in distributions(path=[egg]):
         for entry in distribution.entry_points.select(group="scrapy", name="settings"):
@@ -62,14 +62,14 @@ def _end_with_node() -> None:
 
 
 class _Watchdog:
-    """Ends this process when the event loop stands still for some seconds while it crawls, or does not begin to."""
+    """Kills this process when the event loop hangs, or when the crawl does not begin."""
 
     def __init__(self, hang_seconds: float) -> None:
         self._seconds = hang_seconds
         self._expect_beat_within(hang_seconds * _STARTUP_FACTOR)
 
     def begin(self) -> None:
-        """Watch the event loop, until it ends."""
+        """Watch the event loop until the crawl ends."""
         from twisted.internet import reactor  # noqa: PLC0415 - it is installed by then
 
         self._expect_beat_within(self._seconds)
@@ -78,7 +78,7 @@ class _Watchdog:
 
     @staticmethod
     def _expect_beat_within(seconds: float) -> None:
-        # The last beat may have been just before the loop stood still, or late itself.
+        # Two heartbeats more, as the last one may have come late, or just before the loop hung.
         faulthandler.dump_traceback_later(seconds * (1 + 2 / _BEATS), exit=True)
 
 
@@ -91,7 +91,7 @@ def _report(sender: Any) -> None:
 def _peak_memory() -> int:
     """Return the most bytes that this process has used; 0 where the system does not say.
 
-    Scrapy asks `getrusage`, whose figure begins with the peak of the node that has spawned the process.
+    Scrapy asks `getrusage`, whose figure starts with the peak of the node that spawned the process.
     """
     peak = None
     with suppress(OSError):

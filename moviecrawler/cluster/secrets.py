@@ -6,7 +6,7 @@ import re
 from urllib.parse import unquote
 
 _WORDS = r"passw|passphrase|pwd|secret|token|credential|api[_-]?key|access[_-]?key|private[_-]?key|authorization|x-amz-signature"
-# Repetitions are bounded: without that, matching 16 KB of letters takes a minute.
+# Repetitions are bounded, as without that a match in 16 KB of letters takes a minute.
 _NAME = re.compile(rf"{_WORDS}|_auth$", re.IGNORECASE)
 _ASSIGNED = re.compile(rf"(?:{_WORDS})[\w-]{{0,64}}[\"']?\s{{0,8}}[=:]\s{{0,8}}[^\s]", re.IGNORECASE)
 """`?password=x`, `host=h password=x`, `password: x`, `"password": "x"`."""

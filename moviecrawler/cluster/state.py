@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from moviecrawler.cluster.options import NodeOptions
 
 _ANSWER_SECONDS = 3.0
-"""Seconds to connect, and to get an answer."""
+"""Seconds to connect, and seconds to get an answer."""
 _MAX_CONNECTIONS = 32
 _SCRIPTS = ("put", "take", "beat", "record_end", "cancel")
 
@@ -40,23 +40,23 @@ class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What a node reports of itself with each heartbeat."""
 
     id: str
-    """Its name, and a part that is new at each start."""
+    """The node's name, and a part that is new at each start."""
     name: str
     url: str
-    """Where clients find its logs; empty when they can't, or need not, as nodes share the folder."""
+    """The URL at which clients find the node's logs; empty when they don't, or when the nodes share the folder."""
     slots: int
     started_at: float
     """Seconds since 1970."""
     draining: bool
-    """Whether it takes no more jobs, as it is about to end."""
+    """Whether the node takes no more jobs, as it is about to end."""
     processes: dict[str, tuple[int, str | None]]
-    """By the jobs' keys: the id of the process, and the version that it runs."""
+    """By the jobs' keys: the id of each process, and the version that it runs."""
     memory: int
-    """Bytes, without its spiders."""
+    """Bytes of the node itself, without its spiders."""
     spiders_memory: int = 0
-    """Bytes."""
+    """Bytes of the node's spiders."""
     heard_seconds_ago: float = 0.0
-    """Seconds since its last heartbeat, when it was read."""
+    """Seconds since the last heartbeat, set when the node is read."""
 
 
 class Egg(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,25 +71,25 @@ class Egg(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """Its field in Redis."""
+        """The version's field in Redis."""
         return f"{self.project}/{self.version}"
 
 
 class JobStatus(msgspec.Struct, kw_only=True):
-    """A job that is pending, running or finished. The scripts make it, with some fields more."""
+    """A job that is pending, running or finished. The scripts write it, with some more fields."""
 
     job: Job
     state: Literal["pending", "running", "finished"]
     queue_member: str = ""
-    """Its member of the queue."""
+    """The job's member in the ZSET of pending jobs."""
     node_id: str = ""
-    """Of the node that runs it, or ran it last."""
+    """The node that runs the job, or ran it last."""
     started_at: float | None = None
-    """Its last start: seconds since 1970, by Redis' clock. None for a pending job."""
+    """When the job was last started: seconds since 1970, by Redis' clock. None for a pending job."""
     pid: int | None = None
-    """The process' id; None when it does not run, or its node has not reported it yet."""
+    """The id of the process; None when it does not run, or when its node has not reported it yet."""
     running_version: str | None = None
-    """The version that the process runs; None as above."""
+    """The version that the process runs; None when `pid` is."""
     outcome: Outcome | None = None
     """How a finished job ended."""
 
@@ -100,24 +100,24 @@ class JobStatus(msgspec.Struct, kw_only=True):
 
     @property
     def version(self) -> str | None:
-        """The version that ran, as far as that is known; else the one that was asked for."""
+        """The version that ran, or when that is unknown, the version that was requested."""
         ran = self.outcome.version if self.outcome else self.running_version
         return ran or self.job.version
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """What the cluster was at one moment."""
+    """The cluster at one moment."""
 
     changed: bytes | None = None
-    """The number of changes that it is of."""
+    """The text of `keys.CHANGED` at that moment."""
     pending: list[JobStatus] = []
-    """The next one first."""
+    """Pending jobs, the next one first."""
     running: list[JobStatus] = []
-    """The one that has run longest first."""
+    """Running jobs, the one started first comes first."""
     finished: list[JobStatus] = []
-    """The latest first."""
+    """Finished jobs, the latest first."""
     eggs: list[Egg] = []
-    """The latest last, so that timestamps and tags mix and a roll-back is a deploy."""
+    """Versions in the order of their deployment, so that names need no order, and to roll back is to deploy again."""
 
     @property
     def jobs(self) -> list[JobStatus]:
@@ -141,18 +141,18 @@ class LeasedJob(NamedTuple):
     queued_at: float
     """Seconds since 1970, by Redis' clock: the same at each start."""
     start: int
-    """The number of this start, from 1."""
+    """The number of this start of the job, from 1."""
 
 
 class Beat(NamedTuple):
     """The answer to a heartbeat."""
 
     stop: list[str]
-    """Keys of jobs to stop, as another node runs them now, or they are over."""
+    """Keys of jobs to stop, as they are over, or another node runs them now."""
     cancels: dict[str, str]
-    """Signals for jobs to cancel, by their keys."""
+    """The signals for jobs to cancel, by the jobs' keys."""
     dead: list[str]
-    """Nodes that were found dead."""
+    """Nodes whose lease has ended."""
     next_end: float
     """Seconds until the next lease ends."""
 
@@ -187,12 +187,12 @@ class ClusterState:
     # --- For web services and pages -----------------------------------------------------------------------------------
 
     def changed(self) -> bytes | None:
-        """Return a text that is another one after each change."""
+        """Return a text that is a new one after each change."""
         text: bytes | None = self.client.get(keys.CHANGED)
         return text
 
     def snapshot(self) -> Snapshot:
-        """Return what the cluster is now. It is read only when it has changed since the last time."""
+        """Return the cluster as it is now. It is read only when it has changed."""
         with self._reading:
             changed = self.changed()
             if changed is None or changed != self._snapshot.changed:
@@ -217,9 +217,9 @@ class ClusterState:
         )
 
     def schedule(self, job: Job) -> bool:
-        """Queue a checked job; return False when another one of that id is pending or running.
+        """Queue a checked job; return False when another job with that id is pending or running. Raises ConfigurationError.
 
-        The same job again changes nothing and returns True, so that a request may be repeated. Raises ConfigurationError.
+        When the same job is pending or running, nothing changes and True is returned, so that clients may repeat a request.
         """
         answer = self._run("put", job.key, msgspec.json.encode(job), -job.priority)
         if answer == -1:
@@ -227,12 +227,12 @@ class ClusterState:
         return answer is None or msgspec.json.decode(answer, type=Job) == job
 
     def cancel(self, project: str, job: str, signal: str = "TERM") -> str | None:
-        """Take a job out of the queue, or have its process signalled; return in which state it was, None for neither."""
+        """Cancel a job; return whether it was 'pending' or 'running', None when it was neither."""
         answer = self._run("cancel", f"{project}/{job}", signal)
         return answer and str(answer, "ascii")
 
     def counters(self) -> Counter[str]:
-        """Return the counters, which begin with the cluster."""
+        """Return how often each event has happened."""
         return Counter({name.decode(): int(count) for name, count in self.client.hgetall(keys.COUNTERS).items()})
 
     def nodes(self) -> list[NodeInfo]:
@@ -263,9 +263,9 @@ class ClusterState:
         return LeasedJob(msgspec.json.decode(spec, type=Job), int(queue_member[:16]) / 1e6, start)
 
     def beat(self, node: NodeInfo, jobs: Iterable[str], *, is_news: bool = True) -> Beat:
-        """Renew a node's lease, or make the node known. `jobs` are the keys of the jobs that it holds.
+        """Renew a node's lease, or add the node. `jobs` are the keys of the jobs that it runs.
 
-        `is_news`: more of what it reports has changed than memory.
+        `is_news` says whether anything else than figures of memory has changed since the last heartbeat.
         """
         lease = round(self.options.lease_seconds * 1000)
         stop, cancels, dead, next_end = self._run(
@@ -275,11 +275,11 @@ class ClusterState:
         return Beat([key.decode() for key in stop], signals, [name.decode() for name in dead], next_end / 1000)
 
     def record_end(self, node: str, job: Job, how: RunEnd, outcome: Outcome) -> bool:
-        """Record how a node's job ended; return False when it is another node's now."""
+        """Record how a node's job ended; return False when another node has the job now."""
         return bool(self._run("record_end", node, job.key, how, msgspec.json.encode(outcome)))
 
     def leave(self, node: str) -> None:
-        """Remove a node that has no more jobs. If it has, the next heartbeat of another node queues them again."""
+        """Remove a node. If it still has jobs, the next heartbeat of another node queues them again."""
         pipe = self.client.pipeline().zrem(keys.NODES, node).hdel(keys.NODE_INFOS, node)
         pipe.set(keys.CHANGED, f"{node} left").execute()
 

@@ -1,9 +1,10 @@
 -- Hand the next job to a node.
 -- ARGV: 1 the node's id.
--- Returns the job's JSON, its place and how often it was started; nil when none is pending; an error when the node has no lease.
+-- Returns the job's JSON, its member in the queue and how often it was started; nil when none is pending.
+-- Returns an error when the node has no lease.
 local lease = redis.call('ZSCORE', NODES, ARGV[1])
 if not lease or tonumber(lease) < NOW then
-    return redis.error_reply('LEASE this node has none; it has to join first')
+    return redis.error_reply('LEASE this node has no lease; it has to send a heartbeat first')
 end
 local first = redis.call('ZPOPMIN', PENDING)
 if #first == 0 then

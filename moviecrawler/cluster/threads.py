@@ -17,17 +17,17 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 reactor: Any = _reactor
-"""Typed as Any, as its type is that of a module."""
+"""It is typed as Any, since Twisted types it as a module."""
 
 
 class Threads:
-    """A thread pool for one kind of calls, so that they do not wait for others."""
+    """A thread pool for one kind of calls, so that these don't wait for others."""
 
-    def __init__(self, name: str, most: int) -> None:
-        self._pool = ThreadPool(0, most, name)
+    def __init__(self, name: str, max_threads: int) -> None:
+        self._pool = ThreadPool(0, max_threads, name)
 
     def start(self) -> None:
-        """Start. The threads end when the event loop has ended."""
+        """Start the pool; it stops when the event loop has ended."""
         self._pool.start()
         reactor.addSystemEventTrigger("after", "shutdown", self._pool.stop)
 

@@ -1,6 +1,6 @@
-"""What Scrapyd's own web services read: its interfaces as views of a snapshot of the cluster.
+"""Scrapyd's interfaces as views of a snapshot of the cluster, for Scrapyd's own web services.
 
-The web root reads a snapshot in the thread in which a service then answers, if the cluster has changed since the last one.
+The web root reads the snapshot in the thread in which a service then answers.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def local_time(seconds: float) -> datetime:
 
 
 class Processes:
-    """The cluster's jobs of a state, as Scrapyd's launcher and its job storage have them."""
+    """The cluster's jobs of one state, as Scrapyd's launcher and its job storage list them."""
 
     def __init__(self, node: Node, state: Literal["running", "finished"]) -> None:
         self._node = node
@@ -58,13 +58,13 @@ class Processes:
             yield Process(job.project, job.spider, job.id, status.pid, local_time(status.started_at or 0), ended)
 
     def values(self) -> list[Process]:
-        """Return them."""
+        """Return the jobs."""
         return list(self)
 
 
 @implementer(IJobStorage)
 class RedisJobStorage(Processes):
-    """The jobs that are over, the latest first."""
+    """The finished jobs, the latest first."""
 
     def __init__(self, config: Config) -> None:
         super().__init__(config.node, "finished")
@@ -72,7 +72,7 @@ class RedisJobStorage(Processes):
 
 @implementer(ISpiderQueue)
 class RedisSpiderQueue:
-    """The jobs of one project that wait. Nodes take those of all projects by their priority."""
+    """The pending jobs of one project. Nodes take the jobs of all projects by priority."""
 
     def __init__(self, config: Config, project: str) -> None:
         pending = config.node.snapshot.pending
@@ -86,19 +86,19 @@ class RedisSpiderQueue:
         ]
 
     def count(self) -> int:
-        """Return how many jobs wait."""
+        """Return how many jobs are pending."""
         return len(self._jobs)
 
 
 class RedisPoller(QueuePoller):  # type: ignore[misc]  # Scrapyd has no types
-    """Scrapyd's poller, whose queues are those of the cluster. What it does each second is the launcher's."""
+    """Scrapyd's poller over the cluster's queues. Each second it has the launcher exchange news with the cluster."""
 
     def update_projects(self) -> None:
-        """Do nothing: `queues` are what they are now."""
+        """Do nothing: `queues` reads the snapshot."""
 
     @property
     def queues(self) -> dict[str, RedisSpiderQueue]:
-        """The queues by project, of all that have a version or a job."""
+        """The queues of all projects that have a version or a job."""
         snapshot = self.config.node.snapshot
         projects = {*snapshot.projects, *(status.job.project for status in snapshot.jobs)}
         return {project: RedisSpiderQueue(self.config, project) for project in sorted(projects)}

@@ -1,4 +1,4 @@
-"""Scrapyd's web services that write, or that tell more than Scrapyd's own do, and some more."""
+"""Web services: replacements of Scrapyd's that write or list more, and some of our own."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _MAX_WEIGHT = 1e6
 
 
 class ClusterService(WsResource):  # type: ignore[misc]  # Scrapyd has no types
-    """A web service of Scrapyd's form. It logs a refusal as a sentence instead of a traceback."""
+    """A web service with answers in Scrapyd's form. It logs why a request was refused, without a traceback."""
 
     def render(self, txrequest: Request) -> bytes:
         code, data = self._answer(txrequest)
@@ -55,7 +55,7 @@ class ClusterService(WsResource):  # type: ignore[misc]  # Scrapyd has no types
         return json.dumps({**data, "node_name": self.root.node_name}).encode() + b"\n"
 
     def _answer(self, txrequest: Request) -> tuple[int, dict[str, Any] | None]:
-        """Return status and content. Scrapyd's clients expect status 200 also of a request that can't be done."""
+        """Return status and content. Scrapyd's clients expect status 200 also for a request that fails."""
         try:
             data: Any = Resource.render(self, txrequest)
             return http.OK, None if data is None else {**msgspec.to_builtins(data), "status": "ok"}
@@ -67,7 +67,7 @@ class ClusterService(WsResource):  # type: ignore[misc]  # Scrapyd has no types
             code, sentence = http.SERVICE_UNAVAILABLE, f"Redis can't be reached: {error}"
         except MovieCrawlerError as error:
             code, sentence = http.SERVICE_UNAVAILABLE if isinstance(error, AwayError) else http.OK, str(error)
-        except Exception as error:  # noqa: BLE001 - the client gets an answer, the log the traceback
+        except Exception as error:  # noqa: BLE001 - the traceback goes to the log
             journal.error("{trace}", trace=traceback.format_exc())
             code, sentence = http.INTERNAL_SERVER_ERROR, f"{type(error).__name__}: {error}"
         return code, {"status": "error", "message": sentence}
@@ -85,7 +85,7 @@ class ClusterService(WsResource):  # type: ignore[misc]  # Scrapyd has no types
         return eggs
 
     def check_project(self, project: str | None) -> None:
-        """Refuse a project that has neither a version nor a job."""
+        """Raise ConfigurationError for a project that has neither a version nor a job."""
         if project is not None and project not in self.root.poller.queues:
             raise ConfigurationError(f"project '{project}' not found")
 
@@ -117,7 +117,7 @@ class Schedule(ClusterService):
 
 
 class Cancel(ClusterService):
-    """`cancel.json`: take a job out of the queue, or end its process on the node that runs it."""
+    """`cancel.json`: remove a job from the queue, or end its process on the node that runs it."""
 
     @param("project")
     @param("job")
@@ -155,13 +155,13 @@ class ListJobs(ClusterService):
         row |= {"log_url": self.node.log_url(job), "items_url": None}
         if ran is None:
             return {**row, "pid": status.pid}
-        told = ("reason", "exit_code", "items", "errors", "pages", "bytes", "summary")
-        row |= {"end_time": str(local_time(ran.ended_at / 1000)), **{name: getattr(ran, name) for name in told}}
+        fields = ("reason", "exit_code", "items", "errors", "pages", "bytes", "summary")
+        row |= {"end_time": str(local_time(ran.ended_at / 1000)), **{name: getattr(ran, name) for name in fields}}
         return {**row, "seconds": round(ran.seconds, 3)}
 
 
 class ListSpiders(ClusterService):
-    """`listspiders.json`: the names that were found when the egg was uploaded."""
+    """`listspiders.json`: the spiders that were found when the version was deployed."""
 
     @param("project")
     @param("_version", dest="version", required=False)
@@ -186,7 +186,7 @@ class AddVersion(ClusterService):
 
 
 class DeleteProject(ClusterService):
-    """`delproject.json`."""
+    """`delproject.json`: delete all versions of a project."""
 
     @param("project")
     def render_POST(self, txrequest: Request, *, project: str, version: str | None = None) -> dict[str, Any]:
@@ -195,7 +195,7 @@ class DeleteProject(ClusterService):
 
 
 class DeleteVersion(DeleteProject):
-    """`delversion.json`."""
+    """`delversion.json`: delete one version."""
 
     render_POST = param("version")(DeleteProject.render_POST)
 
@@ -210,9 +210,9 @@ class Nodes(ClusterService):
         now, running = self.node.state.now(), self.node.snapshot.running
         nodes = []
         for node in self.node.state.nodes():
-            told = msgspec.structs.asdict(node)
-            told["up_seconds"] = round(now - told.pop("started_at"), 1)
-            nodes.append({**told, "running": [one.job.key for one in running if one.node_id == node.id]})
+            fields = msgspec.structs.asdict(node)
+            fields["up_seconds"] = round(now - fields.pop("started_at"), 1)
+            nodes.append({**fields, "running": [one.job.key for one in running if one.node_id == node.id]})
         return {"nodes": nodes}
 
 
@@ -225,7 +225,7 @@ class Progress(ClusterService):
 
 
 class Boost(ClusterService):
-    """`boost.json`: have titles fetched soon, on all sites. `id` is one IMDb id or URL, or several with commas."""
+    """`boost.json`: have titles fetched soon on all sites. `id` is one IMDb id or URL, or several with commas."""
 
     @param("id", dest="given", multiple=True)
     @param("weight", required=False, default=1.0, type=lambda given: float(given or 1))
@@ -252,7 +252,7 @@ class Health(ClusterService):
 
 
 class Ready(ClusterService):
-    """`readyz`: this node has heard from Redis lately, and takes jobs."""
+    """`readyz`: this node can reach Redis, and takes jobs."""
 
     def render_GET(self, txrequest: Request) -> dict[str, Any]:
         launcher = self.node.launcher

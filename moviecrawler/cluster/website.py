@@ -1,4 +1,4 @@
-"""Scrapyd's web root, which first reads what the cluster is now, so that Scrapyd's own services speak for all nodes."""
+"""Scrapyd's web root. It reads the cluster before each answer, so that Scrapyd's own services answer for all nodes."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 journal = Logger()
 
 _HEADERS = {"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Cache-Control": "no-store"}
-"""Of all answers, also of logs, which hold what sites and spiders wrote."""
+"""Headers of all answers, also of logs, which contain text from sites and spiders."""
 _LOG_PATH_PARTS = 3
-"""Names in the path of a log: project, spider and job."""
+"""Parts of a log's path: project, spider and job."""
 
 
 class InThread(Resource):
-    """Has a resource answer in a thread, after a snapshot of the cluster was read there."""
+    """Reads a snapshot of the cluster in a thread, and lets a resource answer there."""
 
     isLeaf = True
 
@@ -55,13 +55,13 @@ class InThread(Resource):
             content: bytes = self._resource.render(request)
         except redis.exceptions.RedisError as error:
             return refuse(request, http.SERVICE_UNAVAILABLE, f"Redis can't be reached: {error}", self._node.name)
-        # Scrapyd lets pages of any site read its answers.
+        # Scrapyd sets it, so that pages of any site could read the answers.
         request.responseHeaders.removeHeader("Access-Control-Allow-Origin")
         return content
 
 
 def answer_later(request: Request, answering: Deferred[bytes]) -> int:
-    """Send the content that a thread is about to return, unless the client has gone by then."""
+    """Send the content when a thread returns it, unless the client is gone by then."""
     gone: list[Any] = []
     request.notifyFinish().addErrback(gone.append)
 
@@ -84,7 +84,7 @@ def answer_later(request: Request, answering: Deferred[bytes]) -> int:
 
 
 def refuse(request: Request, code: int, sentence: str, node: str) -> bytes:
-    """Set the status of a refused request; return the content of its answer, which is as Scrapyd's."""
+    """Set the status of a refused request; return the content of the answer, in Scrapyd's form."""
     request.setResponseCode(code)
     request.setHeader("Content-Type", "application/json")
     if code == http.UNAUTHORIZED:
@@ -104,7 +104,7 @@ class _Refusal(Resource):
 
 
 class Root(ScrapydRoot):  # type: ignore[misc]  # Scrapyd has no types
-    """Scrapyd's own root with access control, and with the logs of other nodes."""
+    """Scrapyd's own root, with access control and with redirects to other nodes' logs."""
 
     def __init__(self, config: Config, app: Any) -> None:
         self.node: Node = config.node
@@ -127,12 +127,12 @@ class Root(ScrapydRoot):  # type: ignore[misc]  # Scrapyd has no types
         return InThread(child, self.node) if isinstance(child, WsResource | Jobs) and path not in PROBES else child
 
     def get_log_url(self, job: Any) -> str:
-        """Return the path of a job's log, which any node serves or knows of."""
+        """Return the path of a job's log; any node serves it or redirects."""
         return quote(f"/logs/{job.project}/{job.spider}/{job.job}.log")
 
 
 class Logs(File):  # type: ignore[misc]  # Scrapyd has no types
-    """Scrapyd's `/logs/`, in which every file is plain text: a spider's file must not become a page of the node."""
+    """Scrapyd's `/logs/`. Every file is served as plain text, so that no log becomes a web page of the node."""
 
     contentTypes: dict[str, str] = {}  # noqa: RUF012 - as Twisted has it
     contentEncodings: dict[str, str] = {}  # noqa: RUF012
@@ -145,7 +145,7 @@ class Logs(File):  # type: ignore[misc]  # Scrapyd has no types
 
 
 class MissingLog(Resource):
-    """A job's log that is not in this node's folder: redirects to the node that has it, or says which one that is."""
+    """A job's log that is not in this node's folder. It redirects to the node that has the log, or names it."""
 
     isLeaf = True
 
@@ -169,7 +169,7 @@ class MissingLog(Resource):
 
 
 def missing_log(node: Node, path: Sequence[bytes]) -> MissingLog | None:
-    """Return what answers for a path below `/logs/`; None when the file is here, or it is no log's."""
+    """Return the resource for a path below `/logs/`; None when the file is here, or when the path is not that of a log."""
     names = [name.decode(errors="replace") for name in path]
     if (
         len(names) != _LOG_PATH_PARTS

@@ -165,7 +165,7 @@ class SharedBudgetMiddleware(BudgetMiddleware):
         return None if site.blocked else site.delay / 1000
 
     async def _ask(self, **step: Any) -> SiteReply:
-        """Run `ask.lua`, again while Redis does not answer. Raises NotSent when the crawl closes, after FRONTIER_PATIENCE at the latest."""
+        """Run `ask.lua` until Redis answers. Raises NotSent when the crawl closes, which FRONTIER_PATIENCE bounds."""
         import redis.exceptions  # noqa: PLC0415 - only a shared crawl needs its client
 
         while True:

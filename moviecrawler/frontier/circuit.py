@@ -50,7 +50,7 @@ class Circuit:
                 self._report((reason, round(pause * 1000)))
 
     def answered(self, site: str) -> None:
-        """Close the circuit of the shared site when this is the answer to the probe, and not to a request sent before the refusal."""
+        """Close the circuit of the shared site if the answer is to the probe, not to a request sent before the refusal."""
         if site == self._shared and self.probing:
             self.probing = False
             self._report(None)

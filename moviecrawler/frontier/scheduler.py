@@ -277,7 +277,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
     # --- The task -----------------------------------------------------------------------------------------------------
 
     async def _work(self) -> None:
-        while not (self.crawler.engine.running or self._closed):  # noqa: ASYNC110 - no event tells when stores and extensions are open
+        while not (self.crawler.engine.running or self._closed):  # noqa: ASYNC110 - there is no event for it
             await asyncio.sleep(_COALESCE_SECONDS)
         while not self._closed:
             is_short = self.reply is not None and self.reply.waiting and self._want()

@@ -1,4 +1,4 @@
-"""Handing every answer that reaches a spider to the archive."""
+"""Hands every answer that reaches a spider to the archive."""
 
 from __future__ import annotations
 
@@ -23,15 +23,14 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
 _TRANSFER_HEADERS = frozenset({b"Connection", b"Content-Encoding", b"Content-Length", b"Transfer-Encoding"})
-"""Headers that say how the body was sent; those of the archived body are written instead."""
+"""Headers of how the body was sent; the archived body gets its own."""
 
 
 class ArchiveMiddleware:
-    """Hands every answer to ArchivePipeline before the spider reads it, also one with a status such as 404.
+    """Hands every answer of a site to ArchivePipeline before the spider reads it, also a 404; but no refusal.
 
-    Not as an item, which would turn up in feed exports too. The spider finds in `response.meta` what to write into its
-    items: `fetched_at` (datetime, UTC) and `archive_id`. Answers whose request names none of the three sites in
-    `meta["site"]`, such as parts of IMDb's datasets, are not archived, and a refusal never gets here.
+    The answer is not an item, as it would turn up in feed exports. For its items the spider finds `fetched_at` (datetime, UTC)
+    and `archive_id` in `response.meta`.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -41,11 +40,11 @@ class ArchiveMiddleware:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Read S3_BUCKET. Raises NotConfigured when nothing is archived."""
         if not crawler.settings.get("S3_BUCKET"):
-            raise NotConfigured  # without a reason, which Scrapy would warn of: not to archive is no mistake
+            raise NotConfigured  # without a reason, which Scrapy would log as a warning
         return cls(crawler)
 
     def process_spider_input(self, response: Response) -> None:
-        """Decide the page's name in the archive, before the spider reads it."""
+        """Give the page its id in the archive before the spider reads it."""
         if response.meta.get("site") in SITES:
             response.meta["fetched_at"] = utc_now()
             response.meta["archive_id"] = uuid.uuid4().urn
@@ -65,7 +64,7 @@ def _answer(response: Response) -> Answer:
     body, encoding = sent_body(response)
     headers = [
         (name.decode("latin-1"), value.decode("latin-1"))
-        for name, values in dict.items(response.headers)  # as they are
+        for name, values in dict.items(response.headers)  # unchanged
         if name not in _TRANSFER_HEADERS
         for value in values
     ]
@@ -91,5 +90,5 @@ def _answer(response: Response) -> Answer:
 
 
 def _without_ids(due: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return what a page is compared with that was fetched for a title of the catalogue, so that a replay does it, too."""
+    """Return the catalogue's data that the page is compared with, so that a replay compares it, too."""
     return {**due, "ids": []} if due is not None and due["wanted"] is not None else None

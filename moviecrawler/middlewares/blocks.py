@@ -1,4 +1,4 @@
-"""A block is a stop signal: the site that refuses us is asked nothing more."""
+"""Stops a site that refuses us: it gets no more requests."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 DIRECT = "direct"
-"""The pool of proxies that is always there: this machine's own address."""
+"""The name of the pool that is always there: this machine's own address."""
 PROXY_META = "proxy_name"
-"""In the `meta` of a request: the proxy that it was last sent through. Only requests of sites with proxies have one."""
+"""Key in the `meta` of a request for the proxy that it was last sent through, on sites with proxies."""
 POOL_META = "pool"
-"""In the `meta` of a request: the name of that proxy's pool. Without one, it went out directly."""
+"""Key in the `meta` of a request for the name of that proxy's pool. Without it, the request is sent directly."""
 ROBOTS_OF = "robots_of"
-"""In the `meta` of a request for a robots.txt: the site of the request that has to wait for it."""
+"""Key in the `meta` of a request for a robots.txt, for the site of the request that waits for it."""
 _OK, _FORBIDDEN = 200, 403
 _MAX_UNEXPECTED = 3
 """Unexpected pages in a row that stop a site."""
@@ -51,18 +51,19 @@ class SiteStopped(IgnoreRequest):
 
 
 class SiteBlockMiddleware:
-    """Recognises refusals, and from the first on lets no request to that site through for the rest of the run.
+    """Recognises refusals. After the first one no request to that site is sent for the rest of the run.
 
-    A page that is too small or of the wrong kind is unexpected, and fetched again a little later; three
-    such pages in a row are a refusal too. Requests say what they expect in `meta["expects"]` ("page", "json" or "other") and
-    which site they belong to in `meta["site"]`; without one, a request belongs to its host.
+    A page that is too small or of the wrong kind is unexpected, and is fetched again a little later; three such pages in a row are
+    a refusal too. A request has `meta["expects"]` ("page", "json" or "other") and `meta["site"]`, by default its host.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
         self.kept_pages = folder_of(crawler.settings)
         self.circuit = Circuit()
-        self.unexpected: defaultdict[str, set[str]] = defaultdict(set)  # URLs since the last page as it should be
+        self.unexpected: defaultdict[str, set[str]] = defaultdict(
+            set
+        )  # URLs of unexpected pages since the last proper page
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -72,7 +73,7 @@ class SiteBlockMiddleware:
         return middleware
 
     def spider_opened(self) -> None:
-        """Take the circuit, which all workers share where there is a Redis."""
+        """Take the circuit of BudgetMiddleware, which all workers share when there is a Redis."""
         self.circuit = budget_middleware_of(self.crawler).circuit
 
     def process_request(self, request: Request) -> None:
@@ -83,16 +84,16 @@ class SiteBlockMiddleware:
             raise SiteStopped(reason)
 
     async def process_response(self, request: Request, response: Response) -> Request | Response:
-        """Return the response when it is no refusal, or the request again when it is an unexpected page.
+        """Return the response, or the request again after an unexpected page. Raises SiteStopped for a refusal.
 
-        Raises SiteStopped when it is a refusal. Where the site rotates, ProxyMiddleware has seen to all that.
+        On sites with proxies ProxyMiddleware has done this already.
         """
         if PROXY_META in request.meta:
             return response
         site = _site(request)
         refusal = refusal_of(request, response)
         if refusal is None or _is_missing_robots_txt(request, response):
-            # A missing page says nothing of whether the site's pages are as they should be, nor does a robots.txt.
+            # A 404 or a robots.txt does not show that the site sends proper pages.
             if response.status == _OK and ROBOTS_OF not in request.meta:
                 self.answered(site)
             return response
@@ -107,23 +108,23 @@ class SiteBlockMiddleware:
     async def keep_page(
         self, site: str, refusal: Refusal, via: str, response: Response, secrets: tuple[bytes, ...] = ()
     ) -> None:
-        """Keep a refusal, so that somebody can look at what it was."""
+        """Write a refusal to disk, so that somebody can look at it."""
         keep = partial(keep_page, why=refusal.reason, via=via, secrets=secrets)
         await asyncio.to_thread(keep, self.kept_pages, site, refusal.kind, response, utc_now())
 
     def answered(self, site: str) -> None:
-        """Take a page that is as it should be."""
+        """Note a proper page, which ends the count of unexpected ones."""
         self.unexpected.pop(site, None)
         self.circuit.answered(site)
 
     def is_unexpected_again(self, site: str, url: str) -> bool:
-        """Count an unexpected page; return whether there are so many in a row that the site refuses us."""
+        """Count an unexpected page; return whether so many in a row are a refusal."""
         self.unexpected[site].add(url)
         return len(self.unexpected[site]) >= _MAX_UNEXPECTED
 
     async def _retry(self, request: Request, refusal: Refusal) -> Request:
         assert self.crawler.spider is not None  # noqa: S101 - set before the first request
-        # The reason is the name of a stat, of which there would be one for each size that a page can have.
+        # The reason names a stat, so it has to be the same for all pages.
         retry = get_retry_request(request, spider=self.crawler.spider, reason="unexpected page")
         if retry is None:
             raise IgnoreRequest(f"unexpected page: {refusal.reason}")
@@ -131,7 +132,7 @@ class SiteBlockMiddleware:
         return retry
 
     def stop(self, site: str, request: Request, why: str, pause: float) -> str:
-        """Let no request to a site through for `pause` seconds; return the reason that is given to those that come."""
+        """Stop a site for `pause` seconds; return the reason that its requests are refused with."""
         reason = self.circuit.refusal(site)
         if reason is None:
             reason = f"{site} refused us ({why}); ask again in {_duration(pause)} at the earliest"
@@ -143,10 +144,10 @@ class SiteBlockMiddleware:
 
 
 def refusal_of(request: Request, response: Response) -> Refusal | None:
-    """Return what kind of refusal an answer is, and for how long the site is to be left alone; None for a proper answer."""
+    """Return the kind of a refusal and how long to pause; None for a proper answer."""
     headers = {
         name.decode("latin-1").lower(): values[0].decode("latin-1")
-        for name, values in dict.items(response.headers)  # Scrapy's own makes each name and value anew
+        for name, values in dict.items(response.headers)  # as Scrapy's `items` copies each name and value
         if values
     }
     expects = request.meta.get("expects", "other")
@@ -158,7 +159,7 @@ def _site(request: Request) -> str:
 
 
 def _is_missing_robots_txt(request: Request, response: Response) -> bool:
-    """Return whether the host of IMDb's datasets says that it has no robots.txt: a bucket says 403 of what it doesn't have."""
+    """Return whether the host of IMDb's datasets has no robots.txt: a bucket answers 403 for a missing file."""
     if request.meta.get(ROBOTS_OF) != "imdb-datasets" or response.status != _FORBIDDEN:
         return False
     return block_sign(response.body) is None

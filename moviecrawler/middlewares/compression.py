@@ -21,46 +21,46 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 PAGE_MAX_BYTES = 16 * 1024 * 1024
-"""Bytes of a page, sent or decompressed; the largest seen has 3.4 MB."""
-_GZIP_WINDOW, _GZIP_MAGIC = 31, b"\x1f\x8b"  # with a gzip header and trailer expected
+"""Bytes of a page, compressed and decompressed, at most; the largest seen has 3.4 MB."""
+_GZIP_WINDOW, _GZIP_MAGIC = 31, b"\x1f\x8b"  # 31: zlib expects a gzip header and trailer
 _NO_LIMIT = 2**40
 _READ_BYTES = 128 * 1024
-"""Read at a time: a page took 1.5 times as long when read at once, as the decompressor's buffer outgrew what memory keeps at hand."""
+"""Bytes that are decompressed at a time: a whole page at once took 1.5 times as long, because of the larger buffer."""
 _REDIRECTS = range(300, 400)
 _WITH_CONTENT = frozenset({200, 206})
-"""Statuses of answers whose body matters; of others, status and headers say it all."""
+"""Statuses of answers whose body is used; of others, status and headers are enough."""
 _DECODING_ERRORS: Any = (isal_zlib.error, OSError, IgnoreRequest)
-"""What is raised for a body that is not gzip, the last for one that is too large."""
+"""What decompressing raises; IgnoreRequest when the body is too large."""
 DAMAGED = "damaged"
-"""The flag of a response whose body can't be decompressed, on sites with proxies, where it may be the proxy's fault."""
+"""The flag of a response that can't be decompressed, on sites with proxies, as it may be the proxy's fault."""
 
 _sent: WeakKeyDictionary[Response, tuple[int, bytes | None]] = WeakKeyDictionary()
-"""How many bytes of a decompressed response were sent, and these themselves while pages are archived."""
+"""The compressed size of each decompressed response, and with S3_BUCKET also the compressed body."""
 
 
 def sent_body(response: Response) -> tuple[bytes, bytes | None]:
-    """Return the body and its Content-Encoding as they were sent, or decompressed while pages are not archived."""
+    """Return the body and its Content-Encoding as they were sent; without S3_BUCKET the decompressed body and None."""
     _, body = _sent.get(response, (0, None))
     return (response.body, None) if body is None else (body, b"gzip")
 
 
 def sent_size(response: Response) -> int:
-    """Return how many bytes the body had as it was sent."""
+    """Return the size of the body as it was sent."""
     return _sent[response][0] if response in _sent else len(response.body)
 
 
 class GzipMiddleware(HttpCompressionMiddleware):
-    """Scrapy's middleware for gzip alone, decompressed by ISA-L, that refuses bodies which are cut or too large.
+    """Scrapy's middleware for gzip only, with the faster ISA-L. It refuses bodies that are cut or too large.
 
-    Scrapy decompresses in small steps through a buffer, which is a third of the cost of a 1.8 MB page, and takes what it could read
-    of a damaged body for the whole of it. Sitemaps and datasets, whose requests expect something `other`, may be larger than a page.
+    Scrapy accepts the readable part of a damaged body as the whole. Sitemaps and datasets, whose requests expect something
+    `other`, may be larger than a page.
     """
 
     crawler: Crawler
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Take the crawler, which makes retries."""
+        """Keep the crawler, for retries."""
         middleware = super().from_crawler(crawler)
         middleware.crawler = crawler
         return middleware
@@ -75,11 +75,11 @@ class GzipMiddleware(HttpCompressionMiddleware):
     def process_response(self, request: Request, response: Response) -> Request | Response:  # type: ignore[override]
         """Return the response with its body decompressed, or the request again when the body is damaged.
 
-        Raises IgnoreRequest when it is damaged and the retries are used up, or when it is too large. With proxies, ProxyMiddleware
-        decides, by the flag DAMAGED. An answer that is a refusal or an error by its status stays one, with an empty body.
+        Raises IgnoreRequest when the body is too large, or when no retry is left. With proxies a damaged response gets the flag
+        DAMAGED, for ProxyMiddleware. With another status than 200 and 206, it gets an empty body.
         """
         if response.status in _REDIRECTS:
-            return response  # nobody reads its body, and some are empty and say gzip all the same
+            return response  # its body is not used, and may be empty despite Content-Encoding
         try:
             result = super().process_response(request, response)
         except _DECODING_ERRORS as error:
@@ -105,14 +105,14 @@ class GzipMiddleware(HttpCompressionMiddleware):
         if encodings == b"identity":
             return body, []
         if encodings not in {b"gzip", b"x-gzip"}:
-            raise OSError(f"it is in {encodings[:50].decode('latin-1')!r}, where gzip was asked for")
+            raise OSError(f"it is encoded as {encodings[:50].decode('latin-1')!r}, where gzip was asked for")
         return gunzip(body, max_size or _NO_LIMIT), []
 
 
 def gunzip(body: bytes, max_size: int) -> bytes:
     """Return the contents of a gzip body of one member, up to `max_size` bytes.
 
-    Raises OSError when it ends early, isal_zlib.error when it is damaged, and what Scrapy raises when it is too large.
+    Raises OSError when it ends early, isal_zlib.error when it is damaged, and Scrapy's own error when it is too large.
     """
     member = isal_zlib.decompressobj(_GZIP_WINDOW)
     whole, parts, size = memoryview(body), [], 0

@@ -1,4 +1,4 @@
-"""Keeping a few of the pages by which a site refused us, or that could not be read, so that one can look at them."""
+"""Keeps a few refusals and a few pages that could not be read, so that somebody can look at them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 FOLDER = "kept"
-"""In DATA_DIR."""
+"""Name of the folder in DATA_DIR."""
 MAX_PAGES = 20
-"""Pages of each site and kind; the oldest are removed."""
+"""Pages of each site and kind that are kept; the oldest are removed."""
 MAX_BODY_BYTES = 4 * 1024 * 1024
 _PRIVATE_HEADERS = frozenset({"set-cookie", "proxy-authenticate", "authentication-info"})
 _MAX_HEADERS = 60
@@ -44,13 +44,12 @@ def keep_page(
     via: str = "",
     secrets: Collection[bytes] = (),
 ) -> None:
-    """Write `<site>-<kind>-<time>.html`, which `scrapy extract` reads, and a `.json` about how it was answered.
+    """Write `<site>-<kind>-<time>.html`, which `scrapy extract` reads, and a `.json` with URL, status and headers.
 
-    It writes to disk, so call it in a thread. A page that can't be kept is a warning in the log. `secrets` are removed:
-    some proxies answer with what they were sent.
+    It blocks, so call it in a thread. An OSError is logged. `secrets` are removed, as some proxies send back what they were sent.
     """
     label = _NOT_IN_NAMES.sub("-", f"{site}-{kind}".lower())
-    # Before anything is cut, as half of a secret would not be found.
+    # Secrets are removed before anything is cut, as half of one would not be found.
     headers = {
         name.decode("latin-1"): _without(values[0], secrets).decode("latin-1")[:_MAX_HEADER_CHARS]
         for name, values in list(response.headers.items())[:_MAX_HEADERS]

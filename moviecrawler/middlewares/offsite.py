@@ -1,4 +1,4 @@
-"""No request leaves for a host that is not the site's own, nor by http for one that is to be asked by https."""
+"""Drops requests for other hosts than the site's own, and for http where the site uses https."""
 
 from __future__ import annotations
 
@@ -19,13 +19,10 @@ if TYPE_CHECKING:
 
 
 class StrictOffsiteMiddleware(OffsiteMiddleware):
-    """Scrapy's middleware, also for requests with `dont_filter`, and with an error for each request that it drops.
+    """Scrapy's middleware, but it also checks requests with `dont_filter`, and calls the errback of each request that it drops.
 
-    Scrapy lets requests with `dont_filter` go anywhere, and a redirect inherits it: it would lead to any host that the answer
-    names, such as one of the node's own network. And Scrapy drops requests silently before they are queued: a title that is
-    redirected to another host would end neither as a Movie nor as a Miss.
-
-    A redirect from https to http is not followed either: a proxy could change what comes unencrypted.
+    A redirect inherits `dont_filter`, so it could lead to any host, such as one of the node's own network. Without the errback its
+    title would end neither as a Movie nor as a Miss. A redirect from https to http is dropped, as a proxy could change the answer.
     """
 
     def __init__(self, stats: StatsCollector) -> None:
@@ -34,13 +31,13 @@ class StrictOffsiteMiddleware(OffsiteMiddleware):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Let every request be queued: `process_request` drops it later, so that its errback is called."""
+        """Let Scrapy queue every request: `process_request` drops it later, so that its errback is called."""
         middleware: Self = super().from_crawler(crawler)
         crawler.signals.disconnect(middleware.request_scheduled, signals.request_scheduled)
         return middleware
 
     def spider_opened(self, spider: Spider) -> None:
-        """Learn which hosts the spider may ask, and which of them by http."""
+        """Read which hosts the spider may ask, and which of them by http."""
         super().spider_opened(spider)
         hosts: dict[str, str] | None = getattr(spider, "hosts", None)
         if hosts is not None:
@@ -48,7 +45,7 @@ class StrictOffsiteMiddleware(OffsiteMiddleware):
             self._http_hosts = {url.hostname for url in urls if url.scheme == "http"}
 
     def process_request(self, request: Request) -> None:  # type: ignore[override]
-        """Raise IgnoreRequest for a host that is none of the spider's `allowed_domains`, or that is asked by http."""
+        """Raise IgnoreRequest for a host outside `allowed_domains`, or for http where the site uses https."""
         super().process_request(request.replace(dont_filter=False) if request.dont_filter else request)
         url = urlparse_cached(request)
         if url.scheme != "http":

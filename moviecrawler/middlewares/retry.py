@@ -1,4 +1,4 @@
-"""Trying again, later each time."""
+"""Retries, each after a longer wait."""
 
 from __future__ import annotations
 
@@ -20,19 +20,18 @@ _MAX_WAIT_SECONDS = 60.0
 
 
 def backoff_seconds(first: float, retry: int) -> float:
-    """Return the wait before the `retry`-th retry, counted from 1: `first` doubled each time, up to a minute.
+    """Return the seconds before the `retry`-th retry, from 1: `first`, doubled each time, up to a minute.
 
-    Half of it is drawn at random, so that many workers that failed together don't come back together.
+    Up to half of it is taken off at random, so that workers that failed together don't retry together.
     """
     full: float = min(first * 2 ** min(retry - 1, 30), _MAX_WAIT_SECONDS)
-    return full * random.uniform(0.5, 1)  # noqa: S311 - nothing is to be kept secret
+    return full * random.uniform(0.5, 1)  # noqa: S311 - it is no secret
 
 
 async def wait_before(request: Request, settings: BaseSettings) -> None:
-    """Wait before a request that `get_retry_request` made, by RETRY_BACKOFF.
+    """Wait by RETRY_BACKOFF before a request that `get_retry_request` made.
 
-    The wait keeps the request's place in the downloader, so that a site in trouble is asked less as a whole, and the spider is not
-    taken for idle.
+    Meanwhile the request stays active in the downloader, so that a failing site gets fewer requests, and the spider is not idle.
     """
     await asyncio.sleep(backoff_seconds(settings.getfloat("RETRY_BACKOFF"), request.meta["retry_times"]))
 
@@ -43,7 +42,7 @@ class BackoffRetryMiddleware(RetryMiddleware):
     async def process_response(  # type: ignore[override]
         self, request: Request, response: Response
     ) -> Request | Response:
-        """Return the response, or after a wait the request again when its status is one of RETRY_HTTP_CODES."""
+        """Return the response; or the request, after a wait, when the status is one of RETRY_HTTP_CODES."""
         if self._is_unwanted(request):
             return response
         result = super().process_response(request, response)
@@ -54,7 +53,7 @@ class BackoffRetryMiddleware(RetryMiddleware):
     async def process_exception(  # type: ignore[override]
         self, request: Request, exception: Exception
     ) -> Request | Response | None:
-        """Return, after a wait, the request again when the exception is one of RETRY_EXCEPTIONS, else None."""
+        """Return the request, after a wait, when the exception is one of RETRY_EXCEPTIONS, else None."""
         if self._is_unwanted(request):
             return None
         result = super().process_exception(request, exception)
@@ -63,6 +62,6 @@ class BackoffRetryMiddleware(RetryMiddleware):
         return result
 
     def _is_unwanted(self, request: Request) -> bool:
-        """Return whether it is for a part of a file, and the crawl ends, which waits for it: such a retry doesn't go to the queue."""
+        """Return whether the request is for a part of a dataset and the crawl closes, which would wait for the retry."""
         is_part = request.callback is NO_CALLBACK and request.meta.get("expects") == "other"
         return is_part and is_closing(self.crawler.engine)

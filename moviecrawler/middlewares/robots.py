@@ -1,4 +1,4 @@
-"""Obeying robots.txt, also when it can't be fetched."""
+"""Obeys robots.txt, also when it can't be fetched."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _NOTHING_ALLOWED = b"User-agent: *\nDisallow: /\n"
 _CLIENT_ERRORS = range(400, 500)
 _SERVER_ERROR = 500
 _VALID_SECONDS = 24 * 3600.0
-"""For which a robots.txt is obeyed before it is fetched again, as in RFC 9309, 2.4."""
+"""Seconds after which a robots.txt is fetched again, by RFC 9309, 2.4."""
 _RETRY_SECONDS = 3600.0
-"""After which one that could not be fetched is asked for again."""
+"""Seconds after which a robots.txt that could not be fetched is tried again."""
 _MAX_BYTES = 512 * 1024
-"""That are read; RFC 9309, 2.5 asks for 500 KiB. To read all 64 MB that a download may have takes 10 s."""
+"""Bytes of a robots.txt that are read. RFC 9309, 2.5 asks for 500 KiB; to parse 64 MB would take 10 s."""
 
 
 class RobotsRefusal(IgnoreRequest):
-    """robots.txt keeps a request from being sent. `is_known` tells whether it could be fetched; its text says why."""
+    """robots.txt forbids a request, or could not be fetched, which `is_known` tells apart."""
 
     def __init__(self, unknown: str) -> None:
         super().__init__(f"robots.txt can't be fetched: {unknown}" if unknown else "by robots.txt")
@@ -53,24 +53,21 @@ class _Rules:
 
 
 class CautiousRobotsTxtMiddleware(RobotsTxtMiddleware):
-    """Scrapy's middleware, but a site whose robots.txt is out of order is not crawled.
+    """Scrapy's middleware, but a site whose robots.txt can't be fetched is not crawled (RFC 9309, 2.3.1.4).
 
-    RFC 9309, 2.3.1.4: a crawler must then assume complete disallow; Scrapy assumes that all is allowed. A site that has
-    none (a 404) allows everything, as ever. When the site refuses the request for its robots.txt, that is a refusal and no
-    rule: the request ends with SiteStopped.
-
-    Requests that wait for the same robots.txt all wait until it is there; of those, Scrapy 2.19 holds back one only.
+    A 404 allows everything. A refusal of robots.txt stops the site, as any refusal does. All requests to a host wait for its
+    robots.txt; in Scrapy 2.19 only the first one does.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        # By the product's name alone: Scrapy would look for groups in all words of the header, such as those of CONTACT.
+        # Only the product's name: Scrapy would match groups with any word of the header, such as those of CONTACT.
         self._robotstxt_useragent = self._robotstxt_useragent or self._default_useragent.partition(" ")[0]
         self._rules: dict[str, _Rules] = {}
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def process_request(self, request: Request, spider: object = None) -> None:  # noqa: ARG002 - Scrapy's signature
-        """Let a request through that robots.txt allows. Raises RobotsRefusal and SiteStopped."""
+        """Raise RobotsRefusal when robots.txt forbids a request or can't be fetched, and SiteStopped when it is refused."""
         try:
             await super().process_request(request)
         except SiteStopped:
@@ -79,7 +76,7 @@ class CautiousRobotsTxtMiddleware(RobotsTxtMiddleware):
             raise RobotsRefusal(self._rules[urlparse_cached(request).netloc].unknown) from error
 
     async def robot_parser(self, request: Request) -> RobotParser | None:
-        """Return what a request's host allows, fetching its robots.txt when that is not known. Raises SiteStopped."""
+        """Return the rules of a request's host; fetch its robots.txt if needed. Raises SiteStopped."""
         netloc = urlparse_cached(request).netloc
         rules = self._rules.get(netloc)
         if rules is None or rules.until <= monotonic():
@@ -104,7 +101,7 @@ class CautiousRobotsTxtMiddleware(RobotsTxtMiddleware):
             response = await self.crawler.engine.download_async(asking)
         except SiteStopped:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever it is, the file can't be fetched
+        except Exception as error:  # noqa: BLE001 - after any error the file counts as not fetched
             return self._unknown(url.netloc, f"{type(error).__name__}: {error}")
         self._stats.inc_value("robotstxt/response_count")
         self._stats.inc_value(f"robotstxt/response_status_count/{response.status}")
@@ -127,7 +124,7 @@ class CautiousRobotsTxtMiddleware(RobotsTxtMiddleware):
 
 
 def _read(response: Response) -> bytes:
-    """Return what an answer says of robots: nothing, when there is no such file, whatever its page for that says."""
+    """Return the text of a robots.txt; empty for a 404 and the like, whose body is an error page."""
     if response.status in _CLIENT_ERRORS:
         return b""
     if len(response.body) <= _MAX_BYTES:

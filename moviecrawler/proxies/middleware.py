@@ -1,4 +1,4 @@
-"""Sends requests through proxies, where bodies are decompressed and redirects are not followed yet: it sees how each attempt ended."""
+"""Sends requests through proxies. It sees how each attempt ended, before redirects are followed."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ logger = logging.getLogger(__name__)
 _TRIED, _HISTORY = "proxies_tried", "attempts"
 """Keys of a request's `meta`: the proxies of its earlier attempts, and how those ended."""
 _ATTEMPT_META = ("proxy", "_auth_proxy", "_scheme_proxy", "download_slot")
-"""Keys of `meta` that are set only while an attempt is under way."""
+"""Keys of `meta` that are set only during an attempt."""
 _OK, _PROXY_AUTHENTICATION = 200, 407
 _GATEWAY_ERRORS = frozenset({502, 504})
-"""Statuses of a proxy, or of a site behind one, for "no answer"."""
-_MAX_POSSIBLE_FAILURES = 2  # attempts in a row that a proxy may fail, perhaps by its fault, before it is banned
-_MAX_RENEWALS = 2  # bans in a row after which a session is replaced by another one; the next ban quarantines it
-_MAX_FAILING_PROXIES = 3  # proxies that fail in a row from which on the site is to blame, unless another pool is left
+"""Statuses by which a proxy, or a site behind one, says that it got no answer."""
+_MAX_POSSIBLE_FAILURES = 2  # a proxy is banned after so many failures in a row that may be its fault
+_MAX_RENEWALS = 2  # bans in a row that renew a session; the next one quarantines it
+_MAX_FAILING_PROXIES = 3  # when so many proxies fail in a row, the site is to blame, unless another pool is left
 _BUSY_CHECK_SECONDS = 0.05
 
 
@@ -79,12 +79,12 @@ class ProxyMiddleware:
         self._slots = crawler.settings.getdict("DOWNLOAD_SLOTS")
         self._log = logging.LoggerAdapter(logger, {"spider": crawler.spider})
         self._attempts: dict[Request, tuple[ProxyPool, Proxy]] = {}
-        self._last_refusal: Refusal | None = None  # since the site's last page as it should be
-        self._failing: set[str] = set()  # proxies that failed since the site's last answer through any
+        self._last_refusal: Refusal | None = None  # since the site's last proper page
+        self._failing: set[str] = set()  # proxies that failed since the site's last answer
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read what `SitePools` reads. Raises NotConfigured where the spider's site is asked directly."""
+        """Read the settings of `SitePools`. Raises NotConfigured when the spider's site is asked directly."""
         pools = SitePools.from_settings(crawler.settings)
         site: Any = getattr(crawler.spider, "site", None)
         if site not in pools.orders:
@@ -96,7 +96,7 @@ class ProxyMiddleware:
         return middleware
 
     async def spider_opened(self) -> None:
-        """Check that the pools can be used, and read what other nodes know. Raises CloseSpider."""
+        """Check that the pools can be used, and read the quarantines that nodes share. Raises CloseSpider."""
         blocks = self.crawler.get_downloader_middleware(SiteBlockMiddleware)
         assert blocks is not None  # noqa: S101 - settings.py has it
         self.blocks = blocks
@@ -111,7 +111,7 @@ class ProxyMiddleware:
     # --- Requests ------------------------------------------------------------------------------------------------------
 
     async def process_request(self, request: Request) -> None:
-        """Choose the proxy; wait while all usable ones are busy. Raises SiteStopped or AttemptsFailedError."""
+        """Choose a proxy; wait while all usable ones are busy. Raises SiteStopped or AttemptsFailedError."""
         request.meta.pop(PROXY_META, None)
         request.meta.pop(POOL_META, None)
         if (request.meta.get("site") or request.meta.get(ROBOTS_OF) or self.site) != self.site:
@@ -121,7 +121,7 @@ class ProxyMiddleware:
         request.meta[POOL_META] = pool.name
         if proxy.url is not None:
             host = urlparse_cached(request).hostname or ""
-            # Each proxy has the delay of the site's host to itself.
+            # A slot of its own, so that the host's delay holds for each proxy.
             slot = f"{host} via {proxy.name}"
             if host in self._slots:
                 self.crawler.engine.downloader.per_slot_settings[slot] = self._slots[host]
@@ -131,7 +131,7 @@ class ProxyMiddleware:
                 request.headers[b"Proxy-Authorization"] = proxy.authorization
 
     async def _take(self, request: Request) -> tuple[ProxyPool, Proxy]:
-        """Return a proxy of the first pool that has one, not one of the earlier attempts while there are others."""
+        """Return a proxy of the first usable pool; those of earlier attempts only when there is no other."""
         only, earlier = request.meta.get("proxy_pool"), request.meta.get(_TRIED, ())
         while True:
             stopped = self.blocks.circuit.refusal(self.site)
@@ -152,7 +152,7 @@ class ProxyMiddleware:
     # --- Answers -------------------------------------------------------------------------------------------------------
 
     def response_downloaded(self, response: Response, request: Request) -> None:
-        """Count the bytes of HTTP as they crossed the wire, where bodies are still compressed."""
+        """Count the bytes as they were sent, while bodies are still compressed."""
         if request in self._attempts:
             name = f"proxy/{self.site}/{request.meta[POOL_META]}/"
             head = get_status_size(response.status) + get_header_size(response.headers) + 4
@@ -177,19 +177,19 @@ class ProxyMiddleware:
             _, proxy = self._end(request, "error", f"{status}")
             return await self._retry(request, proxy, f"{status}", wait=True)
         pool, proxy = self._end(request, "answered", f"{status}")
-        # A site may send its robots.txt to a proxy that it refuses pages.
+        # Only a page shows that the proxy is good: a site may refuse pages and still send its robots.txt.
         if "site" in request.meta:
             proxy.possible_failures = proxy.renewals = 0
             self._failing.clear()
             self.quarantines.answered(pool, proxy)
-            # A missing page does not show that the site's pages are as expected.
+            # A 404 does not show that the site sends proper pages again.
             if status == _OK:
                 self._last_refusal = None
                 self.blocks.answered(self.site)
         return response
 
     async def process_exception(self, request: Request, exception: Exception) -> Request | None:
-        """Return the request for another attempt. Raises SiteStopped or AttemptsFailedError, so that a proxy's own words are never shown."""
+        """Return the request for another attempt. Raises SiteStopped or AttemptsFailedError, which never show a proxy's message."""
         if request not in self._attempts:
             return None
         why, certain = describe_failure(exception), "proxy" in request.meta and is_proxys_own(exception)
@@ -199,7 +199,7 @@ class ProxyMiddleware:
         return None
 
     def _end(self, request: Request, outcome: str, why: str) -> tuple[ProxyPool, Proxy]:
-        """Log and count an attempt, and remove from the request what was set for it; return how it was sent."""
+        """Log and count an attempt, and remove what was set on the request for it; return its pool and proxy."""
         pool, proxy = self._attempts.pop(request)
         number = f"{request.meta.get('retry_times', 0) + 1}/{self._max_attempts(request)}"
         self._log.info("attempt %s %s %s via %s → %s", number, request.method, request.url, proxy.name, why)
@@ -227,7 +227,7 @@ class ProxyMiddleware:
         return await self._retry(request, proxy, why, wait=is_unexpected)
 
     async def _failed(self, request: Request, why: str, *, certain: bool = False) -> Request:
-        """Take a failure; it is `certain` where the proxy alone is to blame, else two in a row are a ban."""
+        """Count a failed attempt. When it is `certain` that the proxy is to blame, it is banned, else after two in a row."""
         pool, proxy = self._end(request, "failed", why)
         self._failing.add(proxy.name)
         proxy.possible_failures += 1
@@ -239,14 +239,14 @@ class ProxyMiddleware:
         self._stop_if_exhausted(request)
         return await self._retry(request, proxy, why, wait=is_sites_fault)
 
-    async def _ban(self, pool: ProxyPool, proxy: Proxy, why: str, least: float = 0.0) -> None:
-        """Replace a session that is refused, or quarantine the proxy, and let its pool react when it was the last one."""
+    async def _ban(self, pool: ProxyPool, proxy: Proxy, why: str, min_seconds: float = 0.0) -> None:
+        """Renew a session, or quarantine the proxy for at least `min_seconds`; tell the pool when it has no other."""
         proxy.possible_failures = 0
         if pool.renew(proxy):
             proxy.renewals += 1
             if proxy.renewals <= _MAX_RENEWALS:
                 return
-        seconds = self.quarantines.ban(pool, proxy, why, least)
+        seconds = self.quarantines.ban(pool, proxy, why, min_seconds)
         if seconds is not None:
             message = "%s is not used for %s for %.0f minutes (%s)"
             self._log.info(message, proxy.name, self.site, seconds / 60, why)
@@ -269,7 +269,7 @@ class ProxyMiddleware:
         retry = get_retry_request(
             request,
             spider=self.crawler.spider,
-            reason=why.partition(":")[0],  # it names a stat, so without the number of bytes of an unexpected page
+            reason=why.partition(":")[0],  # it names a stat, and what follows the colon differs from page to page
             max_retry_times=self._max_attempts(request) - 1,
             give_up_log_level=logging.DEBUG,
         )

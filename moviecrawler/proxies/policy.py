@@ -1,4 +1,4 @@
-"""Decides what is a ban, by the two hooks of scrapy-rotating-proxies."""
+"""The ban policy, with the two methods of scrapy-rotating-proxies."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
-_RETRY_EXCEPTIONS: Any = RETRY_EXCEPTIONS  # classes and their paths
-_NETWORK_ERRORS = tuple(map(load_object, _RETRY_EXCEPTIONS))  # between us and a site
+_RETRY_EXCEPTIONS: Any = RETRY_EXCEPTIONS  # classes, or their paths
+_NETWORK_ERRORS = tuple(map(load_object, _RETRY_EXCEPTIONS))  # errors of the connection to a site
 
 
 class SiteBanPolicy(BanDetectionPolicy):  # type: ignore[misc]  # scrapy-rotating-proxies has no types
-    """The signs in `extract/blocks.py`, in place of "everything but 200, 301 and 302".
+    """Takes the signs in `extract/blocks.py` for a ban, where the package takes every status but 200, 301 and 302.
 
     ROTATING_PROXY_BAN_POLICY may name another class with these two methods, such as a subclass.
     """
 
     def response_is_ban(self, request: Request, response: Response) -> bool:
-        """Return whether an answer is a refusal or an unexpected page. A missing page, a redirect and a broken server are answers."""
+        """Return whether an answer is a refusal or an unexpected page. A 404, a redirect and a server error are not."""
         return refusal_of(request, response) is not None
 
     def exception_is_ban(self, request: Request, exception: Exception) -> bool:
-        """Return whether the proxy may be to blame that there is no answer."""
+        """Return whether the proxy may be the reason why there is no answer."""
         return bool(super().exception_is_ban(request, exception)) and isinstance(exception, _NETWORK_ERRORS)
 
 
@@ -49,19 +49,19 @@ def load_policy(settings: BaseSettings) -> Any:
 
 
 def describe_failure(exception: Exception) -> str:
-    """Return why there was no answer, without the message, in which a proxy could have put credentials."""
+    """Return why there was no answer, without the message, which may contain credentials."""
     status = _tunnel_status(exception)
     return f"{type(exception).__name__} ({status})" if status else type(exception).__name__
 
 
 def is_proxys_own(exception: Exception) -> bool:
-    """Return whether a failure is certainly that of the proxy: it is not there, or wants other credentials."""
+    """Return whether the proxy is certainly to blame: it can't be reached, or wants other credentials."""
     refused = isinstance(exception, DownloadConnectionRefusedError | CannotResolveHostError)
     return refused or _tunnel_status(exception) == "407"
 
 
 def _tunnel_status(exception: Exception) -> str:
-    """Return the status with which a proxy refused to open a tunnel, which Scrapy has in the message only."""
+    """Return the status with which a proxy refused a tunnel, from the message, as Scrapy keeps it nowhere else."""
     if not isinstance(exception, TunnelError):
         return ""
     status = str(exception).partition("'status': ")[2][:3]

@@ -1,4 +1,4 @@
-"""Pools of proxies. The direct connection counts as a pool of one proxy."""
+"""Pools of proxies. The direct connection is a pool of one proxy."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
 Kind = Literal["direct", "datacenter", "residential", "tor"]
-SESSION = "{session}"  # a session's random token in the user or the password of a gateway
+SESSION = "{session}"  # stands for a random token in the user or the password of a gateway
 QUARANTINE_SECONDS = 30 * 60.0
 MAX_QUARANTINE_SECONDS = BAN_MEMORY_SECONDS = 7 * 24 * 3600.0
-"""The longest quarantine; and the time after its end from which on it does not make the next one longer."""
-_MIN_SECRET_CHARACTERS = 4  # shorter credentials are not removed from texts: they would be found by chance
+"""The longest quarantine; and the time after a quarantine until it no longer makes the next one longer."""
+_MIN_SECRET_CHARACTERS = 4  # shorter credentials are not removed from texts, which contain them by chance
 
 
 class ProxyPoolError(MovieCrawlerError):
-    """A pool can't be used: which, and what to do."""
+    """A pool can't be used; the message says why, and what to do."""
 
 
 class Ban(msgspec.Struct, frozen=True):
-    """What all nodes know of a proxy that a site has refused."""
+    """A quarantine of a proxy, as all nodes share it."""
 
     until: float
-    """The end of its quarantine, in seconds since 1970."""
+    """The end of the quarantine, in seconds since 1970."""
     bans: int
-    """How often in a row it was refused."""
+    """Bans in a row."""
     reason: str
 
 
@@ -51,20 +51,20 @@ class Proxy:
     authorization: bytes | None = field(default=None, repr=False)
     """The value of Proxy-Authorization."""
     key: str | None = None
-    """Names the proxy in Redis, the same on all nodes; None for a session, which only this process has."""
+    """The proxy's id in Redis, the same on all nodes; None for a session, which only this process has."""
     is_busy: bool = False
-    """A proxy carries one request at a time, so that one that is refused costs no more than that."""
+    """Whether a request is sent through it. A proxy carries one at a time, so that a ban costs only one."""
     possible_failures: int = 0
-    """Attempts in a row that failed, perhaps by its fault."""
+    """Failures in a row that may be the proxy's fault."""
     renewals: int = 0
-    """How often in a row it got another session because it was refused."""
+    """How often in a row its session was renewed because of a ban."""
 
 
 class ProxyPool(Proxies):  # type: ignore[misc]  # scrapy-rotating-proxies has no types
-    """The proxies of one pool, as one site takes them.
+    """The proxies of one pool, for one site.
 
-    States and backoff are scrapy-rotating-proxies': dead is in quarantine here. Proxies take turns, where the package chooses at
-    random; and they go by name, as the package takes proxies for one that differ in credentials only, and logs their URLs.
+    States and backoff are scrapy-rotating-proxies'; a dead proxy is in quarantine here. Proxies are used in turn instead of at
+    random. Their keys are names instead of URLs, as the package logs keys and drops the credentials from them.
     """
 
     def __init__(self, name: str, kind: Kind, proxies: Sequence[Proxy], run: int = 1) -> None:
@@ -73,29 +73,29 @@ class ProxyPool(Proxies):  # type: ignore[misc]  # scrapy-rotating-proxies has n
         self.name = name
         self.kind = kind
         self.members = {proxy.name: proxy for proxy in proxies}
-        self._run = run  # requests through a proxy before the next one has its turn
-        self._turns = OrderedDict.fromkeys(self.members, run)  # requests left in the turn of each
+        self._run = run  # requests in a row through one proxy
+        self._turns = OrderedDict.fromkeys(self.members, run)  # requests left until the next proxy is used
 
     async def open(self, home: str) -> None:
         """Check that a site can be reached. Raises ProxyPoolError."""
 
-    def accepts(self, url: str) -> bool:  # noqa: ARG002 - Tor accepts https only
-        """Return whether a URL can be asked through this pool."""
+    def accepts(self, url: str) -> bool:  # noqa: ARG002 - TorPool uses it
+        """Return whether a URL can be fetched through this pool."""
         return True
 
-    def renew(self, proxy: Proxy) -> bool:  # noqa: ARG002 - sessions can
-        """Give a refused proxy another address; return whether it got one."""
+    def renew(self, proxy: Proxy) -> bool:  # noqa: ARG002 - SessionPool uses it
+        """Give a banned proxy another address; return whether it got one."""
         return False
 
     async def on_exhausted(self) -> None:
-        """React to a site having refused every proxy of the pool."""
+        """React when every proxy of the pool is in quarantine."""
 
     def is_usable(self, tried: Collection[str] = ()) -> bool:
-        """Return whether a proxy that is not in `tried` is not in quarantine."""
+        """Return whether a proxy is left that is neither in quarantine nor in `tried`."""
         return any(name not in self.dead and name not in tried for name in self.members)
 
     def take(self, tried: Collection[str] = ()) -> Proxy | None:
-        """Return the proxy whose turn it is; None while all that are not in `tried` are busy."""
+        """Return the next proxy that is not in `tried`; None while all of these are busy."""
         for name in self._turns:
             proxy = self.members[name]
             if not proxy.is_busy and name not in self.dead and name not in tried:
@@ -109,19 +109,19 @@ class ProxyPool(Proxies):  # type: ignore[misc]  # scrapy-rotating-proxies has n
         proxy.is_busy = True
         return proxy
 
-    def ban(self, name: str, now: float, least: float) -> float | None:
-        """Begin a quarantine of at least `least` seconds; return its end, None when the proxy is in one already."""
+    def ban(self, name: str, now: float, min_seconds: float) -> float | None:
+        """Begin a quarantine of at least `min_seconds`; return its end, None when the proxy is in one already."""
         if name in self.dead:
             return None
         state = self.proxies[name]
         if state.next_check is not None and now - state.next_check > BAN_MEMORY_SECONDS:
             state.failed_attempts = 0
         self.mark_dead(name, now)
-        state.next_check = max(state.next_check, now + least)
+        state.next_check = max(state.next_check, now + min_seconds)
         return float(state.next_check)
 
     def answered(self, name: str) -> bool:
-        """Take an answer as a proof that a proxy is good; return whether that ends a count of bans in a row."""
+        """Mark a proxy as good after an answer; return whether it had bans, which no longer count."""
         if name in self.dead:
             return False  # the request was sent before the ban
         was_banned = bool(self.proxies[name].failed_attempts)
@@ -129,7 +129,7 @@ class ProxyPool(Proxies):  # type: ignore[misc]  # scrapy-rotating-proxies has n
         return was_banned
 
     def learn(self, name: str, ban: Ban | None, now: float) -> None:
-        """Take over what all nodes know of a proxy."""
+        """Take over a proxy's quarantine from Redis, or that it has none."""
         state = self.proxies[name]
         state.failed_attempts, state.next_check = (ban.bans, ban.until) if ban else (0, None)
         if ban and ban.until > now:
@@ -142,7 +142,7 @@ class ProxyPool(Proxies):  # type: ignore[misc]  # scrapy-rotating-proxies has n
 
 
 class SessionPool(ProxyPool):
-    """Sessions of one gateway, such as a vendor's or Tor's: a random token in the credentials is an address."""
+    """Sessions of one gateway, such as a vendor's or Tor's: each random token in the credentials gives another address."""
 
     def __init__(self, name: str, kind: Kind, labels: Sequence[str], url: str, user: str, password: str) -> None:
         super().__init__(name, kind, [Proxy(label, url) for label in labels])
@@ -151,15 +151,15 @@ class SessionPool(ProxyPool):
             self.renew(proxy)
 
     def renew(self, proxy: Proxy) -> bool:
-        """Replace a session by a new one, which most often has another address."""
-        token = secrets.token_hex(12)  # vendors want letters and digits only
+        """Replace a session by a new one, which usually has another address."""
+        token = secrets.token_hex(12)  # many vendors allow only letters and digits
         user, password = (text.replace(SESSION, token) for text in (self._user, self._password))
         proxy.authorization = basic_auth_header(user, password, "utf-8")
         return True
 
 
 def credentials_in(authorization: bytes | None) -> tuple[bytes, ...]:
-    """Return the credentials as they are and as they are sent."""
+    """Return the credentials, plain and as the header encodes them."""
     if authorization is None:
         return ()
     encoded = authorization.removeprefix(b"Basic ")

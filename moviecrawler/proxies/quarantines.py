@@ -20,32 +20,32 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_READ_SECONDS = 1.0  # between two reads of what other nodes know
+_READ_SECONDS = 1.0  # between two exchanges with Redis
 
 
 def bans_key(site: str) -> str:
-    """Name the HASH of a site: key of a proxy → JSON of a `Ban`. It expires when every field is forgotten."""
+    """Return the key of a HASH: proxy's key → JSON of a `Ban`. It expires when no ban counts any more."""
     return f"{{{site}}}:proxies"
 
 
 def decode_bans(fields: dict[bytes, bytes]) -> dict[str, Ban]:
-    """Return what such a HASH holds."""
+    """Return the bans in that HASH."""
     return {key.decode(): msgspec.json.decode(text, type=Ban) for key, text in fields.items()}
 
 
 class Quarantines:
-    """Begins and ends quarantines. Without Redis, and while it is away, those of this process alone."""
+    """Begins and ends quarantines. Without Redis, or while it is away, they hold for this process only."""
 
     def __init__(self, site: str, pools: Iterable[ProxyPool], client: Any = None) -> None:
         self._key, self._pools, self._client = bans_key(site), tuple(pools), client
-        self._unsent: dict[str, Ban | None] = {}  # what Redis does not know yet; None for bans that are over
+        self._unsent: dict[str, Ban | None] = {}  # changes to send; None for a ban to delete
         self._soon, self._closing = asyncio.Event(), asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    def ban(self, pool: ProxyPool, proxy: Proxy, reason: str, least: float = 0.0) -> float | None:
+    def ban(self, pool: ProxyPool, proxy: Proxy, reason: str, min_seconds: float = 0.0) -> float | None:
         """Begin a quarantine; return its length in seconds, None when the proxy is in one already."""
         now = time.time()
-        until = pool.ban(proxy.name, now, least)
+        until = pool.ban(proxy.name, now, min_seconds)
         if until is None:
             return None
         if proxy.key is not None:
@@ -54,18 +54,18 @@ class Quarantines:
         return until - now
 
     def answered(self, pool: ProxyPool, proxy: Proxy) -> None:
-        """Take a good answer of the site through a proxy."""
+        """Note a good answer through a proxy, which ends its count of bans."""
         if pool.answered(proxy.name) and proxy.key is not None:
             self._unsent[proxy.key] = None
 
     async def start(self) -> None:
-        """Read what other nodes know, and go on doing so. Raises redis.RedisError."""
+        """Exchange quarantines with Redis now and every second. Raises redis.RedisError when the first exchange fails."""
         await self._exchange()
         self._task = asyncio.create_task(self._run())
 
     async def close(self) -> None:
         """Send what is left, and disconnect."""
-        # Not by cancelling the task: a client that meets a time-out at the same moment may swallow that.
+        # The task is not cancelled, as a client may swallow that when a time-out comes at the same moment.
         self._closing.set()
         self._soon.set()
         if self._task is not None:
@@ -91,7 +91,7 @@ class Quarantines:
                 await self._client.aclose()  # the next command makes a new connection
 
     async def _exchange(self) -> None:
-        """End quarantines whose time is over, send what is new, and read what all nodes know. Raises redis.RedisError."""
+        """End quarantines whose time is over, send changes, and read those of all nodes. Raises redis.RedisError."""
         now = time.time()
         for pool in self._pools:
             pool.reanimate(now)

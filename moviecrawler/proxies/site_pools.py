@@ -1,4 +1,4 @@
-"""Reads which proxies there are, and which sites are asked through which pools. No error shows a user or a password."""
+"""Reads PROXY_POOLS and PROXY_ORDER: the proxies, and the pools of each site. No error shows a user or a password."""
 
 from __future__ import annotations
 
@@ -31,32 +31,32 @@ _URL_FORM = "http://user:password@host:port"
 _POOLS_FORM = f'{{"datacenter": {{"kind": "datacenter", "urls": ["{_URL_FORM}", ...]}}}}'
 _PoolName = Annotated[str, Meta(pattern=r"^(?!direct$)[a-z][a-z0-9_-]{0,31}$")]
 _MAX_FILE_BYTES = 8 * 1024 * 1024  # some 100,000 proxies
-_CIRCUITS = 8  # circuits of Tor that a worker uses in turn. Each is work for three volunteers' machines
+_CIRCUITS = 8  # circuits of Tor that a worker uses; few, as each is work for the machines of three volunteers
 
 
 class _PoolEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    # Not a Literal: msgspec would show what was given, which may be a password.
+    # A pattern and not a Literal, as msgspec shows a wrong Literal, which may be a password.
     kind: Annotated[str, Meta(pattern="^(datacenter|residential|tor)$")]
     urls: list[str] = []
     sessions: Annotated[int, Meta(ge=0, le=1000)] = 0
-    """Sessions of a gateway, the only one of `urls`, or circuits of Tor, that are used in turn; 0 for a list of proxies."""
+    """Sessions of a gateway, which is then the only URL, or circuits of Tor; 0 for a list of proxies."""
 
 
 @dataclass(frozen=True, slots=True)
 class SitePools:
-    """Which sites are asked through which pools."""
+    """All pools, and those of each site."""
 
     options: ProxyOptions
     pools: Mapping[str, ProxyPool]
     """All pools, by name."""
     orders: Mapping[Site, tuple[ProxyPool, ...]]
-    """The pools that a site may be asked through, the first one first. Other sites are asked directly, and a block stops them."""
+    """The pools of each site, in the order of their use. Other sites are asked directly, and a block stops them."""
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:
-        """Read what `ProxyOptions` and `TorOptions` declare. Raises ConfigurationError."""
+        """Read `ProxyOptions` and `TorOptions`. Raises ConfigurationError."""
         options = ProxyOptions.read(settings)
-        # Each node has its own address, so quarantines of the direct connection are those of the node.
+        # Each node has its own address, so the direct connection has a key for each node.
         pools = {DIRECT: ProxyPool(DIRECT, "direct", [Proxy(DIRECT, key=f"{DIRECT}@{node_of(settings)}")])}
         entries = _read_entries(str(options.pools))
         if settings.get("TOR_TUNNEL") or settings.get("TOR_CONTROL"):
@@ -79,7 +79,7 @@ class SitePools:
 
 
 def _read_orders(given: str, pools: Mapping[str, ProxyPool]) -> dict[Site, tuple[ProxyPool, ...]]:
-    """Return the pools by site, from one order for all sites or from JSON."""
+    """Return the pools by site, from PROXY_ORDER: one order for all sites, or JSON."""
     try:
         orders = (
             msgspec.json.decode(given, type=dict[Site, str]) if given.startswith("{") else dict.fromkeys(SITES, given)
@@ -87,7 +87,7 @@ def _read_orders(given: str, pools: Mapping[str, ProxyPool]) -> dict[Site, tuple
         named = {site: dict.fromkeys(names.replace(" ", "").split(",")) for site, names in orders.items() if names}
         return {site: tuple(pools[name] for name in names) for site, names in named.items()}
     except KeyError:
-        # The name is not shown: it may be a proxy's URL with a password.
+        # The name is not shown, as it may be a proxy's URL with a password.
         reason = f"a pool is none of {', '.join(pools)}"
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         reason = str(error)
@@ -95,12 +95,12 @@ def _read_orders(given: str, pools: Mapping[str, ProxyPool]) -> dict[Site, tuple
 
 
 def _read_entries(given: str) -> dict[str, _PoolEntry]:
-    """Return what PROXY_POOLS, JSON or the path of a file with it, says."""
+    """Return the entries of PROXY_POOLS, which is JSON or the path of a file with it."""
     try:
         text = (given or "{}").encode() if given.lstrip()[:1] in {"", "{"} else read_file(given, _MAX_FILE_BYTES)
         return msgspec.json.decode(text, type=dict[_PoolName, _PoolEntry])
-    except (OSError, ValueError) as error:  # msgspec's among them
-        # Not the value: it may be a proxy's URL with a password.
+    except (OSError, ValueError) as error:  # msgspec's are ValueErrors
+        # The value is not shown, as it may be a proxy's URL with a password.
         reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
         message = f"PROXY_POOLS is neither JSON nor a file with it that can be read: {reason}"
         raise ConfigurationError(f"{message}; set it to {_POOLS_FORM}, or to the path of a file with that") from None
@@ -128,7 +128,7 @@ def _pool(name: str, entry: _PoolEntry, options: ProxyOptions, settings: BaseSet
         return SessionPool(name, kind, labels, address, user, password)
     proxies, seen = [], Counter[str]()
     for number, (address, user, password) in enumerate(parsed, 1):
-        # By address and user, as nodes may have different lists, and without the password.
+        # The key is made of address and user, as nodes may have different lists; the password is no part of it.
         digest = blake2b(f"{address} {user}".encode(), digest_size=8).hexdigest()
         seen[digest] += 1
         authorization = basic_auth_header(user, password, "utf-8") if user or password else None
@@ -137,7 +137,7 @@ def _pool(name: str, entry: _PoolEntry, options: ProxyOptions, settings: BaseSet
 
 
 def _parse_proxy(label: str, url: str) -> tuple[str, str, str]:
-    """Return scheme, host and port of a proxy, its user's name and its password."""
+    """Return a proxy's URL without credentials, the user and the password."""
     parts = split_url(url)
     is_url = parts is not None and parts.scheme == "http" and parts.hostname and parts.port and parts.path in {"", "/"}
     user, password = (unquote(parts.username or ""), unquote(parts.password or "")) if parts else ("", "")

@@ -1,7 +1,6 @@
 """Tor: a pool whose sessions are circuits.
 
-Tor's tunnel (`HTTPTunnelPort`) never lets connections with different credentials share a circuit. So a random token is a
-circuit, and another token is another circuit.
+Connections with different credentials never share a circuit of Tor's tunnel (`HTTPTunnelPort`), so each random token is a circuit.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from moviecrawler.proxies.pools import SESSION, ProxyPoolError, SessionPool
 from moviecrawler.texts import printable
 
 logger = logging.getLogger(__name__)
-# At lower levels stem logs all that it sends, including the password.
+# At lower levels stem logs everything that it sends, also the password.
 logging.getLogger("stem").setLevel(logging.WARNING)
 
-_START_SECONDS = 60.0  # for Tor to open its port, and to build its first circuits
+_START_SECONDS = 60.0  # in which Tor has to open its port and to build its first circuits
 _RETRY_PAUSE_SECONDS = 0.5
-_TIMEOUT_SECONDS = 10.0  # for an answer of either port
-_NEW_IDENTITY_INTERVAL_SECONDS = 10.0  # Tor delays a new identity that is requested sooner
+_TIMEOUT_SECONDS = 10.0  # of both ports
+_NEW_IDENTITY_INTERVAL_SECONDS = 10.0  # Tor delays requests that come sooner
 
 
 class TorPool(SessionPool):
@@ -40,13 +39,13 @@ class TorPool(SessionPool):
         super().__init__(name, "tor", labels, self._tunnel, "tor", SESSION)
 
     def accepts(self, url: str) -> bool:
-        """Return whether a URL is an https one: the tunnel takes CONNECT only, and a relay could change the rest."""
+        """Return whether a URL is https: the tunnel takes only CONNECT, and a relay could change plain HTTP."""
         return url.startswith("https:")
 
     async def on_exhausted(self) -> None:
-        """Request a new identity, if Tor may be asked for one; it affects all users of this Tor.
+        """Request a new identity if TOR_CONTROL is set, which affects all users of this Tor.
 
-        Kept-alive connections would go on over the old circuits, so every circuit gets a new token, too.
+        Every circuit gets a new token too, as connections that are kept alive would use the old circuits.
         """
         now = monotonic()
         if not self._control or now - self._last_identity < _NEW_IDENTITY_INTERVAL_SECONDS:
@@ -59,10 +58,10 @@ class TorPool(SessionPool):
             return
         for proxy in self.members.values():
             self.renew(proxy)
-        logger.info("Tor has been asked for a new identity, and all circuits are left")
+        logger.info("Tor was asked for a new identity, and all circuits are replaced")
 
     async def open(self, home: str) -> None:
-        """Connect to the site's host through Tor, without sending anything. Raises ProxyPoolError when that fails for too long."""
+        """Connect to the site's host through Tor without sending a request. Raises ProxyPoolError when that fails for 60 s."""
         started = monotonic()
         while reason := await asyncio.to_thread(self._connect, home):
             if monotonic() - started >= _START_SECONDS:
@@ -83,7 +82,7 @@ class TorPool(SessionPool):
         try:
             connection.connect()
         except (OSError, HTTPException) as error:
-            self.renew(proxy)  # Tor may have found no good circuit for it
+            self.renew(proxy)  # with a new token Tor tries another circuit
             return printable(str(error) or type(error).__name__)[:200]
         finally:
             connection.close()
@@ -95,7 +94,7 @@ def _request_identity(address: str) -> None:
     password = os.environ.get("TOR_CONTROL_PASSWORD") or None
     try:
         with _ControlSocket(address) as control:
-            # stem escapes quotation marks, but not the mark that escapes them.
+            # stem escapes quotation marks, but not backslashes.
             stem.connection.authenticate(control, password=password and password.replace("\\", "\\\\"))
             control.send("SIGNAL NEWNYM")
             control.recv()
@@ -108,7 +107,7 @@ def _request_identity(address: str) -> None:
 
 
 class _ControlSocket(stem.socket.ControlSocket):  # type: ignore[misc]  # stem has no types
-    """stem's, with a time-out. stem's own would wait for ever for a Tor that does not answer."""
+    """stem's socket with a time-out, without which it waits for ever when Tor does not answer."""
 
     def __init__(self, address: str) -> None:
         super().__init__()
