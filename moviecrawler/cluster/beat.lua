@@ -21,9 +21,9 @@ for _, other in ipairs(dead) do
     count('node_lost')
 end
 
-local held, stop, cancels = {}, {}, {}
+local named, stop, cancels = {}, {}, {}
 for i = 5, #ARGV do
-    held[ARGV[i]] = true
+    named[ARGV[i]] = true
 end
 local alive, leases = {}, redis.call('ZRANGE', NODES, 0, -1, 'WITHSCORES')
 for i = 1, #leases, 2 do
@@ -37,16 +37,16 @@ for i = 1, #running, 2 do
         is_change = true
     elseif owner == node then
         local record = read(key)
-        if not held[key] and SECONDS - record.started_at > UNCLAIMED_SECONDS then
+        if not named[key] and SECONDS - record.started_at > UNCLAIMED_SECONDS then
             give_back(key, record, 'handed_back')
             is_change = true
-        elseif held[key] and record.signal then
+        elseif named[key] and record.signal then
             cancels[#cancels + 1] = {key, record.signal}
         end
-        held[key] = nil
+        named[key] = nil
     end
 end
-for key in pairs(held) do
+for key in pairs(named) do
     local record = read(key)
     if record and record.state == 'pending' then
         -- It was queued again while this node could not reach Redis, and no other node has started it.

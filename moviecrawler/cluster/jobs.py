@@ -68,7 +68,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     spider: str
     id: str
     version: str | None = None
-    """None for the latest version when the job is started."""
+    """The version to run; None for the latest one at the start."""
     settings: dict[str, str] = {}
     arguments: dict[str, str] = {}
     priority: float = 0.0

@@ -235,29 +235,29 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
 
     async def _beat(self, *, is_change: bool) -> None:
         """Send a heartbeat if it is time for one, or if something has changed; act on the answer."""
-        held = {process.job.key: process for process in self.slots.values()}
+        own = {process.job.key: process for process in self.slots.values()}
         info, now = self.info(), time.monotonic()
         news = info.draining, info.processes
-        if now < self._next_beat and news == self._reported and not (is_change and held):
+        if now < self._next_beat and news == self._reported and not (is_change and own):
             return
         is_news = news != self._reported
-        beat: Beat = await self.threads.run(self.state.beat, info, list(held), is_news=is_news)
+        beat: Beat = await self.threads.run(self.state.beat, info, list(own), is_news=is_news)
         self._reported, self.last_beat_at = news, now
         # When another node's lease ends, this heartbeat queues that node's jobs again.
         self._next_beat = now + min(self.options.lease_seconds / _BEATS, beat.next_end)
         for node in beat.dead:
             journal.warn("Node {node} is dead: its jobs are queued again", node=node)
         for key in beat.stop:
-            if not held[key].stopped:
+            if not own[key].stopped:
                 journal.warn("{job} is over, or runs on another node now; stopping it here", job=key)
-                held[key].stop("TERM")
-                reactor.callLater(STOP_SECONDS, held[key].stop, "KILL")
+                own[key].stop("TERM")
+                reactor.callLater(STOP_SECONDS, own[key].stop, "KILL")
         for key, signal in beat.cancels.items():
-            if signal != held[key].cancel:
-                held[key].cancel = signal
+            if signal != own[key].cancel:
+                own[key].cancel = signal
                 journal.info("Cancelling {job} by {signal}", job=key, signal=signal)
-                held[key].send(signal)
-                reactor.callLater(_CANCEL_SECONDS, held[key].send, "KILL")
+                own[key].send(signal)
+                reactor.callLater(_CANCEL_SECONDS, own[key].send, "KILL")
 
 
 def _last_lines(log: Path, errors: str) -> str:

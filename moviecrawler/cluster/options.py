@@ -38,7 +38,7 @@ class NodeOptions(Options, frozen=True, kw_only=True):
     redis_url: str
     """A single Redis; each cluster has a database of its own. From SCRAPYD_REDIS_URL, which spiders don't get, or REDIS_URL, which they do."""
     node_name: Name = msgspec.field(default_factory=socket.gethostname)
-    """What the node is called; another one for each node of a machine."""
+    """The node's name, a different one for each node of a machine."""
     node_url: str = ""
     """URL at which clients reach this node, to send them here for its logs; leave it empty when nodes share `logs_dir`."""
     bind_address: str = "127.0.0.1"
@@ -46,11 +46,11 @@ class NodeOptions(Options, frozen=True, kw_only=True):
     http_port: Annotated[int, Meta(ge=1, le=65_535)] = 6800
     """The port of the API and the dashboard."""
     username: str = ""
-    """With `password`: what everything but the probes asks for."""
+    """The user name that clients need, with `password`, for everything but the probes."""
     password: str = ""
     """Set it in the environment only."""
     deploy_password: str = ""
-    """What addversion, delversion and delproject ask for instead of `password`. Set it in the environment only."""
+    """The password for addversion, delversion and delproject, instead of `password`. Set it in the environment only."""
     max_proc: Annotated[int, Meta(ge=1, le=1000)] = 6
     """Jobs that the node runs at a time."""
     memory_limit_mb: Annotated[int, Meta(ge=0, le=1_000_000)] = 300

@@ -52,7 +52,7 @@ class SpiderProcess(ProcessProtocol):
         self.stopped = False
         """Whether this node has stopped the process."""
         self.pid: int | None = None
-        """None before the start and after the end."""
+        """The process' id; None before the start and after the end."""
         self.signal: int | None = None
         """The signal that killed the process, if one did."""
         self.exit_code: int | None = None

@@ -50,7 +50,7 @@ class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
     draining: bool
     """Whether the node takes no more jobs, as it is about to end."""
     processes: dict[str, tuple[int, str | None]]
-    """By the jobs' keys: the id of each process, and the version that it runs."""
+    """The process' id and its version, by the job's key."""
     memory: int
     """Bytes of the node itself, without its spiders."""
     spiders_memory: int = 0

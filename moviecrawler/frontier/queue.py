@@ -1,4 +1,4 @@
-"""The frontier's Redis side: one method for each script, which is one atomic step and one round trip."""
+"""The client of the frontier's scripts: each method runs one script, in one round trip and one atomic step."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Push(msgspec.Struct, frozen=True, array_like=True):
     body: str
     filtered: bool = True
     title: str = ""
-    """The id of the title that the run's limit counts; empty for what it does not count."""
+    """The id of the title, which counts for the run's limit; empty for lists and the like."""
 
 
 class End(msgspec.Struct, frozen=True, array_like=True):
@@ -99,7 +99,7 @@ class Reply(msgspec.Struct):
     """The state of the run after `take`."""
 
     open: int
-    """Requests that are queued or held by any worker."""
+    """Requests that are queued or leased."""
     waiting: int
     """Requests that are queued."""
     total: int

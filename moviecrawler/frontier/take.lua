@@ -66,8 +66,8 @@ elseif sharing > 1 then
     -- Leave some of the last requests to the other workers.
     want = math.min(want, math.ceil(redis.call('ZCARD', queue) / 2 / sharing))
 end
-local handed_out, taken = {}, 0
-while taken < want do
+local handed_out, leased = {}, 0
+while leased < want do
     local id = redis.call('ZRANGE', queue, 0, 0)[1]
     if not id then
         break
@@ -75,10 +75,10 @@ while taken < want do
     local value = redis.call('HGET', requests, id)
     if value then
         local level, deliveries, body = parse(value)
-        if deliveries >= 2 and #given.renew + taken > 0 then
+        if deliveries >= 2 and #given.renew + leased > 0 then
             break  -- it may have killed two workers, so a worker takes it alone
         end
-        taken = taken + 1
+        leased = leased + 1
         want = deliveries >= 2 and 1 or want
         redis.call('ZADD', leases, now + given.lease, id)
         redis.call('HSET', requests, id, level .. ' ' .. deliveries + 1 .. ' ' .. given.worker .. '\n' .. body)

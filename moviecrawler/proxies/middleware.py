@@ -98,7 +98,7 @@ class ProxyMiddleware:
     async def spider_opened(self) -> None:
         """Check that the pools can be used, and read the quarantines that nodes share. Raises CloseSpider."""
         blocks = self.crawler.get_downloader_middleware(SiteBlockMiddleware)
-        assert blocks is not None  # noqa: S101 - settings.py has it
+        assert blocks is not None  # noqa: S101 - settings.py enables it
         self.blocks = blocks
         try:
             for pool in self.order:
