@@ -310,9 +310,10 @@ def warn_of_names(settings: BaseSettings) -> None:
     """Log a warning of each setting whose name is misspelt."""
     from scrapy.settings import default_settings  # noqa: PLC0415 - only a crawl asks
 
-    known = project_settings({})
-    for name in sorted({*settings, *os.environ} - known.keys() - vars(default_settings).keys()):
-        for meant in get_close_matches(name, known, 1, _ALIKE):
+    known, scrapys = project_settings({}), vars(default_settings)
+    for name in sorted({*settings, *os.environ} - known.keys() - scrapys.keys()):
+        # Scrapy reads no setting of its own from the environment.
+        for meant in get_close_matches(name, [*known, *(scrapys if name in settings else ())], 1, _ALIKE):
             logger.warning("Nothing reads the setting %s; is %s meant?", name, meant)
 
 

@@ -42,12 +42,14 @@ def test_a_misspelt_setting_is_named_with_the_one_that_is_meant(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     warn_of_names(settings)
+    settings.set("DOWNLOAD_DELY", "3")
     settings.set("FRONTIER_LEASES", "30")
     settings.set("SPIDERMON_SLACK_MESSAGE", "of Spidermon's own")
     monkeypatch.setenv("DATABASE_URI", "postgresql://127.0.0.1/movies")
     warn_of_names(settings)
     assert [record.getMessage() for record in caplog.records] == [
         "Nothing reads the setting DATABASE_URI; is DATABASE_URL meant?",
+        "Nothing reads the setting DOWNLOAD_DELY; is DOWNLOAD_DELAY meant?",
         "Nothing reads the setting FRONTIER_LEASES; is FRONTIER_LEASE meant?",
     ]
 

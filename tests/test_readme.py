@@ -32,13 +32,31 @@ READMES = sorted(
 DOCUMENTS = [PROJECT / "README.md", PROJECT / "CHANGELOG.md", *READMES]
 ALL = "\n".join(path.read_text("utf-8") for path in DOCUMENTS)
 FENCED = "\n".join(re.findall(r"^```\w*\n(.*?)^```", ALL, re.DOTALL | re.MULTILINE))
-COMMANDS = sorted(
-    {
-        line.split("#")[0].strip()
-        for text, start in ((ALL, "    "), (FENCED, ""))
-        for line in re.findall(rf"^{start}(scrapy .*)$", text, re.MULTILINE)
-    }
-)
+SHOWN = [
+    line.split("  #")[0].strip()
+    for text, start in ((ALL, "    "), (FENCED, ""))
+    for line in re.findall(rf"^{start}(\S.*)$", text, re.MULTILINE)
+]
+SHOWN += re.findall(r"`([^`\s]+ [^`\n]+)`", ALL)
+_VARIABLES = r"(?:export )?(?:[A-Z_]+=(?:'[^']*'|\S+)\s*)*"
+COMMANDS = sorted({found[1] for line in SHOWN if (found := re.match(rf"{_VARIABLES}(scrapy [a-z]+.*)", line))})
+ELSEWHERE = {
+    "python3 -m venv": ".ci/run",
+    "pip install": ".ci/run",
+    "pytest": ".ci/run",
+    ".ci/run": "It runs these tests.",
+    "redis-server|mkdir|\\(cd node|scrapyd-deploy|curl .*:6800/|SCRAPYD_HTTP_PORT=": "tests/deploy/test_readme_cluster.py",
+    "redis-cli rpush imdb:start_urls": "tests/frontier/test_shared_crawls.py",
+    "curl http://127.0.0.1:8000/__replica__": "tests/crawling.py",
+    "export (IMDB|METACRITIC|ROTTENTOMATOES)_URL": "tests/test_readme.py",
+    "export TOR_": "tests/proxies/test_tor.py",
+    "python -m tests.benchmarks": "tests/test_benchmarks.py",
+    "python -m tests.settings_table": "tests/test_architecture.py",
+    "export SCRAPY_SETTINGS_MODULE=": "tests/crawling.py",
+    "export REDIS_URL=redis://:password@redis.example": "Nobody has that Redis.",
+    "docker|kubectl|scrapyd/secrets.sh": "Docker and Kubernetes are nowhere in the tests; tests/deploy reads their files.",
+}
+"""Where the commands that are none of `scrapy` are run, or why they are not."""
 TITLES = 12
 
 
@@ -116,12 +134,20 @@ def test_the_notebook_draws_three_plots_of_the_demo(demo: Finished, monkeypatch:
     plt.close("all")
 
 
-def test_readme_shows_commands() -> None:
+@pytest.mark.promise("Every command that the documents show exists, with its options.")
+def test_commands_of_other_programs_are_run_elsewhere() -> None:
     assert len(COMMANDS) > 8
+    programs = r"python3?|pip|pytest|curl|redis-\S+|scrapyd\S*|docker|kubectl|mkdir|\(cd|export|\S*/\S+\.sh|\.ci/run"
+    others = [
+        line for line in SHOWN if re.match(rf"(?:[A-Z_]+=\S+ )*(?:{programs})(?: |$)", line) and "scrapy " not in line
+    ]
+    assert [line for line in others if not any(re.match(start, line) for start in ELSEWHERE)] == []
+    assert [start for start in ELSEWHERE if not any(re.match(start, line) for line in others)] == []
+    assert [path for path in ELSEWHERE.values() if not path.endswith(".") and not (PROJECT / path).exists()] == []
 
 
 @pytest.mark.promise("Every command that the documents show exists, with its options.")
-@pytest.mark.parametrize("command", [command for command in COMMANDS if command.startswith("scrapy crawl")])
+@pytest.mark.parametrize("command", [command for command in COMMANDS if re.match("scrapy crawl (?!.* -s )", command)])
 def test_crawl_command_is_accepted(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, database_url: str
 ) -> None:

@@ -84,7 +84,8 @@ class NodeOptions(Options, frozen=True, kw_only=True):
         given["redis_url"] = given["redis_url"] or environ.get("REDIS_URL", "")
         if not is_redis_url(given["redis_url"]):
             # The value is not shown, as it may hold a password.
-            raise ConfigurationError("REDIS_URL is no Redis URL; set it to one such as redis://127.0.0.1:6379/0")
+            wrong = "no Redis URL" if given["redis_url"] else "not set"
+            raise ConfigurationError(f"REDIS_URL is {wrong}; set it to one such as redis://127.0.0.1:6379/0")
         if given["max_proc"] == usual.get(section, "max_proc"):
             given["max_proc"] = ""  # Scrapyd's default, 0, stands for max_proc_per_cpu
         options = cls.read(given)

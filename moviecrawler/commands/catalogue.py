@@ -245,6 +245,9 @@ def _status(command: BaseCommand, database: Database, opts: argparse.Namespace) 
         return
     columns = "known unfound unread ok absent error blocked due claimed overdue boosted to_review oldest"
     names = {name: name.replace("_", " ") for name in columns.split()} | {
+        "unfound": "id not known",
+        "unread": "never fetched",
+        "claimed": "being fetched",
         "budget_a_day": "pages a day allowed",
         "pages_a_day": "pages a day needed",
         "caught_up_by": "nothing overdue by",
@@ -283,8 +286,8 @@ def _boost(command: BaseCommand, database: Database, opts: argparse.Namespace) -
     if unknown:
         named = ", ".join(site_id for _, site_id in unknown[:_MAX_NAMED])
         command.fail(
-            f"{len(unknown)} of the ids are of no title in the catalogue, such as {named}; import it first, and have the"
-            " page of a season's series fetched"
+            f"{len(unknown)} of the ids are not in the catalogue, such as {named}; import their titles first (a season is"
+            " added when the page of its series is fetched)"
         )
 
 

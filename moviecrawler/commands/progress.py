@@ -68,7 +68,9 @@ async def _show(command: BaseCommand, opts: argparse.Namespace) -> None:
             if opts.json:
                 print_json({"runs": [report.as_json() for report in reports]})
                 return
-            if not reports:
+            if not reports and opts.run is not None:
+                command.fail(f"there is no run {opts.run!r} on this Redis")
+            elif not reports:
                 print("there is no such crawl on this Redis; --all shows those that are over")
             for report in reports:
                 if on_terminal:

@@ -62,7 +62,7 @@ class Command(BaseCommand, ScrapyCommand):
     """Prints the scores of the database that DATABASE_URL names, or of the embedded one after updating its scoreboard."""
 
     arguments = "[--kind movie|series|season|episode] [--format table|csv|json|parquet] [--limit N]"
-    summary = "Print one row a title with every site's scores"
+    summary = "Print one row a title with every site's scores: by the rank in IMDb's list, then by votes"
     options = (
         option(
             "--kind",

@@ -44,7 +44,7 @@ def test_others_reach_it_only_with_a_password(address: str, is_open: bool) -> No
 @pytest.mark.parametrize(
     ("environment", "expected"),
     [
-        ({"REDIS_URL": ""}, "REDIS_URL is no Redis URL"),
+        ({"REDIS_URL": ""}, "REDIS_URL is not set"),
         ({"REDIS_URL": "http://u:hunter2@x/"}, "REDIS_URL is no Redis URL"),
         ({"SCRAPYD_USERNAME": "u"}, "password is not set"),
         ({"SCRAPYD_PASSWORD": "hunter2"}, "username is not set"),

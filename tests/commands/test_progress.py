@@ -170,6 +170,9 @@ def test_crawls_that_are_over_for_long_are_shown_when_asked_for(
 ) -> None:
     text = scrapy("progress", "--once", "-s", f"REDIS_URL={redis_url}", data=tmp_path)
     assert text.output == "there is no such crawl on this Redis; --all shows those that are over\n"
+    missing = scrapy("progress", "--once", "--run", "nope", "-s", f"REDIS_URL={redis_url}", data=tmp_path)
+    assert missing.code == 1
+    assert "there is no run 'nope' on this Redis" in missing.log
     over_at = round(1000 * (time.time() - 7000))
     for number in range(40):
         keys = make_run(redis_client, f"job{number}", "metacritic", 7200 + number, total=5, done=5, over_at=over_at)
