@@ -1,4 +1,4 @@
-"""Who fetches which titles of a site, and until when: claims are leases. All functions raise TransientStoreError."""
+"""Claims: leases by which workers share the titles of a site. All functions raise TransientStoreError."""
 
 from __future__ import annotations
 
@@ -21,47 +21,50 @@ if TYPE_CHECKING:
     from moviecrawler.items import Site
 
 CLAIM, _UNFOUND, _LISTED = (read_sql(f"{name}.sql") for name in ("claim", "unfound", "listed"))
-MOST_CLAIMS = 5
-"""Times that a title is claimed without an outcome, before that counts as an error: it may be what kills the workers."""
-_LOOKED_AT = 500
-"""Titles whose ids are looked for in one step, at most."""
-_LOOK_AGAIN = timedelta(days=7)
-"""After which a title is looked for anew that no list named."""
+MAX_CLAIMS = 5
+"""Claims of a title without an outcome, after which it counts as failed: its page may be what kills the workers."""
+_MAX_SEARCHED = 500
+"""Most titles whose ids are searched in one step."""
+_SEARCH_INTERVAL = timedelta(days=7)
+"""How long a title that no list names is not searched again."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Claim:
-    """A title that this worker is to fetch from a site."""
+    """A title that this worker has to fetch from a site."""
 
     title_id: int
     ids: list[str]
-    """Its id there; or several that may be it, the likeliest first."""
+    """Its id there, or its candidate ids, the likeliest first."""
     evidence: IdSource | None
     """Where the ids come from; None for one that needs no check."""
     wanted: TitleFacts | None
-    """What a page is compared with before it is taken for the title's; None exactly when `evidence` is."""
+    """Facts that the page is compared with before it is accepted; None exactly when `evidence` is."""
     boosted: bool = False
 
 
 def claim(database: Database, site: Site, size: int, *, worker: str, lease: timedelta, now: datetime) -> list[Claim]:
     """Claim at most `size` titles whose id on the site is known, in the order in which to fetch them.
 
-    Of workers that claim at once, each gets other titles. A title that was claimed MOST_CLAIMS times without an outcome counts as failed.
-    Raises TransientStoreError also when all that are due are locked, such as by an import.
+    Workers that claim at the same time get different titles. A title that was claimed MAX_CLAIMS times without an outcome counts as failed.
+    Raises TransientStoreError also when all due titles are locked, such as by an import.
     """
     values = claim_values(site, size, worker, now, lease)
     with database.transaction() as cursor:
         cursor.execute(CLAIM, values)
         if not cursor.rowcount:
-            cursor.execute(
-                CLAIM.replace("SKIP LOCKED", "NOWAIT"), values
-            )  # what is locked is no sign that nothing is due
+            # Titles that are due may all be locked: then this raises an error.
+            cursor.execute(CLAIM.replace("SKIP LOCKED", "NOWAIT"), values)
         found = cursor.fetchall()
-        if worn := [row.title_id for row in found if row.claims > MOST_CLAIMS]:
+        if claimed_too_often := [row.title_id for row in found if row.claims > MAX_CLAIMS]:
             write_ends(
-                cursor, [Fetched(site=site, outcome="error", at=now, asked_id=None, title_id=each) for each in worn]
+                cursor,
+                [
+                    Fetched(site=site, outcome="error", at=now, asked_id=None, title_id=each)
+                    for each in claimed_too_often
+                ],
             )
-    rows = [row for row in found if row.claims <= MOST_CLAIMS]
+    rows = [row for row in found if row.claims <= MAX_CLAIMS]
     with database.transaction() as cursor:
         wanted = wanted_titles(cursor, site, [row.title_id for row in rows if not _is_sure(site, row)])
     return [
@@ -77,22 +80,22 @@ def claim(database: Database, site: Site, size: int, *, worker: str, lease: time
 
 
 def claim_values(site: Site, size: int, worker: str, now: datetime, lease: timedelta) -> dict[str, Any]:
-    """Return the values of `sql/claim.sql`."""
+    """Return the parameters of `sql/claim.sql`."""
     return {"site": site, "size": size, "worker": worker, "now": now, "until": now + lease}
 
 
 def claim_unfound(
     database: Database, site: Site, size: int, *, worker: str, lease: timedelta, now: datetime
 ) -> tuple[list[Claim], bool]:
-    """Claim at most `size` titles whose id on the site is unknown, but for which a list names ids that may be theirs.
+    """Claim at most `size` titles whose id on the site is unknown, but for which lists name candidate ids.
 
-    Returns whether any title was looked at, too: titles for which no list names an id are put off for a week.
+    Returns also whether any title was searched. Titles without candidate ids are put off for a week.
     """
     if site == "imdb":
-        return [], False  # its ids can't be told from a title
+        return [], False  # its ids don't contain the title
     with database.transaction() as cursor:
         since = now - timedelta(days=DAYS_REMEMBERED)
-        values = {"site": site, "now": now, "size": _LOOKED_AT, "since": since, "again": _LOOK_AGAIN}
+        values = {"site": site, "now": now, "size": _MAX_SEARCHED, "since": since, "again": _SEARCH_INTERVAL}
         cursor.execute(_UNFOUND, values)
         rows = cursor.fetchall()
         wanted = wanted_titles(cursor, site, [row.title_id for row in rows])
@@ -103,7 +106,7 @@ def claim_unfound(
             if len(claims) == size:
                 break
             found = {key: source for key, source in listed.get(row.title_id, {}).items() if key not in row.refused}
-            if not found or row.claims >= MOST_CLAIMS:
+            if not found or row.claims >= MAX_CLAIMS:
                 put_off.append(row.title_id)
                 continue
             evidence = min(found.values(), key=LISTED_SOURCES.index)
@@ -111,7 +114,7 @@ def claim_unfound(
         cursor.execute(
             "UPDATE title_sites SET next_due = %s, claimed_by = NULL, claimed_until = NULL, claims = 0"
             " WHERE site = %s AND title_id = ANY (%s)",
-            (now + _LOOK_AGAIN, site, put_off),
+            (now + _SEARCH_INTERVAL, site, put_off),
         )
         cursor.execute(
             "UPDATE title_sites SET claimed_by = %s, claimed_until = %s, claims = claims + 1"
@@ -122,7 +125,7 @@ def claim_unfound(
 
 
 def _listed_ids(cursor: Any, site: Site, wanted: dict[int, TitleFacts]) -> dict[int, dict[str, IdSource]]:
-    """Return the ids that lists name and that may be a title's, those of its year first, by the title."""
+    """Return the candidate ids of each title from lists, those of its year first."""
     keys = {title_id: title_slug_keys(title) for title_id, title in wanted.items()}
     cursor.execute(_LISTED, {"site": site, "keys": list(set().union(*keys.values()))})
     rows = cursor.fetchall()
@@ -137,12 +140,14 @@ def _listed_ids(cursor: Any, site: Site, wanted: dict[int, TitleFacts]) -> dict[
 
 
 def extend(database: Database, worker: str, until: datetime, titles: Collection[int]) -> set[int]:
-    """Keep what a worker has claimed until later, of these titles; return those that it still has.
+    """Extend a worker's claims on these titles; return the titles that it still has.
 
-    What it was never told of, as the database went away in between, is not kept.
+    Other claims of the worker, of which it never heard because the connection was lost, are left to expire.
     """
     with database.transaction() as cursor:
-        cursor.execute("SELECT lock_titles()")  # else an import might lock the same rows in another order
+        cursor.execute(
+            "SELECT lock_titles()"
+        )  # an import locks the same rows in another order: without this, a deadlock
         cursor.execute(
             "UPDATE title_sites SET claimed_until = %s WHERE claimed_by = %s AND title_id = ANY (%s::bigint[])"
             " RETURNING title_id",
@@ -152,7 +157,7 @@ def extend(database: Database, worker: str, until: datetime, titles: Collection[
 
 
 def release(database: Database, worker: str, but: Collection[int] = ()) -> None:
-    """Give back what a worker has claimed and not fetched, but for some titles."""
+    """Release a worker's claims, except on the titles `but`."""
     with database.transaction() as cursor:
         cursor.execute("SELECT lock_titles()")
         cursor.execute(
@@ -163,7 +168,7 @@ def release(database: Database, worker: str, but: Collection[int] = ()) -> None:
 
 
 def claimed_by_others(database: Database, site: Site, *, worker: str, now: datetime) -> tuple[int, datetime | None]:
-    """Return how many titles of a site other workers have claimed, or have left so when they were killed, and until when at most."""
+    """Return how many titles of a site other workers, running or killed, have claimed, and when the last claim expires."""
     with database.transaction() as cursor:
         cursor.execute(
             "SELECT count(*), max(claimed_until) FROM title_sites WHERE site = %s AND claimed_until > %s AND claimed_by <> %s",
@@ -174,12 +179,12 @@ def claimed_by_others(database: Database, site: Site, *, worker: str, now: datet
 
 
 def _is_sure(site: Site, row: Any) -> bool:
-    """Return whether a page need not be compared with the title: what a record is joined by was compared then."""
+    """Return whether the page needs no comparison with the title, as for a record that was matched already."""
     return row.id_verified or site == "imdb" or row.id_source in {None, "joined"}
 
 
 def _years_apart(row: Any, title: TitleFacts) -> int:
-    """Return how far a listed title's year, or the one in its id, is from a title's; titles without are in between."""
+    """Return the distance of a listed title's year, or of the year in its id, from a title's; 1 when one is unknown."""
     if title.year is None or row.year is None:
         named = [int(part) for part in row.site_id.replace("_", "-").split("-") if len(part) == 4 and part.isdigit()]  # noqa: PLR2004
         return min((abs(year - title.year) for year in named), default=1) if title.year else 1

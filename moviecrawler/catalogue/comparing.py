@@ -1,8 +1,8 @@
-"""How far two titles of different sites are one: points with reasons, and a verdict from one table of rules. Pure.
+"""Compares two titles of different sites: points with reasons, and a decision from a table of rules. Pure.
 
-The points order the candidates of a title. The verdict is that of the first row of `FILMS` or `SERIES` that fits. Two vetoes stand above
-both: other directors, and a title that merely contains the other one, which is not similar to it. An id that a site or a source names
-counts more than the table, unless kinds or IMDb ids contradict each other.
+The points order the candidates of a title. The decision is that of the first row of `FILMS` or `SERIES` that fits; both begin with vetoes
+against other directors and against dissimilar titles. An id that a site or a source names outweighs the table, unless kinds or IMDb ids
+contradict each other.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ Decision = Literal["accepted", "review", "refused"]
 
 ACCEPTED_FROM = 1.5
 REVIEW_FROM = 1.0
-"""Points of a pair with an id from Wikidata; titles without an id are judged by the table."""
+"""Points from which a pair with an id from Wikidata is accepted or reviewed; the table decides on pairs without an id."""
 SAME_ID = BY_HAND = 4.0
-"""An equal IMDb id, or one given by hand, counts more than all else together."""
+"""Points of an equal IMDb id, and of one given by hand: more than everything else together."""
 WIKIDATA = 2.0
 LISTED = 0.25
 RIVALS_WITHIN = 0.5
-"""Points by which a pair has to be ahead of every other pair of one of its titles."""
+"""Points by which a pair must be ahead of every other pair of its titles."""
 
 _SURE_WITHOUT_TITLE = 2.5
-"""From there on an id that Wikidata names needs no similar title: films are renamed in other countries."""
+"""Points from which an id of Wikidata needs no similar title, as films are renamed in other countries."""
 _LIKENESS = {"equal": 1.0, "near": 0.5}
 _DIRECTORS = {"same": 1.5, "other": -1.0}
 _YEARS = {"same": 1.0, "next": 0.75, "run": 0.5, "before": 0.25, "later": 0.25, "third": 0.0, "apart": -1.0}
 _EXTENTS = {"same": 0.5, "near": 0.25, "unlike": -0.5, "other": -1.0, "missing": -0.25}
 _VOTES = {"some": -0.25, "few": -1.0}
 _PROMINENCE = 0.25
-"""Points for ten times the votes, between rivals: a site with reviews means the film that people know."""
+"""Points between rivals for ten times the votes: a site with reviews means the film that people know."""
 _VOTES_UNKNOWN = 100
-"""Votes for which a rival passes whose votes are not known."""
+"""The votes that a rival with unknown votes is given."""
 _KNOWN, _OBSCURE = 1_000, 100
 """Votes on IMDb from which nearly every film is on the other sites, and below which hardly any is."""
 _SAME_MINUTES, _NEAR_MINUTES = 2, 5
 """Minutes by which sites round and count the credits differently, and by which a short film's runtimes may differ."""
 _SIMILAR_SHARE, _UNLIKE_SHARE = 0.1, 0.2
-"""Cuts of one film differ by less than the first share; a film made again seldom does. In another country a film may be shorter by the second."""
+"""Versions of one film differ by less than the first share, remakes seldom do. In another country a film may be shorter by the second."""
 _SEASONS_APART = 3
-"""Sites count specials and halves of seasons in their own ways; from here on, twice as many seasons are those of another series."""
+"""Sites count specials and half seasons differently; from this difference on, twice as many seasons mean another series."""
 _FILMS = frozenset({"movie", "short", "video"})
 """IMDb tells these apart; the other sites call all of them movies."""
 _MAY_BE_OTHER = _FILMS | {"series", "other"}
@@ -57,7 +57,7 @@ _MAY_BE_OTHER = _FILMS | {"series", "other"}
 
 
 class Facts(NamedTuple):
-    """What two titles have in common, in the words of the table."""
+    """The facts about a pair of titles that the rules are written in."""
 
     likeness: str
     """`equal`, `near` (similar, or without a subtitle), or `none`."""
@@ -74,7 +74,7 @@ class Facts(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A row of the table: the values that each fact may have, and a pair that it decides."""
+    """A row of the table: the values that each fact may have, and an example pair that it decides."""
 
     decision: Decision
     facts: Facts
@@ -165,31 +165,31 @@ SERIES: list[Rule] = [
 
 @dataclass(slots=True, kw_only=True)
 class Match:
-    """How far two titles of different sites are the same."""
+    """The result of comparing two titles of different sites."""
 
     score: float
     reasons: list[str]
-    """What speaks for it and, with "but" in front, what speaks against it."""
+    """Reasons for a match and, with "but" in front, against it."""
     decision: Decision
-    alike: bool = True
-    """Whether titles or ids have anything in common, without which the pair is nobody's rival."""
+    is_candidate: bool = True
+    """Whether titles or ids have anything in common. A pair without that is never a rival of another pair."""
 
     @property
     def accepted(self) -> bool:
-        """Whether it is sure enough to be stored as one title."""
+        """Whether the two are stored as one title."""
         return self.decision == "accepted"
 
 
 def compare(a: Title, b: Title, found: tuple[float, str] | None = None) -> Match:
-    """Return how far two titles are one; `found` is what the source of the id counts, and says of it."""
+    """Compare two titles; `found` has the points and the reason for the source of the page's id."""
     against = contradiction(a, b)
     if against is not None:
-        return Match(score=0.0, reasons=[f"but {against}"], decision="refused", alike=False)
+        return Match(score=0.0, reasons=[f"but {against}"], decision="refused", is_candidate=False)
     same_id = a.imdb_id is not None and a.imdb_id == b.imdb_id
     are_series = _are_series(a, b)
     facts = facts_of(a, b)
     maker = "creator" if are_series else "director"
-    said: list[tuple[float, str] | None] = [
+    points: list[tuple[float, str] | None] = [
         (SAME_ID, "same IMDb id") if same_id else None,
         found,
         (_LIKENESS.get(facts.likeness, 0.0), "same title" if facts.likeness == "equal" else "similar title"),
@@ -198,19 +198,19 @@ def compare(a: Title, b: Title, found: tuple[float, str] | None = None) -> Match
         (_EXTENTS.get(facts.extent, 0.0), _extents_shown(a, b, facts.extent, are_series=are_series)),
         (0.0 if facts.directors == "same" else _VOTES.get(facts.votes, 0.0), f"only {_votes(a, b)} votes on IMDb"),
     ]
-    counted = [each for each in said if each is not None and each[0]]
+    counted = [each for each in points if each is not None and each[0]]
     score = sum(value for value, _ in counted)
     named = SAME_ID if same_id else found[0] if found else 0.0
     return Match(
         score=score,
         reasons=[reason if value > 0 else f"but {reason}" for value, reason in counted],
         decision=_decision(facts, score, named, SERIES if are_series else FILMS),
-        alike=facts.likeness != "none" or named > 0,
+        is_candidate=facts.likeness != "none" or named > 0,
     )
 
 
 def decide(facts: Facts, rules: Sequence[Rule]) -> Rule:
-    """Return the first row that fits."""
+    """Return the first rule that fits."""
     return next(
         rule
         for rule in rules
@@ -219,14 +219,14 @@ def decide(facts: Facts, rules: Sequence[Rule]) -> Rule:
 
 
 def _decision(facts: Facts, score: float, named: float, rules: Sequence[Rule]) -> Decision:
-    """Return the verdict on a score, of which an id counts `named`."""
+    """Return the decision for a score that includes `named` points for an id."""
     close = facts.years in {"same", "next", "before"}
     if named >= BY_HAND:
-        # The id that a page names may be that of a pilot or a dub: then neither title nor year agree.
+        # A page may name the IMDb id of a pilot or a dubbed version: then neither title nor year agree.
         return "accepted" if facts.likeness != "none" or close or facts.years == "unknown" else "review"
     if named >= WIKIDATA:
         enough = _SURE_WITHOUT_TITLE if facts.likeness == "none" else ACCEPTED_FROM
-        # Other directors and another year: an old address has become that of a namesake.
+        # Other directors and another year: the site has given an old address to another film of that name.
         if score >= enough and (facts.directors != "other" or close or facts.years == "unknown"):
             return "accepted"
         return "review" if score >= REVIEW_FROM else "refused"
@@ -234,7 +234,7 @@ def _decision(facts: Facts, score: float, named: float, rules: Sequence[Rule]) -
 
 
 def weight(match: Match, a: Title, b: Title) -> float:
-    """Return by how many points a pair stands beside its rivals."""
+    """Return the points of a pair when it is compared with its rivals: its score, and more for many votes."""
     votes = _votes(a, b)
     return match.score + _PROMINENCE * math.log10(1 + (_VOTES_UNKNOWN if votes is None else votes))
 
@@ -247,7 +247,7 @@ def contradiction(a: Title, b: Title) -> str | None:
     if a.imdb_id and b.imdb_id and a.imdb_id != b.imdb_id:
         return f"IMDb ids {a.imdb_id} and {b.imdb_id}"
     if "season" in kinds:
-        return "seasons are told by their series and number"
+        return "seasons are matched by their series and number"
     # Metacritic's pages of seasons name the IMDb id of the series.
     if None not in {a.kind, b.kind} and (a.season, a.episode) != (b.season, b.episode):
         return "other season or episode"
@@ -258,7 +258,7 @@ def contradiction(a: Title, b: Title) -> str | None:
 
 
 def facts_of(a: Title, b: Title) -> Facts:
-    """Return what two titles have in common."""
+    """Return the facts about two titles."""
     directors = {True: "same", False: "other", None: "unknown"}[same_person(a.directors, b.directors)]
     votes = _votes(a, b)
     return Facts(
@@ -284,7 +284,7 @@ def _years(a: Title, b: Title) -> str:
     if not (a.years and b.years):
         return "unknown"
     gap, one, other = min((abs(one - other), one, other) for one in a.years for other in b.years)
-    if gap == 0:  # only a date of release agrees
+    if gap == 0:  # only a release date agrees
         if a.year is None or b.year is None:
             return "next"
         gap, one, other = 1, a.year, b.year
@@ -316,7 +316,7 @@ def _are_series(a: Title, b: Title) -> bool:
 
 
 def _in_run(a: Title, b: Title) -> bool:
-    """Return whether a series' first year is one of those in which the other runs. Only IMDb is sure to say which one still runs."""
+    """Return whether `a` begins while the series `b` runs. Only on IMDb does a missing last year mean that it still runs."""
     if a.year is None or b.year is None or a.year < b.year:
         return False
     return a.year <= b.end_year if b.end_year is not None else b.site == "imdb"
@@ -335,8 +335,8 @@ def _runtimes(a: Title, b: Title) -> str:
     if (a.kind or b.kind or "movie") not in _FILMS:
         return "unknown"  # of a special, some sites give an episode's runtime
     if a.runtime is None or b.runtime is None:
-        told, untold = (a, b) if b.runtime is None else (b, a)
-        return "missing" if told.runtime is not None and untold.site == "imdb" != told.site else "unknown"
+        known, unknown = (a, b) if b.runtime is None else (b, a)
+        return "missing" if known.runtime is not None and unknown.site == "imdb" != known.site else "unknown"
     shorter, longer = sorted((a.runtime, b.runtime))
     if longer - shorter <= _NEAR_MINUTES:
         return "same" if longer - shorter <= _SAME_MINUTES else "near"
@@ -348,8 +348,8 @@ def _runtimes(a: Title, b: Title) -> str:
 def _extents_shown(a: Title, b: Title, extent: str, *, are_series: bool) -> str:
     if are_series:
         return f"both of {a.seasons} seasons" if extent == "same" else f"{a.seasons} and {b.seasons} seasons"
-    told = {"same": "same runtime", "near": "about the same runtime", "missing": "IMDb knows no runtime"}
-    return told.get(extent, f"runtimes of {a.runtime} and {b.runtime} min")
+    texts = {"same": "same runtime", "near": "about the same runtime", "missing": "IMDb knows no runtime"}
+    return texts.get(extent, f"runtimes of {a.runtime} and {b.runtime} min")
 
 
 def _votes(a: Title, b: Title) -> int | None:

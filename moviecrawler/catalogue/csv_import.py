@@ -1,4 +1,4 @@
-"""The catalogue's titles from a CSV of the operator's own: which they are, how popular, and where they are on the sites."""
+"""Imports titles, popularities and ids from the operator's own CSV."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _LINE_END = re.compile(r"\s*[\t\r\n]\s*")
 _Title = Annotated[str, Meta(max_length=1_000, pattern="^[^\x00-\x1f\x7f-\x9f]*$")]
-"""Longer than any that there is, and without control characters."""
+"""A text without control characters. The bound is longer than any title."""
 _Number = Annotated[int, Meta(ge=1, le=LARGEST_ID)]
 
 
@@ -44,13 +44,13 @@ class _Row(msgspec.Struct):
 
 
 COLUMNS = _Row.__struct_fields__
-"""The columns that may be there, in any order. Ids may be given as URLs. An empty cell is no value."""
+"""The columns of the CSV, in any order; one of the first three is required. Ids may be given as URLs. An empty cell is no value."""
 _FOUND_BY = "imdb_id, tmdb_id or tmdb_series_id"
 _SPELT_DIFFERENTLY = {"tconst": "imdb_id", "imdb": "imdb_id", "tmdb": "tmdb_id"}
 
 
 def read_titles(lines: Iterable[str], name: str) -> Iterator[ImportRow]:
-    """Yield the rows of a CSV with a header. Raises ConfigurationError for the first that can't be right, with its line."""
+    """Yield the rows of a CSV with a header. Raises ConfigurationError for the first wrong row, with its line."""
 
     def columns_of(header: list[str]) -> list[str]:
         columns = [_SPELT_DIFFERENTLY.get(cell, cell) for cell in header]
@@ -62,11 +62,11 @@ def read_titles(lines: Iterable[str], name: str) -> Iterator[ImportRow]:
             raise ConfigurationError(f"{name} has no column {_FOUND_BY}; titles are found by these")
         return columns
 
-    for cells, place in read_rows(lines, name, columns_of):
-        row = converted({column: _LINE_END.sub(" ", cell) for column, cell in cells.items()}, place, _Row)
+    for cells, location in read_rows(lines, name, columns_of):
+        row = converted({column: _LINE_END.sub(" ", cell) for column, cell in cells.items()}, location, _Row)
         values = {column: value for column, value in msgspec.structs.asdict(row).items() if value is not None}
         if not values.keys() & set(COLUMNS[:3]):
-            raise ConfigurationError(f"{place} has no {_FOUND_BY}")
+            raise ConfigurationError(f"{location} has no {_FOUND_BY}")
         ids = {
             column: values.pop(column)
             for column in ("imdb_id", "metacritic_id", "rottentomatoes_id")
@@ -78,7 +78,7 @@ def read_titles(lines: Iterable[str], name: str) -> Iterator[ImportRow]:
             try:
                 found[site] = _whole_title(site, text)
             except ConfigurationError as error:
-                raise ConfigurationError(f"{place}: {column} is {shown(text)}: {error}") from error
+                raise ConfigurationError(f"{location}: {column} is {shown(text)}: {error}") from error
         if row.popularity is not None:
             values["popularity"] = round(row.popularity, 1)
         yield ImportRow(
@@ -110,7 +110,7 @@ class CsvTitles(FileSource):
         super().__init__(str(path), [path], f"a CSV with the columns {', '.join(COLUMNS)}")
 
     def read(self) -> Iterator[ImportRow]:
-        """Yield the rows in the file's order; ConfigurationError for the first that can't be right; see `FileSource`."""
+        """Yield the rows in the file's order. Raises ConfigurationError for the first wrong one; see `FileSource`."""
         (path,) = self.paths
         with opened(path) as file:
             yield from read_titles(file, str(path))

@@ -1,6 +1,6 @@
-"""IMDb's episodes, from its datasets into the table `imdb_episodes`.
+"""Imports IMDb's episodes from its datasets into the table `imdb_episodes`.
 
-All of it is one transaction: the table is as the files before or as the new ones, whenever the import is killed.
+An import is one transaction, so that a killed one changes nothing.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 
 _LOAD = read_sql("episodes.sql")
 _BEGIN = (
-    "SET LOCAL statement_timeout = 0;"  # of millions of rows
-    " SET LOCAL idle_in_transaction_session_timeout = '10min';"  # while rows that nobody wants are read
+    "SET LOCAL statement_timeout = 0;"  # for millions of rows
+    " SET LOCAL idle_in_transaction_session_timeout = '10min';"  # while rows are skipped
     " SET LOCAL work_mem = '64MB'; CREATE TEMPORARY TABLE found (LIKE imdb_episodes) ON COMMIT DROP"
 )
 _PART = 50_000
-"""Rows that are copied at once: some 5 MB."""
+"""Rows that are copied at once, about 5 MB."""
 _ROWS = """
 SELECT e.tconst, parentTconst, seasonNumber, episodeNumber, primaryTitle, startYear, averageRating, numVotes
 FROM episodes e LEFT JOIN names USING (tconst) LEFT JOIN ratings USING (tconst)
 """
-_OF_EPISODES = "tconst IN (SELECT tconst FROM episodes)"
+_EPISODES_ONLY = "tconst IN (SELECT tconst FROM episodes)"
 _MAX_TITLE_CHARS = 500
 
 Row = tuple[Any, ...]
 
 
 class ImdbEpisodes(ImdbFiles):
-    """What title.episode, title.basics and title.ratings have of each episode."""
+    """The episodes of title.episode, with their names from title.basics and their scores from title.ratings."""
 
     name = "episodes"
     files: ClassVar[tuple[str, ...]] = (EPISODES, BASICS, RATINGS)
@@ -48,8 +48,8 @@ class ImdbEpisodes(ImdbFiles):
         """Yield an episode's columns in `imdb_episodes`; see `FileSource`."""
         with self.tables() as tables:
             tables.load("episodes", "title.episode", "true", once=True)
-            tables.load("names", "title.basics", _OF_EPISODES, once=True)
-            tables.load("ratings", "title.ratings", _OF_EPISODES, once=True)
+            tables.load("names", "title.basics", _EPISODES_ONLY, once=True)
+            tables.load("ratings", "title.ratings", _EPISODES_ONLY, once=True)
             for row in tables.select(_ROWS):
                 found: list[Any] = []
                 for dataset, read in _READERS.items():
@@ -65,7 +65,7 @@ class ImdbEpisodes(ImdbFiles):
     def load(
         self, database: Database, name: str, version: str, done: Done, on_progress: Callable[[int], object]
     ) -> Imported:
-        """Make the table what the files say. What they don't have leaves it only when none of their rows is damaged."""
+        """Make the table equal to the files. Episodes that the files lack are removed only when no row was damaged."""
         del name, version, done
         with database.transaction() as cursor:
             cursor.execute(_BEGIN)
@@ -77,7 +77,7 @@ class ImdbEpisodes(ImdbFiles):
             return Imported(**cursor.fetchone()._asdict())
 
 
-_place = reader(tuple[TitleId, TitleId, Number, Number])
+_numbers = reader(tuple[TitleId, TitleId, Number, Number])
 _title = reader(tuple[Text, Number])
 _score = reader(tuple[Value, Votes])
 
@@ -97,7 +97,7 @@ def _rating(row: Row) -> Row:
 
 
 _READERS: dict[str, Callable[[Row], Row]] = {
-    "title.episode": lambda row: _place(row[:4]),
+    "title.episode": lambda row: _numbers(row[:4]),
     "title.basics": _name,
     "title.ratings": _rating,
 }

@@ -1,4 +1,4 @@
-"""What is shown of the catalogue: the figures of each site, what is due next, and what a person is to decide on."""
+"""Reads the figures of each site, the titles that are due next, and the pages under review."""
 
 from __future__ import annotations
 
@@ -38,47 +38,47 @@ class SiteFigures:
 
     site: Site
     known: int = 0
-    """Those whose id there is known."""
+    """Titles whose id there is known."""
     unfound: int = 0
     unread: int = 0
-    """Those known that were never fetched."""
+    """Known titles that were never fetched."""
     ok: int = 0
     absent: int = 0
     error: int = 0
     blocked: int = 0
     due: int = 0
-    """Those that would be claimed next."""
+    """Titles that may be claimed now."""
     overdue: int = 0
-    """Those that were fetched, or are not there, and are due now."""
+    """Titles that were fetched, or are absent, and are due again."""
     boosted: int = 0
-    """Those that go first when they are due; a series that runs is one."""
+    """Boosted titles, which go first when they are due; series that run are among them."""
     claimed: int = 0
     read_today: int = 0
-    """By UTC days, as all that is of today."""
+    """Today is the UTC day, here and below."""
     failed_today: int = 0
-    """Those whose page could not be read today, and has not been since."""
+    """Titles whose page could not be read today, and has not been since."""
     blocked_today: int = 0
     pages_a_day: float = 0
-    """What it takes to keep all known titles fresh; one without a page passes for an old one."""
+    """Pages a day that keep all known titles fresh; a title that was never fetched counts as an old one."""
     oldest: datetime | None = None
-    """The longest ago that the newest page of a title was fetched."""
+    """The earliest time at which a title's newest page was fetched."""
     to_review: int = 0
     paused_until: datetime | None = None
     paused_because: str | None = None
 
     @property
     def in_date_share(self) -> float | None:
-        """Share of the titles known there that need not be fetched now; None when none is known."""
+        """Share of the known titles that are not due; None when none is known."""
         return 1 - self.due / self.known if self.known else None
 
     def caught_up_by(self, budget: int, today: date) -> date | None:
-        """Return the day by which all is fetched and nothing is overdue at `budget` pages a day; None when that is never enough."""
+        """Return the day on which nothing is unread or overdue at `budget` pages a day; None when these never suffice."""
         backlog, left = self.unread + self.overdue, budget - self.pages_a_day
         return today if not backlog else today + timedelta(math.ceil(backlog / left)) if left > 0 else None
 
 
 class Transactions(Protocol):
-    """A connection to the catalogue's tables."""
+    """Anything that opens transactions on the catalogue's tables."""
 
     def transaction(self) -> AbstractContextManager[Any]:
         """Give a cursor."""
@@ -94,7 +94,7 @@ def figures(store: Transactions, now: datetime, timeout_seconds: float = 600) ->
 
 
 def due(database: Database, site: Site, size: int, now: datetime) -> list[Any]:
-    """Return the titles that would be claimed next, without claiming them: a row of `_DUE`'s columns each. A season has its series' title."""
+    """Return the titles that would be claimed next, as rows of `_DUE`, without claiming them."""
     with database.transaction() as cursor:
         cursor.execute(CLAIM, claim_values(site, size, "", now, timedelta()))
         chosen = cursor.fetchall()
@@ -104,7 +104,7 @@ def due(database: Database, site: Site, size: int, now: datetime) -> list[Any]:
 
 
 def reviews(store: Transactions, limit: int) -> list[Any]:
-    """Return the pages that a person is to decide on, the likeliest first: a row of `_REVIEWS`' columns each."""
+    """Return the pages under review, the likeliest first, as rows of `_REVIEWS`."""
     with store.transaction() as cursor:
         cursor.execute(_REVIEWS, {"limit": limit})
         return list(cursor.fetchall())

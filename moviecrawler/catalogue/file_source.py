@@ -1,4 +1,4 @@
-"""What all sources of the catalogue's titles have in common: files that are brought up to date, and then read row by row."""
+"""The base class of the catalogue's sources: files that are downloaded if need be, and read row by row."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from moviecrawler.datasets.files import FileClient
     from moviecrawler.errors import ExtractionError
 
-_MOST_DAMAGED = 1_000
-"""Rows. A file with more of them is something else."""
+_MAX_DAMAGED_ROWS = 1_000
+"""A file with more damaged rows is refused."""
 
 
 class FileSource(ABC):
@@ -27,31 +27,31 @@ class FileSource(ABC):
 
     name: ClassVar[str]
     is_read_first: ClassVar[bool] = False
-    """Whether all rows are read before the first is imported, so that nothing is of a file with one that can't be right."""
+    """Whether all rows are read before the first is imported, so that nothing is imported from a file with a wrong row."""
 
     def __init__(self, origin: str, paths: Iterable[Path], instead: str) -> None:
-        """Begin with nothing read. `origin` is a path, or a URL, whose files are to be fetched first.
+        """Store the `paths` of the files; they are downloaded first if `origin` is a URL and not a path.
 
-        paths: the files that are read. instead: what to name in place of one that is not there.
+        `instead` says in an error what to name in place of a missing file.
         """
         self._origin = origin
         self._instead = instead
         self.paths = list(paths)
         self.is_remote = "://" in origin
         self.damaged = 0
-        """Rows that could not be read, and were left out."""
+        """Rows that were left out, as they could not be read."""
 
     def fetch(self, client: FileClient) -> None:
-        """Bring the files of a URL up to date.
+        """Download the files that have changed.
 
-        Raises DownloadError when one can't be had, and ExtractionError for one that isn't whole.
+        Raises DownloadError when one can't be downloaded, and ExtractionError for one that isn't complete.
         """
         raise NotImplementedError
 
     def version(self) -> str:
-        """Return what changes when the rows do: a hash of the files.
+        """Return a hash of the files.
 
-        Raises ConfigurationError for a file that isn't there or can't be right, and ExtractionError for one that isn't whole.
+        Raises ConfigurationError for a missing or wrong file, and ExtractionError for one that isn't complete.
         """
         for path in self.paths:
             if not path.is_file():
@@ -66,23 +66,23 @@ class FileSource(ABC):
         return hashed.hexdigest()
 
     def rows(self) -> Iterator[Any]:
-        """Return the rows, each an `ImportRow` but for episodes, in the same order for the same version.
+        """Return the rows in an order that depends on the version alone: `ImportRow`s, but for episodes.
 
-        To iterate raises ExtractionError when a file is damaged.
+        Iterating raises ExtractionError when a file is damaged.
         """
         self.damaged = 0
         return self.read()
 
     @abstractmethod
     def read(self) -> Iterator[Any]:
-        """Yield the rows, as `rows` has it."""
+        """Yield the rows for `rows`."""
 
     def import_into(
         self, database: Database, name: str, on_progress: Callable[[int], object] = lambda _: None
     ) -> Imported | None:
-        """Import what the database has not of this version, and note it under `name`; return None when it has all.
+        """Import the rows that are missing from the database, and note the version under `name`; return None when none are.
 
-        Raises what `version` and `rows` raise, and TransientStoreError.
+        Raises the same as `version` and `rows`, and TransientStoreError.
         """
         version = self.version()
         done = imported(database, name, version)
@@ -95,11 +95,11 @@ class FileSource(ABC):
     def load(
         self, database: Database, name: str, version: str, done: Done, on_progress: Callable[[int], object]
     ) -> Imported:
-        """Import the rows that are not `done`."""
+        """Import the rows after those that are `done`."""
         return load_parts(database, name, version, self.rows(), done.rows or 0, on_progress)
 
     def count_damage(self, error: ExtractionError) -> None:
         """Count a damaged row; raise its error when there are too many."""
         self.damaged += 1
-        if self.damaged > _MOST_DAMAGED:
+        if self.damaged > _MAX_DAMAGED_ROWS:
             raise error

@@ -1,4 +1,4 @@
-"""Lists of films of anybody's own, as CSV or JSON Lines, read for `scrapy match`."""
+"""Reads users' lists of films, CSV or JSON Lines, for `scrapy match`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _Text = Annotated[str, Meta(min_length=1, max_length=10_000)]
-_Year = Annotated[int, Meta(ge=1000, le=9999)]  # IMDb has a film that is to come out in 2115
+_Year = Annotated[int, Meta(ge=1000, le=9999)]  # IMDb has a film that will come out in 2115
 _LISTS = frozenset({"directors", "other_titles"})
 """Columns of several values, with `|` between them in one cell."""
 _IMDB_ID = re.compile(r"tt\d{7,}")
@@ -36,7 +36,7 @@ class _Row(msgspec.Struct, kw_only=True):
     year: _Year | None = None
     release_date: str | None = None
     runtime_minutes: Annotated[int, Meta(ge=0, le=100_000)] | None = None
-    """0, in IMDb's old datasets, is unknown."""
+    """0 means unknown, as in IMDb's old datasets."""
     directors: list[_Text] = []
     votes: int | None = None
     other_titles: list[_Text] = []
@@ -46,7 +46,7 @@ class _Row(msgspec.Struct, kw_only=True):
 
 
 COLUMNS = _Row.__struct_fields__[:9]
-"""What a CSV's header has to name, in any order. It may name the other fields as well; columns of other names are passed over."""
+"""The required columns of a CSV, in any order. The other fields are optional; other columns are ignored."""
 
 
 class Film(NamedTuple):
@@ -58,21 +58,21 @@ class Film(NamedTuple):
 
 
 def read_records(path: Path) -> Iterator[Film]:
-    """Yield the films of a list whose ids on IMDb are asked for. Raises ConfigurationError for what can't be right.
+    """Yield the films of a list whose IMDb ids are wanted. Raises ConfigurationError for the first wrong row.
 
-    Their votes are those of their own site, and not compared.
+    Their votes are left out, as they are those of another site than IMDb.
     """
     for row, _ in _rows(path):
         yield Film(row.site, row.site_id, prepare(row.site, _facts(row, votes=None)))
 
 
 def read_titles(path: Path) -> Iterator[Title]:
-    """Yield the titles of a list that has their ids on IMDb. Raises ConfigurationError for what can't be right."""
-    for row, place in _rows(path):
+    """Yield the titles of a list with IMDb ids. Raises ConfigurationError for the first wrong row."""
+    for row, location in _rows(path):
         if row.site != "imdb":
-            raise ConfigurationError(f"{place}: site is {shown(row.site)}; titles to match against are of imdb")
+            raise ConfigurationError(f"{location}: site is {shown(row.site)}; titles to match against are of imdb")
         if not _IMDB_ID.fullmatch(row.site_id):
-            raise ConfigurationError(f"{place}: site_id is {shown(row.site_id)}; give such as tt0111161")
+            raise ConfigurationError(f"{location}: site_id is {shown(row.site_id)}; give such as tt0111161")
         yield prepare("imdb", _facts(row, votes=row.votes, imdb_id=row.site_id))
 
 
@@ -84,22 +84,23 @@ def _facts(row: _Row, **known: Any) -> TitleFacts:
 
 
 def _rows(path: Path) -> Iterator[tuple[_Row, str]]:
-    """Yield rows, each with the words that name its place."""
+    """Yield rows, each with its location for messages."""
     with opened(path) as file:
         first = next((line for line in file if line.strip()), None)
         if first is None:
             raise ConfigurationError(f"{path} is empty; give CSV with the columns {', '.join(COLUMNS)}, or JSON Lines")
         is_json = first.lstrip().startswith(("{", "["))
         lines = chain([first], file)  # which may be a pipe
-        for cells, place in _json_rows(lines, path) if is_json else read_rows(lines, str(path), partial(_header, path)):
-            row = converted({column: _value(column, cell) for column, cell in cells.items()}, place, _Row)
+        for cells, location in (
+            _json_rows(lines, path) if is_json else read_rows(lines, str(path), partial(_header, path))
+        ):
+            row = converted({column: _value(column, cell) for column, cell in cells.items()}, location, _Row)
             try:
-                # A year alone is a date as it is.
                 row.release_date = None if row.release_date is None else _date(row.release_date)
             except ValueError:
-                told = f"release_date is {shown(row.release_date)}: give such as 1994-09-23, 1994-09 or 1994"
-                raise ConfigurationError(f"{place}: {told}") from None
-            yield row, place
+                reason = f"release_date is {shown(row.release_date)}: give such as 1994-09-23, 1994-09 or 1994"
+                raise ConfigurationError(f"{location}: {reason}") from None
+            yield row, location
 
 
 def _value(column: str, cell: Any) -> Any:
@@ -124,11 +125,11 @@ def _json_rows(lines: Iterable[str], path: Path) -> Iterator[tuple[dict[str, Any
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        place = f"{path}, line {number}"
+        location = f"{path}, line {number}"
         try:
             row = msgspec.json.decode(line)
         except (msgspec.DecodeError, RecursionError) as error:
-            raise ConfigurationError(f"{place} is no JSON: {error}; give one JSON object a line") from error
+            raise ConfigurationError(f"{location} is no JSON: {error}; give one JSON object a line") from error
         if not isinstance(row, dict):
-            raise ConfigurationError(f"{place} is no JSON object; give one JSON object a line")
-        yield row, place
+            raise ConfigurationError(f"{location} is no JSON object; give one JSON object a line")
+        yield row, location

@@ -1,4 +1,4 @@
-"""What is compared of a title, and the keys by which titles that may be one are found among many. Pure."""
+"""Prepares titles for comparison, and makes the keys by which candidates are found among many. Pure."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Title:
-    """What is compared of a title; what has no docstring is as in `TitleFacts`."""
+    """A title in the form that is compared; fields without a docstring are as in `TitleFacts`."""
 
     site: str
     imdb_id: str | None
     names: frozenset[str]
-    """Normalised title, original title, and the second titles that stand in brackets behind them."""
+    """Normalised title, original title, and second titles in brackets behind them."""
     further: frozenset[str]
-    """Normalised titles under which it is known too."""
+    """Other normalised titles under which it is known."""
     parts: frozenset[str]
-    """What is left of its titles without a subtitle, and the like."""
+    """Normalised parts of its titles, such as those without a subtitle."""
     year: int | None
     dated: int | None
-    """Year of its date of release; None when that is of a release long before or after the title's year."""
+    """Year of its release date; None when that is more than a year from `year`."""
     runtime: int | None
     directors: list[Name]
     votes: int | None
@@ -42,14 +42,14 @@ class Title:
 
     @property
     def years(self) -> set[int]:
-        """The years under which it may be found."""
+        """The title's year and that of its release date, as far as they are known."""
         return {year for year in (self.year, self.dated) if year is not None}
 
 
 def prepare(site: str, facts: TitleFacts) -> Title:
-    """Return what is compared of a title of a site.
+    """Return a title of a site in the form that is compared.
 
-    A date of release more than a year from the title's year is that of another release, or of a stream, and says nothing.
+    A release date more than a year from the title's year is that of a re-release or a stream, and is ignored.
     """
     titles = [title for title in (facts.title, facts.original_title) if title]
     own = frozenset(name for title in titles for name in names(title))
@@ -76,14 +76,14 @@ def prepare(site: str, facts: TitleFacts) -> Title:
 
 
 def block_keys(title: Title) -> Iterator[str]:
-    """Yield keys of which two titles share one when `compare` may find anything in common."""
+    """Yield keys; two titles share one whenever `compare` may find them similar."""
     if title.imdb_id:
         yield title.imdb_id
     yield from name_keys(title)
 
 
 def name_keys(title: Title) -> Iterator[str]:
-    """Yield keys of which two titles share one when they have a name in common, or similar ones."""
+    """Yield keys; two titles share one whenever they have equal or similar names."""
     yield from title.names
     yield from title.further
     yield from title.parts

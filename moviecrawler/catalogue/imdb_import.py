@@ -1,4 +1,4 @@
-"""The catalogue's titles from IMDb's datasets: which there are, and how popular they are by their votes."""
+"""Imports titles and their popularity (by votes) from IMDb's datasets."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ SELECT b.*, NULL, coalesce(TRY_CAST(numVotes AS BIGINT), 0) AS votes
 FROM (SELECT {COLUMNS["title.basics"]} FROM {{}}) b LEFT JOIN ratings USING (tconst)
 WHERE titleType IN $types AND votes >= $fewest
 """  # noqa: S608 - the columns are ours
-"""All that is read of a title, and its votes, in the order of the file."""
+"""The columns of each title and its votes, in the order of the file."""
 
 
 @dataclass(slots=True, frozen=True)
 class Selection:
-    """Filters; all of them apply. `str` of it is a part of an import's version, as another selection is another import."""
+    """Filters, all of which apply. Their `str` is a part of the import's version: another selection is another import."""
 
     kinds: frozenset[TitleKind] = frozenset({"movie"})
     min_votes: int = 0
-    """On IMDb, which shows none below 5. 0 takes unrated titles too."""
+    """Votes on IMDb, which shows none below 5. 0 includes unrated titles."""
     first_year: int | None = None
     last_year: int | None = None
-    """Titles without a year are taken only when neither is given."""
+    """Titles without a year are included only when neither is given."""
 
     def __post_init__(self) -> None:
         if not self.kinds:
@@ -50,7 +50,7 @@ class Selection:
             raise ConfigurationError(f"years from {self.first_year} to {self.last_year}; give the earlier one first")
 
     def takes_year(self, year: int | None) -> bool:
-        """Return whether titles of that year are taken."""
+        """Return whether titles of that year are included."""
         if self.first_year is None and self.last_year is None:
             return True
         if year is None:
@@ -69,19 +69,19 @@ class ImdbFiles(FileSource):
     """Their names."""
 
     def __init__(self, origin: str, data_dir: Path) -> None:
-        """Read the files in the folder `origin`, or fetch them from below the URL `origin` into `data_dir`/datasets."""
+        """Use the files in the folder `origin`, or download them from the URL `origin` into `data_dir`/datasets."""
         folder = data_dir / "datasets" if "://" in origin else Path(origin)
         instead = f"the folder that holds {', '.join(self.files[:-1])} and {self.files[-1]}"
         super().__init__(origin.rstrip("/"), [folder / name for name in self.files], instead)
 
     def fetch(self, client: FileClient) -> None:
-        """Bring the files up to date; see `FileSource`."""
+        """Download the files that have changed; see `FileSource`."""
         for path in self.paths:
             client.download(f"{self._origin}/{path.name}", path)
 
     @contextmanager
     def tables(self) -> Iterator[Tables]:
-        """Open the files; one that was fetched, and turns out to be damaged, is removed, so that it is fetched anew."""
+        """Open the files; remove a downloaded one that turns out to be damaged, so that it is downloaded again."""
         files = {path.name.removesuffix(_SUFFIX): path for path in self.paths}
         with closing(Tables(files, self.paths[0].parent)) as tables:
             try:
@@ -93,25 +93,25 @@ class ImdbFiles(FileSource):
                 raise
 
     def count(self, damage: Damage) -> None:
-        """Count damaged rows; raise the error of the first when there are too many."""
+        """Count damaged rows; raise the first one's error when there are too many."""
         for _ in range(damage.count - self.damaged):
             assert damage.first is not None  # noqa: S101 - it has some
             self.count_damage(damage.first)
 
 
 class ImdbDatasets(ImdbFiles):
-    """The titles of title.basics, each with its votes from title.ratings."""
+    """The selected titles of title.basics, with their votes from title.ratings."""
 
     name = "imdb"
     files: ClassVar[tuple[str, ...]] = (BASICS, RATINGS)
 
     def __init__(self, origin: str, data_dir: Path, *, selection: Selection | None = None) -> None:
-        """Take the files as `ImdbFiles` does, and which of their titles are to come."""
+        """Use the files as `ImdbFiles` does; without a selection, all movies are imported."""
         super().__init__(origin, data_dir)
         self._selection = selection or Selection()
 
     def version(self) -> str:
-        """Return what changes when the files or the selection do; see `FileSource`."""
+        """Return a hash of the files, and the selection."""
         return f"{super().version()} {self._selection}"
 
     def read(self) -> Iterator[ImportRow]:
@@ -131,7 +131,7 @@ class ImdbDatasets(ImdbFiles):
                     tables.damage.add("title.basics", row[0], error)
                     self.count(tables.damage)
                     continue
-                # IMDb's own genre for what the other sites don't have.
+                # The other sites don't have titles of the genre "Adult".
                 if not chosen.takes_year(movie.year) or "Adult" in movie.genres:
                     continue
                 yield ImportRow(

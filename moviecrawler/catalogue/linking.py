@@ -1,6 +1,6 @@
-"""Which IMDb title each record of a list of films is, of any number of titles. Pure.
+"""Finds the IMDb title of each film of a list among any number of titles. Pure.
 
-The matcher is the catalogue's: of the pairs those are made that `matching.match_titles` would make. Of the titles, only ids are kept.
+It accepts the pairs that `matching.match_titles` would. Of the titles it keeps only the ids, so that they need not fit into memory.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from moviecrawler.catalogue.comparing import compare, weight
 from moviecrawler.catalogue.forms import block_keys
-from moviecrawler.catalogue.matching import LARGEST_BLOCK, Pair, is_rival, settle
+from moviecrawler.catalogue.matching import LARGEST_BLOCK, Pair, is_rival, surest_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from moviecrawler.catalogue.comparing import Decision
     from moviecrawler.catalogue.forms import Title
 
-_OTHERS = 5
-"""Runners-up that are named."""
+_MAX_OTHERS = 5
+"""Other candidates that are named in the result."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Other:
-    """A title that a record was compared with and is not said to be."""
+    """A candidate that was not accepted."""
 
     imdb_id: str
     score: float
@@ -33,30 +33,30 @@ class Other:
 
 @dataclass(slots=True, kw_only=True)
 class Linked:
-    """What was found for one record."""
+    """The result for one record."""
 
     imdb_id: str | None = None
-    """None unless accepted."""
+    """None unless the decision is `accepted`."""
     decision: Decision = "refused"
     score: float = 0.0
-    """Of the title that was accepted, or of the likeliest."""
+    """Points of the accepted title, or of the likeliest candidate."""
     reasons: list[str] = field(default_factory=lambda: ["but no title is like it"])
     others: list[Other] = field(default_factory=list)
-    """The likeliest first, at most five; for a record that is not accepted, the likeliest is among them."""
+    """At most five candidates, the likeliest first; without an accepted title, all of these are here."""
 
 
 def link(records: Sequence[Title], titles: Iterable[Title]) -> list[Linked]:
-    """Return what each record is, in their order.
+    """Return the result of each record, in their order.
 
-    Every title has an `imdb_id`, and is read once. A title is linked to at most one record of each site; of titles that are
-    given twice, the first counts.
+    Every title must have an `imdb_id`, and is read once; of titles that are given twice, the first counts. A title is linked to at
+    most one record of each site.
     """
     by_key: dict[str, list[int]] = defaultdict(list)
     for number, record in enumerate(records):
         for key in set(block_keys(record)):
             by_key[key].append(number)
     used: dict[str, int] = defaultdict(int)
-    ids: dict[int, str] = {}  # of titles, by numbers that follow those of the records
+    ids: dict[int, str] = {}  # of titles; they are numbered after the records
     known: set[str | None] = set()
     pairs: list[Pair] = []
     for title in titles:
@@ -64,26 +64,26 @@ def link(records: Sequence[Title], titles: Iterable[Title]) -> list[Linked]:
         for key in block_keys(title):
             if found := by_key.get(key):
                 used[key] += len(found)
-                if used[key] <= LARGEST_BLOCK:  # what many titles share says nothing
+                if used[key] <= LARGEST_BLOCK:  # a key that many share says nothing
                     asking.update(found)
         if not asking or title.imdb_id in known:
             continue
         known.add(title.imdb_id)
-        place = len(records) + len(ids)
-        ids[place] = str(title.imdb_id)
+        title_number = len(records) + len(ids)
+        ids[title_number] = str(title.imdb_id)
         for number in sorted(asking):
             match = compare(records[number], title)
             if is_rival(match):
-                pairs.append(Pair(number, place, match, weight(match, records[number], title)))
+                pairs.append(Pair(number, title_number, match, weight(match, records[number], title)))
 
     linked: dict[int, Pair] = {}
     taken: set[tuple[int, str]] = set()
 
-    def may_match(number: int, place: int) -> bool:
-        return number not in linked and (place, records[number].site) not in taken
+    def may_match(number: int, title_number: int) -> bool:
+        return number not in linked and (title_number, records[number].site) not in taken
 
-    # What a title competes for is the record of one site, what a record competes for is a title.
-    for pair in settle(pairs, lambda number: records[number].site if number < len(records) else "", may_match):
+    # A title gets one record of each site, and a record gets one title (the site "").
+    for pair in surest_pairs(pairs, lambda number: records[number].site if number < len(records) else "", may_match):
         linked[pair.a] = pair
         taken.add((pair.b, records[pair.a].site))
     candidates: dict[int, list[Pair]] = defaultdict(list)
@@ -91,7 +91,7 @@ def link(records: Sequence[Title], titles: Iterable[Title]) -> list[Linked]:
         candidates[pair.a].append(pair)
 
     def answer(number: int) -> Linked:
-        """Return which title a record is, or what the likeliest title lacks to be it."""
+        """Return the result of a record, with the reasons for or against the likeliest title."""
         if not (mine := candidates[number]):
             return Linked()
         chosen, why = linked.get(number), []
@@ -108,7 +108,7 @@ def link(records: Sequence[Title], titles: Iterable[Title]) -> list[Linked]:
             score=shown.match.score,
             reasons=[*shown.match.reasons, *why],
             others=[Other(imdb_id=ids[pair.b], score=pair.match.score) for pair in mine if pair is not chosen][
-                :_OTHERS
+                :_MAX_OTHERS
             ],
         )
 

@@ -1,7 +1,7 @@
-"""Bringing what a source knows of titles into the catalogue: in parts, each of them one transaction.
+"""Loads the rows of a source into the catalogue: in parts, each of them one transaction.
 
-A part may be brought again and changes nothing then. Which version of a source is in the catalogue, and how far, is kept
-there, so that an import goes on where it was broken off, and an unchanged source costs nothing.
+Loading a part again changes nothing. The table `imports` notes the version of a source and how many of its rows are loaded, so that an import
+resumes where it was interrupted, and an unchanged source costs nothing.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ _INCOMING, _LOAD = read_sql("incoming.sql"), read_sql("load.sql")
 _COLUMNS = tuple(field.name for field in fields(ImportRow) if field.name != "site_ids")
 _CELLS = attrgetter(*_COLUMNS)
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": None})
-"""For COPY; a NUL is one thing that no text in Postgres holds."""
+"""Escapes of COPY. NUL is dropped, as Postgres can't store it."""
 _PART = 10_000
-"""Rows that are imported together, some 12 MB. Stores wait for as long as a part takes: a second or two on a busy machine."""
+"""Rows of a part, about 12 MB. Stores wait while a part is loaded: a second or two on a busy machine."""
 
 
 class Imported(NamedTuple):
-    """What an import has done."""
+    """The numbers of rows that an import has changed."""
 
     added: int = 0
     changed: int = 0
     ids: int = 0
-    """New ids on the sites beside IMDb."""
+    """New ids on the other sites than IMDb."""
     removed: int = 0
 
 
@@ -50,9 +50,9 @@ class Done(NamedTuple):
     """How far a source is imported."""
 
     rows: int | None
-    """Rows of this version that are in the catalogue; None when all are."""
+    """Rows of this version that are loaded; None when all are."""
     former: int | None
-    """Rows that the source had when all of it was imported last; None when it never was."""
+    """Rows of the source when it was last imported completely; None when it never was."""
 
 
 def imported(database: Database, source: str, version: str) -> Done:
@@ -73,7 +73,7 @@ def load_parts(
     done: int,
     on_progress: Callable[[int], object],
 ) -> Imported:
-    """Bring the rows after the first `done` into the catalogue; the database loads a part while the next one is read."""
+    """Load the rows after the first `done`; the database loads a part while the next one is read."""
     total, loading = Imported(), Future[Imported]()
     loading.set_result(total)
     rows = islice(rows, done, None)
@@ -89,7 +89,7 @@ def load_parts(
 def load(
     database: Database, source: str, version: str, rows: Sequence[ImportRow], rows_done: int, now: datetime
 ) -> Imported:
-    """Bring a part of a source into the catalogue, in one transaction; `rows_done` are those of it with this part."""
+    """Load a part of a source in one transaction; `rows_done` is the number of its rows up to the end of this part."""
     with database.transaction() as cursor:
         cursor.execute(_INCOMING)
         ids = (json.dumps(row.site_ids) if row.site_ids else None for row in rows)
@@ -103,7 +103,7 @@ def load(
 
 
 def end_import(database: Database, source: str, version: str, now: datetime) -> None:
-    """Note that all of a version is in the catalogue, and let the planner know how large the tables have become."""
+    """Note that a version is imported completely, and update the planner's statistics."""
     with database.transaction() as cursor:
         cursor.execute("SET LOCAL statement_timeout = '10min'")
         cursor.execute(
@@ -124,5 +124,5 @@ def copy_rows(cursor: Any, table: str, rows: Iterable[Iterable[object]]) -> None
 def _copied(cell: object) -> str:
     if not isinstance(cell, str):
         return "\\N" if cell is None else str(cell)
-    # Few titles hold such a sign.
+    # Most titles need no escapes, so a translation of each would be a waste.
     return cell.translate(_ESCAPES) if "\\" in cell or not cell.isprintable() else cell

@@ -1,9 +1,8 @@
-"""Whether titles of different sites are the same title, and which of several that look so. Pure.
+"""Matches titles of different sites. Pure.
 
-How two titles are compared is told in `catalogue.comparing`. Where more than two look alike, the surest pairs are made
-first, and a pair only when it is ahead of every other pair of one of the two by half a point: of two films that a page
-may be of, neither is taken, and a worse third one even less. Votes decide between namesakes, as a site with reviews
-means the film that people know. Seasons and episodes are not compared: they are one when their series are, and their number is.
+`catalogue.comparing` compares two titles. The pairs with most points are matched first, and only if a pair is half a point ahead of every other
+pair of its two titles: a page that may be of two films is matched with neither. Votes decide between titles of one name, as a site with reviews
+means the film that people know. Seasons and episodes are not compared: they match when their series and their numbers do.
 """
 
 from __future__ import annotations
@@ -34,15 +33,14 @@ if TYPE_CHECKING:
     from moviecrawler.items import Movie, Site
 
 DAYS_REMEMBERED = 90
-"""For how long a refused page isn't compared with the same title again."""
+"""Days for which a refused page isn't compared with the same title again."""
 
 LARGEST_BLOCK = 2_500
-"""Pairs that are compared because of one thing in common. What more titles share says nothing about them, and comparing
-all of them would take time by the square of their number."""
+"""Most pairs that are compared because of one key. A key that more titles share says nothing, and comparing all of them would take too long."""
 RIVAL_FROM = 0.5
-"""Points from which a pair that is not accepted may still keep another from being so."""
+"""Points from which a refused pair may still keep another pair from being accepted."""
 _YEARS_APART = 2
-"""Years by which a page and a title may differ when only their titles lead to each other in the database."""
+"""Years by which a page and a title may differ when the database finds them by their names."""
 
 _FROM_ELSEWHERE: dict[IdSource, tuple[float, str]] = {
     "given": (BY_HAND, "given by hand"),
@@ -50,33 +48,33 @@ _FROM_ELSEWHERE: dict[IdSource, tuple[float, str]] = {
     "sitemap": (LISTED, "in the site's sitemap"),
     "list": (LISTED, "in a list of the site"),
 }
-"""What the source of a page's id counts. An id that was found by comparing counts nothing more."""
+"""Points and reason for the source of a page's id. A matched id gets none, as its evidence was counted then."""
 
 
 @dataclass(slots=True, kw_only=True)
 class MatchedTitle:
-    """One title, as far as the sites have it."""
+    """The records of one title."""
 
     movies: dict[Site, Movie]
     """At least one, and at most one of each site."""
     matches: list[Match] = field(default_factory=list)
-    """What joined them, one fewer than there are movies; the surest first."""
+    """The matches that joined them, the surest first: one fewer than there are movies."""
 
 
 class Pair(NamedTuple):
-    """Two titles, by their numbers, that may be one."""
+    """Two titles, by their numbers, that may be the same."""
 
     a: int
     b: int
     match: Match
     weight: float
-    """Points beside rivals."""
+    """Points that are compared with those of rivals."""
 
 
 def verify(wanted: TitleFacts, movie: Movie, evidence: IdSource | None) -> Match:
-    """Return how far a page is that of a title of the catalogue; `evidence` says how the page was found.
+    """Compare a page with a title of the catalogue; `evidence` says how the page was found.
 
-    A page that fits a namesake in the catalogue about as well is for a person to decide.
+    A page that fits another title of the same name about as well is put under review.
     """
     page, found = title_of(movie), _FROM_ELSEWHERE.get(evidence) if evidence else None
     ours = prepare("imdb", wanted)
@@ -95,11 +93,11 @@ def verify(wanted: TitleFacts, movie: Movie, evidence: IdSource | None) -> Match
 def match_keys(movie: Movie, *, asking: bool = False) -> set[str]:
     """Return keys by which a title is found among many.
 
-    A title that is `asking` shares one of its keys with each title of whose own keys `compare` may make a match.
+    The keys for `asking` cover neighbouring years: they include a key of every title that `compare` may match with this one.
     """
     title, reach = title_of(movie), _YEARS_APART if asking else 0
     years = {year + apart for year in title.years for apart in range(-reach, reach + 1)}
-    # A film may be released again any time later.
+    # Names with directors find re-releases of any year.
     undated = {f"{name}/{person[-1]}" for name in title.names for person in title.directors}
     if title.imdb_id:
         undated.add(title.imdb_id)
@@ -107,10 +105,10 @@ def match_keys(movie: Movie, *, asking: bool = False) -> set[str]:
 
 
 def match_titles(movies: Iterable[Movie]) -> list[MatchedTitle]:
-    """Return one row a title, in the order in which the movies first name it; every movie stands in exactly one row.
+    """Group movies by title, in the order of the first movie of each; every movie is in exactly one group.
 
-    A movie that fits two movies of another site about equally well is joined to neither, unless it is by IMDb id, when
-    either is right. The same movies in the same order always give the same rows, in a time that grows about linearly with their number.
+    A movie that fits two movies of another site about equally well is matched with neither, unless their IMDb ids are equal.
+    The result depends on the movies and their order alone; the time grows about linearly with their number.
     """
     listed = list(movies)
     titles = dict(enumerate(map(title_of, listed)))
@@ -125,7 +123,7 @@ def match_titles(movies: Iterable[Movie]) -> list[MatchedTitle]:
             for b in rows[row_of[j]]
         )
 
-    for pair in settle(_pairs_of(titles), lambda number: titles[number].site, may_match):
+    for pair in surest_pairs(_pairs_of(titles), lambda number: titles[number].site, may_match):
         kept, lost = sorted((row_of[pair.a], row_of[pair.b]))
         rows[kept] += rows[lost]
         matches[kept] = sorted([*matches[kept], *matches[lost], pair.match], key=lambda m: -m.score)
@@ -137,15 +135,15 @@ def match_titles(movies: Iterable[Movie]) -> list[MatchedTitle]:
     ]
 
 
-def settle(
+def surest_pairs(
     pairs: Iterable[Pair], site_of: Callable[[int], str], may_match: Callable[[int, int], bool]
 ) -> Iterator[Pair]:
-    """Yield the pairs that are one title for sure, the surest first.
+    """Yield the pairs that are surely one title, the surest first.
 
-    Whoever iterates joins each pair before the next one is asked for; `may_match` then says which others are still possible.
+    The caller matches each pair before it takes the next one; `may_match` then says which pairs are still possible.
     """
     ordered = sorted(pairs, key=lambda pair: (-pair.weight, pair.a, pair.b))
-    beside: dict[tuple[int, str], list[Pair]] = defaultdict(list)  # the pairs of a title with those of a site
+    beside: dict[tuple[int, str], list[Pair]] = defaultdict(list)  # the pairs of a title with titles of one site
     for pair in ordered:
         beside[pair.a, site_of(pair.b)].append(pair)
         beside[pair.b, site_of(pair.a)].append(pair)
@@ -159,7 +157,7 @@ def settle(
 
     left = [pair for pair in ordered if pair.match.accepted]
     is_changed = True
-    while is_changed:  # a pair that is joined may leave another one without rivals
+    while is_changed:  # a matched pair may leave another one without rivals
         is_changed, undecided = False, []
         for pair in left:
             if not may_match(pair.a, pair.b):
@@ -173,12 +171,12 @@ def settle(
 
 
 def is_rival(match: Match) -> bool:
-    """Return whether a pair may be one title, or keep another pair from being so."""
-    return match.alike and (match.decision != "refused" or match.score >= RIVAL_FROM)
+    """Return whether a pair may be one title, or may keep another pair from being accepted."""
+    return match.is_candidate and (match.decision != "refused" or match.score >= RIVAL_FROM)
 
 
 def title_of(movie: Movie) -> Title:
-    """Return what is compared of a movie."""
+    """Return a movie in the form that is compared."""
     rating = movie.score("imdb") if movie.site == "imdb" else None
     makers = movie.people("creator" if movie.kind == "series" else "director")
     return prepare(
@@ -206,7 +204,7 @@ def title_of(movie: Movie) -> Title:
 
 
 def _pairs_of(titles: Mapping[int, Title]) -> Iterator[Pair]:
-    """Yield each two titles of different sites that may be one, once."""
+    """Yield each pair of titles of different sites that may be one, once."""
     compared: set[tuple[int, int]] = set()
     for i, j in _candidates(titles):
         if (i, j) not in compared:

@@ -1,7 +1,7 @@
-"""What is known of a title after one more reading of it, by any store and from any source: the one rule of erasing.
+"""Merges a new movie into the stored one: the one rule for all stores and sources.
 
-A value takes the place of a value. A stated absence erases the value at once. A field that the reading does not mention keeps
-what was known of it. So each field has what the newest reading that tells of it says.
+A value replaces a value. A stated absence erases the value at once. An unknown field keeps the stored value. So each field has the value of the
+newest page that has it.
 """
 
 from __future__ import annotations
@@ -17,18 +17,17 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Movie, Offer
 
-_FULLNESS = {source: place for place, source in enumerate(("list", "dataset", "page"))}
-assert set(_FULLNESS) == set(get_args(Source))  # noqa: S101 - a new source needs its place above
+_FULLNESS = {source: rank for rank, source in enumerate(("list", "dataset", "page"))}
+assert set(_FULLNESS) == set(get_args(Source))  # noqa: S101 - a new source needs a rank above
 
 
 def supersedes(movie: Movie, known: Movie, margin: float, latest: datetime) -> bool:
-    """Return whether a reading of a title takes the place of a known one; an older one never does.
+    """Return whether a movie replaces the known one; an older one never does. Both have `scraped_at`.
 
-    It has to be newer by `margin` seconds, in which little changes, or be from a fuller source. The same reading always
-    does, as a better reader may have made more of the same page. A known reading from after `latest` always gives way: the clock of
-    the machine that made it was wrong. Both have `scraped_at`.
+    It must be newer by `margin` seconds, or newer and from a fuller source. With the same `scraped_at` it replaces it too, as a newer version may
+    extract more of the page. A known movie from after `latest` is always replaced: it came from a machine with a wrong clock.
     """
-    assert movie.scraped_at is not None  # noqa: S101 - the stores' own condition
+    assert movie.scraped_at is not None  # noqa: S101 - the stores check it
     assert known.scraped_at is not None  # noqa: S101
     if movie.scraped_at == known.scraped_at or known.scraped_at > latest:
         return True
@@ -37,10 +36,10 @@ def supersedes(movie: Movie, known: Movie, margin: float, latest: datetime) -> b
 
 
 def merged(movie: Movie, known: Movie, margin: float, latest: datetime) -> Movie | None:
-    """Return what is known of a title after a reading of it; None when that is what was known before.
+    """Return the known movie with a new one merged in; None when nothing changes.
 
-    A reading that does not supersede what is known still tells what that does not mention. So archived pages that are
-    read anew fill fields that a newer row of a list or a dataset can't tell.
+    A movie that does not supersede the known one still fills its unknown fields, so that archived pages that are extracted again add fields
+    which a newer list or dataset lacks.
     """
     if supersedes(movie, known, margin, latest):
         return complete(movie, known)
@@ -49,49 +48,46 @@ def merged(movie: Movie, known: Movie, margin: float, latest: datetime) -> Movie
 
 
 def complete(movie: Movie, known: Movie) -> Movie:
-    """Return a reading of a title with what an older one told of the fields that it does not mention; itself where it tells all.
-
-    What is returned does not mention what neither tells, and its source is the fuller of both.
-    """
+    """Return a movie with its unknown fields filled from an older one, and with the fuller source of the two."""
     source = max(movie.source, known.source, key=_FULLNESS.__getitem__)
-    told = present_in(known)
+    present = present_in(known)
     unknown = set(movie.unknown_fields)
     if movie.source != "dataset":
-        unknown |= ONLY_IN_DATASETS & told - present_in(movie)
+        unknown |= ONLY_IN_DATASETS & present - present_in(movie)
     else:
-        movie = _named(movie, known)
+        movie = _with_names(movie, known)
         if known.source == "page":
             movie = _without_poorer(movie, known)
             unknown |= told_by(movie.site, movie.kind) - present_in(movie)
     if not unknown and known.external_ids.keys() <= movie.external_ids.keys():
         return movie if source == movie.source else replace(movie, source=source)
-    changes: dict[str, Any] = {name: getattr(known, name) for name in unknown & told if "." not in name}
+    changes: dict[str, Any] = {name: getattr(known, name) for name in unknown & present if "." not in name}
     if "offers" in changes:
-        changes["offers"] = [_seen(offer, movie, known) for offer in known.offers]
+        changes["offers"] = [_with_seen_at(offer, movie, known) for offer in known.offers]
     for name, (attribute, kinds) in PARTS.items():
-        wanted = {kind for kind in kinds if f"{name}.{kind}" in unknown & told}
+        wanted = {kind for kind in kinds if f"{name}.{kind}" in unknown & present}
         kept = [part for part in getattr(known, name) if getattr(part, attribute) in wanted]
         changes[name] = getattr(movie, name) + kept
-    # A page names an id or doesn't; none says that a title has none.
+    # A page that lacks an external id doesn't state that there is none.
     changes["external_ids"] = known.external_ids | movie.external_ids
     changes["scores"] = [_with_facts(score, known, unknown) for score in changes["scores"]]
     kept_scores = {f"scores.{score.kind}" for score in known.scores} & unknown
-    still = {name for name in unknown - told if name in known.unknown_fields or _lacks_score(name, known)}
+    still = {name for name in unknown - present if name in known.unknown_fields or _lacks_score(name, known)}
     still |= {name for name in known.unknown_fields if _score_of(name) in kept_scores}
     if source != "dataset":
         still -= ONLY_IN_DATASETS
     return replace(movie, **changes, unknown_fields=sorted(still), source=source)
 
 
-def _seen(offer: Offer, movie: Movie, known: Movie) -> Offer:
-    """Return an offer with when it was seen. A known reading may be from the future, by a clock that was wrong."""
+def _with_seen_at(offer: Offer, movie: Movie, known: Movie) -> Offer:
+    """Return an offer with the time when it was seen. The known movie may be from the future, by a wrong clock."""
     if offer.seen_at is not None or known.scraped_at is None or movie.scraped_at is None:
         return offer
     return replace(offer, seen_at=min(known.scraped_at, movie.scraped_at))
 
 
-def _named(movie: Movie, known: Movie) -> Movie:
-    """Return a movie of which people without a name have the one that is known."""
+def _with_names(movie: Movie, known: Movie) -> Movie:
+    """Return a movie whose people without a name get the known one."""
     if all(credit.name is not None for credit in movie.credits):
         return movie
     names = {credit.person_id: credit.name for credit in known.credits if credit.person_id}
@@ -105,7 +101,7 @@ def _named(movie: Movie, known: Movie) -> Movie:
 
 
 def _without_poorer(movie: Movie, known: Movie) -> Movie:
-    """Return a dataset's movie without the lists of which its page told more: datasets have three genres, and ten of a cast."""
+    """Return a dataset's movie without lists that its page has more of: datasets have three genres and ten of the cast."""
     poorer = {role for role in get_args(Role) if not _people(known, role) <= _people(movie, role)}
     return replace(
         movie,
@@ -119,10 +115,10 @@ def _people(movie: Movie, role: Role) -> set[str | None]:
 
 
 def _with_facts(score: Score, known: Movie, unknown: set[str]) -> Score:
-    """Return a score with what is known of it beside its value, where its reading does not mention that."""
+    """Return a score with its unknown facts, such as the count, filled from the known score."""
     before = known.score(score.kind)
-    unsaid = [fact for fact in SCORE_FACTS if f"scores.{score.kind}.{fact}" in unknown] if before is not None else []
-    return replace(score, **{fact: getattr(before, fact) for fact in unsaid}) if unsaid else score
+    missing = [fact for fact in SCORE_FACTS if f"scores.{score.kind}.{fact}" in unknown] if before is not None else []
+    return replace(score, **{fact: getattr(before, fact) for fact in missing}) if missing else score
 
 
 def _score_of(name: str) -> str:
@@ -131,5 +127,5 @@ def _score_of(name: str) -> str:
 
 
 def _lacks_score(name: str, known: Movie) -> bool:
-    """Return whether a name is that of a fact of a score that isn't known: then nothing is known of the fact."""
+    """Return whether a name is that of a fact of a score that isn't known."""
     return name.count(".") > 1 and all(f"scores.{score.kind}" != _score_of(name) for score in known.scores)

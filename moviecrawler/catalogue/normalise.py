@@ -1,4 +1,4 @@
-"""When two titles are spellings of one: in other letters, with or without an article, a subtitle or an accent. Pure."""
+"""Normalises titles, and compares their spellings. Pure."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _SIMILAR = 80.0
-"""Per cent of common letters; from there on, two words may be spellings of one."""
+"""Per cent of common letters from which two words may be spellings of one."""
 _SHORTEST_SIMILAR = 5
-"""Letters; of four, one that differs makes another word ("Cars", "Cats")."""
+"""Letters of a word; in a shorter one, each letter matters ("Cars", "Cats")."""
 
-# Letters that Unicode doesn't take apart into a base and an accent, and signs that are words.
+# Letters that Unicode doesn't decompose into a base and an accent, and signs that are words.
 _SPELT = str.maketrans(
     {**dict(zip("øłđðı", "olddi", strict=True)), "þ": "th", "æ": "ae", "œ": "oe", "$": "s", "&": " and ", "+": " and "}
 )
-_ACCENTS = re.compile("[\u0300-\u036f]")  # the marks of other scripts are vowels, and stay
+_ACCENTS = re.compile("[\u0300-\u036f]")  # only Latin accents: marks of other scripts are vowels
 _INSIDE_WORDS = re.compile(r"['’‘ʼ`]|(?<=\w)\*(?=\w)|(?<!\w\w)(?<!\d)\.|\.(?!\w\w|\d)|(?<=\d),(?=\d\d\d(?!\d))")  # noqa: RUF001
-"""What no word ends at: "Ocean's", "S.W.A.T.", "M*A*S*H", "20,000"; a full stop between two words is a space: "Ra.One"."""
+"""Signs inside words: "Ocean's", "S.W.A.T.", "M*A*S*H", "20,000". The full stop of "Ra.One" is a space."""
 _FRACTION = re.compile("(?<=\\d)(?=[\u00bc-\u00be\u2150-\u215e])")  # "8½" is "8 1/2"
 _LABEL = re.compile(r"\s*(?:\((?:18|19|20)\d\d\)|\[[^\]]*\])\s*$")  # "Dune (2021)", "Metropolis [re-release]"
-_BETWEEN_PARTS = re.compile(r":\s+|：|\s+[-–—]\s+")  # noqa: RUF001 - what stands before a subtitle
+_BETWEEN_PARTS = re.compile(r":\s+|：|\s+[-–—]\s+")  # noqa: RUF001 - signs before a subtitle
 _BRACKETS = re.compile(r"(?<!\w)\(([^()]+)\)(?!\w)")
 _BETWEEN_TITLES = re.compile(r"\s+/\s+|\s+a\.?k\.?a\.?\s+", re.IGNORECASE)
 _NOTE = re.compile(
     r"(?:the )?(?:(?:part|volume|chapter|episode|season)\b.*|.*\b(?:cut|version|edition|remastered|restored|release|dubbed"
     r"|subtitled|uncut|documentary|movie|film|imax|3d|tv|live|short|miniseries|feature)|[\d ]+)"
 )
-"""What stands in brackets and is no second title."""
-_POSSESSOR = re.compile(r"^(?:[^\s:]+\s+){0,2}?[^\s:]+(?:['’]s|s['’])\s+(?=\S)")  # noqa: RUF001 - whose film it is: "Ida Brandt's"
+"""Texts in brackets that are no second title."""
+_POSSESSOR = re.compile(r"^(?:[^\s:]+\s+){0,2}?[^\s:]+(?:['’]s|s['’])\s+(?=\S)")  # noqa: RUF001 - an owner in front: "Ida Brandt's Lamp"
 _MERE_NUMBER = re.compile(r"(?:(?:part|volume|chapter|episode|season)\s)?(\d+)")
 _WORDS = re.compile(r"[a-z]+|\d+")
 _LETTER_MEETS_DIGIT = re.compile(r"(?<=\d)(?=[^\d\s])|(?<=[^\d\s])(?=\d)")
@@ -50,22 +50,21 @@ _TEENS = "eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nin
 _TENS = "ten twenty thirty forty fifty sixty seventy eighty ninety"
 _ROMAN = "i ii iii iv v vi vii viii ix x xi xii xiii xiv xv xvi xvii xviii xix xx"
 _NUMERALS = {
-    word: first + step * place
+    word: first + step * index
     for words, first, step in ((_UNITS, 1, 1), (_TEENS, 11, 1), (_TENS, 10, 10), (_ROMAN, 1, 1))
-    for place, word in enumerate(words.split())
+    for index, word in enumerate(words.split())
 }
 _THREE_D = re.compile(r"\b3 d\b")
 _VOWELS = re.compile("[aeiouy]")
 _DOUBLED = re.compile(r"([a-z])\1+")
 
 
-@lru_cache(maxsize=4096)  # a title's forms are asked for one after the other
+@lru_cache(maxsize=4096)  # a title is normalised several times in a row
 def normalise(title: str) -> str:
-    """Return a title in the form in which all spellings of it are equal.
+    """Return a title in a form that is equal for all its spellings.
 
-    No difference is made by case, accents, punctuation, an English article in front (or behind a comma), roman numerals or
-    number words instead of digits, "&" for "and", and a year or a label in brackets behind. Letters of every script stay, and
-    a title of nothing but signs stays as it is.
+    It drops case, accents, punctuation, an English article in front (or behind a comma), and a year or a label in brackets at the end. Roman
+    numerals and number words become digits, "&" becomes "and". Letters of every script stay; so does a title of nothing but signs.
 
     >>> normalise("The Fast & the Furious"), normalise("Rocky II"), normalise("Amélie (2001)"), normalise("Alien³")
     ('fast and the furious', 'rocky 2', 'amelie', 'alien 3')
@@ -96,7 +95,7 @@ def split_words(text: str) -> list[str]:
 
 
 def names(title: str) -> list[str]:
-    """Return what a title is called, normalised: the whole of it and, where it has a second title in brackets, each.
+    """Return a title normalised, and each of its two titles where it has a second one in brackets.
 
     >>> names("Even the Rain (También la lluvia)"), names("Salt (Part Two)")
     (['even the rain tambien la lluvia', 'even the rain', 'tambien la lluvia'], ['salt part 2'])
@@ -108,7 +107,7 @@ def names(title: str) -> list[str]:
 
 
 def _shown_names(title: str) -> list[str]:
-    """Return the titles of which a title is made, as they are shown: itself alone unless it has others in brackets."""
+    """Return the titles within a title: itself, or those outside and inside its brackets."""
     title = _LABEL.sub("", title) or title
     inner = [found for found in _BRACKETS.findall(title) if not _NOTE.fullmatch(normalise(found))]
     outer = title
@@ -118,7 +117,7 @@ def _shown_names(title: str) -> list[str]:
 
 
 def parts(title: str) -> Iterator[str]:
-    """Yield what else a title may be called, normalised: without its subtitle, by nothing but that, without whose it is.
+    """Yield shorter forms of a title, normalised: without its subtitle, only the subtitle, without an owner in front.
 
     >>> list(parts("Brewick: The Long Night")), list(parts("Ida Brandt's Lamp")), list(parts("Storm 3-D"))
     (['brewick', 'long night', 'brewick the long night'], ['lamp'], ['storm', 'storm 3'])
@@ -127,12 +126,12 @@ def parts(title: str) -> Iterator[str]:
         found = [part for part in _BETWEEN_PARTS.split(shown) if part]
         if len(found) > 1:
             number = _MERE_NUMBER.fullmatch(normalise(found[-1]))
-            # "Dune: Part One" is called "Dune" as well; "Dune: Part Two" is not, and many are called "Part Two".
+            # "Dune: Part One" is also called "Dune", but "Dune: Part Two" is not; "Part Two" alone says nothing.
             if number is None or number[1] == "1":
                 yield normalise(found[0])
             if number is None:
                 yield normalise(found[-1])
-                # "Ice Age 2: The Meltdown" is called "Ice Age: The Meltdown" as well.
+                # "Ice Age 2: The Meltdown" is also called "Ice Age: The Meltdown".
                 yield normalise(f"{found[0].rstrip('0123456789')} {found[-1]}")
         if (bare := _POSSESSOR.sub("", shown)) != shown:
             yield normalise(bare)
@@ -161,7 +160,7 @@ def similar(one: str, other: str) -> bool:
 
 
 def similar_key(name: str) -> str:
-    """Return a text that a normalised title shares with every title that is `similar` to it, but for the spaces in it.
+    """Return a key that is equal for normalised titles which are `similar`, unless only their spaces differ.
 
     >>> similar_key("theatre of brewick") == similar_key("the theaters of brewick")
     True

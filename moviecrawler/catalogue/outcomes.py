@@ -1,4 +1,4 @@
-"""What became of titles on a site: when each is due again, and which pages are theirs."""
+"""Records the outcomes of fetched titles: when each is due again, and which pages are theirs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from moviecrawler.database.connection import Database
     from moviecrawler.items import Site
 
-_FETCHED, _TOLD_BY_SERIES = read_sql("fetched.sql"), read_sql("told_by_series.sql")
-_FORGET = (
+_FETCHED, _COVERED_BY_SERIES = read_sql("fetched.sql"), read_sql("covered_by_series.sql")
+_REJECT_ID = (
     "UPDATE title_sites SET site_id = NULL, id_source = NULL, id_confidence = NULL, state = 'never', failures = 0, next_due = %s,"
     " claimed_by = NULL, claimed_until = NULL, claims = 0 WHERE title_id = %s AND site = %s"
     " AND (site_id IS NULL OR site_id IN (%s, %s) AND NOT id_verified)"
 )
-"""Has a title looked for anew in the site's lists."""
-_REMEMBER = (
+"""Rejects a title's id, so that the site's lists are searched again."""
+_STORE_DECISION = (
     "INSERT INTO title_matches AS m (title_id, site, site_id, decision, score, reasons, decided_at)"
     " VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT (title_id, site, site_id) DO UPDATE SET decision = excluded.decision,"
     " score = excluded.score, reasons = excluded.reasons, decided_at = excluded.decided_at WHERE NOT m.by_hand"
@@ -38,59 +38,59 @@ _SURER_HOLDER = (
 )
 
 LISTED_SOURCES: tuple[IdSource, ...] = ("list", "sitemap")
-"""Where ids come from that may be a title's, the least first."""
+"""Sources of candidate ids, the weakest first."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Fetched:
-    """How a try to fetch a title from a site ended, whose page needed no check."""
+    """The outcome of fetching a title whose id is sure."""
 
     site: Site
     outcome: Outcome
     at: datetime
     asked_id: str | None
-    """None for the claimed title whatever its id is."""
+    """None: the claimed title, whatever its id is."""
     got_id: str | None = None
-    """The id that the page itself has."""
+    """The id that the page itself names."""
     title_id: int | None = None
-    """Of the claim; None for a page that was fetched without one."""
+    """The claimed title; None for a page that was fetched without a claim."""
     released: date | None = None
 
 
 @dataclass(slots=True, kw_only=True)
 class Judged(Fetched):
-    """How a try ended of which it was to be seen whether the page is the claimed title's."""
+    """The outcome of fetching a candidate id, whose page was compared with the claimed title."""
 
     evidence: IdSource | None
-    """Where the id came from."""
+    """The source of the id."""
     decision: Decision | None = None
-    """What the page was compared to be; None when there was none."""
+    """The result of the comparison; None when there was no page."""
     score: float = 0.0
     reasons: list[str] = field(default_factory=list)
-    others_follow: bool = False
-    """Whether another id that may be the title's is tried now, so that this one decides only of the page."""
+    has_more_ids: bool = False
+    """Whether more candidate ids will be tried, so that this outcome is not yet the title's."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ToldBySeries:
-    """A season of which its series' page has told."""
+class CoveredBySeries:
+    """A season that the page of its series lists."""
 
     site: Site
     at: datetime
     asked_id: str
     released: date | None = None
     lacks_scores: bool = False
-    """Whether that page lacked a score, so that the season's own page is still wanted."""
+    """Whether that page lacked a score, so that the season's own page is still needed."""
     title_id: None = None
 
 
-AnyOutcome = Fetched | ToldBySeries
+AnyOutcome = Fetched | CoveredBySeries
 
 
 def release_of(release_date: str | None, year: int | None) -> date | None:
-    """Return the day by which a title's age is told: of a month or a year its last one; None when nothing is known.
+    """Return a title's day of release, or the last day of its month or year; None when nothing is known.
 
-    `release_date` is `YYYY-MM-DD` or `YYYY-MM`, as in `Movie`. The last day, so that no title passes for older than it is.
+    `release_date` is as in `Movie`. The last day is safe: the title is never taken for older than it is.
 
     >>> release_of("2026-02", 2026), release_of(None, 1999)
     (datetime.date(2026, 2, 28), datetime.date(1999, 12, 31))
@@ -102,7 +102,7 @@ def release_of(release_date: str | None, year: int | None) -> date | None:
 
 
 def record(database: Database, outcomes: Sequence[AnyOutcome]) -> None:
-    """Write how tries ended, in one transaction. Those of pages of no title that is known are passed over.
+    """Write outcomes in one transaction; ignore those of unknown titles.
 
     Raises TransientStoreError, and psycopg2's errors for what the database refuses.
     """
@@ -116,8 +116,8 @@ def record(database: Database, outcomes: Sequence[AnyOutcome]) -> None:
                 _rename(cursor, outcome)
                 ends.append(outcome)
         write_ends(cursor, [end for end in ends if end is not None])
-        told = [asdict(season) for season in outcomes if isinstance(season, ToldBySeries)]
-        cursor.execute(_TOLD_BY_SERIES, {"outcomes": _as_json(told)})
+        covered = [asdict(season) for season in outcomes if isinstance(season, CoveredBySeries)]
+        cursor.execute(_COVERED_BY_SERIES, {"outcomes": _as_json(covered)})
 
 
 def write_ends(cursor: Any, ends: Sequence[Fetched]) -> None:
@@ -133,26 +133,26 @@ def _as_json(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _rename(cursor: Any, outcome: Fetched) -> None:
-    """Make one record of two when a page was asked for under an id that is no longer its own."""
+    """Merge two records of one page when it was requested by an id that it no longer has."""
     if outcome.outcome == "ok" and outcome.got_id not in {None, outcome.asked_id}:
         asked, got = storable(str(outcome.asked_id)), storable(str(outcome.got_id))
         cursor.execute("SELECT rename_record(%s, %s, %s)", (outcome.site, asked, got))
         if cursor.fetchone()[0]:
-            # As long as there were two of them, neither could be told to be the title's.
+            # While there were two of them, they kept each other from being matched.
             _match_again(cursor, outcome.site, got)
 
 
 def _end_of_judged(cursor: Any, outcome: Judged) -> Fetched | None:
-    """Keep what a page was compared to be, and forget an id that is not the title's; return how the try for the title ended."""
+    """Store the decision on a page, and reject an id that is not the title's; return the title's outcome, if there is one."""
     site, title_id = outcome.site, outcome.title_id
     cursor.execute("SELECT site_id FROM title_sites WHERE title_id = %s AND site = %s", (title_id, site))
     if (known := cursor.fetchone()) is None:
-        return None  # it was merged into another title
+        return None  # the title was merged into another one
     asked = storable(str(outcome.asked_id))
     page = asked if outcome.got_id is None else storable(outcome.got_id)
     decision, reasons = outcome.decision, [storable(reason) for reason in outcome.reasons]
     if decision == "accepted":
-        decision, reasons = _take(cursor, outcome, page, reasons)
+        decision, reasons = _accept(cursor, outcome, page, reasons)
     verdicts: dict[str, tuple[Decision, list[str]]] = {}
     if decision is not None:
         verdicts[asked] = "refused", [f"but it leads to {page}"]
@@ -162,19 +162,19 @@ def _end_of_judged(cursor: Any, outcome: Judged) -> Fetched | None:
     elif outcome.outcome == "absent":
         verdicts[asked] = "refused", ["but the site has no such page"]
     for site_id, (verdict, why) in verdicts.items():
-        cursor.execute(_REMEMBER, (title_id, site, site_id, verdict, outcome.score, why, outcome.at))
+        cursor.execute(_STORE_DECISION, (title_id, site, site_id, verdict, outcome.score, why, outcome.at))
     if verdicts and decision != "accepted":
-        if not outcome.others_follow:
-            cursor.execute(_FORGET, (outcome.at, title_id, site, asked, page))
+        if not outcome.has_more_ids:
+            cursor.execute(_REJECT_ID, (outcome.at, title_id, site, asked, page))
         return None
     if decision == "accepted":
         return replace(outcome, asked_id=asked, got_id=page)
-    # A title without an id is meant whatever id was asked for.
+    # Without an id the title itself is meant, whatever id was requested.
     return replace(outcome, asked_id=None if known.site_id is None else asked, got_id=None)
 
 
-def _take(cursor: Any, outcome: Judged, site_id: str, reasons: list[str]) -> tuple[Decision, list[str]]:
-    """Make an accepted page the title's; return what becomes of that when another title has it more surely."""
+def _accept(cursor: Any, outcome: Judged, site_id: str, reasons: list[str]) -> tuple[Decision, list[str]]:
+    """Make an accepted page the title's; put it under review when another title has it more surely."""
     cursor.execute(_SURER_HOLDER, (outcome.site, site_id, outcome.title_id, outcome.score))
     if holder := cursor.fetchone():
         return "review", [*reasons, f"but it is taken for {holder.name}"]
@@ -190,7 +190,7 @@ def _take(cursor: Any, outcome: Judged, site_id: str, reasons: list[str]) -> tup
 
 
 def _link(cursor: Any, title_id: int | None, site: Site, site_id: str, source: IdSource | None, score: float) -> None:
-    """Make an id a title's, and a record that there is under it a record of the title's."""
+    """Give an id, and the record that is stored under it, to a title."""
     cursor.execute(
         "UPDATE title_sites SET site_id = NULL, id_source = NULL, id_confidence = NULL, id_verified = false,"
         " state = 'never', last_success = NULL WHERE site = %s AND site_id = %s AND title_id <> %s",
@@ -212,7 +212,7 @@ def _match_again(cursor: Any, site: Site, site_id: str) -> None:
 def decide(
     database: Database, imdb_id: str, site: Site, site_id: str | None, *, accept: bool, now: datetime
 ) -> list[str]:
-    """Decide by hand whether pages under review are a title's: one of them, or all that are; return their ids."""
+    """Accept or refuse by hand one page, or all pages, that are under review for a title; return their ids."""
     with database.transaction() as cursor:
         cursor.execute("SELECT lock_titles()")
         cursor.execute(

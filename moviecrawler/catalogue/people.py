@@ -1,4 +1,4 @@
-"""When two names are those of one person: family name first or last, one of two family names, initials. Pure."""
+"""Compares names of people: family name first or last, one of two family names, initials. Pure."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _NOT_IN_NAMES = frozenset(
     ["the", "brothers", "brother", "bros", "sisters", "junior", "senior", "jr", "sr", "ii", "iii"]
 )
 _COMMON = 5
-"""Letters of a family name from which on it tells a person with the same initial; shorter ones are those of many."""
+"""Letters from which a family name and an initial identify a person; shorter names are too common."""
 _SHORTEST_ALONE = 4
-"""Letters of a name that is one word, such as an artist's, and is found in a longer name."""
+"""Letters that a single name, such as an artist's, needs to match a word of a longer name."""
 
 Name = list[str]
 """The words of a person's name, in small letters."""
@@ -51,9 +51,9 @@ def _same(one: Name, other: Name) -> bool | None:
     if one == other:
         return True
     if any(word.isdigit() for word in (*one, *other)):
-        return set(one) == set(other)  # a number of a person, where names are not known
+        return set(one) == set(other)  # an id in place of an unknown name
     if "".join(one).isascii() != "".join(other).isascii():
-        return None  # a name in another script tells nothing
+        return None  # names in different scripts can't be compared
     if sorted("".join(one)) == sorted("".join(other)) and set(one) & set(other):
         return True  # in another order, or joined: "Bong Joon Ho", "Joon-ho Bong", "Bong Joonho"
     shorter, longer = sorted((one, other), key=len)
@@ -62,12 +62,12 @@ def _same(one: Name, other: Name) -> bool | None:
         alone = len(word) >= _SHORTEST_ALONE and any(similar_words(word, each) for each in longer)
         return alone or False
     if _initials_fit(shorter, longer):
-        return True  # one of two family names, a name in the middle, an initial
+        return True  # one of two family names, a middle name, an initial
     return _same_family(one, other)
 
 
 def _initials_fit(shorter: Name, longer: Name) -> bool:
-    """Return whether each word of a name stands in a longer one, a given name as its initial maybe, the last one whole."""
+    """Return whether each word of a name is in a longer one: the last word whole, the others at least by initial."""
     left = list(longer)
     for word in reversed(shorter):
         found = next((each for each in left if each == word), None)
@@ -80,7 +80,7 @@ def _initials_fit(shorter: Name, longer: Name) -> bool:
 
 
 def _same_family(one: Name, other: Name) -> bool | None:
-    """Return whether names with a family name in common are one person's; None when the given names leave it open."""
+    """Return whether names share a family name and a given name; None when the given names only share an initial."""
     for ours, theirs in ((one, other), (one, other[1:] + other[:1]), (one[1:] + one[:1], other)):
         if similar_words(ours[-1], theirs[-1]):
             if ours[0][0] == theirs[0][0] and (

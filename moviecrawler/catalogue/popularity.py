@@ -1,13 +1,13 @@
-"""How popular a title is, by the votes of IMDb or by TMDB's exports. Pure."""
+"""Converts IMDb's votes and TMDB's popularity to one scale. Pure."""
 
 from __future__ import annotations
 
 import math
 
 _MOST_POPULAR_VOTES = 3_000_000
-"""IMDb's most voted title has about as many."""
+"""About the votes of the title with most votes on IMDb."""
 _MOST_POPULAR_TMDB = 2_000.0
-"""TMDB's popularity has no upper end; from here on it counts as 100."""
+"""TMDB's popularity is unbounded; from this value on it counts as 100."""
 
 
 def popularity_of_votes(votes: int) -> float:

@@ -1,6 +1,6 @@
-"""One row a title with every site's scores: the embedded database's table `scoreboard`, and its rows in order.
+"""The scoreboard, one row a title with every site's scores: makes it in the embedded database, and reads its rows.
 
-IMDb rates no seasons: a season's rating is the mean of its episodes' there, weighted by votes.
+IMDb rates no seasons: a season's rating is the mean of its episodes', weighted by votes.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class ScoreboardRow:
     tmdb_id: int | None
     """TMDB's id: of a series under themoviedb.org/tv/, of everything else under themoviedb.org/movie/."""
     matched_by: list[str]
-    """Why the sites' titles are taken for one."""
+    """Why the sites' records are taken for one title."""
     series_title: str | None = None
-    """Of a season or an episode, as what follows."""
+    """This and the following fields are of seasons and episodes only."""
     series_imdb_id: str | None = None
-    """Where IMDb's own page or row of the series is known."""
+    """None where IMDb's page or dataset row of the series is not stored."""
     season: int | None = None
     episode: int | None = None
 
@@ -61,9 +61,9 @@ class ScoreboardRow:
 _FIELDS = {field.name for field in fields(ScoreboardRow)}
 VALUE_FIELDS = {kind: form.columns[0] for kind, form in SCORES.items() if form.columns and form.columns[0] in _FIELDS}
 ID_FIELDS = {site: f"{site}_id" for site in SITES if f"{site}_id" in _FIELDS}
-"""The fields with the value of each score and with the id on each site; the databases' views have columns of the same names."""
+"""The fields of each kind's value, and of each site's id; the databases' views have columns of the same names."""
 PART_FIELDS = ("series_title", "series_imdb_id", "season", "episode", "imdb_rating_derived")
-"""What only rows of seasons and episodes have."""
+"""Fields that only rows of seasons and episodes have."""
 
 _COMPARED = read_sql("embedded_pool.sql")
 _ROWS = read_sql("embedded_scoreboard.sql")
@@ -93,8 +93,8 @@ def titles_in(connection: sqlite3.Connection) -> int:
 
 
 def make_scoreboard(connection: sqlite3.Connection) -> None:
-    """Make the embedded database's scoreboard anew: readers see the old one or the new one. Raises sqlite3.Error."""
-    from moviecrawler.catalogue.matching import match_titles  # noqa: PLC0415 - its libraries would slow each start down
+    """Replace the embedded database's scoreboard in one transaction. Raises sqlite3.Error."""
+    from moviecrawler.catalogue.matching import match_titles  # noqa: PLC0415 - its libraries would slow down every start
 
     connection.execute(
         "CREATE TEMPORARY TABLE IF NOT EXISTS matches (title_id, site, site_id, matched_by, PRIMARY KEY (title_id, site))"
@@ -126,7 +126,7 @@ def scoreboard_rows(
 ) -> Iterator[ScoreboardRow]:
     """Yield the embedded database's rows of a kind, or of all titles but seasons and episodes.
 
-    IMDb's lists come first, in their order, then what most people voted on.
+    IMDb's lists come first, in their order, then the other titles by votes.
     """
     if kind == "season":
         query = _PARTS_SHOWN.format(kind=kind, name="'Season ' || season", shown=_SHOWN, episode="NULL", imdb_id="NULL")

@@ -1,6 +1,6 @@
-"""The names of titles in the addresses of sites (slugs): which of a site's ids may be a title's. Pure.
+"""Finds candidate ids by the names of titles in the sites' addresses (slugs). Pure.
 
-An id found so is only a candidate: the page itself is compared with the title (`catalogue.matching.verify`).
+The page of a candidate is always compared with the title (`catalogue.matching.verify`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def slugify(title: str, separator: str) -> str:
 
 
 def slug_key(site_id: str) -> str:
-    """Return what the ids of a title on all sites have in common, however it is spelt, dated or numbered there.
+    """Return a key that is equal for the ids of a title on all sites, however it is spelt, dated or numbered there.
 
     >>> slug_key("m/the_thing_2011"), slug_key("movie/the-thing"), slug_key("m/1021244-thing"), slug_key("tv/rocky-ii")
     ('film thing', 'film thing', 'film thing', 'series rocky2')
@@ -48,14 +48,14 @@ def slug_key(site_id: str) -> str:
     slug = _NUMBER_IN_FRONT.sub("", anyascii(unquote(slug)).casefold())
     slug = _YEAR_BEHIND.sub("", slug)
     words = normalise(re.sub(r"[-_]+", " ", slug)).replace(" ", "")
-    # A season's page is no series', and found by nobody who looks for one.
+    # Ids of seasons have keys of their own, so that nobody finds them who looks for a series.
     return f"{'part' if part else 'series' if folder == 'tv' else 'film'} {words}"
 
 
 def title_slug_keys(wanted: TitleFacts) -> set[str]:
-    """Return the keys among which those of a title's ids are: of its names, and of what stands before a subtitle.
+    """Return the keys that a title's ids may have: those of its names with and without a subtitle.
 
-    Candidates only, as others share them. A title of unknown kind, or a special, has keys of both.
+    Other titles may share them. A title of unknown kind, or a special, has the keys of films and of series.
     """
     folders = ("m", "tv") if wanted.kind in {None, "other"} else ("tv",) if wanted.kind in _SERIES else ("m",)
     titles = [title for title in (wanted.title, wanted.original_title) if title]

@@ -1,4 +1,4 @@
-"""Lists of anybody's own, as people's spreadsheets and programs write them, row by row."""
+"""Reads users' CSV files, as spreadsheets write them, row by row."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 Row = TypeVar("Row", bound=msgspec.Struct)
 
-_SHOWN = 40
+_MAX_SHOWN_CHARS = 40
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[TextIO]:
-    """Open a file. Raises ConfigurationError, while it is read too, when it can't be read or is not UTF-8."""
+    """Open a file. Raises ConfigurationError, also while reading, when it can't be read or is not UTF-8."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             yield file
@@ -38,10 +38,10 @@ def opened(path: Path) -> Iterator[TextIO]:
 def read_rows(
     lines: Iterable[str], name: str, columns_of: Callable[[list[str]], list[str]]
 ) -> Iterator[tuple[dict[str, str], str]]:
-    """Yield the cells of each row by column, with the words that name its place, such as `mine.csv, line 2`.
+    """Yield the cells of each row by column, with its location for messages, such as `mine.csv, line 2`.
 
-    Between cells stand commas, or the semicolons or tabs of countries where a comma is the decimal point. `columns_of` names the
-    columns of a header. Raises ConfigurationError, as `columns_of` does, for the first row that can't be right.
+    Cells are separated by commas, semicolons or tabs. `columns_of` returns the column names of a header. Raises ConfigurationError
+    for the first wrong row.
     """
     lines = iter(lines)
     first = next((line for line in lines if line.strip()), "")
@@ -52,17 +52,17 @@ def read_rows(
         if twice is not None:
             raise ConfigurationError(f"{name} has the column {twice!r} twice")
         for cells in reader:
-            if any(cell.strip() for cell in cells):  # spreadsheets leave empty rows behind
-                place = f"{name}, line {reader.line_num}"
+            if any(cell.strip() for cell in cells):  # spreadsheets write empty rows at the end
+                location = f"{name}, line {reader.line_num}"
                 if len(cells) != len(header):
-                    raise ConfigurationError(f"{place} has {len(cells)} cells, not {len(header)} as the header")
-                yield dict(zip(header, cells, strict=True)), place
+                    raise ConfigurationError(f"{location} has {len(cells)} cells, not {len(header)} as the header has")
+                yield dict(zip(header, cells, strict=True)), location
     except csv.Error as error:
         raise ConfigurationError(f"{name}, line {reader.line_num}: {error}") from error
 
 
-def converted(cells: Mapping[str, Any], place: str, form: type[Row]) -> Row:
-    """Return a row by its columns' types. Empty cells, and columns that it has not, are left out. Raises ConfigurationError."""
+def converted(cells: Mapping[str, Any], location: str, form: type[Row]) -> Row:
+    """Convert cells to a row. Empty cells and unknown columns are left out. Raises ConfigurationError."""
     values = {
         column: cell.strip() if isinstance(cell, str) else cell
         for column, cell in cells.items()
@@ -76,10 +76,10 @@ def converted(cells: Mapping[str, Any], place: str, form: type[Row]) -> Row:
         told = f"{column} is {shown(values[column])}: {reason}" if column in values else str(error)
         if column == "kind":
             told += f"; give one of {', '.join(get_args(TitleKind))}"
-        raise ConfigurationError(f"{place}: {told}") from error
+        raise ConfigurationError(f"{location}: {told}") from error
 
 
 def shown(cell: Any) -> str:
-    """Return a cell's beginning for a message."""
+    """Return a cell for a message, cut if it is long."""
     text = repr(cell)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return text if len(text) <= _MAX_SHOWN_CHARS else f"{text[:_MAX_SHOWN_CHARS]}…"

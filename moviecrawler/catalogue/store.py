@@ -1,7 +1,7 @@
-"""The catalogue in Postgres: what lists name, what is boosted, and which sites have refused us.
+"""The catalogue in Postgres: listed titles, boosts, and pauses of sites that refused us. `claims.py` and `outcomes.py` have the rest.
 
-Everything here waits for the database: call it in a thread, never in the event loop. A database belongs to one thread at a time.
-Claims are in `claims.py`, outcomes in `outcomes.py`. Every function raises TransientStoreError when the database can't be used now.
+Every function blocks on the database: call it in a thread, and use a `Database` in one thread at a time. Every function raises
+TransientStoreError when the database can't be used now.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from moviecrawler.catalogue.rows import IdSource, Sighting
+    from moviecrawler.catalogue.rows import IdSource, ListedTitle
     from moviecrawler.items import Site
 
-_SIGHT = read_sql("sight.sql")
+_RECORD_LISTED = read_sql("record_listed.sql")
 _TRENDING = (
     "SELECT boost_title_ids(array_agg(s.title_id), (1 - n / %(count)s)::real, %(now)s)"
     " FROM unnest(%(ids)s::text[]) WITH ORDINALITY AS r (site_id, n) JOIN title_sites s USING (site_id)"
     " WHERE s.site = %(site)s GROUP BY n"
 )
-"""Boosts what a list of what is popular names, the first most."""
+"""Boosts the titles of a list of popular titles, the first one most."""
 _NAMED = (
     "SELECT s.site::text, s.site_id, s.title_id FROM title_sites s"
     " JOIN unnest(%s::site[], %s::text[]) AS named (site, site_id) USING (site, site_id)"
@@ -38,13 +38,13 @@ _READ = (
     "INSERT INTO imports (source, version, rows_done, finished_at) VALUES (%s, '', 0, %s)"
     " ON CONFLICT (source) DO UPDATE SET finished_at = excluded.finished_at"
 )
-"""Notes that a sitemap was read, so that titles are looked for anew that it may name."""
+"""Notes that a sitemap was read, so that titles without an id are searched again."""
 
 
 def open_catalogue(settings: BaseSettings) -> Database:
-    """Return the database that DATABASE_URL names; it is connected with its first use.
+    """Return the database that DATABASE_URL names; it connects on first use.
 
-    Raises ConfigurationError when none is named.
+    Raises ConfigurationError when DATABASE_URL is not set.
     """
     url = settings.get("DATABASE_URL")
     if not url:
@@ -58,7 +58,7 @@ def open_catalogue(settings: BaseSettings) -> Database:
 def boost(
     database: Database, titles: Sequence[tuple[Site, str]], weight: float, now: datetime
 ) -> list[tuple[Site, str]]:
-    """Have titles fetched on all sites before others, named by one site's ids; return those that are not known."""
+    """Boost titles, named by ids of sites, so that all sites' pages are fetched first; return the unknown ones."""
     with database.transaction() as cursor:
         cursor.execute("SELECT lock_titles()")
         cursor.execute(_NAMED, ([site for site, _ in titles], [site_id for _, site_id in titles]))
@@ -68,7 +68,7 @@ def boost(
 
 
 def pause(database: Database, site: Site, until: datetime, reason: str) -> None:
-    """Have nothing claimed of a site until then."""
+    """Stop claims of a site's titles until then."""
     with database.transaction() as cursor:
         cursor.execute(
             "INSERT INTO site_pauses AS p (site, until, reason) VALUES (%s, %s, %s) ON CONFLICT (site) DO UPDATE"
@@ -78,22 +78,22 @@ def pause(database: Database, site: Site, until: datetime, reason: str) -> None:
 
 
 def paused(database: Database, site: Site, now: datetime) -> str | None:
-    """Return why nothing may be claimed of a site, None when it may."""
+    """Return why a site is paused; None when it isn't."""
     with database.transaction() as cursor:
         cursor.execute("SELECT reason FROM site_pauses WHERE site = %s AND until > %s", (site, now))
         found = cursor.fetchone()
         return None if found is None else str(found[0])
 
 
-def sight(
-    database: Database, site: Site, sightings: Iterable[Sighting], source: IdSource, *, trending: bool, now: datetime
+def record_listed(
+    database: Database, site: Site, listed: Iterable[ListedTitle], source: IdSource, *, trending: bool, now: datetime
 ) -> None:
-    """Keep what a list page names, and boost what stands in a list of what is popular today.
+    """Store the ids that a list page names as candidates, and boost the titles of a list of popular ones.
 
-    Which titles the other sites' are is found out when these are looked for there. A season or an episode stands for its series.
+    Which titles the ids belong to is decided when these are searched. A season or an episode counts as its series.
     """
     years: dict[str, int | None] = {}
-    for each in sightings:
+    for each in listed:
         part = part_of_series(site, each.site_id)
         years[storable(each.site_id if part is None else part.series_id)] = each.year if part is None else None
     with database.transaction() as cursor:
@@ -102,6 +102,6 @@ def sight(
             cursor.execute(_TRENDING, {"site": site, "ids": list(years), "count": len(years) + 1.0, "now": now})
         if site != "imdb":
             rows = [{"site_id": site_id, "key": slug_key(site_id), "year": year} for site_id, year in years.items()]
-            cursor.execute(_SIGHT, {"site": site, "rows": as_json(rows), "source": source})
+            cursor.execute(_RECORD_LISTED, {"site": site, "rows": as_json(rows), "source": source})
         if source == "sitemap":
             cursor.execute(_READ, (f"{site} sitemap", now))

@@ -1,7 +1,6 @@
-"""What is watched now: the popularity of films and series from TMDB's daily exports of its ids (https://developer.themoviedb.org/docs/daily-id-exports).
+"""Imports the current popularity of titles from TMDB's daily exports (https://developer.themoviedb.org/docs/daily-id-exports).
 
-There is one of films and one of series. They name no IMDb ids: their rows only complete titles of which the catalogue knows
-TMDB's id, from Wikidata.
+There is an export of films and one of series. They have no IMDb ids: they only complete titles whose TMDB id is known from Wikidata.
 """
 
 from __future__ import annotations
@@ -31,11 +30,10 @@ logger = logging.getLogger(__name__)
 
 HOME = "https://files.tmdb.org/p/exports"
 _DAYS_BACK = 7
-"""How old an export may be: today's is there from 8:00 UTC on."""
-_LONGEST_LINE = 1 << 16
-"""Bytes."""
+"""How old an export may be; today's appears at 8:00 UTC."""
+_MAX_LINE_BYTES = 1 << 16
 _EXPORTS = ("movie", "tv_series")
-"""What the names of the two exports begin with."""
+"""The beginnings of the two exports' names."""
 
 
 class Exported(msgspec.Struct):
@@ -61,15 +59,15 @@ def file_name(day: date, export: str = "movie") -> str:
 
 
 def read_export(file: BinaryIO, on_error: Callable[[ExtractionError], object]) -> Iterator[Exported]:
-    """Yield the films or series of an export, without adult ones and without `video`s.
+    """Yield the films or series of an export, but no adult titles and no `video`s.
 
-    A damaged line's error is handed to `on_error`. Raises ExtractionError for a file that is damaged or cut short.
+    Calls `on_error` for a damaged line. Raises ExtractionError for a file that is damaged or cut off.
     """
     decoder = msgspec.json.Decoder(Exported)
     try:
-        for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), b""), start=1):
+        for number, line in enumerate(iter(lambda: file.readline(_MAX_LINE_BYTES), b""), start=1):
             if not line.endswith(b"\n"):
-                raise ExtractionError("export", HOME, f"it ends inside a line, or line {number} is none")
+                raise ExtractionError("export", HOME, f"line {number} is too long, or the file is cut off")
             try:
                 title = decoder.decode(line)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -82,7 +80,7 @@ def read_export(file: BinaryIO, on_error: Callable[[ExtractionError], object]) -
             elif not title.adult and not title.video:
                 yield title
     except (OSError, EOFError, zlib.error) as error:
-        raise ExtractionError("export", HOME, f"damaged or cut short: {error}") from error
+        raise ExtractionError("export", HOME, f"damaged or cut off: {error}") from error
 
 
 class TmdbExport(FileSource):
@@ -91,7 +89,7 @@ class TmdbExport(FileSource):
     name = "tmdb"
 
     def __init__(self, origin: str, data_dir: Path, *, day: date) -> None:
-        """Read the file `origin` (.json.gz or .json), or fetch the newest exports up to `day` from below the URL `origin`."""
+        """Read the file `origin` (.json.gz or .json), or download the newest exports up to `day` from the URL `origin`."""
         names = " or ".join(file_name(day, export) for export in _EXPORTS)
         paths = [] if "://" in origin else [Path(origin)]
         super().__init__(origin.rstrip("/"), paths, f"an export such as {names}")
@@ -99,7 +97,7 @@ class TmdbExport(FileSource):
         self._day = day
 
     def read(self) -> Iterator[ImportRow]:
-        """Yield the films in the exports' order, and then the series; see `FileSource`."""
+        """Yield the films and then the series, in the exports' order; see `FileSource`."""
         for path in self.paths:
             with path.open("rb") as raw:
                 is_gzip = raw.read(2) == b"\x1f\x8b"
@@ -110,7 +108,7 @@ class TmdbExport(FileSource):
                     yield ImportRow(**{number: title.id}, popularity=popularity, popularity_source="tmdb")  # type: ignore[arg-type]
 
     def fetch(self, client: FileClient) -> None:
-        """Fetch the newest exports; see `FileSource`. A mirror may have one of the two only."""
+        """Download the newest exports; see `FileSource`. A mirror may have only one of the two."""
         for export in _EXPORTS:
             path = self._fetch(client, export)
             if path is not None:
@@ -122,7 +120,7 @@ class TmdbExport(FileSource):
             raise DownloadError(f"{self._origin} has no {self._instead}")
 
     def _fetch(self, client: FileClient, export: str) -> Path | None:
-        """Fetch the newest of such exports that there is, and forget older ones; None when there is none."""
+        """Download the newest export of that name and delete older ones; return None when there is none."""
         for days in range(_DAYS_BACK + 1):
             path = self._folder / file_name(self._day - timedelta(days=days), export)
             try:

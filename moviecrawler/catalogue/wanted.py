@@ -1,4 +1,4 @@
-"""What the catalogue knows of titles that pages and lists of films are compared with, and of their rivals."""
+"""Reads the facts of titles, and of their rivals, that pages and lists of films are compared with."""
 
 from __future__ import annotations
 
@@ -19,20 +19,17 @@ if TYPE_CHECKING:
 
 _RIVALS = read_sql("rivals.sql")
 _KNOWN = read_sql("known.sql")
-_MOST_RIVALS = 10
-"""Titles of one name that a page is compared with."""
-_KNOWN_AT_ONCE = 10_000
-"""Rows that are asked for in one step."""
+_MAX_RIVALS = 10
+"""Other titles of the same name that a page is compared with."""
+_KNOWN_BATCH = 10_000
+"""Rows that are fetched at once."""
 
 
 def wanted_titles(cursor: Any, site: Site, titles: Collection[int]) -> dict[int, TitleFacts]:
-    """Return what a page of the site is compared with, by the ids of those titles that have a name.
-
-    Among it are the titles of the same name that the page may be of as well.
-    """
+    """Return the facts that a page of the site is compared with, with rivals, by title id; titles without a name are left out."""
     if not titles:
         return {}
-    cursor.execute(_RIVALS, {"titles": list(titles), "site": site, "most": _MOST_RIVALS})
+    cursor.execute(_RIVALS, {"titles": list(titles), "site": site, "most": _MAX_RIVALS})
     rivals: dict[int, list[int]] = {}
     for row in cursor.fetchall():
         rivals.setdefault(row.of_title, []).append(row.title_id)
@@ -47,11 +44,11 @@ def wanted_titles(cursor: Any, site: Site, titles: Collection[int]) -> dict[int,
 
 
 def known_titles(store: Database) -> Iterator[Title]:
-    """Yield the titles that have an IMDb id, a part of them in memory at a time. Raises TransientStoreError."""
+    """Yield the titles that have an IMDb id, in batches so that they need not fit into memory. Raises TransientStoreError."""
     with store.transaction() as cursor:
-        cursor.execute("SET LOCAL statement_timeout = 0")  # it is as long as whoever reads takes
+        cursor.execute("SET LOCAL statement_timeout = 0")  # the query runs until the caller has read all rows
         with cursor.connection.cursor("known_titles", cursor_factory=NamedTupleCursor) as rows:
-            rows.itersize = _KNOWN_AT_ONCE
+            rows.itersize = _KNOWN_BATCH
             rows.execute(_KNOWN, {"titles": None})
             for row in rows:
                 yield prepare("imdb", _facts(row))

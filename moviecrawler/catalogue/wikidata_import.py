@@ -1,8 +1,7 @@
-"""The ids of one film on several sites, from a CSV that was saved from Wikidata's query service.
+"""Imports the ids of titles on several sites from a CSV that was saved from Wikidata's query service.
 
-The properties of the sites' ids stand in `sites.py`; P4947 is TMDB's of a film, P4983 that of a series. TV.com's (P1267) is not
-asked for: that site has closed, and none of the others names it. The service's robots.txt disallows its API to robots, so that a person runs
-QUERY there. A query that runs into the service's time limit answers with a stack trace in the middle of a row: such a file is refused.
+The service's robots.txt disallows its API, so a person runs QUERY there. `sites.py` has the properties of the sites' ids; P4947 and P4983 are
+TMDB's ids of films and series. A file with a stack trace in the middle of a row, which a time-out of the service leaves, is refused.
 """
 
 from __future__ import annotations
@@ -30,38 +29,38 @@ PROPERTIES: dict[str, str] = {
     "tmdb": "P4947",
     "tmdb_series": "P4983",
 }
-"""What is asked for beside IMDb's ids, by the name of its column: a site, or what is one of TMDB's ids."""
+"""The properties of the query besides IMDb's ids, by column: a site, or one of TMDB's kinds of id."""
 QUERY = f"""\
 SELECT ?imdb {" ".join(f"?{column}" for column in PROPERTIES)} WHERE {{
   ?film wdt:{SITES["imdb"].wikidata} ?imdb . FILTER(STRSTARTS(?imdb, "tt"))
   {" UNION ".join(f"{{ ?film wdt:{name} ?{column} }}" for column, name in PROPERTIES.items())}
 }}
 """
-"""What to run at https://query.wikidata.org, to be saved as CSV."""
-_LOST = 0.1
-"""Part of its ids that a crosswalk may lose from one import to the next."""
-_TROUBLE = ("SPARQL-QUERY:", "java.util.concurrent", "QueryTimeoutException", "com.bigdata.")
-"""What stands in an answer that the service broke off."""
-_LONGEST_ID = 300
+"""The query to run at https://query.wikidata.org, whose result is saved as CSV."""
+_MAX_LOST_SHARE = 0.1
+"""Share of its titles that a file may lose from one import to the next."""
+_ERROR_TEXTS = ("SPARQL-QUERY:", "java.util.concurrent", "QueryTimeoutException", "com.bigdata.")
+"""Texts in a result that the service broke off."""
+_MAX_ID_CHARS = 300
 _UNSURE = WIKIDATA / 2
-"""What an id counts that Wikidata gives to several films, or of which it gives several to one."""
+"""Points of an id that Wikidata gives to several films, or of several ids of one film."""
 
 
 def _whole(lines: Iterable[str], name: str) -> Iterator[str]:
-    """Yield the lines of an answer; refuse one that the service broke off."""
+    """Yield the lines of a file. Raises ExtractionError when the service broke it off."""
     line = ""
     for line in lines:
-        if any(sign in line for sign in _TROUBLE):
+        if any(sign in line for sign in _ERROR_TEXTS):
             raise ExtractionError("crosswalk", name, "the query service broke it off (time limit); ask again later")
         yield line
     if not line.endswith("\n"):
-        raise ExtractionError("crosswalk", name, "it ends inside a line, so it is not whole; save it again")
+        raise ExtractionError("crosswalk", name, "it ends inside a line, so it is not complete; save it again")
 
 
 def links(rows: Iterable[Mapping[str, str]]) -> Iterator[ImportRow]:
-    """Yield each film's first value of every column, in the rows' order, without values that can't be its site's.
+    """Yield each film's first valid id of every column, in the rows' order.
 
-    An id counts less when another row gives this film another value, or this value to another film; what is sure of a film comes last.
+    An id is unsure when the film has another one too, or another film has the same; a film's unsure ids come in a row before its sure ones.
     """
     found: dict[str, dict[str, str]] = defaultdict(dict)
     unsure: set[tuple[str, str]] = set()
@@ -96,12 +95,12 @@ def links(rows: Iterable[Mapping[str, str]]) -> Iterator[ImportRow]:
 
 
 def _valid(column: str, value: str) -> str | None:
-    """Return an id in this project's form; None for what names no title: a person, a game, a studio, nothing.
+    """Return an id in this project's form; None for one of no title, such as a person, a game or a studio.
 
-    A season's is that of its series, as IMDb has no id of a season: whoever gave it meant a series of one season.
+    A season's id becomes that of its series: IMDb has no ids of seasons, so a series of one season is meant.
     """
     value = value.strip()
-    if not value.isprintable() or len(value) > _LONGEST_ID:
+    if not value.isprintable() or len(value) > _MAX_ID_CHARS:
         return None
     if column not in SITES:
         return value if value.isdigit() and value.isascii() and 0 < int(value) <= LARGEST_ID else None
@@ -127,7 +126,7 @@ class WikidataCrosswalk(FileSource):
         super().__init__(str(path), [path], "a CSV saved from https://query.wikidata.org")
 
     def read(self) -> Iterator[ImportRow]:
-        """Yield the ids of a title in one row, those that are unsure in one of their own; see `FileSource`."""
+        """Yield the rows of `links`; see `FileSource`."""
         (path,) = self.paths
 
         def columns_of(header: list[str]) -> list[str]:
@@ -143,12 +142,12 @@ class WikidataCrosswalk(FileSource):
     def load(
         self, database: Database, name: str, version: str, done: Done, on_progress: Callable[[int], object]
     ) -> Imported:
-        """Import the rows, unless many are gone: an answer that is cut short between two rows shows it in no other way."""
+        """Import the rows, unless many are gone: a file that was cut off between two rows shows it in no other way."""
         rows = sum(1 for _ in self.rows())
-        if done.former is not None and rows < done.former * (1 - _LOST):
+        if done.former is not None and rows < done.former * (1 - _MAX_LOST_SHARE):
             reason = (
-                f"it holds the ids of {rows:,} titles, and held those of {done.former:,} when it was imported last, so it was"
-                " cut short; save it again, or under another name if that is all"
+                f"it has the ids of {rows:,} titles, and had those of {done.former:,} at the last import, so it was"
+                " cut off; save it again, or under another name if it is complete"
             )
             raise ExtractionError("crosswalk", self._origin, reason)
         return super().load(database, name, version, done, on_progress)

@@ -36,8 +36,8 @@ def schema_versions() -> list[str]:
 def update_schema(connection: Connection, is_ending: Callable[[], bool] = lambda: False) -> None:
     """Update a database to this version's schema in one transaction; of processes that start together, one does it.
 
-    Raises ConfigurationError when the database is not in UTF-8 or has another program's schema, TransientStoreError when this process is
-    shutting down while it waits for others.
+    Raises ConfigurationError when the database is not in UTF-8 or has a schema that this version doesn't know, TransientStoreError when this
+    process is shutting down while it waits for others.
     """
     began = reminded = time.monotonic()
     while True:

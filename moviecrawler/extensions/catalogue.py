@@ -19,8 +19,8 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
 from moviecrawler.catalogue import claims, store
-from moviecrawler.catalogue.outcomes import AnyOutcome, Fetched, Judged, ToldBySeries, record, release_of
-from moviecrawler.catalogue.rows import SITEMAP, Sighting
+from moviecrawler.catalogue.outcomes import AnyOutcome, CoveredBySeries, Fetched, Judged, record, release_of
+from moviecrawler.catalogue.rows import SITEMAP, ListedTitle
 from moviecrawler.clock import utc_now
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError, Outages, TransientStoreError
 from moviecrawler.items import Miss, Movie
@@ -188,12 +188,12 @@ class CatalogueRecorder:
 
     def titles_listed(self, site: Site, list_name: str, entries: Sequence[Entry], ids: Sequence[str]) -> None:
         """Record the titles that a list page names."""
-        seen = [Sighting(entry.site_id, entry.year) for entry in entries]
-        seen += [Sighting(site_id) for site_id in ids]
+        seen = [ListedTitle(entry.site_id, entry.year) for entry in entries]
+        seen += [ListedTitle(site_id) for site_id in ids]
         source: IdSource = "sitemap" if list_name.startswith(SITEMAP) else "list"
         trending, now = list_name in SITES[site].trending, utc_now()
         self._other_writes.append(
-            lambda database: store.sight(database, site, seen, source, trending=trending, now=now)
+            lambda database: store.record_listed(database, site, seen, source, trending=trending, now=now)
         )
 
     def item_completed(self, item: Any, request: Request | None, outcomes: frozenset[StoreOutcome]) -> None:
@@ -203,7 +203,7 @@ class CatalogueRecorder:
         elif isinstance(item, Movie) and item.kind == "season" and item.site_id and not {"lost", "rejected"} & outcomes:
             # A season's own page need not be fetched for scores that its series' page has.
             self._add(
-                ToldBySeries(
+                CoveredBySeries(
                     site=item.site,
                     at=item.scraped_at or utc_now(),
                     asked_id=item.site_id,
@@ -249,8 +249,8 @@ class CatalogueRecorder:
         else:
             verdict = verdict or {}
             is_other_title = verdict.get("decision", "accepted") != "accepted"
-            others_follow = bool(due["ids"]) and (ended["outcome"] == "absent" or is_other_title)
-            ended |= {"title_id": due["title_id"], "evidence": due["evidence"], "others_follow": others_follow}
+            has_more_ids = bool(due["ids"]) and (ended["outcome"] == "absent" or is_other_title)
+            ended |= {"title_id": due["title_id"], "evidence": due["evidence"], "has_more_ids": has_more_ids}
             self._add(Judged(**ended, **verdict))
 
     def _ended(self, request: Request | None) -> None:
@@ -280,7 +280,7 @@ class CatalogueRecorder:
                         self.outcomes.extendleft(reversed(batch))
                         raise
                     self.held -= {
-                        one.title_id for one in batch if one.title_id and not getattr(one, "others_follow", False)
+                        one.title_id for one in batch if one.title_id and not getattr(one, "has_more_ids", False)
                     }
                 while self._other_writes:
                     await self.writer.call(_write, self._other_writes[0])

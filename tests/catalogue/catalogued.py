@@ -10,7 +10,7 @@ from moviecrawler.catalogue import store
 from moviecrawler.catalogue.claims import claim, claim_unfound
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.outcomes import AnyOutcome, Fetched, Judged, record
-from moviecrawler.catalogue.rows import ImportRow, Sighting
+from moviecrawler.catalogue.rows import ImportRow, ListedTitle
 from moviecrawler.database.connection import Database, open_database
 from moviecrawler.items import Movie
 from moviecrawler.pipelines.postgres import PostgresStore
@@ -93,10 +93,10 @@ class Catalogued(Database):
         """Claim titles whose id is to be looked for in the site's lists."""
         return claim_unfound(self, site, size, worker="w", lease=LEASE, now=now)[0]
 
-    def list_names(self, site: Any, *ids: str | Sighting, source: Any = "list", trending: bool = False) -> None:
+    def list_names(self, site: Any, *ids: str | ListedTitle, source: Any = "list", trending: bool = False) -> None:
         """Have a list of a site name titles."""
-        seen = [each if isinstance(each, Sighting) else Sighting(each) for each in ids]
-        store.sight(self, site, seen, source, trending=trending, now=NOW)
+        seen = [each if isinstance(each, ListedTitle) else ListedTitle(each) for each in ids]
+        store.record_listed(self, site, seen, source, trending=trending, now=NOW)
 
     def state(self, imdb_id: str, site: str = "imdb") -> Any:
         """Return the row of a title on a site."""

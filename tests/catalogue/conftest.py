@@ -14,7 +14,7 @@ from tests.services.postgres import execute, new_database
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_FILLED = "records titles title_sites sightings imports site_pauses imdb_episodes misses"
+_FILLED = "records titles title_sites listed_ids imports site_pauses imdb_episodes misses"
 
 
 @pytest.fixture(scope="session")

@@ -11,9 +11,9 @@ from typing import Any
 import psycopg2
 import pytest
 
-from moviecrawler.catalogue.claims import MOST_CLAIMS, claim_unfound, extend, release
+from moviecrawler.catalogue.claims import MAX_CLAIMS, claim_unfound, extend, release
 from moviecrawler.catalogue.figures import due
-from moviecrawler.catalogue.rows import Sighting
+from moviecrawler.catalogue.rows import ListedTitle
 from moviecrawler.catalogue.store import boost, pause, paused
 from moviecrawler.errors import TransientStoreError
 from tests.catalogue.catalogued import DAY, LEASE, NOW, Catalogued, outcome, row
@@ -58,11 +58,11 @@ def test_a_title_whose_claims_come_to_nothing_counts_as_failed(store: Catalogued
     store.bring_in(row(1), row(2, title="Quiet Mill", popularity=None))
     store.list_names("metacritic", "movie/quiet-mill")
     store.sql("UPDATE title_sites SET next_due = 'infinity' WHERE site_id = 'tt1000002'")
-    for number in range(MOST_CLAIMS):
+    for number in range(MAX_CLAIMS):
         now = NOW + number * LEASE
         assert store.claim_ids(now=now) == ["tt1000001"]
         assert [found.ids for found in store.unfound("metacritic", now=now)] == [["movie/quiet-mill"]]
-    last = NOW + MOST_CLAIMS * LEASE
+    last = NOW + MAX_CLAIMS * LEASE
     assert store.claim_ids(now=last) == []
     found = store.state("tt1000001")
     assert (found.state, found.failures, found.next_due, found.claims) == ("error", 1, last + DAY, 0)
@@ -193,7 +193,7 @@ def test_what_is_popular_today_is_boosted_once_a_week(store: Catalogued) -> None
     store.bring_in(row(1), row(2), row(3), row(4))
     store.record(outcome("tt1000003"))
     for _ in range(2):
-        seen = map(Sighting, ["tt1000004", "tt1000002", "tt1000003", "tt7777777"])
+        seen = map(ListedTitle, ["tt1000004", "tt1000002", "tt1000003", "tt7777777"])
         store.list_names("imdb", *seen, trending=True)
     assert store.claim_ids() == ["tt1000004", "tt1000002", "tt1000001"]
     assert store.state("tt1000003").boost_due == NOW + 7 * DAY

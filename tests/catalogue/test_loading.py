@@ -98,7 +98,7 @@ def test_a_crosswalk_that_was_cut_short_between_two_rows_is_refused(store: Catal
         WikidataCrosswalk(tmp_path / "query.csv").import_into(store, name)
 
     bring(100)
-    told = "holds the ids of 80 titles, and held those of 100 when it was imported last"
+    told = "has the ids of 80 titles, and had those of 100 at the last import"
     with pytest.raises(ExtractionError, match=told):
         bring(80)
     # What was imported wholly is still known while the next version is broken off.

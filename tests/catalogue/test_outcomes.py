@@ -10,7 +10,7 @@ import pytest
 from moviecrawler.catalogue.claims import release
 from moviecrawler.catalogue.figures import reviews
 from moviecrawler.catalogue.outcomes import Judged, decide
-from moviecrawler.catalogue.rows import Sighting
+from moviecrawler.catalogue.rows import ListedTitle
 from moviecrawler.items import Credit
 from tests.catalogue.catalogued import DAY, NOW, Catalogued, judged, outcome, page, row, wikidata
 
@@ -133,7 +133,7 @@ def test_a_doubtful_page_waits_for_a_person(store: Catalogued) -> None:
 
 def test_listed_ids_are_tried_by_year_and_never_another_titles(store: Catalogued) -> None:
     store.bring_in(row(1, title="Dune", year=2021), row(2, title="Dune", year=1984))
-    store.list_names(SITE, "m/dune", "m/dune_2021", Sighting("m/1000086-dune", 1984))
+    store.list_names(SITE, "m/dune", "m/dune_2021", ListedTitle("m/1000086-dune", 1984))
     assert [found.ids[0] for found in store.unfound()] == ["m/dune_2021", "m/1000086-dune"]
     release(store, "w")
     store.write(page(SITE, "m/dune_2021", "Dune", year=2021))
@@ -150,8 +150,8 @@ def test_what_a_page_was_found_to_be_is_kept_while_other_ids_are_tried(store: Ca
     store.list_names(SITE, "m/dune", "m/dune_1984", "m/dune_2021", "m/dune_2022")
     (found,) = store.unfound()
     leads: Any = {"got_id": "m/dune_1984", "decision": "review", "score": 1.0, "reasons": ["same title"]}
-    doubtful = listed("m/dune", found.title_id, **leads, others_follow=True)
-    store.record(doubtful, listed("m/dune_2021", found.title_id, others_follow=True))
+    doubtful = listed("m/dune", found.title_id, **leads, has_more_ids=True)
+    store.record(doubtful, listed("m/dune_2021", found.title_id, has_more_ids=True))
     stored = store.state("tt1000001", SITE)
     assert (stored.state, stored.claimed_by) == ("never", "w")
     store.record(listed("m/dune_2022", found.title_id, "error"))

@@ -7,7 +7,7 @@ from typing import Any
 
 from moviecrawler.catalogue.claims import claim_unfound
 from moviecrawler.catalogue.figures import due
-from moviecrawler.catalogue.outcomes import ToldBySeries
+from moviecrawler.catalogue.outcomes import CoveredBySeries
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.store import boost
 from moviecrawler.items import Score
@@ -37,7 +37,7 @@ def named(store: Catalogued, *numbers: int, at: datetime = NOW, year: int | None
 def told(store: Catalogued, *ids: str, at: datetime = NOW, year: int = 2002, **fields: Any) -> None:
     """Write what the catalogue is told when a series' page has told of seasons."""
     released = date(year, 12, 31)
-    store.record(*(ToldBySeries(site=SITE, at=at, asked_id=site_id, released=released, **fields) for site_id in ids))
+    store.record(*(CoveredBySeries(site=SITE, at=at, asked_id=site_id, released=released, **fields) for site_id in ids))
 
 
 def of_season(store: Catalogued, site_id: str) -> Any:

@@ -1,5 +1,5 @@
--- Makes the table of episodes what stands in `found`. Unchanged rows are not touched. Returns how many were added, changed and removed.
--- whole: whether every row of the datasets could be read. Otherwise what is not there may be in a damaged row, and what was known stays.
+-- Makes `imdb_episodes` equal to `found`, without writing unchanged rows. Returns how many were added, changed and removed.
+-- whole: whether every row of the datasets could be read. Otherwise a missing value may be in a damaged row, so the known one is kept.
 ANALYZE found;
 LOCK TABLE imdb_episodes IN SHARE ROW EXCLUSIVE MODE;  -- readers go on; another import waits
 UPDATE found f

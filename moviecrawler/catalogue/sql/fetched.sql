@@ -1,6 +1,6 @@
--- Writes how tries ended, and ends their claims. An outcome is of the claimed title while that has one of the two ids, else of the title that has
--- one by now; without ids, of the claimed title whatever its id is. outcomes: JSON array of {n, site, title_id, asked_id, got_id, outcome, at, released}.
-WITH told AS (
+-- Writes outcomes, and ends their claims. An outcome is the claimed title's if that has one of the two ids; otherwise it is that of the title
+-- which has one by now. Without ids, it is the claimed title's whatever its id is. outcomes: JSON array of {n, site, title_id, asked_id, got_id, outcome, at, released}.
+WITH found AS (
     SELECT DISTINCT ON (s.title_id, s.site) s.title_id, s.site, o.outcome, o.at, s.failures + (o.outcome = 'error')::integer AS failed,
         fetch_interval(s.title_id, o.released, o.at) AS every
     FROM jsonb_to_recordset(%(outcomes)s) AS o (n integer, site site, title_id bigint, asked_id text, got_id text, outcome site_state,
@@ -13,15 +13,15 @@ WITH told AS (
     ORDER BY s.title_id, s.site, o.n DESC
 ), due AS (
     SELECT o.*, due_again(o.outcome, o.at, o.failed, o.every, s.next_due) AS again,
-        -- A success or an absence has served the boost; a failure is tried again a few times.
+        -- A success or an absence ends the boost; after a failure it holds for a few more tries.
         o.outcome = 'blocked' OR o.outcome = 'error' AND o.failed < 3 AND s.boost_due IS NOT NULL AS is_boosted
-    FROM told o JOIN title_sites s USING (title_id, site)
+    FROM found o JOIN title_sites s USING (title_id, site)
 )
 UPDATE title_sites s
 SET state = o.outcome, next_due = o.again, last_success = CASE WHEN o.outcome = 'ok' THEN o.at ELSE s.last_success END,
     failures = CASE WHEN o.outcome IN ('error', 'blocked') THEN o.failed ELSE 0 END,
     boost = CASE WHEN is_boosted THEN s.boost ELSE 0 END,
-    -- A series that runs goes first half a day ahead of its week, so that its pages don't wait behind a long backlog.
+    -- A series that runs is boosted half a day before its week is over, so that its pages don't wait behind a long backlog.
     boost_due = CASE WHEN is_boosted AND o.outcome = 'error' THEN greatest(s.boost_due, o.again) WHEN is_boosted THEN s.boost_due
         WHEN o.outcome = 'ok' AND o.every = interval '7 days' THEN o.again - interval '12 hours' END,
     claimed_by = NULL, claimed_until = NULL, claims = 0

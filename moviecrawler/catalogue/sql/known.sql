@@ -1,5 +1,5 @@
--- Titles with what is compared of them: directors (creators of a series) and votes of their page on IMDb, and what else they are called.
--- titles: array of ids; null for all that have an IMDb id.
+-- The facts of titles that are compared, among them the directors (of a series, creators) and votes of IMDb's record, and other names.
+-- titles: array of ids; null for all titles with an IMDb id.
 SELECT t.title_id, t.imdb_id, t.title, t.original_title, t.kind, t.year, t.end_year, t.runtime_minutes,
     nullif((SELECT count(DISTINCT e.season) FROM imdb_episodes e WHERE t.kind = 'series' AND e.series_imdb_id = t.imdb_id AND e.season > 0), 0) AS season_count,
     ARRAY(SELECT c.name FROM credits c

@@ -1,11 +1,11 @@
--- Brings what stands in `incoming` into the catalogue. Unchanged rows are not touched. Returns how many titles were added, how many were
--- changed, and how many ids are new. since: ids that were refused later than that stay refused; source; version; rows_done.
-SET LOCAL default_statistics_target = 10;  -- how many rows there are matters, and little else
+-- Loads `incoming` into the catalogue, without writing unchanged rows. Returns how many titles were added and changed, and how many ids are
+-- new. Parameters: since (ids that were refused later are not accepted); source; version; rows_done.
+SET LOCAL default_statistics_target = 10;  -- only the number of rows matters here
 ANALYZE incoming;
 UPDATE incoming i SET imdb_id = t.imdb_id FROM titles t WHERE i.imdb_id IS NULL AND t.tmdb_id = i.tmdb_id;
 UPDATE incoming i SET imdb_id = t.imdb_id FROM titles t WHERE i.imdb_id IS NULL AND t.tmdb_series_id = i.tmdb_series_id;
 
--- What a row tells takes the place of what was known; of several rows of a title, the last whole one counts. A popularity gives way to that of
+-- A row's values replace the known ones; of several rows of a title, the last with title and kind counts. A popularity is replaced by one of
 -- the same or a higher source: votes, TMDB, a person.
 CREATE TEMPORARY TABLE merged ON COMMIT DROP AS
 SELECT t.title_id, m.*
@@ -14,16 +14,16 @@ FROM (
     ORDER BY imdb_id, title IS NOT NULL AND kind IS NOT NULL DESC, n DESC
 ) i
 LEFT JOIN titles t USING (imdb_id)
-CROSS JOIN LATERAL (SELECT i.popularity IS NOT NULL AND coalesce(t.popularity_source <= i.popularity_source, true) AS is_told) p
+CROSS JOIN LATERAL (SELECT i.popularity IS NOT NULL AND coalesce(t.popularity_source <= i.popularity_source, true) AS is_newer) p
 CROSS JOIN LATERAL (
     SELECT i.imdb_id, coalesce(i.tmdb_id, t.tmdb_id) AS tmdb_id, coalesce(i.tmdb_series_id, t.tmdb_series_id) AS tmdb_series_id,
         coalesce(i.title, t.title) AS title, coalesce(i.original_title, t.original_title) AS original_title,
         coalesce(i.kind, t.kind) AS kind, coalesce(i.year, t.year) AS year,
-        -- A series that has begun to run again has no last year any more.
+        -- A series that was resumed loses its last year.
         CASE WHEN i.tells_end_year THEN i.end_year ELSE coalesce(i.end_year, t.end_year) END AS end_year,
         coalesce(i.runtime_minutes, t.runtime_minutes) AS runtime_minutes, coalesce(i.votes, t.votes) AS votes,
-        CASE WHEN is_told THEN i.popularity ELSE coalesce(t.popularity, 0) END AS popularity,
-        CASE WHEN is_told THEN i.popularity_source ELSE t.popularity_source END AS popularity_source
+        CASE WHEN is_newer THEN i.popularity ELSE coalesce(t.popularity, 0) END AS popularity,
+        CASE WHEN is_newer THEN i.popularity_source ELSE t.popularity_source END AS popularity_source
 ) m
 WHERE CASE WHEN t.title_id IS NULL THEN m.title IS NOT NULL AND m.kind IS NOT NULL
     ELSE (t.imdb_id, t.tmdb_id, t.tmdb_series_id, t.title, t.original_title, t.kind, t.year, t.end_year, t.runtime_minutes, t.votes,
@@ -54,11 +54,11 @@ FROM (SELECT title_id, popularity FROM loaded WHERE NOT is_new
     UNION ALL SELECT t.title_id, l.popularity FROM loaded l JOIN titles t ON t.series_title_id = l.title_id WHERE NOT is_new) l
 WHERE s.title_id = l.title_id AND s.popularity <> l.popularity;
 
--- Ids on the other sites. One that a record has, a page has shown, or a better source gave, stays; one that was refused is not taken again;
--- one that only a title without IMDb id has goes to the title that it is said to be.
+-- Ids on the other sites. A known id stays if a record has it, a page has confirmed it, or a better source gave it. An id that was refused is
+-- not accepted again. An id of a title without an IMDb id goes to the title that the row names.
 CREATE TEMPORARY TABLE leads ON COMMIT DROP AS
 SELECT DISTINCT ON (s.site, l.site_id) s.title_id, s.site, l.site_id, i.id_source, i.id_confidence
-FROM incoming i CROSS JOIN LATERAL (SELECT * FROM jsonb_each_text(i.site_ids) LIMIT 2) AS l (site, site_id)  -- so that the planner knows
+FROM incoming i CROSS JOIN LATERAL (SELECT * FROM jsonb_each_text(i.site_ids) LIMIT 2) AS l (site, site_id)  -- the LIMIT tells the planner how few there are
 JOIN titles t USING (imdb_id) JOIN title_sites s ON s.title_id = t.title_id AND s.site = l.site::site
 WHERE i.site_ids IS NOT NULL
     AND (s.site_id IS NULL OR s.site_id <> l.site_id AND NOT s.id_verified AND s.last_success IS NULL AND i.id_source >= s.id_source)
@@ -72,7 +72,7 @@ UPDATE title_sites s
 SET site_id = l.site_id, id_source = l.id_source, id_confidence = l.id_confidence, state = 'never', failures = 0, next_due = 'epoch'
 FROM leads l WHERE s.title_id = l.title_id AND s.site = l.site;
 
--- Episodes that were stored before their series was known belong to it from now on.
+-- Episodes that were stored before their series was known are given to it.
 SELECT sync_catalogue(array_agg(l.title_id)) FROM loaded l
 WHERE l.is_new AND EXISTS (SELECT FROM records r WHERE r.series_id = l.imdb_id AND r.site = 'imdb') HAVING count(*) > 0;
 INSERT INTO imports AS i (source, version, rows_done) VALUES (%(source)s, %(version)s, %(rows_done)s)

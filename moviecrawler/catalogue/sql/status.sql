@@ -1,4 +1,4 @@
--- The figures of each site; a null is a 0, or nothing. now; today: its beginning.
+-- The figures of each site; null stands for 0 or nothing. Parameters: now; today (its beginning).
 WITH counted AS (
     SELECT site,
         count(site_id) AS known,
@@ -12,13 +12,13 @@ WITH counted AS (
         count(*) FILTER (WHERE claimed_until > %(now)s) AS claimed,
         count(boost_due) AS boosted,
         min(last_success) AS oldest,
-        -- A title costs a page in the days between its last page and its next one.
+        -- A title costs one page in the days from its last page to its next.
         sum(CASE WHEN state = 'ok' AND next_due > last_success THEN 86400 / date_part('epoch', next_due - last_success) ELSE 1 / 90.0 END)
             FILTER (WHERE site_id IS NOT NULL) AS pages_a_day
     FROM title_sites GROUP BY site
 )
 SELECT * FROM unnest(enum_range(NULL::site)) AS sites (site)
--- Joined only once they are counted: Postgres counts with one process where the sites stand outside.
+-- The sites are joined after counting, because Postgres would otherwise count with one process.
 LEFT JOIN counted USING (site)
 LEFT JOIN (
     SELECT site, count(*) FILTER (WHERE outcome = 'failed') AS failed_today,

@@ -1,6 +1,6 @@
--- Titles whose id on a site is to be looked for, those that were never looked for and the most popular first; locked, so that each is one
--- worker's. `refused`: ids that are not to be tried again. site; now; size; since: the beginning of the days that are remembered; again: how long
--- what no list names is put off. What was looked for before the site's sitemap was read is looked for once more.
+-- Selects and locks titles whose id on a site is unknown and due to be searched: first those that were never searched, the most popular first.
+-- `refused` has ids that are not tried again. Titles that were put off are due again once the site's sitemap was read.
+-- Parameters: site; now; size; since (older refusals don't count); again (how long a title that no list names is put off).
 SELECT s.title_id, s.claims, ARRAY(
     SELECT m.site_id FROM title_matches m WHERE m.title_id = s.title_id AND m.site = s.site AND m.decision <> 'accepted'
         AND (m.by_hand OR m.decided_at > %(since)s)) AS refused

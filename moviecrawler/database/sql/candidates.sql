@@ -1,5 +1,5 @@
--- The titles of records that have one of the keys asked for at once, unless these are very many: then it says nothing about them.
--- asked: JSON array of {asker, keys}, the id of a record and the hashes that it asks for; most: records.
+-- The titles of records that have one of the keys of a search. A search that finds too many records says nothing, and is dropped.
+-- asked: JSON array of {asker, keys}: the id of the asking record and the hashes that it searches; most: records that a search may find.
 SELECT DISTINCT asked.asker, found.title_id
 FROM jsonb_to_recordset(%(asked)s) AS asked (asker bigint, keys bigint[])
 CROSS JOIN LATERAL (

@@ -32,7 +32,7 @@ CREATE TABLE movies (
     poster_height           INTEGER,
     imdb_rating             NUMERIC,
     imdb_votes              INTEGER,
-    metascore               NUMERIC,  -- on IMDb's pages as IMDb last saw it
+    metascore               NUMERIC,  -- on IMDb's pages it may be outdated
     metascore_reviews       INTEGER,
     metacritic_user_score   NUMERIC,
     metacritic_user_ratings INTEGER,
@@ -63,14 +63,14 @@ CREATE TABLE movies (
     episode                 INTEGER,
     season_count            INTEGER,
     episode_count           INTEGER,
-    list_name               TEXT,  -- the list that led here, and the place there
+    list_name               TEXT,  -- the list that led to the title
     list_rank               INTEGER,
     list_computed           INTEGER NOT NULL,
     source                  TEXT NOT NULL,  -- page, list or dataset
     unknown_fields          TEXT NOT NULL,
     scraped_at              TEXT NOT NULL,
-    "fetch"                 TEXT,  -- a JSON object: how the page came
-    updated_at              TEXT NOT NULL,  -- when something of the title was last another than before
+    "fetch"                 TEXT,  -- a JSON object: how the page was fetched
+    updated_at              TEXT NOT NULL,  -- when anything but scraped_at and fetch last changed
     UNIQUE (site, site_id)
 );
 CREATE INDEX movies_in_order ON movies (site, list_name IS NULL, list_name, list_rank IS NULL, list_rank, id);
@@ -99,7 +99,7 @@ CREATE TABLE scores (
 CREATE TABLE score_history (
     site TEXT NOT NULL, site_id TEXT NOT NULL,
     kind  TEXT NOT NULL,
-    since TEXT NOT NULL,  -- the first reading that found it
+    since TEXT NOT NULL,  -- the first page that showed it
     value NUMERIC,  -- null: from then on the site showed none
     count INTEGER,
     PRIMARY KEY (site, site_id, kind, since)
@@ -118,7 +118,7 @@ CREATE INDEX credits_person ON credits (person_id) WHERE person_id IS NOT NULL;
 
 CREATE TABLE people (
     site TEXT NOT NULL,
-    person_id TEXT,  -- null where the site gives none: then the name is all there is
+    person_id TEXT,  -- null where the site gives none; then the name identifies the person
     name      TEXT,  -- the newest
     named_at  TEXT NOT NULL
 );
@@ -134,8 +134,8 @@ CREATE TABLE offers (  -- where to watch it
     price    NUMERIC,
     currency TEXT,
     url      TEXT,
-    source   TEXT,  -- whose data it is, and who must be named
-    seen_at  TEXT  -- null: when its movie was read
+    source   TEXT,  -- who the data is from and must be credited
+    seen_at  TEXT  -- null: the movie's scraped_at
 );
 CREATE INDEX offers_of_title ON offers (site, site_id);
 CREATE INDEX offers_provider ON offers (provider);
@@ -168,7 +168,7 @@ CREATE TABLE other_titles (
     PRIMARY KEY (site, site_id, position)
 ) WITHOUT ROWID;
 
-CREATE TABLE misses (  -- titles that were asked for and not read since
+CREATE TABLE misses (  -- titles that were requested and could not be read since
     site TEXT NOT NULL, site_id TEXT NOT NULL,
     url        TEXT NOT NULL,
     outcome    TEXT NOT NULL,  -- absent, failed, blocked or disallowed
@@ -177,7 +177,7 @@ CREATE TABLE misses (  -- titles that were asked for and not read since
     PRIMARY KEY (site, site_id)
 ) WITHOUT ROWID;
 
--- One row a title, made anew at the end of a crawl: columns as of the view of the same name in Postgres.
+-- One row a title, replaced at the end of a crawl. The columns are those of the view of the same name in Postgres.
 CREATE TABLE scoreboard (
     title_id                  INTEGER PRIMARY KEY,  -- movies.id of its first record
     title                     TEXT NOT NULL,
@@ -214,8 +214,8 @@ CREATE TABLE scoreboard (
     imdb_list_name            TEXT,
     imdb_list_rank            INTEGER,
     best_list_rank            INTEGER,
-    matched_by                TEXT NOT NULL,  -- why the sites' titles are taken for one
-    tmdb_id                   INTEGER  -- which only the catalogue knows
+    matched_by                TEXT NOT NULL,  -- why the sites' records are taken for one title
+    tmdb_id                   INTEGER  -- always null: only the catalogue in Postgres has it
 );
 CREATE INDEX scoreboard_imdb_id ON scoreboard (imdb_id);
 CREATE INDEX scoreboard_title ON scoreboard (title COLLATE NOCASE);
@@ -269,7 +269,7 @@ SELECT m.id, m.site, m.site_id, json_object(
     ) AS item
 FROM movies m;
 
--- The records of seasons and episodes with the title of their series, as far as the scoreboard knows it.
+-- The records of seasons and episodes with the title of their series, if the scoreboard has it.
 CREATE VIEW parts AS
 SELECT b.title_id AS series_title_id, coalesce(b.title, m.series_title) AS series_title,
     iif(b.imdb_url IS NULL, NULL, b.imdb_id) AS series_imdb_id,

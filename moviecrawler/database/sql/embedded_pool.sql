@@ -1,4 +1,4 @@
--- The titles of the embedded database, as items that have what `catalogue.matching` compares; not seasons and episodes.
+-- The titles of the embedded database, but seasons and episodes, as items with the fields that `catalogue.matching` compares.
 SELECT m.id, json_object(
     'site', m.site, 'site_id', m.site_id, 'url', m.url, 'imdb_id', m.imdb_id, 'title', m.title, 'original_title', m.original_title,
     'kind', m.kind, 'year', m.year, 'end_year', m.end_year, 'release_date', m.release_date, 'season_count', m.season_count,

@@ -1,4 +1,4 @@
--- The rows of the embedded database's scoreboard, of the temporary table `matches` (title_id, site, site_id, matched_by): which records are one title.
+-- The rows of the embedded database's scoreboard. The temporary table `matches` (title_id, site, site_id, matched_by) has the records of each title.
 WITH titles AS (
 SELECT t.title_id,
     coalesce(i.title, r.title, m.title) AS title, coalesce(i.year, r.year, m.year) AS year, coalesce(i.kind, r.kind, m.kind) AS kind,
@@ -6,7 +6,7 @@ SELECT t.title_id,
     coalesce(i.site_id, r.imdb_id, m.imdb_id) AS imdb_id, i.url AS imdb_url, m.site_id AS metacritic_id, m.url AS metacritic_url,
     r.site_id AS rottentomatoes_id, r.url AS rottentomatoes_url,
     i.imdb_rating, i.imdb_votes, round(i.imdb_rating * 10, 1) AS imdb_rating_100,
-    -- IMDb shows the Metascore as well, as it was when IMDb last looked.
+    -- IMDb shows the Metascore too, but an older one.
     coalesce(m.metascore, i.metascore) AS metascore,
     CASE WHEN m.metascore IS NULL THEN i.metascore_reviews ELSE m.metascore_reviews END AS metascore_reviews,
     coalesce(m.metascore, i.metascore) AS metascore_100,

@@ -1,4 +1,4 @@
--- Titles whose page, or row of a dataset, was read are no longer missed. sites, site_ids, read: arrays of equal length.
+-- Deletes the misses of titles whose page or dataset row was read later. sites, site_ids, read: arrays of equal length.
 DELETE FROM misses m
 USING unnest(%(sites)s::site[], %(site_ids)s::text[], %(read)s::timestamptz[]) AS a (site, site_id, read_at)
 WHERE m.site = a.site AND m.site_id = a.site_id

@@ -1,6 +1,5 @@
--- The records of titles, as items that have what `catalogue.matching` compares; a title that the catalogue knows by an IMDb
--- id, and that has no record of IMDb yet, as if it had one, with a negative record_id. Not seasons and episodes, whose titles are told by their
--- series and number. titles: array of ids.
+-- The records of titles, as items with the fields that `catalogue.matching` compares. A title with an IMDb id but no record of IMDb yet gets one with
+-- a negative record_id. Seasons and episodes are left out, as they are matched by series and number. titles: array of ids.
 SELECT r.record_id, r.title_id, r.placed_by_hand, jsonb_build_object(
     'site', r.site, 'site_id', r.site_id, 'url', r.url,
     'imdb_id', coalesce(r.imdb_id, (

@@ -1,5 +1,4 @@
--- What a database user who is to store movies may not do; null when nothing is missing. Without a right on some table or sequence nothing could be
--- stored, and that would only be known from the first batch.
+-- The privileges that the database user lacks for storing movies; null when none. Without this check, the first batch would show it.
 SELECT CASE
     WHEN current_setting('transaction_read_only') = 'on' THEN 'write: it is read-only, as a standby is'
     ELSE (

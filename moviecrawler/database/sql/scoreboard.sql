@@ -1,6 +1,6 @@
--- The rows of `scrapy scoreboard`, of a kind, or of all but seasons and episodes: IMDb's lists first, in their order, then what most people voted on. What is equal in
--- all that stands in the order of catalogue.scoreboard: by the first site that has it, its list, and first storing. Of the names in braces: values
--- are the columns of the scores, ids those of the sites but IMDb, and first when the title was read on each site, with the site.
+-- The rows of `scrapy scoreboard`, of a kind, or of all but seasons and episodes: IMDb's lists first, in their order, then the other titles by
+-- votes. Equal ones are ordered as in the embedded database: by the first site that has the title, its list, and the order of storing.
+-- Names in braces: values are the columns of the scores; ids are those of the sites but IMDb; first are the WHENs that find the first site.
 SELECT s.title, s.year, s.kind, {values}, s.imdb_votes, s.imdb_id, {ids}, s.tmdb_id, s.matched_by
 FROM scoreboard s
 JOIN records f ON f.title_id = s.title_id AND f.site = CASE {first} END

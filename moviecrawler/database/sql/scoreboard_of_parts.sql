@@ -1,5 +1,5 @@
--- The rows of `scrapy scoreboard --kind season` or `episode`: what most people voted on first. Of the names in braces: view is that of the kind,
--- name the title of a row without one, and episode and imdb_id its columns, if it has them; values and ids as in scoreboard.sql.
+-- The rows of `scrapy scoreboard --kind season` or `episode`, by votes. Names in braces: view is the kind's; name is the title of a row
+-- without one; episode and imdb_id are the view's columns, or NULL; values and ids are as in scoreboard.sql.
 SELECT coalesce(s.title, {name}) AS title, s.year, %(kind)s AS kind, {values}, s.imdb_votes, {imdb_id} AS imdb_id, {ids}, NULL AS tmdb_id,
     coalesce(t.matched_by, '{{}}') AS matched_by, s.series_title, s.series_imdb_id, s.season, {episode} AS episode
 FROM {view} s LEFT JOIN titles t USING (title_id)

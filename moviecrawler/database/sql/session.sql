@@ -1,26 +1,26 @@
--- Run once a connection of a store. What a batch consists of stands in temporary tables, which are emptied at its end.
--- A batch that is told durable is on the disk; a server's own stricter setting, for its replicas, is kept.
+-- Runs once for each connection of a store. Temporary tables hold a batch, and are emptied at its end.
+-- A batch that is reported durable must be on the disk; a stricter setting of the server, for its replicas, is kept.
 SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') IN ('off', 'local');
--- A batch is small beside what is stored, which is always found by an index. The planner, which can't know how few records
--- have a key, would now and then read the whole table for each.
+-- Rows for a batch are always found by an index. The planner, which can't know how few records have a key, would now and then read a whole
+-- table instead.
 SET enable_seqscan = off;
--- The statistics of a batch, which are made anew for each, need not be fine.
+-- Each batch is analysed, for which rough statistics suffice.
 SET default_statistics_target = 10;
-SET jit = off;  -- it would compile each statement, which takes longer than a batch: a scan that is switched off counts as a dear one
+SET jit = off;  -- enable_seqscan makes plans look so expensive that each would be compiled, which takes longer than a batch
 
 CREATE TEMPORARY TABLE incoming (
     record_id  bigint NOT NULL,
     title_id   bigint NOT NULL,
-    is_new     boolean NOT NULL,  -- nothing was stored of it when `locate.sql` looked
+    is_new     boolean NOT NULL,  -- `locate.sql` found no record
     match_keys bigint[] NOT NULL,
     item       jsonb NOT NULL
 ) WITH (toast_tuple_target = 8160) ON COMMIT DELETE ROWS;
--- An item is read many times, and gone when the batch ends: it is never compressed, and stays in its row where a page has room for it.
+-- An item is read many times and short-lived: it is not compressed, and stays in its row if it fits into a page.
 ALTER TABLE incoming ALTER item SET STORAGE EXTERNAL;
 
-CREATE TEMPORARY TABLE written (  -- what of it is newer than what was stored
+CREATE TEMPORARY TABLE written (  -- the records that were inserted or updated
     record_id  bigint PRIMARY KEY,
-    is_new     boolean NOT NULL,  -- nothing was stored of it before
+    is_new     boolean NOT NULL,  -- the record was inserted
     site       site NOT NULL,
     scraped_at timestamptz NOT NULL
 ) ON COMMIT DELETE ROWS;

@@ -1,4 +1,4 @@
--- misses: a JSON array of items, each title once. A title that has been read since is not missed.
+-- Stores misses, unless the title's page was read later. misses: JSON array of items, each title once.
 INSERT INTO misses AS stored (site, site_id, url, outcome, reason, checked_at)
 SELECT m.site, m.site_id, m.url, m.outcome, m.reason, m.checked_at
 FROM jsonb_populate_recordset(NULL::misses, %(misses)s) m

@@ -1,5 +1,5 @@
--- Stores the other parts of what stands in `written`. Returns the records that were written.
--- A person is looked up once, by the index whatever the planner thinks of how many there are.
+-- Stores credits and offers of the records in `written`, and returns these records.
+-- A person is looked up once; the lateral join with a LIMIT makes the planner use the index.
 INSERT INTO incoming_credits
 SELECT w.record_id, c.role, c.position, w.site, k.person_key, c.person_id, c.name, w.scraped_at, c.character, p.person_id, p.name
 FROM written_items w
@@ -17,7 +17,7 @@ ORDER BY c.site, c.person_key, c.name IS NULL, c.named_at DESC, c.role, c.positi
 ON CONFLICT (site, person_key) DO UPDATE SET name = excluded.name, named_at = excluded.named_at
 WHERE stored.name IS NULL OR excluded.named_at > stored.named_at OR stored.named_at > now() + interval '10 minutes';
 
--- What has changed is deleted and inserted: that is faster than ON CONFLICT, and nobody else writes these rows meanwhile.
+-- Changed credits are deleted and inserted: that is faster than ON CONFLICT, and under `lock_titles` nobody else writes them.
 DELETE FROM credits stored USING written w
 WHERE stored.record_id = w.record_id AND NOT w.is_new AND NOT EXISTS (
     SELECT FROM incoming_credits c
@@ -29,11 +29,11 @@ SELECT c.record_id, c.role, c.position,
     coalesce(c.person_id, (SELECT p.person_id FROM people p WHERE p.site = c.site AND p.person_key = c.person_key)),
     c.name, c.character
 FROM incoming_credits c JOIN written w USING (record_id)
--- Counted, as EXISTS would be answered by reading all credits.
+-- count(*), as the planner would answer EXISTS by reading all credits.
 WHERE w.is_new OR (
     SELECT count(*) FROM credits s WHERE s.record_id = c.record_id AND s.role = c.role AND s.position = c.position) = 0;
 
--- Offers. What is gone has ended; what the same scrape had misread was never offered.
+-- An offer that is gone has ended; one that an older version misread on the same page is deleted.
 UPDATE offers o SET since = w.scraped_at
 FROM written w
 WHERE o.record_id = w.record_id AND NOT w.is_new AND o.since > greatest(w.scraped_at, now() + interval '10 minutes');
@@ -44,20 +44,20 @@ WITH given AS (
         AS o (provider text, kind offer_kind, country text, quality text, price numeric, currency text, url text, source text,
             seen_at timestamptz)
 ), known AS (
-    SELECT o.ctid AS place, w.scraped_at, coalesce(o.country, '') AS in_country, coalesce(o.quality, '') AS in_quality, o.*
+    SELECT o.ctid AS row_id, w.scraped_at, coalesce(o.country, '') AS in_country, coalesce(o.quality, '') AS in_quality, o.*
     FROM written w JOIN offers o USING (record_id) WHERE o.ended IS NULL AND NOT w.is_new
 ), gone AS (
-    SELECT k.place, k.scraped_at, k.since FROM known k
+    SELECT k.row_id, k.scraped_at, k.since FROM known k
     WHERE NOT EXISTS (SELECT FROM given g WHERE (g.record_id, g.provider, g.kind, g.in_country, g.in_quality)
         = (k.record_id, k.provider, k.kind, k.in_country, k.in_quality))
 ), ended AS (
-    UPDATE offers o SET ended = g.scraped_at FROM gone g WHERE o.ctid = g.place AND g.since < g.scraped_at
+    UPDATE offers o SET ended = g.scraped_at FROM gone g WHERE o.ctid = g.row_id AND g.since < g.scraped_at
 ), misread AS (
-    DELETE FROM offers o USING gone g WHERE o.ctid = g.place AND g.since >= g.scraped_at
+    DELETE FROM offers o USING gone g WHERE o.ctid = g.row_id AND g.since >= g.scraped_at
 ), changed AS (
     UPDATE offers o SET price = g.price, currency = g.currency, url = g.url, source = g.source, seen_at = g.seen_at
     FROM known k JOIN given g USING (record_id, provider, kind, in_country, in_quality)
-    WHERE o.ctid = k.place
+    WHERE o.ctid = k.row_id
         AND (k.price, k.currency, k.url, k.source, k.seen_at)
             IS DISTINCT FROM (g.price, g.currency, g.url, g.source, g.seen_at)
 )

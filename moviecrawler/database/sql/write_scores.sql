@@ -1,6 +1,6 @@
--- Stores the scores of what stands in `written`, and their history.
+-- Stores the scores of the records in `written`, and their history.
 
--- Scores from the future are written anew, so that they are in the history from now on.
+-- Scores dated in the future came from a wrong clock: their entries are replaced by ones of now.
 WITH untrue AS (
     DELETE FROM score_history h USING written w
     WHERE h.record_id = w.record_id AND NOT w.is_new AND h.since > greatest(w.scraped_at, now() + interval '10 minutes')
@@ -40,6 +40,6 @@ FROM changed c JOIN written w USING (record_id) LEFT JOIN before b USING (record
 WHERE (c.value, c.count, c.average) IS DISTINCT FROM (b.value, b.count, b.average)
 UNION ALL
 SELECT record_id, kind, scraped_at, NULL, NULL, NULL FROM gone
--- The same scrape again, with other values: read anew by a better reader.
+-- The same page again with other values: a newer version extracted it.
 ON CONFLICT (record_id, kind, since) DO UPDATE
 SET value = excluded.value, count = excluded.count, average = excluded.average;
