@@ -91,7 +91,7 @@ def wait_for_stores_on_sigint(crawler: Crawler) -> None:
 
     async def stop_async() -> None:
         crawler.signals.send_catch_log(end_asked)
-        while crawler.crawling and crawler.engine.running and is_closing(crawler.engine):  # noqa: ASYNC110 - no event tells
+        while crawler.crawling and crawler.engine.running and is_closing(crawler.engine):  # noqa: ASYNC110 - Scrapy has no event for it
             await asyncio.sleep(_CHECK_SECONDS)
         await stop()
 

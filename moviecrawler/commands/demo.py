@@ -28,7 +28,7 @@ _STOP_SECONDS = 30
 
 
 class Command(BaseCommand, ScrapyCommand):
-    """Needs no network and no service, uses no setting, and makes the folder data/demo anew."""
+    """Uses no network, service or setting, and replaces the folder data/demo."""
 
     summary = "Crawl a local replica of the three sites and print their scores side by side"
     options = (

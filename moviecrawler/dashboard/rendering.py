@@ -131,7 +131,7 @@ def counted(count: int, one: str, many: str | None = None) -> str:
 
 
 def is_failure(outcome: Outcome) -> bool:
-    """Return whether a job ended without all that it was asked for, and nobody cancelled it."""
+    """Return whether a job failed; a cancelled job did not."""
     return outcome.exit_code != 0 and outcome.reason != "cancelled"
 
 

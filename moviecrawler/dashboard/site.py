@@ -1,4 +1,4 @@
-"""The dashboard at `/` of every node, beside Scrapyd's own pages."""
+"""Serves the dashboard at `/` of every node, next to Scrapyd's own pages."""
 
 from __future__ import annotations
 

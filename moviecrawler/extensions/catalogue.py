@@ -95,7 +95,7 @@ class CatalogueRecorder:
         self.options = options
         self.lease = timedelta(seconds=options.lease)
         self.worker = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-        self.held: set[int] = set()
+        self.claimed_ids: set[int] = set()
         """Claimed titles without a written outcome."""
         self.fetching: set[int] = set()
         """Claimed titles whose requests have not ended."""
@@ -135,7 +135,7 @@ class CatalogueRecorder:
 
     def claimed(self, title_ids: Sequence[int]) -> None:
         """Note titles that this worker has claimed."""
-        self.held.update(title_ids)
+        self.claimed_ids.update(title_ids)
         self.fetching.update(title_ids)
 
     # --- Signals ------------------------------------------------------------------------------------------------------
@@ -218,7 +218,8 @@ class CatalogueRecorder:
         due = _due(request)
         if "lost" in outcomes:
             if due:
-                self.held.discard(due["title_id"])  # otherwise the claim would be extended as long as this crawl lasts
+                # Otherwise the claim would be extended as long as this crawl lasts.
+                self.claimed_ids.discard(due["title_id"])
             return
         if isinstance(item, Movie):
             at, released = item.scraped_at, release_of(item.release_date, item.year)
@@ -262,7 +263,7 @@ class CatalogueRecorder:
     def _add(self, outcome: AnyOutcome) -> None:
         self.outcomes.append(outcome)
         if len(self.outcomes) > _MAX_WAITING and (title_id := self.outcomes.popleft().title_id):
-            self.held.discard(title_id)  # its claim ends, so that it is due again
+            self.claimed_ids.discard(title_id)  # its claim ends, so that it is due again
 
     async def flush(self) -> None:
         """Write what is known by now. Raises nothing: what can't be written stays queued."""
@@ -279,7 +280,7 @@ class CatalogueRecorder:
                     except TransientStoreError:
                         self.outcomes.extendleft(reversed(batch))
                         raise
-                    self.held -= {
+                    self.claimed_ids -= {
                         one.title_id for one in batch if one.title_id and not getattr(one, "has_more_ids", False)
                     }
                 while self._other_writes:
@@ -297,7 +298,7 @@ class CatalogueRecorder:
                 await asyncio.wait_for(self._closing.wait(), _WRITE_SECONDS)
                 return
             await self.flush()
-            if self.held and time.monotonic() - self._extended_at >= self.options.lease / 4:
+            if self.claimed_ids and time.monotonic() - self._extended_at >= self.options.lease / 4:
                 try:
                     await self._extend()
                 except MovieCrawlerError as error:
@@ -305,10 +306,10 @@ class CatalogueRecorder:
 
     async def _extend(self) -> None:
         """Extend the claims, and drop those that other workers have by now."""
-        held = frozenset(self.held)
-        gone = held - await self.writer.call(claims.extend, self.worker, utc_now() + self.lease, held)
+        extended = frozenset(self.claimed_ids)
+        gone = extended - await self.writer.call(claims.extend, self.worker, utc_now() + self.lease, extended)
         self._extended_at = time.monotonic()
-        self.held -= gone
+        self.claimed_ids -= gone
         self.fetching -= gone
 
 

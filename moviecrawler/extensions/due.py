@@ -152,7 +152,7 @@ class DueTitles:
     def not_sent(self, title_id: int) -> None:
         """Give back a title whose request was not sent, as today's budget is spent. Its claim does not count."""
         self.recorder.fetching.discard(title_id)
-        self.recorder.held.discard(title_id)
+        self.recorder.claimed_ids.discard(title_id)
         self._last_claim_unconfirmed = True
 
     def _end_as(self, reason: str) -> None:
@@ -164,7 +164,7 @@ class DueTitles:
     async def _release(self) -> None:
         """Release claims that got no answer from the database, and those on titles whose requests were not sent."""
         if self._last_claim_unconfirmed:
-            await self.recorder.writer.call(claims.release, self.recorder.worker, but=self.recorder.held)
+            await self.recorder.writer.call(claims.release, self.recorder.worker, but=self.recorder.claimed_ids)
             self._last_claim_unconfirmed = False
 
     # --- Claims -------------------------------------------------------------------------------------------------------

@@ -88,7 +88,7 @@ class Metrics:
             now = samples_of(stats)
             try:
                 await asyncio.to_thread(add_to_file, self._file, self._site, difference(now, self._added))
-            except OSError as error:  # also of a lock that another crawl holds for too long
+            except OSError as error:  # also when another crawl keeps the lock for too long
                 if self._outages.begins():
                     logger.warning("METRICS_FOLDER can't be written to (%s); it will be tried again", error)
             else:

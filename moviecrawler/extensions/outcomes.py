@@ -74,7 +74,7 @@ class TitleOutcomes:
 def is_complete(stats: Mapping[str, Any], *, within_budget: bool = False) -> bool:
     """Return whether a crawl did all that it was asked to: each title is stored, or its site says that there is none.
 
-    It must have finished, or have ended to be started anew (`recycled`). A crawl `within_budget`, such as `lane=due`, may also end
+    It must have finished, or have ended to be restarted (`recycled`). A crawl `within_budget`, such as `lane=due`, may also end
     when the budget of the day is spent. A list that could not be read may have named any number of titles.
     """
     ends = {"finished", "recycled", "budget_spent"} if within_budget else {"finished", "recycled"}

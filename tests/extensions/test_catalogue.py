@@ -196,7 +196,7 @@ def test_claims_of_titles_without_an_outcome_are_not_extended(crawl: Crawl, monk
     monkeypatch.setattr(recorder.writer, "_database", away)
     asyncio.run(recorder.flush())
     # The first was lost, there was no room for the outcome of the second, and that of the third still waits.
-    assert (recorder.held, len(recorder.outcomes)) == ({3, 4}, 1)
+    assert (recorder.claimed_ids, len(recorder.outcomes)) == ({3, 4}, 1)
 
 
 async def test_claims_are_kept_while_a_crawl_lasts_and_given_back_at_its_end(
