@@ -88,14 +88,14 @@ class Summary:
         stats = self._crawler.stats.get_stats()
         seconds = time.monotonic() - self._started
         return [
-            f"{self._site}: {self._titles(stats)}; in {seconds:,.1f} s ({reason})",
+            f"{self._site}: {self._titles(stats, reason)}; in {seconds:,.1f} s ({reason})",
             f"stores: {_stores(stats)}",
             f"refusals: {_refusals(self._site, stats)}",
             f"missing fields: {_missing(stats)}",
             f"next: {self._left(stats)}",
         ]
 
-    def _titles(self, stats: dict[str, Any]) -> str:
+    def _titles(self, stats: dict[str, Any], reason: str) -> str:
         """Return how the titles asked for ended, with the most frequent reasons; the numbers add up."""
         asked = stats.get("titles/asked", 0)
         counts = {outcome: stats.get(f"titles/{outcome}", 0) for outcome in OUTCOMES}
@@ -113,7 +113,8 @@ class Summary:
                 shown.append(f"{count:,} {outcome}" + (f" ({'; '.join(texts)})" if texts else ""))
         if missed := stats.get("lists/missed", 0):
             shown.append("the list could not be read" if not shown else f"{missed:,} list pages could not be read")
-        return f"{asked:,} titles asked for: {', '.join(shown) or 'nothing found'}"
+        nothing = "nothing found" if reason == "finished" else "the crawl ended first"
+        return f"{asked:,} titles asked for: {', '.join(shown) or nothing}"
 
     def _left(self, stats: dict[str, Any]) -> str:
         """Return what the crawl has not done; for a shared crawl, what the whole run has not done."""

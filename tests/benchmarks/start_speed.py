@@ -14,9 +14,9 @@ import statistics
 import tempfile
 from pathlib import Path
 
+from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from tests.benchmarks.harness import bare, numbers, ours, run
-from tests.crawling import scrapy
 
 FIVE_LINES = """
 import scrapy
@@ -31,7 +31,7 @@ def main() -> None:
     (rounds,) = numbers(7, least=(1,))
     with tempfile.TemporaryDirectory() as name, ReplicaProcess(titles=10) as replica:
         folder = Path(name)
-        first = scrapy("crawl", "imdb", "-a", "limit=1", data=folder / "data", replica=replica).movies[0].site_id
+        first = Collection(1, 10).imdb_ids[0]
         url = f"{replica.settings['IMDB_URL']}/title/{first}/"
         (folder / "five.py").write_text(FIVE_LINES.format(url=url), encoding="utf-8")
         variables = {**replica.settings, "DATA_DIR": str(folder / "data")}

@@ -57,7 +57,7 @@ def test_summary_says_why_a_site_was_stopped(replica: ReplicaProcess, tmp_path: 
 
 def test_a_crawl_that_cannot_begin_has_a_summary(tmp_path: Path) -> None:
     told = summary(crawl("imdb", "ids=tt0000001", data=tmp_path, DATABASE_URL="postgresql://127.0.0.1:1/x"))
-    assert re.fullmatch(r"0 titles asked for: nothing found; in [\d.]+ s \(store_unavailable\)", told["imdb"])
+    assert re.fullmatch(r"0 titles asked for: the crawl ended first; in [\d.]+ s \(store_unavailable\)", told["imdb"])
     assert told["stores"] == "none"
     assert told["next"] == "nothing of this crawl; the catalogue can't be asked"
 
