@@ -143,13 +143,13 @@ def surest_pairs(
     The caller matches each pair before it takes the next one; `may_match` then says which pairs are still possible.
     """
     ordered = sorted(pairs, key=lambda pair: (-pair.weight, pair.a, pair.b))
-    beside: dict[tuple[int, str], list[Pair]] = defaultdict(list)  # the pairs of a title with titles of one site
+    by_site: dict[tuple[int, str], list[Pair]] = defaultdict(list)  # the pairs of a title with titles of one site
     for pair in ordered:
-        beside[pair.a, site_of(pair.b)].append(pair)
-        beside[pair.b, site_of(pair.a)].append(pair)
+        by_site[pair.a, site_of(pair.b)].append(pair)
+        by_site[pair.b, site_of(pair.a)].append(pair)
 
     def is_ahead(pair: Pair) -> bool:
-        rivals = (*beside[pair.a, site_of(pair.b)], *beside[pair.b, site_of(pair.a)])
+        rivals = (*by_site[pair.a, site_of(pair.b)], *by_site[pair.b, site_of(pair.a)])
         return pair.match.score >= SAME_ID or not any(
             rival is not pair and rival.weight > pair.weight - RIVALS_WITHIN and may_match(rival.a, rival.b)
             for rival in rivals

@@ -32,7 +32,7 @@ def name_words(name: str) -> Name:
 
 
 def same_person(ours: Sequence[Name], theirs: Sequence[Name]) -> bool | None:
-    """Return whether two lists of names share a person; None when one is empty, or when it can't be told.
+    """Return whether two lists of names share a person; None when one is empty, or when that is unknown.
 
     >>> same_person([["min", "ji", "seo"]], [["seo", "min", "ji"]]), same_person([["ridley", "levin"]], [["tony", "brandt"]])
     (True, False)

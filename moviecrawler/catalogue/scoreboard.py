@@ -62,8 +62,6 @@ _FIELDS = {field.name for field in fields(ScoreboardRow)}
 VALUE_FIELDS = {kind: form.columns[0] for kind, form in SCORES.items() if form.columns and form.columns[0] in _FIELDS}
 ID_FIELDS = {site: f"{site}_id" for site in SITES if f"{site}_id" in _FIELDS}
 """The fields of each kind's value, and of each site's id; the databases' views have columns of the same names."""
-PART_FIELDS = ("series_title", "series_imdb_id", "season", "episode", "imdb_rating_derived")
-"""Fields that only rows of seasons and episodes have."""
 
 _COMPARED = read_sql("embedded_pool.sql")
 _ROWS = read_sql("embedded_scoreboard.sql")

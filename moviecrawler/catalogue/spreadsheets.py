@@ -73,10 +73,10 @@ def converted(cells: Mapping[str, Any], location: str, form: type[Row]) -> Row:
     except msgspec.ValidationError as error:
         reason, _, column = str(error).partition(" - at `$.")
         column = column.rstrip("`")
-        told = f"{column} is {shown(values[column])}: {reason}" if column in values else str(error)
+        text = f"{column} is {shown(values[column])}: {reason}" if column in values else str(error)
         if column == "kind":
-            told += f"; give one of {', '.join(get_args(TitleKind))}"
-        raise ConfigurationError(f"{location}: {told}") from error
+            text += f"; give one of {', '.join(get_args(TitleKind))}"
+        raise ConfigurationError(f"{location}: {text}") from error
 
 
 def shown(cell: Any) -> str:

@@ -93,7 +93,7 @@ class BatchingPipeline:
         self._crawler = crawler  # when it ends, waiting for space does; None: only `close_spider` ends that
         self._spool_files = Spool(data_dir, store.name, self.item_types)
         self._stuck = False  # whether the store can neither write nor spool
-        self._pending: dict[Record, None] = {}  # everything that is not settled yet, in order
+        self._pending: dict[Record, None] = {}  # records without an outcome, in order
         self._pending_bytes = self._most_pending = 0
         self._loading: asyncio.Task[None] | None = None
         self._writing: asyncio.Task[None] | None = None
@@ -230,10 +230,10 @@ class BatchingPipeline:
     def report_outcome(self, records: Sequence[Record], outcome: Outcome, reason: str | None = None) -> None:
         """Report the outcome of records, each once."""
         # An item that the store takes after the deadline may have been spooled meanwhile.
-        settled = [record for record in records if record in self._pending]
-        if settled:
-            self._stats.inc_value(self._stat(outcome), len(settled))
-        for record in settled:
+        finished = [record for record in records if record in self._pending]
+        if finished:
+            self._stats.inc_value(self._stat(outcome), len(finished))
+        for record in finished:
             del self._pending[record]
             self._pending_bytes -= len(record.encoded)
             if outcome == "rejected":

@@ -1,7 +1,7 @@
 """Stores movies and misses in the embedded database `DATA_DIR/movies.sqlite3`, which any number of processes may write together.
 
 `database/sql/embedded.sql` describes its tables. The CSV files are exported soon after the first batch, now and then, and at the end; the
-table `scoreboard` is made at the end. A run that finds either out of date, because an earlier one was killed, makes it anew.
+table `scoreboard` is made at the end. A run that finds either out of date, because an earlier one was killed, updates it.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ class SqliteStore(Store):
         if written == matched:
             return
         if (titles := titles_in(connection)) > MOST_TITLES_AT_THE_END:
-            self.remark = f"the scoreboard of {titles:,} titles is as old as before; scrapy scoreboard makes it anew"
+            self.remark = f"the scoreboard of {titles:,} titles is as old as before; run scrapy scoreboard to update it"
             return
         try:
             make_scoreboard(connection)

@@ -254,7 +254,7 @@ async def test_a_scoreboard_that_is_not_made_anew_is_told(tmp_path: Path, monkey
     async with running(SqliteStore(tmp_path), tmp_path) as run:
         for number in range(2):
             await run.pipeline.process_item(make_movie(number))
-    remark = "the scoreboard of 2 titles is as old as before; scrapy scoreboard makes it anew"
+    remark = "the scoreboard of 2 titles is as old as before; run scrapy scoreboard to update it"
     assert run.count("remark") == remark
     assert board_of(tmp_path) == []
     assert remark in _stores(run.stats.get_stats())

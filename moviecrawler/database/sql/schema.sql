@@ -730,7 +730,7 @@ LANGUAGE sql STABLE ROWS 50 SET enable_seqscan = off AS $$
             WHERE c.position <= 10 ORDER BY c.person_id, c.role
         ) p
         UNION ALL
-        SELECT 'recommended beside it', x.title, 1.0,
+        SELECT 'recommended together', x.title, 1.0,
             ARRAY(SELECT r.record_id FROM jsonb_to_recordset(x.related) AS e (site_id text)
                   JOIN records r ON r.site = x.site AND r.site_id = e.site_id)
         FROM recommending x
