@@ -91,7 +91,7 @@ class SiteProfile:
         return f".{host}".endswith(self.domains)
 
     def is_live(self, home: str) -> bool:
-        """Return whether a scheme and host is the live site's, and no stand-in's."""
+        """Return whether a scheme and host is the live site's, and no replica's."""
         return self.has_host(urlsplit(home).hostname or "")
 
 
@@ -223,8 +223,8 @@ SCOREBOARD_KINDS: tuple[ScoreKind, ...] = tuple(kind for kind, form in SCORES.it
 def hosts_of(site: Site, settings: Mapping[str, Any]) -> dict[str, str]:
     """Return the scheme and host of each setting that names one of a site's hosts, that of its pages first.
 
-    A setting that is empty stands for the live host beside the live pages. Beside a stand-in it stands for none: a crawl of a
-    stand-in asks a live host only where a setting names it.
+    A setting that is empty stands for the live host beside the live pages. Beside a replica it stands for none: a crawl of a
+    replica asks a live host only where a setting names it.
     """
     profile = SITES[site]
     home = settings[profile.home_setting].rstrip("/")
@@ -242,7 +242,7 @@ def page_hosts_of(site: Site, settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def datasets_url(settings: Mapping[str, Any]) -> str:
-    """Return scheme and host of IMDb's datasets. Raises ConfigurationError when there is none beside a stand-in of the pages."""
+    """Return scheme and host of IMDb's datasets. Raises ConfigurationError when there is none beside a replica of the pages."""
     url = hosts_of("imdb", settings).get("IMDB_DATASETS_URL")
     if url is None:
         live = SITES["imdb"].hosts[1].live

@@ -1,4 +1,4 @@
-"""One declaration of each site, and no live host asked for a stand-in."""
+"""One declaration of each site, and no live host asked for a replica."""
 
 from __future__ import annotations
 

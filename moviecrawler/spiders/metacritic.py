@@ -85,17 +85,17 @@ class MetacriticSpider(SitemapSpider):
     # --- Titles -------------------------------------------------------------------------------------------------------
 
     json_host: str
-    """Where the finder is asked: beside a stand-in of the pages, only the pages' host may be there."""
+    """Where the finder is asked: beside a replica of the pages, only the pages' host may be there."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **arguments: Any) -> Self:
-        """Create the spider. Raises ConfigurationError for a stand-in of the JSON host alone, whose titles would be the live site's."""
+        """Create the spider. Raises ConfigurationError for a replica of the JSON host alone, whose titles would be the live site's."""
         spider = super().from_crawler(crawler, *args, **arguments)
         json_host = spider.hosts.get("METACRITIC_API_URL")
         if json_host is not None and SITES[cls.site].is_live(spider.home) and not SITES[cls.site].is_live(json_host):
             raise ConfigurationError(
                 f"METACRITIC_API_URL is {json_host!r}, and METACRITIC_URL is the live site, where titles would be asked for; set "
-                "METACRITIC_URL to a stand-in, too, or remove METACRITIC_API_URL"
+                "METACRITIC_URL to a replica, too, or remove METACRITIC_API_URL"
             )
         if json_host is None:
             message = "METACRITIC_URL is no host of Metacritic's, and METACRITIC_API_URL is not set: all is asked for at METACRITIC_URL"

@@ -223,5 +223,5 @@ def test_lists_are_asked_for_at_the_json_host_that_belongs_to_the_pages(settings
 
 
 def test_a_stand_in_of_the_json_host_alone_does_not_lead_to_the_live_pages() -> None:
-    with pytest.raises(ConfigurationError, match=r"METACRITIC_API_URL is .*; set METACRITIC_URL to a stand-in, too"):
+    with pytest.raises(ConfigurationError, match=r"METACRITIC_API_URL is .*; set METACRITIC_URL to a replica, too"):
         spider_of(MetacriticSpider, {"METACRITIC_API_URL": OTHER})
