@@ -6,7 +6,7 @@ import gzip
 import json
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -244,9 +244,25 @@ def test_reading_ends_soon_when_the_crawl_does(tmp_path: Path) -> None:
     put(tmp_path, "title.akas", *(rf"tt{number:07}|1|Kessel {number}|DE|de|\N" for number in range(400_000)))
     with closing(Tables(files, tmp_path)) as tables:
         tables.want([f"tt{number:07}" for number in range(400_000)])
-        threading.Timer(0.5, tables.interrupt).start()
-        with pytest.raises(InterruptedReadError, match="the crawl was ended"):
+        with interrupted_until_it_ends(tables), pytest.raises(InterruptedReadError, match="the crawl was ended"):
             list(read_titles(tables))
+
+
+@contextmanager
+def interrupted_until_it_ends(tables: Tables) -> Iterator[None]:
+    is_over = threading.Event()
+
+    def interrupt() -> None:
+        while not is_over.wait(0.05):
+            tables.interrupt()
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
 
 
 def chart(folder: Path, films: list[str], name: str, limit: int | None = None) -> dict[str, int]:
