@@ -39,7 +39,7 @@ def files_of(folder: Path) -> set[str]:
     return {
         str(path.relative_to(folder))
         for path in folder.rglob("*")
-        if path.is_file() and path.suffix not in {".md", ".png", ".pyc"}
+        if path.is_file() and path.suffix not in {".md", ".png", ".pyc", ".ipynb"}
     }
 
 
