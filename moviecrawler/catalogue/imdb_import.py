@@ -73,6 +73,7 @@ class ImdbFiles(FileSource):
         folder = data_dir / "datasets" if "://" in origin else Path(origin)
         instead = f"the folder that holds {', '.join(self.files[:-1])} and {self.files[-1]}"
         super().__init__(origin.rstrip("/"), [folder / name for name in self.files], instead)
+        self._scratch = data_dir / "datasets"
 
     def fetch(self, client: FileClient) -> None:
         """Download the files that have changed; see `FileSource`."""
@@ -83,7 +84,7 @@ class ImdbFiles(FileSource):
     def tables(self) -> Iterator[Tables]:
         """Open the files; remove a downloaded one that turns out to be damaged, so that it is downloaded again."""
         files = {path.name.removesuffix(_SUFFIX): path for path in self.paths}
-        with closing(Tables(files, self.paths[0].parent)) as tables:
+        with closing(Tables(files, self._scratch)) as tables:
             try:
                 yield tables
             except ExtractionError as error:

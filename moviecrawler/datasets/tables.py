@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import shutil
+import time
 import zlib
 from dataclasses import dataclass, field
 from itertools import islice
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
@@ -34,6 +37,7 @@ COLUMNS: Final[Mapping[str, str]] = {
 _MAX_ROWS_OF_AN_ID = 10_000  # the most known are some 2,000 rows of `title.akas`. A file with more is damaged
 _MAX_HEADER_BYTES = 1 << 20
 _FETCHED_ROWS = 2_000
+_LONGEST_PASS_SECONDS = 86_400
 _WANTED_AT_ONCE = 20_000
 _CONFIG: Final[dict[str, Any]] = {
     "threads": 1,
@@ -77,15 +81,23 @@ class Tables:
     """The datasets of some files. One thread at a time may use it; `interrupt` may be called by any."""
 
     def __init__(self, files: Mapping[str, Path], scratch: Path) -> None:
-        """Take the files by the names of their datasets; what has no room in memory goes to the folder `scratch`."""
+        """Take the files by the names of their datasets; tables and what is sorted are files of a new folder in `scratch`."""
         self.files = files
         self.damage = Damage()
-        self._connection = duckdb.connect(":memory:", config={**_CONFIG, "temp_directory": str(scratch)})
+        scratch.mkdir(parents=True, exist_ok=True)
+        for left in scratch.glob("pass-*"):  # of a process that was killed
+            if left.stat().st_mtime < time.time() - _LONGEST_PASS_SECONDS:
+                shutil.rmtree(left, ignore_errors=True)
+        self._folder = TemporaryDirectory(prefix="pass-", dir=scratch)
+        self._connection = duckdb.connect(
+            f"{self._folder.name}/tables", config={**_CONFIG, "temp_directory": self._folder.name}
+        )
         self.run("SET enable_progress_bar = false; CREATE TABLE wanted (tconst VARCHAR)")
 
     def close(self) -> None:
         """Close the database, and remove its files."""
         self._connection.close()
+        self._folder.cleanup()
 
     def interrupt(self) -> None:
         """End what is being read, which then raises InterruptedReadError."""
