@@ -57,7 +57,7 @@ _MAX_SUMMARY = 20
 """Lines of a summary that are kept."""
 _HANG = re.compile(r"^Timeout \(\d", re.MULTILINE)
 """The begin of the traceback that `faulthandler` writes before it kills a process that hangs."""
-_INTERRUPTED = {"frontier_unreachable", "frontier_gone"}
+_INTERRUPTED = {"frontier_unreachable"}
 """Finish reasons of a crawl that failed for reasons outside of it: its job is started again."""
 
 
