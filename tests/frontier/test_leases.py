@@ -148,7 +148,8 @@ def test_title_whose_item_was_dropped_is_done(crawl: Crawl) -> None:
 
 @pytest.mark.parametrize(("signal", "given"), [(signals.spider_error, {}), (signals.item_error, {"item": movie()})])
 def test_exception_makes_a_dead_letter(crawl: Crawl, signal: object, given: dict[str, Any]) -> None:
-    request = crawl.take()
+    request, stored = crawl.take(), movie("tt2")
+    crawl.passed(stored, request)  # what else came of the page is stored all the same
     crawl.send(
         signal,
         **given,
@@ -156,6 +157,7 @@ def test_exception_makes_a_dead_letter(crawl: Crawl, signal: object, given: dict
         response=Response(request.url, request=request),
     )
     crawl.tracker.ended(request)
+    crawl.settled(stored)
     assert crawl.ends == [("a", "dead")]
 
 
