@@ -151,7 +151,7 @@ def test_post_is_tried_again_and_a_failure_is_logged_without_the_secret(
     run(wrong, ALERT_WEBHOOK=hook.url, SPIDERMON_DISCORD_WEBHOOK_URL=hook.url)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         run(wrong, ALERT_WEBHOOK=f"http://127.0.0.1:{silent.getsockname()[1]}/s3cret-token")
-    said = [record.getMessage() for record in caplog.records if "could not tell" in record.getMessage()]
+    said = [record.getMessage() for record in caplog.records if "could not send" in record.getMessage()]
     assert said == [
         "PostWebhook could not send the alert (HTTP status 500)",
         "PostWebhook could not send the alert (ConnectionError)",
