@@ -171,7 +171,7 @@ def test_damaged_lines_of_an_export_are_counted_and_left_out(tmp_path: Path) -> 
     # Without `adult` and `video` a film is taken for neither.
     assert [row.tmdb_id for row in source.rows()] == [11, 11, 12]
     assert source.damaged == 1 + len(lines) - 3 + 2 + 3
-    for content, told in ((EXPORT[:-1], "inside a line"), (b"<html>\n" * 1_001, "line 1001")):
+    for content, told in ((EXPORT[:-1], "is cut off"), (b"<html>\n" * 1_001, "line 1001")):
         path.write_bytes(content)
         with pytest.raises(ExtractionError, match=told):
             list(source.rows())
