@@ -69,7 +69,7 @@ ExitPolicyRejectLocalInterfaces 0
 RefuseUnknownExits 0
 """
 _CLIENT = """
-SocksPort 0
+SocksPort auto
 HTTPTunnelPort {tunnel} IsolateSOCKSAuth KeepAliveIsolateSOCKSAuth
 ControlPort {control}
 HashedControlPassword {hashed_password}
