@@ -98,7 +98,7 @@ class FileClient:
             if status in _MISSING:
                 raise MissingFileError(f"{url}: HTTP status {status}")
             if status == requests.codes.requested_range_not_satisfiable:
-                part.unlink(missing_ok=True)
+                forget(path, part)  # with its ETag, by which the file before it would pass for this one
             answer.raise_for_status()
             begin = have if given.get("Content-Range", "").startswith(f"bytes {have}-") else 0
             if status != (requests.codes.partial_content if begin else requests.codes.ok):

@@ -81,6 +81,17 @@ def test_a_broken_fetch_goes_on_where_it_was_and_never_mixes_versions(
     assert (asked(server, "range")[-1] or "").startswith("bytes=")
 
 
+@pytest.mark.promise("A dataset is fetched once until it changes, and a broken fetch goes on where it was.")
+def test_a_crawl_that_was_killed_after_the_last_byte_does_not_leave_the_file_before_it(
+    server: FileServer, tmp_path: Path
+) -> None:
+    path = fetch(server, tmp_path / "a.gz")
+    server.files["/a.gz"] = CHANGED
+    (tmp_path / "a.gz.part").write_bytes(CHANGED)
+    (tmp_path / "a.gz.etag").write_text(f'"{md5(CHANGED).hexdigest()}"')  # noqa: S324 - as the server has it
+    assert fetch(server, path).read_bytes() == CHANGED
+
+
 def test_a_part_of_an_unknown_version_is_not_resumed(server: FileServer, tmp_path: Path) -> None:
     (tmp_path / "a.gz.part").write_bytes(b"something else")
     assert fetch(server, tmp_path / "a.gz").read_bytes() == BODY
