@@ -28,7 +28,7 @@ def utc_now() -> datetime:
 
 
 def latest() -> datetime:
-    """Return the latest time that something stored can have been read at."""
+    """Return the latest time of reading that a stored record can have."""
     return utc_now() + FUTURE
 
 

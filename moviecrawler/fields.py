@@ -1,6 +1,6 @@
-"""The names of a movie's fields, and which of them each site tells.
+"""The names of a movie's fields, and which of them each site's pages have.
 
-A page tells one of three things of a field: a value, that there is none, or nothing. Of the third kind the field is unknown, and `Movie.unknown_fields` names it.
+A page states a field's value, states that there is none, or says nothing: then the field is unknown, and `Movie.unknown_fields` names it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _TOLD: Final[dict[Site, frozenset[str]]] = {
         }
     ),
 }
-"""What pages of each site tell of all kinds of titles."""
+"""The fields that pages of each site have for all kinds of titles."""
 
 SHOWN_ONLY_WITH_VALUE: Final[dict[Site, frozenset[str]]] = {
     "imdb": frozenset({"taglines", "offers"}),
@@ -82,7 +82,7 @@ _PLACES: Final[dict[TitleKind, frozenset[str]]] = {
     "season": frozenset({"series_id", "series_title", "season"}),
     "episode": frozenset({"series_id", "series_title", "season", "episode"}),
 }
-"""What tells where in its series a title stands."""
+"""The fields that give a title's position in its series."""
 
 _TOLD_OF_KIND: Final[dict[tuple[Site, TitleKind], frozenset[str]]] = {
     ("imdb", "movie"): frozenset({"imdb_top250_rank"}),
@@ -91,10 +91,10 @@ _TOLD_OF_KIND: Final[dict[tuple[Site, TitleKind], frozenset[str]]] = {
     ("rottentomatoes", "series"): frozenset({"season_count", "end_year"}),
     ("rottentomatoes", "season"): frozenset({"episode_count"}),
 }
-"""What pages of each site tell beside that of one kind of titles."""
+"""The fields that pages of each site have for one kind of titles only."""
 
 ONLY_IN_DATASETS: Final = frozenset({"other_titles"})
-"""What no page tells: it is unknown on every page, without being named there."""
+"""The fields that no page has. Movies from pages don't name them as unknown."""
 
 _IN_DATASETS: Final[dict[str, frozenset[str]]] = {
     "title.basics": frozenset({"title_type", "original_title", "year", "end_year", "runtime_minutes", "genres"}),
@@ -104,7 +104,7 @@ _IN_DATASETS: Final[dict[str, frozenset[str]]] = {
     "title.akas": ONLY_IN_DATASETS,
     "title.episode": _PLACES["episode"],
 }
-"""What each of IMDb's datasets tells: a title that has none of these there has none."""
+"""The fields of each of IMDb's datasets; one that has no value there is stated absent."""
 
 
 @cache

@@ -29,8 +29,7 @@ item_completed = object()
 """Sent by `Settlement` once an item that has passed the pipelines, or an archived page, is settled in every store that takes it.
 
 Keyword arguments: `item`, `request` (that it came of, or None), and `outcomes` (frozenset[Outcome]; empty where no store takes
-it).  Handlers run in the event loop's thread and must not
-block.
+it). Handlers run in the event loop's thread and must not block.
 """
 
 page_archived = object()

@@ -1,4 +1,4 @@
-"""What a text may hold, and how much of it is shown: the same for all stores, the catalogue and the log."""
+"""Cleans and shortens texts in the same way for all stores, the catalogue and the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ids and URLs of titles, and how to tell one from the other."""
+"""Converts between ids and URLs of titles."""
 
 from __future__ import annotations
 

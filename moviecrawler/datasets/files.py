@@ -1,4 +1,4 @@
-"""Large files of other sources: kept on disk, resumed where a fetch broke off, and fetched again only when they changed."""
+"""Fetches large files to disk, resumes a fetch that broke off, and fetches a file again only when it has changed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MISSING = (403, 404, 410)  # a bucket that may not be listed says 403 of a file
 
 
 class DownloadError(MovieCrawlerError):
-    """A file can't be had."""
+    """A file can't be fetched or written."""
 
 
 class MissingFileError(DownloadError):

@@ -41,7 +41,7 @@ _LONGEST_PASS_SECONDS = 86_400
 _WANTED_AT_ONCE = 20_000
 _CONFIG: Final[dict[str, Any]] = {
     "threads": 1,
-    "memory_limit": "320MB",  # what is more goes to files
+    "memory_limit": "320MB",  # the rest goes to files
     "preserve_insertion_order": False,
     "autoinstall_known_extensions": False,  # an extension would be downloaded
     "autoload_known_extensions": False,

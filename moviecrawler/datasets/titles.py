@@ -1,4 +1,4 @@
-"""Whole titles from the tables of IMDb's datasets.
+"""Makes titles from the tables of IMDb's datasets.
 
 - `title.principals` has a row for each character since March 2024, and before that a row for each person with a list of
   characters. It is a selection: up to ten of a cast, and not all who direct or write. These are taken from `title.crew`.
@@ -32,8 +32,8 @@ _T = TypeVar("_T")
 
 
 def reader(kind: type[_T]) -> Callable[[Any], _T]:
-    """Return what makes a value of a type, and of a row's text its numbers; it raises ValueError for what can't be right."""
-    # As a field of a struct, since a type that is no class is hashed with each call, which takes longer than all the rest.
+    """Return a function that converts a row to a type, and its texts to numbers. It raises ValueError for a wrong value."""
+    # The type is a field of a struct: msgspec would hash a type that is no class with each call, which takes longest of all.
     struct = defstruct("Row", [("row", kind)], array_like=True, gc=False)
     return lambda row: convert([row], struct, strict=False).row  # type: ignore[attr-defined]
 
@@ -54,7 +54,7 @@ _CAST: Final[dict[str, Role]] = {"actor": "cast", "actress": "cast", "self": "ca
 """Roles by category. Archive footage of somebody is no part that they play."""
 _CREW: Final[dict[str, Role]] = {"director": "director", "writer": "writer"}
 _LONGEST_CHARACTERS, _LONGEST_TITLE = 9_000, 500
-"""Of text. Whoever has more small parts than that is given the first ones."""
+"""Characters of text. A person with more small parts gets the first ones."""
 _PART = 100_000  # titles whose rows are sorted at once
 _OF_WANTED = "tconst IN (SELECT tconst FROM wanted)"
 _DATASETS: Final = {
@@ -62,7 +62,7 @@ _DATASETS: Final = {
     "basics": (BASICS, f"{_OF_WANTED} OR tconst IN (SELECT parentTconst FROM episode)"),
     "ratings": (RATINGS, _OF_WANTED),
     "crew": (CREW, _OF_WANTED),
-    # The first row of a title tells that it has a cast of nobody when no other row is of the cast.
+    # The first row of a title is read in any case: it shows that the title has rows, and no cast.
     "principals": (PRINCIPALS, f"(category IN {tuple(_CAST)} OR ordering = '1') AND {_OF_WANTED}"),
     "akas": (AKAS, "titleId IN (SELECT tconst FROM wanted)"),
     "names": (NAMES, """nconst IN (SELECT nconst FROM principals
@@ -91,9 +91,9 @@ def dataset_names(words: str) -> tuple[str, ...]:
 
 
 def read_titles(tables: Tables) -> Iterator[Movie]:
-    """Yield the wanted titles that are in `title.basics`, by id, each with all that the files tell of it.
+    """Yield the wanted titles that are in `title.basics` by id, each with all that the files have of it.
 
-    A title names as unknown what only a dataset tells that is not there, or that has no row of it or a damaged one; no row in
+    The fields of a dataset that is not there, or has no row or a damaged row of the title, are unknown; but no row in
     `title.ratings` means that there is no rating. Damaged rows are counted in `tables.damage`. Raises ExtractionError for a
     damaged file, before the first title, and InterruptedReadError.
     """

@@ -1,4 +1,4 @@
-"""Telling a refusal from an answer, by status, headers and as little of the body as possible.
+"""Tells a refusal from an answer by its status, its headers and as little of the body as possible.
 
 This runs on every response, and a healthy page is up to 2 MB: a body is searched only where it is small, or in its
 first bytes.
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 HOUR = 3600
 SHORTEST_PAUSE, LONGEST_PAUSE = HOUR, 7 * 24 * HOUR
-"""What a Retry-After can make a site pause, in seconds."""
+"""The shortest and the longest pause in seconds that a Retry-After can cause."""
 USUAL_PAUSE = 24 * HOUR
 """The pause after a refusal that names no time."""
 THROTTLE_PAUSE = 6 * HOUR
@@ -44,7 +44,7 @@ _SIGNS: tuple[tuple[bytes, _Stop, str], ...] = (
     (b"/_sec/verify?provider=interstitial", "challenge", "the script of an Akamai challenge"),
     (b"/149e9513-01fa-4fb0-aad4-566afd725d1b/", "challenge", "the script of a Kasada challenge"),
 )
-"""What small bodies have that stand in place of a page; the scripts that these vendors add to healthy pages have not."""
+"""Markers of small bodies that are sent in place of a page. The scripts that these vendors add to healthy pages don't have them."""
 _REFUSAL_TITLE = re.compile(
     rb"<title[^<>]*>\s*(Access Denied|Access to this page has been denied\.?|Attention Required! \| Cloudflare"
     rb"|Access denied \|[^<]*Cloudflare[^<]*|403 Forbidden|Human Verification|Pardon Our Interruption|Request Rejected"
@@ -60,15 +60,15 @@ _OK, _ACCEPTED, _FORBIDDEN, _TOO_MANY, _UNAVAILABLE = 200, 202, 403, 429, 503
 
 @dataclass(slots=True, frozen=True)
 class Refusal:
-    """An answer that is not what was asked for, but the site's wish to be left alone."""
+    """An answer by which a site refuses a request."""
 
     kind: Literal["challenge", "refusal", "rate_limit", "throttle"]
     """`challenge`: a test for browsers. `refusal`: plainly no. `rate_limit`: too many requests. `throttle`: something
     too small or of the wrong kind under status 200, which is a refusal only when it happens several times in a row."""
     reason: str
-    """The sign it was told by, for a log line."""
+    """The marker by which it was recognised, for a log line."""
     pause_seconds: int
-    """How long the site is to be left alone, when this stops it."""
+    """The pause of the site when this refusal stops its crawl."""
 
 
 def classify(
@@ -106,7 +106,7 @@ def classify(
 
 
 def block_sign(body: bytes) -> tuple[_Stop, str] | None:
-    """Return what kind of refusal a body is, whatever its status and headers were, and by what sign; None for an answer."""
+    """Return the kind of refusal that a body is and its marker, without its status and headers; None for an answer."""
     if _CLOUDFLARE_TITLE.search(body, 0, _HEAD):
         return "challenge", 'a page titled "Just a moment..."'
     if len(body) > _LARGEST_CHALLENGE:

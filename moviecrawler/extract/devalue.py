@@ -27,7 +27,7 @@ _EMPTY_REFS: Final = frozenset({"EmptyRef", "EmptyShallowRef"})
 _MOST_WRAPPERS: Final = 20
 """Inside of each other; more are a wrapper that leads to itself."""
 _VISITS_OF_EACH: Final = 50
-"""How often each element may be looked at, on average: a value may be used in many places, and each of these in many."""
+"""The mean number of visits of an element. Values that are used many times inside of each other would take for ever."""
 
 
 class _Object(dict[str, Any]):
@@ -59,7 +59,7 @@ class _Array(list[Any]):
 def unflatten(raw: bytes) -> Any:
     """Return the value in a script's text: its objects are dicts, its arrays and sets lists. Raises ShapeError when it is no flattened value.
 
-    What is looked at may raise ShapeError, too. What is nowhere near a title, such as a Map or a BigInt, is refused.
+    Looking at a member may raise ShapeError, too: types that no title uses, such as a Map or a BigInt, are refused.
     """
     elements = decode_json(raw)
     if not isinstance(elements, list) or not elements:

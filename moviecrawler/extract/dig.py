@@ -1,4 +1,4 @@
-"""Reading decoded JSON: each function takes the data and the path to a value in it.
+"""Reads decoded JSON: each function takes the data and the path to a value in it.
 
 A key that is missing or null on the way gives None: the page has no such value. Anything of another type than expected is a
 ShapeError: the page has one that we can't read.
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 Fact = tuple[Any, ...]
-"""A field's name, what reads its value, and the paths at which it may stand, the best one first: `("year", integer, "releaseYear.year")`."""
+"""A field's name, the function that reads its value, and its possible paths, the best one first: `("year", integer, "releaseYear.year")`."""
 
 _MOST_COUNTED = 10**9
-"""More than anyone has ever counted of votes."""
+"""More votes than any title has."""
 
 
 def at(data: Any, *path: str) -> Any:
-    """Return what stands at `path`, or None when a step of it is missing or null."""
+    """Return the value at `path`, or None when a step of it is missing or null."""
     for depth, step in enumerate(path):
         if isinstance(data, dict):
             data = data.get(step)
@@ -79,7 +79,7 @@ def items(data: Any, *path: str) -> list[Any]:
 
 
 def listed(data: Any, *path: str) -> list[Any]:
-    """Return the list at `path`, or what stands there alone: JSON-LD has one of something with or without a list."""
+    """Return the list at `path`, or a list of the one value there: JSON-LD has a single value with or without a list."""
     value = at(data, *path)
     return value if isinstance(value, list) else [] if value is None else [value]
 
@@ -98,9 +98,9 @@ def pixels(data: Any, *path: str) -> int | None:
 
 
 def read(reader: Callable[[Any], _T | NoValue], data: Any, *path: str) -> _T | NoValue:
-    """Return what `reader` makes of what stands at `path`: a value; ABSENT where a key is there and null or an empty list; else None.
+    """Return what `reader` returns for the value at `path`; ABSENT where that is null or an empty list; None where a key is missing.
 
-    `reader` is one of the functions above, or one made of them. Raises ShapeError where a value has another type than expected.
+    Raises ShapeError where a value has another type than expected.
     """
     for depth, step in enumerate(path):
         if data is None:
@@ -117,7 +117,7 @@ def read(reader: Callable[[Any], _T | NoValue], data: Any, *path: str) -> _T | N
 
 
 def texts(*leaf: str) -> Callable[[Any], list[str] | None]:
-    """Return what reads the texts at `leaf` of the items of a list; None where an item has none: then it isn't that list."""
+    """Return a reader of the texts at `leaf` of a list's items. It returns None where an item has no such text, as it is another list then."""
 
     def read_texts(listed: Any) -> list[str] | None:
         found = [text(item, *leaf) for item in items(listed)]
@@ -127,12 +127,12 @@ def texts(*leaf: str) -> Callable[[Any], list[str] | None]:
 
 
 def places(reader: Callable[[Any], Any], sources: Collection[Any], *paths: str) -> list[Callable[[], Any]]:
-    """Return where a fact is looked for: at the first path in each of the objects, then at the next. Dots separate a path's keys."""
+    """Return the readers of a fact's positions: the first path in each of the objects, then the next. Dots separate a path's keys."""
     return [partial(read, reader, source, *keys) for keys in (path.split(".") for path in paths) for source in sources]
 
 
 def look(found: Findings, facts: Iterable[Fact], sources: Collection[Any]) -> None:
-    """Look for each of the facts at its places in the objects."""
+    """Read each of the facts at its paths in the objects."""
     for field, reader, *paths in facts:
         found.look(field, *places(reader, sources, *paths))
 

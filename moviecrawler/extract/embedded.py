@@ -1,4 +1,4 @@
-"""Data that pages carry inside scripts: found by bytes, decoded without building a tree of the page."""
+"""Finds the data inside a page's scripts by its bytes, and decodes it without a tree of the page."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ _MOST_ADDRESSES = 20
 _ASCII = bytes(range(128))
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _TAIL = 32_768
-"""In how many of its last bytes a page must end: sites and browsers put a little behind the end."""
+"""The last bytes in which the end tag is looked for: sites and browsers add a little after it."""
 
 
 def reader(function: Callable[_P, _T]) -> Callable[_P, _T]:
     """Make every failure of a reader of pages an ExtractionError that names the page, also one that nobody foresaw.
 
-    The reader takes the page's `body` and, second, its `url`. What a page can make a reader stumble over has no end (a day
-    of 20 digits is an OverflowError), and a title whose reader fails in another way would be accounted for by nobody.
+    The reader takes the page's `body` and, second, its `url`. A page can cause errors of any type (a day of 20 digits is an
+    OverflowError), and a title whose reader raised another one would not be accounted for.
     """
 
     @functools.wraps(function)
@@ -125,7 +125,7 @@ def scripts(body: bytes, sign: bytes) -> Iterator[bytes]:
 
 
 def script(body: bytes, script_id: str) -> bytes | None:
-    """Return what stands in `<script id="script_id">`, or None when the page has no such script. Raises ShapeError as `scripts` does."""
+    """Return the contents of `<script id="script_id">`, or None without it. Raises ShapeError as `scripts` does."""
     return next(scripts(body, script_id.encode()), None)
 
 

@@ -1,12 +1,12 @@
-"""A title while its page is read: each field has a value, is stated to be absent, or is not there.
+"""Collects the fields of a title while its page is read: each has a value, is stated absent, or is unknown.
 
-A place is a function that reads one field where pages of some layout have it. It returns one of three:
+A place is a function that reads one field at its position in one layout. It returns one of three:
 
     a value     the page has one
-    ABSENT      the place is there and states that there is none: `null` under a known key, "tbd", an empty list
-    None        the place is not there, or is empty in a way that states nothing
+    ABSENT      the position is there and states that there is none: `null` under a known key, "tbd", an empty list
+    None        the position is not there, or is empty in a way that states nothing
 
-A place that raises an error holds something that can't be understood; the field is then unknown, too.
+It raises one of UNREADABLE when it can't understand what is there; the field is then unknown, too.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ class Absence(Enum):
 ABSENT: Final = Absence.STATED
 NoValue = Literal[Absence.STATED] | None
 UNREADABLE: Final = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
-"""What a place raises that holds something else than expected."""
+"""The errors of a place whose data is not what it expects."""
 _T = TypeVar("_T")
 Person = tuple[str, str | None, str | None]
-"""A name, the link that it has, and whom the person plays."""
+"""A person's name, link and character."""
 _PERSON_ID: Final = re.compile(r"/(nm\d{7,10}|(?:person|celebrity)/[^/?#\s]+)")
 """`nm0000206` on IMDb, `person/…` on Metacritic, `celebrity/…` on Rotten Tomatoes."""
 _ROLES: Final[tuple[Role, ...]] = ("director", "writer", "creator", "cast")
 
 
 class ShapeError(ValueError):
-    """Data is there, but not in the shape that its reader knows. `field` is where."""
+    """Data at `field` does not have the shape that its reader knows."""
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(f"{field}: {reason}")
@@ -53,7 +53,7 @@ class ShapeError(ValueError):
 
 
 class Findings:
-    """A title while its page is read. `movie` has its identity and gets its fields one by one."""
+    """Collects the fields of `movie`, which has its identity already."""
 
     def __init__(self, movie: Movie) -> None:
         self.movie = movie
@@ -65,8 +65,8 @@ class Findings:
     def look(self, field: str, *places: Callable[[], Any]) -> None:
         """Take the value of a field (of `Movie`, or a part such as `scores.imdb`) from the first place that has one.
 
-        One place's word that there is none holds only where no other place has a value, or something that can't be understood.
-        Does nothing where the field has a value, or is of a score (`scores.imdb.reviews`) that has not been found.
+        The field is stated absent only where no other place has a value or is unreadable. Does nothing where the field has a
+        value, or belongs to a score (`scores.imdb.reviews`) that has not been found.
         """
         score = field.rpartition(".")[0]
         if field in self._found or ("." in score and score not in self._found):
@@ -84,7 +84,7 @@ class Findings:
             self._set(field, found)
 
     def take(self, field: str, value: Any) -> None:
-        """Take a value that is known, if any, where the field has none."""
+        """Set a field to a value, if there is one and the field has none yet."""
         self.look(field, lambda: value)
 
     def _set(self, field: str, found: Any) -> None:
@@ -103,7 +103,7 @@ class Findings:
             setattr(self.movie, name, found)
 
     def done(self) -> Movie:
-        """Return the movie, with what its page does not mention."""
+        """Return the movie, with its unknown fields named."""
         movie = self.movie
         movie.credits = [credit for role in _ROLES for credit in self._credits.get(role, ())]
         movie.unknown_fields = unknown_fields_of(movie, self._absent - self._unreadable)
@@ -111,7 +111,7 @@ class Findings:
 
 
 def attempt(place: Callable[[], _T]) -> _T | None:
-    """Return what a place says, None when it holds what it can't understand."""
+    """Return what a place returns, or None where it is unreadable."""
     try:
         return place()
     except UNREADABLE:
@@ -119,9 +119,9 @@ def attempt(place: Callable[[], _T]) -> _T | None:
 
 
 def first(*places: Callable[[], _T | NoValue]) -> _T | NoValue:
-    """Return the first value that a place has; else ABSENT when one of them states that; else None.
+    """Return the first value that a place returns; else ABSENT when one of them states that; else None.
 
-    Raises what a place raises that holds something else, when none has a value.
+    Raises the error of an unreadable place when no place has a value.
     """
     absent: NoValue = None
     unreadable: Exception | None = None
@@ -141,7 +141,7 @@ def first(*places: Callable[[], _T | NoValue]) -> _T | NoValue:
 
 
 def first_of_each(items: Iterable[_T], key: Callable[[_T], Hashable]) -> list[_T]:
-    """Return the items in order, of several with one key the first."""
+    """Return the items in order, and only the first of those with the same key."""
     known: dict[Hashable, _T] = {}
     for item in items:
         known.setdefault(key(item), item)
@@ -149,7 +149,7 @@ def first_of_each(items: Iterable[_T], key: Callable[[_T], Hashable]) -> list[_T
 
 
 def one_of_each(role: Role, people: Iterable[Credit]) -> list[Credit]:
-    """Return the credits of a role with nobody twice, in order and numbered from 1."""
+    """Return the credits of a role in order, without duplicates, numbered from 1."""
     credits_ = first_of_each(people, lambda credit: credit.person_id or credit.name)
     for place, credit in enumerate(credits_, start=1):
         credit.role, credit.position = role, place
@@ -157,7 +157,7 @@ def one_of_each(role: Role, people: Iterable[Credit]) -> list[Credit]:
 
 
 def new_credits(role: Role, people: Iterable[Person]) -> list[Credit]:
-    """Return the credits of a role, nobody twice. A person's id stands in the link to their page."""
+    """Return the credits of a role without duplicates. A person's id is in the link to their page."""
     return one_of_each(
         role,
         (
@@ -174,7 +174,7 @@ def _id_in(link: str | None) -> str | None:
 
 
 def one_of_each_title(titles: Iterable[RelatedTitle]) -> list[RelatedTitle]:
-    """Return the titles that a page names beside its own, none twice, in order."""
+    """Return the related titles of a page in order, without duplicates."""
     return first_of_each(titles, lambda title: title.site_id)
 
 

@@ -1,7 +1,7 @@
 """IMDb's pages since 2022: titles and charts, whose facts are in the JSON of their `__NEXT_DATA__` script.
 
 That holds objects of IMDb's GraphQL API; a title's page has two about its title, `aboveTheFoldData` and `mainColumnData`.
-Where they have each field is told by `imdb_title`.
+`imdb_title` has the position of each field.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def title(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - `reade
 def _linked(body: bytes) -> Findings:
     """Return what JSON-LD says of a title: `name` is its original title, where `alternateName` is the one that the page shows.
 
-    Until 2020 it had the original title alone, so that it is the page's `<title>` that tells.
+    Until 2020 it had the original title alone. Therefore the name has to be that of the page's `<title>`.
     """
     check_whole(body)
     site_id, name, linked = linked_data.title_in("imdb", body)
@@ -59,12 +59,12 @@ def _linked(body: bytes) -> Findings:
 
 
 def _whole_genres(body: bytes, sources: list[dict[str, Any]]) -> list[str] | NoValue:
-    """Return the genres of pages that have one list of them only, unless JSON-LD knows some that this list has not.
+    """Return the genres of a page with `titleGenres` only, or None when JSON-LD has one that is missing there.
 
-    Beside another list this one is sometimes cut; JSON-LD has three at most.
+    On pages with both lists this one is sometimes cut. JSON-LD has three genres at most.
     """
     if any("genres" in source for source in sources):
-        return None  # which can't be understood
+        return None  # that list is there, but unreadable
     genres = brief_genres(sources)
     linked = next(
         (data["genre"] for data in linked_data.objects(body) if isinstance(data.get("genre"), list)), list[str]()
@@ -80,7 +80,7 @@ def chart(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - `reade
     """Read a chart: the Top 250s, the most popular, or the box office, which gives no ranks. Raises ExtractionError."""
     data = dig.at(page_props(body), "pageData")
     if dig.at(data, "topGrossingReleases") is not None:
-        # A release that is not bound to a title yet has none.
+        # A release that has no title on IMDb yet has an empty list.
         titles = (
             dig.items(edge, "node", "release", "titles") for edge in dig.items(data, "topGrossingReleases", "edges")
         )
@@ -94,7 +94,7 @@ def chart(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - `reade
 
 
 def _entry(node: Any, edge: Any) -> Entry:
-    """Return a row of a chart. What can't be read of it is left out. Raises ShapeError when it has no id or title."""
+    """Return a row of a chart without what can't be read. Raises ShapeError when it has no id or title."""
     site_id, name = values.read_id(node, "id"), dig.text(node, "titleText", "text")
     if site_id is None or name is None:
         raise ShapeError("entries", f"a row with the id {site_id!r} and the title {name!r}")

@@ -1,4 +1,4 @@
-"""The people in the objects of IMDb's GraphQL API: where each role has been listed since 2022."""
+"""Reads the people in the objects of IMDb's GraphQL API, at each position that a role has had since 2022."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ CREDIT_KEYS = (
 
 
 def credit_places(sources: list[Any], role: Role) -> Iterator[Callable[[], list[Credit] | NoValue]]:
-    """Yield every place that has the whole list of a role, or says how many it leaves out."""
+    """Yield a reader for each position of a role's list. Each returns None for a list that may be cut off."""
     for source in sources:
         yield partial(_of_main_column, source, role)
-    # Those of the head of a page name the first three or four, and don't say whom the cast plays.
+    # The lists in the head of a page have the first three or four people, and no characters.
     for source in reversed(sources):
         if role == "cast":
-            # Of the main column it has taken the place of `cast`; the head's is the first four.
+            # In the main column it replaced `cast`; in the head it has the first four people.
             yield partial(_of_cast_v2, source, is_whole=source is sources[-1] and len(sources) > 1)
             continue
         for key in _HEADS:
@@ -74,7 +74,7 @@ def _of_main_column(source: Mapping[str, Any], role: Role) -> list[Credit] | NoV
 
 
 def _of_head(source: Mapping[str, Any], key: str, role: Role, *, is_all: bool) -> list[Credit] | None:
-    """Read the groups in the head of a page. A group that leaves out people is not the list, unless it `is_all` that the page has."""
+    """Read a group in the head of a page; None when it leaves out people, unless the page has no other list (`is_all`)."""
     for group in dig.items(source, key):
         named = dig.text(group, "category", "id") or dig.text(group, "grouping", "groupingId")
         if _ROLES.get(named) == role:

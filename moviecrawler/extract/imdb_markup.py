@@ -1,4 +1,4 @@
-"""What IMDb's title pages show in their markup, for those of 2022 whose data has no main column."""
+"""Reads the markup of IMDb's title pages of 2022 whose data has no main column."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LAST_NUMBER: Final = re.compile(r"(\d{1,3})\D{0,20}$")
 
 
 def look(found: Findings, body: bytes) -> None:
-    """Find what the markup says of what the data hasn't told."""
+    """Read fields that have no value yet from the markup."""
     tree = attempt(lambda: tree_of(body))
     if tree is None:
         return

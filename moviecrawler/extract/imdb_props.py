@@ -1,6 +1,6 @@
-"""IMDb's `__NEXT_DATA__`, as far as anything of it is read.
+"""Decodes IMDb's `__NEXT_DATA__`, of which only the keys that are read are built.
 
-Most of the script are translations, tracking and further reading. Only what is named here, and the keys in the tables of `imdb_title`, is built.
+They are named here and in the tables of `imdb_title`. Most of the script are translations, tracking and further reading.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _NEXT_DATA = _object("NextData", props=_object("Props", pageProps=_object("PageP
 def page_props(body: bytes) -> dict[str, Any] | None:
     """Return what a page's script holds; None when the page has no such script.
 
-    Raises ShapeError when that isn't what it was, or the page ends inside it.
+    Raises ShapeError when it has no page properties, or the page ends inside it.
     """
     raw = script(body, "__NEXT_DATA__")
     if raw is None:

@@ -1,4 +1,4 @@
-"""Where IMDb's pages since 2022 have each field of a title: in two objects of its GraphQL API, at the paths of the tables below.
+"""Reads a title from two objects of IMDb's GraphQL API, as its pages have had them since 2022, by the tables of paths below.
 
 A field that has moved gets one more path.
 """
@@ -77,7 +77,7 @@ _OF_EPISODES: Final[tuple[Fact, ...]] = (
     ),
 )
 _FACTS_OF: Final[dict[TitleKind, tuple[Fact, ...]]] = {"series": _OF_SERIES, "episode": (*_OF_MOVIES, *_OF_EPISODES)}
-"""What only titles of a kind have; every other kind has what a movie has."""
+"""The facts of one kind of titles only; other kinds have those of a movie."""
 KEYS: Final = (
     *("id", "titleText", "originalTitleText", "titleType", "titleGenres"),
     *dict.fromkeys(
@@ -90,7 +90,7 @@ KEYS: Final = (
 
 
 def read_movie(sources: list[dict[str, Any]]) -> Findings:
-    """Return what a page's objects say of a title; each fact is taken from the first that has it.
+    """Return the title of a page's objects; each fact is that of the first object that has it.
 
     Raises ShapeError when they name no title, or several, or don't say of what type it is.
     """

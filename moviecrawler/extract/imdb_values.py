@@ -1,4 +1,4 @@
-"""The values of IMDb's JSON: each function takes what stands in a place and returns the value of a field, ABSENT or None."""
+"""Converts values of IMDb's JSON: each function takes the value at a path and returns that of a field, ABSENT or None."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TITLE_KINDS: dict[str, TitleKind] = {
     "video": "video",
     "musicVideo": "music",
 }
-"""What IMDb's title types are here; the others (tvSpecial, podcastSeries…) are `other`."""
+"""The kind of each of IMDb's title types; those that are missing (tvSpecial, podcastSeries…) are `other`."""
 
 _CURRENCY = re.compile(r"[A-Z]{3}")
 TOP_PLACES = 250
@@ -36,7 +36,7 @@ _MINUTE = 60
 _FEWEST_VOTES = 5
 """Votes that a title needs to have a rating."""
 _NOMINATIONS: Final = ("nominationsExcludeWins", "nominations")
-"""How the number of nominations is called, and was called until 2024."""
+"""The key of the number of nominations, and the one until 2024."""
 AWARD_KEYS: Final = (*_NOMINATIONS, "wins", "prestigiousAwardSummary")
 _LONGEST_NUMBER: Final = 9
 """Digits of a season or an episode."""
@@ -80,7 +80,7 @@ def read_rating(summary: Any) -> Score | NoValue:
     if value is None:
         return None
     if value is ABSENT or (value == 0 and votes == 0):
-        # Votes without a rating are a rating that stands elsewhere.
+        # A title with that many votes has a rating; it is at another position.
         return None if isinstance(votes, int) and votes >= _FEWEST_VOTES else ABSENT
     return new_score("imdb", value, votes)
 
@@ -94,7 +94,7 @@ def read_metascore(metascore: Any) -> Score | NoValue:
 def read_amount(kind: AmountKind, sum_: Any) -> Amount | NoValue:
     """Return a sum of money."""
     amount, currency = dig.read(dig.integer, sum_, "amount"), dig.read(dig.text, sum_, "currency")
-    # 0 is what a release has earned that nobody has reported on.
+    # A release whose box office nobody has reported has 0.
     if amount is ABSENT or amount == 0:
         return ABSENT
     if amount is None or amount < 1 or not isinstance(currency, str) or not _CURRENCY.fullmatch(currency):
@@ -205,7 +205,7 @@ def count_seasons(seasons: Any) -> int | NoValue:
 
 
 def count_displayed_seasons(seasons: Any) -> int | NoValue:
-    """Return the number of seasons, if all of them stand there: one can be that of no number."""
+    """Return the number of seasons, or None when the list is cut off. A season may have no number."""
     edges = dig.items(seasons, "edges")
     is_whole = len(edges) == dig.size(seasons, "total")
     return _count(dig.text(edge, "node", "season") for edge in edges) if is_whole else None

@@ -1,6 +1,6 @@
-"""Metacritic's pages: titles, which are composed of components, in their `__NUXT_DATA__` since 2026; and the finder's JSON.
+"""Reads Metacritic's pages of titles, which have components in their `__NUXT_DATA__` since 2026, and the finder's JSON.
 
-Where the components have each field is told by `metacritic_title`. Pages without them, and episodes, are read from JSON-LD.
+`metacritic_title` has the position of each field. Pages without components, and episodes, are read from JSON-LD.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def movie(body: bytes, url: str | None = None) -> Page:
     found = read_title(components, stated) if PRODUCT in components else _linked(body)
     check_asked("metacritic", found.movie.site_id, id_in(url))
     linked = linked_data.title_of(body)
-    # Beside a season's payload it may say what its series has.
+    # On a season's page with a payload, JSON-LD may be that of the series.
     is_own = id_in(attempt(lambda: dig.text(linked, "url"))) == found.movie.site_id
     if is_own and (found.movie.season is None or not components):
         linked_data.look(found, linked)
@@ -74,8 +74,7 @@ def _linked(body: bytes) -> Findings:
 def finder(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - `reader` names it in errors
     """Return a list of the JSON host; `next` is the address of the page after it.
 
-    Where scores tie, the host repeats rows on the next page: whoever follows `next` has to expect them.
-    Raises ExtractionError.
+    Where scores tie, the host repeats rows on the next page. Raises ExtractionError.
     """
     answer = decode_json(body)
     refuse_errors(answer, "page")

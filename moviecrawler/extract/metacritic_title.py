@@ -1,4 +1,4 @@
-"""Where Metacritic's pages since 2026 have each field of a title: in their components, at the paths of the tables below.
+"""Reads a title from the components of Metacritic's pages since 2026, by the tables of paths below.
 
 Most are in the component `product`; scores, offers and titles alike are components of their own. A field that has moved gets one more path.
 """
@@ -42,7 +42,7 @@ _FACTS: Final[tuple[Fact, ...]] = (
     ("taglines", values.read_tagline, "tagline"),
     ("awards", values.read_awards, "awards"),
 )
-"""What the product says of all kinds of titles. Beside a season's scores it is that of the series."""
+"""What the product says of all kinds of titles. On a season's page it is the product of the series."""
 _OF_WHOLE_TITLES: Final[tuple[Fact, ...]] = (
     ("imdb_id", values.read_imdb_id, "imdbId"),
     # A film that is shown again has the year of its first release and the date of the last.
@@ -118,7 +118,7 @@ def read_title(components: Components, stated: str | None = None) -> Findings:
 
 
 def product_id(product: Any, components: Components, stated: str | None = None) -> str:
-    """Return the site_id. The summaries of its scores tell a season's, as the product beside them is its series; or, without any, its page."""
+    """Return the site_id. That of a season is in the summaries of its scores or the page's link, as the product is its series."""
     summaries = [attempt(partial(dig.at, components.get(name), "data", "item")) for name in _SUMMARIES.values()]
     own = attempt(lambda: dig.at(product, "criticScoreSummary"))
     ids = [found for summary in (own, *summaries) if (found := attempt(partial(_id_of_summary, summary)))]
@@ -131,7 +131,7 @@ def product_id(product: Any, components: Components, stated: str | None = None) 
 
 
 def read_year(product: Any) -> int | NoValue:
-    """Return the year of the premiere. The date of release can be that of a later showing: it serves where there is no other."""
+    """Return the year of the premiere; without one, that of the date of release, which can be a later showing's."""
     premiere = dig.read(dig.integer, product, "premiereYear")
     if premiere is ABSENT or premiere == 0:
         day = dig.read(values.read_day, product, "releaseDate")
@@ -163,7 +163,7 @@ def _stated_absence(component: Any) -> NoValue:
 
 
 def _look_for_score(found: Findings, kind: ScoreKind, summaries: list[Any]) -> None:
-    """Find a score in the first summary that has it, and what stands beside it."""
+    """Read a score and its facts from the first summary that has them."""
     found.look(f"scores.{kind}", *(partial(dig.read, partial(read_score, kind), summary) for summary in summaries))
     facts = (*_BESIDE_SCORES, *(_BESIDE_METASCORE if kind == "metascore" else ()))
     dig.look(found, ((f"scores.{kind}.{fact}", *places) for fact, *places in facts), summaries)

@@ -1,4 +1,4 @@
-"""Metacritic's values: each function takes what stands in a place and returns the value of a field, ABSENT or None."""
+"""Converts Metacritic's values: each function takes the value at a path and returns that of a field, ABSENT or None."""
 
 from __future__ import annotations
 
@@ -100,9 +100,9 @@ def read_score(kind: ScoreKind, summary: Any) -> Score | NoValue:
     """Return the score in a summary, of a page or of a row of a list."""
     value, count = dig.read(dig.number, summary, "score"), attempt(lambda: dig.size(summary, "reviewCount")) or 0
     if value is ABSENT or value is None:
-        # Reviews enough for a score are a score that stands elsewhere.
+        # A title with that many reviews has a score; it is at another position.
         return None if value is None or count >= _ENOUGH_REVIEWS else ABSENT
-    # Lists have 0 where details have null, and so have titles with too few ratings: nobody has a word for that 0 but "tbd".
+    # Lists, and titles with too few ratings, have 0 in place of null. Its sentiment is then "tbd" or missing.
     if value == 0 and (dig.text(summary, "sentiment") or "tbd").lower() == "tbd":
         return ABSENT if count < _ENOUGH_REVIEWS else None
     scale = attempt(lambda: dig.integer(summary, "max"))
@@ -120,7 +120,7 @@ def refuse_errors(part: Any, field: str) -> None:
 
 
 def read_imdb_id(value: Any) -> str | None:
-    """Return the site's own word of a title's id at IMDb. Sometimes it is that of a series' pilot or of a film's dub: joining checks the year."""
+    """Return the id at IMDb that the site gives. It can be that of a series' pilot or of a dub: matching checks the year."""
     imdb_id = dig.text(value)
     if imdb_id is not None and not IMDB_ID.fullmatch(imdb_id):
         raise ShapeError("imdb_id", f"{imdb_id!r} is no id of IMDb")

@@ -1,7 +1,7 @@
-"""Rotten Tomatoes' pages since 2024: titles, browse lists and their JSON continuation.
+"""Reads Rotten Tomatoes' pages since 2024: titles, browse lists and their JSON continuation.
 
-A title's page has its scores in `#media-scorecard-json`, until spring 2024 in `#scoreDetails`, and what stands above all else in
-`#media-hero-json`. Where it has each field is told by `rottentomatoes_title`; pages without these scripts are read from JSON-LD.
+A title's page has its scores in `#media-scorecard-json`, until spring 2024 in `#scoreDetails`, and its head in
+`#media-hero-json`. `rottentomatoes_title` has the position of each field; pages without these scripts are read from JSON-LD.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def browse_json(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - 
 
 
 def _list_page(kind: str, entries: list[Entry], info: Any) -> Page:
-    # A last page can still name an endCursor; `hasNextPage` says whether anything stands behind it.
+    # The last page has an endCursor, too; `hasNextPage` says whether another page follows.
     following = None if dig.at(info, "hasNextPage") is False else dig.text(info, "endCursor")
     listing = Listing(site="rottentomatoes", entries=entries, next=following)
     return Page(site="rottentomatoes", kind=kind, listing=listing)

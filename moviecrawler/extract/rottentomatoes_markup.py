@@ -1,4 +1,4 @@
-"""What Rotten Tomatoes' title pages say in their markup: details, cast, seasons; where to watch, titles alike, the critics' consensus."""
+"""Reads the markup of Rotten Tomatoes' title pages: details, cast, seasons, offers, similar titles and the critics' consensus."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _JOB: Final = re.compile(
     r"cinematograph(?:er|y)|edit(?:or|ing)|composer|music|design(?:er)?|decorat(?:or|ion)|direction|casting)$",
     re.IGNORECASE,
 )
-"""What stands in the place of a character at somebody of the crew."""
+"""Matches the job of a member of the crew, which is at the position of a character."""
 _NO_CONSENSUS: Final = re.compile(r"no consensus yet\b|not enough reviews", re.IGNORECASE)
 _LONGEST_CONSENSUS: Final = 2_000
 _LICENCES: Final[tuple[tuple[str, tuple[OfferKind, ...]], ...]] = (
@@ -68,12 +68,12 @@ _LICENCES: Final[tuple[tuple[str, tuple[OfferKind, ...]], ...]] = (
     ("in cinemas", ("cinema",)),
     ("showtimes", ("cinema",)),
 )
-"""What licences begin with, and what they are here; a price may stand behind them."""
+"""The beginnings of licences, and their kinds of offers; a price may follow."""
 _SHOWTIMES: Final = "showtimes"
 _COUNTRY: Final = "US"
-"""The site tells offers of the United States only."""
+"""The site has offers of the United States only."""
 _LONGEST_AIRED: Final = 100
-"""Characters of what a tile says of when its season was shown."""
+"""Characters of a season's air date."""
 
 
 def details_of(tree: Selector) -> Rows:
@@ -118,7 +118,7 @@ def posters_of(tree: Selector) -> list[str]:
 
 
 def cast_of(tree: Selector) -> list[Person]:
-    """Return the cast, among whom crew stands. Raises ShapeError when a tile can't be read."""
+    """Return the cast without the crew, which is in the same list. Raises ShapeError when a tile can't be read."""
     tiles = tree.css('[data-qa="person-item"], [data-qa="cast-crew-item"]')
     roles = [tile.css('[data-qa="person-role"], .p--small') for tile in tiles]
     if any(roles) and not any(map(text_of, roles)):
@@ -139,7 +139,7 @@ def cast_of(tree: Selector) -> list[Person]:
 
 
 def consensus_of(tree: Selector) -> str | NoValue:
-    """Return what the site says that its critics agree on; a page of few reviews has no place for it."""
+    """Return the critics' consensus; a page with few reviews leaves it out."""
     places = tree.css('#critics-consensus p, [data-qa="critics-consensus"]')
     text = text_of(places)
     if len(text) > _LONGEST_CONSENSUS:

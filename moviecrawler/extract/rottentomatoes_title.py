@@ -1,6 +1,6 @@
-"""Where Rotten Tomatoes' title pages have each field since 2024: in two scripts, in their list of details, in other markup, in JSON-LD.
+"""Reads a title from Rotten Tomatoes' pages since 2024: from two scripts, the list of details, other markup and JSON-LD.
 
-A field that has moved gets one more place. `RottenTomatoes.context.*` is never read: it holds what other requests left in the same server process.
+A field that has moved gets one more path. `RottenTomatoes.context.*` is never read: it holds what other requests left in the same server process.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ class TitlePage:
     scorecard: Any
     """The script with the scores; None without one."""
     hero: dict[str, Any]
-    """What stands above all else, by the names of fields."""
+    """The head of the page, by the names of fields."""
     details: markup.Rows
     linked: dict[str, Any]
     """Its JSON-LD about the title; empty without any."""
 
 
 def hero_of(content: Any, scorecard: Any, tree: Selector) -> dict[str, Any]:
-    """Return what stands above all else on a page: in its script, until spring 2024 in that of the scores, or in the markup."""
+    """Return the head of a page: from its script, until spring 2024 from that of the scores, or from the markup."""
     board = attempt(lambda: dig.at(scorecard, "scoreboard"))
     fields = content.items() if isinstance(content, dict) else ()
     shown = tree.css("media-hero")
@@ -89,7 +89,7 @@ def hero_of(content: Any, scorecard: Any, tree: Selector) -> dict[str, Any]:
     for prop in (*info, *texts("metadataProps", "metadataProp")):
         if years := _YEARS.match(prop):
             hero["year"] = int(years["year"])
-            # A series that runs has a first year and, where its last would stand, none.
+            # A running series has a first year, a dash, and no last year.
             if not prop.isdigit():
                 hero["end_year"] = int(years["end_year"]) if years["end_year"] else None
         elif (dated := _DATED.match(prop)) and (year := attempt(partial(values.read_year, dated["date"]))):
@@ -129,9 +129,9 @@ def read_title(movie: Movie, page: TitlePage, year: int | None) -> Findings:
     found.look("offers", lambda: markup.offers_of(tree))
     found.look("related.similar", lambda: markup.similar_of(tree))
     found.look("external_ids", lambda: values.read_ids(tree, scorecard))
-    # Beside details, JSON-LD has what the page doesn't show.
+    # On a page with details, JSON-LD has other values of these fields than the page shows.
     shown = {key: value for key, value in linked.items() if key not in _HIDDEN or not page.details}
-    # It names five of the cast: they are all that a page without any section of the cast names.
+    # JSON-LD has the first five of the cast; it is used where the page has no section of the cast.
     if tree.css('[data-qa="person-item"], [data-qa="cast-crew-item"]'):
         shown.pop("actor", None)
     if not page.details:

@@ -1,4 +1,4 @@
-"""Rotten Tomatoes' values: each function takes what stands in a place and returns the value of a field, ABSENT or None."""
+"""Converts Rotten Tomatoes' values: each function takes the value at a path and returns that of a field, ABSENT or None."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def score(kind: ScoreKind, value: Any, number: int | None = None) -> Score | NoV
     if value is None:
         return None
     if isinstance(value, str) and _UNSCORED.match(value):
-        # Reviews enough for a score are a score that stands elsewhere.
+        # A title with that many reviews has a score; it is at another position.
         return None if number and number >= ENOUGH_REVIEWS else ABSENT
     found = _PERCENT.match(str(value).strip())
     if not found:
@@ -131,11 +131,11 @@ def json_of(tree: Selector, script_id: str) -> Any:
 
 _CRITICS_COUNTS: Final = ("reviewCount", "ratingCount")
 _KNOWN_KEYS: Final = {"title", "reviewsPageUrl", "scoreType", "certified", "sentiment"}
-"""What such an object has, scored or not."""
+"""Keys that such an object has with and without a score."""
 
 
 def read_score(kind: ScoreKind, side: Any) -> Score | NoValue:
-    """Return the score of an object. One without a score is a title without one, unless it has counts: then its key is another."""
+    """Return the score of an object; ABSENT without one; None when its counts show that its score is under an unknown key."""
     value = first(*(partial(dig.read, dig.at, side, key) for key in ("score", "scorePercent", "value")))
     of_critics = kind.startswith("tomatometer")
     if value is None or value is ABSENT or value == "":
@@ -161,7 +161,7 @@ def _audience_count(side: Any) -> int | None:
 
 
 def facts_beside(kind: ScoreKind) -> tuple[Fact, ...]:
-    """Return where each of the facts stands that an object has beside a score of that kind."""
+    """Return the keys of the facts that an object has beside a score of that kind."""
     facts: tuple[Fact, ...] = (
         ("average", partial(_average, kind), "averageRating"),
         ("liked", dig.size, "likedCount"),

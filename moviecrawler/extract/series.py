@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from moviecrawler.items import Score, Site, TitleKind
 
 MOST_SEASONS = 500
-"""Of one series; the longest known has about a hundred."""
+"""The most seasons of one series; the longest known has about a hundred."""
 LONGEST_TITLE = 500
-"""Characters of a season's title: more is a row that was never closed."""
+"""The most characters of a season's title; a longer one comes of an element that was never closed."""
 
 
 def new_title(site: Site, site_id: str, title: str, kind: TitleKind, series_title: str | None = None) -> Movie:
@@ -80,7 +80,7 @@ def listed_season(
 
 
 def one_of_each_season(seasons: Iterable[Movie | None]) -> list[Movie]:
-    """Return the seasons that a page lists, none twice, in order; of two rows of one season the first."""
+    """Return the seasons that a page lists in order, and only the first row of each."""
     listed = first_of_each(filter(None, seasons), lambda season: season.site_id)
     if len(listed) > MOST_SEASONS:
         raise ShapeError("seasons", f"{len(listed):,} seasons; {MOST_SEASONS} are the most")

@@ -1,4 +1,4 @@
-"""Sitemaps, in which a site lists its pages, as https://www.sitemaps.org/protocol.html describes them.
+"""Reads sitemaps, as https://www.sitemaps.org/protocol.html describes them.
 
 They are read as a stream: no tree is built, and nothing is kept but addresses.
 """
@@ -25,11 +25,11 @@ LONGEST_ADDRESS: Final = 2048
 """Characters of one address, as the protocol has it."""
 _BLOCK: Final = 65_536
 _DEPTH: Final = 3
-"""How deep the addresses of entries stand; those of images stand deeper."""
+"""The depth of the addresses of entries; those of images are deeper."""
 _DEEPEST: Final = 20
 _GZIP: Final = b"\x1f\x8b"
 _GZIP_WINDOW: Final = 31
-"""What zlib calls a gzip stream."""
+"""zlib's `wbits` of a gzip stream."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -41,7 +41,7 @@ class Sitemap:
     is_index: bool
     """Whether the URLs are further sitemaps, not pages."""
     is_cut: bool = False
-    """Whether the file goes on after that."""
+    """Whether the file has more than MOST_LOCATIONS."""
 
 
 @reader

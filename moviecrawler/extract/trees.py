@@ -1,7 +1,7 @@
-"""The tree of a page's markup, which costs more than everything else together, and of a hostile page could cost hours.
+"""Builds the tree of a page's markup, within bounds: a hostile page could take hours.
 
-Its size has bounds by what makes trees expensive. Elements take memory, and time in each of a hundred searches; depth,
-children of one element and attributes take quadratic time: libxml2 walks along all of them to tell which comes first.
+Elements take memory, and time in each of a hundred searches. Depth, children of one element and attributes take
+quadratic time, as libxml2 walks along all of them to find out which comes first.
 """
 
 from __future__ import annotations

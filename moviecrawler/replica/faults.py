@@ -1,4 +1,4 @@
-"""Which answers the replica spoils, and how."""
+"""Decides which of the replica's answers fail, and how."""
 
 from __future__ import annotations
 

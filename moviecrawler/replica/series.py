@@ -67,7 +67,7 @@ class Series(Titles):
     """The series of one seed."""
 
     def __init__(self, seed: int, count: int, today: date, films: int) -> None:
-        """Take how many series and films there are; both share their people."""
+        """Make `count` series, which share their people with the films."""
         super().__init__(seed, count)
         self.today, self._films = today, films
         for index in range(count):

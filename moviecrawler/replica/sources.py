@@ -1,4 +1,4 @@
-"""What the replica serves: generated pages, by the sites' own paths."""
+"""Answers requests with generated pages, under the sites' own paths."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Titles:
         raise NotImplementedError
 
     def order(self, name: str, index: int) -> int:
-        """Return what Metacritic's finder orders a title by: its place in popularity, unless it has the order for such titles."""
+        """Return the sort key of a title in Metacritic's finder; by default its rank of popularity."""
         del name
         return index
 

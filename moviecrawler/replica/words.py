@@ -33,11 +33,11 @@ class Dice(Random):
         super().__init__(" ".join(map(str, seed)))
 
     def chance(self, share: float) -> bool:
-        """Return True in a share of all cases."""
+        """Return True with the probability `share`."""
         return self.random() < share
 
     def below(self, end: float) -> int:
-        """Return a whole number from 0 on."""
+        """Return a whole number from 0 to below `end`."""
         return int(end * self.random())
 
     def pick(self, options: Sequence[_T]) -> _T:

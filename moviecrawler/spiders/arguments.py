@@ -1,4 +1,4 @@
-"""What a spider is asked for: by its arguments, which are checked before the first request, or by whoever pushes seeds."""
+"""Parses a spider's arguments, which are checked before the first request, and the seeds that others push."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all spiders share: arguments, lists that lead to titles, and an account of every title asked for."""
+"""The base of all spiders: arguments, lists that lead to titles, and the outcome of every title asked for."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class MovieSpider(scrapy.Spider):
     """Whether its requests go through the queue in Redis, which many workers share."""
     plan: Plan
     seed_key: str
-    """What its arguments are: the same for all workers of a run."""
+    """Describes its arguments; it is the same for all workers of a run."""
     hosts: dict[str, str]
     """Scheme and host of each host that it may ask, by its setting."""
     home: str

@@ -1,4 +1,4 @@
-"""Titles from IMDb's datasets, where its pages may not be had."""
+"""Reads titles from IMDb's datasets where its pages may not be fetched."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ class DatasetSpider(MovieSpider):
             for item in self._pass_failed(missing, str(error)):
                 yield item
         except Exception as error:
-            # What waits for the pass would wait for ever.
+            # Without this, the titles that wait for the pass would wait for ever.
             logger.exception("IMDb's datasets can't be read", extra={"spider": self})
             self.crawler.stats.inc_value("extraction/errors/dataset")
             for item in self._pass_failed(missing, f"{type(error).__name__}: {error}"):

@@ -1,4 +1,4 @@
-"""What a spider makes of an answer beside what its page says: how it was fetched, how a title ended, what a list says of it."""
+"""Makes items of answers: how a page was fetched, how a title ended, and what a list says of it."""
 
 from __future__ import annotations
 
