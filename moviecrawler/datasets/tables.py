@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
 
-from moviecrawler.errors import ExtractionError, InterruptedReadError
+from moviecrawler.errors import ExtractionError, InterruptedReadError, MovieCrawlerError
 from moviecrawler.extract.imdb_values import TITLE_KINDS
 
 if TYPE_CHECKING:
@@ -158,10 +158,12 @@ class Tables:
                 yield from rows
         except duckdb.InterruptException as error:
             raise InterruptedReadError("the crawl was ended before IMDb's datasets were read") from error
-        except (duckdb.IOException, duckdb.InvalidInputException) as error:
-            if dataset is None:
-                raise
+        except duckdb.Error as error:
             reason = str(error).partition("\n")[0]
+            if self._folder.name in reason:
+                raise MovieCrawlerError(f"{reason}; make room there, or set DATA_DIR to a larger disk") from error
+            if dataset is None or not isinstance(error, duckdb.IOException | duckdb.InvalidInputException):
+                raise
             raise ExtractionError("dataset", url_of(dataset), f"damaged or cut short: {reason}") from error
 
     def source(self, dataset: str) -> str:

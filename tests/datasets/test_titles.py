@@ -14,9 +14,10 @@ import pytest
 
 from moviecrawler.datasets.tables import COLUMNS, Tables
 from moviecrawler.datasets.titles import read_titles
-from moviecrawler.errors import ExtractionError, InterruptedReadError
+from moviecrawler.errors import ExtractionError, InterruptedReadError, MovieCrawlerError
 from moviecrawler.items import Credit, Movie, OtherTitle, Score
 from tests.datasets.rows import put
+from tests.pipelines.runs import largest_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -237,6 +238,13 @@ def test_a_file_with_an_id_a_million_times_is_an_error_within_seconds(tmp_path: 
         with pytest.raises(ExtractionError, match="damaged: it has 1000000 rows of tt0900001"):
             list(read_titles(tables))
     assert time.monotonic() - began < 60
+
+
+def test_a_full_disk_is_told_and_no_dataset_is_taken_for_damaged(tmp_path: Path) -> None:
+    told = pytest.raises(MovieCrawlerError, match=r"pass-.*: File too large; make room there")
+    with closing(Tables(files_of(tmp_path), tmp_path)) as tables, largest_file(1_000_000), told as raised:
+        tables.want(f"tt{number:07}" for number in range(400_000))
+    assert not isinstance(raised.value, ExtractionError)  # for which the file would be fetched anew
 
 
 def test_reading_ends_soon_when_the_crawl_does(tmp_path: Path) -> None:

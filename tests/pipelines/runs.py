@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import resource
+import sys
 from collections import Counter
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import msgspec
 from scrapy.utils.test import get_crawler
@@ -20,7 +24,7 @@ from moviecrawler.pipelines.store import Limits, Record, Store
 from moviecrawler.signals import item_rejected, item_settled
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
 LIMIT = 10.0
@@ -137,3 +141,17 @@ def crawl(store: Store, folder: Path, *items: Movie | Miss, **limits: Any) -> Ru
         return run
 
     return asyncio.run(crawled())
+
+
+@contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """Let no file of this process grow beyond so many bytes, as a full disk does."""
+    limits, writes_none = resource.getrlimit(resource.RLIMIT_FSIZE), sys.dont_write_bytecode
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    sys.dont_write_bytecode = True  # Python would leave modules that are cut
+    try:
+        with patch("moviecrawler.pipelines.spool.disk_usage", lambda _: SimpleNamespace(free=size)):
+            yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        sys.dont_write_bytecode = writes_none

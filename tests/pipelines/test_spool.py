@@ -10,11 +10,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
-from unittest.mock import patch
 
 import pytest
 from scrapy import Request, signals
@@ -28,24 +25,10 @@ from moviecrawler.pipelines.s3 import Bucket, S3Store
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.signals import store_opened
 from tests.crawling import FAST, counts, environment
-from tests.pipelines.runs import LIMIT, make_movie, running
+from tests.pipelines.runs import LIMIT, largest_file, make_movie, running
 from tests.pipelines.test_stores import Faulty, failing, in_memory
 from tests.services.s3 import s3_movies
 from tests.waiting import until, wait_for
-
-
-@contextmanager
-def largest_file(size: int) -> Iterator[None]:
-    """Let no file of this process grow beyond so many bytes, as a full disk does."""
-    limits, writes_none = resource.getrlimit(resource.RLIMIT_FSIZE), sys.dont_write_bytecode
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
-    sys.dont_write_bytecode = True  # Python would leave modules that are cut
-    try:
-        with patch("moviecrawler.pipelines.spool.disk_usage", lambda _: SimpleNamespace(free=size)):
-            yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        sys.dont_write_bytecode = writes_none
 
 
 async def test_a_crawl_that_is_shorter_than_a_batch_may_wait_loads_what_was_spooled(
