@@ -51,6 +51,8 @@ class FileClient:
         self._get = partial(requests.get, stream=True, timeout=_TIMEOUTS)
         self._obey_robots, self._tell = obey_robots, tell
         self._agent = user_agent.partition("/")[0]
+        self._rules: dict[str, Protego] = {}
+        """What each host's robots.txt says, by its URL."""
         self._ended = Event()
         self._answer: requests.Response | None = None
 
@@ -140,13 +142,15 @@ class FileClient:
             )
 
     def _check_robots(self, url: str) -> None:
-        if self._obey_robots:
-            with self._get(urljoin(url, "/robots.txt"), headers=self._headers) as answer:
+        robots = urljoin(url, "/robots.txt")
+        if self._obey_robots and robots not in self._rules:
+            with self._get(robots, headers=self._headers) as answer:
                 if answer.status_code not in range(400, 500):
                     answer.raise_for_status()
                 rules = next(answer.iter_content(_BLOCK), b"") if answer.ok else b""
-            if not Protego.parse(rules.decode(errors="replace")).can_fetch(url, self._agent):
-                raise DownloadError(f"{url} is disallowed by robots.txt")
+            self._rules[robots] = Protego.parse(rules.decode(errors="replace"))
+        if self._obey_robots and not self._rules[robots].can_fetch(url, self._agent):
+            raise DownloadError(f"{url} is disallowed by robots.txt")
 
 
 def forget(path: Path, damaged: Path | None = None) -> None:
