@@ -12,7 +12,7 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
 from moviecrawler.clock import utc_now, utc_text
-from moviecrawler.frontier.budgets import begin_of_day, site_budget, until_next_day
+from moviecrawler.frontier.budgets import site_budget, until_next_day
 from moviecrawler.frontier.circuit import Circuit
 from moviecrawler.frontier.engine import NOT_SENT, NotSent, end_crawl, is_closing
 
@@ -83,15 +83,17 @@ class BudgetMiddleware:
     async def _charge(self) -> float | None:
         """Charge a request; return the seconds until it may be sent, None for not in this crawl."""
         while not self._count():
-            until = begin_of_day(utc_now()).timestamp() + 86_400
-            message = (
-                "%d requests to %s are the budget of the day, which is spent: the crawl waits until %s and goes on"
-            )
             spider: Any = self.crawler.spider
             if spider.plan.lane is not None:
                 return None  # the crawl ends, and the catalogue knows what is still due
-            logger.warning(message, self.budget.per_day, self.site, utc_text(until), extra={"spider": spider})
-            if not await self.sleep(until_next_day(utc_now()).total_seconds()):
+            spent_at = utc_now()
+            left = until_next_day(spent_at)
+            message = (
+                "%d requests to %s are the budget of the day, which is spent: the crawl waits until %s and goes on"
+            )
+            until = utc_text(spent_at + left)
+            logger.warning(message, self.budget.per_day, self.site, until, extra={"spider": spider})
+            if not await self.sleep(left.total_seconds()):
                 return None
         if self.budget.per_second is None:
             return 0.0

@@ -85,9 +85,8 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         """The latest state of the run."""
         self._tracker = LeaseTracker(self._finish)
         self._ready: deque[Request] = deque()  # leased, not yet sent
-        self._local: deque[Request] = (
-            deque()
-        )  # retries and redirects, which have a lease, and what only this process can do
+        # Retries and redirects, which have a lease, and what only this process can do.
+        self._local: deque[Request] = deque()
         self._local_only: set[Request] = set()  # what only this process can do, until it is done
         self._suspect = ""  # id of the request that this worker does alone, as it may have killed others
         self._pages = 0
