@@ -96,8 +96,8 @@ class Sources:
             return None
 
         async def read(client: Any) -> Frontier:
-            runs = await read_runs(client, settings=self.settings)
             now, sites = await read_sites(client, self.settings)
+            runs = await read_runs(client, known=(now, sites))
             runs.sort(key=lambda run: (not run.workers, not run.to_go, -(run.ended_at or run.started_at)))
             return Frontier(now=now, sites=sites, runs=runs)
 

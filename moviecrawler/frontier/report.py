@@ -190,10 +190,17 @@ async def read_sites(client: Any, settings: BaseSettings | None = None) -> tuple
 
 
 async def read_runs(
-    client: Any, site: Site | None = None, run: str | None = None, settings: BaseSettings | None = None
+    client: Any,
+    site: Site | None = None,
+    run: str | None = None,
+    settings: BaseSettings | None = None,
+    known: tuple[float, dict[Site, SiteState]] | None = None,
 ) -> list[RunReport]:
-    """Return the latest run of each name, or only of `site` and of the name `run`, by site and then by age."""
-    now, sites = await read_sites(client, settings)
+    """Return the latest run of each name, or only of `site` and of the name `run`, by site and then by age.
+
+    `known` is what `read_sites` has just returned, if the caller needs that, too.
+    """
+    now, sites = known or await read_sites(client, settings)
     latest: dict[tuple[Site, str], Keys] = {}
     for keys in await _all_keys(client, site, run):
         latest.setdefault((keys.site.site, keys.run), keys)
