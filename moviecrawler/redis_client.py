@@ -16,7 +16,6 @@ from redis.backoff import ConstantBackoff, NoBackoff
 from redis.retry import Retry
 
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.options import read_package_file
 
 _TIMEOUTS = {"socket_connect_timeout": 5.0, "socket_timeout": 5.0}
 """Seconds to connect, and to get an answer. A query in REDIS_URL, such as `?socket_timeout=2`, comes first."""
@@ -48,11 +47,6 @@ def _client(kind: Any, url: str, given: dict[str, Any]) -> Any:
         # Not the error's text, which may hold a part of the password.
         raise ConfigurationError("REDIS_URL is no Redis URL; set it to one such as redis://127.0.0.1:6379/0") from None
     return client
-
-
-def load_script(client: Any, package: str, name: str) -> Any:
-    """Return the Lua script `name`.lua of a package, as something to call with keys and arguments."""
-    return client.register_script(read_package_file(package, f"{name}.lua"))
 
 
 async def check_eviction(client: Any) -> None:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from moviecrawler.catalogue.claims import CLAIM, claim_values
 from moviecrawler.catalogue.sql import read_sql
-from moviecrawler.items import Site  # noqa: TC001 - as above
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from datetime import date
 
     from moviecrawler.database.connection import Database
+    from moviecrawler.items import Site
 
 _STATUS = read_sql("status.sql")
 _REVIEWS = (
