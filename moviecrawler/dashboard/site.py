@@ -9,8 +9,8 @@ from twisted.application.service import Service
 from moviecrawler.cluster.website import Root as ClusterRoot
 from moviecrawler.dashboard.crawls import Crawls
 from moviecrawler.dashboard.overview import Overview
-from moviecrawler.dashboard.pages import Page, Static
-from moviecrawler.dashboard.rendering import STATIC
+from moviecrawler.dashboard.pages import Page, PageRequest, Static
+from moviecrawler.dashboard.rendering import STATIC, compile_templates
 from moviecrawler.dashboard.sources import Sources
 from moviecrawler.dashboard.titles import Titles
 
@@ -27,9 +27,10 @@ class Root(ClusterRoot):
     def __init__(self, config: Config, app: Any) -> None:
         super().__init__(config, app)
         sources = Sources(self.node)
-        PageThreads(sources).setServiceParent(app)
-        for path, page in PAGES.items():
-            self.putChild(path[1:].encode(), page(sources, path, MENU))
+        pages = {path: page(sources, path, MENU) for path, page in PAGES.items()}
+        PageThreads(sources, list(pages.values())).setServiceParent(app)
+        for path, page in pages.items():
+            self.putChild(path[1:].encode(), page)
         self.putChild(b"static", Static(str(STATIC)))
 
 
@@ -38,14 +39,23 @@ class PageThreads(Service):
 
     name = "dashboard"
 
-    def __init__(self, sources: Sources) -> None:
+    def __init__(self, sources: Sources, pages: list[Page]) -> None:
         self._sources = sources
+        self._pages = pages
 
     def startService(self) -> None:
         super().startService()
         self._sources.threads.start()
+        self._sources.threads.run(warm_up, self._pages)
 
     def stopService(self) -> Any:
         super().stopService()
         if self._sources.node.has_database:
             self._sources.node.database.interrupt()
+
+
+def warm_up(pages: list[Page]) -> None:
+    """Compile the templates, and make each page once: its first reader would wait for that. Call it in a thread."""
+    compile_templates()
+    for page in pages:
+        page.answer(PageRequest())
