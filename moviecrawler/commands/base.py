@@ -1,25 +1,25 @@
-"""What all commands share: options, errors, exit codes, tables and JSON.
+"""What all commands share: arguments, errors, exit codes, tables and JSON.
 
 Scrapy imports every module of this folder for each command that it runs, so these import what does the work when it runs.
 """
 
 from __future__ import annotations
 
-import io
+import inspect
 import os
 import sys
-import unicodedata
-from contextlib import contextmanager
+from argparse import ArgumentTypeError
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy.exceptions import UsageError
 
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError
-from moviecrawler.texts import printable
+from moviecrawler.sites import SITES
+from moviecrawler.texts import fold, printable
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from scrapy.commands import ScrapyCommand as _Base
     from scrapy.settings import BaseSettings
@@ -28,63 +28,77 @@ else:
 
 Option = tuple[tuple[str, ...], dict[str, Any]]
 
+NONE = "\N{EN DASH}"
+"""Stands for a missing value in tables."""
 _INTERRUPTED = 130
 """The exit code by which shells know Ctrl-C."""
 _GAP = "  "
 _MIN_FIRST_COLUMN = 16
-_WIDE = frozenset("WF")
-"""Unicode's classes of characters that take two columns."""
 
 
 def option(*names: str, **parameters: Any) -> Option:
-    """Return an option for `BaseCommand.options`, declared as for `ArgumentParser.add_argument`."""
+    """Return an argument for `BaseCommand.options`, declared as for `ArgumentParser.add_argument`."""
     return names, parameters
 
 
+def positive(text: str) -> int:
+    """Return the number of an argument."""
+    if not text.isascii() or not text.isdigit() or not int(text):
+        raise ArgumentTypeError(f"{text!r} is no whole number above 0")
+    return int(text)
+
+
+SITE = option("--site", choices=list(SITES), help="this site only")
+RUN = option("--run", metavar="RUN", help="runs of this name only")
+JSON = option("--json", action="store_true", help="print JSON")
+
+
 class BaseCommand(_Base):
-    """The base of a command, before Scrapy's own.
+    """The base of a command, before Scrapy's own. The docstring of a command is its help; the first line is in Scrapy's list.
 
     It ends with one sentence: with exit code 2 for a wrong argument or setting, with 1 for what fails later.
     """
 
     settings: BaseSettings  # type: ignore[assignment]  # Scrapy has set it before a command runs
     requires_crawler_process = False
-    arguments: ClassVar[str] = ""
+    arguments: ClassVar[str] = "[options]"
     """Usage: arguments and options."""
-    summary: ClassVar[str]
-    """One line for the list of commands."""
     options: ClassVar[tuple[Option, ...]] = ()
 
     def syntax(self) -> str:
-        """Return the usage."""
         return self.arguments
 
     def short_desc(self) -> str:
-        """Return one line for the list of commands."""
-        return self.summary
+        return (inspect.getdoc(self) or "").partition("\n")[0].rstrip(".")
+
+    def long_desc(self) -> str:
+        return fold(inspect.getdoc(self) or "")
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add the command's options to Scrapy's."""
         super().add_options(parser)
         for names, parameters in self.options:
             parser.add_argument(*names, **parameters)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Do the work. Raises UsageError (exit code 2) for wrong arguments and settings."""
-        with printing():
-            try:
-                self.execute(args, opts)
-            except BrokenPipeError:
-                raise  # handled by `printing`
-            except ConfigurationError as error:
-                raise UsageError(printable(str(error)), print_help=False) from error
-            except (MovieCrawlerError, OSError) as error:
-                self.fail(str(error))
-            except KeyboardInterrupt:
-                self.fail("interrupted")
-                self.exitcode = _INTERRUPTED
+        if args:
+            raise UsageError(f"takes no argument {args[0]!r}", print_help=False)
+        try:
+            self.execute(opts)
+            sys.stdout.flush()
+        except BrokenPipeError:  # the reader of the output is gone, such as `head`
+            # Otherwise the interpreter prints an error when it flushes the rest at its end.
+            devnull = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(devnull, sys.stdout.fileno())
+            os.close(devnull)
+        except ConfigurationError as error:
+            raise UsageError(printable(str(error)), print_help=False) from error
+        except (MovieCrawlerError, OSError) as error:
+            self.fail(str(error))
+        except KeyboardInterrupt:
+            self.fail("interrupted")
+            self.exitcode = _INTERRUPTED
 
-    def execute(self, args: list[str], opts: argparse.Namespace) -> None:
+    def execute(self, opts: argparse.Namespace) -> None:
         """Do the work. Raises ConfigurationError for a wrong argument, and MovieCrawlerError or OSError for exit code 1."""
         raise NotImplementedError
 
@@ -93,11 +107,10 @@ class BaseCommand(_Base):
         print(f"scrapy {type(self).__module__.rpartition('.')[2]}: {printable(sentence)}", file=sys.stderr)
         self.exitcode = 1
 
-
-def check_no_arguments(args: Sequence[str]) -> None:
-    """Raise ConfigurationError when there is an argument."""
-    if args:
-        raise ConfigurationError(f"takes no argument {args[0]!r}")
+    def require_redis(self, why: str) -> None:
+        """Raise ConfigurationError when REDIS_URL is not set; `why` says what it is for."""
+        if not self.settings.get("REDIS_URL"):
+            raise ConfigurationError(f"REDIS_URL is not set; {why}")
 
 
 def print_json(value: Any, *, indent: int | None = None) -> None:
@@ -109,59 +122,23 @@ def print_json(value: Any, *, indent: int | None = None) -> None:
     sys.stdout.buffer.flush()
 
 
-def print_table(rows: Sequence[Sequence[str]], *, right: bool = False) -> None:
-    """Print rows as aligned columns. With `right`, all but the first column are aligned to the right."""
-    print("\n".join(table_lines(rows, right=right)))
+def table_lines(rows: Sequence[Sequence[str]], *, right: bool = False, width: int | None = None) -> list[str]:
+    """Return rows, the first of them a header, as lines of aligned columns.
 
-
-def table_lines(rows: Sequence[Sequence[str]], *, right: bool, width: int | None = None) -> list[str]:
-    """Return rows as lines of aligned columns.
-
-    With a width, the first column is cut so that lines have at most so many columns, and the first row is underlined.
+    With `right`, all but the first column are aligned to the right. With a width, the first column is cut so that the others fit.
     """
-    widths = [max(map(_columns, column)) for column in zip(*rows, strict=True)]
+    from tqdm.utils import disp_len, disp_trim  # which know that some letters are two columns wide
+
+    widths = [max(map(disp_len, column)) for column in zip(*rows, strict=True)]
     if width is not None:
         available = width - sum(widths[1:]) - len(_GAP) * (len(widths) - 1)
         widths[0] = min(widths[0], max(available, _MIN_FIRST_COLUMN))
-        rows = [rows[0], ["─" * columns for columns in widths], *rows[1:]]
     lines = []
-    for name, *others in rows:
-        first = _cut(name, widths[0])
-        cells = [
-            cell.rjust(columns) if right else cell.ljust(columns)
-            for cell, columns in zip(others, widths[1:], strict=True)
-        ]
-        lines.append(_GAP.join([first + " " * (widths[0] - _columns(first)), *cells]).rstrip())
+    for first, *others in (rows[0], ["─" * columns for columns in widths], *rows[1:]):
+        cut = first if disp_len(first) <= widths[0] else disp_trim(first, widths[0] - 1).rstrip() + "…"
+        cells = [cut + " " * (widths[0] - disp_len(cut))]
+        for cell, columns in zip(others, widths[1:], strict=True):
+            space = " " * (columns - disp_len(cell))
+            cells.append(space + cell if right else cell + space)
+        lines.append(_GAP.join(cells).rstrip())
     return lines
-
-
-def _cut(text: str, width: int) -> str:
-    if _columns(text) <= width:
-        return text
-    while _columns(text) > width - 1:
-        text = text[:-1]
-    return text.rstrip() + "…"
-
-
-def _columns(text: str) -> int:
-    r"""Return how many columns of a terminal a text takes.
-
-    >>> _columns("cafe\u0301"), _columns("\u5343\u3068")
-    (4, 4)
-    """
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in _WIDE else 1 for c in text)
-
-
-@contextmanager
-def printing(*, encoding: str | None = None, errors: str | None = None, newline: str | None = None) -> Iterator[None]:
-    """Print in the block, with that encoding. The block ends quietly when the output is closed, such as by `head`."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(encoding=encoding, errors=errors, newline=newline)
-    try:
-        yield
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Otherwise the interpreter prints an error when it flushes the rest at its end.
-        devnull = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(devnull, sys.stdout.fileno())
-        os.close(devnull)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from scrapy.commands import ScrapyCommand
 
-from moviecrawler.commands.base import BaseCommand, print_json, print_table
+from moviecrawler.commands.base import JSON, NONE, BaseCommand, Option, option, positive, print_json, table_lines
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.sites import SITES, datasets_url
 from moviecrawler.texts import fold, printable
@@ -28,80 +28,42 @@ if TYPE_CHECKING:
     from moviecrawler.database.connection import Database
     from moviecrawler.items import Site
 
-_SOURCES = ("imdb", "episodes", "tmdb", "wikidata", "csv")
 _DAY_SECONDS = 86_400
-_NONE = "\N{EN DASH}"
 _MAX_NAMED = 3
 """Unknown ids that an error names."""
 
 
 class Command(BaseCommand, ScrapyCommand):
-    """Works on the database that DATABASE_URL names."""
+    """Fill the catalogue of titles, and show or change what is due.
+
+    It works on the database that DATABASE_URL names. `scrapy catalogue ACTION -h` has the options of an action.
+    """
 
     arguments = "import imdb|episodes|tmdb|wikidata|csv | status | boost ID… | due [SITE] | review [ID SITE]  [options]"
-    summary = "Fill the catalogue of titles, and show or change what is due"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add a parser for each action. Scrapy's own options may come before or after the action."""
         super().add_options(parser)
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-
-        def action(name: str, run: Callable[..., None]) -> argparse.ArgumentParser:
-            own: argparse.ArgumentParser = actions.add_parser(name, conflict_handler="resolve")
+        for run, options in _ACTIONS.items():
+            own = actions.add_parser(run.__name__.strip("_"), conflict_handler="resolve")
             ScrapyCommand.add_options(self, own)
             for each in own._actions:  # noqa: SLF001 - a default would overwrite an option before the action
                 each.default = argparse.SUPPRESS
-            own.add_argument("--json", action="store_true", help="print JSON")
+            for names, parameters in options:
+                own.add_argument(*names, **parameters)
             own.set_defaults(run=run)
-            return own
 
-        own = action("import", _import)
-        own.add_argument("source", choices=_SOURCES)
-        own.add_argument(
-            "--from", dest="origin", type=_origin, metavar="PATH|URL", help="a file or folder, or another server"
-        )
-        own.add_argument("--kinds", type=_kinds, metavar="KIND,…", help="imdb: which titles (default: movie)")
-        own.add_argument("--min-votes", type=_number, default=0, metavar="N", help="imdb: titles with at least N votes")
-        own.add_argument(
-            "--years", type=_years, default=(None, None), metavar="A-B", help="imdb: of these years, such as 1990-"
-        )
-        action("status", _status)
-        own = action("boost", _boost)
-        own.add_argument("titles", nargs="+", type=_title, metavar="ID|URL")
-        own.add_argument(
-            "--by", type=_weight, default=1.0, metavar="N", help="how much; the most boosted are fetched first"
-        )
-        own = action("due", _due)
-        own.add_argument("site", nargs="?", choices=tuple(SITES), metavar="SITE")
-        own.add_argument("--limit", type=_number, default=20, metavar="N", help="rows to show (default: 20)")
-        own = action("review", _review)
-        own.add_argument("title", nargs="?", metavar="IMDB_ID")
-        own.add_argument("site", nargs="?", choices=tuple(SITES), metavar="SITE")
-        decision = own.add_mutually_exclusive_group()
-        decision.add_argument("--accept", action="store_true", help="the page is the title's")
-        decision.add_argument("--refuse", action="store_true", help="it is not, and won't be tried again")
-        own.add_argument("--page", metavar="SITE_ID", help="of several pages under review, this one")
-        own.add_argument("--limit", type=_number, default=20, metavar="N", help="rows to show (default: 20)")
-
-    def execute(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Run the action; exit code 1 when it fails."""
+    def execute(self, opts: argparse.Namespace) -> None:
         from moviecrawler.catalogue.store import open_catalogue
         from moviecrawler.options import check_settings
 
-        if args:
-            raise ConfigurationError(f"{opts.action} takes no argument {args[0]!r}")
         check_settings(self.settings)
         with closing(open_catalogue(self.settings)) as database:
             opts.run(self, database, opts)
 
 
 # --- Arguments --------------------------------------------------------------------------------------------------------
-
-
-def _number(text: str) -> int:
-    if not text.isascii() or not text.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
-    return int(text)
 
 
 def _weight(text: str) -> float:
@@ -115,8 +77,8 @@ def _years(text: str) -> tuple[int | None, int | None]:
     first, dash, last = text.partition("-")
     if not (first or last):
         raise argparse.ArgumentTypeError(f"{text!r}; give such as 1990-1999, 1990- or 2001")
-    begin = _number(first) if first else None
-    return begin, _number(last) if last else None if dash else begin
+    begin = positive(first) if first else None
+    return begin, positive(last) if last else None if dash else begin
 
 
 def _kinds(text: str) -> frozenset[str]:
@@ -163,7 +125,6 @@ def _title(text: str) -> tuple[Site, str]:
 def _import(command: BaseCommand, database: Database, opts: argparse.Namespace) -> None:
     from tqdm import tqdm
 
-    from moviecrawler.catalogue.loading import Imported
     from moviecrawler.datasets.files import DownloadError, FileClient
     from moviecrawler.sites import user_agent
 
@@ -184,21 +145,19 @@ def _import(command: BaseCommand, database: Database, opts: argparse.Namespace) 
             raise DownloadError(f"{error}; or fetch it by hand, and name it with --from") from error
     with tqdm(desc=name, unit=" rows", unit_scale=True, file=sys.stderr, disable=not sys.stderr.isatty()) as bar:
         made = source.import_into(database, name, bar.update)
-    counts = (made or Imported())._asdict()
-    lines = [f"{name} has not changed since the last import"]
-    if made is not None:
-        parts = [
-            f"{made.added:,} {'episodes' if opts.source == 'episodes' else 'titles'} added",
-            f"{made.changed:,} changed",
-        ]
-        parts += [f"{made.removed:,} removed" if opts.source == "episodes" else f"{made.ids:,} ids on other sites"]
-        lines = [
-            f"{name}: {', '.join(parts)}"
-            + (f"; {source.damaged:,} damaged rows were left out" if source.damaged else "")
-        ]
+    if made is None:
+        print(f"{name} has not changed since the last import")
+    else:
+        counts = {
+            "rows added": made.added,
+            "changed": made.changed,
+            "removed": made.removed,
+            "ids on other sites": made.ids,
+        }
+        counts["damaged rows left out"] = source.damaged
+        print(f"{name}: " + ", ".join(f"{count:,} {what}" for what, count in counts.items()))
     if opts.source == "imdb" and opts.kinds is None:
-        lines.append("only films were asked for; --kinds movie,series takes series, too")
-    _show({"source": name, "unchanged": made is None, **counts, "damaged": source.damaged}, lines, as_json=opts.json)
+        print("only films were asked for; --kinds movie,series takes series, too")
 
 
 def _source(opts: argparse.Namespace, settings: BaseSettings) -> FileSource:
@@ -236,10 +195,10 @@ def _status(command: BaseCommand, database: Database, opts: argparse.Namespace) 
 
     now = utc_now()
     sites = []
-    for site in figures(database, now):
-        budget = _budget(command.settings, site.site)
-        caught_up_by = None if budget is None else site.caught_up_by(budget, now.date())
-        sites.append({**msgspec.to_builtins(site), "budget_a_day": budget, "caught_up_by": caught_up_by})
+    for one in figures(database, now):
+        budget = _budget(command.settings, one.site)
+        caught_up_by = None if budget is None else one.caught_up_by(budget, now.date())
+        sites.append({**msgspec.to_builtins(one), "budget_a_day": budget, "caught_up_by": caught_up_by})
     if opts.json:
         print_json(sites, indent=2)
         return
@@ -253,15 +212,16 @@ def _status(command: BaseCommand, database: Database, opts: argparse.Namespace) 
         "caught_up_by": "nothing overdue by",
     }
     head = ["", *(str(site["site"]) for site in sites)]
-    print_table([head, *([label, *(_cell(site[name]) for site in sites)] for name, label in names.items())], right=True)
-    for row in sites:
-        if row["paused_because"] is not None:
-            print(printable(f"{row['site']} is not asked: {fold(row['paused_because'])}"))
+    rows = [[label, *(_cell(site[name]) for site in sites)] for name, label in names.items()]
+    print("\n".join(table_lines([head, *rows], right=True)))
+    for site in sites:
+        if site["paused_because"] is not None:
+            print(printable(f"{site['site']} is not asked: {fold(site['paused_because'])}"))
 
 
 def _cell(value: date | float | str | None) -> str:
     if value is None:
-        return _NONE
+        return NONE
     return f"{value:,.0f}" if isinstance(value, int | float) else str(value)[:10]
 
 
@@ -280,9 +240,7 @@ def _boost(command: BaseCommand, database: Database, opts: argparse.Namespace) -
 
     titles = list(dict.fromkeys(opts.titles))
     unknown = boost(database, titles, opts.by, utc_now())
-    known = len(titles) - len(unknown)
-    sentence = f"{known} of {len(titles)} titles boosted by {opts.by:g}"
-    _show({"asked": len(titles), "boosted": known}, [sentence], as_json=opts.json)
+    print(f"{len(titles) - len(unknown)} of {len(titles)} titles boosted by {opts.by:g}")
     if unknown:
         named = ", ".join(site_id for _, site_id in unknown[:_MAX_NAMED])
         command.fail(
@@ -308,26 +266,23 @@ def _review(command: BaseCommand, database: Database, opts: argparse.Namespace) 
     from moviecrawler.catalogue.outcomes import decide
     from moviecrawler.clock import utc_now
 
-    is_decided = opts.accept or opts.refuse
+    is_decided = opts.accept is not None
     if is_decided != (opts.site is not None) or (opts.title is None) == is_decided:
         raise ConfigurationError("to decide, give IMDb id, site and --accept or --refuse")
-    if is_decided:
-        imdb_id = parse_title_id("imdb", opts.title)
-        pages = decide(database, imdb_id, opts.site, opts.page, accept=opts.accept, now=utc_now())
-        if not pages:
-            command.fail(f"nothing of {imdb_id} is under review on {opts.site}")
-            return
-        sentence = f"{imdb_id}: {', '.join(pages)} {'accepted' if opts.accept else 'refused'}"
-        data = {"imdb_id": imdb_id, "site": opts.site, "pages": pages, "accepted": opts.accept}
-        _show(data, [sentence], as_json=opts.json)
+    if not is_decided:
+        rows = reviews(database, opts.limit)
+        lines = [
+            f"{row.imdb_id or '?':12} {fold(row.title or '')} ({row.year or '?'})  {row.site} {row.site_id}"
+            f"  {row.score:g}: {fold(', '.join(row.reasons))}"
+            for row in rows
+        ]
+        _show([row._asdict() for row in rows], lines or ["nothing is under review"], as_json=opts.json)
         return
-    rows = reviews(database, opts.limit)
-    lines = [
-        f"{row.imdb_id or '?':12} {fold(row.title or '')} ({row.year or '?'})  {row.site} {row.site_id}"
-        f"  {row.score:g}: {fold(', '.join(row.reasons))}"
-        for row in rows
-    ]
-    _show([row._asdict() for row in rows], lines or ["nothing is under review"], as_json=opts.json)
+    imdb_id = parse_title_id("imdb", opts.title)
+    if pages := decide(database, imdb_id, opts.site, opts.page, accept=opts.accept, now=utc_now()):
+        print(printable(f"{imdb_id}: {', '.join(pages)} {'accepted' if opts.accept else 'refused'}"))
+    else:
+        command.fail(f"nothing of {imdb_id} is under review on {opts.site}")
 
 
 def _show(data: Any, lines: Sequence[str], *, as_json: bool) -> None:
@@ -337,3 +292,33 @@ def _show(data: Any, lines: Sequence[str], *, as_json: bool) -> None:
         return
     for line in lines:
         print(printable(line))
+
+
+_LIMIT = option("--limit", type=positive, default=20, metavar="N", help="rows to show (default: 20)")
+_SITE = option("site", nargs="?", choices=tuple(SITES), metavar="SITE")
+_ACTIONS: dict[Callable[..., None], tuple[Option, ...]] = {
+    _import: (
+        option("source", choices=("imdb", "episodes", "tmdb", "wikidata", "csv")),
+        option("--from", dest="origin", type=_origin, metavar="PATH|URL", help="a file or folder, or another server"),
+        option("--kinds", type=_kinds, metavar="KIND,…", help="imdb: which titles (default: movie)"),
+        option("--min-votes", type=positive, default=0, metavar="N", help="imdb: titles with at least N votes"),
+        option("--years", type=_years, default=(None, None), metavar="A-B", help="imdb: of these years, such as 1990-"),
+    ),
+    _status: (JSON,),
+    _boost: (
+        option("titles", nargs="+", type=_title, metavar="ID|URL"),
+        option("--by", type=_weight, default=1.0, metavar="N", help="how much; the most boosted are fetched first"),
+    ),
+    _due: (_SITE, _LIMIT, JSON),
+    _review: (
+        option("title", nargs="?", metavar="IMDB_ID"),
+        _SITE,
+        option("--accept", action="store_const", const=True, help="the page is the title's"),
+        option(
+            "--refuse", dest="accept", action="store_const", const=False, help="it is not, and won't be tried again"
+        ),
+        option("--page", metavar="SITE_ID", help="of several pages under review, this one"),
+        *(_LIMIT, JSON),
+    ),
+}
+"""What does an action, and its arguments."""

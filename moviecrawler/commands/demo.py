@@ -28,23 +28,22 @@ _STOP_SECONDS = 30
 
 
 class Command(BaseCommand, ScrapyCommand):
-    """Uses no network, service or setting, and replaces the folder data/demo."""
+    """Crawl a local replica of the three sites and print their scores side by side.
 
-    summary = "Crawl a local replica of the three sites and print their scores side by side"
+    It uses no network, service or setting, and replaces the folder data/demo.
+    """
+
     options = (
         option("--titles", type=int, default=60, metavar="N", help="movies on the replica (default: 60)"),
         option("--seed", type=int, default=1, metavar="S", help="which movies those are (default: 1)"),
     )
 
-    def execute(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Run the demo; exit code 1 when a spider failed."""
+    def execute(self, opts: argparse.Namespace) -> None:
         from moviecrawler.catalogue.scoreboard import scoreboard_rows
-        from moviecrawler.commands.base import check_no_arguments
         from moviecrawler.commands.scoreboard import render_table
         from moviecrawler.database.embedded import open_embedded
         from moviecrawler.replica.process import ReplicaProcess
 
-        check_no_arguments(args)
         started = time.monotonic()
         with ReplicaProcess(titles=opts.titles, seed=opts.seed) as replica:
             shutil.rmtree(_FOLDER, ignore_errors=True)

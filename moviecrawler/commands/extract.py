@@ -15,25 +15,25 @@ if TYPE_CHECKING:
 
 
 class Command(BaseCommand, ScrapyCommand):
-    """Prints one JSON object for each file: what the page says, or why it could not be read."""
+    """Print what would be read from saved pages, one JSON object a line."""
 
     arguments = "[--url URL] FILE..."
-    summary = "Print what would be read from saved pages, one JSON object a line"
-    options = (option("--url", help="where the page came from; recognised from the page itself when not given"),)
+    options = (
+        option("files", nargs="+", metavar="FILE"),
+        option("--url", help="where the page came from; recognised from the page itself when not given"),
+    )
 
-    def execute(self, args: list[str], opts: argparse.Namespace) -> None:
+    def execute(self, opts: argparse.Namespace) -> None:
         """Read every file; exit code 1 when one of them could not be read."""
         from moviecrawler.commands.base import print_json
         from moviecrawler.errors import ConfigurationError
         from moviecrawler.urls import site_of
 
-        if not args:
-            raise ConfigurationError("name at least one file")
-        if opts.url is not None and (len(args) > 1 or site_of(opts.url) is None):
+        if opts.url is not None and (len(opts.files) > 1 or site_of(opts.url) is None):
             raise ConfigurationError(
-                f"--url takes the address of one page of the three sites, for one FILE; got {opts.url!r} for {len(args)}"
+                f"--url takes the address of one page of the three sites, for one FILE; got {opts.url!r}"
             )
-        for name in args:
+        for name in opts.files:
             shown = os.fsencode(name).decode(errors="replace")  # a file's name may be any bytes
             record = _record(name, opts.url)
             print_json({"file": shown, **record})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from argparse import ArgumentTypeError
 from collections import Counter
 from datetime import date
 from io import BytesIO
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from scrapy import Request, Spider, signals
 from scrapy.commands import ScrapyCommand
 
-from moviecrawler.commands.base import BaseCommand, option
+from moviecrawler.commands.base import SITE, BaseCommand, option
 from moviecrawler.errors import ArchiveError, ConfigurationError, TransientStoreError
 from moviecrawler.items import Site
 from moviecrawler.signals import item_completed
@@ -37,45 +38,54 @@ logger = logging.getLogger(__name__)
 
 _MAX_IN_PIPELINES = 100
 """Items in the pipelines at once. Items in a store's buffer have left the pipelines."""
+_CHECK_SECONDS = 0.01
+"""Seconds between two looks at whether the pipelines have room."""
 _SUCCESS = range(200, 300)
 """Statuses of answers that are read as pages, as in Scrapy."""
 
 
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} is no date such as 2026-03-01") from None
+
+
 class Command(BaseCommand, ScrapyCommand):
-    """Reads the archive and asks no site. The same command goes on with a replay that was interrupted."""
+    """Extract again from archived pages.
+
+    It asks no site. The same command goes on with a replay that was interrupted.
+    """
 
     requires_crawler_process = True
     arguments = "[--site SITE] [--from DATE] [--to DATE] SOURCE"
-    summary = "Extract again from archived pages: s3://bucket/prefix, or a folder"
     options = (
-        option("--site", choices=get_args(Site), help="pages of this site only"),
-        option("--from", dest="begin", metavar="DATE", help="pages fetched on that day (UTC) or later"),
-        option("--to", dest="end", metavar="DATE", help="pages fetched on that day (UTC) or before"),
+        option("source", metavar="SOURCE", help="the archive: s3://bucket/prefix, or a folder"),
+        SITE,
+        option("--from", dest="begin", type=_day, default=date.min, help="pages fetched on that day (UTC) or later"),
+        option("--to", dest="end", type=_day, default=date.max, help="pages fetched on that day (UTC) or before"),
     )
 
-    def execute(self, args: list[str], opts: argparse.Namespace) -> None:
+    def execute(self, opts: argparse.Namespace) -> None:
         """Replay; exit code 1 when a page could not be read or an item not stored."""
         from moviecrawler.pipelines.archive import archived_files, open_archive
         from moviecrawler.pipelines.files import check_data_dir
         from moviecrawler.pipelines.store import path_of_stores
         from moviecrawler.spiders.base import MovieSpider
 
-        if len(args) != 1:
-            raise ConfigurationError("name one archive: s3://bucket/prefix, or a folder")
         assert self.crawler_process is not None  # noqa: S101 - set by Scrapy before
-        begin, end = _date("--from", opts.begin, date.min), _date("--to", opts.end, date.max)
         check_data_dir(self.settings["DATA_DIR"])
         try:
-            archive = open_archive(args[0], self.settings.get("S3_ENDPOINT_URL") or None)
+            archive = open_archive(opts.source, self.settings.get("S3_ENDPOINT_URL") or None)
             sites = [opts.site] if opts.site else get_args(Site)
-            files = [key for site in sites for key in archived_files(archive, site, begin, end)]
+            files = [key for site in sites for key in archived_files(archive, site, opts.begin, opts.end)]
         except TransientStoreError as error:
             raise ConfigurationError(str(error)) from error
         if not files:
-            raise ConfigurationError(f"{args[0]} holds no pages of that site and time")
+            raise ConfigurationError(f"{opts.source} holds no pages of that site and time")
         loader = self.crawler_process.spider_loader
         readers = [spider for name in loader.list() if issubclass(spider := loader.load(name), MovieSpider)]
-        progress = ReplayProgress(path_of_stores(self.settings, "replay-{}.txt", args[0]))
+        progress = ReplayProgress(path_of_stores(self.settings, "replay-{}.txt", opts.source))
         self.crawler_process.crawl(ReplaySpider, archive=archive, files=files, readers=readers, progress=progress)
         self.crawler_process.start()
         if progress.done.issuperset(files):
@@ -109,6 +119,7 @@ class ReplaySpider(Spider):
         from moviecrawler.pipelines.warc import read_record, read_records
 
         self.compression = GzipMiddleware.from_crawler(self.crawler)
+        scraper: Any = self.crawler.engine.scraper
         done = self.progress.done.intersection(self.files)
         if done:
             message = "An earlier replay has read %d of the %d files; remove %s to have them read again"
@@ -128,7 +139,8 @@ class ReplaySpider(Spider):
                         logger.exception("%s: a page can't be read", key)
                         continue
                     for item in items:
-                        await self.progress.wait_for_pipelines()
+                        while scraper.slot.itemproc_size >= _MAX_IN_PIPELINES:  # noqa: ASYNC110 - Scrapy has no event for it
+                            await asyncio.sleep(_CHECK_SECONDS)
                         self.progress.item_sent(key, item)
                         yield item
             except (ArchiveError, TransientStoreError, OSError) as error:
@@ -188,13 +200,9 @@ class ReplayProgress:
         self.done = set(path.read_text("utf-8").splitlines()) if path.is_file() else set()
         self._files_of: dict[int, str] = {}  # by the id() of an item without an outcome
         self._left: Counter[str] = Counter()  # of a file: its items without an outcome, plus 1 until it is read
-        self._in_pipelines = 0
-        self._item_has_left = asyncio.Event()
 
     def connect(self, manager: SignalManager) -> None:
         """Connect the handlers to their signals."""
-        for signal in (signals.item_scraped, signals.item_dropped, signals.item_error):
-            manager.connect(self._item_left, signal)
         manager.connect(self._item_stored_or_dropped, signals.item_dropped)
         manager.connect(self._item_failed, signals.item_error)
         manager.connect(self._item_completed, item_completed)
@@ -210,12 +218,6 @@ class ReplayProgress:
         else:
             self.path.unlink(missing_ok=True)
 
-    async def wait_for_pipelines(self) -> None:
-        """Wait while the pipelines hold the most items that they may."""
-        while self._in_pipelines >= _MAX_IN_PIPELINES:
-            self._item_has_left.clear()
-            await self._item_has_left.wait()
-
     def file_begun(self, key: str) -> None:
         """Note that a file is being read."""
         self._left[key] = 1
@@ -223,7 +225,6 @@ class ReplayProgress:
     def item_sent(self, key: str, item: Any) -> None:
         """Note that an item of a file goes into the pipelines."""
         self._left[key] += 1
-        self._in_pipelines += 1
         self._files_of[id(item)] = key
 
     def one_ended(self, key: str) -> None:
@@ -239,10 +240,6 @@ class ReplayProgress:
                     "%s is done, but the next replay reads it again, as its name can't be written: %s", key, error
                 )
 
-    def _item_left(self) -> None:
-        self._in_pipelines -= 1
-        self._item_has_left.set()
-
     def _item_failed(self, item: Any) -> None:
         self._files_of.pop(id(item), None)  # its file is read again
 
@@ -252,10 +249,3 @@ class ReplayProgress:
 
     def _item_completed(self, item: Any, outcomes: frozenset[Outcome]) -> None:
         (self._item_failed if "lost" in outcomes else self._item_stored_or_dropped)(item)
-
-
-def _date(option_: str, text: str | None, default: date) -> date:
-    try:
-        return default if text is None else date.fromisoformat(text)
-    except ValueError:
-        raise ConfigurationError(f"{option_} is {text!r}; give a date such as 2026-03-01") from None

@@ -15,19 +15,17 @@ if TYPE_CHECKING:
 
 
 class Command(BaseCommand, ScrapyCommand):
-    """IMDb is on port P, Metacritic on P + 1, Rotten Tomatoes on P + 2; all on the loopback interface."""
+    """Serve a local replica of the three sites.
 
-    summary = "Serve a local replica of the three sites"
+    IMDb is on port P, Metacritic on P + 1, Rotten Tomatoes on P + 2.
+    """
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add the replica's options."""
         super().add_options(parser)
         add_arguments(parser)
 
-    def execute(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Print the three URLs, and serve until SIGINT or SIGTERM. Raises ConfigurationError for options that can't be."""
-        from moviecrawler.commands.base import check_no_arguments
+    def execute(self, opts: argparse.Namespace) -> None:
+        """Print the three URLs, and serve until SIGINT or SIGTERM."""
         from moviecrawler.replica.app import serve
 
-        check_no_arguments(args)
         asyncio.run(serve(parse_options(opts)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import shutil
 import sys
 import tempfile
@@ -13,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.commands import ScrapyCommand
 
-from moviecrawler.commands.base import BaseCommand, option, table_lines
+from moviecrawler.commands.base import NONE, BaseCommand, option, positive, table_lines
 from moviecrawler.texts import printable
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from scrapy.settings import BaseSettings
 
@@ -45,24 +46,22 @@ _PART_COLUMNS = {
     "imdb_rating_derived": "BOOLEAN",
 }
 """Further columns of seasons and episodes."""
-_WHOLE_NUMBERS = frozenset({"metascore", "tomatometer", "popcornmeter"})
-"""Scores that are whole numbers, though a row has them as floats."""
 _MAX_TABLE_ROWS = 100_000
 """Rows of a table: all of them are in memory, as their widths are measured before the first is printed."""
 _SERIES = "rottentomatoes -a list=tv_series_browse -a limit=20"
 _CRAWLS: dict[TitleKind, str] = {"series": _SERIES, "season": _SERIES, "episode": "imdb -a ids=ID_OF_AN_EPISODE"}
 """Arguments of `scrapy crawl` that get titles of a kind other than films."""
-_MISSING = "–"  # noqa: RUF001 - the dash of tables
 _ID_MIN_WIDTH = 110
 """A table with so many columns shows IMDb's ids, too."""
 _FULL_NAMES_MIN_WIDTH = 96
 
 
 class Command(BaseCommand, ScrapyCommand):
-    """Prints the scores of the database that DATABASE_URL names, or of the embedded one after updating its scoreboard."""
+    """Print one row a title with every site's scores: by the rank in IMDb's list, then by votes.
 
-    arguments = "[--kind movie|series|season|episode] [--format table|csv|json|parquet] [--limit N]"
-    summary = "Print one row a title with every site's scores: by the rank in IMDb's list, then by votes"
+    The scores are those of the database that DATABASE_URL names, or of the embedded one.
+    """
+
     options = (
         option(
             "--kind",
@@ -70,27 +69,23 @@ class Command(BaseCommand, ScrapyCommand):
             help="print these only; default: all but seasons and episodes. IMDb's rating of a season is the mean of its episodes",
         ),
         option("--format", choices=["table", "csv", "json", "parquet"], default="table", help="default: table"),
-        option("--limit", type=int, metavar="N", help="print the first N rows only"),
+        option("--limit", type=positive, metavar="N", help="print the first N rows only"),
     )
 
-    def execute(self, args: list[str], opts: argparse.Namespace) -> None:
+    def execute(self, opts: argparse.Namespace) -> None:
         """Print the rows; exit code 1 when there are none."""
-        from moviecrawler.commands.base import check_no_arguments, printing
-        from moviecrawler.errors import ConfigurationError
-
-        check_no_arguments(args)
-        if opts.limit is not None and opts.limit < 1:
-            raise ConfigurationError(f"--limit is {opts.limit}; give a number of at least 1")
         try:
             with _opened(self.settings, opts.kind, opts.limit) as (rows, source):
                 first = list(islice(rows, 1))
                 if not first:
                     self.fail(f"{source} holds no {opts.kind or 'title'} yet; {_crawl_first(opts.kind)}")
                     return
-                # CSV is written as in the files. A terminal may lack some letters.
-                form = {"encoding": "utf-8", "newline": ""} if opts.format == "csv" else {"errors": "replace"}
-                with printing(**form):
-                    _print(chain(first, rows), opts.format, opts.kind)
+                if isinstance(sys.stdout, io.TextIOWrapper):
+                    if opts.format == "csv":  # as in the files
+                        sys.stdout.reconfigure(encoding="utf-8", newline="")
+                    else:  # a terminal may lack some letters
+                        sys.stdout.reconfigure(errors="replace")
+                _print(chain(first, rows), opts.format, opts.kind)
         except FileNotFoundError as error:
             demo = Path(error.filename).parent / "demo"
             hint = f"; the demo's movies are shown by: scrapy scoreboard -s DATA_DIR={demo}"
@@ -124,50 +119,52 @@ def _opened(
 
 
 def _print(rows: Iterator[ScoreboardRow], form: str, kind: TitleKind | None) -> None:
-    columns = _COLUMNS | (_PART_COLUMNS if kind in {"season", "episode"} else {})
+    parts = _PART_COLUMNS if kind in {"season", "episode"} else {}
+    columns = _COLUMNS | parts
     if form == "json":
-        _print_json(rows, columns)
+        _print_json(_records(rows, [*_COLUMNS, "matched_by", *parts]))
     elif form == "csv":
-        _write_csv(rows, columns, sys.stdout)
+        _print_csv(_records(rows, columns), columns)
     elif form == "parquet":
-        _print_parquet(rows, columns)
+        _print_parquet(_records(rows, columns), columns)
     else:
         width = shutil.get_terminal_size(fallback=(100, 24)).columns
         print(render_table(list(islice(rows, _MAX_TABLE_ROWS)), min(_MAX_WIDTH, max(_MIN_WIDTH, width))))
 
 
-def _print_json(rows: Iterator[ScoreboardRow], columns: dict[str, str]) -> None:
+def _records(rows: Iterator[ScoreboardRow], names: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Yield the values of each row by name; whole numbers are integers, as a row has 93 % as 93.0."""
+    for row in rows:
+        values = {name: getattr(row, name) for name in names}
+        yield {name: int(v) if isinstance(v, float) and v.is_integer() else v for name, v in values.items()}
+
+
+def _print_json(records: Iterator[dict[str, Any]]) -> None:
     import msgspec
 
-    names = [*_COLUMNS, "matched_by", *(name for name in columns if name not in _COLUMNS)]
-    for number, row in enumerate(rows):
-        values = {name: getattr(row, name) for name in names}
-        values |= {name: int(values[name]) for name in _WHOLE_NUMBERS if values[name] is not None}
-        text = msgspec.json.format(msgspec.json.encode(values), indent=2).decode()
+    for number, record in enumerate(records):
+        text = msgspec.json.format(msgspec.json.encode(record), indent=2).decode()
         sys.stdout.write((",\n" if number else "[\n") + "  " + text.replace("\n", "\n  "))
     sys.stdout.write("\n]\n")
 
 
-def _write_csv(rows: Iterator[ScoreboardRow], columns: dict[str, str], file: Any) -> None:
+def _print_csv(records: Iterator[dict[str, Any]], columns: Iterable[str]) -> None:
     from moviecrawler.texts import neutralise
 
-    writer = csv.writer(file)
+    writer = csv.writer(sys.stdout)
     writer.writerow(columns)
-    for row in rows:
-        cells = (_cell(getattr(row, column)) for column in columns)
-        writer.writerow([neutralise(cell) if isinstance(cell, str) else cell for cell in cells])
+    for record in records:
+        writer.writerow([neutralise(cell) if isinstance(cell, str) else cell for cell in map(_cell, record.values())])
 
 
-def _print_parquet(rows: Iterator[ScoreboardRow], columns: dict[str, str]) -> None:
+def _print_parquet(records: Iterator[dict[str, Any]], columns: dict[str, str]) -> None:
     """Print a Parquet file, which DuckDB makes of a CSV file in bounded memory."""
     import duckdb
 
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "scoreboard.csv"), Path(folder, "scoreboard.parquet")
         with source.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file)
-            for row in rows:
-                writer.writerow([_cell(getattr(row, column)) for column in columns])
+            csv.writer(file).writerows(map(_cell, record.values()) for record in records)
         config: dict[str, str | bool | int | float | list[str]] = {
             "threads": 1,
             "memory_limit": "256MB",
@@ -181,15 +178,13 @@ def _print_parquet(rows: Iterator[ScoreboardRow], columns: dict[str, str]) -> No
             shutil.copyfileobj(made, sys.stdout.buffer)
 
 
+def _cell(value: Any) -> Any:
+    return str(value).lower() if isinstance(value, bool) else value
+
+
 def _crawl_first(kind: TitleKind | None) -> str:
     """Say how to get titles of a kind."""
     return f"crawl first, such as with: scrapy crawl {_CRAWLS.get(kind or 'movie', 'imdb -a list=top')}"
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return int(value) if isinstance(value, float) and value.is_integer() else value  # 93.0 as 93
 
 
 def render_table(rows: Sequence[ScoreboardRow], width: int = 100) -> str:
@@ -215,7 +210,7 @@ def render_table(rows: Sequence[ScoreboardRow], width: int = 100) -> str:
     if width >= _ID_MIN_WIDTH:
         header.append("IMDb id")
         for cells, row in zip(body, rows, strict=True):
-            cells.append(row.imdb_id or _MISSING)
+            cells.append(row.imdb_id or NONE)
     lines = table_lines([header, *body], right=True, width=width)
     if any(row.imdb_rating_derived for row in rows):
         lines.append("* derived: the mean of the season's episodes, weighted by votes")
@@ -234,4 +229,4 @@ def _full_title(row: ScoreboardRow) -> str:
 
 
 def _shown(value: float | None, form: str = "g", unit: str = "") -> str:
-    return _MISSING if value is None else f"{value:{form}}{unit}"
+    return NONE if value is None else f"{value:{form}}{unit}"

@@ -11,14 +11,12 @@ if TYPE_CHECKING:
 
 
 class Command(version.Command):
-    """Print the versions of Scrapy and of moviecrawler."""
+    """Scrapy's command, which prints this project's version, too."""
 
     def short_desc(self) -> str:
-        """Return one line for the list of commands."""
         return "Print the versions of Scrapy and of moviecrawler"
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Print Scrapy's version, or all that it uses, and this project's."""
         from importlib import metadata
 
         super().run(args, opts)

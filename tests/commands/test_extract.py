@@ -58,17 +58,3 @@ def test_block_page_is_reported_as_one(tmp_path: Path) -> None:
     assert lines(finished) == [
         {"file": "block.html", "block": 'no page, but a challenge: a page titled "Just a moment..."'}
     ]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ([], "name at least one file"),
-        (["--url", "https://example.com/", "a.html"], "--url takes the address of one page"),
-        (["--url", "https://www.imdb.com/title/tt0111161/", "a.html", "b.html"], "--url takes the address of one page"),
-    ],
-)
-def test_wrong_use_is_one_sentence(arguments: list[str], expected: str, tmp_path: Path) -> None:
-    finished = scrapy("extract", *arguments, data=tmp_path)
-    assert finished.code == 2
-    assert expected in finished.log

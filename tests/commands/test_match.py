@@ -86,22 +86,3 @@ def test_without_titles_the_catalogue_is_matched_against(folder: Path, database_
         ("c", None),
     ]
     assert lines[1]["reasons"][0] == "same title"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ((), "name one list of films"),
-        (("records.csv",), "DATABASE_URL is not set"),
-        (("none.csv", "--against", "titles.csv"), "none.csv can't be read"),
-        (("records.csv", "--against", "records.csv"), "titles to match against are of imdb"),
-    ],
-)
-def test_what_can_not_be_done_ends_with_a_sentence_and_code_2(
-    folder: Path, arguments: tuple[str, ...], sentence: str
-) -> None:
-    shown = [str(folder / each) if each.endswith(".csv") else each for each in arguments]
-    ended = crawling.scrapy("match", *shown, data=folder)
-    assert (ended.code, ended.output) == (2, "")
-    assert sentence in " ".join(ended.log.split())
-    assert "Traceback" not in ended.log

@@ -133,23 +133,6 @@ def test_a_folder_is_an_archive_too_and_one_site_can_be_chosen(crawled: Crawled,
     assert {movie.site for movie in ended.movies} == {"metacritic"}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (("--from", "2999-01-01"), "holds no pages of that site and time"),
-        (("--to", "yesterday"), "--to is 'yesterday'; give a date such as 2026-03-01"),
-        (("elsewhere",), "name one archive"),
-    ],
-)
-def test_what_can_not_be_replayed_is_told(
-    crawled: Crawled, tmp_path: Path, arguments: tuple[str, ...], sentence: str
-) -> None:
-    crawled.download(tmp_path)
-    ended = crawled.run("replay", *arguments, str(tmp_path), data=tmp_path)
-    assert ended.code == 2
-    assert sentence in ended.output + ended.log
-
-
 def test_a_bucket_that_is_not_there_is_told(crawled: Crawled, tmp_path: Path) -> None:
     ended = crawled.run("replay", "s3://no-such-bucket", data=tmp_path)
     assert ended.code == 2

@@ -1,0 +1,66 @@
+"""A command that can't do what it is asked to says why in one sentence, without a secret."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.crawling import scrapy
+
+DATABASE = ["-s", "DATABASE_URL=postgresql://me:s3cret@127.0.0.1:1/movies"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "expected"),
+    [
+        (["progress"], 2, "REDIS_URL is not set"),
+        (["progress", "-s", "REDIS_URL=localhost:6379"], 2, "REDIS_URL is no Redis URL"),
+        (["progress", "-s", "REDIS_URL=redis://127.0.0.1:1/0", "now"], 2, "takes no argument 'now'"),
+        (["progress", "-s", "REDIS_URL=redis://me:s3cret@127.0.0.1:1/0"], 1, "Redis at REDIS_URL can't be asked: "),
+        (["deadletters"], 2, "REDIS_URL is not set"),
+        (["deadletters", "eat"], 2, "invalid choice: 'eat' (choose from"),
+        (["deadletters", "drop"], 2, "drop takes the ids of dead letters"),
+        (["deadletters", "drop", "1", "--all"], 2, "drop takes the ids"),
+        (["deadletters", "-s", "REDIS_URL=redis://me:s3cret@127.0.0.1:1/0"], 1, "Redis at REDIS_URL can't be asked: "),
+        (["proxies", "nonsense"], 2, "invalid choice: 'nonsense'"),
+        (["proxies", "clear"], 2, "REDIS_URL is not set"),
+        (["proxies", "-s", "REDIS_URL=redis://me:s3cret@127.0.0.1:1/0"], 1, "Redis at REDIS_URL can't be asked: "),
+        (["extract"], 2, "the following arguments are required: FILE"),
+        (["extract", "--url", "https://example.com/", "a.html"], 2, "--url takes the address of one page"),
+        (["extract", "--url", "https://www.imdb.com/title/tt0111161/", "a", "b"], 2, "--url takes the address of one"),
+        (["match"], 2, "the following arguments are required: RECORDS"),
+        (["match", "films.csv"], 2, "films.csv can't be read"),
+        (["match", os.devnull], 2, "/dev/null is empty; give CSV"),
+        (["replay", "--to", "yesterday", "."], 2, "--to: 'yesterday' is no date such as 2026-03-01"),
+        (["replay", ".", "elsewhere"], 2, "takes no argument 'elsewhere'"),
+        (["replay", "."], 2, "'.' holds no archive: it has no folder raw"),
+        (["catalogue"], 2, "the following arguments are required: ACTION"),
+        (["catalogue", "import", "imdb", "--kinds", "film"], 2, "--kinds: names 'film'"),
+        (["catalogue", "import", "imdb", "--years", "x"], 2, "--years: 'x' is no whole number"),
+        (["catalogue", "import", "csv", *DATABASE], 2, "csv needs the file: --from FILE"),
+        (["catalogue", "import", "imdb", "--from", "file:///tmp"], 2, "'file:///tmp'; give a path, or a URL such as"),
+        (["catalogue", "import", "imdb", "--from", "http://me:s3cret@h"], 2, "it has an @, as if it held a password"),
+        (["catalogue", "boost", "0111161"], 2, "'0111161' is no title"),
+        (
+            ["catalogue", "boost", "tv/salt"],
+            2,
+            "'tv/salt' may be a title of metacritic and rottentomatoes; give its URL",
+        ),
+        (["catalogue", "boost", "tt0111161", "--by", "-1"], 2, "--by: '-1' is no number above 0"),
+        (["catalogue", "due", "imbd"], 2, "invalid choice: 'imbd'"),
+        (["catalogue", *DATABASE, "review", "tt0111161", "--accept"], 2, "to decide, give IMDb id, site and --accept"),
+        (["catalogue", "status"], 2, "DATABASE_URL is not set"),
+        (["catalogue", "status", *DATABASE], 1, "scrapy catalogue: "),
+        (["scoreboard", "--limit", "0"], 2, "--limit: '0' is no whole number above 0"),
+        (["scoreboard"], 1, "crawl first, such as with: scrapy crawl imdb"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_is_wrong_is_one_sentence(arguments: list[str], code: int, expected: str, tmp_path: Path) -> None:
+    finished = scrapy(*arguments, data=tmp_path)
+    assert finished.code == code, finished.log
+    assert expected in finished.log.strip().splitlines()[-1]
+    assert "s3cret" not in finished.log
+    assert "Traceback" not in finished.log
