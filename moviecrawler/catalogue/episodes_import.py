@@ -56,11 +56,11 @@ class ImdbEpisodes(ImdbFiles):
                     try:
                         found += read(row)
                     except ValueError as error:
-                        tables.damage.add(dataset, str(row[0]), error)
+                        tables.damaged[dataset, str(row[0])] = str(error)
                         found += [None, None]
                 if found[0] is not None:
                     yield tuple(found)
-            self.count(tables.damage)
+            self.count(tables)
 
     def load(
         self, database: Database, name: str, version: str, done: Done, on_progress: Callable[[int], object]

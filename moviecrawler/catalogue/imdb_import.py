@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from moviecrawler.catalogue.file_source import FileSource
 from moviecrawler.catalogue.popularity import popularity_of_votes
 from moviecrawler.catalogue.rows import ImportRow
-from moviecrawler.datasets.files import forget
-from moviecrawler.datasets.tables import COLUMNS, Tables, types_of, url_of
+from moviecrawler.datasets.tables import COLUMNS, Tables, types_of
 from moviecrawler.datasets.titles import movie_of
 from moviecrawler.errors import ConfigurationError, ExtractionError
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from moviecrawler.datasets.files import FileClient
-    from moviecrawler.datasets.tables import Damage
     from moviecrawler.items import TitleKind
 
 BASICS, RATINGS, EPISODES = "title.basics.tsv.gz", "title.ratings.tsv.gz", "title.episode.tsv.gz"
@@ -80,24 +79,15 @@ class ImdbFiles(FileSource):
         for path in self.paths:
             client.download(f"{self._origin}/{path.name}", path)
 
-    @contextmanager
-    def tables(self) -> Iterator[Tables]:
-        """Open the files; remove a downloaded one that turns out to be damaged, so that it is downloaded again."""
+    def tables(self) -> closing[Tables]:
+        """Open the files; a downloaded one that turns out to be damaged is downloaded again."""
         files = {path.name.removesuffix(_SUFFIX): path for path in self.paths}
-        with closing(Tables(files, self._scratch)) as tables:
-            try:
-                yield tables
-            except ExtractionError as error:
-                for name, path in files.items():
-                    if self.is_remote and error.url == url_of(name):
-                        forget(path)
-                raise
+        return closing(Tables(files, self._scratch, is_downloaded=self.is_remote))
 
-    def count(self, damage: Damage) -> None:
-        """Count damaged rows; raise the first one's error when there are too many."""
-        for _ in range(damage.count - self.damaged):
-            assert damage.first is not None  # noqa: S101 - it has some
-            self.count_damage(damage.first)
+    def count(self, tables: Tables) -> None:
+        """Count damaged rows. Raises ExtractionError when there are too many."""
+        for (dataset, site_id), reason in islice(tables.damaged.items(), self.damaged, None):
+            self.count_damage(ExtractionError(dataset, self._origin, f"the rows of {site_id}: {reason}"))
 
 
 class ImdbDatasets(ImdbFiles):
@@ -129,8 +119,8 @@ class ImdbDatasets(ImdbFiles):
                 try:
                     movie = movie_of(row)
                 except ValueError as error:
-                    tables.damage.add("title.basics", row[0], error)
-                    self.count(tables.damage)
+                    tables.damaged["title.basics", row[0]] = str(error)
+                    self.count(tables)
                     continue
                 # The other sites don't have titles of the genre "Adult".
                 if not chosen.takes_year(movie.year) or "Adult" in movie.genres:
@@ -147,5 +137,5 @@ class ImdbDatasets(ImdbFiles):
                     votes=votes,
                     popularity=popularity_of_votes(votes),
                 )
-            tables.count_rejects("title.basics")
-            self.count(tables.damage)
+            tables.note_rejects("title.basics")
+            self.count(tables)

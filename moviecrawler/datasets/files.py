@@ -100,7 +100,7 @@ class FileClient:
             if status in _MISSING:
                 raise MissingFileError(f"{url}: HTTP status {status}")
             if status == requests.codes.requested_range_not_satisfiable:
-                forget(path, part)  # with its ETag, by which the file before it would pass for this one
+                forget(part)  # with its ETag, by which the file before it would pass for this one
             answer.raise_for_status()
             begin = have if given.get("Content-Range", "").startswith(f"bytes {have}-") else 0
             if status != (requests.codes.partial_content if begin else requests.codes.ok):
@@ -136,10 +136,9 @@ class FileClient:
         except (OSError, EOFError, zlib.error) as error:
             reason = str(error)
         if reason or last != b"\n":
-            forget(path, part)
-            raise DownloadError(
-                f"{url} is no whole gzip file, and is fetched anew next time: {reason or 'a line is cut'}"
-            )
+            forget(part)
+            what = "is no whole gzip file, and is fetched anew next time"
+            raise DownloadError(f"{url} {what}: {reason or 'a line is cut'}")
 
     def _check_robots(self, url: str) -> None:
         robots = urljoin(url, "/robots.txt")
@@ -153,7 +152,7 @@ class FileClient:
             raise DownloadError(f"{url} is disallowed by robots.txt")
 
 
-def forget(path: Path, damaged: Path | None = None) -> None:
-    """Remove a file that turned out to be damaged, or its part; it is then fetched anew."""
-    (damaged or path).unlink(missing_ok=True)
-    path.with_name(f"{path.name}.etag").unlink(missing_ok=True)
+def forget(damaged: Path) -> None:
+    """Remove a file that turned out to be damaged, or its part, and its ETag; it is then fetched anew."""
+    damaged.unlink(missing_ok=True)
+    damaged.with_name(f"{damaged.name.removesuffix('.part')}.etag").unlink(missing_ok=True)

@@ -6,13 +6,14 @@ import gzip
 import shutil
 import time
 import zlib
-from dataclasses import dataclass, field
+from contextlib import suppress
 from itertools import islice
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
 
+from moviecrawler.datasets.files import forget
 from moviecrawler.errors import ExtractionError, InterruptedReadError, MovieCrawlerError
 from moviecrawler.extract.imdb_values import TITLE_KINDS
 
@@ -36,9 +37,8 @@ COLUMNS: Final[Mapping[str, str]] = {
 """The columns that are read of each dataset; the first is its id."""
 _MAX_ROWS_OF_AN_ID = 10_000  # the most known are some 2,000 rows of `title.akas`. A file with more is damaged
 _MAX_HEADER_BYTES = 1 << 20
-_FETCHED_ROWS = 2_000
-_LONGEST_PASS_SECONDS = 86_400
-_WANTED_AT_ONCE = 20_000
+_ROWS_AT_ONCE = 5_000
+_MAX_PASS_SECONDS = 86_400
 _CONFIG: Final[dict[str, Any]] = {
     "threads": 1,
     "memory_limit": "320MB",  # the rest goes to files
@@ -57,41 +57,24 @@ _CHARTS: Final = {
 """Title types, condition, order and size of each chart."""
 
 
-@dataclass(slots=True)
-class Damage:
-    """Damaged rows: how many, the first one, and the ids of those of each dataset."""
-
-    count: int = 0
-    first: ExtractionError | None = None
-    ids: dict[str, set[str]] = field(default_factory=dict)
-
-    def add(self, dataset: str, row_id: str, reason: object) -> None:
-        """Count a damaged row of a title or person."""
-        self.count += 1
-        self.first = self.first or ExtractionError(dataset, url_of(dataset), f"the rows of {row_id}: {reason}")
-        self.ids.setdefault(dataset, set()).add(row_id)
-
-
-def url_of(dataset: str) -> str:
-    """Return where IMDb publishes a dataset; its errors name it by this."""
-    return f"https://datasets.imdbws.com/{dataset}.tsv.gz"
-
-
 class Tables:
     """The datasets of some files. One thread at a time may use it; `interrupt` may be called by any."""
 
-    def __init__(self, files: Mapping[str, Path], scratch: Path) -> None:
-        """Take the files by the names of their datasets; tables and what is sorted are files of a new folder in `scratch`."""
-        self.files = files
-        self.damage = Damage()
+    def __init__(self, files: Mapping[str, Path], scratch: Path, *, is_downloaded: bool = False) -> None:
+        """Take the files by the names of their datasets; a damaged one is removed if it `is_downloaded`.
+
+        DuckDB keeps its tables, and what it sorts, in a new folder in `scratch`.
+        """
+        self.files, self._is_downloaded = files, is_downloaded
+        self.damaged: dict[tuple[str, str], str] = {}
+        """What is wrong with the rows of a title or person, by dataset and id. These rows are left out."""
         scratch.mkdir(parents=True, exist_ok=True)
         for left in scratch.glob("pass-*"):  # of a process that was killed
-            if left.stat().st_mtime < time.time() - _LONGEST_PASS_SECONDS:
+            if left.stat().st_mtime < time.time() - _MAX_PASS_SECONDS:
                 shutil.rmtree(left, ignore_errors=True)
         self._folder = TemporaryDirectory(prefix="pass-", dir=scratch)
-        self._connection = duckdb.connect(
-            f"{self._folder.name}/tables", config={**_CONFIG, "temp_directory": self._folder.name}
-        )
+        config = {**_CONFIG, "temp_directory": self._folder.name}
+        self._connection = duckdb.connect(f"{self._folder.name}/tables", config=config)
         self.run("SET enable_progress_bar = false; CREATE TABLE wanted (tconst VARCHAR)")
 
     def close(self) -> None:
@@ -101,12 +84,13 @@ class Tables:
 
     def interrupt(self) -> None:
         """End what is being read, which then raises InterruptedReadError."""
-        self._connection.interrupt()
+        with suppress(duckdb.ConnectionException):  # it is closed
+            self._connection.interrupt()
 
     def want(self, ids: Iterable[str]) -> None:
         """Have the rows of these titles read, too."""
         ids = iter(ids)
-        while some := list(islice(ids, _WANTED_AT_ONCE)):
+        while some := list(islice(ids, _ROWS_AT_ONCE)):
             self.run("INSERT INTO wanted SELECT unnest($some)", some=some)
 
     def want_chart(self, name: str, limit: int | None) -> dict[str, int]:
@@ -138,23 +122,24 @@ class Tables:
 
         With `once`, it has one row an id. Raises ExtractionError for a damaged file, and InterruptedReadError.
         """
-        columns = COLUMNS[dataset].split(", ")
+        columns = COLUMNS[dataset]
+        site_id = columns.partition(",")[0]
         if dataset not in self.files:
-            self.run(f"CREATE OR REPLACE TABLE {table} ({' VARCHAR, '.join(columns)} VARCHAR)")
+            self.run(f"CREATE OR REPLACE TABLE {table} ({columns.replace(',', ' VARCHAR,')} VARCHAR)")
             return
-        chosen = f"DISTINCT ON ({columns[0]}) {COLUMNS[dataset]}" if once else COLUMNS[dataset]
-        query = f"SELECT {chosen} FROM {self.source(dataset)} WHERE {rows}"
-        self.run(f"CREATE OR REPLACE TABLE {table} AS {query}", dataset)
-        self.count_rejects(dataset)
-        most = self.run(f"SELECT {columns[0]}, count(*) FROM {table} GROUP BY 1 ORDER BY 2 DESC LIMIT 1")
+        chosen = f"DISTINCT ON ({site_id}) {columns}" if once else columns
+        query = f"CREATE OR REPLACE TABLE {table} AS SELECT {chosen} FROM {self.source(dataset)} WHERE {rows}"
+        self.run(query, dataset)
+        self.note_rejects(dataset)
+        most = self.run(f"SELECT {site_id}, count(*) FROM {table} GROUP BY 1 ORDER BY 2 DESC LIMIT 1")
         if most and most[0][1] > _MAX_ROWS_OF_AN_ID:
-            raise ExtractionError("dataset", url_of(dataset), f"damaged: it has {most[0][1]} rows of {most[0][0]}")
+            raise self._damaged(dataset, f"damaged: it has {most[0][1]} rows of {most[0][0]}")
 
     def select(self, query: str, dataset: str | None = None, **parameters: Any) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a query, which may read the file of a dataset."""
         try:
             found = self._connection.execute(query, parameters or None)
-            while rows := found.fetchmany(_FETCHED_ROWS):
+            while rows := found.fetchmany(_ROWS_AT_ONCE):
                 yield from rows
         except duckdb.InterruptException as error:
             raise InterruptedReadError("the crawl was ended before IMDb's datasets were read") from error
@@ -164,7 +149,7 @@ class Tables:
                 raise MovieCrawlerError(f"{reason}; make room there, or set DATA_DIR to a larger disk") from error
             if dataset is None or not isinstance(error, duckdb.IOException | duckdb.InvalidInputException):
                 raise
-            raise ExtractionError("dataset", url_of(dataset), f"damaged or cut short: {reason}") from error
+            raise self._damaged(dataset, f"damaged or cut short: {reason}") from error
 
     def source(self, dataset: str) -> str:
         """Return SQL that reads a dataset's columns as text. Raises ExtractionError for a damaged file, or a missing column."""
@@ -172,22 +157,27 @@ class Tables:
             with gzip.open(self.files[dataset]) as file:
                 header = file.readline(_MAX_HEADER_BYTES).decode(errors="replace").rstrip("\r\n").split("\t")
         except (OSError, EOFError, zlib.error) as error:
-            raise ExtractionError("dataset", url_of(dataset), f"damaged or cut short: {error}") from error
+            raise self._damaged(dataset, f"damaged or cut short: {error}") from error
         for column in COLUMNS[dataset].split(", "):
             if column not in header:
-                reason = f"{dataset} has no such column; it has {', '.join(header)}"
-                raise ExtractionError(column, url_of(dataset), reason)
+                raise self._damaged(dataset, f"the file has no such column; it has {', '.join(header)}", column)
         columns = ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in header)
         return (
             f"read_csv({_quoted(str(self.files[dataset]))}, delim='\t', quote='', escape='', nullstr=['\\N', ''], header=true,"
             f" compression='gzip', auto_detect=false, columns={{{columns}}}, store_rejects=true) AS \"{dataset}\""
         )
 
-    def count_rejects(self, dataset: str) -> None:
-        """Count the rows that DuckDB has left out: those with other columns, or bytes that are no UTF-8."""
+    def _damaged(self, dataset: str, reason: str, field: str = "dataset") -> ExtractionError:
+        if self._is_downloaded:
+            forget(self.files[dataset])
+            reason += "; the file is fetched anew next time"
+        return ExtractionError(field, str(self.files[dataset]), reason)
+
+    def note_rejects(self, dataset: str) -> None:
+        """Note the rows that DuckDB has left out: those with other columns, or bytes that are no UTF-8."""
         query = "SELECT any_value(csv_line), any_value(error_message) FROM reject_errors GROUP BY scan_id, line ORDER BY line"
         for line, reason in self.run(query):
-            self.damage.add(dataset, line.split("\t")[0][:80], str(reason).partition("\n")[0])
+            self.damaged[dataset, line.split("\t")[0][:80]] = str(reason).partition("\n")[0]
         self.run("DELETE FROM reject_errors")
 
     def run(self, query: str, dataset: str | None = None, **parameters: Any) -> list[tuple[Any, ...]]:

@@ -46,75 +46,67 @@ Votes = Annotated[int, Meta(ge=1, le=10**9)]
 _PersonId = Annotated[str, Meta(pattern=rf"^(?:{PERSON_ID.pattern})?\Z")]
 # What the columns of rows have to be; the last is the name of who or what the row refers to.
 _basics = reader(tuple[TitleId, str, str, Text, Number, Number, Number, Text, Text])
-_rating = reader(tuple[str, Value, Votes, Text])
-_place = reader(tuple[str, TitleId, Number, Number, Text])
-_parts = reader(list[tuple[str, int, _PersonId, str, Text, Text]])
-_other_titles = reader(list[tuple[str, int, str, Text, Text, Text, Text]])
+_ratings = reader(list[tuple[str, Value, Votes, Text]])
+_episode = reader(tuple[str, TitleId, Number, Number, Text])
+_people = reader(list[tuple[str, int, _PersonId, str, Text, Text]])
+_akas = reader(list[tuple[str, int, str, Text, Text, Text, Text]])
 _CAST: Final[dict[str, Role]] = {"actor": "cast", "actress": "cast", "self": "cast"}
 """Roles by category. Archive footage of somebody is no part that they play."""
 _CREW: Final[dict[str, Role]] = {"director": "director", "writer": "writer"}
-_LONGEST_CHARACTERS, _LONGEST_TITLE = 9_000, 500
+_MAX_CHARACTERS, _MAX_TITLE = 9_000, 500
 """Characters of text. A person with more small parts gets the first ones."""
-_PART = 100_000  # titles whose rows are sorted at once
-_OF_WANTED = "tconst IN (SELECT tconst FROM wanted)"
-_DATASETS: Final = {
-    "episode": (EPISODE, _OF_WANTED),
-    "basics": (BASICS, f"{_OF_WANTED} OR tconst IN (SELECT parentTconst FROM episode)"),
-    "ratings": (RATINGS, _OF_WANTED),
-    "crew": (CREW, _OF_WANTED),
+_TITLES_SORTED_AT_ONCE = 100_000  # DuckDB's sort of more would need more memory than there is
+_WANTED = "tconst IN (SELECT tconst FROM wanted)"
+_TABLES: Final = {
+    "episode": (EPISODE, _WANTED, "parentTconst"),
+    "basics": (BASICS, f"{_WANTED} OR tconst IN (SELECT parentTconst FROM episode)", "NULL"),
+    "ratings": (RATINGS, _WANTED, "NULL"),
+    "crew": (CREW, _WANTED, "nconst"),
     # The first row of a title is read in any case: it shows that the title has rows, and no cast.
-    "principals": (PRINCIPALS, f"(category IN {tuple(_CAST)} OR ordering = '1') AND {_OF_WANTED}"),
-    "akas": (AKAS, "titleId IN (SELECT tconst FROM wanted)"),
-    "names": (NAMES, """nconst IN (SELECT nconst FROM principals
-        UNION SELECT unnest(string_split(concat_ws(',', directors, writers), ',')) FROM crew)"""),
-}  # fmt: skip
-"""The datasets by the words of IMDB_DATASETS, and the rows that are read of each."""
-_PEOPLE_OF_CREW = """(
+    "principals": (PRINCIPALS, f"(category IN {tuple(_CAST)} OR ordering = '1') AND {_WANTED}", "nconst"),
+    "akas": (AKAS, "titleId IN (SELECT tconst FROM wanted)", "NULL"),
+    "names": (NAMES, "nconst IN (SELECT nconst FROM principals UNION SELECT nconst FROM crew)", ""),
+}
+"""By the words of IMDB_DATASETS: the dataset, the rows that are read, and their column that refers to a person or a series."""
+_CREW_AS_PRINCIPALS = """CREATE OR REPLACE TABLE crew AS
     SELECT tconst, generate_subscripts(people, 1)::VARCHAR AS ordering, unnest(people) AS nconst, category, NULL AS characters
     FROM (SELECT tconst, 'director' AS category, string_split(coalesce(directors, ''), ',') AS people FROM crew
-          UNION ALL SELECT tconst, 'writer', string_split(coalesce(writers, ''), ',') FROM crew))"""
-"""`title.crew` as rows of `title.principals`; a title of whose crew nothing is known has a row of nobody."""
-_ROWS: Final = (
-    (BASICS, f"(FROM basics WHERE {_OF_WANTED})", COLUMNS[BASICS], "NULL"),
-    (RATINGS, "ratings", COLUMNS[RATINGS], "NULL"),
-    (EPISODE, "episode", COLUMNS[EPISODE], "parentTconst"),
-    (CREW, _PEOPLE_OF_CREW, COLUMNS[PRINCIPALS], "nconst"),
-    (PRINCIPALS, "principals", COLUMNS[PRINCIPALS], "nconst"),
-    (AKAS, "akas", COLUMNS[AKAS], "NULL"),
-)
-"""Datasets, their tables and columns, and the column by which a row refers to a person or a series."""
+          UNION ALL SELECT tconst, 'writer', string_split(coalesce(writers, ''), ',') FROM crew)"""
+"""A title whose crew is stated absent keeps a row, which names nobody."""
+_SERIES_AS_NAMES = f"""
+    INSERT INTO names SELECT tconst, primaryTitle FROM basics WHERE tconst IN (SELECT parentTconst FROM episode);
+    DELETE FROM basics WHERE NOT {_WANTED};
+    CREATE OR REPLACE TABLE rows (dataset VARCHAR, id VARCHAR, position INTEGER, row VARCHAR[])"""
 
 
 def dataset_names(words: str) -> tuple[str, ...]:
     """Return the datasets that IMDB_DATASETS names, and the two that are read in any case."""
-    return tuple(dict.fromkeys([BASICS, RATINGS, *(_DATASETS[word.strip()][0] for word in words.split(","))]))
+    return tuple(dict.fromkeys([BASICS, RATINGS, *(_TABLES[word.strip()][0] for word in words.split(","))]))
 
 
 def read_titles(tables: Tables) -> Iterator[Movie]:
     """Yield the wanted titles that are in `title.basics` by id, each with all that the files have of it.
 
     The fields of a dataset that is not there, or has no row or a damaged row of the title, are unknown; but no row in
-    `title.ratings` means that there is no rating. Damaged rows are counted in `tables.damage`. Raises ExtractionError for a
+    `title.ratings` means that there is no rating. Damaged rows are noted in `tables.damaged`. Raises ExtractionError for a
     damaged file, before the first title, and InterruptedReadError.
     """
-    for table, (dataset, chosen) in _DATASETS.items():
+    for table, (dataset, chosen, _) in _TABLES.items():
         tables.load(table, dataset, chosen)
-    tables.run(
-        "INSERT INTO names SELECT tconst, primaryTitle FROM basics WHERE tconst IN (SELECT parentTconst FROM episode)"
-    )
-    tables.run("CREATE OR REPLACE TABLE rows (dataset VARCHAR, id VARCHAR, position INTEGER, row VARCHAR[])")
-    for dataset, table, columns, named in _ROWS:
-        # `ordering` is a number, but rows may be sorted by its text: the order of lines is never that of the billing.
-        position = "TRY_CAST(ordering AS INTEGER)" if "ordering" in columns else "0"
-        values = f"'{dataset}', {columns.partition(',')[0]}, {position}, [{columns}, name]"
-        names = f"(SELECT nconst AS person, primaryName AS name FROM names) ON person = {named}"
-        tables.run(f"INSERT INTO rows SELECT {values} FROM {table} LEFT JOIN {names}")
-    # Part by part: DuckDB's sort of more rows would need more memory than there is.
+        if dataset == CREW:
+            tables.run(_CREW_AS_PRINCIPALS)
+    tables.run(_SERIES_AS_NAMES)
+    for table, (dataset, _, refers_to) in _TABLES.items():
+        if refers_to:
+            columns = COLUMNS[PRINCIPALS if dataset == CREW else dataset]
+            # `ordering` is a number, but rows may be sorted by its text: the order of lines is never that of the billing.
+            position = "TRY_CAST(ordering AS INTEGER)" if "ordering" in columns else "0"
+            values = f"'{dataset}', {columns.partition(',')[0]}, {position}, [{columns}, name]"
+            names = f"(SELECT nconst AS named, primaryName AS name FROM names) ON named = {refers_to}"
+            tables.run(f"INSERT INTO rows SELECT {values} FROM {table} LEFT JOIN {names}")
     numbered = "SELECT tconst, row_number() OVER (ORDER BY tconst) AS number FROM basics"
-    lasts = [
-        row[0] for row in tables.run(f"SELECT tconst FROM ({numbered}) WHERE number % {_PART} = 0 ORDER BY number")
-    ]
-    for low, high in pairwise(["", *lasts, "u"]):
+    every = f"SELECT tconst FROM ({numbered}) WHERE number % {_TITLES_SORTED_AT_ONCE} = 0 ORDER BY number"
+    for low, high in pairwise(["", *(site_id for (site_id,) in tables.run(every)), "u"]):
         part = "FROM rows WHERE id > $low AND id <= $high ORDER BY id, dataset, position"
         for site_id, of_title in groupby(tables.select(part, low=low, high=high), itemgetter(1)):
             rows = {dataset: [row[3] for row in group] for dataset, group in groupby(of_title, itemgetter(0))}
@@ -123,38 +115,24 @@ def read_titles(tables: Tables) -> Iterator[Movie]:
 
 
 def _movie(tables: Tables, site_id: str, rows: dict[str, list[Any]]) -> Movie | None:
-    """Return a title; None when its row in `title.basics` is damaged. A damaged row of another dataset tells nothing of it."""
-    told = set()
-
-    def read(dataset: str, make: Callable[[list[Any]], _T]) -> _T | None:
-        if dataset not in rows or site_id in tables.damage.ids.get(dataset, ()):
-            return None
-        try:
-            made = make(rows[dataset])
-        except ValueError as error:  # msgspec's is one
-            tables.damage.add(dataset, site_id, error)
-            return None
-        told.add(dataset)
-        return made
-
-    movie = read(BASICS, lambda found: movie_of(found[0]))
-    if movie is None:
+    """Return a title; None when its row in `title.basics` is damaged."""
+    if RATINGS in tables.files:
+        rows.setdefault(RATINGS, [])
+    found: dict[str, Any] = {}
+    for dataset, read in _READERS.items():
+        if dataset in rows and (dataset, site_id) not in tables.damaged:
+            try:
+                found[dataset] = read(rows[dataset])
+            except ValueError as error:  # msgspec's is one
+                tables.damaged[dataset, site_id] = str(error)
+    if BASICS not in found:
         return None
-    rating = read(RATINGS, lambda found: _rating(found[0]))
-    if rating is not None:
-        movie.scores = [Score(kind="imdb", value=rating[1], count=rating[2])]
-    elif RATINGS in tables.files and RATINGS not in rows and site_id not in tables.damage.ids.get(RATINGS, ()):
-        told.add(RATINGS)
-    movie.credits = [*(read(CREW, partial(_credits, _CREW)) or ()), *(read(PRINCIPALS, partial(_credits, _CAST)) or ())]
-    for _, _, title, country, language, types, _ in read(AKAS, _other_titles) or ():
-        if len(title) <= _LONGEST_TITLE:
-            # Several types of one title stand apart by a control character.
-            kind = types and types.replace("\x02", ", ")
-            movie.other_titles.append(OtherTitle(title=title, country=country, language=language, kind=kind))
-    place = read(EPISODE, lambda found: _place(found[0]))
-    if place is not None:
-        _, movie.series_id, movie.season, movie.episode, movie.series_title = place
-    unknown = set(unknown_in_datasets(movie.kind, frozenset(told)))
+    movie: Movie = found[BASICS]
+    movie.scores, movie.other_titles = found.get(RATINGS, []), found.get(AKAS, [])
+    movie.credits = [*found.get(CREW, ()), *found.get(PRINCIPALS, ())]
+    if EPISODE in found:
+        _, movie.series_id, movie.season, movie.episode, movie.series_title = found[EPISODE]
+    unknown = set(unknown_in_datasets(movie.kind, frozenset(found)))
     if movie.kind == "episode" and movie.series_title is None:
         unknown.add("series_title")
     movie.unknown_fields = sorted(unknown)
@@ -187,7 +165,7 @@ def _credits(roles: dict[str, Role], rows: list[Any]) -> list[Credit]:
     """Return the people of each role, each once, with the characters of all their rows."""
     names: dict[tuple[Role, str], Text] = {}
     characters: defaultdict[tuple[Role, str], dict[str, None]] = defaultdict(dict)
-    for _, _, person, category, played, name in _parts(rows):
+    for _, _, person, category, played, name in _people(rows):
         role = roles.get(category)
         if role is not None and person:
             names[role, person] = name
@@ -195,8 +173,28 @@ def _credits(roles: dict[str, Role], rows: list[Any]) -> list[Credit]:
     found, positions = [], Counter[Role]()
     for (role, person), name in sorted(names.items(), key=lambda item: item[0][0]):
         text = " / ".join(filter(None, map(str.strip, characters[role, person])))
-        if len(text) > _LONGEST_CHARACTERS:
-            text = text[:_LONGEST_CHARACTERS].rpartition(" / ")[0]
+        if len(text) > _MAX_CHARACTERS:
+            text = text[:_MAX_CHARACTERS].rpartition(" / ")[0]
         positions[role] += 1
         found.append(Credit(name=name, role=role, position=positions[role], person_id=person, character=text or None))
     return found
+
+
+def _other_titles(rows: list[Any]) -> list[OtherTitle]:
+    """Return the titles in other countries. Several types of one title are separated by a control character."""
+    return [
+        OtherTitle(title=title, country=country, language=language, kind=types and types.replace("\x02", ", "))
+        for _, _, title, country, language, types, _ in _akas(rows)
+        if len(title) <= _MAX_TITLE
+    ]
+
+
+_READERS: Final[dict[str, Callable[[list[Any]], Any]]] = {
+    BASICS: lambda rows: movie_of(rows[0]),
+    RATINGS: lambda rows: [Score(kind="imdb", value=mean, count=votes) for _, mean, votes, _ in _ratings(rows[:1])],
+    CREW: partial(_credits, _CREW),
+    PRINCIPALS: partial(_credits, _CAST),
+    AKAS: _other_titles,
+    EPISODE: lambda rows: _episode(rows[0]),
+}
+"""What the rows of a title in each dataset are read by. A ValueError says that they are damaged."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import closing
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -16,7 +16,7 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import IgnoreRequest
 
 from moviecrawler.clock import utc_now
-from moviecrawler.errors import ConfigurationError, ExtractionError, InterruptedReadError, MovieCrawlerError
+from moviecrawler.errors import ConfigurationError, InterruptedReadError, MovieCrawlerError
 from moviecrawler.frontier.engine import is_closing
 from moviecrawler.signals import list_missed
 from moviecrawler.sites import datasets_url
@@ -25,7 +25,7 @@ from moviecrawler.spiders.base import LIST_PRIORITY, MovieSpider
 from moviecrawler.spiders.results import outcome_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from moviecrawler.catalogue.claims import Claim
-    from moviecrawler.datasets.tables import Damage, Tables
     from moviecrawler.items import Movie
     from moviecrawler.spiders.arguments import Plan
 
@@ -48,8 +47,6 @@ _CLAIMED = 100_000
 _BATCH = 100
 """Movies that are read between two turns of the event loop."""
 _CLOSING_POLL_SECONDS = 0.25
-_ABSENT = "not in IMDb's datasets"
-_DAMAGED = "its row in IMDb's title.basics is damaged"
 _ANY_STATUS = list(range(200, 600))
 
 
@@ -104,32 +101,20 @@ class DatasetSpider(MovieSpider):
             yield request
 
     async def _choose_source(self) -> str:
-        if self.plan.list_name in self.only_on_pages:
-            return "pages"
-        reason = await self._refusal()
-        if reason is None:
-            return "pages"
-        if "IMDB_DATASETS_URL" not in self.hosts:
-            logger.warning(
-                "IMDb's pages can't be had (%s), and its datasets neither: IMDB_URL is no host of IMDb's, and IMDB_DATASETS_URL"
-                " is not set",
-                reason,
-                extra={"spider": self},
-            )
-            return "pages"
-        logger.warning("IMDb's pages can't be had (%s); reading its datasets instead", reason, extra={"spider": self})
-        return "datasets"
-
-    async def _refusal(self) -> str | None:
-        """Return why robots.txt keeps title pages from us; None when it does not."""
+        """Return `datasets` where robots.txt keeps title pages from us and there are datasets, else `pages`."""
         middleware = self.crawler.get_downloader_middleware(RobotsTxtMiddleware)
-        if middleware is None:
-            return None
+        if middleware is None or self.plan.list_name in self.only_on_pages:
+            return "pages"
         try:
             await middleware.process_request(self.title_request("tt0000001", None))
         except IgnoreRequest as error:
-            return str(error)
-        return None
+            has_datasets = "IMDB_DATASETS_URL" in self.hosts
+            instead = "reading its datasets instead"
+            if not has_datasets:
+                instead = "for its datasets set IMDB_DATASETS_URL, as IMDB_URL is no host of IMDb's"
+            logger.warning("IMDb's pages can't be had (%s); %s", error, instead, extra={"spider": self})
+            return "datasets" if has_datasets else "pages"
+        return "pages"
 
     # --- What is due --------------------------------------------------------------------------------------------------
 
@@ -169,39 +154,68 @@ class DatasetSpider(MovieSpider):
 
     async def read_datasets(self, response: Response) -> AsyncIterator[Any]:
         """Fetch what has changed of the datasets, and yield their movies, and a Miss for each title that they don't have."""
-        missing = self._titles_asked()
-        try:
-            async with self._tables() as (tables, in_thread):
-                ranks = await in_thread(lambda: self._want(tables, missing))
-                from moviecrawler.datasets.titles import read_titles  # noqa: PLC0415 - DuckDB takes 50 MB
-
-                movies = read_titles(tables)
-                if ranks:  # few; the list's order is theirs
-                    by_rank = await in_thread(
-                        lambda: sorted(movies, key=lambda movie: ranks.get(movie.site_id or "", 0))
-                    )
-                    movies = iter(by_rank)
+        missing, ranks, damaged = self._titles_asked(), dict[str, int](), dict[tuple[str, str], str]()
+        interrupts: list[Callable[[], object]] = []
+        movies = self._movies(list(missing), ranks, damaged, interrupts)
+        watch = asyncio.create_task(self._interrupt_when_closing(interrupts))
+        with ThreadPoolExecutor(1, "datasets") as thread:
+            in_thread = partial(asyncio.get_running_loop().run_in_executor, thread)
+            try:
                 while batch := await in_thread(lambda: list(islice(movies, _BATCH))):
                     for movie in batch:
                         yield self._accounted(movie, missing, ranks)
-            self._report(tables.damage)
-            for item in self._missed(missing, tables.damage):
-                yield item
-        except InterruptedReadError as error:
-            logger.info("IMDb's datasets were not read to their end: %s", error, extra={"spider": self})
-            # The request goes back to a shared queue.
-            self.crawler.signals.send_catch_log(list_missed, url=response.url, reason=str(error), refused=True)
-        except MovieCrawlerError as error:
-            for item in self._pass_failed(missing, str(error)):
-                yield item
-        except Exception as error:
-            # Without this, the titles that wait for the pass would wait for ever.
-            logger.exception("IMDb's datasets can't be read", extra={"spider": self})
-            self.crawler.stats.inc_value("extraction/errors/dataset")
-            for item in self._pass_failed(missing, f"{type(error).__name__}: {error}"):
-                yield item
-        finally:
-            self.pass_done.set()
+                for item in self._missed(missing, damaged):
+                    yield item
+            except InterruptedReadError as error:
+                logger.info("IMDb's datasets were not read to their end: %s", error, extra={"spider": self})
+                # The request goes back to a shared queue.
+                self.crawler.signals.send_catch_log(list_missed, url=response.url, reason=str(error), refused=True)
+            except Exception as error:  # else the titles that wait for the pass would wait for ever
+                if not isinstance(error, MovieCrawlerError):
+                    logger.exception("IMDb's datasets can't be read", extra={"spider": self})
+                for item in self._pass_failed(missing, f"{type(error).__name__}: {error}"):
+                    yield item
+            finally:
+                watch.cancel()
+                for interrupt in interrupts:
+                    interrupt()
+                await in_thread(movies.close)
+                self.pass_done.set()
+
+    def _movies(
+        self,
+        asked: list[str],
+        ranks: dict[str, int],
+        damaged: dict[tuple[str, str], str],
+        interrupts: list[Callable[[], object]],
+    ) -> Generator[Movie]:
+        """Fetch what has changed, and yield the titles that are asked for, those of a chart by rank. It runs in one thread.
+
+        What is learnt on the way is put into `ranks` and `damaged`, and what ends a read into `interrupts`.
+        """
+        from moviecrawler.datasets.files import FileClient  # noqa: PLC0415 - DuckDB takes 50 MB, and most crawls read pages
+        from moviecrawler.datasets.tables import Tables  # noqa: PLC0415 - as above
+        from moviecrawler.datasets.titles import dataset_names, read_titles  # noqa: PLC0415 - as above
+
+        client = FileClient(
+            self.settings["USER_AGENT"],
+            obey_robots=self.settings.getbool("ROBOTSTXT_OBEY"),
+            tell=lambda line: logger.info("IMDb's datasets: %s", line, extra={"spider": self}),
+        )
+        interrupts.append(client.interrupt)
+        folder = Path(self.settings["DATA_DIR"]) / "datasets"
+        files = {name: folder / f"{name}.tsv.gz" for name in dataset_names(self.settings["IMDB_DATASETS"])}
+        for path in files.values():
+            client.download(f"{self.hosts['IMDB_DATASETS_URL']}/{path.name}", path)
+        with closing(Tables(files, folder, is_downloaded=True)) as tables:
+            interrupts.append(tables.interrupt)
+            tables.want(asked)
+            if self.plan.list_name is not None:
+                ranks.update(tables.want_chart(self.plan.list_name, self.plan.limit))
+            movies = read_titles(tables)
+            # A chart is short.
+            yield from sorted(movies, key=lambda movie: ranks.get(str(movie.site_id), 0)) if ranks else movies
+            damaged.update(tables.damaged)
 
     def datasets_failed(self, failure: Failure) -> Iterator[Any]:
         """Account for datasets that may not be fetched."""
@@ -214,54 +228,12 @@ class DatasetSpider(MovieSpider):
         self.crawler.stats.inc_value("titles/asked", len(titles))
         return dict(titles)
 
-    @asynccontextmanager
-    async def _tables(self) -> AsyncIterator[tuple[Tables, Callable[..., Any]]]:
-        """Fetch what has changed, and open it; give also what runs a function in the one thread that may use the tables."""
-        from moviecrawler.datasets.files import FileClient, forget  # noqa: PLC0415 - as below
-        from moviecrawler.datasets.tables import Tables, url_of  # noqa: PLC0415 - DuckDB takes 50 MB, and most crawls read pages
-        from moviecrawler.datasets.titles import dataset_names  # noqa: PLC0415 - as above
-
-        home, folder = self.hosts["IMDB_DATASETS_URL"], Path(self.settings["DATA_DIR"]) / "datasets"
-        files = {name: folder / f"{name}.tsv.gz" for name in dataset_names(self.settings["IMDB_DATASETS"])}
-        client = FileClient(
-            self.settings["USER_AGENT"],
-            obey_robots=self.settings.getbool("ROBOTSTXT_OBEY"),
-            tell=lambda line: logger.info("IMDb's datasets: %s", line, extra={"spider": self}),
-        )
-        interrupts = [client.interrupt]
-        watch = asyncio.create_task(self._interrupt_when_closing(interrupts))
-        with ThreadPoolExecutor(1, "datasets") as thread:
-            in_thread = partial(asyncio.get_running_loop().run_in_executor, thread)
-            try:
-                for path in files.values():
-                    await in_thread(client.download, f"{home}/{path.name}", path)
-                tables = Tables(files, folder)
-                interrupts.append(tables.interrupt)
-                try:
-                    yield tables, in_thread
-                finally:
-                    interrupts.clear()
-                    tables.interrupt()
-                    await in_thread(tables.close)
-            except ExtractionError as error:
-                for name, path in files.items():
-                    if error.url == url_of(name):
-                        forget(path)
-                raise MovieCrawlerError(f"{error}; the file is fetched anew next time") from error
-            finally:
-                watch.cancel()
-
     async def _interrupt_when_closing(self, interrupts: Sequence[Callable[[], object]]) -> None:
         while True:
             await asyncio.sleep(_CLOSING_POLL_SECONDS)
             if is_closing(self.crawler.engine):
                 for interrupt in interrupts:
                     interrupt()
-
-    def _want(self, tables: Tables, titles: Iterable[str]) -> dict[str, int]:
-        tables.want(titles)
-        name = self.plan.list_name
-        return {} if name is None else tables.want_chart(name, self.plan.limit)
 
     def _accounted(self, movie: Movie, missing: dict[str, None], ranks: Mapping[str, int]) -> Movie:
         site_id = movie.site_id or ""
@@ -274,16 +246,18 @@ class DatasetSpider(MovieSpider):
         movie.scraped_at = utc_now()
         return movie
 
-    def _report(self, damage: Damage) -> None:
-        if damage.count:
-            self.crawler.stats.inc_value("extraction/errors/dataset", damage.count)
-            logger.error("%d damaged rows, the first: %s", damage.count, damage.first, extra={"spider": self})
-
-    def _missed(self, missing: Iterable[str], damage: Damage) -> Iterator[Any]:
-        damaged = damage.ids.get("title.basics", set())
+    def _missed(self, missing: Iterable[str], damaged: Mapping[tuple[str, str], str]) -> Iterator[Any]:
+        """Report damaged rows, and account for titles that are not in the datasets."""
+        if damaged:
+            self.crawler.stats.inc_value("extraction/errors/dataset", len(damaged))
+            (dataset, row_id), reason = next(iter(damaged.items()))
+            message = "IMDb's datasets have %d damaged rows, the first in %s of %s: %s"
+            logger.error(message, len(damaged), dataset, row_id, reason, extra={"spider": self})
         for site_id in missing:
-            outcome, reason = ("failed", _DAMAGED) if site_id in damaged else ("absent", _ABSENT)
-            yield from self.title_missed(site_id, None, outcome, reason, utc_now())
+            outcome, why = "absent", "not in IMDb's datasets"
+            if ("title.basics", site_id) in damaged:
+                outcome, why = "failed", "its row in IMDb's title.basics is damaged"
+            yield from self.title_missed(site_id, None, outcome, why, utc_now())
 
     def _pass_failed(self, missing: Iterable[str], reason: str) -> Iterator[Any]:
         """Account for all that a pass was to give."""

@@ -93,8 +93,9 @@ def test_a_damaged_row_is_counted_and_left_out_and_a_file_full_of_damage_refused
     source = ImdbDatasets(datasets(tmp_path, rows=ROWS + "tt0000007\tmovie\tTwo\n"), tmp_path)
     assert len(list(source.rows())) == 4
     assert source.damaged == 1
+    rows = "".join(f"tt{number:07}\tmovie\n" for number in range(1_001))
     with pytest.raises(ExtractionError, match=r"title\.basics"):
-        list(ImdbDatasets(datasets(tmp_path, rows="tt0000007\tmovie\n" * 1_001), tmp_path).rows())
+        list(ImdbDatasets(datasets(tmp_path, rows=rows), tmp_path).rows())
 
 
 DAY = date(2026, 11, 5)

@@ -114,7 +114,7 @@ def test_a_title_whose_row_is_damaged_has_failed(server: FileServer, tmp_path: P
         **dict.fromkeys(("tt0900003", "tt0900009"), "absent"),
     }
     assert (found.code, found.stat("extraction/errors/dataset")) == (1, 2)
-    assert "2 damaged rows, the first: " in found.log
+    assert "have 2 damaged rows, the first in title.basics of tt0900001: " in found.log
 
 
 def test_datasets_that_can_not_be_had_are_failures_of_all_that_was_asked(server: FileServer, tmp_path: Path) -> None:

@@ -1,20 +1,25 @@
-"""Every fact of real rows, through the whole way: a server with the files, a crawl, SQLite and Postgres."""
+"""Every fact of real rows, through the whole way: a server with the files, a crawl, and the stores."""
 
 from __future__ import annotations
 
+import csv
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
-from moviecrawler.extract.imdb_values import TITLE_KINDS
+from moviecrawler.items import Credit, OtherTitle
+from tests.catalogue.files import FileServer
 from tests.crawling import crawl_command, scrapy
-from tests.datasets.served import serving
 from tests.pipelines.stored import sqlite_movies
 from tests.services.postgres import postgres_movies
 from tests.shared import SHARED
+from tests.tables import read_movies, restore
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from moviecrawler.items import Movie
@@ -46,18 +51,36 @@ def expected(truth: dict[str, Any]) -> dict[str, Any]:
 
 def test_all_facts_of_real_rows_are_in_every_store(database_url: str, tmp_path: Path) -> None:
     truths = {row["site_id"]: row for row in map(json.loads, (FOLDER / "TRUTH.jsonl").read_text("utf-8").splitlines())}
+    assert {"movie", "tvSeries", "tvEpisode", "short"} <= {truth["title_type"] for truth in truths.values()}
     ids = tmp_path / "ids.txt"
     ids.write_text("\n".join(truths), encoding="utf-8")
-    with serving(FOLDER) as url:
+    with FileServer() as server:
+        server.files = {f"/{path.name}": path.read_bytes() for path in FOLDER.glob("*.gz")}
         command = crawl_command("imdb", "via=datasets", f"file={ids}")
-        finished = scrapy(*command, data=tmp_path, IMDB_DATASETS_URL=url, DATABASE_URL=database_url)
+        finished = scrapy(*command, data=tmp_path, IMDB_DATASETS_URL=server.url, DATABASE_URL=database_url)
     assert finished.code == 0, finished.log
     assert f"{len(truths)} stored" in finished.log
-    for movies in (sqlite_movies(tmp_path), postgres_movies(database_url)):
+    for movies in (csv_movies(tmp_path), sqlite_movies(tmp_path), postgres_movies(database_url)):
         stored = {str(movie.site_id): facts(movie) for movie in movies}
         assert stored.keys() == truths.keys()
         for site_id, truth in truths.items():
             assert stored[site_id] == expected(truth), site_id
+
+
+def csv_movies(folder: Path) -> list[Movie]:
+    """Return the movies of the CSV files, with their credits and other titles."""
+    movies = {str(movie.site_id): replace(movie, credits=[]) for movie in read_movies(folder / "movies.csv")}
+    for row in rows_of(folder / "credits.csv"):
+        movies[row["site_id"]].credits.append(msgspec.convert(row, Credit, strict=False))
+    for row in rows_of(folder / "other_titles.csv"):
+        movies[row["site_id"]].other_titles.append(msgspec.convert(row, OtherTitle, strict=False))
+    return list(movies.values())
+
+
+def rows_of(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            yield {column: restore(cell) or None for column, cell in row.items()}
 
 
 def facts(movie: Movie) -> dict[str, Any]:
@@ -76,9 +99,3 @@ def facts(movie: Movie) -> dict[str, Any]:
         "akas": len(named) or None,
         "regions": {region: [title for title, at in named if at == region] for region in regions} if named else {},
     }
-
-
-def test_the_truth_speaks_of_every_kind_of_title() -> None:
-    kinds = {json.loads(line)["title_type"] for line in (FOLDER / "TRUTH.jsonl").read_text("utf-8").splitlines()}
-    assert {"movie", "tvSeries", "tvEpisode", "short"} <= kinds
-    assert kinds & TITLE_KINDS.keys()

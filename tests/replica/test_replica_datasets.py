@@ -33,7 +33,7 @@ def test_datasets_are_read_as_the_items_of_the_pages(tmp_path: Path) -> None:
     with closing(Tables(files, tmp_path)) as tables:
         tables.want(true)
         movies = list(read_titles(tables))
-        assert not tables.damage.count
+        assert not tables.damaged
     for movie in movies:
         item = true.pop(str(movie.site_id))
         names_of = (*FIELDS, *PLACE) if item.kind == "episode" else FIELDS
