@@ -112,6 +112,7 @@ def printed(end: int) -> Iterator[bytes]:
 
 def _run(arguments: list[str], env: dict[str, str], cwd: Path, *outputs: Path) -> None:
     """Become `python -m scrapy` with arguments."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell without job control has its children ignore it
     for number, path in enumerate(outputs, 1):
         output = os.open(path, os.O_WRONLY | os.O_APPEND)
         os.dup2(output, number)

@@ -6,12 +6,12 @@ import json
 import re
 from typing import Any
 
-from moviecrawler.items import Movie, Page
+from moviecrawler.extract.devalue import unflatten
+from moviecrawler.extract.pages import page_record, read_page
 from tests.shared import PROJECT
 
 GOLDEN = PROJECT / "tests" / "pages"
 CASES = sorted(f"{path.parent.parent.name}/{path.parent.name}" for path in GOLDEN.glob("*/*/meta.json"))
-GONE = object()
 
 
 def body_of(case: str) -> bytes:
@@ -26,38 +26,63 @@ def url_of(case: str) -> str | None:
     return url
 
 
-def movie_of(page: Page) -> Movie:
-    """Return the title that a page is about."""
-    assert page.movie is not None
-    return page.movie
+def changes() -> dict[str, tuple[str, dict[str, Any]]]:
+    """Return the rows of all files `changes.jsonl` beside the pages, each with its page, by page and name."""
+    found = {}
+    for case in CASES:
+        path = GOLDEN / case / "changes.jsonl"
+        for line in path.read_text("utf-8").splitlines() if path.exists() else ():
+            change = json.loads(line)
+            found[f"{case}: {change['name']}"] = case, change
+    return found
 
 
-def changed(body: bytes, old: bytes, new: bytes) -> bytes:
-    """Return a page with a part of it replaced, which must be there."""
-    assert old in body
-    return body.replace(old, new)
+def changed_body(case: str, change: dict[str, Any]) -> bytes:
+    """Return a page with a change: `sub`, what to put in place of patterns; `scripts`, what to put at which paths of their data."""
+    text = body_of(case).decode()
+    for pattern, new in change.get("sub", {}).items():
+        text, count = re.subn(pattern, new, text, flags=re.DOTALL)
+        assert count, pattern
+    for script, edits in change.get("scripts", {}).items():
+        found = re.search(rf"""<script\b[^<>]*"{re.escape(script)}"[^<>]*>(.*?)</script>""", text, re.DOTALL)
+        assert found is not None
+        data = _edited_components(found[1], edits) if "NUXT" in script else _edited(json.loads(found[1]), edits)
+        text = text[: found.start(1)] + json.dumps(data) + text[found.end(1) :]
+    return text.encode()
 
 
-def edit(data: Any, path: str, value: Any = GONE) -> None:
-    """Set what stands at a path, whose steps have dots between them, or remove it."""
-    *steps, last = (int(step) if step.isdecimal() else step for step in path.split("."))
-    for step in steps:
-        data = data[step]
-    if value is GONE:
-        data.pop(last, None)
-    else:
-        data[last] = value
-
-
-def edited(case: str, script_id: str, edits: dict[str, Any]) -> bytes:
-    """Return a page with the JSON of one of its scripts edited."""
-    body = body_of(case)
-    found = re.search(rb"""<script\b[^<>]*id="%b"[^<>]*>(.*?)</script>""" % script_id.encode(), body, re.DOTALL)
-    assert found is not None
-    data = json.loads(found[1])
+def _edited(data: Any, edits: dict[str, Any]) -> Any:
+    """Return data with values set at paths, whose steps have dots between them; the value "gone" removes what is there."""
     for path, value in edits.items():
-        edit(data, path, value)
-    return body[: found.start(1)] + json.dumps(data).encode() + body[found.end(1) :]
+        *steps, last = (int(step) if step.isdecimal() else step for step in path.split("."))
+        part = data
+        for step in steps:
+            part = part[step]
+        if value == "gone":
+            part.pop(last, None)
+        else:
+            part[last] = value
+    return data
+
+
+def _edited_components(raw: str, edits: dict[str, Any]) -> list[Any]:
+    """Return a payload of Nuxt's with the components of its page edited."""
+    ((page, data),) = plain(unflatten(raw.encode())["data"]).items()
+    return flatten({"data": {page: {"components": _edited(data["components"], edits)}}})
+
+
+def facts(body: bytes, url: str | None) -> dict[str, Any]:
+    """Return what a page says, a field each; of lists, each score, season or row by its kind or id."""
+    record = page_record(read_page(body, url))
+    found: dict[str, Any] = {}
+    for field, value in {**record, **record.pop("item", {})}.items():
+        rows = value if isinstance(value, list) else []
+        named = {row.get("site_id") or row.get("kind"): row for row in rows if isinstance(row, dict)}
+        if named and None not in named:
+            found |= {f"{field}.{name}": row for name, row in named.items()}
+        elif field != "item" and value != []:
+            found[field] = value
+    return found
 
 
 def flatten(root: Any) -> list[Any]:

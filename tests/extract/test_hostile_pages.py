@@ -6,10 +6,11 @@ import importlib
 import pkgutil
 import re
 from contextlib import suppress
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 
 from moviecrawler.errors import LONGEST_REASON, ExtractionError
 from moviecrawler.extract.embedded import LARGEST_PAGE, decode_json, reader
@@ -17,7 +18,7 @@ from moviecrawler.extract.findings import ShapeError
 from moviecrawler.extract.pages import READERS, read_page
 from moviecrawler.extract.sitemaps import read_sitemap
 from moviecrawler.extract.trees import DEEPEST, MOST_CHILDREN, MOST_TAGS, tree_of
-from tests.extract.golden import body_of, changed, url_of
+from tests.extract.golden import body_of, url_of
 from tests.extract.limits import TooSlowError, processor_time
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ ATTACKS = {
     "ids without a tag": b' id="__NEXT_DATA__"',
     "titles that are never closed": b"<title ",
     "addresses in JSON-LD": b'"url": "https://www.metacritic.com/',
+    "tiles that are never closed": b"<tile-season ",
 }
 
 
@@ -67,11 +69,18 @@ def test_page_whose_tree_would_be_too_expensive_is_refused_at_once(large: bytes)
         read_page(HEAD % url.encode() + large + b"</body></html>", url)
 
 
+def test_more_seasons_than_any_series_has_are_refused_at_once() -> None:
+    tiles = b"".join(b'<tile-season href="/tv/salt_road/s%d"></tile-season>' % number for number in range(3000))
+    body = body_of("rottentomatoes/2026-series-tiles").replace(b"<carousel-slider", tiles + b"<carousel-slider")
+    with processor_time(), pytest.raises(ExtractionError, match="seasons"):
+        read_page(body)
+
+
 def test_element_with_more_attributes_than_any_that_is_read_refuses_no_page() -> None:
     attributes = b" ".join(b"a%d" % number for number in range(40_000))
     body = body_of("rottentomatoes/2026-scorecard")
     with processor_time():
-        assert read_page(changed(body, b"</body>", b"<p " + attributes + b"></p></body>")) == read_page(body)
+        assert read_page(body.replace(b"</body>", b"<p " + attributes + b"></p></body>")) == read_page(body)
 
 
 def test_tree_just_within_its_bounds_is_made() -> None:
@@ -99,103 +108,62 @@ def test_json_larger_than_a_page_is_refused() -> None:
 
 
 def patterns() -> dict[str, re.Pattern[Any]]:
-    """Return every compiled pattern that a module of the readers or of the middlewares holds, also inside of tuples."""
+    """Return every compiled pattern that a module of the readers, the middlewares or the spiders holds, also inside of others."""
     found: dict[str, re.Pattern[Any]] = {}
 
     def collect(name: str, value: Any) -> None:
         if isinstance(value, re.Pattern):
             found.setdefault(name, value)
-        elif isinstance(value, tuple | list):
-            for place, part in enumerate(value):
-                collect(f"{name}[{place}]", part)
-        elif isinstance(value, dict):
-            for key, part in value.items():
+        elif isinstance(value, tuple | list | dict):
+            for key, part in value.items() if isinstance(value, dict) else enumerate(value):
                 collect(f"{name}[{key}]", part)
 
+    names = ["moviecrawler.urls"]
     for package in ("moviecrawler.extract", "moviecrawler.middlewares", "moviecrawler.spiders"):
-        for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
-            for name, value in vars(importlib.import_module(module.name)).items():
-                collect(f"{module.name}.{name}", value)
-    for name, value in vars(importlib.import_module("moviecrawler.urls")).items():
-        collect(f"urls.{name}", value)
+        path = importlib.import_module(package).__path__
+        names += [module.name for module in pkgutil.walk_packages(path, f"{package}.")]
+    for module in map(importlib.import_module, names):
+        for name, value in vars(module).items():
+            collect(f"{module.__name__}.{name}", value)
     return found
 
 
-def pumps(pattern: re.Pattern[Any]) -> set[str]:
-    """Return texts that a pattern's parts match, each from another place in it on: what to repeat to make it start again."""
-    from re import _parser  # type: ignore[attr-defined] # noqa: PLC0415 - private, and the only one that reads patterns
-
-    source = pattern.pattern.decode("latin-1") if isinstance(pattern.pattern, bytes) else pattern.pattern
-    found: set[str] = set()
-
-    def text_of(item: Any) -> str:
-        name, value = str(item[0]), item[1]
-        if name in {"LITERAL", "NOT_LITERAL"}:
-            return chr(value) if name == "LITERAL" else "a" if chr(value) != "a" else "b"
-        if name == "ANY":
-            return "a"
-        if name == "IN":
-            return text_of_set(value)
-        if name in {"MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"}:
-            return text_of_all(value[2]) * max(int(value[0]), 1)
-        if name == "SUBPATTERN":
-            return text_of_all(value[3])
-        if name == "BRANCH":
-            return max((text_of_all(branch) for branch in value[1]), key=len)
-        return ""
-
-    def text_of_set(items: Any) -> str:
-        candidates = ["a", "1", " ", "A", "-", "\n", "é", '"', "/"]
-        negated = str(items[0][0]) == "NEGATE"
-        chars = set()
-        for name, value in items:
-            if str(name) == "LITERAL":
-                chars.add(chr(value))
-            elif str(name) == "RANGE":
-                chars.update(map(chr, range(value[0], min(value[1], value[0] + 200) + 1)))
-            elif str(name) == "CATEGORY":
-                chars.update(
-                    {"CATEGORY_DIGIT": "1", "CATEGORY_SPACE": " ", "CATEGORY_WORD": "a1"}.get(str(value), "a-")
-                )
-        if negated:
-            return next(char for char in candidates if char not in chars)
-        return min(chars)
-
-    def text_of_all(items: Any) -> str:
-        # A run of letters is one text: no pattern begins anew inside of it.
-        runs = groupby(items, key=lambda item: str(item[0]) == "LITERAL")
-        texts = [
-            text
-            for is_literal, run in runs
-            for text in (["".join(map(text_of, run))] if is_literal else map(text_of, run))
-        ]
-        for start in range(len(texts)):
-            for end in range(start + 1, len(texts) + 1):
-                found.add("".join(texts[start:end]))
-        for item in items:
-            if str(item[0]) == "BRANCH":
-                found.update(text_of_all(branch) for branch in item[1][1])
-        return "".join(texts)
-
-    text_of_all(_parser.parse(source, pattern.flags))
-    return {pump for pump in found if pump}
+EXAMPLES = settings(
+    max_examples=15,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
 
 
 def slow(pattern: re.Pattern[Any], size: int, seconds: float) -> list[str]:
-    """Return the texts whose repetition, `size` characters in all, a pattern searches for longer than `seconds`."""
-    found = []
-    everything = pumps(pattern)
-    for pump in everything:
-        for begin in ("", max(everything, key=len)):
-            text: Any = begin + pump * (size // len(pump)) + "\0"
-            if isinstance(pattern.pattern, bytes):
-                text = text.encode("utf-8", "replace")
+    """Return texts on which a pattern takes longer: its beginning, and then `size` characters of a part of what it matches."""
+    is_text = isinstance(pattern.pattern, str)
+    source = pattern.pattern if is_text else pattern.pattern.decode("latin-1")
+    few = re.sub(r"\{\d{4},", "{9,", source)  # in place of thousands of characters, which take minutes to draw
+    as_text = re.compile(few, pattern.flags & ~re.UNICODE | re.ASCII)
+    found: list[str] = []
+    tried = set()
+
+    @given(st.from_regex(as_text).map(as_text.search), st.integers(0, 20))
+    @EXAMPLES
+    def search(match: re.Match[str], start: int) -> None:
+        matched = match[0]
+        parts = {matched[at:end] for at in (0, start) for end in range(at + 1, min(len(matched), at + 20) + 1)}
+        for begin, part in [(begin, part) for begin in ("", matched[:20]) for part in parts]:
+            if found or (begin, part) in tried:
+                continue
+            tried.add((begin, part))
+            text: Any = begin + part * (size // len(part)) + "\0"
             try:
                 with processor_time(seconds):
-                    pattern.search(text)
-                    pattern.match(text)
+                    pattern.search(text if is_text else text.encode("latin-1", "replace"))
             except TooSlowError:
-                found.append(f"{begin!r} + {pump!r} * {size // len(pump)}")
+                found.append(f"{begin!r} + {part!r} * {size // len(part)}")
+
+    search()
     return found
 
 
