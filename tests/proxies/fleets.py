@@ -5,48 +5,34 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, crawl, crawl_command, scrapy
 from tests.services.forward_proxy import ForwardProxy, ProxyFleet
 from tests.services.https import HttpsFront
-from tests.services.replica import TITLES
+from tests.services.replica import IDS
 
 
 def write_pools(folder: Path, **pools: list[ForwardProxy]) -> str:
-    """Write a PROXY_POOLS file; a pool whose name begins with `home` is residential. Return its path."""
-    kinds = {name: "residential" if name.startswith("home") else "datacenter" for name in pools}
+    """Write a PROXY_POOLS file; return its path."""
+    entries = {name: {"kind": "datacenter", "urls": [one.url for one in pool]} for name, pool in pools.items()}
     path = folder / "pools.json"
-    path.write_text(
-        json.dumps({name: {"kind": kinds[name], "urls": [one.url for one in pool]} for name, pool in pools.items()})
-    )
+    path.write_text(json.dumps(entries))
     return str(path)
 
 
-def write_ids(folder: Path, titles: int, of: int = TITLES) -> str:
-    """Write the ids of a replica's first titles to a file; return the argument that names it."""
+def write_ids(folder: Path, titles: int) -> str:
+    """Write the ids of the replica's first titles to a file; return the argument that names it."""
     path = folder / "ids"
-    path.write_text("\n".join(Collection(1, of).imdb_ids[:titles]))
+    path.write_text("\n".join(IDS[:titles]))
     return f"file={path}"
 
 
 def crawl_imdb(
     folder: Path, replica: ReplicaProcess, fleet: ProxyFleet, titles: int = 20, argument: str = "", **settings: str
 ) -> Finished:
-    """Crawl title pages of IMDb through all proxies of a fleet, unless PROXY_POOLS says otherwise."""
-    folder.mkdir(exist_ok=True)
-    usual = {
-        "PROXY_ORDER": "datacenter",
-        "PROXY_POOLS": settings.get("PROXY_POOLS") or write_pools(folder, datacenter=fleet.proxies),
-    }
-    named = argument or write_ids(folder, titles)
-    return crawl("imdb", named, "via=pages", data=folder, replica=replica, **{**usual, **settings})
-
-
-def attempts(finished: Finished) -> list[str]:
-    """Return the attempts that were logged, from the URL on."""
-    lines = [line.partition("INFO: attempt ")[2] for line in finished.log.splitlines() if "INFO: attempt " in line]
-    return [line for line in lines if "/robots.txt " not in line]
+    """Crawl title pages of IMDb through all proxies of a fleet."""
+    given = {"PROXY_ORDER": "datacenter", "PROXY_POOLS": write_pools(folder, datacenter=fleet.proxies), **settings}
+    return crawl("imdb", argument or write_ids(folder, titles), "via=pages", data=folder, replica=replica, **given)
 
 
 def crawl_over_tor(front: HttpsFront, data: Path, *arguments: str, **settings: str) -> Finished:

@@ -1,17 +1,16 @@
-"""What is on a request while it is on its way, and what is left of that afterwards."""
+"""What is on a request while it is on its way, which proxy it takes, and what an answer means for that."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import logging
-from functools import partial
+from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 from scrapy import Request
-from scrapy.exceptions import DownloadConnectionRefusedError, IgnoreRequest
+from scrapy.exceptions import DownloadConnectionRefusedError
 from scrapy.http import Response
 
 from moviecrawler.middlewares.blocks import SiteStopped
@@ -46,41 +45,58 @@ async def test_credentials_are_on_a_request_only_while_it_is_on_its_way(tmp_path
             return Response(request.url, status=302, headers={"Location": URL + "?ref_=x"}, request=request)
         return page(request, 403 if len(sent) == 1 else 200)
 
-    (response,) = await Chain(4, tmp_path, answer).run(URL)
+    assert (await Chain(4, tmp_path, answer).send()).status == 200
     assert len(sent) == 3
     for request in sent:
         assert b"Proxy-Authorization" not in request.headers
         assert not {"proxy", "_auth_proxy", "download_slot"} & request.meta.keys()
         assert "pa55word" not in repr(request.to_dict())
-    assert response.status == 200
 
 
 @pytest.mark.promise("Proxies are off by default, and used in turn where a setting names them.")
 async def test_a_site_without_an_order_is_asked_directly_and_a_block_stops_it(tmp_path: Path) -> None:
-    challenge = partial(page, status=202, body=b"", headers={"x-amzn-waf-action": "challenge"})
+    async def challenge(request: Request) -> Response:
+        assert "proxy" not in request.meta
+        return page(request, 202, b"", {"x-amzn-waf-action": "challenge"})
+
     chain = Chain(2, tmp_path, challenge, PROXY_ORDER='{"metacritic": "datacenter"}')
     for _ in range(2):
         with pytest.raises(SiteStopped, match=r"imdb refused us \(x-amzn-waf-action: challenge\); ask again in 24 h"):
-            await chain.run(URL)
-    assert chain.rotation is None
-    assert [one.meta.keys() & {"proxy_name", "proxy"} for one in chain.sent] == [set()]
+            await chain.send()
+    assert chain.proxies is None
+    assert chain.sent == [(None, None)]
 
 
-async def test_a_proxy_that_gets_unexpected_pages_rests_while_others_go_on(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("body", "headers", "settings"),
+    [
+        pytest.param(b"<html></html>", {}, {}, id="unexpected-page"),
+        pytest.param(
+            PAGE,
+            {"X-Go-Away": "1"},
+            {"ROTATING_PROXY_BAN_POLICY": f"{__name__}.GoAwayPolicy"},
+            id="by-an-operators-policy",
+        ),
+    ],
+)
+async def test_a_proxy_that_is_refused_rests_while_others_go_on(
+    body: bytes, headers: dict[str, str], settings: dict[str, str], tmp_path: Path
 ) -> None:
-    def answer(request: Request) -> Response:
-        return page(request, body=b"<html></html>" if request.meta["proxy_name"] == "datacenter:1" else PAGE)
+    async def answer(request: Request) -> Response:
+        is_refused = request.meta["proxy_name"] == "datacenter:1"
+        return page(request, 200, body, headers) if is_refused else page(request)
 
-    with caplog.at_level(logging.INFO):
-        chain = Chain(4, tmp_path, answer)
-        answers = await chain.run(*(f"https://www.imdb.com/title/tt{number:07}/" for number in range(1, 41)))
-    assert [one.body for one in answers] == [PAGE] * 40
-    assert [one.proxy for one in chain.sent].count("datacenter:1") == 1
-    assert "datacenter:1 is not used for imdb" in caplog.text
+    chain = Chain(3, tmp_path, answer, **settings)
+    answers = [await chain.send(f"https://www.imdb.com/title/tt{number:07}/") for number in range(1, 9)]
+    assert all(one.body == PAGE and not one.headers for one in answers)
+    assert Counter(one.proxy for one in chain.sent) == {"datacenter:1": 1, "datacenter:2": 4, "datacenter:3": 4}
+    assert chain.proxies.order[0].dead == {"datacenter:1"}
 
 
-async def test_requests_wait_for_a_proxy_rather_than_crowd_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("status", [200, 403])
+async def test_requests_wait_for_a_proxy_rather_than_crowd_it_and_are_not_sent_after_a_stop(
+    status: int, tmp_path: Path
+) -> None:
     flying = most = 0
 
     async def answer(request: Request) -> Response:
@@ -89,85 +105,58 @@ async def test_requests_wait_for_a_proxy_rather_than_crowd_it(tmp_path: Path) ->
         most = max(most, flying)
         await asyncio.sleep(0.01)
         flying -= 1
-        return page(request)
+        return page(request, status)
 
     chain = Chain(2, tmp_path, answer)
-    await asyncio.gather(*(chain.send(URL) for _ in range(30)))
+    ended = await asyncio.gather(*(chain.send() for _ in range(16)), return_exceptions=True)
     assert most == 2
+    assert {type(one).__name__ for one in ended} == {"HtmlResponse" if status == 200 else "SiteStopped"}
+    assert len(chain.sent) == (16 if status == 200 else 2)
 
 
-@pytest.mark.parametrize("error", [IgnoreRequest("not now"), ValueError("a mistake")])
-async def test_what_is_nobodys_fault_passes_and_frees_the_proxy(error: Exception, tmp_path: Path) -> None:
-    def answer(request: Request) -> Response:
-        if "tt0000001" in request.url:
-            raise error
-        return page(request)
+async def test_every_attempt_is_a_line_and_the_last_says_how_all_ended(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    chain = Chain(5, tmp_path, 500)
+    with caplog.at_level(logging.INFO), pytest.raises(AttemptsFailedError) as failed:
+        await chain.send()
+    names = ["datacenter:1", "datacenter:2", "datacenter:3"]
+    attempts = [line for line in caplog.messages if line.startswith("attempt")]
+    assert attempts == [f"attempt {n}/3 GET {URL} via {name} → 500" for n, name in enumerate(names, 1)]
+    assert str(failed.value) == "; ".join(f"{name} → 500" for name in names)
+    assert not chain.proxies.order[0].dead  # a broken server is not the proxies' fault
+
+
+async def test_what_is_nobodys_fault_passes_and_frees_the_proxy(tmp_path: Path) -> None:
+    async def answer(request: Request) -> Response:
+        raise ValueError(request.url)
 
     chain = Chain(1, tmp_path, answer)
     for _ in range(3):
-        with pytest.raises(type(error), match=str(error)):
-            await chain.run(URL.replace("tt0111161", "tt0000001"))
-    assert (await chain.run(URL))[0].status == 200
-    assert not chain.rotating._attempts
+        with pytest.raises(ValueError, match=URL):
+            await chain.send()
+    assert [one.proxy for one in chain.sent] == ["datacenter:1"] * 3
 
 
-async def test_a_body_that_can_not_be_read_costs_an_attempt_and_holds_no_proxy(tmp_path: Path) -> None:
-    damaged = [(b"gzip", b"not gzip"), (b"gzip", b"\x1f\x8b"), (b"\xff", PAGE), (b"zstd", PAGE)]
-
-    async def answer(request: Request) -> Response:
-        if damaged:
-            encoding, body = damaged.pop()
-            return Response(request.url, body=body, headers={"Content-Encoding": encoding}, request=request)
-        return page(request)
-
-    chain = Chain(5, tmp_path, answer, PROXY_ATTEMPTS=5)
-    assert (await chain.run(URL))[0].body == PAGE
-    assert not chain.rotating._attempts
-
-
-async def test_a_site_that_was_stopped_is_not_asked_by_those_that_waited(tmp_path: Path) -> None:
-    async def answer(request: Request) -> Response:
-        await asyncio.sleep(0.01)
-        return page(request, 403)
-
-    chain = Chain(2, tmp_path, answer)
-    ended = await asyncio.gather(*(chain.send(URL) for _ in range(16)), return_exceptions=True)
-    assert all(isinstance(one, SiteStopped) for one in ended)
-    assert len(chain.sent) == 2
-
-
-async def test_an_operators_policy_decides(tmp_path: Path) -> None:
-    async def answer(request: Request) -> Response:
-        return page(request, headers={"X-Go-Away": "1"} if request.meta["proxy_name"] == "datacenter:1" else {})
-
-    chain = Chain(2, tmp_path, answer, ROTATING_PROXY_BAN_POLICY=f"{__name__}.GoAwayPolicy")
-    assert "X-Go-Away" not in (await chain.run(URL))[0].headers
-    assert chain.pool("datacenter").dead == {"datacenter:1"}
-
-
-async def test_robots_txt_leaves_by_a_proxy_and_proves_nothing_of_it(tmp_path: Path) -> None:
-    chain = Chain(2, tmp_path)
-    await chain.send("https://www.imdb.com/robots.txt", meta={})
-    assert [one.proxy for one in chain.sent] == ["datacenter:1"]
-    assert not chain.pool("datacenter").good
-
-
-async def test_a_request_that_is_bound_to_a_pool_leaves_by_it_or_not_at_all(tmp_path: Path) -> None:
+async def test_a_request_leaves_by_the_pool_that_it_is_bound_to_and_robots_txt_proves_nothing_of_a_proxy(
+    tmp_path: Path,
+) -> None:
     chain = Chain(1, tmp_path, PROXY_ORDER="direct,datacenter")
-    bound = {"site": "imdb", "expects": "page"}
-    await chain.send(URL, {**bound, "proxy_pool": "datacenter"})
+    await chain.send("https://www.imdb.com/robots.txt", is_page=False)
+    await chain.send(proxy_pool="datacenter")
     with pytest.raises(AttemptsFailedError, match=r"no proxy of home may be used for https"):
-        await chain.send(URL, {**bound, "proxy_pool": "home"})
-    assert [one.proxy for one in chain.sent] == ["datacenter:1"]
+        await chain.send(proxy_pool="home")
+    assert [one.proxy for one in chain.sent] == ["direct", "datacenter:1"]
+    assert [pool.good for pool in chain.proxies.order] == [set(), {"datacenter:1"}]
 
 
-@pytest.mark.parametrize("pool", [TOR, GATEWAY])
+@pytest.mark.parametrize("pool", [TOR, GATEWAY], ids=["tor", "gateway"])
 async def test_a_session_that_is_refused_gets_a_fresh_one_twice_and_then_rests(
-    pool: dict[str, Any], tmp_path: Path
+    pool: dict[str, str], tmp_path: Path
 ) -> None:
     chain = Chain(0, tmp_path, 403, **pool, PROXY_ATTEMPTS=20)
     with pytest.raises(SiteStopped, match=r"no proxy is left of (tor|home)"):
-        await chain.run(URL)
+        await chain.send()
     tokens = [one.authorization for one in chain.sent]
     assert None not in tokens
     assert len(tokens) == len(set(tokens)) == 2 * 3
@@ -182,8 +171,8 @@ async def test_proxies_that_die_are_not_taken_for_refused_because_one_was_refuse
         return page(request, statuses.pop(0))
 
     chain = Chain(2, tmp_path, answer)
-    await chain.run(URL)
+    await chain.send()
     with pytest.raises(SiteStopped) as stopped:
-        await chain.run(URL)
+        await chain.send()
     assert "403" not in str(stopped.value)
     assert "24 h" not in str(stopped.value)

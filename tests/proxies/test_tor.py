@@ -5,76 +5,51 @@ from __future__ import annotations
 import base64
 import re
 import socket
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from moviecrawler.errors import ConfigurationError
-from moviecrawler.options import TorOptions
 from moviecrawler.proxies import tor
 from moviecrawler.proxies.pools import ProxyPoolError
 from moviecrawler.proxies.tor import TorPool
+from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import counts
 from tests.proxies.fleets import crawl_over_tor
 from tests.services.forward_proxy import Mode, ProxyFleet
 from tests.services.https import NAME, HttpsFront
 from tests.services.threads import Host, Server
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from moviecrawler.replica.process import ReplicaProcess
-
-TUNNEL = "http://127.0.0.1:9080"
-
 
 class FakeControl(Server):
     """Tor's ControlPort."""
 
-    def __init__(self, password: str | None = None) -> None:
-        """Ask for a password, if one is given."""
+    def __init__(self, password: str = "", silent_at: str = "") -> None:
+        """Ask for a password, if one is given, and never answer the command `silent_at`."""
         super().__init__(lambda connection, *_: self._serve(connection))
-        self._password = password
+        self.password, self.silent_at = password, silent_at
         self.commands: list[str] = []
-        self.silent_at = ""
-        """The command that is never answered."""
 
     def _serve(self, connection: socket.socket) -> None:
-        methods = "NULL" if self._password is None else "HASHEDPASSWORD"
+        methods = "HASHEDPASSWORD" if self.password else "NULL"
         info = f'250-PROTOCOLINFO 1\n250-AUTH METHODS={methods}\n250-VERSION Tor="0.4.9.11"\n250 OK\n'
         for line in map(str.rstrip, connection.makefile(encoding="utf-8")):
             self.commands.append(line)
-            answer = info if line == "PROTOCOLINFO 1" else "250 OK\n"
-            given = re.sub(r"\\(.)", r"\1", line.removeprefix("AUTHENTICATE").strip()[1:-1])
             if line == self.silent_at:
                 connection.recv(1)
-            if line.startswith("AUTHENTICATE") and self._password not in {None, given}:
+            given = re.sub(r"\\(.)", r"\1", line.removeprefix("AUTHENTICATE").strip()[1:-1])
+            if line.startswith("AUTHENTICATE") and self.password not in {"", given}:
                 connection.sendall(b"515 Authentication failed: Password did not match HashedControlPassword value\r\n")
                 return
+            answer = info if line == "PROTOCOLINFO 1" else "250 OK\n"
             connection.sendall(answer.replace("\n", "\r\n").encode())
 
 
-def pool(tunnel: str = TUNNEL, control: FakeControl | None = None) -> TorPool:
+def pool(tunnel: str = "http://127.0.0.1:9080", control: FakeControl | None = None) -> TorPool:
     return TorPool("tor", tunnel, control.address if control else "", 3)
 
 
-def tokens(of: TorPool) -> list[bytes | None]:
-    return [proxy.authorization for proxy in of.members.values()]
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *[("TOR_TUNNEL", one) for one in ("127.0.0.1:9080", "http://127.0.0.1", "http://127.0.0.1:999999")],
-        *[("TOR_TUNNEL", one) for one in (f"{TUNNEL}/x", "https://127.0.0.1:9080", "socks5h://127.0.0.1:9050")],
-        *[("TOR_CONTROL", one) for one in ("9051", "127.0.0.1:9051/x")],
-        *[(name, f"http://me:hunter2@{TUNNEL}") for name in ("TOR_TUNNEL", "TOR_CONTROL")],
-    ],
-)
-def test_a_wrong_address_is_named_without_a_password(name: str, value: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"{name} ") as error:
-        TorOptions.read({name: value})
-    assert "hunter2" not in str(error.value)
+def tokens(of: TorPool) -> list[str]:
+    return [base64.b64decode((proxy.authorization or b"")[6:]).decode() for proxy in of.members.values()]
 
 
 @pytest.mark.promise("Over Tor each circuit has credentials of its own; when all are refused, new ones are asked for.")
@@ -82,9 +57,7 @@ def test_each_circuit_has_credentials_of_its_own_that_nobody_can_guess() -> None
     made = pool("http://[::1]:9080/")
     assert {proxy.url for proxy in made.members.values()} == {"http://[::1]:9080"}
     assert len({*tokens(made), *tokens(pool())}) == 6
-    for token in tokens(made):
-        assert re.fullmatch("tor:[0-9a-f]{24}", base64.b64decode((token or b"").removeprefix(b"Basic ")).decode())
-    assert (made.accepts("https://www.imdb.com/"), made.accepts("http://www.imdb.com/")) == (True, False)
+    assert all(re.fullmatch("tor:[0-9a-f]{24}", token) for token in tokens(made))
 
 
 async def test_tor_that_starts_a_little_later_is_waited_for_and_the_site_is_sent_nothing() -> None:
@@ -107,10 +80,9 @@ async def test_tor_that_starts_a_little_later_is_waited_for_and_the_site_is_sent
     [
         (b"HTTP/1.0 501 Tor is not an HTTP Proxy\r\n\r\n<html>", "501 Tor is not an HTTP Proxy"),
         (b"SSH-2.0-OpenSSH_9.2\r\n", "it has to be Tor's HTTPTunnelPort, not its SOCKS port"),
-        (b"", "did not reach https://127.0.0.1"),
         (None, "timed out"),
     ],
-    ids=["socks", "ssh", "hangs-up", "silent"],
+    ids=["socks", "ssh", "silent"],
 )
 async def test_what_is_wrong_with_the_tunnel_is_one_sentence(
     answer: bytes | None, sentence: str, monkeypatch: pytest.MonkeyPatch
@@ -124,60 +96,40 @@ async def test_what_is_wrong_with_the_tunnel_is_one_sentence(
         assert "\n" not in str(error.value)
 
 
-# --- The control port ---------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
-    ("password", "given", "works"),
+    ("control", "given", "works"),
     [
-        ("hunter2", "hunter2", True),
-        (*['quote " and \\ backslash'] * 2, True),
-        ("hunter2", "", False),
-        ("hunter2", "hunter3", False),
+        (FakeControl("hunter2"), "hunter2", True),
+        (FakeControl('quote " and \\ backslash'), 'quote " and \\ backslash', True),
+        (FakeControl("hunter2"), "", False),
+        (FakeControl("hunter2"), "hunter3", False),
+        (FakeControl(silent_at="PROTOCOLINFO 1"), "", False),
+        (FakeControl(silent_at="SIGNAL NEWNYM"), "", False),
     ],
 )
-async def test_the_password_of_the_control_port_is_never_logged(
-    password: str, given: str, works: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+async def test_a_control_port_that_is_silent_or_wants_another_password_is_told_without_it(
+    control: FakeControl, given: str, works: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("TOR_CONTROL_PASSWORD", given)
-    with caplog.at_level(1), FakeControl(password) as control:
+    monkeypatch.setattr(tor, "_TIMEOUT_SECONDS", 0.3 if control.silent_at else 30)
+    with caplog.at_level(1), control:
         await pool(control=control).on_exhausted()
-    assert ("SIGNAL NEWNYM" in control.commands) == works
+        assert (f"TOR_CONTROL {control.address} can't be asked: " in caplog.text) != works
     assert ("TOR_CONTROL_PASSWORD in the environment" in caplog.text) != works
-    for secret in (password, given):
-        assert not secret or secret[:5] not in caplog.text
-
-
-@pytest.mark.parametrize("command", ["PROTOCOLINFO 1", "SIGNAL NEWNYM"])
-async def test_a_control_port_that_is_silent_is_given_up(
-    command: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(tor, "_TIMEOUT_SECONDS", 0.3)
-    with FakeControl() as control:
-        control.silent_at = command
-        await pool(control=control).on_exhausted()
-        assert f"TOR_CONTROL {control.address} can't be asked: " in caplog.text
+    assert "SIGNAL NEWNYM" in control.commands or not works
+    assert not [secret for secret in (control.password, given) if secret and secret[:5] in caplog.text]
 
 
 @pytest.mark.promise("Over Tor each circuit has credentials of its own; when all are refused, new ones are asked for.")
 async def test_a_new_identity_leaves_every_circuit_as_often_as_tor_allows(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 1000.0
-    monkeypatch.setattr(tor, "monotonic", lambda: now)
     with FakeControl() as control:
-        made = pool(control=control)
-        for later, does in ((1000.0, True), (1000.0, False), (1009.9, False), (1010.0, True), (1025.0, True)):
-            now = later
-            before = tokens(made)
-            await made.on_exhausted()
-            assert set(tokens(made)).isdisjoint(before) == does
+        for made, does in ((pool(control=control), True), (pool(), False)):
+            for now, is_allowed in ((1000.0, True), (1009.9, False), (1010.0, True), (1025.0, True)):
+                monkeypatch.setattr(tor, "monotonic", lambda now=now: now)
+                before = tokens(made)
+                await made.on_exhausted()
+                assert set(tokens(made)).isdisjoint(before) == (does and is_allowed)
         assert control.commands.count("SIGNAL NEWNYM") == 3
-    alone = pool()
-    before = tokens(alone)
-    await alone.on_exhausted()
-    assert tokens(alone) == before
-
-
-# --- Crawls -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.promise("Over Tor each circuit has credentials of its own; when all are refused, new ones are asked for.")
@@ -189,20 +141,9 @@ def test_every_request_leaves_over_one_of_the_circuits(
         tunnel.takes_all, tunnel.hosts = True, {NAME: "127.0.0.1"}  # this machine itself knows no such name
         home = f"https://{NAME}:{front.port}"
         crawled = crawl_over_tor(front, tmp_path, "list=top", "limit=20", IMDB_URL=home, TOR_TUNNEL=tunnel.address_url)
-        assert (crawled.code, len(crawled.movies)) == (0, 20), crawled.log
-        assert {asked.target for asked in tunnel.asked} == {f"{NAME}:{front.port}"}
-        used = {asked.password for asked in tunnel.asked}
+    assert (crawled.code, len(crawled.movies)) == (0, 20), crawled.log
+    assert {asked.target for asked in tunnel.asked} == {f"{NAME}:{front.port}"}
+    used = {asked.password for asked in tunnel.asked}
     assert len(used) == 3
     assert not [secret for secret in used if secret in crawled.log]
     assert counts(replica)["requests"] >= 21
-
-
-def test_a_crawl_that_tor_cannot_carry_asks_nothing_and_says_why(
-    replica: ReplicaProcess, front: HttpsFront, tmp_path: Path
-) -> None:
-    # Plain http would go to a relay unencrypted.
-    crawled = crawl_over_tor(front, tmp_path, "list=top", IMDB_URL=replica.urls["imdb"], TOR_TUNNEL=TUNNEL)
-    assert crawled.code != 0
-    assert "which takes https addresses only" in crawled.log
-    assert "Traceback" not in crawled.log
-    assert counts(replica)["requests"] == 0

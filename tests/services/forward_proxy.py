@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import socket
-import time
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -12,9 +11,6 @@ from typing import NamedTuple, Self
 from urllib.parse import urlsplit
 
 from tests.services.threads import Server, join
-
-WATCHED = "203.0.113.66"
-"""The address by which the site knows a proxy that it has had enough of."""
 
 
 class Mode(StrEnum):
@@ -47,9 +43,6 @@ _SAYS = {
 class Asked(NamedTuple):
     """A request to a proxy."""
 
-    when: float
-    """By `time.time()`."""
-    user: str
     password: str
     target: str
     head: bytes
@@ -65,12 +58,6 @@ class ForwardProxy:
     mode: Mode = Mode.WORK
     port: int = 0
     asked: list[Asked] = field(default_factory=list)
-    answered: list[tuple[float, int]] = field(default_factory=list)
-    """When an answer was passed on to its end, and its status."""
-    watched_from: int | None = None
-    """Requests after which the site knows it as WATCHED; None for never."""
-    others: dict[str, str] = field(default_factory=dict)
-    """Further users and their passwords."""
     takes_all: bool = False
     """Whether it takes any credentials, as Tor's tunnel does."""
     hosts: dict[str, str] = field(default_factory=dict)
@@ -98,8 +85,8 @@ class ForwardProxy:
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines if line)}
         given = base64.b64decode(headers.get("proxy-authorization", "").removeprefix("Basic ")).decode()
         user, _, password = given.partition(":")
-        self.asked.append(Asked(time.time(), user, password, target, head))
-        if not self.takes_all and {self.user: self.password, **self.others}.get(user) != password:
+        self.asked.append(Asked(password, target, head))
+        if not self.takes_all and (user, password) != (self.user, self.password):
             _say(client, _SAYS[Mode.REJECT])
         elif self.mode in _SAYS:
             _say(client, _SAYS[self.mode], head + given.encode())
@@ -121,8 +108,7 @@ class ForwardProxy:
         kept = [line for line in lines if line and not line.lower().startswith(dropped)]
         if self.mode is Mode.CORRUPT:
             kept.append("Accept-Encoding: gzip")  # which has a checksum; in brotli some damage can't be seen
-        watched = self.watched_from is not None and len(self.asked) > self.watched_from
-        told = [*kept, f"X-Forwarded-For: {WATCHED if watched else self.address}", "Connection: close", "", ""]
+        told = [*kept, f"X-Forwarded-For: {self.address}", "Connection: close", "", ""]
         with socket.create_connection((parts.hostname, parts.port or 80)) as site, site.makefile("rb") as answering:
             site.sendall(f"{method} {path} HTTP/1.1\r\n".encode() + "\r\n".join(told).encode("latin-1"))
             answer = answering.read()
@@ -133,7 +119,6 @@ class ForwardProxy:
         if self.mode is Mode.CUT:
             body = body[:middle]
         client.sendall(head + b"\r\n\r\n" + body)
-        self.answered.append((time.time(), int(answer[9:12])))
 
 
 def _say(client: socket.socket, status: str, body: bytes = b"") -> None:
