@@ -113,7 +113,7 @@ _HURRIED_EXPORT_SECONDS = 5.0
 _MIN_EXPORT_INTERVAL_SECONDS = 2.0
 _RETRY_EXPORT_SECONDS = 60.0
 """Seconds to wait after an export that failed."""
-_EXPORT_SHARE = 20
+_EXPORT_SHARE = 50
 """Exports take at most one part in so many of the time."""
 MOST_TITLES_AT_THE_END = 50_000
 """Rows of `movies` above which only `scrapy scoreboard` makes the scoreboard, as it takes minutes."""

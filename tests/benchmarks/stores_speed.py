@@ -54,7 +54,6 @@ BARE_SETTINGS = {
 SETTINGS = {
     **BARE_SETTINGS,
     "DOWNLOAD_SLOTS": json.dumps({"127.0.0.1": {"delay": 0.0, "concurrency": int(CONCURRENT)}}),
-    "SITE_BUDGETS": json.dumps({"127.0.0.1": {"per_day": 1_000_000}}),
 }
 """Nothing holds a crawl of the replica back."""
 STORES = ("DATABASE_URL", "MONGO_URL", "S3_BUCKET")
