@@ -14,7 +14,8 @@ _CLIENTS = (
     "scrapy.cmdline", "scrapy.crawler", "scrapy.core.downloader.handlers.http11", "scrapy.core.engine", "scrapy.core.scheduler",
     "scrapy.commands.crawl", "scrapy.extensions.corestats", "scrapy.pipelines", "scrapy.squeues",
     "twisted.internet.asyncioreactor", "twisted.web.client", "redis.asyncio", "psycopg2", "pymongo", "boto3", "botocore.session",
-    "botocore.client", "botocore.endpoint", "aiohttp", "stem.control", "spidermon", "msgspec", "lxml.html", "parsel", "tqdm",
+    "botocore.client", "botocore.endpoint", "aiohttp", "stem.control", "spidermon", "msgspec", "lxml.html", "parsel", "tqdm", "scrapyd.app",
+    "scrapyd.website", "scrapyd.webservice", "twisted.scripts.twistd", "prometheus_client", "jinja2",
 )  # fmt: skip
 _NOT = ("moviecrawler.settings", "moviecrawler.cluster", "moviecrawler.dashboard", "moviecrawler.replica")
 """Read the environment when they are imported, or belong to other processes."""

@@ -25,7 +25,7 @@ CONTEXT.set_forkserver_preload(["tests.preloaded"])
 
 
 class ForkedCommand:
-    """`scrapy` with arguments, in a process that is used as one of `subprocess.Popen` is."""
+    """`scrapy` with arguments, or `scrapyd`, in a process that is used as one of `subprocess.Popen` is."""
 
     def __init__(
         self,
@@ -35,11 +35,12 @@ class ForkedCommand:
         cwd: Path,
         stdout: IO[bytes] | int = subprocess.DEVNULL,
         stderr: IO[bytes] | int = subprocess.DEVNULL,
+        program: str = "scrapy",
     ) -> None:
         """Take files that have a name, or DEVNULL."""
         self.args = arguments
         outputs = [Path(os.devnull if isinstance(file, int) else file.name) for file in (stdout, stderr)]
-        self._process = CONTEXT.Process(target=_run, args=(arguments, env, cwd, *outputs), daemon=True)
+        self._process = CONTEXT.Process(target=_run, args=([program, *arguments], env, cwd, *outputs), daemon=True)
         self._process.start()
 
     def __enter__(self) -> Self:
@@ -111,7 +112,7 @@ def printed(end: int) -> Iterator[bytes]:
 
 
 def _run(arguments: list[str], env: dict[str, str], cwd: Path, *outputs: Path) -> None:
-    """Become `python -m scrapy` with arguments."""
+    """Become `python -m scrapy` with arguments, or `scrapyd`."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell without job control has its children ignore it
     for number, path in enumerate(outputs, 1):
         output = os.open(path, os.O_WRONLY | os.O_APPEND)
@@ -122,11 +123,12 @@ def _run(arguments: list[str], env: dict[str, str], cwd: Path, *outputs: Path) -
     os.environ.update(env)
     os.chdir(cwd)
     sys.path.insert(0, str(cwd))
-    sys.argv = ["scrapy", *arguments]
+    sys.argv = arguments
     from scrapy.cmdline import execute  # noqa: PLC0415 - the process that starts this one has no need of it
+    from scrapyd.__main__ import main  # noqa: PLC0415
 
     try:
-        execute()
+        main() if arguments[0] == "scrapyd" else execute()
     finally:
         logging.shutdown()
         atexit._run_exitfuncs()

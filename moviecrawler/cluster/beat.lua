@@ -1,7 +1,8 @@
--- A node's heartbeat: renew its lease, compare its jobs with those in Redis, and queue the jobs of dead nodes again.
--- ARGV: 1 the node's id, 2 its `NodeInfo`, 3 whether that is news, 4 its lease (ms); then the keys of the jobs that it runs.
+-- A node's heartbeat: renew its lease, compare its jobs with those in Redis, queue the jobs of dead nodes again, and hand out a job.
+-- ARGV: 1 the node's id, 2 its `NodeInfo`, 3 whether that is news, 4 its lease (ms), 5 whether it takes a job; then the keys of the
+-- jobs that it runs.
 -- Returns keys of jobs to stop, as they are over or run elsewhere; keys and signals of jobs to cancel; ids of dead nodes; ms until
--- the next lease ends.
+-- the next lease ends; the JSON of the job that the node takes, its member in the queue, and how often it was started.
 local UNCLAIMED_SECONDS = 10  -- then a job that this node was given, but does not name, is queued again
 local node, lease = ARGV[1], tonumber(ARGV[4])
 local last = tonumber(redis.call('GET', LAST_BEAT) or NOW)
@@ -22,7 +23,7 @@ for _, other in ipairs(dead) do
 end
 
 local named, stop, cancels = {}, {}, {}
-for i = 5, #ARGV do
+for i = 6, #ARGV do
     named[ARGV[i]] = true
 end
 local alive, leases = {}, redis.call('ZRANGE', NODES, 0, -1, 'WITHSCORES')
@@ -57,7 +58,19 @@ for key in pairs(named) do
         stop[#stop + 1] = key  -- a job that Redis does not know goes on, as Redis may have lost it
     end
 end
+
+local taken = {}
+local first = ARGV[5] == '1' and redis.call('ZPOPMIN', PENDING)[1]
+if first then
+    local key = string.sub(first, 17)
+    local record = read(key)
+    record.starts = record.starts + 1
+    run(key, record, node)
+    count('started')
+    is_change = true
+    taken = {cjson.encode(record.job), first, record.starts}
+end
 if is_change or #dead > 0 then
     changed()
 end
-return {stop, cancels, dead, leases[2] - NOW}
+return {stop, cancels, dead, leases[2] - NOW, taken}

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import shutil
 import subprocess
 import sys
-import tempfile
 import zlib
 from contextlib import suppress
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
-from zipfile import BadZipFile, ZipFile, is_zipfile
+from zipfile import BadZipFile, ZipFile
 
 import msgspec
 from scrapyd.interfaces import IEggStorage
@@ -38,12 +37,10 @@ if TYPE_CHECKING:
 
 VERSIONS_KEPT = 20
 """Versions of a project. Older ones are deleted when a new one is added."""
-MAX_EGG_BYTES = 32 * 1024 * 1024
-_MAX_UNPACKED_BYTES = 10 * MAX_EGG_BYTES
+_MAX_UNPACKED_BYTES = 100 * 1024 * 1024
 _MAX_FILES = 10_000
-_ZIP_ERRORS = (BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)  # RuntimeError: it is encrypted
-_BAD_NAME_ERRORS = {errno.ENAMETOOLONG, errno.EEXIST, errno.ENOTDIR, errno.EISDIR}
-"""Errors for a name that is too long, or that is both a file's and a folder's."""
+_ZIP_ERRORS = (OSError, BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
+"""Errors for a damaged file, an encrypted one (RuntimeError), and a name in it that no file can have (OSError)."""
 _EGG_SECONDS = 30.0
 """Seconds to read or write a whole egg in Redis."""
 _LIST_SECONDS = 60.0
@@ -77,17 +74,17 @@ class RedisEggStorage:
         """Check an egg by listing its spiders, then make it a version on all nodes. Raises ConfigurationError."""
         check_name("project", project)
         check_name("version", version)
-        if len(data) > MAX_EGG_BYTES:
-            raise ConfigurationError(f"the egg has more than {MAX_EGG_BYTES:,} bytes; leave out what is not needed")
-        if not is_zipfile(BytesIO(data)):
-            raise ConfigurationError("egg is not a ZIP file (if using curl, use egg=@path not egg=path)")
         digest = sha256(data).hexdigest()
-        with self._checking:
-            spiders = self._unpack(data, digest, list_spiders)
+        try:
+            with self._checking:
+                spiders = self._unpack(data, digest, list_spiders)
+        except _ZIP_ERRORS as error:
+            # The text of an OSError has a path of this node.
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise ConfigurationError(f"the egg can't be unpacked: {reason}") from None
         if not spiders:
             raise ConfigurationError("the egg holds no spider")
-        now = self._state.now()
-        egg = Egg(project=project, version=version, sha256=digest, spiders=spiders, added_at=now)
+        egg = Egg(project=project, version=version, sha256=digest, spiders=spiders, added_at=self._state.now())
         others = [one for one in self._state.eggs() if one.project == project and one.version != version]
         pipe = self._client.pipeline().set(keys.egg(egg.key), data).hset(keys.EGGS, egg.key, msgspec.json.encode(egg))
         self._delete(pipe, others[: -VERSIONS_KEPT + 1])
@@ -121,8 +118,6 @@ class RedisEggStorage:
             if not described or not data:
                 raise ConfigurationError(f"the egg of version '{egg.version}' is gone; deploy it again")
             egg = msgspec.json.decode(described, type=Egg)
-            if sha256(data).hexdigest() != egg.sha256:
-                raise ConfigurationError(f"the egg of version '{egg.version}' is damaged; deploy it again")
             self._unpack(data, egg.sha256, lambda _: [])
             for copy in self._folder.glob("*.egg"):
                 if copy.stem not in {egg.sha256, *in_use, *(one.sha256 for one in eggs)}:
@@ -140,8 +135,8 @@ class RedisEggStorage:
         """Unpack an egg into a folder, in which Python compiles its modules once; return what `check` returns for the folder."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._new.mkdir(exist_ok=True)
-        folder = Path(tempfile.mkdtemp(dir=self._new, suffix=".egg"))  # the suffix makes it an egg for Python
-        try:
+        with TemporaryDirectory(dir=self._new) as new:
+            folder = Path(new) / "unpacked.egg"  # the suffix makes it an egg for Python
             with ZipFile(BytesIO(data)) as archive:
                 _check_members(archive)
                 archive.extractall(folder)
@@ -149,14 +144,6 @@ class RedisEggStorage:
             # An OSError means that another thread has done so already.
             with suppress(OSError):
                 folder.rename(self._copy(digest))
-        except _ZIP_ERRORS as error:
-            raise ConfigurationError(f"the egg is damaged: {error}") from None
-        except OSError as error:
-            if error.errno not in _BAD_NAME_ERRORS:
-                raise
-            raise ConfigurationError(f"the egg holds a name that no file can have: {error.strerror}") from None
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
         return checked
 
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from moviecrawler.cluster.secrets import redacted
 
@@ -41,18 +42,22 @@ def spider_settings(options: NodeOptions, leased: LeasedJob, scrapyd_settings: M
     if "FRONTIER_RUN" not in job.settings:
         # Each start of a job goes on with the job's run; a job that is scheduled again under the same id begins a new run.
         given["FRONTIER_ASKED_AT"] = f"{leased.queued_at:.3f}"
-    given |= job.settings
-    wanted = job.settings.get("MEMUSAGE_LIMIT_MB", "0")
+    given |= {"MEMUSAGE_ENABLED": "1", "MEMUSAGE_CHECK_INTERVAL_SECONDS": _MEMORY_CHECK_SECONDS, **job.settings}
+    limit, wanted = options.memory_limit_mb, job.settings.get("MEMUSAGE_LIMIT_MB", "0")
     # A limit that is not a number is passed on, and Scrapy reports it when the crawl starts.
-    if limits := [int(limit) for limit in (str(options.memory_limit_mb), wanted) if limit.isdecimal() and int(limit)]:
-        given |= {"MEMUSAGE_ENABLED": "1", "MEMUSAGE_CHECK_INTERVAL_SECONDS": _MEMORY_CHECK_SECONDS}
-        given |= {"MEMUSAGE_LIMIT_MB": str(min(limits)) if wanted.isdecimal() else wanted}
+    if limit and wanted.isdecimal() and not 0 < int(wanted) <= limit:
+        given["MEMUSAGE_LIMIT_MB"] = str(limit)
     return {**given, **scrapyd_settings}
 
 
 def log_path(options: NodeOptions, project: str, spider: str, job: str) -> Path:
     """Return the path of a job's log on the node that runs it."""
     return Path(options.logs_dir).absolute() / project / spider / f"{job}.log"
+
+
+def log_url(project: str, spider: str, job: str) -> str:
+    """Return the path of a job's log in the URL of any node."""
+    return quote(f"/logs/{project}/{spider}/{job}.log")
 
 
 def append_log_line(path: Path, sentence: str) -> None:

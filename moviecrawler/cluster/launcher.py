@@ -13,14 +13,14 @@ from scrapyd.launcher import Launcher
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred, DeferredLock, DeferredQueue, succeed
 from twisted.internet.task import deferLater
-from twisted.internet.threads import deferToThread
+from twisted.internet.threads import deferToThread, deferToThreadPool
 from twisted.logger import Logger
+from twisted.python.threadpool import ThreadPool
 
 from moviecrawler.cluster.environment import append_log_line, end_of_log, memory_of, spider_settings
 from moviecrawler.cluster.jobs import Outcome, check_job, classify_end
-from moviecrawler.cluster.process import SpiderProcess
-from moviecrawler.cluster.state import LeaseLostError, NodeInfo
-from moviecrawler.cluster.threads import Threads, reactor
+from moviecrawler.cluster.process import STOP_SECONDS, SpiderProcess, reactor
+from moviecrawler.cluster.state import NodeInfo
 from moviecrawler.cluster.views import Processes
 from moviecrawler.errors import ConfigurationError, Outages
 from moviecrawler.figures import Totals
@@ -29,18 +29,13 @@ from moviecrawler.redis_client import describe_error
 if TYPE_CHECKING:
     from scrapyd.config import Config
 
-    from moviecrawler.cluster.eggs import RedisEggStorage
     from moviecrawler.cluster.jobs import RunEnd
     from moviecrawler.cluster.state import Beat, LeasedJob
 
 journal = Logger()
 
-STOP_SECONDS = 25.0
-"""Seconds that spiders may take to end when their node is stopped; then they are killed."""
 _KILL_SECONDS = 5.0
 """Seconds that killed spiders may take to end when their node is stopped."""
-_CANCEL_SECONDS = 45.0
-"""Seconds that the spider of a cancelled job may take to end; stores alone may take 30. Then it is killed."""
 _BEATS = 3
 """Heartbeats within `lease_seconds`."""
 _START_FAILURE_PAUSE_SECONDS = 10.0
@@ -62,7 +57,8 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         self.processes = Processes(self.node, "running")
         self.slots: dict[int, SpiderProcess] = {}
         """This node's own jobs."""
-        self.threads = Threads("node", 1)
+        self._pool = ThreadPool(0, 1, "node")
+        """The thread that asks Redis, so that a heartbeat waits for no web service."""
         self.draining = False
         self.last_beat_at: float | None = None
         """When Redis accepted the last heartbeat, by the monotonic clock; None before the first."""
@@ -81,9 +77,9 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
     # --- Life ---------------------------------------------------------------------------------------------------------
 
     def startService(self) -> None:
-        eggs: RedisEggStorage = self.app.getComponent(IEggStorage)
-        eggs.remove_unfinished()
-        self.threads.start()
+        self.app.getComponent(IEggStorage).remove_unfinished()
+        self._pool.start()
+        reactor.addSystemEventTrigger("after", "shutdown", self._pool.stop)
         Service.startService(self)
         super().startService()
 
@@ -95,19 +91,22 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
     async def _drain(self) -> None:
         self.draining = True
         journal.info("Draining: {count} jobs run", count=len(self.slots))
-        for signal, seconds in (("TERM", STOP_SECONDS), ("KILL", _KILL_SECONDS)):
-            for process in self.slots.values():
-                process.stop(signal)
-            until = time.monotonic() + seconds
-            while self.slots and time.monotonic() < until:
-                await self.exchange()
-                await deferLater(reactor, _DRAIN_CHECK_SECONDS)
+        for process in self.slots.values():
+            process.stop()
+        until = time.monotonic() + STOP_SECONDS + _KILL_SECONDS
+        while self.slots and time.monotonic() < until:
+            await self.exchange()
+            await deferLater(reactor, _DRAIN_CHECK_SECONDS)
         await self._exchanging.acquire()  # for good, as a heartbeat would make the node join again
         try:
-            await self.threads.run(self.state.leave, self.node_id)
+            await self.ask(self.state.leave, self.node_id)
         except redis.exceptions.RedisError as error:
             journal.warn("Redis can't be reached ({error}): the other nodes will take this one for dead", error=error)
         journal.info("Drained")
+
+    def ask(self, function: Any, *arguments: Any, **options: Any) -> Any:
+        """Call a method of the cluster's state in a thread."""
+        return deferToThreadPool(reactor, self._pool, function, *arguments, **options)
 
     # --- A slot's job -------------------------------------------------------------------------------------------------
 
@@ -141,7 +140,7 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         except ConfigurationError as error:
             return "finished", str(error)
         errors = ""
-        if not process.cancel and not process.stopped and not self.draining:
+        if not process.cancelled and not process.stopped:
             await process.start(folder, settings)
             errors = process.errors
             if process.report.reason is None:
@@ -151,8 +150,8 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             signal=process.signal,
             exit_code=process.exit_code,
             errors=errors,
-            cancelled=bool(process.cancel),
-            stopped=process.stopped or self.draining,
+            cancelled=bool(process.cancelled),
+            stopped=process.stopped,
         )
 
     def _prepare(self, process: SpiderProcess) -> tuple[Path, dict[str, str]]:
@@ -173,7 +172,7 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
     # --- The cluster --------------------------------------------------------------------------------------------------
 
     def exchange(self) -> Deferred[None]:
-        """Record the ends of jobs, send a heartbeat if it is time, and take a job for a free slot.
+        """Record the ends of jobs, and send a heartbeat, which may bring a job for a free slot, when it is time.
 
         The poller calls this each second. While nothing has changed, its only round trip is to read `keys.CHANGED`.
         """
@@ -187,19 +186,14 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             for slot, process in list(self.slots.items()):
                 if process.end is not None:
                     await self._record_end(slot, process, process.end)
-            changed = await self.threads.run(self.state.changed)
-            is_change = changed is None or changed != self._seen
-            await self._beat(is_change=is_change)
-            if is_change:
-                self._seen = changed
-                # One job a second, so that the nodes share them. Taking one is a change, so the next exchange takes another.
-                if self._free.waiting and not self.draining:
-                    leased = await self.threads.run(self.state.take, self.node_id)
-                    # A node that drains since drops the job; as no heartbeat names it, it is queued again.
-                    if leased is not None and not self.draining:
-                        self._free.put(leased)
-        except LeaseLostError:
-            self._seen = self._reported = None  # so that the next heartbeat makes the node join again
+            changed = await self.ask(self.state.changed)
+            takes = bool(self._free.waiting) and not self.draining
+            is_change = (changed is None or changed != self._seen) and bool(takes or self.slots)
+            info = self.info()
+            is_news = (info.draining, info.processes) != self._reported
+            if is_change or is_news or time.monotonic() >= self._next_beat:
+                await self._beat(info, is_news=is_news, takes=takes)
+            self._seen = changed
         except redis.exceptions.RedisError as error:
             self._seen = None
             if self._outages.begins():
@@ -211,7 +205,7 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
 
     async def _record_end(self, slot: int, process: SpiderProcess, end: tuple[RunEnd, Outcome]) -> None:
         """Record how a job ended, and free its slot."""
-        if not await self.threads.run(self.state.record_end, self.node_id, process.job, end[0], end[1]):
+        if not await self.ask(self.state.record_end, self.node_id, process.job, *end):
             journal.warn("{job} had already been given to another node", job=process.job.key)
         self.figures().end(process)
         del self.slots[slot]
@@ -233,16 +227,11 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             processes={one.job.key: (one.pid or 0, one.egg.version if one.egg else None) for one in running},
         )
 
-    async def _beat(self, *, is_change: bool) -> None:
-        """Send a heartbeat if it is time for one, or if something has changed; act on the answer."""
-        own = {process.job.key: process for process in self.slots.values()}
-        info, now = self.info(), time.monotonic()
-        news = info.draining, info.processes
-        if now < self._next_beat and news == self._reported and not (is_change and own):
-            return
-        is_news = news != self._reported
-        beat: Beat = await self.threads.run(self.state.beat, info, list(own), is_news=is_news)
-        self._reported, self.last_beat_at = news, now
+    async def _beat(self, info: NodeInfo, *, is_news: bool, takes: bool) -> None:
+        """Send a heartbeat, and act on the answer."""
+        own, now = {process.job.key: process for process in self.slots.values()}, time.monotonic()
+        beat: Beat = await self.ask(self.state.beat, info, list(own), is_news=is_news, takes=takes)
+        self._reported, self.last_beat_at = (info.draining, info.processes), now
         # When another node's lease ends, this heartbeat queues that node's jobs again.
         self._next_beat = now + min(self.options.lease_seconds / _BEATS, beat.next_end)
         for node in beat.dead:
@@ -250,14 +239,14 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         for key in beat.stop:
             if not own[key].stopped:
                 journal.warn("{job} is over, or runs on another node now; stopping it here", job=key)
-                own[key].stop("TERM")
-                reactor.callLater(STOP_SECONDS, own[key].stop, "KILL")
+                own[key].stop()
         for key, signal in beat.cancels.items():
-            if signal != own[key].cancel:
-                own[key].cancel = signal
+            if signal != own[key].cancelled:
                 journal.info("Cancelling {job} by {signal}", job=key, signal=signal)
-                own[key].send(signal)
-                reactor.callLater(_CANCEL_SECONDS, own[key].send, "KILL")
+                own[key].cancel(signal)
+        # A node that drains since drops the job; as no heartbeat names it, it is queued again.
+        if beat.taken is not None and not self.draining:
+            self._free.put(beat.taken)
 
 
 def _last_lines(log: Path, errors: str) -> str:

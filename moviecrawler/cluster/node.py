@@ -7,7 +7,6 @@ import os
 import threading
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import quote
 
 from moviecrawler.cluster.eggs import find_egg
 from moviecrawler.cluster.jobs import check_job
@@ -65,10 +64,6 @@ class Node:
             raise ConfigurationError(
                 f"job '{job.id}' is pending or running already, with other arguments; leave out jobid"
             )
-
-    def log_url(self, job: Job) -> str:
-        """Return the path of a job's log in the URL of any node."""
-        return quote(f"/logs/{job.project}/{job.spider}/{job.id}.log")
 
     @property
     def has_database(self) -> bool:

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
     from scrapyd.config import Config
 
-_COMPONENTS = {"application", "webroot", "spiderqueue", "poller", "eggstorage", "jobstorage", "launcher", "dbs_dir"}
+_SCRAPYDS = {
+    *("application", "webroot", "spiderqueue", "poller", "eggstorage", "jobstorage", "launcher", "dbs_dir"),
+    *("poll_interval", "jobs_to_keep"),
+}
 """Options that Scrapyd itself reads."""
 _OTHER_VARIABLES = {"SCRAPYD_CONF", "SCRAPYD_URL"}
 """Variables that are no options of a node: entrypoint.sh and scrapy.cfg read them."""
@@ -72,7 +75,7 @@ class NodeOptions(Options, frozen=True, kw_only=True):
         usual.read_string(files("scrapyd").joinpath("default_scrapyd.conf").read_text("utf-8"))
         for name in config.cp.options(section) if config.cp.has_section(section) else ():
             is_set = config.get(name) != usual.get(section, name, fallback=None)
-            if is_set and name not in {*own, *_COMPONENTS}:
+            if is_set and name not in {*own, *_SCRAPYDS}:
                 raise ConfigurationError(
                     f"scrapyd.conf sets {name}, which a node of a cluster does not use; correct or remove it"
                 )
@@ -86,26 +89,17 @@ class NodeOptions(Options, frozen=True, kw_only=True):
             # The value is not shown, as it may hold a password.
             wrong = "no Redis URL" if given["redis_url"] else "not set"
             raise ConfigurationError(f"REDIS_URL is {wrong}; set it to one such as redis://127.0.0.1:6379/0")
-        if given["max_proc"] == usual.get(section, "max_proc"):
-            given["max_proc"] = ""  # Scrapyd's default, 0, stands for max_proc_per_cpu
         options = cls.read(given)
-        options.check_access()
-        return options
-
-    def check_access(self) -> None:
-        """Raise ConfigurationError when others could reach the node without a password."""
-        if bool(self.username) != bool(self.password):
-            missing = "username" if self.password else "password"
-            raise ConfigurationError(f"{missing} is not set; set it, or neither of username and password")
-        if ":" in self.username:
-            raise ConfigurationError(f"username is {self.username!r}; HTTP allows no colon in it")
-        if self.deploy_password and not self.password:
+        if bool(options.username) != bool(options.password):
+            raise ConfigurationError("set username and password, or neither of them")
+        if options.deploy_password and not options.password:
             raise ConfigurationError("deploy_password is set without password; set both, or everybody may do the rest")
-        if not self.username and not _is_loopback(self.bind_address):
+        if not options.password and not _is_loopback(options.bind_address):
             raise ConfigurationError(
-                f"bind_address is {self.bind_address!r}, which others can reach; set SCRAPYD_USERNAME and SCRAPYD_PASSWORD, "
+                f"bind_address is {options.bind_address!r}, which others can reach; set SCRAPYD_USERNAME and SCRAPYD_PASSWORD, "
                 "or bind to 127.0.0.1"
             )
+        return options
 
 
 def _is_loopback(address: str) -> bool:

@@ -7,6 +7,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from twisted.internet import reactor as _reactor
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ProcessExitedAlready
 from twisted.internet.protocol import ProcessProtocol
@@ -15,7 +16,6 @@ from twisted.logger import Logger
 from moviecrawler.cluster.environment import RUNNER, spider_environment
 from moviecrawler.cluster.jobs import Report
 from moviecrawler.cluster.secrets import redacted
-from moviecrawler.cluster.threads import reactor
 from moviecrawler.figures import DESCRIPTOR
 
 if TYPE_CHECKING:
@@ -28,13 +28,18 @@ if TYPE_CHECKING:
 
 journal = Logger()
 
+reactor: Any = _reactor
+"""It is typed as Any, since Twisted types it as a module."""
 _STDIN, _STDOUT, _STDERR, _FIGURES = range(4)
 _MAX_FIGURES_BYTES = 64 * 1024
 """Bytes of a line of figures."""
-_MAX_LINE_LENGTH = 2000
 _MAX_ERRORS_LENGTH = 16 * 1024
 _OUTPUT_SECONDS = 5.0
 """Seconds for which a child process of the spider may keep the output open after the spider's end."""
+STOP_SECONDS = 25.0
+"""Seconds that spiders may take to end when their node is stopped; then they are killed."""
+_CANCEL_SECONDS = 45.0
+"""Seconds that the spider of a cancelled job may take to end; stores alone may take 30. Then it is killed."""
 _HANG_SECONDS = 60.0
 """Seconds for which a spider's event loop may hang; then the spider kills itself, and its job is started again."""
 
@@ -42,12 +47,15 @@ _HANG_SECONDS = 60.0
 class SpiderProcess(ProcessProtocol):
     """A job in a slot of this node, and its process once that is started."""
 
+    transport: Any
+    """Twisted's type for it lacks `writeToChild`."""
+
     def __init__(self, leased: LeasedJob) -> None:
         self.leased = leased
         self.job = leased.job
         self.egg: Egg | None = None
         """The version that the process runs."""
-        self.cancel = ""
+        self.cancelled = ""
         """The signal with which the job was cancelled; empty when it was not."""
         self.stopped = False
         """Whether this node has stopped the process."""
@@ -86,24 +94,28 @@ class SpiderProcess(ProcessProtocol):
         """Send the process a signal if it runs."""
         if self.pid is not None:
             with suppress(ProcessExitedAlready):
-                self._transport.signalProcess(signal)
+                self.transport.signalProcess(signal)
 
-    def stop(self, signal: str) -> None:
+    def stop(self) -> None:
         """Stop the process, as its job goes to another node."""
         self.stopped = True
-        self.send(signal)
+        self._end("TERM", STOP_SECONDS)
 
-    @property
-    def _transport(self) -> Any:
-        # Twisted's type for it lacks `writeToChild`.
-        return self.transport
+    def cancel(self, signal: str) -> None:
+        """End the process, as its job was cancelled."""
+        self.cancelled = signal
+        self._end(signal, _CANCEL_SECONDS)
+
+    def _end(self, signal: str, seconds: float) -> None:
+        self.send(signal)
+        reactor.callLater(seconds, self.send, "KILL")
 
     # --- Twisted's interface ------------------------------------------------------------------------------------------
 
     def connectionMade(self) -> None:
         """Write the task. Standard input stays open as long as the node lives."""
-        self.pid = self._transport.pid
-        self._transport.writeToChild(_STDIN, self._task)
+        self.pid = self.transport.pid
+        self.transport.writeToChild(_STDIN, self._task)
         what = {"job": self.job.key, "pid": self.pid, "start": self.leased.start}
         journal.info("Started {job} as process {pid}, start {start}", **what)
 
@@ -115,20 +127,15 @@ class SpiderProcess(ProcessProtocol):
                 self.report.update(line)
             return
         text = redacted(data.decode(errors="backslashreplace"))
-        for written in text.splitlines():
-            journal.info("{job}: {line}", job=self.job.key, line=written[:_MAX_LINE_LENGTH])
+        journal.info("{job}: {text}", job=self.job.key, text=text.rstrip())
         if childFD == _STDERR:
             self.errors = (self.errors + text)[-_MAX_ERRORS_LENGTH:]
 
     def processExited(self, reason: Failure) -> None:
-        self._closing = reactor.callLater(_OUTPUT_SECONDS, self._transport.loseConnection)
+        reactor.callLater(_OUTPUT_SECONDS, self.transport.loseConnection)
 
     def processEnded(self, reason: Failure) -> None:
-        if self._closing.active():
-            self._closing.cancel()
         value: Any = reason.value
         self.signal, self.exit_code = value.signal, value.exitCode
-        how = f"was killed by signal {self.signal}" if self.signal is not None else f"ended with {self.exit_code}"
-        journal.info("Process {pid} of {job} {how}", pid=self.pid, job=self.job.key, how=how)
         self.pid = None
         self._ended.callback(None)

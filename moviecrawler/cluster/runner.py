@@ -15,17 +15,16 @@ from __future__ import annotations
 import faulthandler
 import json
 import os
-import re
 import signal
 import sys
 import threading
 import time
-from contextlib import suppress
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
 _FIGURES = 3
+_STATUS = Path("/proc/self/status")
 _BEATS = 24
 """Heartbeats of the event loop within `hang_seconds`."""
 _STARTUP_FACTOR = 10
@@ -61,25 +60,18 @@ def _end_with_node() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-class _Watchdog:
-    """Kills this process when the event loop hangs, or when the crawl does not begin."""
+def _expect_beat_within(seconds: float) -> None:
+    # Two heartbeats more, as the last one may have come late, or just before the loop hung.
+    faulthandler.dump_traceback_later(seconds * (1 + 2 / _BEATS), exit=True)
 
-    def __init__(self, hang_seconds: float) -> None:
-        self._seconds = hang_seconds
-        self._expect_beat_within(hang_seconds * _STARTUP_FACTOR)
 
-    def begin(self) -> None:
-        """Watch the event loop until the crawl ends."""
-        from twisted.internet import reactor  # noqa: PLC0415 - it is installed by then
+def _watch(hang_seconds: float) -> None:
+    """Have this process killed when its event loop hangs."""
+    from twisted.internet import reactor  # noqa: PLC0415 - it is installed by then
 
-        self._expect_beat_within(self._seconds)
-        later: Any = reactor
-        later.callLater(self._seconds / _BEATS, self.begin)
-
-    @staticmethod
-    def _expect_beat_within(seconds: float) -> None:
-        # Two heartbeats more, as the last one may have come late, or just before the loop hung.
-        faulthandler.dump_traceback_later(seconds * (1 + 2 / _BEATS), exit=True)
+    _expect_beat_within(hang_seconds)
+    later: Any = reactor
+    later.callLater(hang_seconds / _BEATS, _watch, hang_seconds)
 
 
 def _report(sender: Any) -> None:
@@ -88,15 +80,9 @@ def _report(sender: Any) -> None:
     os.write(_FIGURES, json.dumps({"reason": str(stats.get("finish_reason")), "stats": counts}).encode() + b"\n")
 
 
-def _peak_memory() -> int:
-    """Return the most bytes that this process has used; 0 where the system does not say.
-
-    Scrapy asks `getrusage`, whose figure starts with the peak of the node that spawned the process.
-    """
-    peak = None
-    with suppress(OSError):
-        peak = re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text("utf-8"))
-    return int(peak[1]) * 1024 if peak else 0
+def _peak_memory(_: Any) -> int:
+    """Return the most bytes that this process has used. Scrapy's own figure starts with the memory of the node that spawned it."""
+    return int(_STATUS.read_text("utf-8").partition("VmHWM:")[2].split()[0]) * 1024
 
 
 def _crawl(task: Any, spider: str) -> None:
@@ -109,11 +95,12 @@ def _crawl(task: Any, spider: str) -> None:
     from scrapy.cmdline import execute  # noqa: PLC0415
     from scrapy.extensions.memusage import MemoryUsage  # noqa: PLC0415
 
-    scrapys_own = MemoryUsage.get_virtual_size
-    MemoryUsage.get_virtual_size = lambda self: _peak_memory() or scrapys_own(self)  # type: ignore[method-assign]
+    if _STATUS.exists():  # on Linux
+        MemoryUsage.get_virtual_size = _peak_memory  # type: ignore[assignment, method-assign]
     dispatcher.connect(_report, signal=signals.engine_stopped, sender=dispatcher.Any, weak=False)
-    watchdog = _Watchdog(task["hang_seconds"])
-    dispatcher.connect(watchdog.begin, signal=signals.engine_started, sender=dispatcher.Any, weak=False)
+    _expect_beat_within(task["hang_seconds"] * _STARTUP_FACTOR)
+    watch = lambda: _watch(task["hang_seconds"])  # noqa: E731 - the signal passes no argument
+    dispatcher.connect(watch, signal=signals.engine_started, sender=dispatcher.Any, weak=False)
     execute(["scrapy", "crawl", spider, *settings, *arguments])
 
 

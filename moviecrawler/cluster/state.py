@@ -7,11 +7,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
-import redis.exceptions
 
 from moviecrawler.cluster import keys
 from moviecrawler.cluster.jobs import Job, Outcome
-from moviecrawler.errors import ConfigurationError, MovieCrawlerError
+from moviecrawler.errors import ConfigurationError
 from moviecrawler.options import read_package_file
 from moviecrawler.redis_client import connect_blocking
 
@@ -24,16 +23,12 @@ if TYPE_CHECKING:
 _ANSWER_SECONDS = 3.0
 """Seconds to connect, and seconds to get an answer."""
 _MAX_CONNECTIONS = 32
-_SCRIPTS = ("put", "take", "beat", "record_end", "cancel")
+_SCRIPTS = ("put", "beat", "record_end", "cancel")
 
 EVENTS = ("scheduled", "started", "finished", "cancelled", "died", "recycled", "handed_back", "gave_up")
 """Counters of jobs, which the scripts increment."""
 NODE_LOST = "node_lost"
 """Counter of nodes whose heartbeats stopped before they left, which the scripts increment."""
-
-
-class LeaseLostError(MovieCrawlerError):
-    """The cluster does not know this node, or took it for dead."""
 
 
 class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -155,6 +150,8 @@ class Beat(NamedTuple):
     """Nodes whose lease has ended."""
     next_end: float
     """Seconds until the next lease ends."""
+    taken: LeasedJob | None
+    """The job that the node takes."""
 
 
 class ClusterState:
@@ -249,30 +246,20 @@ class ClusterState:
 
     # --- For nodes ----------------------------------------------------------------------------------------------------
 
-    def take(self, node: str) -> LeasedJob | None:
-        """Hand the next job to a node; None when there is none. Raises LeaseLostError."""
-        try:
-            answer = self._run("take", node)
-        except redis.exceptions.ResponseError as error:
-            if "LEASE" in str(error):
-                raise LeaseLostError(str(error)) from None
-            raise
-        if not answer:
-            return None
-        spec, queue_member, start = answer
-        return LeasedJob(msgspec.json.decode(spec, type=Job), int(queue_member[:16]) / 1e6, start)
-
-    def beat(self, node: NodeInfo, jobs: Iterable[str], *, is_news: bool = True) -> Beat:
-        """Renew a node's lease, or add the node. `jobs` are the keys of the jobs that it runs.
+    def beat(self, node: NodeInfo, jobs: Iterable[str], *, is_news: bool = True, takes: bool = False) -> Beat:
+        """Renew a node's lease, or add the node, and hand it the next job if it `takes` one. `jobs` are the keys of those that it runs.
 
         `is_news` says whether anything else than figures of memory has changed since the last heartbeat.
         """
         lease = round(self.options.lease_seconds * 1000)
-        stop, cancels, dead, next_end = self._run(
-            "beat", node.id, msgspec.json.encode(node), int(is_news), lease, *jobs
-        )
+        flags = int(is_news), lease, int(takes)
+        stop, cancels, dead, next_end, taken = self._run("beat", node.id, msgspec.json.encode(node), *flags, *jobs)
         signals = {key.decode(): signal.decode() for key, signal in cancels}
-        return Beat([key.decode() for key in stop], signals, [name.decode() for name in dead], next_end / 1000)
+        leased = None
+        if taken:
+            spec, queue_member, start = taken
+            leased = LeasedJob(msgspec.json.decode(spec, type=Job), int(queue_member[:16]) / 1e6, start)
+        return Beat([key.decode() for key in stop], signals, [name.decode() for name in dead], next_end / 1000, leased)
 
     def record_end(self, node: str, job: Job, how: RunEnd, outcome: Outcome) -> bool:
         """Record how a node's job ended; return False when another node has the job now."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import time
-import traceback
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -13,13 +11,13 @@ import redis
 from scrapyd.webservice import WsResource, param
 from twisted.logger import Logger
 from twisted.web import http
-from twisted.web.error import Error, UnsupportedMethod
+from twisted.web.error import Error
 from twisted.web.resource import Resource
 
 from moviecrawler.clock import utc_now
 from moviecrawler.cluster.eggs import find_egg
+from moviecrawler.cluster.environment import log_url
 from moviecrawler.cluster.jobs import Job
-from moviecrawler.cluster.secrets import redacted
 from moviecrawler.cluster.views import local_time
 from moviecrawler.errors import AwayError, ConfigurationError, MovieCrawlerError
 from moviecrawler.frontier.report import read_runs
@@ -40,37 +38,22 @@ _MAX_BOOSTED = 1000
 _MAX_WEIGHT = 1e6
 
 
-class ClusterService(WsResource):  # type: ignore[misc]  # Scrapyd has no types
-    """A web service with answers in Scrapyd's form. It logs why a request was refused, without a traceback."""
+class _Refusing(Resource):
+    """Turns this project's errors into those with which Scrapyd's services refuse a request."""
 
-    def render(self, txrequest: Request) -> bytes:
-        code, data = self._answer(txrequest)
-        if data is None:
-            return b""
-        if txrequest.method == b"POST" and data["status"] == "error":
-            path = txrequest.path.decode(errors="replace")
-            journal.warn("POST {path} was refused: {why}", path=path, why=redacted(data["message"]))
-        txrequest.setResponseCode(code)
-        txrequest.setHeader("Content-Type", "application/json")
-        return json.dumps({**data, "node_name": self.root.node_name}).encode() + b"\n"
-
-    def _answer(self, txrequest: Request) -> tuple[int, dict[str, Any] | None]:
-        """Return status and content. Scrapyd's clients expect status 200 also for a request that fails."""
+    def render(self, request: Request) -> Any:
         try:
-            data: Any = Resource.render(self, txrequest)
-            return http.OK, None if data is None else {**msgspec.to_builtins(data), "status": "ok"}
-        except UnsupportedMethod:
-            code, sentence = http.NOT_ALLOWED, f"Expected one of {self.methods}"
-        except Error as error:
-            code, sentence = int(error.status), (error.message or b"").decode()
+            return super().render(request)
         except redis.exceptions.RedisError as error:
-            code, sentence = http.SERVICE_UNAVAILABLE, f"Redis can't be reached: {error}"
+            raise Error(http.SERVICE_UNAVAILABLE, f"Redis can't be reached: {error}".encode()) from None
         except MovieCrawlerError as error:
-            code, sentence = http.SERVICE_UNAVAILABLE if isinstance(error, AwayError) else http.OK, str(error)
-        except Exception as error:  # noqa: BLE001 - the traceback goes to the log
-            journal.error("{trace}", trace=traceback.format_exc())
-            code, sentence = http.INTERNAL_SERVER_ERROR, f"{type(error).__name__}: {error}"
-        return code, {"status": "error", "message": sentence}
+            # Scrapyd's clients expect status 200 also for a request that fails.
+            code = http.SERVICE_UNAVAILABLE if isinstance(error, AwayError) else http.OK
+            raise Error(code, str(error).encode()) from None
+
+
+class ClusterService(WsResource, _Refusing):  # type: ignore[misc]  # Scrapyd has no types
+    """A web service of Scrapyd, whose `render` asks that of `_Refusing`, and makes JSON of the answer or of the error."""
 
     @property
     def node(self) -> Node:
@@ -106,10 +89,7 @@ class Schedule(ClusterService):
         for setting in settings:
             if "=" not in setting:
                 raise ConfigurationError(f"setting is {setting[:80]!r}; give NAME=VALUE")
-        try:
-            arguments = {name.decode(): values[0].decode() for name, values in (txrequest.args or {}).items()}
-        except UnicodeDecodeError as error:
-            raise ConfigurationError(f"an argument is invalid: {error}") from None
+        arguments = {name.decode(): values[0].decode() for name, values in (txrequest.args or {}).items()}
         made = dict(setting.split("=", 1) for setting in settings)
         job = Job(id=id or uuid4().hex, settings=made, arguments=arguments, **given)
         self.node.schedule(job)
@@ -127,10 +107,8 @@ class Cancel(ClusterService):
         name = _SIGNALS.get(name, name)
         if name not in _SIGNALS.values():
             raise ConfigurationError(f"signal is {signal[:20]!r}; give one of {', '.join(_SIGNALS.values())}")
-        state = self.node.state.cancel(project, job, name)
-        if state is None:
-            self.check_project(project)
-        return {"prevstate": state}
+        self.check_project(project)
+        return {"prevstate": self.node.state.cancel(project, job, name)}
 
 
 class ListJobs(ClusterService):
@@ -142,22 +120,24 @@ class ListJobs(ClusterService):
         found: dict[str, list[dict[str, Any]]] = {"pending": [], "running": [], "finished": []}
         for status in self.node.snapshot.jobs:
             if project in {None, status.job.project}:
-                found[status.state].append(self._row(status))
+                found[status.state].append(_row(status))
         return found
 
-    def _row(self, status: JobStatus) -> dict[str, Any]:
-        job, ran = status.job, status.outcome
-        row: dict[str, Any] = {"id": job.id, "project": job.project, "spider": job.spider, "version": status.version}
-        row |= {"args": job.arguments, "settings": job.settings, "priority": job.priority, "run": job.run}
-        if status.started_at is None:
-            return row
-        row |= {"start_time": str(local_time(status.started_at)), "node": status.node_id}
-        row |= {"log_url": self.node.log_url(job), "items_url": None}
-        if ran is None:
-            return {**row, "pid": status.pid}
-        fields = ("reason", "exit_code", "items", "errors", "pages", "bytes", "summary")
-        row |= {"end_time": str(local_time(ran.ended_at / 1000)), **{name: getattr(ran, name) for name in fields}}
-        return {**row, "seconds": round(ran.seconds, 3)}
+
+def _row(status: JobStatus) -> dict[str, Any]:
+    job, ended = status.job, status.outcome
+    row: dict[str, Any] = {"id": job.id, "project": job.project, "spider": job.spider, "version": status.version}
+    row |= {"args": job.arguments, "settings": job.settings, "priority": job.priority, "run": job.run}
+    if status.started_at is None:
+        return row
+    row |= {"start_time": str(local_time(status.started_at)), "node": status.node_id}
+    row |= {"log_url": log_url(job.project, job.spider, job.id), "items_url": None}
+    if ended is None:
+        return {**row, "pid": status.pid}
+    row |= {"end_time": str(local_time(ended.ended_at / 1000)), "seconds": round(ended.seconds, 3)}
+    for name in ("reason", "exit_code", "items", "errors", "pages", "bytes", "summary"):
+        row[name] = getattr(ended, name)
+    return row
 
 
 class ListSpiders(ClusterService):
@@ -207,13 +187,13 @@ class Nodes(ClusterService):
     """`nodes.json`: the live nodes, and the jobs of each."""
 
     def render_GET(self, txrequest: Request) -> dict[str, Any]:
-        now, running = self.node.state.now(), self.node.snapshot.running
-        nodes = []
-        for node in self.node.state.nodes():
-            fields = msgspec.structs.asdict(node)
-            fields["up_seconds"] = round(now - fields.pop("started_at"), 1)
-            nodes.append({**fields, "running": [one.job.key for one in running if one.node_id == node.id]})
-        return {"nodes": nodes}
+        running = self.node.snapshot.running
+        return {
+            "nodes": [
+                {**msgspec.to_builtins(node), "running": [one.job.key for one in running if one.node_id == node.id]}
+                for node in self.node.state.nodes()
+            ]
+        }
 
 
 class Progress(ClusterService):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from hmac import compare_digest
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import urlsplit
 
 import redis
 from scrapyd.webservice import WsResource
@@ -16,24 +18,23 @@ from twisted.web import http
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
-from moviecrawler.cluster.access import PROBES, Access
-from moviecrawler.cluster.environment import log_path
+from moviecrawler.cluster.environment import log_url
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from scrapyd.config import Config
     from twisted.internet.defer import Deferred
     from twisted.web.server import Request
 
     from moviecrawler.cluster.node import Node
+    from moviecrawler.cluster.options import NodeOptions
 
 journal = Logger()
 
 _HEADERS = {"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Cache-Control": "no-store"}
 """Headers of all answers, also of logs, which contain text from sites and spiders."""
-_LOG_PATH_PARTS = 3
-"""Parts of a log's path: project, spider and job."""
+_PROBES = (b"healthz", b"readyz")
+"""Paths that need no password: their answers say only whether the node is healthy."""
+_DEPLOYING = (b"addversion.json", b"delversion.json", b"delproject.json")
 
 
 class InThread(Resource):
@@ -108,27 +109,74 @@ class Root(ScrapydRoot):  # type: ignore[misc]  # Scrapyd has no types
 
     def __init__(self, config: Config, app: Any) -> None:
         self.node: Node = config.node
-        self._access = Access(self.node.options)
         super().__init__(config, app)
-        self.putChild(b"logs", Logs(self.node.options.logs_dir))
+        logs = Logs(self.node.options.logs_dir, "text/plain; charset=utf-8")
+        logs.childNotFound = InThread(MissingLog(self.node), self.node)
+        self.putChild(b"logs", logs)
+
+    @property
+    def scheduler(self) -> Any:
+        """Scrapyd's services use the scheduler only to list projects, which the egg storage does."""
+        return self.eggstorage
 
     def getChildWithDefault(self, path: bytes, request: Any) -> Any:
         while not path and request.postpath:  # scrapyd-client puts two slashes where its URL ends in one
             path = request.postpath.pop(0)
         for name, value in _HEADERS.items():
             request.setHeader(name, value)
-        refused = self._access.refusal(request, path)
+        refused = refusal(self.node.options, request, path)
         if refused is not None:
             return _Refusal(*refused, self.node.name)
-        if path == b"logs" and (missing := missing_log(self.node, request.postpath)):
-            request.postpath.clear()
-            return InThread(missing, self.node)
         child = super().getChildWithDefault(path, request)
-        return InThread(child, self.node) if isinstance(child, WsResource | Jobs) and path not in PROBES else child
+        return InThread(child, self.node) if isinstance(child, WsResource | Jobs) and path not in _PROBES else child
 
     def get_log_url(self, job: Any) -> str:
         """Return the path of a job's log; any node serves it or redirects."""
-        return quote(f"/logs/{job.project}/{job.spider}/{job.job}.log")
+        return log_url(job.project, job.spider, job.job)
+
+
+# --- Access -----------------------------------------------------------------------------------------------------------
+
+
+def refusal(options: NodeOptions, request: Request, service: bytes) -> tuple[int, str] | None:
+    """Return status and reason when a request is refused, else None. `service` is the first segment of its path."""
+    if service in _PROBES:
+        return None
+    if options.password:
+        # All are compared, so that the time does not tell what is wrong.
+        given, deploy_password = request.getPassword(), options.deploy_password or options.password
+        is_named = compare_digest(options.username.encode(), request.getUser())
+        is_user = is_named & compare_digest(options.password.encode(), given)
+        is_deployer = is_named & compare_digest(deploy_password.encode(), given)
+        if not is_user | is_deployer:
+            return http.UNAUTHORIZED, "give a user name and a password that the node knows"
+        if service in _DEPLOYING and not is_deployer:
+            return http.FORBIDDEN, "this needs the password for deploying"
+    elif not _answers_to(options, request.getHeader("host") or ""):
+        return http.FORBIDDEN, "without a password, a node answers only to its own name, its address or localhost"
+    origin = request.getHeader("Origin")  # browsers send it with each form, and would add our password by themselves
+    ours = {request.getHeader("Host"), request.getHeader("X-Forwarded-Host")} - {None, ""}
+    if request.method == b"POST" and origin is not None and origin.partition("://")[2] not in ours:
+        return http.FORBIDDEN, "a page of another site sent this"
+    return None
+
+
+def _answers_to(options: NodeOptions, host: str) -> bool:
+    """Return whether a node without a password answers requests for a host.
+
+    Without this check the owner of any domain name could point it at this machine, and reach the node through a visitor's
+    browser (DNS rebinding).
+    """
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+        return name in {"localhost", options.node_name.lower(), urlsplit(options.node_url).hostname} or bool(
+            ip_address(name)
+        )
+    except ValueError:
+        return False
+
+
+# --- Logs -------------------------------------------------------------------------------------------------------------
 
 
 class Logs(File):  # type: ignore[misc]  # Scrapyd has no types
@@ -137,47 +185,28 @@ class Logs(File):  # type: ignore[misc]  # Scrapyd has no types
     contentTypes: dict[str, str] = {}  # noqa: RUF012 - as Twisted has it
     contentEncodings: dict[str, str] = {}  # noqa: RUF012
 
-    def __init__(self, path: str, *more: Any) -> None:
-        super().__init__(path, "text/plain; charset=utf-8")
-
     def getChild(self, path: bytes, request: Any) -> Any:
         return self.childNotFound if b"\0" in path else super().getChild(path, request)
 
 
 class MissingLog(Resource):
-    """A job's log that is not in this node's folder. It redirects to the node that has the log, or names it."""
+    """A file that is not in this node's folder. A job's log redirects to the node that has it, or names that."""
 
-    isLeaf = True
-
-    def __init__(self, node: Node, project: str, job: str) -> None:
+    def __init__(self, node: Node) -> None:
         super().__init__()
         self._node = node
-        self._job = project, job
 
     def render(self, request: Request) -> bytes:
-        status = self._node.snapshot.find(*self._job)
+        path = request.path.decode("ascii", errors="replace")
+        project, _, log = ["", *path.split("/")][-3:]
+        status = self._node.snapshot.find(project, log.removesuffix(".log"))
         code, sentence = http.NOT_FOUND, "there is no such log"
         if status is not None and status.node not in {"", self._node.name}:
             url = next((one.url for one in self._node.state.nodes() if one.id == status.node_id), "")
             sentence = f"the log is on {status.node}"
             if url:
                 code = http.TEMPORARY_REDIRECT
-                request.setHeader("Location", f"{url.rstrip('/')}{request.path.decode('ascii', errors='replace')}")
+                request.setHeader("Location", url.rstrip("/") + path)
         request.setResponseCode(code)
         request.setHeader("Content-Type", "text/plain; charset=utf-8")
         return f"{sentence}\n".encode()
-
-
-def missing_log(node: Node, path: Sequence[bytes]) -> MissingLog | None:
-    """Return the resource for a path below `/logs/`; None when the file is here, or when the path is not that of a log."""
-    names = [name.decode(errors="replace") for name in path]
-    if (
-        len(names) != _LOG_PATH_PARTS
-        or not names[2].endswith(".log")
-        or any("\0" in name or "/" in name for name in names)
-    ):
-        return None
-    project, spider, job = *names[:2], names[2].removesuffix(".log")
-    if {"", ".", ".."} & {project, spider, job} or log_path(node.options, project, spider, job).exists():
-        return None
-    return MissingLog(node, project, job)

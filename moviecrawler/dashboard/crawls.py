@@ -8,7 +8,7 @@ from urllib.parse import quote
 from uuid import uuid4
 
 from moviecrawler.cluster.eggs import find_egg
-from moviecrawler.cluster.environment import log_path, read_end
+from moviecrawler.cluster.environment import log_path, log_url, read_end
 from moviecrawler.cluster.jobs import Job
 from moviecrawler.cluster.state import Snapshot
 from moviecrawler.dashboard.pages import MOST_PAGES, Page, PageRequest, RefusedError
@@ -70,7 +70,7 @@ class Crawls(Page):
             "status": status,
             "log": log,
             "no_log": why,
-            "log_url": self.node.log_url(status.job),
+            "log_url": log_url(status.job.project, status.job.spider, status.job.id),
             "run": _run_of(status.job, request.attempt(self.sources.frontier)),
         }
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
 import redis
+from twisted.internet.threads import deferToThread
 from twisted.logger import Logger
 from twisted.web import http
 from twisted.web.pages import notFound
@@ -137,7 +138,7 @@ class Page(Resource):
         raise NotImplementedError
 
     def render(self, request: Request) -> int:
-        return answer_later(request, self.sources.threads.run(self._render, request, _read_request(request)))
+        return answer_later(request, deferToThread(self._render, request, _read_request(request)))
 
     def _render(self, request: Request, given: PageRequest) -> bytes:
         answer = self.answer(given)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from twisted.application.service import Service
+from twisted.internet.threads import deferToThread
 
 from moviecrawler.cluster.website import Root as ClusterRoot
 from moviecrawler.dashboard.crawls import Crawls
@@ -28,14 +29,14 @@ class Root(ClusterRoot):
         super().__init__(config, app)
         sources = Sources(self.node)
         pages = {path: page(sources, path, MENU) for path, page in PAGES.items()}
-        PageThreads(sources, list(pages.values())).setServiceParent(app)
+        PageService(sources, list(pages.values())).setServiceParent(app)
         for path, page in pages.items():
             self.putChild(path[1:].encode(), page)
         self.putChild(b"static", Static(str(STATIC)))
 
 
-class PageThreads(Service):
-    """Starts the threads of the pages, and interrupts their queries when the node stops."""
+class PageService(Service):
+    """Warms up the pages when the node starts, and interrupts their queries when it stops."""
 
     name = "dashboard"
 
@@ -45,8 +46,7 @@ class PageThreads(Service):
 
     def startService(self) -> None:
         super().startService()
-        self._sources.threads.start()
-        self._sources.threads.run(warm_up, self._pages)
+        deferToThread(warm_up, self._pages)
 
     def stopService(self) -> Any:
         super().stopService()

@@ -12,7 +12,6 @@ from scrapy.settings import Settings
 
 from moviecrawler.catalogue.figures import SiteFigures, figures
 from moviecrawler.clock import utc_now
-from moviecrawler.cluster.threads import Threads
 from moviecrawler.dashboard.sql import read_sql
 from moviecrawler.frontier.report import read_runs, read_sites
 
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from moviecrawler.frontier.report import RunReport, SiteState
     from moviecrawler.items import Site
 
-_THREADS = 8
-"""Pages that are rendered at once; others wait. Scrapyd's services use other threads."""
 _MIN_PAUSE_SECONDS = 5.0
 _PAUSE_FACTOR = 20
 """The next count of the catalogue waits this many times as long as the last one took: 1 s with 3,000,000 rows."""
@@ -59,7 +56,6 @@ class Sources:
 
     def __init__(self, node: Node) -> None:
         self.node = node
-        self.threads = Threads("dashboard", _THREADS)
         self.settings = Settings()
         self.settings.setmodule("moviecrawler.settings")
         # Spiders take REDIS_URL from the environment, whatever a settings file says.

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -22,8 +22,10 @@ from urllib.parse import urlencode
 from urllib3 import encode_multipart_formdata
 
 from tests.conftest import PROJECT
+from tests.processes import ForkedCommand, Process
 from tests.waiting import wait_for
 
+ENTRYPOINT = PROJECT / "scrapyd" / "entrypoint.sh"
 _LEASE_SECONDS = "4"
 """A node that died is soon replaced."""
 AUTH, DEPLOY_PASSWORD = ("operator", "pass:word"), "of-deployers"
@@ -141,7 +143,7 @@ class Answer:
 
 
 class Node:
-    """One node."""
+    """One node, forked from a process that has imported what it needs, or started by the script of the image."""
 
     def __init__(
         self, folder: Path, environment: Mapping[str, str], name: str, *, auth: tuple[str, str] | None
@@ -156,33 +158,32 @@ class Node:
         self.environment = {
             **{key: value for key, value in os.environ.items() if key in {"PATH", "HOME", "LANG", "TMPDIR"}},
             "SCRAPYD_LEASE_SECONDS": _LEASE_SECONDS,
-            "PYTHON": sys.executable,
             "SCRAPYD_HTTP_PORT": str(self.port),
             "SCRAPYD_NODE_NAME": name,
             **({"SCRAPYD_USERNAME": auth[0], "SCRAPYD_PASSWORD": auth[1]} if auth else {}),
             **environment,
         }
 
-    def start(self, *, wait: bool = True) -> Self:
-        """Start it, by the script of the image."""
+    def start(self, *, wait: bool = True, entrypoint: bool = False) -> Self:
         with (self.folder / "node.log").open("ab") as log:
-            self.process = subprocess.Popen(
-                [str(PROJECT / "scrapyd" / "entrypoint.sh")],
-                env=self.environment,
-                cwd=self.folder,
-                stdout=log,
-                stderr=log,
-                stdin=subprocess.DEVNULL,
-            )
+            given: Any = {"env": self.environment, "cwd": self.folder, "stdout": log, "stderr": log}
+            if entrypoint:
+                given["env"] = {**self.environment, "PYTHON": sys.executable}
+                self.process: Process = subprocess.Popen([ENTRYPOINT], **given, stdin=subprocess.DEVNULL)
+            else:
+                with suppress(FileExistsError):
+                    (self.folder / "scrapyd.conf").symlink_to(ENTRYPOINT.with_name("scrapyd.conf"))
+                self.process = ForkedCommand(["--pidfile="], **given, program="scrapyd")
         if wait:
             self.wait_until_ready()
         return self
 
     def wait_until_ready(self) -> None:
-        wait_for(
-            lambda: self.process.poll() is not None or self.get("readyz").code == 200, _START_WITHIN, lambda: self.log
-        )
-        assert self.process.poll() is None, self.log
+        def is_ready() -> bool:
+            assert self.process.poll() is None, self.log
+            return self.get("readyz").code == 200
+
+        wait_for(is_ready, _START_WITHIN, lambda: self.log)
 
     @property
     def log(self) -> str:
@@ -209,12 +210,9 @@ class Node:
         method: str = "",
     ) -> Answer:
         """Ask; code 0 when nobody answers. A redirection is the answer."""
-        auth = auth or self.auth
-        given = dict(headers or {})
-        if auth is not None and "Authorization" not in given:
+        given = {"Content-Type": "application/x-www-form-urlencoded", **(headers or {})}
+        if auth := auth or self.auth:
             given["Authorization"] = "Basic " + base64.b64encode(":".join(auth).encode()).decode()
-        if data is not None:
-            given.setdefault("Content-Type", "application/x-www-form-urlencoded")
         with closing(HTTPConnection("127.0.0.1", self.port, timeout=_ANSWER_WITHIN)) as connection:
             try:
                 connection.request(method or ("GET" if data is None else "POST"), f"/{path}", data, given)
@@ -224,10 +222,9 @@ class Node:
                 return Answer(0, str(error), {})
 
     def get(self, path: str, **parameters: str) -> Answer:
-        query = f"?{urlencode(parameters)}" if parameters else ""
-        return self.request(path + query)
+        return self.request(f"{path}?{urlencode(parameters)}" if parameters else path)
 
-    def post(self, path: str, *several: tuple[str, str], **parameters: str) -> Answer:
+    def post(self, path: str, *several: tuple[Any, Any], **parameters: str) -> Answer:
         return self.request(path, urlencode([*several, *parameters.items()]).encode())
 
     @property
@@ -269,9 +266,8 @@ class Node:
 
     def wait_for_end(self, *jobs: str, seconds: float = 120.0) -> list[dict[str, Any]]:
         """Wait until jobs are over; return how they ended."""
-        wait_for(lambda: {done["id"] for done in self.jobs("finished")} >= set(jobs), seconds, lambda: self.log)
-        by_id = {done["id"]: done for done in self.jobs("finished")}
-        return [by_id[job] for job in jobs]
+        wait_for(lambda: all(map(self.finished, jobs)), seconds, lambda: self.log)
+        return [done for job in jobs if (done := self.finished(job))]
 
 
 class Cluster:
@@ -280,25 +276,20 @@ class Cluster:
     def __init__(self, folder: Path, redis_url: str, *, auth: tuple[str, str] | None = None, **options: str) -> None:
         self.folder = folder
         self.auth = auth
-        self.environment = {
-            "SCRAPYD_REDIS_URL": redis_url,
-            "SCRAPYD_EGGS_DIR": str(folder / "eggs"),  # so that Python compiles each once for all nodes
-            **options,
-        }
+        # They share the eggs, so that Python compiles each once for all nodes.
+        self.environment = {"SCRAPYD_REDIS_URL": redis_url, "SCRAPYD_EGGS_DIR": str(folder / "eggs"), **options}
         self.nodes: list[Node] = []
 
-    def add(self, *, wait: bool = True, **options: str) -> Node:
+    def add(self, *, wait: bool = True, entrypoint: bool = False) -> Node:
         """Start one more node."""
         name = f"node{len(self.nodes) + 1}"
-        node = Node(self.folder / name, {**self.environment, **options}, name, auth=self.auth)
-        self.nodes.append(node)
-        return node.start(wait=wait)
+        self.nodes.append(Node(self.folder / name, self.environment, name, auth=self.auth))
+        return self.nodes[-1].start(wait=wait, entrypoint=entrypoint)
 
     def stop(self) -> None:
         """Stop those that live."""
         for node in self.nodes:
-            if node.process.poll() is None:
-                node.process.send_signal(signal.SIGTERM)
+            node.process.send_signal(signal.SIGTERM)
         for node in self.nodes:
             try:
                 node.process.wait(30)
@@ -308,15 +299,17 @@ class Cluster:
 
 @contextmanager
 def cluster(folder: Path, redis_url: str, count: int, **options: Any) -> Iterator[Cluster]:
-    """Run so many nodes."""
+    """Run so many nodes; with `entrypoint` by the script of the image."""
+    entrypoint = options.pop("entrypoint", False)
     running = Cluster(folder, redis_url, **options)
-    with ExitStack() as stack:
-        stack.callback(running.stop)
+    try:
         for _ in range(count):
-            running.add(wait=False)
+            running.add(wait=False, entrypoint=entrypoint)
         for node in running.nodes:
             node.wait_until_ready()
         yield running
+    finally:
+        running.stop()
 
 
 def alive(pid: int) -> bool:

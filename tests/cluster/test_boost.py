@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from scrapy.settings import Settings
+from twisted.web.test.requesthelper import DummyRequest
 
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.rows import ImportRow
@@ -19,16 +20,12 @@ from moviecrawler.database.short_transactions import ShortTransactions
 from tests.services.postgres import execute
 
 
-def boost(url: str, *ids: str, **parameters: str) -> dict[str, Any]:
+def boost(url: str, ids: str, weight: str = "") -> dict[str, Any]:
     """Return the answer of `boost.json` by a node with that database."""
-    args = {
-        b"id": [one.encode() for one in ids],
-        **{name.encode(): [value.encode()] for name, value in parameters.items()},
-    }
-    request: Any = SimpleNamespace(method=b"POST", path=b"/boost.json", args=args)
-    request.setResponseCode = request.setHeader = lambda *_: None
-    root = SimpleNamespace(node=SimpleNamespace(database=ShortTransactions(url)), node_name="node1")
-    answer: dict[str, Any] = json.loads(Boost(root).render(request))
+    request: Any = DummyRequest([])
+    request.method, request.args = b"POST", {b"id": [ids.encode()], b"weight": [weight.encode()]}
+    root: Any = SimpleNamespace(node=SimpleNamespace(database=ShortTransactions(url)), node_name="node1", debug=False)
+    answer: dict[str, Any] = json.loads(Boost(root).render(request))  # type: ignore[call-arg, no-untyped-call]
     return answer
 
 
@@ -39,7 +36,7 @@ def test_boosted_titles_are_due_and_what_is_wrong_is_said(database_url: str) -> 
     ]
     with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
         load(store, "test", "1", rows, len(rows), datetime.now(UTC))
-    text = boost(database_url, "tt1000001,https://www.imdb.com/title/tt1000002/", "tt7654321")
+    text = boost(database_url, "tt1000001,https://www.imdb.com/title/tt1000002/,tt7654321")
     assert (text["status"], text["named"], text["boosted"]) == ("ok", 3, 2)
     assert boost(database_url, "tt1000002", weight="5")["boosted"] == 1
     due = execute(
@@ -48,21 +45,24 @@ def test_boosted_titles_are_due_and_what_is_wrong_is_said(database_url: str) -> 
         " WHERE site = 'imdb' AND boost_due <= now() + interval '1 minute' ORDER BY boost DESC",
     )
     assert due == [("tt1000002", 6.0), ("tt1000001", 1.0)]
-    for ids, weight, message in (
+
+
+@pytest.mark.parametrize(
+    ("ids", "weight", "message"),
+    [
         (" , ", "", "'id' parameter is required"),
         ("rubbish", "", "rubbish"),
         ("tt1000001", "-1", "weight is -1.0"),
         ("tt1000001", "nan", "weight is nan"),
         (",".join(f"tt{1_000_000 + number}" for number in range(1001)), "", "1,001 titles are named"),
-    ):
-        refused = boost(database_url, ids, weight=weight)
-        assert refused["status"] == "error"
-        assert message in refused["message"]
-
-
+        ("tt1000001", "", "write signs such as @"),
+    ],
+)
 @pytest.mark.parametrize("url", ["postgresql://me:hun@ter2@127.0.0.1:1/x", "host=127.0.0.1 dbname=x password=hun ter2"])
-def test_no_part_of_the_database_s_password_is_shown(url: str) -> None:
-    refused = boost(url, "tt1000001")
+def test_what_is_wrong_is_said_without_a_part_of_the_database_s_password(
+    url: str, ids: str, weight: str, message: str
+) -> None:
+    refused = boost(url, ids, weight)
     assert refused["status"] == "error"
-    assert "write signs such as @" in refused["message"]
+    assert message in refused["message"]
     assert "ter2" not in refused["message"]

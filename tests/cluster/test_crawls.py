@@ -111,8 +111,6 @@ def test_node_killed_in_the_middle_of_a_crawl_costs_no_title_in_any_store(
     assert sum(times > 1 for path, times in counts(replica)["paths"].items() if "/title/" in path) <= 20
     [run] = [run for run in asked.get("progress.json").json["runs"] if run["run"] == "shared"]
     assert (run["site"], run["done"], run["to_go"]) == ("imdb", 40, 0)
-    done_of_run = 'moviecrawler_crawl_done{run="shared",site="imdb"} 40.0'
-    assert [done_of_run in node.get("metrics").text for node in nodes[1:]] == [True, False], "one node speaks for all"
     shown = "".join(node.get("metrics").text for node in nodes[1:])
     assert 'moviecrawler_titles_total{outcome="stored",site="imdb"}' in shown, "its spiders' own figures"
 

@@ -14,7 +14,7 @@ import redis
 from scrapyd.config import Config
 from scrapyd.environ import Environment
 from scrapyd.interfaces import IEggStorage, IEnvironment, IJobStorage, IPoller
-from twisted.internet.defer import Deferred, maybeDeferred, succeed
+from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.logger import capturedLogs, formatEvent
 
 from moviecrawler.cluster import keys
@@ -45,10 +45,9 @@ def launcher(tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch) ->
     components = {IJobStorage: RedisJobStorage(config), IPoller: RedisPoller(config), IEggStorage: eggs}
     components[IEnvironment] = Environment(config)
     made = ClusterLauncher(config, SimpleNamespace(getComponent=components.get))
-    monkeypatch.setattr(made.threads, "run", maybeDeferred)
+    monkeypatch.setattr(made, "ask", maybeDeferred)
     monkeypatch.setattr(module, "deferToThread", maybeDeferred)
     monkeypatch.setattr(module, "reactor", SimpleNamespace(callLater=Mock()))
-    monkeypatch.setattr(module, "deferLater", lambda *_: succeed(None))
     return made
 
 
@@ -88,19 +87,6 @@ def test_node_that_can_start_no_process_gives_no_job_up_and_waits_for_others(
     assert module.reactor.callLater.call_args_list == [call(10.0, launcher._get_message, 0)] * 2
 
 
-def test_process_that_does_not_end_when_its_node_does_is_killed(
-    launcher: ClusterLauncher, started: Started, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("STOP_SECONDS", "_KILL_SECONDS"):
-        monkeypatch.setattr(module, name, 0.0)
-    run(launcher, 0)
-    [(process, _)] = started
-    monkeypatch.setattr(process, "send", send := Mock())
-    launcher.stopService()
-    assert send.call_args_list == [call("TERM"), call("KILL")]
-    assert launcher.state.nodes() == []
-
-
 def test_spider_that_ended_while_redis_is_away_is_counted_once_and_the_outage_is_logged_once(
     launcher: ClusterLauncher, monkeypatch: pytest.MonkeyPatch, started: Started
 ) -> None:
@@ -127,9 +113,8 @@ def test_job_of_a_node_that_dies_is_taken_over_as_soon_as_its_lease_ends(
     launcher: ClusterLauncher, started: Started
 ) -> None:
     other = msgspec.structs.replace(launcher.info(), id="other:1", name="other")
-    launcher.state.beat(other, [])
     launcher.state.schedule(JOB)
-    assert launcher.state.take("other:1") is not None
+    assert launcher.state.beat(other, [], takes=True).taken is not None
     launcher.state.client.zincrby(keys.NODES, -18_500, "other:1")  # of a lease of 20 s, and heartbeats each 6.7 s
     launcher._get_message(0)
     wait_for(lambda: launcher.exchange() and started, 10)
@@ -149,4 +134,4 @@ def test_idle_node_asks_redis_for_one_text_a_second_and_sends_three_heartbeats_a
     for _ in range(40):  # two leases
         launcher.exchange()
         seconds.now += 1.0
-    assert (asked.changed.call_count, asked.beat.call_count, asked.take.call_count) == (40, 5, 0)
+    assert (asked.changed.call_count, asked.beat.call_count) == (40, 5)

@@ -17,8 +17,8 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 
 from moviecrawler.cluster.jobs import Job, check_job
-from moviecrawler.cluster.launcher import STOP_SECONDS
 from moviecrawler.cluster.options import NodeOptions
+from moviecrawler.cluster.process import STOP_SECONDS
 from tests.conftest import PROJECT
 
 KUBERNETES = PROJECT / "scrapyd" / "kubernetes"
