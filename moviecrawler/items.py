@@ -335,8 +335,6 @@ class RawPage:
     site: Site
     site_id: str | None
     """The title that was requested; None for a list page."""
-    url: str
-    status: int
     fetched_at: datetime
     """UTC; the `scraped_at` of the items of the page."""
     archive_id: str

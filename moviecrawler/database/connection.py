@@ -102,9 +102,9 @@ def open_database(url: str, is_ending: Callable[[], bool] = lambda: False) -> Co
     connection = connect(url)
     try:
         with refusals_translated():
-            update_schema(connection, is_ending)
             with connection, connection.cursor() as cursor:
                 cursor.execute(_SESSION)
+            update_schema(connection, is_ending)
     except BaseException:
         connection.close()
         raise

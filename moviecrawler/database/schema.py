@@ -84,10 +84,13 @@ def _update(cursor: psycopg2.extensions.cursor) -> None:
 
 def _current_version(cursor: psycopg2.extensions.cursor) -> int:
     """Return the version of the database's schema: 0 for an empty database, -1 for another program's."""
-    cursor.execute("SELECT to_regclass('schema_version') IS NOT NULL, to_regclass('records') IS NOT NULL")
-    ((has_version, has_tables),) = cursor.fetchall()
-    if not has_version:
-        return -1 if has_tables else 0
+    # Not to_regclass, which may answer from a cache that lacks the tables that another process has made while this one waited.
+    cursor.execute(
+        "SELECT relname FROM pg_class WHERE relname IN ('schema_version', 'records') AND pg_table_is_visible(oid)"
+    )
+    found = {name for (name,) in cursor.fetchall()}
+    if "schema_version" not in found:
+        return -1 if found else 0
     cursor.execute("SELECT version FROM schema_version")
     ((version,),) = cursor.fetchall()
     return int(version)

@@ -1,7 +1,6 @@
-"""The archive in a bucket: every page as it was sent, many in one WARC file, with an index of their positions.
+"""The archive in a bucket: every page as it was sent, many in one WARC file.
 
-raw/site=imdb/date=2026-03-01/20260301T120000-<machine>-<digest>.warc     the pages
-raw/site=imdb/date=2026-03-01/20260301T120000-<machine>-<digest>.cdxj     where each page begins, and its length
+Its key is such as raw/site=imdb/date=2026-03-01/20260301T120000-<digest>.warc
 """
 
 from __future__ import annotations
@@ -13,13 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-import msgspec
-
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import RawPage
 from moviecrawler.pipelines.base import BatchingPipeline
-from moviecrawler.pipelines.s3 import S3_LIMITS, Bucket, BucketStore, by_folder, object_name, partition
-from moviecrawler.pipelines.warc import index_line, write_info
+from moviecrawler.pipelines.s3 import S3_LIMITS, Bucket, BucketStore, by_folder, object_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,35 +40,20 @@ class ArchivePipeline(BatchingPipeline):
         """Return the page's WARC record."""
         return item.record
 
-    def spooled(self, record: Record) -> bytes:
-        """Return the page as JSON, its record in base 64."""
-        return msgspec.json.encode(record.item)
-
 
 class ArchiveStore(BucketStore):
-    """WARC files and their indexes in a bucket. A file is only ever overwritten by the same pages."""
+    """WARC files in a bucket. A file is only ever overwritten by the same pages."""
 
     name = "archive"
 
     def write(self, records: Sequence[Record]) -> None:
-        """Write a file for each site and date of the batch. Its index is written last: a file with an index is complete."""
-        members = (
-            (partition("raw", page.site, page.fetched_at), record) for record in records if (page := record.item)
-        )
-        for folder, group in by_folder(members):
+        """Write a file for each site and date of the batch."""
+        for folder, group in by_folder(records, lambda page: ("raw", page.fetched_at)).items():
             pages: list[RawPage] = [record.item for record in group]
             first = min(page.fetched_at for page in pages)
             # The ids are random, so they identify the contents.
             name = object_name(first, "".join(page.archive_id for page in pages).encode())
-            parts = [write_info(f"{name}.warc", first)]
-            offset = len(parts[0])
-            lines = []
-            for page in pages:
-                lines.append(index_line(page, f"{name}.warc", offset))
-                parts.append(page.record)
-                offset += len(page.record)
-            self._bucket.put(f"{folder}/{name}.warc", b"".join(parts), "application/warc")
-            self._bucket.put(f"{folder}/{name}.cdxj", b"".join(sorted(lines)), "text/plain; charset=utf-8")
+            self._bucket.put(f"{folder}/{name}.warc", b"".join(page.record for page in pages), "application/warc")
 
 
 class Folder:

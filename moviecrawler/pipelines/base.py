@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
-    from scrapy.signalmanager import SignalManager
-    from scrapy.statscollectors import StatsCollector
 
     from moviecrawler.pipelines.store import Store
     from moviecrawler.signals import Outcome
@@ -74,46 +72,29 @@ class BatchingPipeline:
     default_limits: ClassVar[Limits] = Limits()
     """The limits where settings don't change them."""
 
-    def __init__(
-        self,
-        store: Store,
-        *,
-        data_dir: Path,
-        limits: Limits,
-        stats: StatsCollector,
-        signals: SignalManager,
-        waits_to_open: bool = True,
-        crawler: Crawler | None = None,
-    ) -> None:
+    def __init__(self, crawler: Crawler, store: Store, limits: Limits) -> None:
+        assert crawler.stats is not None  # noqa: S101 - Scrapy sets it before it creates components
         self.store = store
         self.limits = limits
-        self._data_dir = data_dir
-        self._stats = stats
-        self._signals = signals
-        self._crawler = crawler  # when it ends, waiting for space does; None: only `close_spider` ends that
-        self._spool_files = Spool(data_dir, store.name, self.item_types)
+        self._crawler = crawler
+        self._stats = crawler.stats
+        self._signals = crawler.signals
+        self._data_dir = check_data_dir(crawler.settings.get("DATA_DIR", "data"))
+        self._spool_files = Spool(self._data_dir, store.name, self.item_types)
         self._stuck = False  # whether the store can neither write nor spool
         self._pending: dict[Record, None] = {}  # records without an outcome, in order
         self._pending_bytes = self._most_pending = 0
         self._loading: asyncio.Task[None] | None = None
         self._writing: asyncio.Task[None] | None = None
         self._progress = asyncio.Event()
-        self._writer = StoreWriter(store, limits, self, spool=self._spool_files, waits_to_open=waits_to_open)
+        waits = crawler.settings.get("STORE_UNREACHABLE", "fail") == "wait"
+        self._writer = StoreWriter(store, limits, self, waits_to_open=waits)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Read DATA_DIR, STORE_UNREACHABLE, and the settings of `Limits` and the store."""
-        assert crawler.stats is not None  # noqa: S101 - Scrapy sets it before it creates components
-        data_dir = check_data_dir(crawler.settings.get("DATA_DIR", "data"))
-        return cls(
-            cls.store_from_settings(crawler.settings),
-            data_dir=data_dir,
-            limits=Limits.from_settings(crawler.settings, cls.default_limits),
-            stats=crawler.stats,
-            signals=crawler.signals,
-            waits_to_open=crawler.settings.get("STORE_UNREACHABLE", "fail") == "wait",
-            crawler=crawler,
-        )
+        settings = crawler.settings
+        return cls(crawler, cls.store_from_settings(settings), Limits.from_settings(settings, cls.default_limits))
 
     @classmethod
     def store_from_settings(cls, settings: BaseSettings) -> Store:
@@ -123,15 +104,6 @@ class BatchingPipeline:
     def encode(self, item: Any) -> bytes:
         """Return an item in the form in which it is written. Raises TypeError, ValueError or OverflowError."""
         return msgspec.json.encode(item)
-
-    def spooled(self, record: Record) -> bytes:
-        """Return a record's item as JSON for a spool file."""
-        return record.encoded
-
-    @property
-    def buffered(self) -> int:
-        """How many items have no outcome yet."""
-        return len(self._pending)
 
     async def open_spider(self) -> None:
         """Open the store, and begin to load the spool files of earlier runs.
@@ -170,8 +142,7 @@ class BatchingPipeline:
         """Write everything within `close_seconds`, and spool what the store did not take."""
         if self._loading is None or self._writing is None:
             return  # the store was never opened
-        engine = self._crawler.engine if self._crawler is not None else None
-        if engine is not None and not engine.running:  # SIGTERM or Ctrl-C ended the crawl
+        if not self._crawler.engine.running:  # SIGTERM or Ctrl-C ended the crawl
             self.store.hurry()
         # Items from spool files must not wait until their batch is due: a short crawl would never load them.
         self._writer.begin_closing()
@@ -205,7 +176,7 @@ class BatchingPipeline:
             self._stuck or not self.limits.has_space(len(self._pending), self._pending_bytes, size)
         ):
             self._writer.hurry()
-            if self._is_ending:
+            if is_closing(self._crawler.engine):
                 # The engine waits for this item before it closes the spider, so the deadline must begin now.
                 self._writer.begin_closing()
             if not self._writer.time_left():
@@ -253,8 +224,7 @@ class BatchingPipeline:
         fresh = [record for record in records if record.spool is None]
         try:
             if fresh:
-                items = ((type(record.item).__name__, self.spooled(record)) for record in fresh)
-                path = await asyncio.to_thread(self._spool_files.write, items)
+                path = await asyncio.to_thread(self._spool_files.write, [record.item for record in fresh])
                 logger.warning(
                     "%s did not take %d items in time; they are spooled in %s", self.store.name, len(fresh), path
                 )
@@ -269,24 +239,17 @@ class BatchingPipeline:
     async def _load_spool(self) -> None:
         try:
             for path in await asyncio.to_thread(self._spool_files.begin_loading):
-                await self._load_file(path)
+                records = await asyncio.to_thread(self._read_file, path)
+                for record in records:
+                    await self._enqueue(record)
+                self._writer.hurry()  # the file has waited long enough
+                await self._until(partial(self._pending.keys().isdisjoint, records))
+                await asyncio.to_thread(path.unlink, missing_ok=True)
+                logger.info("%s: loaded %d items from %s", self.store.name, len(records), path)
         except OSError as error:
             logger.warning("%s: spool files of earlier runs can't be loaded: %s", self.store.name, error)
         finally:
             self._spool_files.end_loading()
-
-    async def _load_file(self, path: Path) -> None:
-        try:
-            records = await asyncio.to_thread(self._read_file, path)
-            for record in records:
-                await self._enqueue(record)
-            self._writer.hurry()  # the file has waited long enough
-            await self._until(partial(self._pending.keys().isdisjoint, records))
-            await asyncio.to_thread(path.unlink, missing_ok=True)
-        except OSError as error:
-            logger.warning("%s: %s can't be loaded: %s", self.store.name, path, error)
-        else:
-            logger.info("%s: loaded %d items from %s", self.store.name, len(records), path)
 
     def _read_file(self, path: Path) -> list[Record]:
         """Return the items of a spool file, which fit into memory as they fitted into a buffer."""
@@ -301,43 +264,42 @@ class BatchingPipeline:
             self._loop.call_soon_threadsafe(self._send_rejected, reason, text)
         return records
 
-    def set_stuck(self, error: OSError | None) -> None:
+    async def check_space(self) -> None:
         """Stop the crawl while the store can neither write nor spool; end a worker of a shared crawl after a while."""
-        was_stuck, self._stuck = self._stuck, error is not None
-        if error is None:
-            self._progress.set()
-            return
-        if was_stuck:
-            return
-        message = "%s can neither be written nor spooled (%s): the crawl waits until there is space in %s"
-        logger.error(message, self.store.name, error, self._data_dir)
-        self._stats.inc_value(self._stat("stuck"))
-        if self._crawler is not None and self._crawler.settings.get("REDIS_URL"):
-            self._loop.call_later(_STUCK_SECONDS, self._end_if_stuck)
+        was_stuck = self._stuck
+        try:
+            # The whole buffer must fit; pages are spooled in base 64, which is a third longer.
+            await asyncio.to_thread(self._spool_files.check_free_space, self.limits.buffer_bytes * 3 // 2)
+            self.end_stuck()
+        except OSError as error:
+            self._stuck = True
+            if not was_stuck:
+                message = "%s can neither be written nor spooled (%s): the crawl waits until there is space in %s"
+                logger.error(message, self.store.name, error, self._data_dir)  # noqa: TRY400 - the disk's message says it all
+                self._stats.inc_value(self._stat("stuck"))
+                if self._crawler.settings.get("REDIS_URL"):
+                    self._loop.call_later(_STUCK_SECONDS, self._end_if_stuck)
+
+    def end_stuck(self) -> None:
+        """Let the crawl go on."""
+        self._stuck = False
+        self._progress.set()
 
     def _end_if_stuck(self) -> None:
-        if self._stuck and not self._is_ending:
-            logger.error(
-                "%s can still neither be written nor spooled: this worker ends, and others get its titles",
-                self.store.name,
-            )
-            self._end_crawl("store_stuck")
+        if self._stuck:
+            self._end_crawl("store_stuck", "can still neither be written nor spooled: others get this worker's titles")
 
-    def _end_crawl(self, reason: str) -> None:
-        if self._crawler is not None and self._crawler.engine is not None:
+    def _end_crawl(self, reason: str, message: str) -> None:
+        if not is_closing(self._crawler.engine):
+            logger.error("%s %s; the crawl ends", self.store.name, message)
             self._ending = self._loop.create_task(self._crawler.engine.close_spider_async(reason=reason))
-
-    @property
-    def _is_ending(self) -> bool:
-        return self._crawler is not None and is_closing(self._crawler.engine)
 
     def _send_rejected(self, reason: str, item: Any) -> None:
         self._signals.send_catch_log(item_rejected, store=self.store.name, reason=reason, item=item)
 
     def remark(self, text: str) -> None:
         """Add a sentence to the summary of the crawl."""
-        if text:
-            self._stats.set_value(self._stat("remark"), text)
+        self._stats.set_value(self._stat("remark"), text)
 
     def count(self, name: str, amount: float = 1) -> None:
         """Add to one of the store's stats."""
@@ -357,13 +319,9 @@ class BatchingPipeline:
     def _writing_ended(self, _: object) -> None:
         """End the crawl when writing has failed."""
         self._progress.set()
-        if not self._writer.closing and self._crawler is not None and not self._is_ending:
-            logger.error(
-                "%s can't be written any more: the crawl ends, and items that it did not take are spooled",
-                self.store.name,
-            )
+        if not self._writer.closing and not is_closing(self._crawler.engine):
             self._writer.begin_closing()  # items that come from now on are spooled
-            self._end_crawl("store_failed")
+            self._end_crawl("store_failed", "can't be written any more: what it did not take is spooled")
 
     def _stat(self, name: str) -> str:
         return f"store/{self.store.name}/{name}"

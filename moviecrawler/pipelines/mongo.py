@@ -46,12 +46,10 @@ _INDEXES = {
     "movies": [
         IndexModel([("imdb_id", ASCENDING)]),
         IndexModel([("site", ASCENDING), ("scraped_at", ASCENDING)]),
-        IndexModel([("site", ASCENDING), ("list_name", ASCENDING), ("list_rank", ASCENDING)]),
     ],
     "misses": [IndexModel([("site", ASCENDING), ("checked_at", ASCENDING)])],
 }
 _DUPLICATE_KEY = 11000
-_EMPTY_RESULT = {"nInserted": 0, "nMatched": 0}
 _DOCUMENT_ERRORS = frozenset({2, 9, 52, 56, 57, 121, 10334, 17280, 17419, 17420})
 """Codes of write errors: bad value, bad field names, failed validation, document or index key too large."""
 
@@ -76,10 +74,7 @@ class MongoStore(Store):
     name = "mongo"
 
     def __init__(self, url: str, margin: float = 0) -> None:
-        """Parse the URL. `margin` is by how many seconds a movie must be newer than the stored one to replace it.
-
-        Raises ConfigurationError for a malformed URL.
-        """
+        """Parse the URL. Raises ConfigurationError for a malformed one."""
         self._url = url
         self._margin = margin
         self._client: MongoClient[Document] | None = None
@@ -109,13 +104,11 @@ class MongoStore(Store):
 
     def write(self, records: Sequence[Record]) -> None:
         """Merge the records into the stored documents."""
-        movies = [record.item for record in records if isinstance(record.item, Movie)]
-        misses = [record.item for record in records if isinstance(record.item, Miss)]
         with _errors_translated():
             # Misses first: a movie from a list makes its document newer than the miss, although its page was not read.
-            if misses:
+            if misses := [record.item for record in records if isinstance(record.item, Miss)]:
                 self._write_misses(misses)
-            if movies:
+            if movies := [record.item for record in records if isinstance(record.item, Movie)]:
                 self._write_movies(movies)
 
     def close(self) -> None:
@@ -164,10 +157,10 @@ class MongoStore(Store):
 
     def _bulk(self, name: str, writes: Sequence[Any]) -> int:
         """Return how many documents the writes found or inserted."""
+        if not writes:
+            return 0
         try:
-            result: Any = (
-                self._collection(name).bulk_write(writes, ordered=False).bulk_api_result if writes else _EMPTY_RESULT
-            )
+            result: Any = self._collection(name).bulk_write(writes, ordered=False).bulk_api_result
         except (BSONError, OverflowError, ValueError) as error:
             raise RejectedError(str(error)) from error
         except BulkWriteError as error:

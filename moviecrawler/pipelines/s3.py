@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import logging
 import re
-import socket
+from collections import defaultdict
 from contextlib import contextmanager
 from datetime import UTC
 from functools import cache
-from io import BytesIO
-from itertools import groupby
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import boto3
 import botocore.session
-from boto3.s3.transfer import TransferConfig
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, ConnectionError, HTTPClientError  # noqa: A004 - its name
 from isal import igzip, isal_zlib
@@ -29,22 +24,16 @@ from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.store import Limits, Store, time_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
 
     from scrapy.settings import BaseSettings
 
-    from moviecrawler.items import Miss
     from moviecrawler.pipelines.store import Record
 
-# botocore logs at INFO where it found credentials, for each client.
-logging.getLogger("botocore.credentials").setLevel(logging.WARNING)
-
 _MB = 1024 * 1024
-_TRANSFER = TransferConfig(multipart_threshold=16 * _MB, multipart_chunksize=16 * _MB, use_threads=False)
-"""Uploads run in the store's own thread; larger objects are uploaded in parts."""
 _TOO_LARGE = frozenset({"EntityTooLarge", "KeyTooLongError"})
-_TRY_LATER, _SERVER_ERROR = frozenset({408, 409, 429}), 500
+_TRY_LATER = frozenset({408, 409, 429, 500, 502, 503, 504})
 """HTTP statuses."""
 
 S3_LIMITS = Limits(
@@ -95,8 +84,6 @@ class Bucket:
         config = Config(
             connect_timeout=5,
             read_timeout=30,
-            tcp_keepalive=True,
-            retries={"mode": "standard", "total_max_attempts": 3},
             s3={
                 # Bucket names in host names need DNS entries, which other endpoints than Amazon's seldom have.
                 "addressing_style": "path" if self._endpoint_url else "auto",
@@ -131,9 +118,10 @@ class Bucket:
     def put(self, key: str, data: bytes, content_type: str) -> None:
         """Write an object, whose CRC-32 the endpoint checks. Raises TransientStoreError or RejectedError."""
         checksum = base64.b64encode(isal_zlib.crc32(data).to_bytes(4)).decode()
-        extra = {"ContentType": content_type, "ChecksumCRC32": checksum}
         with _errors_translated():
-            self._client.upload_fileobj(BytesIO(data), self._name, self._prefix + key, extra, Config=_TRANSFER)
+            self._client.put_object(
+                Bucket=self._name, Key=self._prefix + key, Body=data, ContentType=content_type, ChecksumCRC32=checksum
+            )
 
     def keys(self, folder: str) -> Iterator[str]:
         """Yield the keys that begin with `folder`, without the bucket's prefix, sorted. Raises TransientStoreError."""
@@ -176,28 +164,27 @@ class S3Store(BucketStore):
 
     def write(self, records: Sequence[Record]) -> None:
         """Write an object for each kind of item, site and date of the batch."""
-        for folder, members in by_folder((_folder(record.item), record) for record in records):
+        folders = by_folder(records, lambda item: ("movies" if isinstance(item, Movie) else "misses", time_of(item)))
+        for folder, members in folders.items():
             lines = b"".join(record.encoded + b"\n" for record in members)
             name = object_name(min(time_of(record.item) for record in members), lines)
             self._bucket.put(f"{folder}/{name}.jsonl.gz", igzip.compress(lines), "application/gzip")
 
 
-def partition(kind: str, site: str, time: datetime) -> str:
-    """Return the folder of a site and a day (UTC), such as `raw/site=imdb/date=2026-03-01`."""
-    return f"{kind}/site={site}/date={time.astimezone(UTC):%Y-%m-%d}"
-
-
-def by_folder(members: Iterable[tuple[str, Record]]) -> Iterator[tuple[str, list[Record]]]:
-    """Yield each folder with its records, in the order given."""
-    for folder, group in groupby(sorted(members, key=itemgetter(0)), key=itemgetter(0)):
-        yield folder, [record for _, record in group]
+def by_folder(
+    records: Sequence[Record], kind_and_time: Callable[[Any], tuple[str, datetime]]
+) -> dict[str, list[Record]]:
+    """Return the records of each folder, which has those of a kind, a site and a day: `raw/site=imdb/date=2026-03-01`."""
+    found: dict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        kind, time = kind_and_time(record.item)
+        found[f"{kind}/site={record.item.site}/date={time.astimezone(UTC):%Y-%m-%d}"].append(record)
+    return found
 
 
 def object_name(time: datetime, contents: bytes) -> str:
-    """Return a name that sorts by time and is unique to these contents on this machine."""
-    digest = hashlib.sha256(contents).hexdigest()[:16]
-    node = re.sub(r"[^A-Za-z0-9.]", "-", socket.gethostname())
-    return f"{time.astimezone(UTC):%Y%m%dT%H%M%S}-{node}-{digest}"
+    """Return a name that sorts by time and is unique to these contents."""
+    return f"{time.astimezone(UTC):%Y%m%dT%H%M%S}-{hashlib.sha256(contents).hexdigest()[:24]}"
 
 
 @cache
@@ -206,16 +193,10 @@ def _service_models() -> Any:
     return botocore.session.get_session().get_component("data_loader")
 
 
-def _folder(item: Movie | Miss) -> str:
-    kind = "movies" if isinstance(item, Movie) else "misses"
-    return partition(kind, item.site, time_of(item))
-
-
 def _is_transient(error: Exception) -> bool:
     """Return whether an error is the network's or the server's, so that a later try may work."""
     if isinstance(error, ClientError):
-        status: int = error.response["ResponseMetadata"]["HTTPStatusCode"]
-        return status >= _SERVER_ERROR or status in _TRY_LATER
+        return error.response["ResponseMetadata"]["HTTPStatusCode"] in _TRY_LATER
     return isinstance(error, (ConnectionError, HTTPClientError))
 
 

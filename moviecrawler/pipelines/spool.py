@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import time
-from contextlib import suppress
 from shutil import disk_usage
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +16,6 @@ from moviecrawler.pipelines.files import replacing
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
-
-_ABANDONED_SECONDS = 86_400.0
-"""Age at which the draft of a spool file is deleted, because its writer was killed."""
 
 
 class _Line(msgspec.Struct):
@@ -38,12 +34,14 @@ class Spool:
         self._types = {kind.__name__: kind for kind in item_types}
         self._lock = FileLock(data_dir / f"spool-{store}.lock", timeout=0, thread_local=False)
 
-    def write(self, items: Iterable[tuple[str, bytes]]) -> Path:
-        """Write items, each as the name of its type and its JSON, to a new file, and return its path. Raises OSError."""
+    def write(self, items: Iterable[Any]) -> Path:
+        """Write items to a new file, and return its path. Raises OSError."""
         self._folder.mkdir(exist_ok=True)
         path = self._folder / f"{self._store}-{time.time_ns()}-{os.getpid()}.jsonl"
         with replacing(path) as file:
-            file.writelines(msgspec.json.encode(_Line(name, msgspec.Raw(item))).decode() + "\n" for name, item in items)
+            for item in items:
+                line = _Line(type(item).__name__, msgspec.Raw(msgspec.json.encode(item)))
+                file.write(msgspec.json.encode(line).decode() + "\n")
         return path
 
     def check_free_space(self, size: int) -> None:
@@ -53,20 +51,13 @@ class Spool:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def begin_loading(self) -> list[Path]:
-        """Return the files of earlier runs, oldest first; none while another process loads them.
-
-        Removes the drafts of killed processes. Call `end_loading` afterwards. Raises OSError.
-        """
+        """Return the files of earlier runs, oldest first; none while another process loads them. Then call `end_loading`."""
         if not self._folder.is_dir():
             return []
         try:
             self._lock.acquire()
         except Timeout:
             return []
-        for draft in self._folder.glob(f".{self._store}-*.draft"):
-            with suppress(OSError):
-                if time.time() - draft.stat().st_mtime > _ABANDONED_SECONDS:
-                    draft.unlink()
         return sorted(self._folder.glob(f"{self._store}-*.jsonl"))
 
     def end_loading(self) -> None:

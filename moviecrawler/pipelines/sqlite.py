@@ -153,7 +153,7 @@ class SqliteStore(Store):
         self._open = open_embedded(self._folder)
 
     def write(self, records: Sequence[Record]) -> None:
-        """Store the records in one transaction."""
+        """Store the records in one transaction; then export the CSV files when that is due."""
         connection = self._connection
         try:
             with transaction(connection, "IMMEDIATE"):
@@ -168,16 +168,8 @@ class SqliteStore(Store):
             raise RejectedError(str(error)) from error
         except sqlite3.DatabaseError as error:
             raise TransientStoreError(str(error)) from error
-
-    def idle(self) -> float | None:
-        """Export the CSV files when that is due."""
-        if not self._export_pending():
-            return None
-        wait = self._next_export - time.monotonic()
-        if wait > 0:
-            return wait
-        self._export(0)
-        return max(0.0, self._next_export - time.monotonic()) if self._export_pending() else None
+        if self._with_csv and not self.hurried and time.monotonic() >= self._next_export:
+            self._export(0)
 
     def close(self) -> None:
         """Update the scoreboard and the files, and close the database. Raises OutputError when the files can't be replaced."""
@@ -261,8 +253,8 @@ class SqliteStore(Store):
 
     def _export(self, longest_wait: float) -> None:
         """Replace the CSV files, unless another process does so for longer than `longest_wait` seconds."""
-        started = time.monotonic()
-        least_pause = 0.0
+        began = time.monotonic()
+        least_pause = _MIN_EXPORT_INTERVAL_SECONDS
         try:
             with FileLock(self._folder / "export.lock", timeout=longest_wait):
                 # Another process may have exported our rows while we waited.
@@ -274,24 +266,20 @@ class SqliteStore(Store):
             logger.debug("Another process is exporting the CSV files")
         except OutOfTimeError:
             logger.debug("An export was broken off, as this process is shutting down")
-        except (OSError, sqlite3.OperationalError) as error:
+        except (OSError, sqlite3.DatabaseError) as error:
             # No row is lost: the next export, of this or another process, writes it.
             self._export_error = str(error)
             logger.warning(
                 "The CSV files in %s could not be replaced, and are as old as before: %s", self._folder, error
             )
             least_pause = _RETRY_EXPORT_SECONDS
-        self._next_export = time.monotonic() + max(least_pause, pause_after_export(time.monotonic() - started))
+        ended = time.monotonic()
+        self._next_export = ended + max(least_pause, _EXPORT_SHARE * (ended - began))
 
     def _check_time(self, began: float) -> None:
         """Raise OutOfTimeError when an export takes too long after SIGTERM or Ctrl-C."""
         if self.hurried and time.monotonic() - began > _HURRIED_EXPORT_SECONDS:
             raise OutOfTimeError
-
-
-def pause_after_export(seconds: float) -> float:
-    """Return the seconds until the next export may begin, after one that took `seconds`."""
-    return max(_MIN_EXPORT_INTERVAL_SECONDS, _EXPORT_SHARE * seconds)
 
 
 def _text(time_: datetime) -> str:

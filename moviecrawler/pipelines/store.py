@@ -118,10 +118,6 @@ class Store(ABC):
         stored even then, but never half of one.
         """
 
-    def idle(self) -> float | None:
-        """Do work other than writing, and return the seconds until more is due; None when only a batch can bring more."""
-        return None
-
     def hurry(self) -> None:
         """Note that SIGTERM or Ctrl-C is ending this process. Called in the event loop's thread."""
         self.hurried = True

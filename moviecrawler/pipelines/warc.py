@@ -1,4 +1,4 @@
-"""Reads and writes the WARC 1.1 records that responses of the sites are archived as, and the lines of their index.
+"""Reads and writes the WARC 1.1 records that responses of the sites are archived as.
 
 Records are not compressed, as sites send pages compressed: one range request gets a page, and archiving costs no more than a checksum.
 Not warcio: it takes 2.3 to 2.9 times the processor time to write a record, and reads a file that was cut off without an error.
@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import uuid
 from datetime import UTC, datetime
 from http import HTTPStatus
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, BinaryIO
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -88,26 +85,9 @@ def write_record(answer: Answer) -> RawPage:
     return RawPage(
         site=answer.site,
         site_id=answer.site_id,
-        url=answer.url,
-        status=answer.status,
         fetched_at=answer.fetched_at,
         archive_id=answer.archive_id,
         record=record,
-    )
-
-
-def write_info(name: str, now: datetime) -> bytes:
-    """Return the warcinfo record that begins the file of that name."""
-    about = f"software: moviecrawler/{version('moviecrawler')}\r\nformat: WARC File Format 1.1\r\n".encode()
-    return _record(
-        {
-            "WARC-Type": "warcinfo",
-            "WARC-Record-ID": f"<{uuid.uuid5(uuid.NAMESPACE_URL, name).urn}>",
-            "WARC-Date": _warc_date(now),
-            "WARC-Filename": name,
-            "Content-Type": "application/warc-fields",
-        },
-        about,
     )
 
 
@@ -151,37 +131,6 @@ def read_records(file: BinaryIO) -> Iterator[bytes]:
             raise ArchiveError("the WARC file ends early")
         if fields.get("warc-type") == "response":
             yield head + block
-
-
-def index_line(page: RawPage, file: str, offset: int) -> bytes:
-    """Return a page's line in the CDXJ index of a WARC file, in which its record begins at `offset`."""
-    fields, (_, *lines), _ = _heads(page.record)
-    mime = next((line[13:].split(";")[0].strip() for line in lines if line.lower().startswith("content-type:")), "unk")
-    entry = {
-        "url": page.url,
-        "mime": mime,
-        "status": str(page.status),
-        "digest": fields["warc-payload-digest"],
-        "length": str(len(page.record)),
-        "offset": str(offset),
-        "filename": file,
-        "site_id": page.site_id,
-        "archive_id": page.archive_id,
-    }
-    return f"{sort_key(page.url)} {page.fetched_at:%Y%m%d%H%M%S} ".encode() + msgspec.json.encode(entry) + b"\n"
-
-
-def sort_key(url: str) -> str:
-    """Return a URL in a form that sorts by domain.
-
-    >>> sort_key("https://www.imdb.com/title/tt0000001/?ref_=nv")
-    'com,imdb)/title/tt0000001/?ref_=nv'
-    """
-    parts = urlsplit(url)
-    host = ",".join(reversed((parts.hostname or "").removeprefix("www.").split(".")))
-    port = f":{parts.port}" if parts.port else ""
-    query = f"?{parts.query}" if parts.query else ""
-    return f"{host}{port}){parts.path or '/'}{query}".lower()
 
 
 def _record(fields: dict[str, str], *block: bytes) -> bytes:

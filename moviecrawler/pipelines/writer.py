@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import logging
 import random
 import threading
@@ -21,13 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from moviecrawler.pipelines.base import BatchingPipeline
-    from moviecrawler.pipelines.spool import Spool
     from moviecrawler.pipelines.store import Limits, Record, Store
 
 logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
-_IDLE_RETRY_SECONDS = 60.0
 _FIRST_RETRY_SECONDS = 0.2
 _MAX_RETRY_SECONDS = 30.0
 _MAX_SLOW_TRIES = 3
@@ -66,13 +63,10 @@ class _Thread:
 class StoreWriter:
     """Opens a store, writes its queue in batches, retries transient errors, and closes the store at the end."""
 
-    def __init__(
-        self, store: Store, limits: Limits, pipeline: BatchingPipeline, *, spool: Spool, waits_to_open: bool
-    ) -> None:
+    def __init__(self, store: Store, limits: Limits, pipeline: BatchingPipeline, *, waits_to_open: bool) -> None:
         self._store = store
         self._limits = limits
         self._pipeline = pipeline
-        self._spool = spool
         self._waits_to_open = waits_to_open
         self._changed = asyncio.Event()
         self._queue: deque[Record] = deque()
@@ -133,9 +127,8 @@ class StoreWriter:
         """Write the queue until `finish`, and close the store. Raises nothing."""
         try:
             if self._is_open or await self._attempt(self._open_again):
-                while (batch := await self._next_batch(await self._idle())) is not None:
-                    if batch:
-                        await self._flush(batch)
+                while batch := await self._next_batch():
+                    await self._flush(batch)
         except Exception:
             # The buffered items are spooled when the spider closes.
             logger.exception("%s: writing failed", self._store.name)
@@ -143,7 +136,8 @@ class StoreWriter:
             closed = self._close()  # queued behind a call that hangs now
         if await closed:
             self._pipeline.count("unfinished")
-        self._pipeline.remark(self._store.remark)
+        if self._store.remark:
+            self._pipeline.remark(self._store.remark)
 
     def _close(self) -> asyncio.Future[bool]:
         closed = self._thread.call(self._close_store)
@@ -168,33 +162,21 @@ class StoreWriter:
         except Exception as error:  # the crawl runs already: its items are spooled, and it goes on
             raise TransientStoreError(f"{type(error).__name__}: {error}") from error
 
-    async def _idle(self) -> float | None:
-        try:
-            return await self._thread.call(self._store.idle)
-        except Exception:  # a failure of other work must not stop the writing
-            logger.exception("%s failed while idle", self._store.name)
-            return _IDLE_RETRY_SECONDS
-
-    async def _next_batch(self, pause: float | None) -> list[Record] | None:
-        """Return a batch when one is due, an empty one after `pause` seconds without any, None at the end."""
-        until = float("inf") if pause is None else time.monotonic() + pause
+    async def _next_batch(self) -> list[Record] | None:
+        """Return a batch when one is due, None at the end."""
         while True:
-            now = time.monotonic()
-            wake = until
+            wait = float("inf")
             if self._queue:
-                due = self._queue[0].since + self._limits.batch_seconds
-                is_due = now >= due or self._limits.is_full(len(self._queue), self._queue_bytes)
+                wait = self._queue[0].since + self._limits.batch_seconds - time.monotonic()
+                is_due = wait <= 0 or self._limits.is_full(len(self._queue), self._queue_bytes)
                 if is_due or self._hurried or self._complete:
                     return self._pop_batch()
-                wake = min(wake, due)
             elif self._complete:
                 return None
             else:
                 self._hurried = False
-            if now >= until:
-                return []
             self._changed.clear()
-            await _wait(self._changed, wake - now)
+            await _wait(self._changed, wait)
 
     def _pop_batch(self) -> list[Record]:
         batch: list[Record] = []
@@ -248,9 +230,8 @@ class StoreWriter:
 
         Raises TooSlowError, and the other errors of `action`.
         """
-        for attempt in itertools.count(1):
-            if not self.time_left():
-                return False
+        attempt = 1
+        while self.time_left():
             try:
                 await action()
             except TooSlowError:
@@ -259,24 +240,15 @@ class StoreWriter:
                 delay = backoff(attempt)
                 logger.warning("%s: attempt %d failed, next in %.1f s: %s", self._store.name, attempt, delay, error)
                 self._pipeline.count("retries")
-                await self._check_spool_space()
+                await self._pipeline.check_space()
                 await self._sleep(delay)
+                attempt += 1
             else:
                 if attempt > 1:
-                    self._pipeline.set_stuck(None)
+                    self._pipeline.end_stuck()
                     logger.info("%s: attempt %d worked", self._store.name, attempt)
                 return True
-        raise AssertionError  # pragma: no cover - the count above never ends
-
-    async def _check_spool_space(self) -> None:
-        """Check, after a write has failed, whether the disk has space to spool the buffer."""
-        error = None
-        try:
-            # The whole buffer must fit; pages are spooled in base 64, which is a third longer.
-            await self._thread.call(self._spool.check_free_space, self._limits.buffer_bytes * 3 // 2)
-        except OSError as full:
-            error = full
-        self._pipeline.set_stuck(error)
+        return False
 
     async def _sleep(self, seconds: float) -> None:
         """Sleep, but not beyond the deadline of closing; wake up when the spider begins to close."""

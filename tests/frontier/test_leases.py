@@ -79,9 +79,7 @@ def test_request_is_done_when_its_item_is_safe_in_every_store(crawl: Crawl) -> N
 
 def archived(crawl: Crawl, request: Request) -> RawPage:
     """Have a request's page pass to the archive."""
-    page = RawPage(
-        site="imdb", site_id="tt1", url="u", status=200, fetched_at=NOW, archive_id="urn:uuid:1", record=b"WARC"
-    )
+    page = RawPage(site="imdb", site_id="tt1", fetched_at=NOW, archive_id="urn:uuid:1", record=b"WARC")
     crawl.send(page_archived, item=page, response=Response(request.url, request=request))
     return page
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
+    from scrapy.crawler import Crawler
+
 LIMIT = 10.0
 """Seconds after which a test that waits for something fails."""
 BEGIN = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -76,11 +78,19 @@ def record_of(item: Movie | Miss) -> Record:
     return Record(item, msgspec.json.encode(item), 0.0)
 
 
+def crawler_of(folder: Path) -> Crawler:
+    """Return the crawler of a crawl that goes on."""
+    crawler = get_crawler(settings_dict={"DATA_DIR": str(folder), "STORE_UNREACHABLE": "wait"})
+    engine: Any = SimpleNamespace(spider=object(), running=True, _slot=SimpleNamespace(closing=None))
+    crawler.engine = engine
+    return crawler
+
+
 class Run:
     """One run of a store's pipeline: what was settled, counted and left in files."""
 
     def __init__(self, store: Store, folder: Path, limits: Limits) -> None:
-        self.crawler = get_crawler()
+        self.crawler = crawler_of(folder)
         assert self.crawler.stats is not None
         self.stats = self.crawler.stats
         self.folder = folder
@@ -89,9 +99,7 @@ class Run:
         """Of `item_rejected`, reason and item."""
         self.crawler.signals.connect(self._note, item_settled)
         self.crawler.signals.connect(self._note_rejected, item_rejected)
-        self.pipeline = BatchingPipeline(
-            store, data_dir=folder, limits=limits, stats=self.stats, signals=self.crawler.signals
-        )
+        self.pipeline = BatchingPipeline(self.crawler, store, limits)
 
     def _note(self, item: Movie, store: str, outcome: str, reason: str | None) -> None:
         assert store == self.pipeline.store.name

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import json
 from datetime import date, timedelta
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -28,9 +27,9 @@ from moviecrawler.middlewares.compression import GzipMiddleware
 from moviecrawler.pipelines.archive import ArchivePipeline, ArchiveStore, archived_files, open_archive
 from moviecrawler.pipelines.s3 import Bucket
 from moviecrawler.pipelines.store import Limits
-from moviecrawler.pipelines.warc import Answer, read_record, read_records, write_info, write_record
+from moviecrawler.pipelines.warc import Answer, read_record, read_records, write_record
 from moviecrawler.signals import item_settled
-from tests.pipelines.runs import BEGIN
+from tests.pipelines.runs import BEGIN, crawler_of
 from tests.services.s3 import objects
 from tests.waiting import until
 
@@ -73,19 +72,14 @@ def test_a_record_gives_back_the_answer() -> None:
 def test_any_body_and_text_come_back(body: bytes, text: str) -> None:
     answer = replace(ANSWER, body=body, found={"list_name": text})
     records = [write_record(answer).record] * 2
-    assert list(read_records(BytesIO(write_info("name", BEGIN) + b"".join(records)))) == records
+    assert list(read_records(BytesIO(b"".join(records)))) == records
     assert read_record(records[0]) == answer
 
 
 @pytest.mark.promise("A page is archived as it was sent, and other tools can read it.")
 def test_another_tool_reads_the_same() -> None:
-    file = BytesIO(write_info("name.warc", BEGIN) + write_record(ANSWER).record)
-    info, response = (
-        (record, record.content_stream().read()) for record in ArchiveIterator(file, check_digests="raise")
-    )
-    assert info[0].rec_type == "warcinfo"
-    record, body = response
-    assert body == HTML
+    record = next(ArchiveIterator(BytesIO(write_record(ANSWER).record), check_digests="raise"))
+    assert record.content_stream().read() == HTML
     assert record.rec_headers.get_header("WARC-Target-URI") == ANSWER.url
     assert record.rec_headers.get_header("WARC-Date") == "2026-03-01T12:00:00.000007Z"
     assert record.http_headers.get_statuscode() == "200"
@@ -128,18 +122,11 @@ def test_a_record_of_another_program_is_told_apart() -> None:
 
 def archive(bucket: Bucket, folder: Path, *pages: RawPage, **limits: Any) -> dict[str, Any]:
     """Archive pages as one crawl does, and return the stats."""
-    crawler = get_crawler(Spider, {"DATA_DIR": str(folder)})
+    crawler = crawler_of(folder)
     assert crawler.stats is not None
 
     async def crawl() -> None:
-        assert crawler.stats is not None
-        pipeline = ArchivePipeline(
-            ArchiveStore(bucket),
-            data_dir=folder,
-            limits=Limits(**{"batch_seconds": 0.02, **limits}),
-            stats=crawler.stats,
-            signals=crawler.signals,
-        )
+        pipeline = ArchivePipeline(crawler, ArchiveStore(bucket), Limits(**{"batch_seconds": 0.02, **limits}))
         await pipeline.open_spider()
         for raw in pages:
             assert await pipeline.process_item(raw) is raw
@@ -149,28 +136,6 @@ def archive(bucket: Bucket, folder: Path, *pages: RawPage, **limits: Any) -> dic
 
     asyncio.run(crawl())
     return crawler.stats.get_stats()
-
-
-def test_one_range_of_a_file_is_one_page(s3_url: str, bucket_name: str, tmp_path: Path) -> None:
-    pages = [page(number, body=gzip.compress(f"<html>{number}</html>".encode())) for number in range(20)]
-    archive(Bucket(bucket_name, endpoint_url=s3_url), tmp_path, *pages)
-    found = objects(s3_url, bucket_name)
-    (warc,) = (key for key in found if key.endswith(".warc"))
-    (index,) = (data for key, data in found.items() if key.endswith(".cdxj"))
-    assert warc.startswith("raw/site=imdb/date=2026-03-01/20260301T120000-")
-    lines = index.decode().splitlines()
-    assert lines == sorted(lines)
-    assert len(lines) == 20
-    for line in lines:
-        key, time, text = line.split(" ", 2)
-        entry = json.loads(text)
-        assert (key, time) == ("com,imdb)/title/tt0000001/?ref_=%c3%a9", "20260301120000")
-        assert warc.endswith(f"/{entry['filename']}")
-        begin, length = int(entry["offset"]), int(entry["length"])
-        answer = read_record(found[warc][begin : begin + length])
-        assert (answer.archive_id, answer.site_id) == (entry["archive_id"], entry["site_id"])
-        assert gzip.decompress(answer.body) == f"<html>{int(entry['site_id'][2:])}</html>".encode()
-        assert (entry["mime"], entry["status"]) == ("text/html", "200")
 
 
 def test_sites_and_days_have_files_of_their_own(s3_url: str, bucket_name: str, tmp_path: Path) -> None:

@@ -80,14 +80,6 @@ def test_a_new_title_has_the_names_of_the_last_reading_in_its_batch(database_url
     assert execute(database_url, "SELECT original_title, runtime_minutes FROM titles") == [("Lampa", 95)]
 
 
-@pytest.mark.parametrize("deletion", ["DELETE FROM records WHERE site_id = 'tt0000001'", "TRUNCATE records CASCADE"])
-def test_credits_go_with_their_records(database_url: str, deletion: str) -> None:
-    write(database_url, make_movie(1), make_movie(2))
-    execute(database_url, deletion)
-    assert execute(database_url, "SELECT record_id FROM credits EXCEPT SELECT record_id FROM records") == []
-    assert bool(execute(database_url, "SELECT 1 FROM credits")) is deletion.startswith("DELETE")
-
-
 def test_people_are_one_row_each_with_their_newest_name(database_url: str) -> None:
     def named(name: str, age: int, number: int) -> Movie:
         credit = Credit(name=name, role="cast", position=1, person_id="nm0000009")
@@ -112,9 +104,6 @@ def test_the_history_keeps_each_value_that_a_score_had(database_url: str) -> Non
     assert history == [
         (BEGIN + timedelta(days=days), value) for days, value in ((0, 7.5), (2, 7.6), (3, None), (4, 7.6))
     ]
-
-
-# --- Freshness --------------------------------------------------------------------------------------------------------
 
 
 # --- What can't be stored ---------------------------------------------------------------------------------------------

@@ -91,7 +91,7 @@ async def test_a_full_disk_holds_the_crawl_back_until_there_is_room(
             crawled = asyncio.gather(*(run.pipeline.process_item(make_movie(n)) for n in range(1, 30)))
             await asyncio.sleep(0.05)
             assert not crawled.done()
-            assert run.pipeline.buffered == 1
+            assert len(run.pipeline._pending) == 1
         full.clear()
         await crawled
     assert list(run.outcomes().values()) == ["durable"] * 30

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -68,9 +67,6 @@ class Faulty(Store):
         self.batches.append(len(records))
         self.before_write(records)
         self.inner.write(records)
-
-    def idle(self) -> float | None:
-        return self.inner.idle()
 
     def close(self) -> None:
         self.inner.close()
@@ -263,20 +259,6 @@ async def test_lines_that_are_no_items_stop_neither_the_spool_nor_its_next_file(
     assert len(run.rejected()) == len(bad)
     assert [line["item"].encode() for line in run.rejected()][:3] == bad[:3]
     assert run.told == [(line["reason"], line["item"]) for line in run.rejected()]
-
-
-async def test_drafts_of_spool_files_do_not_pile_up(tmp_path: Path) -> None:
-    """They are left by processes that are killed while they write one."""
-    (tmp_path / "spool").mkdir()
-    old, new, other = (tmp_path / "spool" / f".{name}.jsonl.draft" for name in ("memory-1-1", "memory-2-1", "s3-1-1"))
-    for draft in (old, new, other):
-        draft.write_bytes(b'{"type":')
-    for draft in (old, other):
-        os.utime(draft, (1, 1))
-
-    async with running(MemoryStore(), tmp_path) as run:
-        await until(lambda: old not in run.spool_files())
-    assert run.spool_files() == [new, other]
 
 
 async def test_a_store_that_hangs_does_not_keep_the_spider_from_closing(

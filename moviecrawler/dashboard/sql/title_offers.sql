@@ -4,6 +4,6 @@ SELECT (array_agg(o.provider ORDER BY r.scraped_at DESC))[1] AS provider, min(o.
     min(o.since) AS since, max(coalesce(o.seen_at, r.scraped_at)) AS seen_at,
     array_agg(DISTINCT r.site::text) AS sites, array_remove(array_agg(DISTINCT o.source), NULL) AS sources
 FROM records r JOIN offers o USING (record_id)
-WHERE r.title_id = %(id)s AND o.ended IS NULL
+WHERE r.title_id = %(id)s
 GROUP BY regexp_replace(lower(o.provider), '[^[:alnum:]]', '', 'g')
 ORDER BY lower(min(o.provider)) LIMIT %(offers)s

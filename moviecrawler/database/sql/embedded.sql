@@ -269,19 +269,11 @@ SELECT m.id, m.site, m.site_id, json_object(
     ) AS item
 FROM movies m;
 
--- The records of seasons and episodes with the title of their series, if the scoreboard has it.
+-- The seasons and episodes of all sites: one row for those of a series with the same numbers. `series` identifies the series; `nth` numbers
+-- those of one site with the same season and episode number.
 CREATE VIEW parts AS
-SELECT b.title_id AS series_title_id, coalesce(b.title, m.series_title) AS series_title,
-    iif(b.imdb_url IS NULL, NULL, b.imdb_id) AS series_imdb_id,
-    coalesce(b.title_id, m.series_title, m.series_id) AS series,
-    dense_rank() OVER (PARTITION BY coalesce(b.title_id, m.series_title, m.series_id), m.kind, m.site, m.season, m.episode ORDER BY m.site_id) AS nth,
-    m.*
-FROM movies m LEFT JOIN scoreboard b ON m.series_id = CASE m.site
-    WHEN 'imdb' THEN b.imdb_id WHEN 'metacritic' THEN b.metacritic_id WHEN 'rottentomatoes' THEN b.rottentomatoes_id END
-WHERE m.kind IN ('season', 'episode');
-
-CREATE VIEW episode_scores AS
-SELECT p.series_title_id, min(p.series_title) AS series_title, p.series_imdb_id, p.season, p.episode,
+SELECT p.series_title_id, p.of_series AS series_title, p.series_imdb_id, p.series, p.kind, p.season, p.episode, p.nth,
+    max(p.episode_count) AS episode_count,
     coalesce(max(p.title) FILTER (WHERE p.site = 'imdb'), max(p.title) FILTER (WHERE p.site = 'rottentomatoes'), max(p.title)) AS title,
     coalesce(max(p.year) FILTER (WHERE p.site = 'imdb'), max(p.year) FILTER (WHERE p.site = 'rottentomatoes'), max(p.year)) AS year,
     max(p.site_id) FILTER (WHERE p.site = 'imdb') AS imdb_id,
@@ -292,32 +284,30 @@ SELECT p.series_title_id, min(p.series_title) AS series_title, p.series_imdb_id,
     max(p.metacritic_user_score) AS metacritic_user_score, max(p.metacritic_user_ratings) AS metacritic_user_ratings,
     max(p.tomatometer) AS tomatometer, max(p.tomatometer_reviews) AS tomatometer_reviews,
     max(p.popcornmeter) AS popcornmeter, max(p.popcornmeter_ratings) AS popcornmeter_ratings
-FROM parts p
-WHERE p.kind = 'episode'
-GROUP BY p.series, p.series_title_id, p.series_imdb_id, p.season, p.episode, p.nth;
+FROM (
+    SELECT x.*, dense_rank() OVER (PARTITION BY x.series, x.kind, x.site, x.season, x.episode ORDER BY x.site_id) AS nth
+    FROM (
+        SELECT b.title_id AS series_title_id, coalesce(b.title, m.series_title) AS of_series,
+            iif(b.imdb_url IS NULL, NULL, b.imdb_id) AS series_imdb_id, coalesce(b.title_id, m.series_title, m.series_id) AS series, m.*
+        FROM movies m LEFT JOIN scoreboard b ON m.series_id = CASE m.site
+            WHEN 'imdb' THEN b.imdb_id WHEN 'metacritic' THEN b.metacritic_id WHEN 'rottentomatoes' THEN b.rottentomatoes_id END
+        WHERE m.kind IN ('season', 'episode')
+    ) x
+) p
+GROUP BY p.series, p.kind, p.season, p.episode, p.nth;
+
+CREATE VIEW episode_scores AS SELECT * FROM parts WHERE kind = 'episode';
 
 -- IMDb rates no seasons: `imdb_rating` is derived, the mean of its episodes weighted by votes.
 CREATE VIEW season_scores AS
-SELECT x.series_title_id, min(x.series_title) AS series_title, x.series_imdb_id, x.season,
-    coalesce(max(x.title) FILTER (WHERE x.site = 'rottentomatoes'), max(x.title)) AS title,
-    coalesce(max(x.year) FILTER (WHERE x.site = 'rottentomatoes'), max(x.year)) AS year,
-    max(x.site_id) FILTER (WHERE x.site = 'metacritic') AS metacritic_id,
-    max(x.site_id) FILTER (WHERE x.site = 'rottentomatoes') AS rottentomatoes_id,
-    round(sum(x.imdb_rating * x.imdb_votes) * 1.0 / sum(x.imdb_votes), 2) AS imdb_rating, sum(x.imdb_votes) IS NOT NULL AS imdb_rating_derived,
-    sum(x.imdb_votes) AS imdb_votes, count(*) FILTER (WHERE x.site IS NULL) AS episodes, count(x.imdb_votes) AS episodes_rated,
-    coalesce(max(x.episode_count) FILTER (WHERE x.site = 'rottentomatoes'), max(x.episode_count)) AS episode_count,
-    max(x.metascore) AS metascore, max(x.metascore_reviews) AS metascore_reviews,
-    max(x.metacritic_user_score) AS metacritic_user_score, max(x.metacritic_user_ratings) AS metacritic_user_ratings,
-    max(x.tomatometer) AS tomatometer, max(x.tomatometer_reviews) AS tomatometer_reviews,
-    max(x.popcornmeter) AS popcornmeter, max(x.popcornmeter_ratings) AS popcornmeter_ratings
-FROM (
-    SELECT series, series_title_id, series_title, series_imdb_id, season, site, site_id, title, year, episode_count, metascore, metascore_reviews,
-        metacritic_user_score, metacritic_user_ratings, tomatometer, tomatometer_reviews, popcornmeter, popcornmeter_ratings,
-        NULL AS imdb_rating, NULL AS imdb_votes
-    FROM parts WHERE kind = 'season'
-    UNION ALL
-    SELECT coalesce(series_title_id, series_title), series_title_id, series_title, series_imdb_id, season, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-        NULL, NULL, NULL, NULL, NULL, NULL, imdb_rating, CASE WHEN imdb_rating IS NOT NULL THEN imdb_votes END
-    FROM episode_scores WHERE season IS NOT NULL
-) x
-GROUP BY x.series, x.series_title_id, x.series_imdb_id, x.season;
+SELECT p.series_title_id, p.series_title, p.series_imdb_id, p.season,
+    min(s.title) AS title, min(s.year) AS year, min(s.metacritic_id) AS metacritic_id, min(s.rottentomatoes_id) AS rottentomatoes_id,
+    round(sum(p.imdb_rating * p.imdb_votes) * 1.0 / sum(p.imdb_votes), 2) AS imdb_rating, sum(p.imdb_votes) IS NOT NULL AS imdb_rating_derived,
+    sum(p.imdb_votes) AS imdb_votes, sum(p.kind = 'episode') AS episodes, count(p.imdb_votes) AS episodes_rated,
+    max(s.episode_count) AS episode_count, max(s.metascore) AS metascore, max(s.metascore_reviews) AS metascore_reviews,
+    max(s.metacritic_user_score) AS metacritic_user_score, max(s.metacritic_user_ratings) AS metacritic_user_ratings,
+    max(s.tomatometer) AS tomatometer, max(s.tomatometer_reviews) AS tomatometer_reviews,
+    max(s.popcornmeter) AS popcornmeter, max(s.popcornmeter_ratings) AS popcornmeter_ratings
+FROM parts p LEFT JOIN parts s ON p.kind = 'season' AND s.kind = 'season' AND s.series = p.series AND s.season = p.season AND s.nth = p.nth
+WHERE p.season IS NOT NULL
+GROUP BY p.series, p.season;

@@ -137,7 +137,7 @@ CREATE TABLE people (
 );
 
 -- Credits have no foreign keys, which would look up record and person once more for each credit: writers have locked the record and found the
--- people, whom nobody deletes. The triggers below delete the credits of a deleted record.
+-- people, whom nobody deletes. Whoever deletes a record deletes its credits first.
 CREATE TABLE credits (
     record_id bigint NOT NULL,
     role      credit_role NOT NULL,
@@ -148,37 +148,22 @@ CREATE TABLE credits (
     PRIMARY KEY (record_id, role, position)
 );
 CREATE INDEX credits_person_id ON credits (person_id);
-CREATE FUNCTION delete_credits() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF TG_OP = 'TRUNCATE' THEN
-        TRUNCATE credits;
-    ELSE
-        DELETE FROM credits c USING gone g WHERE c.record_id = g.record_id;
-    END IF;
-    RETURN NULL;
-END
-$$;
-CREATE TRIGGER records_deleted AFTER DELETE ON records REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION delete_credits();
-CREATE TRIGGER records_truncated AFTER TRUNCATE ON records FOR EACH STATEMENT EXECUTE FUNCTION delete_credits();
 
-CREATE TABLE offers (  -- where a title can be watched, or could be until `ended`
+CREATE TABLE offers (  -- where a title can be watched
     record_id bigint NOT NULL REFERENCES records ON DELETE CASCADE,
     provider  text NOT NULL CHECK (provider <> ''),
     kind      offer_kind NOT NULL,
     country   text,
     quality   text,
-    price     numeric CHECK (price > 0),  -- the current or last price
+    price     numeric CHECK (price > 0),
     currency  text,
     url       text,
     source    text,  -- who the data is from and must be credited, such as JustWatch; null: the site
     since     timestamptz NOT NULL,  -- the first page that showed it
-    ended     timestamptz,  -- the first later page that didn't; null: it is offered now
     seen_at   timestamptz  -- when a page last showed it; null: the record's scraped_at
 );
-CREATE UNIQUE INDEX offers_now ON offers (record_id, provider, kind, coalesce(country, ''), coalesce(quality, ''))
-    WHERE ended IS NULL;
-CREATE INDEX offers_record ON offers (record_id);
-CREATE INDEX offers_provider ON offers (provider, record_id) WHERE ended IS NULL;
+CREATE UNIQUE INDEX offers_key ON offers (record_id, provider, kind, coalesce(country, ''), coalesce(quality, ''));
+CREATE INDEX offers_provider ON offers (provider, record_id);
 
 CREATE TABLE misses (  -- titles that were requested and whose page could not be read since
     site       site NOT NULL,
@@ -494,11 +479,11 @@ BEGIN
     SELECT new.record_id, kind, since, value, count, average FROM score_history WHERE record_id = old.record_id
     ON CONFLICT DO NOTHING;
     UPDATE offers n SET since = least(n.since, o.since) FROM offers o
-    WHERE n.record_id = new.record_id AND o.record_id = old.record_id AND n.ended IS NULL AND o.ended IS NULL
+    WHERE n.record_id = new.record_id AND o.record_id = old.record_id
         AND (n.provider, n.kind, coalesce(n.country, ''), coalesce(n.quality, ''))
             = (o.provider, o.kind, coalesce(o.country, ''), coalesce(o.quality, ''));
-    UPDATE offers SET record_id = new.record_id WHERE record_id = old.record_id AND ended IS NOT NULL;
     UPDATE records SET series_id = current WHERE site = of_site AND series_id = former;
+    DELETE FROM credits WHERE record_id = old.record_id;
     DELETE FROM records WHERE record_id = old.record_id;
     UPDATE records SET title_id = old.title_id, placed_by_hand = old.placed_by_hand WHERE record_id = new.record_id;
     PERFORM sync_catalogue(ARRAY[old.title_id, new.title_id]);
@@ -565,9 +550,9 @@ SELECT r.record_id, r.title_id, r.placed_by_hand, r.site, r.site_id,
          FROM credits c JOIN people p USING (person_id) WHERE c.record_id = r.record_id),
         'scores', (SELECT coalesce(jsonb_agg(jsonb_strip_nulls(to_jsonb(s) - '{record_id,normalised}'::text[]) ORDER BY s.kind), '[]')
          FROM scores s WHERE s.record_id = r.record_id),
-        'offers', (SELECT coalesce(jsonb_agg(jsonb_strip_nulls(to_jsonb(o) - '{record_id,since,ended}'::text[])
+        'offers', (SELECT coalesce(jsonb_agg(jsonb_strip_nulls(to_jsonb(o) - '{record_id,since}'::text[])
              ORDER BY o.kind, o.provider, o.country, o.quality), '[]')
-         FROM offers o WHERE o.record_id = r.record_id AND o.ended IS NULL)) AS item
+         FROM offers o WHERE o.record_id = r.record_id)) AS item
 FROM records r;
 
 -- Each record with its facets as columns. A list of objects is a JSON array; poster sizes are pixels; `amounts` are budget and box office;
@@ -687,32 +672,17 @@ JOIN LATERAL (
 ) a ON true;
 
 -- The titles that share most with one: keywords, interests, people, and recommendations of sites. A trait counts by the logarithm of how rare it
--- is. Titles are found by traits that fewer than 1,000 records have; more common traits only add points to these titles.
+-- is; one that a thousand records have counts nothing.
 --
 --     SELECT * FROM similar_titles(42);
 --
 -- enable_seqscan is off because the planner can't know how few records have a trait, and would now and then read the whole table for each.
---
--- own_recommendations: whether recommendations on this title's own pages count. Without them, the ranking can be tested against them.
-CREATE FUNCTION similar_titles(id bigint, most integer DEFAULT 50, own_recommendations boolean DEFAULT true)
+CREATE FUNCTION similar_titles(id bigint, most integer DEFAULT 50)
 RETURNS TABLE (title_id bigint, title text, year integer, kind title_kind, points real, shared text[])
 LANGUAGE sql STABLE ROWS 50 SET enable_seqscan = off AS $$
     WITH own AS MATERIALIZED (
         SELECT r.record_id, r.site, r.site_id, plain_keywords(r.keywords) AS keywords, r.interests, r.related
         FROM records r WHERE r.title_id = id
-    ), recommending AS MATERIALIZED (
-        SELECT r.record_id, r.site, r.title, r.related
-        FROM own CROSS JOIN LATERAL (
-            SELECT * FROM records x
-            WHERE x.related <> '[]' AND jsonb_path_query_array(x.related, '$[*].site_id') @> to_jsonb(own.site_id)
-                AND x.site = own.site
-            LIMIT 200
-        ) r
-    ), recommended AS MATERIALIZED (
-        SELECT own.site, e.site_id, e.title, r.record_id
-        FROM own CROSS JOIN LATERAL jsonb_to_recordset(own.related) AS e (site_id text, title text)
-        LEFT JOIN records r ON r.site = own.site AND r.site_id = e.site_id
-        WHERE own_recommendations
     ), traits (what, name, factor, found) AS MATERIALIZED (
         SELECT 'keyword', k.name, 1.0,
             ARRAY(SELECT r.record_id FROM records r
@@ -730,45 +700,22 @@ LANGUAGE sql STABLE ROWS 50 SET enable_seqscan = off AS $$
             WHERE c.position <= 10 ORDER BY c.person_id, c.role
         ) p
         UNION ALL
-        SELECT 'recommended together', x.title, 1.0,
-            ARRAY(SELECT r.record_id FROM jsonb_to_recordset(x.related) AS e (site_id text)
-                  JOIN records r ON r.site = x.site AND r.site_id = e.site_id)
-        FROM recommending x
-        UNION ALL
-        SELECT 'recommends it', x.title, 2.0, ARRAY[x.record_id] FROM recommending x
-        UNION ALL
-        SELECT 'recommended', e.title, 2.0, ARRAY[e.record_id] FROM recommended e WHERE e.record_id IS NOT NULL
-        UNION ALL
-        SELECT 'recommends the same', e.title, 1.0,
+        SELECT 'recommends it', NULL, 2.0,
             ARRAY(SELECT r.record_id FROM records r
-                  WHERE r.related <> '[]' AND jsonb_path_query_array(r.related, '$[*].site_id') @> to_jsonb(e.site_id)
-                      AND r.site = e.site LIMIT 1000)
-        FROM recommended e
-    ), weighted AS MATERIALIZED (
-        SELECT w.what, w.name, w.found, cardinality(w.found) >= 1000 AS is_common,
-            w.factor * ln(1 + n.records / cardinality(w.found)) AS weight
-        FROM traits w
-        CROSS JOIN (SELECT greatest(reltuples, 1000)::numeric FROM pg_class WHERE oid = 'records'::regclass) n (records)
-        WHERE cardinality(w.found) > 0
-    ), found AS MATERIALIZED (
-        SELECT w.what, w.name, w.weight, r.record_id FROM weighted w CROSS JOIN LATERAL unnest(w.found) AS r (record_id)
-        WHERE NOT w.is_common
-    ), candidates AS MATERIALIZED (
-        SELECT r.record_id, plain_keywords(r.keywords) AS keywords, r.interests
-        FROM (SELECT DISTINCT record_id FROM found) f JOIN records r USING (record_id)
-        WHERE EXISTS (SELECT FROM weighted WHERE is_common)
+                  WHERE r.related <> '[]' AND jsonb_path_query_array(r.related, '$[*].site_id') @> to_jsonb(own.site_id)
+                      AND r.site = own.site LIMIT 200)
+        FROM own
+        UNION ALL
+        SELECT 'recommended', NULL, 2.0,
+            ARRAY(SELECT r.record_id FROM jsonb_to_recordset(own.related) AS e (site_id text)
+                  JOIN records r ON r.site = own.site AND r.site_id = e.site_id)
+        FROM own
     ), shared AS (
-        SELECT r.title_id, f.what, f.name, max(f.weight) AS weight  -- once, even if several sites share it
-        FROM (
-            SELECT * FROM found
-            UNION ALL
-            SELECT w.what, w.name, w.weight, c.record_id
-            FROM weighted w JOIN candidates c
-                ON w.name = ANY (CASE w.what WHEN 'keyword' THEN c.keywords WHEN 'interest' THEN c.interests END)
-            WHERE w.is_common
-        ) f JOIN records r USING (record_id)
-        WHERE r.title_id <> id
-        GROUP BY r.title_id, f.what, f.name
+        SELECT r.title_id, t.what, t.name, max(t.factor * ln(1 + n.records / cardinality(t.found))) AS weight  -- once, if several sites share it
+        FROM traits t CROSS JOIN LATERAL unnest(t.found) AS f (record_id) JOIN records r USING (record_id)
+        CROSS JOIN (SELECT greatest(reltuples, 1000)::numeric FROM pg_class WHERE oid = 'records'::regclass) n (records)
+        WHERE cardinality(t.found) < 1000 AND r.title_id <> id
+        GROUP BY r.title_id, t.what, t.name
     ), best AS (
         SELECT s.title_id, sum(s.weight) AS points,
             array_agg(s.what || coalesce(': ' || s.name, '') ORDER BY s.weight DESC, s.what, s.name) AS shared
@@ -779,83 +726,61 @@ LANGUAGE sql STABLE ROWS 50 SET enable_seqscan = off AS $$
     ORDER BY b.points DESC, b.title_id
 $$;
 
--- What each provider offered when a page last showed it, at `seen_at`.
-CREATE VIEW titles_by_provider AS
-SELECT o.provider, o.country, o.kind AS offer, t.title_id, coalesce(t.title, r.title) AS title, coalesce(t.year, r.year) AS year,
-    o.quality, o.price, o.currency, o.url, o.since, o.source, r.site, coalesce(o.seen_at, r.scraped_at) AS seen_at
-FROM offers o JOIN records r USING (record_id) JOIN titles t USING (title_id)
-WHERE o.ended IS NULL;
-
--- The seasons and episodes of each site with their scores. `series` identifies a series that was not read yet; `nth` numbers those of one site
--- with the same season and episode number.
+-- The seasons and episodes of all sites: one row for those of a series with the same numbers. `series` identifies a series that was not read
+-- yet; `nth` numbers those of one site with the same season and episode number. Where a page and IMDb's datasets both have a rating, the one of
+-- more votes is newer and counts. Ask for one series, by `series_title_id` or `series_imdb_id`: that reads its own episodes only.
 CREATE VIEW parts AS
-SELECT p.*, dense_rank() OVER (
-    PARTITION BY p.series_title_id, p.series_imdb_id, p.series, p.kind, p.site, p.season, p.episode ORDER BY p.site_id) AS nth
-FROM (
-    SELECT s.title_id AS series_title_id, s.imdb_id AS series_imdb_id, NULL AS series, 'episode'::title_kind AS kind, e.season, e.episode,
-        'imdb'::site AS site, e.imdb_id AS site_id, NULL::bigint AS title_id, e.title, e.year, NULL::integer AS episode_count,
-        e.rating AS imdb_rating, e.votes AS imdb_votes, NULL::numeric AS metascore, NULL::integer AS metascore_reviews,
-        NULL::numeric AS metacritic_user_score, NULL::integer AS metacritic_user_ratings, NULL::numeric AS tomatometer,
-        NULL::integer AS tomatometer_reviews, NULL::numeric AS popcornmeter, NULL::integer AS popcornmeter_ratings
-    FROM imdb_episodes e JOIN titles s ON s.imdb_id = e.series_imdb_id
-    UNION ALL
-    SELECT t.series_title_id, s.imdb_id, CASE WHEN t.series_title_id IS NULL THEN coalesce(r.series_title, r.series_id) END, t.kind, t.season,
-        t.episode, r.site, r.site_id, t.title_id, r.title, r.year, r.episode_count, c.*
-    FROM titles t JOIN records r USING (title_id) LEFT JOIN titles s ON s.title_id = t.series_title_id
-    CROSS JOIN LATERAL (
-        SELECT max(value) FILTER (WHERE kind = 'imdb'), max(count) FILTER (WHERE kind = 'imdb'),
-            max(value) FILTER (WHERE kind = 'metascore'), max(count) FILTER (WHERE kind = 'metascore'),
-            max(value) FILTER (WHERE kind = 'metacritic_user'), max(count) FILTER (WHERE kind = 'metacritic_user'),
-            max(value) FILTER (WHERE kind = 'tomatometer'), max(count) FILTER (WHERE kind = 'tomatometer'),
-            max(value) FILTER (WHERE kind = 'popcornmeter'), max(count) FILTER (WHERE kind = 'popcornmeter')
-        FROM scores WHERE record_id = r.record_id) c
-    WHERE t.kind IN ('season', 'episode')
-) p;
-
--- One row for each episode of IMDb's datasets and of stored pages. Where both have a rating, the one of more votes is newer and counts.
--- Ask for one series, by `series_title_id` or `series_imdb_id`: that reads its own episodes only.
-CREATE VIEW episode_scores AS
-SELECT p.series_title_id, coalesce(title_shown(p.series_title_id), p.series) AS series_title, p.series_imdb_id, p.season, p.episode,
-    min(p.title_id) AS title_id,
-    (array_agg(p.title ORDER BY array_position('{imdb,rottentomatoes,metacritic}'::site[], p.site), p.title_id NULLS FIRST)
-        FILTER (WHERE p.title IS NOT NULL))[1] AS title,
-    (array_agg(p.year ORDER BY array_position('{imdb,rottentomatoes,metacritic}'::site[], p.site), p.title_id NULLS FIRST)
-        FILTER (WHERE p.year IS NOT NULL))[1] AS year,
-    max(p.site_id) FILTER (WHERE p.site = 'imdb') AS imdb_id, max(p.site_id) FILTER (WHERE p.site = 'metacritic') AS metacritic_id,
+SELECT p.series_title_id, coalesce(title_shown(p.series_title_id), p.series) AS series_title, p.series_imdb_id, p.series, p.kind, p.season, p.episode,
+    p.nth, min(p.title_id) AS title_id, max(p.episode_count) AS episode_count,
+    (array_agg(p.title ORDER BY p.place, p.title_id NULLS FIRST) FILTER (WHERE p.title IS NOT NULL))[1] AS title,
+    (array_agg(p.year ORDER BY p.place, p.title_id NULLS FIRST) FILTER (WHERE p.year IS NOT NULL))[1] AS year,
+    max(p.site_id) FILTER (WHERE p.site = 'imdb') AS imdb_id,
+    max(p.site_id) FILTER (WHERE p.site = 'metacritic') AS metacritic_id,
     max(p.site_id) FILTER (WHERE p.site = 'rottentomatoes') AS rottentomatoes_id,
-    (array_agg(p.imdb_rating ORDER BY p.imdb_votes DESC NULLS LAST) FILTER (WHERE p.imdb_rating IS NOT NULL))[1] AS imdb_rating,
-    max(p.imdb_votes) AS imdb_votes, max(p.metascore) AS metascore, max(p.metascore_reviews) AS metascore_reviews,
-    max(p.metacritic_user_score) AS metacritic_user_score, max(p.metacritic_user_ratings) AS metacritic_user_ratings,
-    max(p.tomatometer) AS tomatometer, max(p.tomatometer_reviews) AS tomatometer_reviews,
-    max(p.popcornmeter) AS popcornmeter, max(p.popcornmeter_ratings) AS popcornmeter_ratings
-FROM parts p
-WHERE p.kind = 'episode'
-GROUP BY p.series_title_id, p.series_imdb_id, p.series, p.season, p.episode, p.nth;
+    (array_agg(s.value ORDER BY s.count DESC NULLS LAST) FILTER (WHERE s.kind = 'imdb'))[1] AS imdb_rating,
+    max(s.count) FILTER (WHERE s.kind = 'imdb') AS imdb_votes,
+    max(s.value) FILTER (WHERE s.kind = 'metascore') AS metascore,
+    max(s.count) FILTER (WHERE s.kind = 'metascore') AS metascore_reviews,
+    max(s.value) FILTER (WHERE s.kind = 'metacritic_user') AS metacritic_user_score,
+    max(s.count) FILTER (WHERE s.kind = 'metacritic_user') AS metacritic_user_ratings,
+    max(s.value) FILTER (WHERE s.kind = 'tomatometer') AS tomatometer,
+    max(s.count) FILTER (WHERE s.kind = 'tomatometer') AS tomatometer_reviews,
+    max(s.value) FILTER (WHERE s.kind = 'popcornmeter') AS popcornmeter,
+    max(s.count) FILTER (WHERE s.kind = 'popcornmeter') AS popcornmeter_ratings
+FROM (
+    SELECT x.*, array_position('{imdb,rottentomatoes,metacritic}'::site[], x.site) AS place, dense_rank() OVER (
+        PARTITION BY x.series_title_id, x.series_imdb_id, x.series, x.kind, x.site, x.season, x.episode ORDER BY x.site_id) AS nth
+    FROM (
+        SELECT s.title_id AS series_title_id, s.imdb_id AS series_imdb_id, NULL AS series, 'episode'::title_kind AS kind, e.season, e.episode,
+            'imdb'::site AS site, e.imdb_id AS site_id, NULL::bigint AS title_id, NULL::bigint AS record_id, e.title, e.year,
+            NULL::integer AS episode_count, e.rating, e.votes
+        FROM imdb_episodes e JOIN titles s ON s.imdb_id = e.series_imdb_id
+        UNION ALL
+        SELECT t.series_title_id, s.imdb_id, CASE WHEN t.series_title_id IS NULL THEN coalesce(r.series_title, r.series_id) END, t.kind,
+            t.season, t.episode, r.site, r.site_id, t.title_id, r.record_id, r.title, r.year, r.episode_count, NULL, NULL
+        FROM titles t JOIN records r USING (title_id) LEFT JOIN titles s ON s.title_id = t.series_title_id
+        WHERE t.kind IN ('season', 'episode')
+    ) x
+) p
+LEFT JOIN LATERAL (
+    SELECT kind, value, count FROM scores WHERE record_id = p.record_id
+    UNION ALL SELECT 'imdb', p.rating, p.votes WHERE p.rating IS NOT NULL
+) s ON true
+GROUP BY p.series_title_id, p.series_imdb_id, p.series, p.kind, p.season, p.episode, p.nth;
+
+CREATE VIEW episode_scores AS SELECT * FROM parts WHERE kind = 'episode';
 
 -- One row a season. IMDb rates no seasons: `imdb_rating` is derived, the mean of its episodes weighted by votes, with the sum of the votes;
--- `episode_count` is what a site states. As above, ask for one series.
+-- `episode_count` is what a site states.
 CREATE VIEW season_scores AS
-SELECT x.series_title_id, coalesce(title_shown(x.series_title_id), x.series) AS series_title, x.series_imdb_id, x.season, min(x.title_id) AS title_id,
-    (array_agg(x.title ORDER BY x.site DESC) FILTER (WHERE x.title IS NOT NULL))[1] AS title,
-    (array_agg(x.year ORDER BY x.site DESC) FILTER (WHERE x.year IS NOT NULL))[1] AS year,
-    max(x.site_id) FILTER (WHERE x.site = 'metacritic') AS metacritic_id,
-    max(x.site_id) FILTER (WHERE x.site = 'rottentomatoes') AS rottentomatoes_id,
-    round(sum(x.imdb_rating * x.imdb_votes) / sum(x.imdb_votes), 2) AS imdb_rating, sum(x.imdb_votes) IS NOT NULL AS imdb_rating_derived,
-    sum(x.imdb_votes) AS imdb_votes, count(*) FILTER (WHERE x.site IS NULL) AS episodes, count(x.imdb_votes) AS episodes_rated,
-    (array_agg(x.episode_count ORDER BY x.site DESC) FILTER (WHERE x.episode_count IS NOT NULL))[1] AS episode_count,
-    max(x.metascore) AS metascore, max(x.metascore_reviews) AS metascore_reviews,
-    max(x.metacritic_user_score) AS metacritic_user_score, max(x.metacritic_user_ratings) AS metacritic_user_ratings,
-    max(x.tomatometer) AS tomatometer, max(x.tomatometer_reviews) AS tomatometer_reviews,
-    max(x.popcornmeter) AS popcornmeter, max(x.popcornmeter_ratings) AS popcornmeter_ratings
-FROM (
-    SELECT p.series_title_id, p.series_imdb_id, p.series, p.season, p.title_id, p.site, p.site_id, p.title, p.year, p.episode_count,
-        p.metascore, p.metascore_reviews, p.metacritic_user_score, p.metacritic_user_ratings, p.tomatometer, p.tomatometer_reviews,
-        p.popcornmeter, p.popcornmeter_ratings, NULL::numeric AS imdb_rating, NULL::integer AS imdb_votes
-    FROM parts p WHERE p.kind = 'season'
-    UNION ALL
-    SELECT e.series_title_id, e.series_imdb_id, CASE WHEN e.series_title_id IS NULL THEN e.series_title END, e.season,
-        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-        e.imdb_rating, CASE WHEN e.imdb_rating IS NOT NULL THEN e.imdb_votes END
-    FROM episode_scores e WHERE e.season IS NOT NULL
-) x
-GROUP BY x.series_title_id, x.series_imdb_id, x.series, x.season;
+SELECT p.series_title_id, min(p.series_title) AS series_title, p.series_imdb_id, p.season, min(s.title_id) AS title_id,
+    min(s.title) AS title, min(s.year) AS year, min(s.metacritic_id) AS metacritic_id, min(s.rottentomatoes_id) AS rottentomatoes_id,
+    round(sum(p.imdb_rating * p.imdb_votes) / sum(p.imdb_votes), 2) AS imdb_rating, sum(p.imdb_votes) IS NOT NULL AS imdb_rating_derived,
+    sum(p.imdb_votes) AS imdb_votes, count(*) FILTER (WHERE p.kind = 'episode') AS episodes, count(p.imdb_votes) AS episodes_rated,
+    max(s.episode_count) AS episode_count, max(s.metascore) AS metascore, max(s.metascore_reviews) AS metascore_reviews,
+    max(s.metacritic_user_score) AS metacritic_user_score, max(s.metacritic_user_ratings) AS metacritic_user_ratings,
+    max(s.tomatometer) AS tomatometer, max(s.tomatometer_reviews) AS tomatometer_reviews,
+    max(s.popcornmeter) AS popcornmeter, max(s.popcornmeter_ratings) AS popcornmeter_ratings
+FROM parts p LEFT JOIN LATERAL (SELECT p.* WHERE p.kind = 'season') s ON true
+WHERE p.season IS NOT NULL
+GROUP BY p.series_title_id, p.series_imdb_id, p.series, p.season;

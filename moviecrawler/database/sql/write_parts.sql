@@ -33,39 +33,19 @@ FROM incoming_credits c JOIN written w USING (record_id)
 WHERE w.is_new OR (
     SELECT count(*) FROM credits s WHERE s.record_id = c.record_id AND s.role = c.role AND s.position = c.position) = 0;
 
--- An offer that is gone has ended; one that an older version misread on the same page is deleted.
-UPDATE offers o SET since = w.scraped_at
-FROM written w
-WHERE o.record_id = w.record_id AND NOT w.is_new AND o.since > greatest(w.scraped_at, now() + interval '10 minutes');
+DELETE FROM offers o USING written_items w
+WHERE o.record_id = w.record_id AND NOT w.is_new AND NOT EXISTS (
+    SELECT FROM jsonb_to_recordset(w.item -> 'offers') AS g (provider text, kind offer_kind, country text, quality text)
+    WHERE (g.provider, g.kind, coalesce(g.country, ''), coalesce(g.quality, ''))
+        = (o.provider, o.kind, coalesce(o.country, ''), coalesce(o.quality, '')));
 
-WITH given AS (
-    SELECT w.record_id, w.scraped_at, coalesce(o.country, '') AS in_country, coalesce(o.quality, '') AS in_quality, o.*
-    FROM written_items w CROSS JOIN LATERAL jsonb_to_recordset(w.item -> 'offers')
-        AS o (provider text, kind offer_kind, country text, quality text, price numeric, currency text, url text, source text,
-            seen_at timestamptz)
-), known AS (
-    SELECT o.ctid AS row_id, w.scraped_at, coalesce(o.country, '') AS in_country, coalesce(o.quality, '') AS in_quality, o.*
-    FROM written w JOIN offers o USING (record_id) WHERE o.ended IS NULL AND NOT w.is_new
-), gone AS (
-    SELECT k.row_id, k.scraped_at, k.since FROM known k
-    WHERE NOT EXISTS (SELECT FROM given g WHERE (g.record_id, g.provider, g.kind, g.in_country, g.in_quality)
-        = (k.record_id, k.provider, k.kind, k.in_country, k.in_quality))
-), ended AS (
-    UPDATE offers o SET ended = g.scraped_at FROM gone g WHERE o.ctid = g.row_id AND g.since < g.scraped_at
-), misread AS (
-    DELETE FROM offers o USING gone g WHERE o.ctid = g.row_id AND g.since >= g.scraped_at
-), changed AS (
-    UPDATE offers o SET price = g.price, currency = g.currency, url = g.url, source = g.source, seen_at = g.seen_at
-    FROM known k JOIN given g USING (record_id, provider, kind, in_country, in_quality)
-    WHERE o.ctid = k.row_id
-        AND (k.price, k.currency, k.url, k.source, k.seen_at)
-            IS DISTINCT FROM (g.price, g.currency, g.url, g.source, g.seen_at)
-)
-INSERT INTO offers (record_id, provider, kind, country, quality, price, currency, url, source, seen_at, since)
-SELECT g.record_id, g.provider, g.kind, g.country, g.quality, g.price, g.currency, g.url, g.source, g.seen_at,
-    coalesce(g.seen_at, g.scraped_at)
-FROM given g
-WHERE NOT EXISTS (SELECT FROM known k WHERE (g.record_id, g.provider, g.kind, g.in_country, g.in_quality)
-    = (k.record_id, k.provider, k.kind, k.in_country, k.in_quality));
+INSERT INTO offers AS stored (record_id, provider, kind, country, quality, price, currency, url, source, seen_at, since)
+SELECT w.record_id, g.*, coalesce(g.seen_at, w.scraped_at)
+FROM written_items w CROSS JOIN LATERAL jsonb_to_recordset(w.item -> 'offers') AS g (
+    provider text, kind offer_kind, country text, quality text, price numeric, currency text, url text, source text, seen_at timestamptz)
+ON CONFLICT (record_id, provider, kind, coalesce(country, ''), coalesce(quality, '')) DO UPDATE
+SET price = excluded.price, currency = excluded.currency, url = excluded.url, source = excluded.source, seen_at = excluded.seen_at,
+    since = least(stored.since, excluded.since)
+WHERE stored.since > excluded.since OR to_jsonb(stored) - 'since' <> to_jsonb(excluded) - 'since';
 
 SELECT record_id FROM written

@@ -28,10 +28,7 @@ WITH given AS (
     ON CONFLICT (record_id, kind) DO UPDATE SET value = excluded.value, count = excluded.count, average = excluded.average,
         reviews = excluded.reviews, liked = excluded.liked, neutral = excluded.neutral, disliked = excluded.disliked,
         certified = excluded.certified, sentiment = excluded.sentiment, histogram = excluded.histogram
-    WHERE (stored.value, stored.count, stored.average, stored.reviews, stored.liked, stored.neutral, stored.disliked,
-            stored.certified, stored.sentiment, stored.histogram)
-        IS DISTINCT FROM (excluded.value, excluded.count, excluded.average, excluded.reviews, excluded.liked, excluded.neutral,
-            excluded.disliked, excluded.certified, excluded.sentiment, excluded.histogram)
+    WHERE to_jsonb(stored) - 'normalised' <> to_jsonb(excluded) - 'normalised'
     RETURNING record_id, kind, value, count, average
 )
 INSERT INTO score_history AS stored (record_id, kind, since, value, count, average)
