@@ -6,6 +6,7 @@ import asyncio
 import logging
 from argparse import ArgumentTypeError
 from collections import Counter
+from contextlib import suppress
 from datetime import date
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, get_args
@@ -89,7 +90,7 @@ class Command(BaseCommand, ScrapyCommand):
         self.crawler_process.crawl(ReplaySpider, archive=archive, files=files, readers=readers, progress=progress)
         self.crawler_process.start()
         if progress.done.issuperset(files):
-            progress.forget(files)
+            progress.path.unlink(missing_ok=True)
         else:
             self.exitcode = 1
 
@@ -207,17 +208,6 @@ class ReplayProgress:
         manager.connect(self._item_failed, signals.item_error)
         manager.connect(self._item_completed, item_completed)
 
-    def forget(self, files: Iterable[str]) -> None:
-        """Let the next replay of these files begin anew. The progress of other files is kept."""
-        from moviecrawler.pipelines.files import replacing
-
-        self.done.difference_update(files)
-        if self.done:
-            with replacing(self.path) as file:
-                file.writelines(f"{key}\n" for key in sorted(self.done))
-        else:
-            self.path.unlink(missing_ok=True)
-
     def file_begun(self, key: str) -> None:
         """Note that a file is being read."""
         self._left[key] = 1
@@ -232,13 +222,11 @@ class ReplayProgress:
         self._left[key] -= 1
         if not self._left[key]:
             self.done.add(key)
-            try:
-                with self.path.open("a", encoding="utf-8") as file:
-                    file.write(f"{key}\n")
-            except OSError as error:
-                logger.warning(
-                    "%s is done, but the next replay reads it again, as its name can't be written: %s", key, error
-                )
+            with (
+                suppress(OSError),
+                self.path.open("a", encoding="utf-8") as file,
+            ):  # else the next replay reads it again
+                file.write(f"{key}\n")
 
     def _item_failed(self, item: Any) -> None:
         self._files_of.pop(id(item), None)  # its file is read again

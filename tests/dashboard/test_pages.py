@@ -15,7 +15,6 @@ import pytest
 from moviecrawler.dashboard import site
 from tests.dashboard import operated
 from tests.dashboard.operated import DONE, HOSTILE, PER_DAY, Operated, figures, number, query, text_of
-from tests.frontier.workers import make_run
 from tests.waiting import wait_for
 
 PAGES = [*site.PAGES, "/crawls?schedule=new", "/titles?q=Am%C3%A9lie", "/titles/900001"]
@@ -200,6 +199,8 @@ def test_job_is_scheduled_cancelled_and_run_again_by_forms_on_different_nodes(wo
     assert cancelled == "/crawls?notice=cancelled"
     assert "taken out of the queue" in world.page(cancelled)
     assert job not in {pending["id"] for pending in one.jobs("pending")}
+    fields = re.findall(r'name="(\w+)"', world.page("/crawls?schedule=new").partition('class="fields"')[2])
+    assert fields == ["spider", "arguments", "settings", "priority", "action"]
     again = world.page(query("/crawls", schedule=f"moviecrawler/{world.done}"))
     assert '<option value="moviecrawler/metacritic" selected>' in again
     assert re.search(r">ids=[^<]+</textarea>", again)
@@ -207,24 +208,6 @@ def test_job_is_scheduled_cancelled_and_run_again_by_forms_on_different_nodes(wo
     gone = world.sent("/crawls", action="cancel", project="moviecrawler", job="nothing")
     assert gone == "/crawls?notice=no-job"
     one.post("cancel.json", project="moviecrawler", job=filler, signal="KILL")
-
-
-def test_runs_that_are_over_for_long_are_shown_the_latest_first(world: Operated) -> None:
-    client, names = world.redis.client, [f"old{number}" for number in range(70)]
-    over = {"total": 9, "done": 9}
-    now = time.time()
-    all_keys = [
-        make_run(client, name, "rottentomatoes", 7200 + n, over_at=round(1000 * (now - 7000 - n)), **over)
-        for n, name in enumerate(names)
-    ]
-    try:
-        page = world.page("/crawls")
-        assert "Rotten Tomatoes old0 · finished 100 % 9 of 9 0 0 – – 20" in text_of(page)
-        shown = [name for name in names if f">{name}</span>" in page]
-        assert shown == names[: len(shown)]
-        assert len(shown) > 40
-    finally:
-        client.delete(all_keys[0].site.runs, *(keys.state for keys in all_keys))
 
 
 # --- Titles -----------------------------------------------------------------------------------------------------------

@@ -27,17 +27,6 @@ def found(*cards: Card, **changed: Any) -> list[Concern]:
     return list(concerns(cards, **{**NOTHING, **changed}))
 
 
-# --- What needs attention ---------------------------------------------------------------------------------------------
-
-
-def test_open_circuit_says_until_when_and_why() -> None:
-    stopped = replace(QUIET, stopped="403 from Cloudflare", stopped_until=NOW)
-    [concern] = found(stopped)
-    assert concern.more == "IMDb is not asked until 2026-05-28 20:26 UTC: 403 from Cloudflare"
-    assert sentence([concern]) == "One thing needs attention: IMDb has refused us."
-    assert found(replace(stopped, trying=True)) == []
-
-
 def test_work_without_a_worker_is_a_concern_unless_a_job_is_pending() -> None:
     idle = replace(QUIET, runs=[RUN])
     assert sentence(found(idle)) == "One thing needs attention: nobody works on 7 requests to IMDb."
@@ -72,9 +61,6 @@ def test_many_things_are_one_sentence() -> None:
     assert sentence(many) == (
         "5 things need attention: a store can't be asked, no node takes jobs, IMDb has refused us and 2 more."
     )
-
-
-# --- Charts -----------------------------------------------------------------------------------------------------------
 
 
 def test_history_is_one_stepped_curve_a_score_out_of_100_with_a_gap_where_there_was_none() -> None:

@@ -11,9 +11,8 @@ import psycopg2
 import pytest
 
 from moviecrawler.dashboard import search
-from moviecrawler.dashboard.search import popular, read_title, similar, tsquery
 from moviecrawler.dashboard.search import search as search_titles
-from moviecrawler.dashboard.titles import _facts
+from moviecrawler.dashboard.search import similar
 from moviecrawler.database.connection import open_database
 from moviecrawler.database.short_transactions import ShortTransactions
 from moviecrawler.errors import AwayError
@@ -78,14 +77,6 @@ def test_an_error_of_several_lines_becomes_one_line(url: str) -> None:
         pass
 
 
-def test_a_database_that_ends_after_it_has_let_us_in_is_away(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "moviecrawler.database.short_transactions._SESSION", "SELECT pg_terminate_backend(pg_backend_pid()), %s"
-    )
-    with pytest.raises(AwayError, match=r"^the database failed: "), ShortTransactions(url).transaction():
-        pass
-
-
 def test_similar_titles_are_found_by_indexes(url: str) -> None:
     execute(url, "UPDATE records SET keywords = '{lighthouse}' WHERE record_id IN (10, 20)")
     found = similar(ShortTransactions(url), 10, 5)
@@ -128,23 +119,3 @@ def test_exact_title_is_found_among_any_number_of_matches(url: str) -> None:
         assert search_titles(database, "THE", 0, 10)[0].title_id == TITLES + 1
     finally:
         execute(url, "DELETE FROM titles WHERE title_id = %s", TITLES + 1)
-
-
-def test_pages_of_popular_titles_hold_each_once(url: str) -> None:
-    database = ShortTransactions(url)
-    seen = [row.title_id for first in range(0, TITLES, 700) for row in popular(database, first, 700)]
-    assert len(seen) == len(set(seen)) == TITLES
-
-
-def test_title_is_read_whole(url: str) -> None:
-    title = read_title(ShortTransactions(url), 10)
-    assert title is not None
-    assert [(row.site, row.kind) for row in title.history] == [("imdb", "imdb")] * 3
-    assert _facts(title)["Year"] == ["1930"]
-    assert [row.site for row in title.sites] == ["imdb", "metacritic", "rottentomatoes"]
-    assert read_title(ShortTransactions(url), TITLES + 1) is None
-
-
-@pytest.mark.parametrize("text", ["", "  ", "...", "\u0301"])
-def test_query_without_words_is_none(text: str) -> None:
-    assert tsquery(text) is None

@@ -63,85 +63,42 @@ def crawl(database_url: str) -> Crawl:
     return Crawl(database_url)
 
 
-def movie(**fields: Any) -> Movie:
-    return Movie(site="imdb", site_id=ID, url="u", title="Dune", kind="movie", scraped_at=NOW, **fields)
+def movie(source: Any = "page") -> Movie:
+    return Movie(site="imdb", site_id=ID, url="u", title="Dune", kind="movie", scraped_at=NOW, source=source)
 
 
-def test_a_title_is_fetched_when_every_store_has_its_movie(crawl: Crawl) -> None:
-    item = movie()
-    for store in ("csv", "postgres"):
-        crawl.send(store_opened, store=store)
-    crawl.send(item_settled, item=item, store="csv", outcome="durable", reason=None)
-    crawl.send(signals.item_scraped, item=item, response=crawl.response, spider=None)
-    assert crawl.state() == ("never", 0)
-    crawl.send(item_settled, item=item, store="postgres", outcome="durable", reason=None)
-    assert crawl.state() == ("ok", 0)
-
-
-async def test_a_crawl_that_ends_in_the_middle_of_a_write_loses_no_outcome(crawl: Crawl) -> None:
-    is_busy, goes_on = threading.Event(), threading.Event()
-
-    def wait(_: Database) -> None:
-        is_busy.set()
-        goes_on.wait(LONGEST)
-
-    crawl.recorder.spider_opened()
-    crawl.recorder._other_writes.append(wait)
-    crawl.send(signals.item_scraped, item=movie(), response=crawl.response, spider=None)
-    await asyncio.to_thread(is_busy.wait, LONGEST)
-    closing_ = asyncio.create_task(crawl.recorder.spider_closed())
-    await asyncio.sleep(0.1)
-    goes_on.set()
-    await closing_
-    assert execute(crawl.database_url, "SELECT state::text FROM title_sites WHERE site = 'imdb'") == [("ok",)]
-
-
-def test_a_movie_that_a_store_refuses_is_a_failure(crawl: Crawl) -> None:
-    item = movie()
-    crawl.send(store_opened, store="postgres")
-    crawl.send(signals.item_scraped, item=item, response=crawl.response, spider=None)
-    crawl.send(item_settled, item=item, store="postgres", outcome="rejected", reason="too long")
-    assert crawl.state() == ("error", 1)
-
-
-def test_a_row_of_a_list_is_no_page_of_the_title(crawl: Crawl) -> None:
-    crawl.send(signals.item_scraped, item=movie(source="list"), response=crawl.response, spider=None)
-    assert crawl.state() == ("never", 0)
+def miss(outcome: Any) -> Miss:
+    return Miss(site="imdb", site_id=ID, url="u", outcome=outcome, reason="r", checked_at=NOW)
 
 
 @pytest.mark.parametrize(
-    ("missed", "state"),
-    [("absent", ("absent", 0)), ("failed", ("error", 1)), ("disallowed", ("error", 1)), ("blocked", ("blocked", 0))],
+    ("signal", "item", "stored", "state"),
+    [
+        (signals.item_scraped, movie(), "durable", ("ok", 0)),
+        (signals.item_scraped, movie(), None, ("never", 0)),  # a store has not written it yet
+        (signals.item_scraped, movie(), "rejected", ("error", 1)),
+        (signals.item_scraped, movie("list"), "durable", ("never", 0)),  # which is no page of the title
+        (signals.item_scraped, miss("absent"), "durable", ("absent", 0)),
+        (signals.item_scraped, miss("failed"), "durable", ("error", 1)),
+        (signals.item_scraped, miss("disallowed"), "durable", ("error", 1)),
+        (signals.item_scraped, miss("blocked"), "durable", ("blocked", 0)),
+        (signals.item_dropped, movie(), None, ("error", 1)),
+        (signals.item_dropped, movie("dataset"), None, ("error", 1)),
+        (signals.item_error, movie("dataset"), None, ("error", 1)),
+        (signals.spider_error, None, None, ("error", 1)),  # a callback failed
+    ],
 )
-def test_a_miss_tells_why(crawl: Crawl, missed: Any, state: tuple[str, int]) -> None:
-    item = Miss(site="imdb", site_id=ID, url="u", outcome=missed, reason="r", checked_at=NOW)
-    crawl.send(signals.item_scraped, item=item, response=crawl.response, spider=None)
-    assert crawl.state() == state
-
-
-def test_an_item_that_does_not_pass_is_a_failure(crawl: Crawl) -> None:
-    crawl.send(signals.item_dropped, item=movie(), response=crawl.response, exception=None, spider=None)
-    assert crawl.state() == ("error", 1)
-
-
-@pytest.mark.parametrize("failed", [False, True])
-def test_a_movie_of_the_datasets_that_does_not_pass_is_a_failure_though_no_request_named_it(
-    crawl: Crawl, failed: bool
+def test_outcome_of_a_title_is_what_became_of_its_item_in_all_stores(
+    crawl: Crawl, signal: object, item: Any, stored: str | None, state: tuple[str, int]
 ) -> None:
-    item = movie(source="dataset")
-    response = Response("https://datasets.example/", request=Request("https://datasets.example/"))
-    crawl.send(
-        signals.item_error if failed else signals.item_dropped,
-        item=item,
-        response=None if failed else response,
-        spider=None,
-    )
-    assert crawl.state() == ("error", 1)
-
-
-def test_a_callback_that_breaks_is_a_failure(crawl: Crawl) -> None:
-    crawl.send(signals.spider_error, failure=None, response=crawl.response, spider=None)
-    assert crawl.state() == ("error", 1)
+    for store in ("csv", "postgres"):
+        crawl.send(store_opened, store=store)
+    no_request = isinstance(item, Movie) and item.source == "dataset"
+    crawl.send(signal, item=item, response=None if no_request else crawl.response)
+    for store, outcome in (("csv", "durable"), ("postgres", stored)):
+        if outcome is not None:
+            crawl.send(item_settled, item=item, store=store, outcome=outcome, reason=None)
+    assert crawl.state() == state
 
 
 def test_a_refusal_pauses_the_site_for_everybody(crawl: Crawl) -> None:
@@ -221,25 +178,28 @@ async def test_claims_are_kept_while_a_crawl_lasts_and_given_back_at_its_end(
     assert execute(crawl.database_url, "SELECT count(*) FROM title_sites WHERE claimed_by IS NOT NULL") == [(0,)]
 
 
-async def test_whoever_waits_for_a_write_may_be_cancelled_and_nothing_can_be_asked_after_the_end(crawl: Crawl) -> None:
+async def test_a_crawl_that_ends_in_the_middle_of_a_write_loses_no_outcome_whoever_is_cancelled(crawl: Crawl) -> None:
     is_busy, goes_on = threading.Event(), threading.Event()
 
     def wait(_: Database) -> None:
         is_busy.set()
         goes_on.wait(LONGEST)
 
-    blocking = asyncio.create_task(crawl.recorder.writer.call(wait))
+    recorder = crawl.recorder
+    recorder.spider_opened()
+    blocking = asyncio.create_task(recorder.writer.call(wait))
     await asyncio.to_thread(is_busy.wait, LONGEST)
     crawl.send(signals.item_scraped, item=movie(), response=crawl.response, spider=None)
-    waiting = asyncio.create_task(crawl.recorder.flush())
-    await until(lambda: not crawl.recorder.outcomes)  # it was handed to the thread, which is busy
+    waiting = asyncio.create_task(recorder.flush())
+    await until(lambda: not recorder.outcomes)  # it was handed to the thread, which is busy
     waiting.cancel()
+    closing_ = asyncio.create_task(recorder.spider_closed())
+    await asyncio.sleep(0.1)
     goes_on.set()
-    await blocking
-    await crawl.recorder.spider_closed()
+    await asyncio.gather(blocking, closing_)
     assert execute(crawl.database_url, "SELECT state::text FROM title_sites WHERE site = 'imdb'") == [("ok",)]
     with pytest.raises(TransientStoreError, match="the crawl is over"):
-        await crawl.recorder.writer.call(wait)
+        await recorder.writer.call(wait)
 
 
 def test_question_of_the_summary_waits_no_longer_than_it_may(

@@ -27,6 +27,7 @@ IN_FLIGHT = 6
 """Pages that are being fetched and read when a crawl stops, at most; they are stored."""
 RATING = {"aggregateRating": "meanOfVotes"}
 """What the pages call IMDb's rating, and what they call it when they have changed."""
+NO_SCORES = {**RATING, '"metacritic"': '"critics"'}
 IDENTITY = {"titleText": "nameOfTheTitle", "og:title": "og:name", "<title>": "<name>", '"name"': '"called"'}
 
 
@@ -74,7 +75,7 @@ def test_renamed_score_is_told_within_50_pages_with_a_page_and_loses_nothing(
 @pytest.mark.parametrize(
     ("names", "why"),
     [
-        ({**RATING, '"metacritic"': '"critics"'}, "every score is unknown on 30 title pages in a row, such as tt"),
+        (NO_SCORES, "every score is unknown on 30 title pages in a row, such as tt"),
         (IDENTITY, "30 title pages in a row can't be read, such as tt"),
     ],
     ids=["all scores", "identity"],
@@ -111,7 +112,7 @@ def test_unreadable_pages_are_kept_to_be_looked_at(replica: ReplicaProcess, tmp_
 def test_titles_that_a_stopping_crawl_has_not_asked_for_stay_in_the_shared_queue(
     replica: ReplicaProcess, redis_url: str, tmp_path: Path
 ) -> None:
-    rename(replica, {**RATING, '"metacritic"': '"critics"'}, after=10)
+    rename(replica, NO_SCORES, after=10)
     shared = {"REDIS_URL": redis_url, "DOWNLOAD_SLOTS": ASKED_AS_SITES_ARE}
     stopped = crawl("imdb", IDS, data=tmp_path, replica=replica, **shared)
     assert "(pages_changed)" in stopped.log
