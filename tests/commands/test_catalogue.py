@@ -66,20 +66,6 @@ def test_datasets_are_imported_once_and_only_what_changed_again(
     assert fewer.output == f"imdb: 0 rows added, {NOTHING_ELSE}{ONLY_FILMS}"
 
 
-def test_episodes_are_imported_once(run: Run, database_url: str, replica: ReplicaProcess) -> None:
-    settings: Any = {"replica": replica}
-    first = run("import", "episodes", **settings).output
-    ((known, series, without_season),) = execute(
-        database_url,
-        "SELECT count(*), count(DISTINCT series_imdb_id), count(*) FILTER (WHERE season IS NULL) FROM imdb_episodes",
-    )
-    assert first == f"episodes: {known} rows added, {NOTHING_ELSE}"
-    assert 0 < series < known  # type: ignore[operator]
-    assert 0 < without_season < known  # type: ignore[operator]
-    again = run("import", "episodes", **settings)
-    assert again.output == "episodes has not changed since the last import\n"
-
-
 def test_an_import_that_is_interrupted_ends_at_once_and_silently(database_url: str, tmp_path: Path) -> None:
     (tmp_path / "titles.csv").write_text("imdb_id,title,kind\ntt0000001,Dune,movie\n")
     env = environment(tmp_path, None, DATABASE_URL=database_url)

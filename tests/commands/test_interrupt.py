@@ -37,18 +37,23 @@ if __name__ == "__main__":
 """
 
 
+def crawl(folder: Path, module: str, log: str, *command: str) -> subprocess.Popen[bytes]:
+    """Start a command in a project of one spider."""
+    (folder / "scrapy.cfg").write_text("[settings]\ndefault = its_settings\n")
+    (folder / "its_settings.py").write_text(
+        f'SPIDER_MODULES = ["{module}"]\nCOMMANDS_MODULE = "moviecrawler.commands"\nTELNETCONSOLE_ENABLED = False\n'
+    )
+    with (folder / log).open("wb") as file:
+        return subprocess.Popen([sys.executable, *command], cwd=folder, stdout=file, stderr=file)
+
+
 def test_second_signal_ends_a_crawl_that_hangs(tmp_path: Path) -> None:
     (tmp_path / "hanging.py").write_text(SPIDER)
-    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = hanging_settings\n")
-    (tmp_path / "hanging_settings.py").write_text(
-        'SPIDER_MODULES = ["hanging"]\nCOMMANDS_MODULE = "moviecrawler.commands"\nTELNETCONSOLE_ENABLED = False\n'
-    )
     with ExitStack() as stack:
         crawls = {}
         for number in (signal.SIGINT, signal.SIGTERM):
-            with (tmp_path / f"log-{number}").open("wb") as log:
-                command = [sys.executable, "hanging.py", str(int(number))]
-                crawls[number] = stack.enter_context(subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=log))
+            process = crawl(tmp_path, "hanging", f"log-{number}", "hanging.py", str(int(number)))
+            crawls[number] = stack.enter_context(process)
             stack.callback(crawls[number].kill)
         for number, process in crawls.items():
             wait_for((tmp_path / f"hangs-{number}").exists, 60, (tmp_path / f"log-{number}").read_text)
@@ -102,17 +107,12 @@ class Closing(scrapy.Spider):
 @pytest.mark.promise("A crawl that is told to end stores what it has fetched, and says what was not done.")
 def test_a_signal_to_a_crawl_that_closes_hurries_its_stores_and_lets_it_close(tmp_path: Path) -> None:
     (tmp_path / "closing.py").write_text(CLOSING)
-    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = closing_settings\n")
-    (tmp_path / "closing_settings.py").write_text(
-        'SPIDER_MODULES = ["closing"]\nCOMMANDS_MODULE = "moviecrawler.commands"\nTELNETCONSOLE_ENABLED = False\n'
-    )
-    command = [sys.executable, "-m", "scrapy", "crawl", "closing"]
-    with (tmp_path / "log").open("wb") as log, subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=log) as crawl:
+    with crawl(tmp_path, "closing", "log", "-m", "scrapy", "crawl", "closing") as process:
         try:
             wait_for((tmp_path / "stores").exists, 60, (tmp_path / "log").read_text)
-            crawl.send_signal(signal.SIGTERM)
-            crawl.wait(60)
+            process.send_signal(signal.SIGTERM)
+            process.wait(60)
         finally:
-            crawl.kill()
+            process.kill()
     assert (tmp_path / "has-stored").exists()
     assert (tmp_path / "log").read_text().endswith("INFO: Spider closed (finished)\n")

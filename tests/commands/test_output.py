@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import sys
-from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from pkgutil import iter_modules
 
 import pytest
 import redis
-from scrapy.cmdline import ScrapyArgumentParser
-from scrapy.commands import ScrapyHelpFormatter
-from scrapy.settings import BaseSettings
 
-from moviecrawler import commands
 from moviecrawler.commands.crawl import Command as CrawlCommand
 from moviecrawler.spiders.imdb import ImdbSpider
 from moviecrawler.spiders.metacritic import MetacriticSpider
@@ -83,16 +76,3 @@ def test_help_of_crawl_names_every_argument_of_every_spider() -> None:
     for spider in (ImdbSpider, MetacriticSpider, RottenTomatoesSpider):
         assert spider.site in text
         assert not [name for name in spider.arguments if f"{name}=" not in text]
-
-
-def test_help_shows_no_line_of_an_option_as_a_heading(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Scrapy takes every line that ends with a colon for one."""
-    monkeypatch.setenv("COLUMNS", "80")
-    for module in iter_modules(commands.__path__):
-        if module.name == "base":
-            continue
-        command = import_module(f"{commands.__name__}.{module.name}").Command()
-        command.settings = BaseSettings()
-        parser = ScrapyArgumentParser(formatter_class=ScrapyHelpFormatter)
-        command.add_options(parser)
-        assert re.findall(r"^.*\(.*\n *=+$", parser.format_help(), re.MULTILINE) == [], module.name

@@ -55,21 +55,21 @@ def test_a_terminal_that_does_not_know_a_letter_shows_the_rest(folder: Path) -> 
     assert "L?mpa ???? 1999" in ended.output
 
 
+def printed(folder: Path, *arguments: str, **settings: str) -> bytes:
+    command = [sys.executable, "-m", "scrapy", "scoreboard", *arguments]
+    env = crawling.environment(folder, None, **settings)
+    return subprocess.run(command, env=env, cwd=folder, capture_output=True, timeout=60, check=True).stdout
+
+
 def test_csv_is_utf_8_wherever_it_goes(folder: Path) -> None:
-    command = [sys.executable, "-m", "scrapy", "scoreboard", "--format", "csv", "--limit", "1"]
-    settings = crawling.environment(folder, None, PYTHONIOENCODING="latin-1")
-    printed = subprocess.run(command, env=settings, cwd=folder, capture_output=True, timeout=60, check=True).stdout
-    header, row, end = printed.split(b"\r\n")
+    header, row, end = printed(folder, "--format", "csv", "--limit", "1", PYTHONIOENCODING="latin-1").split(b"\r\n")
     assert header.startswith(b"title,year,")
     assert row.decode().startswith("Lámpa 千年の灯 1999,2001,movie,")
     assert end == b""
 
 
 def test_parquet_has_each_row_with_its_type(folder: Path) -> None:
-    command = [sys.executable, "-m", "scrapy", "scoreboard", "--format", "parquet"]
-    settings = crawling.environment(folder, None)
-    made = subprocess.run(command, env=settings, cwd=folder, capture_output=True, timeout=60, check=True).stdout
-    (folder / "scoreboard.parquet").write_bytes(made)
+    (folder / "scoreboard.parquet").write_bytes(printed(folder, "--format", "parquet"))
     with duckdb.connect() as connection:
         query = f"SELECT count(*), max(imdb_votes) > 1, max(imdb_rating) FROM '{folder}/scoreboard.parquet'"  # noqa: S608
         assert connection.execute(query).fetchone() == (2000, True, 7.5)

@@ -1,27 +1,17 @@
-"""A cluster as its operator has it: two nodes with a password, a crawl that is over, one that runs, and things gone wrong."""
+"""How the tests of the dashboard ask a cluster, and read its pages."""
 
 from __future__ import annotations
 
 import html
-import json
 import re
-import time
 import urllib.parse
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from moviecrawler.database.connection import open_database
-from moviecrawler.replica.collection import Collection
-from moviecrawler.replica.process import ReplicaProcess
-from tests.cluster.nodes import Answer, Cluster, Node, cluster, project_egg
-from tests.dashboard.filling import run_script
-from tests.frontier.workers import keys_of
-from tests.services.postgres import execute, new_database
+from tests.cluster.nodes import Answer, Cluster, Node
+from tests.services.postgres import execute
 from tests.services.redis import RedisServer
-from tests.waiting import wait_for
 
 LOGIN = ("operator", "of-operators")
 TITLES = 700
@@ -35,7 +25,6 @@ HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
 HOSTILE_ID = "tt99990001"
 PASSWORD = "s3cret-of-the-proxy"  # noqa: S105 - the test's own
 USER = "customer-alice"
-LETTER = "0" * 32
 
 
 @dataclass
@@ -108,62 +97,3 @@ def figures(page: str, site: str) -> dict[str, str]:
 def number(text: str) -> int:
     """Return the number that a text begins with."""
     return int(text.split(maxsplit=1)[0].replace(",", ""))
-
-
-@contextmanager
-def operated(folder: Path, postgres_server: str) -> Iterator[Operated]:
-    """Run all of it."""
-    collection = Collection(1, TITLES)
-    database_url = new_database(postgres_server)
-    open_database(database_url).close()
-    run_script(database_url, "gone_wrong.sql", hostile=HOSTILE, imdb_id=HOSTILE_ID)
-    proxies = [f"http://{USER}:{PASSWORD}@127.0.0.1:9", f"http://bob:{PASSWORD}@proxy.example:3128"]
-    with (
-        RedisServer() as redis,
-        ReplicaProcess(titles=TITLES, light=True) as replica,
-    ):
-        options = {
-            **replica.settings,
-            "REDIS_URL": redis.url,
-            "DATABASE_URL": database_url,
-            "DATA_DIR": str(folder / "data"),
-            "CSV_ENABLED": "0",
-            "DOWNLOAD_DELAY": "0",
-            "STORE_BATCH_SECONDS": "0.3",
-            "SCRAPYD_MAX_PROC": "1",
-            "SCRAPYD_LOGS_DIR": str(folder / "logs"),
-            "SITE_BUDGETS": json.dumps({"127.0.0.1": {"per_second": PER_SECOND, "per_day": PER_DAY}}),
-            "PROXY_ORDER": json.dumps({"rottentomatoes": "direct,datacenter"}),
-            "PROXY_POOLS": json.dumps({"datacenter": {"kind": "datacenter", "urls": proxies}}),
-        }
-        with cluster(folder, redis.url, 2, auth=LOGIN, **options) as running:
-            one, two = running.nodes
-            answer = one.deploy(project_egg(), "moviecrawler", "v1").json
-            assert answer["status"] == "ok", answer
-            quick = {"AUTOTHROTTLE_ENABLED": "0", "FRONTIER_RUN": "over"}
-            slugs = list(collection.site_ids("metacritic").values())[:DONE]
-            done = two.schedule("metacritic", "moviecrawler", quick, ids=",".join(slugs))
-            slowly = {**quick, "FRONTIER_RUN": "running"}
-            ids = ",".join(collection.imdb_ids[:MANY])
-            job = two.schedule("imdb", "moviecrawler", slowly, ids=ids)
-            wait_for(lambda: one.finished(done), 90, lambda: one.log + two.log)
-            made = Operated(running, redis, database_url, done, job)
-            _go_wrong(made)
-            wait_for(lambda: _at_work(made), 60, lambda: one.log + two.log)
-            yield made
-            one.post("cancel.json", project="moviecrawler", job=job, signal="KILL")
-
-
-def _at_work(made: Operated) -> bool:
-    """Return whether the running crawl has stored something."""
-    runs = {run["run"]: run for run in made.node.get("progress.json").json["runs"]}
-    return bool(runs.get("running", {}).get("done", 0) > 3)
-
-
-def _go_wrong(made: Operated) -> None:
-    """Let there be what an operator has to look at."""
-    client, now = made.redis.client, time.time()
-    # Its own keys, which the two nodes and their crawls write, too.
-    envelope = ["parse_title", "https://www.metacritic.com/movie/killer/", {}, "page", 0]
-    reason = json.dumps({"reason": f"it kills {HOSTILE}", "at": round(now * 1000)})
-    client.hset(keys_of(client, "metacritic").dead, LETTER, f"{reason}\n2 1 \n{json.dumps(envelope)}")

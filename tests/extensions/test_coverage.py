@@ -73,18 +73,20 @@ def test_renamed_score_is_told_within_50_pages_with_a_page_and_loses_nothing(
 
 @pytest.mark.promise("A score that pages stop to tell is named within 50 pages; without any score a crawl stops.")
 @pytest.mark.parametrize(
-    ("names", "why"),
+    ("names", "shared", "why"),
     [
-        (NO_SCORES, "every score is unknown on 30 title pages in a row, such as tt"),
-        (IDENTITY, "30 title pages in a row can't be read, such as tt"),
+        (NO_SCORES, False, "every score is unknown on 30 title pages in a row, such as tt"),
+        (NO_SCORES, True, "every score is unknown on 30 title pages in a row, such as tt"),
+        (IDENTITY, False, "30 title pages in a row can't be read, such as tt"),
     ],
-    ids=["all scores", "identity"],
+    ids=["all scores", "all scores, shared", "identity"],
 )
-def test_crawl_stops_when_all_scores_or_identity_are_gone_and_says_how_to_go_on(
-    replica: ReplicaProcess, tmp_path: Path, names: dict[str, str], why: str
+def test_crawl_stops_when_all_scores_or_identity_are_gone_and_goes_on_when_told(
+    replica: ReplicaProcess, redis_url: str, tmp_path: Path, names: dict[str, str], shared: bool, why: str
 ) -> None:
     rename(replica, names, after=10)
-    ended = crawl("imdb", IDS, data=tmp_path, replica=replica, DOWNLOAD_SLOTS=ASKED_AS_SITES_ARE)
+    settings = {"REDIS_URL": redis_url} if shared else {}
+    ended = crawl("imdb", IDS, data=tmp_path, replica=replica, DOWNLOAD_SLOTS=ASKED_AS_SITES_ARE, **settings)
     assert ended.code == 1
     assert "(pages_changed)" in ended.log
     assert why in ended.log
@@ -92,9 +94,10 @@ def test_crawl_stops_when_all_scores_or_identity_are_gone_and_says_how_to_go_on(
     read = ended.stat("pages/read") + ended.stat("titles/failed")
     assert read <= 10 + GONE_AFTER_PAGES + IN_FLIGHT
     # What was not asked for is neither failed nor blocked: the same command asks for it.
-    assert f"{TITLES - read} titles of this crawl were not done" in ended.log
-    on = crawl("imdb", IDS, data=tmp_path, replica=replica, COVERAGE_STOP="0", FRESHNESS_MARGIN="0")
+    assert shared or f"{TITLES - read} titles of this crawl were not done" in ended.log
+    on = crawl("imdb", IDS, data=tmp_path, replica=replica, COVERAGE_STOP="0", FRESHNESS_MARGIN="0", **settings)
     assert "(finished)" in on.log
+    assert len(on.movies) == TITLES or names is IDENTITY
 
 
 def test_unreadable_pages_are_kept_to_be_looked_at(replica: ReplicaProcess, tmp_path: Path) -> None:
@@ -107,17 +110,3 @@ def test_unreadable_pages_are_kept_to_be_looked_at(replica: ReplicaProcess, tmp_
     looked = scrapy("extract", str(kept[0]), data=tmp_path)
     assert looked.code == 1
     assert json.loads(looked.output)["error"].partition(":")[0] == about["why"].partition(":")[0]
-
-
-def test_titles_that_a_stopping_crawl_has_not_asked_for_stay_in_the_shared_queue(
-    replica: ReplicaProcess, redis_url: str, tmp_path: Path
-) -> None:
-    rename(replica, NO_SCORES, after=10)
-    shared = {"REDIS_URL": redis_url, "DOWNLOAD_SLOTS": ASKED_AS_SITES_ARE}
-    stopped = crawl("imdb", IDS, data=tmp_path, replica=replica, **shared)
-    assert "(pages_changed)" in stopped.log
-    assert len(stopped.movies) <= 10 + GONE_AFTER_PAGES + IN_FLIGHT
-    rename(replica, {}, 0)
-    on = crawl("imdb", IDS, data=tmp_path, replica=replica, REDIS_URL=redis_url)
-    assert on.code == 0, on.log
-    assert len(on.movies) == TITLES

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 
 import pytest
 from scrapy.utils.spider import DefaultSpider
@@ -14,30 +13,17 @@ from moviecrawler.extensions.logformatter import TerseLogFormatter
 from moviecrawler.items import Miss
 
 
-@pytest.fixture
-def formatter() -> Iterator[TerseLogFormatter]:
+def test_what_is_logged_has_a_length_and_no_command_of_a_client(caplog: pytest.LogCaptureFixture) -> None:
     factory, client = logging.getLogRecordFactory(), logging.getLogger("pymongo")
     level = client.level
-    yield TerseLogFormatter.from_crawler(get_crawler())
-    logging.setLogRecordFactory(factory)
-    client.setLevel(level)
-
-
-def test_what_is_logged_has_a_length_whoever_logs(
-    formatter: TerseLogFormatter, caplog: pytest.LogCaptureFixture
-) -> None:
-    assert formatter is not None
-    logging.getLogger("somebody").error("%s", "x" * 100_000, exc_info=ValueError("y" * 100_000))
-    assert 10_000 < len(caplog.text) < 65_000
-
-
-@pytest.mark.usefixtures("formatter")
-def test_clients_of_services_write_out_no_command() -> None:
-    assert not logging.getLogger("pymongo.command").isEnabledFor(logging.DEBUG)
-    assert logging.getLogger("pymongo.command").isEnabledFor(logging.INFO)
-
-
-def test_a_rejected_item_is_one_line(formatter: TerseLogFormatter) -> None:
+    try:
+        formatter = TerseLogFormatter.from_crawler(get_crawler())
+        logging.getLogger("somebody").error("%s", "x" * 100_000, exc_info=ValueError("y" * 100_000))
+        assert 10_000 < len(caplog.text) < 65_000
+        assert logging.getLogger("pymongo.command").getEffectiveLevel() == logging.INFO
+    finally:
+        logging.setLogRecordFactory(factory)
+        client.setLevel(level)
     item = Miss(site="imdb", site_id="tt1", outcome="failed", url="", reason="no idea" * 1000, checked_at=utc_now())
     told = formatter.dropped(item, ValueError("too long"), None, DefaultSpider("test"))
     assert told["msg"] % told["args"] == "Rejected imdb tt1: too long"

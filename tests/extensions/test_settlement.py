@@ -82,32 +82,23 @@ def test_a_page_is_not_held_while_a_store_fills_its_batch_and_what_was_asked_for
     assert completed == [request]
 
 
-def test_a_store_may_settle_an_item_before_it_has_passed_and_equal_movies_are_two() -> None:
-    crawl, item = Crawl("csv"), movie()
-    crawl.send(item_settled, item=item, store="csv", outcome="durable", reason=None)
+def test_each_item_is_counted_once_by_its_kind_and_an_earlier_runs_or_a_dropped_one_is_forgotten() -> None:
+    crawl, early, dropped = Crawl("csv", "postgres"), movie(), movie()
+    crawl.send(item_settled, item=early, store="csv", outcome="durable", reason=None)  # before it has passed
     assert crawl.counted == {}
-    crawl.item(item)
-    crawl.item(movie(), csv="durable")
+    crawl.item(early, postgres="durable")
+    crawl.item(movie(), csv="durable", postgres="durable")  # which is equal to it
     assert crawl.counted == {"stored": 2}
-
-
-def test_items_of_an_earlier_run_are_nobodys_and_what_a_later_pipeline_refuses_is_forgotten_whoever_settles_it() -> (
-    None
-):
-    crawl, item = Crawl("csv", "postgres"), movie()
     crawl.item(movie(), earlier=True, csv="durable")
-    crawl.send(item_settled, item=item, store="csv", outcome="durable", reason=None)
-    crawl.send(signals.item_dropped, item=item, response=None, exception=None)
-    crawl.send(item_settled, item=item, store="postgres", outcome="durable", reason=None)
-    assert crawl.counted == {"rejected": 1}
+    crawl.send(item_settled, item=dropped, store="csv", outcome="durable", reason=None)
+    crawl.send(signals.item_dropped, item=dropped, response=None, exception=None)
+    crawl.send(item_settled, item=dropped, store="postgres", outcome="durable", reason=None)
+    assert crawl.counted == {"stored": 2, "rejected": 1}
+    absent = Miss(site="imdb", site_id="tt1", url="u", outcome="absent", reason="404", checked_at=NOW)
+    for item in (absent, movie("list")):
+        crawl.item(item, csv="durable", postgres="durable")
+    assert crawl.counted == {"stored": 2, "rejected": 1, "absent": 1}
     assert not crawl.settlement._items
-
-
-def test_a_movie_counts_when_scraped_without_a_store_a_miss_as_its_outcome_and_a_lists_row_not_at_all() -> None:
-    crawl = Crawl()
-    crawl.item(movie())
-    assert crawl.counted == {"stored": 1}
-    crawl = Crawl("csv")
-    crawl.item(Miss(site="imdb", site_id="tt1", url="u", outcome="absent", reason="404", checked_at=NOW), csv="durable")
-    crawl.item(movie("list"), csv="durable")
-    assert crawl.counted == {"absent": 1}
+    without_stores = Crawl()
+    without_stores.item(movie())
+    assert without_stores.counted == {"stored": 1}
