@@ -23,7 +23,8 @@ from isal import isal_zlib
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.datasets import Dataset
-from moviecrawler.replica.faults import Fault, FaultPlan
+from moviecrawler.replica.faults import Fault, choose
+from moviecrawler.replica.options import Options
 from moviecrawler.replica.payloads import MARKUP
 from moviecrawler.replica.saved import SavedPages
 from moviecrawler.replica.sources import Answer, Generated
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from moviecrawler.items import Site
-    from moviecrawler.replica.options import Options
 
 _CONTROL = "/__replica__/"
 _REDIRECTED = "replica_redirected"
@@ -123,9 +123,9 @@ class Replica:
             return await self._send(request, _refusal("rate-limit"))
         if options.latency:
             await asyncio.sleep(options.latency / 1000)
-        fault = self._options.clients.get(address)
+        fault = options.clients.get(address)
         if fault is None and not redirected:
-            fault = self._plan.choose(f"{site} {url.raw_path_qs}", attempt)
+            fault = choose(options.seed, options.faults, f"{site} {url.raw_path_qs}", attempt)
         if fault is not None:
             counts.faults[fault] += 1
         match fault:
@@ -196,7 +196,6 @@ class Replica:
         if options.today != self._options.today:
             self._source = self._source_of(options)
         self._options = options
-        self._plan = FaultPlan(options.seed, options.faults)
         self._until_renamed = options.rename_after
 
     def _source_of(self, options: Options) -> Generated | SavedPages:
@@ -259,3 +258,10 @@ def _reset_connection(request: web.Request) -> None:
         with suppress(OSError):
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         transport.abort()
+
+
+if __name__ == "__main__":  # the process of a `ReplicaProcess`, whose options it takes as JSON
+    try:
+        asyncio.run(serve(msgspec.json.decode(sys.argv[1], type=Options), until_input_ends=True))
+    except ConfigurationError as wrong:
+        sys.exit(str(wrong))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.replica.words import Dice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,34 +33,26 @@ class Fault(StrEnum):
     NOT_FOUND = "404"
 
 
-class FaultPlan:
-    """Shares of requests that meet each fault.
+def check_shares(shares: Mapping[Fault, float]) -> None:
+    """Raise ConfigurationError unless the shares of requests that meet each fault are 0 to 1, and at most 1 together."""
+    for fault, share in shares.items():
+        if not 0 <= share <= 1:
+            raise ConfigurationError(f"the share of {fault} is {share:g}; use 0 to 1")
+    if sum(shares.values()) > 1:
+        raise ConfigurationError(f"the shares of faults add up to {sum(shares.values()):g}; use at most 1")
 
-    What happens is decided by (seed, path, attempt) alone: the same crawl meets the same faults, and a retry is another
-    attempt, which can succeed.
+
+def choose(seed: int, shares: Mapping[Fault, float], path: str, attempt: int) -> Fault | None:
+    """Return what happens to the `attempt`th request for a path, counted from 1; None for a proper answer.
+
+    The same crawl meets the same faults, and a retry is another attempt, which can succeed.
     """
-
-    def __init__(self, seed: int, shares: Mapping[Fault, float]) -> None:
-        """Take shares of 0 to 1, of at most 1 together. Raises ConfigurationError for others."""
-        for fault, share in shares.items():
-            if not 0 <= share <= 1:
-                raise ConfigurationError(f"the share of {fault} is {share:g}; use 0 to 1")
-        if sum(shares.values()) > 1:
-            raise ConfigurationError(f"the shares of faults add up to {sum(shares.values()):g}; use at most 1")
-        self._seed = seed
-        self._shares = dict(shares)
-
-    def choose(self, path: str, attempt: int) -> Fault | None:
-        """Return what happens to the `attempt`th request for a path, counted from 1; None for a proper answer."""
-        if not self._shares:
-            return None
-        digest = hashlib.blake2b(f"{self._seed} {attempt} {path}".encode(), digest_size=8).digest()
-        point = int.from_bytes(digest, "big") / 2**64
-        for fault, share in self._shares.items():
-            point -= share
-            if point < 0:
-                return fault
-        return None
+    point = Dice(seed, attempt, path).random() if shares else 1.0
+    for fault, share in shares.items():
+        point -= share
+        if point < 0:
+            return fault
+    return None
 
 
 def parse_share(text: str) -> tuple[Fault, float]:
@@ -69,7 +61,5 @@ def parse_share(text: str) -> tuple[Fault, float]:
     try:
         return Fault(kind), float(share)
     except ValueError:
-        kinds = ", ".join(Fault)
-        raise ConfigurationError(
-            f"--fail is {text!r}; use KIND:SHARE, such as 500:0.1, with a KIND of {kinds}"
-        ) from None
+        form = f"use KIND:SHARE, such as 500:0.1, with a KIND of {', '.join(Fault)}"
+        raise ConfigurationError(f"--fail is {text!r}; {form}") from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from moviecrawler.replica.payloads import Filler, Page, Templates, encode
+from moviecrawler.replica.payloads import Page, Templates
 
 if TYPE_CHECKING:
     from moviecrawler.items import Award, Movie
@@ -34,7 +34,6 @@ _render: Final = Templates(
             zip(("year", "month", "day"), [*map(int, date.split("-")), None], strict=False)
         ),
         "seconds": lambda minutes: minutes * 60,
-        "count": len,
         "rank": lambda movie: movie.imdb_top250_rank or movie.imdb_top250_tv_rank,
         "characters": lambda names: [{"name": name} for name in names.split(" / ")],
         "departments": lambda people: [people] if people else [],
@@ -73,14 +72,4 @@ def chart(collection: Collection, name: str) -> Page:
 
 
 def _page(route: str, title: str, url: str, data: dict[str, Any]) -> Page:
-    return Page(
-        *(f"{title} - IMDb", url, b"", Filler("markup", 790_000)),
-        b'<script id="__NEXT_DATA__" type="application/json">{"props":{"pageProps":{',
-        encode(data)[1:-1],
-        # Healthy pages too hold the firewall's words, as they repeat the headers of the request.
-        b',"requestContext":{"sidecarHeaders":{"x-amzn-waf-frontier-bot-control":"aws-waf-token"}},'
-        b'"translationContext":{"i18n":{"locale":"en-US"',
-        Filler("json", 530_000),
-        b'}},"urqlState":null},"__N_SSP":true},"page":',
-        encode(route) + b',"query":{},"locale":"en-US"}</script>',
-    )
+    return Page("imdb.html", title=f"{title} - IMDb", url=url, route=route, data=data)

@@ -10,11 +10,10 @@ from __future__ import annotations
 import functools
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from moviecrawler.items import OfferKind
-from moviecrawler.replica.payloads import Filler, Page, Templates, encode, json_ld
+from moviecrawler.replica.payloads import Page, Templates, encode, linked_data
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,20 +46,13 @@ def _link(offer: Offer) -> str:
     return f"https://click.justwatch.com/a?cx=eyJzY2hlbWEi&r={target}&uct_country=us"
 
 
-def _offers(kind: OfferKind, offers: list[Offer]) -> list[Offer]:
-    return [offer for offer in offers if offer.kind == kind]
-
-
 _render: Final = Templates(
     "metacritic",
     {
-        "number": lambda ids: int(ids["metacritic"]),
-        "justwatch": lambda ids: ids["justwatch"],
         "product_type": {"movie": "movie", "series": "show"}.get,
         "schema": {"movie": "Movie", "series": "TVSeries", "season": "TVSeason", "episode": "TVEpisode"}.get,
         "slug": lambda site_id: site_id.partition("/")[2],
         "last": lambda site_id: site_id.rpartition("/")[2],
-        "address": "/{}/".format,
         "critics_address": partial(_address, "critic-reviews"),
         "users_address": partial(_address, "user-reviews"),
         "bucket_path": lambda url: url.removeprefix(_IMAGES),
@@ -70,7 +62,6 @@ _render: Final = Templates(
         "group": {"cast": "Cast", "director": "Directed By", "writer": "Written By"}.get,
         "parts": lambda credit: credit.character.split(" / ") if credit.character else [],
         "any": bool,
-        **{kind: partial(_offers, kind) for kind in get_args(OfferKind)},
         "link": _link,
         "alone": lambda offer: [offer],
     },
@@ -83,18 +74,9 @@ def title_page(title: Title, movie: Movie) -> Page:
     key = f"loadPage:{'movies' if section == 'movie' else 'shows'}:{slug.replace('/', ':')}:"
     state = {"data": {key: {"components": _components(title, movie)}}, "path": f"/{movie.site_id}/"}
     of_episode = _render("of_episode", movie) if movie.kind == "episode" else {}
-    return Page(
-        *(
-            f"{movie.title} Reviews - Metacritic",
-            str(movie.url),
-            json_ld({**_render("json_ld", movie), **of_episode}),
-            Filler("markup", 340_000),
-        ),
-        b'<script type="application/json" data-nuxt-data="nuxt-app" data-ssr="true" id="__NUXT_DATA__">',
-        encode(_flattened(state))[:-1],
-        Filler("texts", 120_000),
-        b"]</script>",
-    )
+    linked = {**_render("json_ld", movie), **of_episode}
+    name = f"{movie.title} Reviews - Metacritic"
+    return Page("metacritic.html", title=name, url=movie.url, linked=linked_data(linked), values=_flattened(state))
 
 
 def finder(collection: Collection, query: Mapping[str, str], host: str) -> bytes | None:

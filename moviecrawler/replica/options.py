@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from moviecrawler import options
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.replica.faults import Fault, FaultPlan, parse_share
+from moviecrawler.replica.faults import Fault, check_shares, parse_share
 
 if TYPE_CHECKING:
     import argparse
@@ -50,7 +50,7 @@ class Options(options.Options, frozen=True, kw_only=True):
     """Answers that are as before."""
 
     def __post_init__(self) -> None:
-        FaultPlan(self.seed, self.faults)
+        check_shares(self.faults)
 
     def change(self, given: Mapping[str, Any]) -> Options:
         """Return these options with others in their places. Raises ConfigurationError."""

@@ -1,6 +1,7 @@
 """From items to payloads: a template looks like what a site serves, with `$field` where a field stands (see `value_of`).
 
 "runtime": {"seconds": "$runtime_minutes|seconds"}        a function of the site's module makes of it what the site writes
+"scorePercent": "$scores.tomatometer|{:.0f}%"             or a format does
 "voteCount": "$scores.imdb.count or 0"                    what stands there without a value, which is null otherwise
 "genres": ["$genres", {"text": "$"}]                      an object for each item of a list
 """
@@ -8,13 +9,13 @@
 from __future__ import annotations
 
 import functools
-import html
 import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
-from moviecrawler.fields import PARTS
 from moviecrawler.options import read_package_file
 from moviecrawler.replica.words import WORDS, Dice, read_toml
 
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 
 encode = msgspec.json.Encoder().encode
 """Returns JSON."""
-_VALUE: Final = re.compile(r"\$([\w.]*)(?:\|(\w+))?(?: or (.+))?")
+_VALUE: Final = re.compile(r"\$([\w.]*)(?:\|(.+?))?(?: or (.+))?")
+_LISTS: Final = {"credits": "role", "related": "relation", "offers": "kind"}
+"""Fields that have several items of a kind, and the attribute that says which."""
 MARKUP: Final = read_toml("markup.toml")
 
 
@@ -33,9 +36,11 @@ def value_of(item: Any, field: str) -> Any:
     found = getattr(item, name) if name else item
     if not part:
         return found
+    if isinstance(found, dict):
+        return found.get(part)
     kind, _, fact = part.partition(".")
-    parts = [one for one in found if getattr(one, PARTS[name][0]) == kind]
-    if name in {"credits", "related"}:
+    parts = [one for one in found if getattr(one, _LISTS.get(name, "kind")) == kind]
+    if name in _LISTS:
         return parts
     return getattr(parts[0], fact or "value") if parts else None
 
@@ -44,7 +49,7 @@ class Templates:
     """The templates of a site's payloads, which are in a file beside this one."""
 
     def __init__(self, site: str, conversions: Mapping[str, Callable[[Any], Any]]) -> None:
-        self._conversions = conversions
+        self._conversions: dict[str, Callable[[Any], Any]] = {"count": len, "int": int, **conversions}
         self._templates: dict[str, Any] = msgspec.json.decode(read_package_file("moviecrawler.replica", f"{site}.json"))
 
     def __call__(self, name: str, item: Any) -> Any:
@@ -67,57 +72,42 @@ class Templates:
         value = value_of(item, field)
         if value is None:
             return None if otherwise is None else msgspec.json.decode(otherwise)
-        return self._conversions[conversion](value) if conversion else value
-
-
-class Filler(NamedTuple):
-    """A part of a page that says nothing of titles, and makes it as large as the sites' own."""
-
-    form: str
-    size: int
-    """In bytes, about."""
+        if not conversion:
+            return value
+        return conversion.format(value) if "{" in conversion else self._conversions[conversion](value)
 
 
 @functools.cache
-def _filler(form: str, size: int) -> bytes:
+def _filler(form: str, size: int) -> Markup:
+    """Return a part of about `size` bytes that says nothing of titles, and makes a page as large as the sites' own."""
     dice, pieces, written = Dice(form, size), list[str](), 0
     while written < size:
         words = dice.choices(WORDS["filler"], k=12)
         fields = {"hash": f"{dice.getrandbits(32):08x}", "number": dice.below(24), "text": " ".join(words[4:])}
         pieces.append(MARKUP[f"filler_{form}"].format(*words, **fields))
         written += len(pieces[-1])
-    return "".join(pieces).encode()
+    return Markup("".join(pieces))  # noqa: S704 - made of our own words
+
+
+def linked_data(data: dict[str, Any]) -> dict[str, Any]:
+    """Return schema.org's data, without what has no value."""
+    return {"@context": "https://schema.org", **{key: value for key, value in data.items() if value is not None}}
 
 
 class Page:
-    """A page of HTML: a frame with a title and an address, and what stands in it."""
+    """A page of HTML that is made by a template of this folder."""
 
-    def __init__(self, title: str, url: str | None, head: bytes, *body: bytes | Filler) -> None:
-        self._parts = (markup("frame", title=title, url=url), head, b"</head><body>", *body, b"</body></html>")
+    def __init__(self, template: str, **variables: Any) -> None:
+        self._template, self._variables = _TEMPLATES.get_template(template), variables
 
     def content(self, *, light: bool) -> bytes:
         """Return the page; `light`: with little more than its data, but above the 2 kB below which a page passes for a throttle."""
-        return b"".join(
-            _filler(part.form, 1_000 if light else part.size) if isinstance(part, Filler) else part
-            for part in self._parts
-        )
+        return self._template.render(
+            self._variables, filler=lambda form, size: _filler(form, 1_000 if light else size)
+        ).encode()
 
 
-def markup(piece: str, inner: bytes = b"", /, **texts: object) -> bytes:
-    """Return a piece of `markup.toml` with texts, and markup inside it."""
-    return (
-        str(MARKUP[piece])
-        .format(inner=inner.decode(), **{key: html.escape(str(text)) for key, text in texts.items()})
-        .encode()
-    )
-
-
-def json_script(attributes: str, data: Any) -> bytes:
-    """Return a `<script>` that holds JSON."""
-    return f"<script {attributes}>".encode() + encode(data) + b"</script>"
-
-
-def json_ld(data: dict[str, Any]) -> bytes:
-    """Return a script of schema.org's JSON-LD, which leaves out what has no value."""
-    known = {key: value for key, value in data.items() if value is not None}
-    return json_script('type="application/ld+json"', {"@context": "https://schema.org", **known})
+_TEMPLATES: Final = Environment(
+    loader=PackageLoader("moviecrawler.replica", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+)
+_TEMPLATES.filters["json"] = lambda data: Markup(encode(data).decode())  # noqa: S704 - as the sites do it

@@ -17,7 +17,6 @@ from moviecrawler.replica.rottentomatoes import BROWSE_ROWS
 from moviecrawler.spiders.metacritic import FINDER_PAGE, MOST_LISTED, MetacriticSpider
 from moviecrawler.spiders.rottentomatoes import MOST_PAGES, RottenTomatoesSpider
 from tests.crawling import counts, crawl
-from tests.frontier.workers import Workers
 from tests.spiders.answers import answer, missed, spider_of
 
 MC, RT = "https://www.metacritic.com", "https://www.rottentomatoes.com"
@@ -79,20 +78,18 @@ def test_a_finder_leads_to_all_its_pages_at_once(
     assert missed(spider) == unread
 
 
-@pytest.mark.parametrize(("page", "goes_on"), [(1, True), (MOST_PAGES - 1, True), (MOST_PAGES, False)])
-def test_cursors_are_followed_one_page_at_a_time_and_not_for_ever(page: int, goes_on: bool) -> None:
+@pytest.mark.parametrize(
+    ("page", "limit", "goes_on"),
+    [(1, None, True), (MOST_PAGES - 1, None, True), (MOST_PAGES, None, False), (1, 32, True), (1, 31, False)],
+)
+def test_cursors_are_followed_one_page_at_a_time_and_not_for_ever(page: int, limit: int | None, goes_on: bool) -> None:
     spider = spider_of(RottenTomatoesSpider)
-    request = spider.browse_request("movies_at_home", "cursor", page, 30)
-    pages, titles = led_to(request, BROWSED)
-    assert (len(pages), titles) == (int(goes_on), ["m/dune_2021"])
-    assert missed(spider) == (not goes_on)
-
-
-def test_a_cursor_that_comes_again_is_the_same_page() -> None:
-    spider = spider_of(RottenTomatoesSpider)
-    [again], _ = led_to(spider.browse_request("movies_at_home", "another", 1, 30), BROWSED)
-    assert again == spider.browse_request("movies_at_home", "another", 1, 30).url
-    assert not spider.browse_request("movies_at_home", "another", 1, 30).dont_filter
+    spider.is_shared, spider.plan.limit = True, limit  # others may have asked for what is listed
+    request = spider.browse_request("movies_at_home", "another", page, 30)
+    # A cursor that comes again is the same page, which the dupefilter drops.
+    assert not request.dont_filter
+    assert led_to(request, BROWSED) == ([request.url] if goes_on else [], ["m/dune_2021"])
+    assert missed(spider) == (page == MOST_PAGES)
 
 
 @pytest.mark.parametrize("limit", [{}, {"limit": "5"}])
@@ -170,34 +167,18 @@ def test_what_can_not_be_read_of_a_sitemap_is_told(is_index: bool, body: bytes, 
 
 @pytest.mark.promise("A limit is kept, with no more list pages than it needs.")
 @pytest.mark.parametrize(
-    ("workers", "spider", "name", "limit", "path", "pages"),
+    ("spider", "name", "limit", "path", "pages"),
     [
-        (0, "metacritic", "new", FINDER_PAGE + 1, "/finder/", 2),
-        (0, "metacritic", "sitemap", 20, ".xml", 2),
-        (0, "rottentomatoes", "movies_at_home", BROWSE_ROWS, "/browse/", 1),
-        (2, "rottentomatoes", "movies_at_home", BROWSE_ROWS + 1, "/browse/", 2),
+        ("metacritic", "new", FINDER_PAGE + 1, "/finder/", 2),
+        ("metacritic", "sitemap", 20, ".xml", 2),
+        ("rottentomatoes", "movies_at_home", BROWSE_ROWS, "/browse/", 1),
     ],
 )
 def test_a_limit_is_kept_with_no_more_list_pages_than_it_needs(
-    workers: int,
-    spider: str,
-    name: str,
-    limit: int,
-    path: str,
-    pages: int,
-    replica: ReplicaProcess,
-    redis_url: str,
-    tmp_path: Path,
+    spider: str, name: str, limit: int, path: str, pages: int, replica: ReplicaProcess, tmp_path: Path
 ) -> None:
-    arguments = [f"list={name}", f"limit={limit}"]
-    if workers:
-        with Workers(spider, *arguments, data=tmp_path, replica=replica, redis_url=redis_url) as running:
-            running.start(workers)
-            assert running.wait() == [0] * workers, running.log
-            stored = len(running.movies)
-    else:
-        stored = len(crawl(spider, *arguments, data=tmp_path, replica=replica).movies)
-    assert stored == limit
+    finished = crawl(spider, f"list={name}", f"limit={limit}", data=tmp_path, replica=replica)
+    assert len(finished.movies) == limit
     assert sum(number for one, number in counts(replica, spider)["paths"].items() if path in one) == pages
 
 

@@ -79,58 +79,27 @@ def test_seasons_and_episodes_are_asked_for_by_sitemap_id_or_address(replica: Re
     named = f"{home}/tv/{slug}/s00,tv/{slug.replace('_', '-')}/s01/e03,tv/nowhere/s01"
     finished = crawl("rottentomatoes", f"ids={named}", "list=sitemap-seasons", data=tmp_path, replica=replica)
     found = stored(finished)
-    episode = found.pop(f"tv/{slug}/s01/e03")
-    assert episode[0] == "episode"
+    assert found.pop(f"tv/{slug}/s01/e03")[0] == "episode"
     assert {site_id: one for site_id, one in shown_of("rottentomatoes").items() if one[0] == "season"} == found
     assert finished.misses == {"tv/nowhere/s01": "absent"}
 
 
-def test_metacritic_gives_episodes_from_their_pages(replica: ReplicaProcess, tmp_path: Path) -> None:
-    parts = SERIES.title(1).parts["metacritic"]
-    true = [movie for movie in parts if movie.kind == "episode" and (movie.episode or 0) <= 3]
-    assert {bool(movie.scores) for movie in true} == {True, False}
-    nowhere = f"{true[0].series_id}/season-1/episode-1-nowhere"
-    asked = ",".join([*(str(movie.site_id) for movie in true[1:]), str(true[0].url), nowhere])
-    finished = crawl("metacritic", f"ids={asked}", data=tmp_path, replica=replica)
-    assert stored(finished) == {movie.site_id: ("episode", shown(scores_of(movie))) for movie in true}
-    places = {(movie.site_id, movie.series_id, movie.season, movie.episode) for movie in finished.movies}
-    assert places == {(movie.site_id, movie.series_id, movie.season, movie.episode) for movie in true}
-    assert finished.misses == {nowhere: "absent"}
-
-
-def test_imdb_gives_series_and_episodes(replica: ReplicaProcess, tmp_path: Path) -> None:
-    parts = [part for number in (0, 2) for part in SERIES.title(number).parts["imdb"]]
-    episodes = [str(part.site_id) for part in parts]
-    (tmp_path / "episodes.txt").write_text("\n".join(episodes), encoding="utf-8")
-    finished = crawl("imdb", "list=toptv", "file=episodes.txt", data=tmp_path, replica=replica)
-    assert finished.code == 0, finished.log
-    true = shown_of("imdb")
-    wanted = {site_id: true[site_id] for site_id in [*episodes, *map(SERIES.imdb_id, range(SERIES.count))]}
-    assert stored(finished) == wanted
-    ranks = {movie.site_id: movie.list_rank for movie in finished.movies if movie.kind == "series"}
-    assert ranks == {SERIES.imdb_id(number): rank for number, rank in SERIES.top_ranks.items()}
-    # The datasets say the same, without what IMDb's pages show of Metacritic.
-    (tmp_path / "other").mkdir()
-    of_datasets = crawl(
-        "imdb", "via=datasets", f"file={tmp_path / 'episodes.txt'}", data=tmp_path / "other", replica=replica
-    )
-    assert stored(of_datasets) == {site_id: true[site_id] for site_id in episodes}
-    for movies in (finished.movies, of_datasets.movies):
-        places = {movie.site_id: (movie.series_id, movie.season, movie.episode) for movie in movies}
-        for part in parts:
-            assert places[part.site_id] == (part.series_id, part.season, part.episode)
-
-
 @pytest.mark.promise("Where robots.txt forbids IMDb's pages, its datasets are read, and charts marked as computed.")
-def test_charts_of_series_are_computed_where_pages_may_not_be_had(replica: ReplicaProcess, tmp_path: Path) -> None:
-    change(replica, robots="live")
-    finished = crawl("imdb", "list=populartv", data=tmp_path, replica=replica)
+@pytest.mark.parametrize("robots", ["open", "live"])
+def test_imdb_gives_a_chart_of_series_which_is_computed_where_pages_may_not_be_had(
+    robots: str, replica: ReplicaProcess, tmp_path: Path
+) -> None:
+    change(replica, robots=robots)
+    finished = crawl("imdb", f"list={'toptv' if robots == 'open' else 'populartv'}", data=tmp_path, replica=replica)
     assert finished.code == 0, finished.log
-    rated = {number: votes for number in range(SERIES.count) if (votes := SERIES.rating(number)[1]) >= 1_000}
-    assert [
-        (movie.site_id, movie.kind) for movie in sorted(finished.movies, key=lambda movie: movie.list_rank or 0)
-    ] == [(SERIES.imdb_id(number), "series") for number in sorted(rated, key=lambda number: -rated[number])]
-    assert all(movie.list_computed for movie in finished.movies)
+    ranks = SERIES.top_ranks
+    if robots == "live":
+        rated = {number: votes for number in range(SERIES.count) if (votes := SERIES.rating(number)[1]) >= 1_000}
+        ranks = {number: rank for rank, number in enumerate(sorted(rated, key=lambda number: -rated[number]), 1)}
+    assert {movie.site_id: movie.list_rank for movie in finished.movies} == {
+        SERIES.imdb_id(number): rank for number, rank in ranks.items()
+    }
+    assert {(movie.kind, bool(movie.list_computed)) for movie in finished.movies} == {("series", robots == "live")}
 
 
 @pytest.mark.promise("Any worker may be killed: others get what it held, no title is lost and none doubled.")
