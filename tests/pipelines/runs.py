@@ -78,10 +78,11 @@ def record_of(item: Movie | Miss) -> Record:
     return Record(item, msgspec.json.encode(item), 0.0)
 
 
-def crawler_of(folder: Path) -> Crawler:
-    """Return the crawler of a crawl that goes on."""
-    crawler = get_crawler(settings_dict={"DATA_DIR": str(folder), "STORE_UNREACHABLE": "wait"})
-    engine: Any = SimpleNamespace(spider=object(), running=True, _slot=SimpleNamespace(closing=None))
+def crawler_of(folder: Path, end: Any = None, **settings: str) -> Crawler:
+    """Return the crawler of a crawl that goes on until `end` is called."""
+    crawler = get_crawler(settings_dict={"DATA_DIR": str(folder), "STORE_UNREACHABLE": "wait", **settings})
+    slot = SimpleNamespace(closing=None)
+    engine: Any = SimpleNamespace(spider=object(), running=True, _slot=slot, close_spider_async=end)
     crawler.engine = engine
     return crawler
 
@@ -89,8 +90,10 @@ def crawler_of(folder: Path) -> Crawler:
 class Run:
     """One run of a store's pipeline: what was settled, counted and left in files."""
 
-    def __init__(self, store: Store, folder: Path, limits: Limits) -> None:
-        self.crawler = crawler_of(folder)
+    def __init__(self, store: Store, folder: Path, limits: Limits, **settings: str) -> None:
+        self.ended_by: list[str] = []
+        """Reasons for which the pipeline has ended the crawl."""
+        self.crawler = crawler_of(folder, self._end, **settings)
         assert self.crawler.stats is not None
         self.stats = self.crawler.stats
         self.folder = folder
@@ -100,6 +103,9 @@ class Run:
         self.crawler.signals.connect(self._note, item_settled)
         self.crawler.signals.connect(self._note_rejected, item_rejected)
         self.pipeline = BatchingPipeline(self.crawler, store, limits)
+
+    async def _end(self, *, reason: str) -> None:
+        self.ended_by.append(reason)
 
     def _note(self, item: Movie, store: str, outcome: str, reason: str | None) -> None:
         assert store == self.pipeline.store.name
@@ -128,10 +134,10 @@ class Run:
 
 
 @asynccontextmanager
-async def running(store: Store, folder: Path, **limits: Any) -> AsyncIterator[Run]:
+async def running(store: Store, folder: Path, redis_url: str = "", **limits: Any) -> AsyncIterator[Run]:
     """Open a store's pipeline, and close it at the end of the block."""
     defaults: dict[str, Any] = {"batch_items": 10, "buffer_items": 20, "batch_seconds": 0.02}
-    run = Run(store, folder, Limits(**{**defaults, **limits}))
+    run = Run(store, folder, Limits(**{**defaults, **limits}), REDIS_URL=redis_url)
     await run.pipeline.open_spider()
     try:
         yield run

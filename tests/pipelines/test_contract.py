@@ -15,7 +15,6 @@ from moviecrawler.catalogue.merging import complete
 from moviecrawler.clock import utc_now
 from moviecrawler.items import Amount, Award, Credit, Fetch, Movie, Offer, OtherTitle, RelatedTitle, Score
 from tests.catalogue.readings import reading
-from tests.monitors.movies import movie as whole_page
 from tests.pipelines.runs import BEGIN, make_miss, make_movie
 from tests.pipelines.stored import Stored, in_order
 
@@ -130,62 +129,6 @@ def test_all_that_a_page_says_comes_back_from_every_store(every_store: Stored) -
     }
 
 
-def test_offers_keywords_and_finer_scores_stay_while_pages_do_not_mention_them_and_go_when_these_state_none(
-    every_store: Stored,
-) -> None:
-    every_store.write(*ALL)
-    emptied: dict[str, Any] = {"scores": [], "offers": [], "keywords": [], "related": [], "consensus": None}
-    unknown = {
-        "imdb": ["keywords", "related.connection", "related.similar", "scores.imdb"],
-        "metacritic": ["offers", "scores.metascore"],
-        "rottentomatoes": [
-            *("consensus", "offers", "related.similar", "scores.popcornmeter", "scores.popcornmeter_verified"),
-            *("scores.tomatometer", "scores.tomatometer_top"),
-        ],
-    }
-    newer = [replace(one, **emptied, scraped_at=BEGIN + timedelta(days=1)) for one in ALL]
-    every_store.write(*(replace(one, unknown_fields=unknown[one.site]) for one in newer))
-    kept = {one.site_id: replace(in_order(one), scraped_at=BEGIN) for one in every_store.contents()}
-    assert kept == {
-        one.site_id: replace(in_order(one), offers=[replace(o, seen_at=BEGIN) for o in in_order(one).offers])
-        for one in ALL
-    }
-    gone = [replace(one, scraped_at=BEGIN + timedelta(days=2)) for one in newer]
-    every_store.write(*gone)
-    assert {one.site_id: one for one in every_store.contents()} == {one.site_id: one for one in gone}
-
-
-def test_an_archived_page_that_is_read_anew_fills_what_newer_rows_do_not_mention(every_store: Stored) -> None:
-    """Such as those of a dataset: they can't tell keywords, and stand in the way of no older page's."""
-    row = replace(
-        IMDB, keywords=[], scores=[Score(kind="imdb", value=7.7)], source="dataset", unknown_fields=["keywords"]
-    )
-    every_store.write(replace(row, scraped_at=BEGIN + timedelta(days=30)))
-    every_store.write(IMDB)
-    (found,) = every_store.contents()
-    assert (found.keywords, found.source) == (IMDB.keywords, "page")
-    assert [score.value for score in found.scores] == [7.7]
-    assert found.unknown_fields == []
-
-
-def test_an_offer_that_an_older_page_tells_was_seen_then(every_store: Stored) -> None:
-    """As `scrapy replay` fills it in beside a newer reading that does not mention offers, or as one comes later."""
-
-    def without(day: float) -> Movie:
-        return replace(METACRITIC, offers=[], unknown_fields=["offers"], scraped_at=BEGIN + timedelta(days=day))
-
-    newer = replace(METACRITIC, scraped_at=BEGIN + timedelta(days=60))
-    for readings in ([without(20), METACRITIC, without(40)], [newer, without(80)]):
-        for one in readings:
-            every_store.write(one)
-        (found,) = every_store.contents()
-        assert {offer.seen_at for offer in found.offers} == {next(one for one in readings if one.offers).scraped_at}
-        assert [replace(offer, seen_at=None) for offer in in_order(found).offers] == in_order(METACRITIC).offers
-        assert found.unknown_fields == []
-    every_store.write(replace(METACRITIC, scraped_at=BEGIN + timedelta(days=100)))
-    assert {offer.seen_at for offer in every_store.contents()[0].offers} == {None}
-
-
 @pytest.mark.promise("A newer reading replaces an older one, never the other way; what it does not mention stays.")
 def test_all_stores_hold_what_the_newest_reading_of_each_field_says(every_store: Stored) -> None:
     luck = random.Random(11)  # noqa: S311 - no secret
@@ -229,22 +172,6 @@ def test_a_page_replaces_a_list_row_within_the_margin_but_never_a_newer_one(stor
     assert len(stored.movie().credits) == 3  # which the row does not mention
     stored.write(make_movie(2, source="list", credits=[], title="Listed"), make_movie(2, -1, title="Page"), margin=HOUR)
     assert {movie.title for movie in stored.movies()} == {"Listed", "Page"}
-
-
-@pytest.mark.promise("A newer reading replaces an older one, never the other way; what it does not mention stays.")
-def test_an_older_page_takes_the_place_of_no_newer_one(stored: Stored) -> None:
-    stored.write(whole_page(1, 2, title="Newer"))
-    stored.write(whole_page(1, 1, title="Older"))
-    assert stored.movie().title == "Newer"
-
-
-def test_a_list_row_does_not_erase_what_the_page_told(stored: Stored) -> None:
-    stored.write(make_movie(1, 60, plot="A keeper trims the lamp."))
-    stored.write(make_movie(1, source="list", credits=[], list_rank=4, scores=[Score(kind="imdb", value=9.1)]))
-    movie = stored.movie()
-    assert (movie.plot, movie.list_rank, movie.source) == ("A keeper trims the lamp.", 4, "page")
-    assert movie.scores == [Score(kind="imdb", value=9.1, count=1001)]
-    assert [credit.name for credit in movie.credits if credit.role == "director"] == ["Odile Farrow"]
 
 
 def test_one_batch_may_name_a_title_many_times(stored: Stored) -> None:

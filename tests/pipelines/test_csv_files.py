@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest.mock import Mock
@@ -23,7 +25,6 @@ from tests.crawling import scrapy
 from tests.pipelines.runs import crawl, make_miss, make_movie, record_of, running
 from tests.pipelines.stored import board_of, opened
 from tests.pipelines.test_contract import ALL, FULL, IMDB, METACRITIC, TOMATOES
-from tests.pipelines.writers import open_at_once
 from tests.tables import MOVIE_COLUMNS, read_movies
 from tests.waiting import until
 
@@ -170,8 +171,16 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_processes_may_open_a_fresh_folder_all_at_once(tmp_path: Path) -> None:
-    open_at_once(tmp_path, 12)
+def test_a_fresh_folder_may_be_opened_by_many_all_at_once(tmp_path: Path) -> None:
+    start = threading.Barrier(12)
+
+    def open_store(_: int) -> None:
+        start.wait(60)
+        with opened(SqliteStore(tmp_path)):
+            pass
+
+    with ThreadPoolExecutor(12) as pool:
+        list(pool.map(open_store, range(12)))
 
 
 def written(folder: Path, *movies: Movie, hurried: bool = False) -> None:

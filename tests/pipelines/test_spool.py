@@ -11,7 +11,6 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from scrapy import Request, signals
@@ -21,39 +20,16 @@ from moviecrawler.errors import TransientStoreError
 from moviecrawler.extensions.settlement import Settlement
 from moviecrawler.frontier.leases import LeaseTracker
 from moviecrawler.pipelines.files import append_rejected
-from moviecrawler.pipelines.s3 import Bucket, S3Store
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.signals import store_opened
 from tests.crawling import FAST, counts, environment
 from tests.pipelines.runs import LIMIT, largest_file, make_movie, running
-from tests.pipelines.test_stores import Faulty, failing, in_memory
-from tests.services.s3 import s3_movies
+from tests.pipelines.test_stores import MemoryStore, failing
 from tests.waiting import until, wait_for
 
 
-async def test_a_crawl_that_is_shorter_than_a_batch_may_wait_loads_what_was_spooled(
-    s3_url: str, bucket_name: str, tmp_path: Path
-) -> None:
-    store = Faulty(S3Store(Bucket(bucket_name, endpoint_url=s3_url)), lambda: s3_movies(s3_url, bucket_name))
-
-    store.before_write = failing(10**6, TransientStoreError("down"))
-    async with running(store, tmp_path, close_seconds=0.2) as run:
-        for number in range(8):
-            await run.pipeline.process_item(make_movie(number))
-    assert set(run.outcomes().values()) == {"spooled"}
-
-    store.before_write, store.batches = (lambda _: None), []
-    async with running(store, tmp_path, batch_seconds=3600) as run:
-        await run.pipeline.process_item(make_movie(8))
-    assert set(run.outcomes().values()) == {"durable"}
-    assert len(run.outcomes()) == 9
-    assert run.spool_files() == []
-    assert len(store.batches) <= 2
-    assert len(list(store.read())) == 9
-
-
 async def test_one_process_loads_what_was_spooled(tmp_path: Path) -> None:
-    gate, first, others = threading.Event(), in_memory(), [in_memory(), in_memory()]
+    gate, first, others = threading.Event(), MemoryStore(), [MemoryStore(), MemoryStore()]
 
     first.before_write = failing(10**6, TransientStoreError("down"))
     async with running(first, tmp_path, close_seconds=0.1) as run:
@@ -74,7 +50,7 @@ async def test_one_process_loads_what_was_spooled(tmp_path: Path) -> None:
 async def test_a_full_disk_holds_the_crawl_back_until_there_is_room(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    store = in_memory()
+    store = MemoryStore()
     full = threading.Event()
     full.set()
 
@@ -98,30 +74,24 @@ async def test_a_full_disk_holds_the_crawl_back_until_there_is_room(
     assert "memory can neither be written nor spooled ([Errno 28] No space left on device)" in caplog.text
 
 
-@pytest.mark.parametrize(("settings", "reasons"), [({"REDIS_URL": "redis://127.0.0.1"}, ["store_stuck"]), ({}, [])])
+@pytest.mark.parametrize(("redis_url", "reasons"), [("redis://127.0.0.1", ["store_stuck"]), ("", [])])
 async def test_a_worker_whose_disk_stays_full_ends_where_others_go_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], reasons: list[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, redis_url: str, reasons: list[str]
 ) -> None:
     monkeypatch.setattr("moviecrawler.pipelines.base._STUCK_SECONDS", 0.05)
-    store, ended = in_memory(), list[str]()
+    store = MemoryStore()
     store.before_write = failing(10**6, TransientStoreError("database or disk is full"))
-
-    async def close(*, reason: str) -> None:
-        ended.append(reason)
-
-    async with running(store, tmp_path, close_seconds=0.2) as run:
-        slot = SimpleNamespace(closing=None)
-        engine = SimpleNamespace(spider=object(), running=True, _slot=slot, close_spider_async=close)
-        monkeypatch.setattr(run.pipeline, "_crawler", SimpleNamespace(engine=engine, settings=settings))
+    async with running(store, tmp_path, redis_url, close_seconds=0.2) as run:
         with largest_file(100):
             await run.pipeline.process_item(make_movie(0))
             await until(lambda: run.count("stuck"))
-            await asyncio.sleep(0.2)
-    assert ended == reasons
+            await until(lambda: run.ended_by or not reasons)
+            await asyncio.sleep(0.1)
+    assert run.ended_by == reasons
 
 
 async def test_what_can_neither_be_stored_nor_spooled_is_told_and_its_lease_goes_back(tmp_path: Path) -> None:
-    store = in_memory()
+    store = MemoryStore()
     store.before_write = failing(10**6, TransientStoreError("database or disk is full"))
     ended: list[tuple[str, str]] = []
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem
 from scrapy.utils.test import get_crawler
 
@@ -132,6 +133,16 @@ ROTTENTOMATOES_PARTS = (
 )
 
 
+@pytest.fixture
+def crawler(tmp_path: Path) -> Crawler:
+    return get_crawler(settings_dict={"DATA_DIR": str(tmp_path)})
+
+
+@pytest.fixture
+def pipeline(crawler: Crawler) -> ValidatePipeline:
+    return ValidatePipeline.from_crawler(crawler)
+
+
 @pytest.mark.promise("What no title can have is stored nowhere.")
 @pytest.mark.parametrize(
     ("field", "changes"),
@@ -175,9 +186,9 @@ def test_each_site_has_its_own_ids_which_say_what_part_of_a_series_a_title_is(
 
 
 @pytest.mark.promise("An item that a store can't hold is rejected alone, with its reason.")
-def test_what_is_refused_is_kept_with_its_reason_and_counted(tmp_path: Path) -> None:
-    crawler = get_crawler(settings_dict={"DATA_DIR": str(tmp_path)})
-    pipeline = ValidatePipeline.from_crawler(crawler)
+def test_what_is_refused_is_kept_with_its_reason_and_counted(
+    crawler: Crawler, pipeline: ValidatePipeline, tmp_path: Path
+) -> None:
     told: list[tuple[str, str, str | None]] = []
 
     def note(item: Movie, store: str, reason: str) -> None:
@@ -205,8 +216,7 @@ def test_what_is_refused_is_kept_with_its_reason_and_counted(tmp_path: Path) -> 
     }
 
 
-def test_a_value_of_any_length_is_told_in_a_short_sentence(tmp_path: Path) -> None:
-    pipeline = ValidatePipeline.from_crawler(get_crawler(settings_dict={"DATA_DIR": str(tmp_path)}))
+def test_a_value_of_any_length_is_told_in_a_short_sentence(pipeline: ValidatePipeline, tmp_path: Path) -> None:
     with pytest.raises(DropItem) as dropped:
         asyncio.run(pipeline.process_item(make_movie(1, site_id="tt" + "1" * 10_000_000 + "x")))
     assert len(str(dropped.value)) < 520
@@ -214,16 +224,11 @@ def test_a_value_of_any_length_is_told_in_a_short_sentence(tmp_path: Path) -> No
     line = json.loads((tmp_path / "rejected.jsonl").read_text("utf-8"))
     assert line["reason"] == str(dropped.value)
     assert line["item"]["site_id"].endswith("1… (10,000,003 characters)")
-
-
-def test_a_reason_is_cut_in_the_middle(tmp_path: Path) -> None:
-    pipeline = ValidatePipeline.from_crawler(get_crawler(settings_dict={"DATA_DIR": str(tmp_path)}))
     with pytest.raises(DropItem, match=r"^url: 'tt1{242} … 1{100,}x' is not the address of tt0000001 on imdb$"):
         asyncio.run(pipeline.process_item(make_movie(1, url="tt" + "1" * 3000 + "x")))
 
 
-def test_control_characters_are_taken_out_before_any_store_sees_them(tmp_path: Path) -> None:
-    pipeline = ValidatePipeline.from_crawler(get_crawler(settings_dict={"DATA_DIR": str(tmp_path)}))
+def test_control_characters_are_taken_out_before_any_store_sees_them(pipeline: ValidatePipeline) -> None:
     movie = make_movie(
         1,
         title="The\0 Lamp\x9f",
@@ -253,16 +258,14 @@ def test_control_characters_are_taken_out_before_any_store_sees_them(tmp_path: P
 @pytest.mark.parametrize(
     "changes", [{"site_id": "x" * 301}, {"url": "x" * 4_001}, {"site": "letterboxd"}, {"outcome": "lost"}], ids=repr
 )
-def test_a_miss_that_can_not_be_is_refused(changes: dict[str, Any], tmp_path: Path) -> None:
-    pipeline = ValidatePipeline.from_crawler(get_crawler(settings_dict={"DATA_DIR": str(tmp_path)}))
+def test_a_miss_that_can_not_be_is_refused(changes: dict[str, Any], pipeline: ValidatePipeline) -> None:
     with pytest.raises(DropItem, match=next(iter(changes))):
         asyncio.run(pipeline.process_item(make_miss(1, **changes)))
 
 
-def test_the_event_loop_does_not_wait_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_event_loop_does_not_wait_for_the_disk(pipeline: ValidatePipeline, monkeypatch: pytest.MonkeyPatch) -> None:
     waited = []
     monkeypatch.setattr("moviecrawler.pipelines.files.os.fsync", lambda _: waited.append(threading.get_ident()))
-    pipeline = ValidatePipeline.from_crawler(get_crawler(settings_dict={"DATA_DIR": str(tmp_path)}))
     with pytest.raises(DropItem):
         asyncio.run(pipeline.process_item(make_movie(1, year=15)))
     assert len(waited) == 1

@@ -7,7 +7,6 @@ import os
 import random
 import signal
 import warnings
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,6 @@ from tests.processes import CONTEXT
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from multiprocessing.connection import Connection
-    from multiprocessing.synchronize import Barrier
 
 
 class Writer:
@@ -85,20 +83,3 @@ def _write(folder: Path, url: str, first: int, count: int, age: int, repeat: boo
         assert not run.count("retries") or isinstance(store, MongoStore), "a deadlock, or the like"
 
     asyncio.run(write(first))
-
-
-def open_at_once(folder: Path, processes: int) -> None:
-    """Have so many processes open the CSV files of a folder at the same moment."""
-    start = CONTEXT.Barrier(processes)
-    opening = [CONTEXT.Process(target=_open, args=(folder, start), daemon=True) for _ in range(processes)]
-    for process in opening:
-        process.start()
-    for process in opening:
-        process.join(60)
-    assert [process.exitcode for process in opening] == [0] * processes
-
-
-def _open(folder: Path, start: Barrier) -> None:
-    start.wait(60)
-    with closing(SqliteStore(folder)) as store:
-        store.open()
