@@ -48,7 +48,7 @@ class Crawls(Page):
             "over": jobs.finished[first : first + _ROWS],
             "page": request.page,
             "has_more": first + _ROWS < len(jobs.finished) and request.page < MOST_PAGES,
-            "runs": [(run, *_rate_of(run)) for run in (frontier.runs if frontier else [])[:_ROWS]],
+            "runs": (frontier.runs if frontier else [])[:_ROWS],
             "form": _form(jobs.find(*wanted.partition("/")[::2])) if wanted else None,
             "spiders": _spiders(jobs) if wanted else [],
             "now": time.time(),
@@ -129,13 +129,6 @@ def _pairs(what: str, text: str) -> dict[str, str]:
         if equals:
             found[name.strip()] = value.strip()
     return found
-
-
-def _rate_of(run: RunReport) -> tuple[float | None, float | None]:
-    """Return a run's requests a second, and the seconds until it ends at this rate; None without workers."""
-    if not run.workers:
-        return None, None
-    return run.per_second, run.seconds_left if run.state == "running" and run.to_go else None
 
 
 def _run_of(job: Job, frontier: Frontier | None) -> RunReport | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from moviecrawler.cluster.state import Snapshot
 from moviecrawler.dashboard.charts import spark
 from moviecrawler.dashboard.pages import Page, PageRequest
-from moviecrawler.dashboard.rendering import counted, is_failure, joined, number, when
+from moviecrawler.dashboard.rendering import counted, is_failure, when
 from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from moviecrawler.frontier.report import RunReport, SiteState
     from moviecrawler.items import Site
 
-_MAX_NAMED = 3
-"""Concerns that the sentence at the top names."""
 _LATE_SHARE = 0.5
 """Share of a node's lease after which its heartbeat is late; one is sent in each third."""
 _RECENTLY_SECONDS = 86_400
@@ -41,20 +39,13 @@ class Overview(Page):
         jobs = request.attempt(self.node.state.snapshot, otherwise=Snapshot())
         nodes = request.attempt(self.node.state.nodes)
         cards = [card_of(site, counts, frontier) for site in SITES]
-        found = list(
-            concerns(
-                cards,
-                troubles=request.troubles,
-                failed=failed_jobs(jobs.finished, time.time()),
-                pending=len(jobs.pending),
-                slots=None if nodes is None else sum(node.slots for node in nodes if not node.draining),
-            )
-        )
+        failed = failed_jobs(jobs.finished, time.time())
+        slots = None if nodes is None else sum(node.slots for node in nodes if not node.draining)
+        found = concerns(cards, troubles=request.troubles, failed=failed, pending=len(jobs.pending), slots=slots)
         late = _LATE_SHARE * self.node.options.lease_seconds
         return {
             "refresh": self.here,
-            "sentence": sentence(found),
-            "concerns": found,
+            "concerns": list(found),
             "cards": cards,
             "counts": counts,
             "jobs": jobs,
@@ -112,12 +103,8 @@ def card_of(site: Site, counts: Counts | None, frontier: Frontier | None) -> Car
 class Concern(NamedTuple):
     """Something that needs attention."""
 
-    short: str
-    """Words for the sentence at the top of the page."""
-    more: str
-    """The details."""
+    what: str
     todo: str
-    """What to do."""
     link: str = "/crawls"
     """The page with more about it, or a part of that."""
 
@@ -140,63 +127,29 @@ def failed_jobs(finished: Sequence[JobStatus], now: float) -> list[JobStatus]:
 def concerns(
     cards: Sequence[Card], *, troubles: Sequence[str], failed: Sequence[JobStatus], pending: int, slots: int | None
 ) -> Iterator[Concern]:
-    """Yield the concerns, the most urgent first.
+    """Yield the concerns.
 
     `troubles` are sentences on stores that can't be reached. `slots` counts those of nodes that take jobs; None when it is unknown.
     """
     for trouble in troubles:
-        yield Concern(
-            "a store can't be asked", trouble, "See that it runs, and that every node can reach it.", "/#nodes"
-        )
+        yield Concern(trouble, "See that it runs, and that every node can reach it.", "/#nodes")
     if slots == 0:
-        yield Concern(
-            "no node takes jobs", "No node is up and not draining.", "Start a node, or see its log.", "/#nodes"
-        )
+        yield Concern("No node is up and takes jobs.", "Start a node, or see its log.", "/#nodes")
     for card in cards:
+        site = SITES[card.site].name
         if card.stopped is not None and not card.trying:
-            site = SITES[card.site].name
             yield Concern(
-                f"{site} has refused us",
-                f"{site} is not asked until {when(card.stopped_until)}: {card.stopped}",
+                f"{site} has refused us, and is not asked until {when(card.stopped_until)}: {card.stopped}",
                 "Leave it alone until then; it is tried again by itself. If it happens daily, lower the site's budget.",
             )
-    dead_letters = sum(run.dead_letters for card in cards for run in card.runs)
-    if dead_letters:
-        short = f"{counted(dead_letters, 'request is a dead letter', 'requests are dead letters')}"
-        yield Concern(short, f"{short}.", "See why with scrapy deadletters, and queue or drop them.", "/crawls#runs")
-    if failed:
-        short = f"{counted(len(failed), 'job has', 'jobs have')} not done all"
-        names = joined(sorted({status.job.spider for status in failed}))
-        more = (
-            f"{short} that was asked of them ({names})."
-            if len(failed) > 1
-            else f"{short} that was asked of it ({names})."
-        )
-        yield Concern(short, more, "See its result and its log, and run it again.", "/crawls#over")
-    for card in cards:
-        idle = [run.to_go for run in card.runs if run.state == "no worker"]
+        if dead := sum(run.dead_letters for run in card.runs):
+            what = f"{counted(dead, 'request')} to {site} became {'a dead letter' if dead == 1 else 'dead letters'}."
+            yield Concern(what, "See why with scrapy deadletters, and queue or drop them.", "/crawls#runs")
+        idle = sum(run.to_go for run in card.runs if run.state == "no worker")
         if idle and not pending:
-            site, to_go = SITES[card.site].name, number(sum(idle))
-            yield Concern(
-                f"nobody works on {to_go} requests to {site}",
-                f"{site} has {to_go} requests to go, and no worker.",
-                "Schedule a job of its spider.",
-                "/crawls#runs",
-            )
-
-
-def sentence(found: Sequence[Concern]) -> str:
-    """Return the sentence at the top of the page.
-
-    >>> sentence([])
-    'Nothing needs attention.'
-    >>> sentence([Concern("Metacritic has refused us", "", "")])
-    'One thing needs attention: Metacritic has refused us.'
-    """
-    if not found:
-        return "Nothing needs attention."
-    named = list(dict.fromkeys(concern.short for concern in found))
-    more = len(named) - _MAX_NAMED
-    parts = [*named[:_MAX_NAMED], *([f"{more} more"] if more > 0 else [])]
-    needs = "One thing needs" if len(named) == 1 else f"{len(named)} things need"
-    return f"{needs} attention: {joined(parts)}."
+            what = f"{site} has {counted(idle, 'request')} to go, and no worker."
+            yield Concern(what, "Schedule a job of its spider.", "/crawls#runs")
+    if failed:
+        names = ", ".join(sorted({status.job.spider for status in failed}))
+        what = f"{counted(len(failed), 'job has', 'jobs have')} not done all that was asked for ({names})."
+        yield Concern(what, "See its result and its log, and run it again.", "/crawls#over")

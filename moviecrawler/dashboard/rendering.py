@@ -7,7 +7,6 @@ import math
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -24,9 +23,6 @@ if TYPE_CHECKING:
 STATIC = files(__package__).joinpath("static")
 NONE = "\N{EN DASH}"
 """Stands for an unknown figure, which is not 0."""
-_UNITS = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
-_FEW = 10
-_A_TENTH = 0.1
 
 
 def number(value: float | None, digits: int = 0) -> str:
@@ -57,45 +53,30 @@ def score(value: float | None, kind: ScoreKind) -> str:
 
 
 def share(value: float | None) -> str:
-    """Return a share in percent. Only a share of 1 is written as 100 %, and only 0 as 0 %.
+    """Return a share in percent, rounded down: only a share of 1 is 100 %.
 
-    >>> share(0.5), share(0.9999), share(1.0), share(0.0001), share(0.0)
-    ('50 %', '99.9 %', '100 %', '0.1 %', '0 %')
+    >>> share(0.5), share(0.9999), share(1.0)
+    ('50 %', '99.9 %', '100 %')
     """
-    if value is None:
-        return NONE
-    if value in {0.0, 1.0}:
-        return f"{value:.0%}".replace("%", " %")
-    percent = min(99.9, max(0.1, 100 * value))
-    return f"{percent:.0f} %" if percent.is_integer() or _FEW <= percent <= 100 - _FEW else f"{percent:.1f} %"
+    return NONE if value is None else f"{math.floor(1000 * value) / 10:g} %"
 
 
 def duration(seconds: float | None) -> str:
     """Return a time in its two largest units.
 
-    >>> duration(0.0124), duration(0.25), duration(59), duration(3600), duration(93784)
-    ('12 ms', '0.2 s', '59 s', '1 h', '1 d 2 h')
+    >>> duration(0.25), duration(59), duration(3600), duration(93784)
+    ('0 s', '59 s', '1 h', '1 d 2 h')
     """
     if seconds is None or math.isinf(seconds):
         return NONE
-    if 0 < seconds < _A_TENTH:
-        return f"{1000 * seconds:.0f} ms"
-    if seconds < _FEW and seconds != int(seconds):
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    for (unit, name), (smaller, smaller_name) in pairwise(_UNITS):
-        if whole >= unit:
-            rest = whole % unit // smaller
-            return f"{whole // unit} {name}" + (f" {rest} {smaller_name}" if rest else "")
-    return f"{whole} s"
+    minutes, left = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = zip((*divmod(hours, 24), minutes, left), ("d", "h", "min", "s"), strict=True)
+    return " ".join([f"{count} {unit}" for count, unit in parts if count][:2]) or "0 s"
 
 
 def size(count: float | None) -> str:
-    """Return bytes.
-
-    >>> size(512), size(1536), size(300 * 1024**2)
-    ('512 Bytes', '1.5 KiB', '300.0 MiB')
-    """
+    """Return bytes."""
     return NONE if count is None else do_filesizeformat(count, binary=True)
 
 
@@ -104,21 +85,10 @@ def when(at: float | datetime | None) -> str:
     return NONE if at is None else utc_text(at)
 
 
-def iso(at: float | datetime | None) -> str:
+def iso(at: float | datetime) -> str:
     """Return a time in ISO 8601, in UTC."""
-    if at is None:
-        return ""
     time = at.astimezone(UTC) if isinstance(at, datetime) else datetime.fromtimestamp(at, UTC)
     return time.isoformat(timespec="seconds")
-
-
-def joined(parts: list[str]) -> str:
-    """Return parts of a sentence, with commas and an "and" between them.
-
-    >>> joined(["a"]), joined(["a", "b", "c"])
-    ('a', 'a, b and c')
-    """
-    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 def counted(count: int, one: str, many: str | None = None) -> str:

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from moviecrawler.database.short_transactions import ShortTransactions
 
 _SEARCH = read_sql("search.sql")
-_SCORES = read_sql("scores_of_titles.sql")
-_POPULAR = read_sql("popular_titles.sql")
-_SIMILAR = read_sql("similar_titles.sql")
+_FOUND = "SELECT title_id, imdb_id, title, year, kind::text, popularity FROM titles"
+_BY_ID = f"{_FOUND} WHERE imdb_id = %s"
+_POPULAR = f"{_FOUND} ORDER BY popularity DESC, title_id DESC OFFSET %(first)s LIMIT %(limit)s"
+_SCORES = "SELECT title_id, kind::text, value::float, count FROM title_scores WHERE title_id = ANY (%(ids)s)"
 _SEASONS = read_sql("series_seasons.sql")
 _EPISODES = read_sql("series_episodes.sql")
 _SERIES_OF = read_sql("series_of_titles.sql")
@@ -63,10 +64,7 @@ def search(database: ShortTransactions, text: str, first: int, limit: int) -> li
     named = _IMDB_ID.search(text)
     with database.transaction() as cursor:
         if named:
-            cursor.execute(
-                "SELECT title_id, imdb_id, title, year, kind::text, popularity FROM titles WHERE imdb_id = %s",
-                (named[0],),
-            )
+            cursor.execute(_BY_ID, (named[0],))
         else:
             query = tsquery(text)
             if query is None:
@@ -104,14 +102,15 @@ class Title(NamedTuple):
     matches: list[Any]
     scores: list[Any]
     credits: list[Any]
-    amounts: list[Any]
     offers: list[Any]
     history: list[Any]
 
 
 _TITLE_QUERIES = {
-    name: read_sql(f"title_{name}.sql")
-    for name in ("records", "sites", "matches", "scores", "credits", "amounts", "offers", "history")
+    "records": "SELECT * FROM movies WHERE title_id = %(id)s ORDER BY array_position(%(sites)s::site[], site)",
+    "matches": "SELECT site::text, site_id, decision::text, score, reasons, by_hand, decided_at FROM title_matches"
+    " WHERE title_id = %(id)s ORDER BY decided_at DESC LIMIT 20",
+    **{name: read_sql(f"title_{name}.sql") for name in ("sites", "scores", "credits", "offers", "history")},
 }
 _CAST = 40
 """Members of the cast that are shown; all are in the database."""
@@ -136,8 +135,9 @@ def read_title(database: ShortTransactions, title_id: int) -> Title | None:
 
 
 def similar(database: ShortTransactions, title_id: int, most: int) -> list[Any]:
-    """Return rows of `similar_titles.sql`: the titles that have most in common with one. Raises AwayError."""
-    return _rows(database, _SIMILAR, id=title_id, most=most)
+    """Return the titles that have most in common with one. Raises AwayError."""
+    query = "SELECT title_id, title, year, shared FROM similar_titles(%(id)s, %(most)s)"
+    return _rows(database, query, id=title_id, most=most)
 
 
 def _rows(database: ShortTransactions, query: str, **arguments: Any) -> list[Any]:

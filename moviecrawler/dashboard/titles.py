@@ -121,6 +121,9 @@ _FACTS: dict[str, Callable[[Any], Any]] = {
     "Connections": lambda r: _some(
         [f"{o.get('connection') or 'see'} {o['title']}" for o in r.related or () if o["relation"] == "connection"], "; "
     ),
+    "Money": lambda r: _some(
+        [f"{a['kind'].replace('_', ' ')}: {number(a['value'])} {a['currency']}" for a in r.amounts or ()], "; "
+    ),
     "Other ids": lambda r: _some([f"{name} {value}" for name, value in (r.external_ids or {}).items()]),
 }
 
@@ -135,9 +138,6 @@ def _some(texts: Sequence[str] | None, between: str = ", ") -> str:
 def _facts(found: Title) -> dict[str, list[str]]:
     """Return each fact that a site states, with the sites' words in the order of the records."""
     facts = {name: [str(read(record) or "") for record in found.records] for name, read in _FACTS.items()}
-    for kind in dict.fromkeys(row.kind for row in found.amounts):
-        said = {row.site: f"{number(row.value)} {row.currency}" for row in found.amounts if row.kind == kind}
-        facts[kind.replace("_", " ").capitalize()] = [said.get(record.site, "") for record in found.records]
     return {name: said for name, said in facts.items() if any(said)}
 
 

@@ -84,7 +84,7 @@ def test_what_does_not_exist_is_said_with_its_status(world: Operated) -> None:
 
 
 def test_overview_says_what_needs_attention_and_has_the_api_s_and_the_database_s_figures(world: Operated) -> None:
-    assert "! One thing needs attention: 1 request is a dead letter." in text_of(world.page("/"))
+    assert "! 1 thing needs attention. 1 request to Metacritic became a dead letter." in text_of(world.page("/"))
     statement = (
         "SELECT count(*) FILTER (WHERE next_due <= now()), count(*), count(*) FILTER (WHERE last_success >= date_trunc('day', now(), 'UTC'))"
         " FROM title_sites WHERE site = 'metacritic' AND site_id IS NOT NULL"
@@ -122,7 +122,7 @@ def test_site_that_has_refused_us_says_until_when_and_why(world: Operated) -> No
         page = world.page("/")
         until = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(end))
         assert f"✕ Stopped until {until} : 403 {HOSTILE}" in text_of(page)
-        assert "! 2 things need attention: Rotten Tomatoes has refused us " in text_of(page)
+        assert "! 2 things need attention. " in text_of(page)
         world.redis.client.hset("{rottentomatoes}:circuit", "until", round(time.time() * 1000) - 1)
         assert "! Being tried again It had refused us: 403" in text_of(world.page("/"))
     finally:

@@ -10,7 +10,7 @@ from typing import Any
 from moviecrawler.cluster.jobs import Job, Outcome
 from moviecrawler.cluster.state import JobStatus
 from moviecrawler.dashboard.charts import history_chart
-from moviecrawler.dashboard.overview import Card, Concern, concerns, failed_jobs, sentence
+from moviecrawler.dashboard.overview import Card, Concern, concerns, failed_jobs
 from moviecrawler.frontier.report import RunReport, SiteState
 
 NOW = 1_780_000_000.0
@@ -29,7 +29,7 @@ def found(*cards: Card, **changed: Any) -> list[Concern]:
 
 def test_work_without_a_worker_is_a_concern_unless_a_job_is_pending() -> None:
     idle = replace(QUIET, runs=[RUN])
-    assert sentence(found(idle)) == "One thing needs attention: nobody works on 7 requests to IMDb."
+    assert [concern.what for concern in found(idle)] == ["IMDb has 7 requests to go, and no worker."]
     assert found(idle, pending=1) == []
     assert found(replace(QUIET, runs=[replace(RUN, workers=1)])) == []
 
@@ -51,16 +51,20 @@ def test_job_that_did_not_do_all_is_a_concern_until_it_is_run_again_with_success
     ]
     failed = failed_jobs(finished, NOW)
     assert [status.job.spider for status in failed] == ["rottentomatoes", "other"]
-    assert sentence(found(failed=failed)) == "One thing needs attention: 2 jobs have not done all."
+    [concern] = found(failed=failed)
+    assert concern.what == "2 jobs have not done all that was asked for (other, rottentomatoes)."
 
 
-def test_many_things_are_one_sentence() -> None:
-    stopped = [replace(QUIET, site=site, stopped="x", stopped_until=NOW) for site in ("imdb", "metacritic")]
+def test_many_things_are_told_one_by_one() -> None:
+    stopped = replace(QUIET, stopped="x", stopped_until=NOW)
     letters = replace(QUIET, runs=[replace(RUN, workers=1, dead_letters=2)])
-    many = found(*stopped, letters, troubles=["Redis is away"], slots=0)
-    assert sentence(many) == (
-        "5 things need attention: a store can't be asked, no node takes jobs, IMDb has refused us and 2 more."
-    )
+    assert [concern.what for concern in found(stopped, letters, troubles=["Redis is away"], slots=0)] == [
+        "Redis is away",
+        "No node is up and takes jobs.",
+        "IMDb has refused us, and is not asked until 2026-05-28 20:26 UTC: x",
+        "2 requests to IMDb became dead letters.",
+    ]
+    assert found(replace(stopped, trying=True)) == []
 
 
 def test_history_is_one_stepped_curve_a_score_out_of_100_with_a_gap_where_there_was_none() -> None:
