@@ -177,7 +177,7 @@ class FrontierOptions(Options, frozen=True, kw_only=True, rename=lambda field: f
     url: str = msgspec.field(default="", name="REDIS_URL")
     """The Redis that the workers of a run share; empty means that each process crawls for itself."""
     site_budgets: Any = msgspec.field(default="", name="SITE_BUDGETS")
-    """What all workers together may ask of a host, as JSON: {"host": {"per_second": 0.5, "burst": 1, "per_day": 600}};
+    """What all workers together may ask of a host, as JSON: {"host": {"per_second": 0.5, "per_day": 600}};
     other hosts keep the budgets of `sites.py`."""
     run: Name = ""
     """The name of a run that happens once; empty means that each start makes a new run, or joins one that is not

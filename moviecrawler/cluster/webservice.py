@@ -20,7 +20,7 @@ from moviecrawler.cluster.environment import log_url
 from moviecrawler.cluster.jobs import Job
 from moviecrawler.cluster.views import local_time
 from moviecrawler.errors import AwayError, ConfigurationError, MovieCrawlerError
-from moviecrawler.frontier.report import read_runs
+from moviecrawler.frontier.report import read_frontier
 from moviecrawler.urls import parse_title_id
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ class Progress(ClusterService):
     """`progress.json`: how far the current runs of the shared frontier are."""
 
     def render_GET(self, txrequest: Request) -> dict[str, Any]:
-        runs = self.node.ask_frontier(read_runs)
+        runs = self.node.ask_frontier(read_frontier).runs
         return {"runs": [run.as_json() for run in runs if run.is_current]}
 
 

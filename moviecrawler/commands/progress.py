@@ -43,19 +43,19 @@ class Command(BaseCommand, ScrapyCommand):
             print_json({"runs": [report.as_json() for report in reports]})
         elif reports:
             print("\n".join(table_lines([_HEADER, *map(_cells, reports)], right=True)))
-            for report in {report.site: report for report in reports if report.stopped is not None}.values():
-                until = utc_text(report.stopped_until or 0)
-                print(f"{report.site} is not asked until {until}: {printable(report.stopped or '')}")
+            for site in {report.site: report.state_of_site for report in reports if report.state == "stopped"}.values():
+                until = utc_text(site.stopped_until or 0)
+                print(f"{site.site} is not asked until {until}: {printable(site.refusal or '')}")
         elif opts.run is not None:
             self.fail(f"there is no run {opts.run!r} on this Redis")
         else:
             print("there is no such crawl on this Redis; --all shows those that are over")
 
     async def _read(self, opts: argparse.Namespace) -> list[RunReport]:
-        from moviecrawler.frontier.report import frontier_client, read_runs
+        from moviecrawler.frontier.report import frontier_client, read_frontier
 
         async with frontier_client(self.settings) as client:
-            return await read_runs(client, opts.site, opts.run, self.settings)
+            return (await read_frontier(client, self.settings, opts.site, opts.run)).runs
 
 
 def _cells(report: RunReport) -> tuple[str, ...]:

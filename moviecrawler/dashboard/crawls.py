@@ -16,8 +16,7 @@ from moviecrawler.dashboard.pages import MOST_PAGES, Page, PageRequest, RefusedE
 if TYPE_CHECKING:
     from moviecrawler.cluster.node import Node
     from moviecrawler.cluster.state import JobStatus
-    from moviecrawler.dashboard.sources import Frontier
-    from moviecrawler.frontier.report import RunReport
+    from moviecrawler.frontier.report import Frontier, RunReport
 
 _ROWS = 50
 """Rows of a table."""

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from moviecrawler.catalogue.figures import SiteFigures
     from moviecrawler.cluster.state import JobStatus
-    from moviecrawler.dashboard.sources import Counts, Frontier
-    from moviecrawler.frontier.report import RunReport, SiteState
+    from moviecrawler.dashboard.sources import Counts
+    from moviecrawler.frontier.report import Frontier, RunReport, SiteState
     from moviecrawler.items import Site
 
 _LATE_SHARE = 0.5

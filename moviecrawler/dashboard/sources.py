@@ -13,11 +13,11 @@ from scrapy.settings import Settings
 from moviecrawler.catalogue.figures import SiteFigures, figures
 from moviecrawler.clock import utc_now
 from moviecrawler.dashboard.sql import read_sql
-from moviecrawler.frontier.report import read_runs, read_sites
+from moviecrawler.frontier.report import read_frontier
 
 if TYPE_CHECKING:
     from moviecrawler.cluster.node import Node
-    from moviecrawler.frontier.report import RunReport, SiteState
+    from moviecrawler.frontier.report import Frontier
     from moviecrawler.items import Site
 
 _MIN_PAUSE_SECONDS = 5.0
@@ -38,17 +38,6 @@ class Counts:
     sites: dict[Site, SiteFigures]
     hours: dict[Site, list[int]]
     """Titles read of each site in each of the last hours."""
-
-
-@dataclass(slots=True, kw_only=True)
-class Frontier:
-    """The shared crawls at one moment."""
-
-    now: float
-    """Seconds since 1970, by Redis' clock."""
-    sites: dict[Site, SiteState]
-    runs: list[RunReport]
-    """Runs with workers first, then the latest ones."""
 
 
 class Sources:
@@ -92,9 +81,8 @@ class Sources:
             return None
 
         async def read(client: Any) -> Frontier:
-            now, sites = await read_sites(client, self.settings)
-            runs = await read_runs(client, known=(now, sites))
-            runs.sort(key=lambda run: (not run.workers, not run.to_go, -(run.ended_at or run.started_at)))
-            return Frontier(now=now, sites=sites, runs=runs)
+            found = await read_frontier(client, self.settings)
+            found.runs.sort(key=lambda run: (not run.workers, not run.to_go, -(run.ended_at or run.started_at)))
+            return found
 
         return self.node.ask_frontier(read)

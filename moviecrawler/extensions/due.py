@@ -95,7 +95,7 @@ class DueTitles:
                 await asyncio.sleep(min(_IDLE_POLL_SECONDS, self.options.idle))
                 idle += min(_IDLE_POLL_SECONDS, self.options.idle)
             else:
-                if await self.budgets.refusal() is not None:
+                if await self.budgets.ask_refusal() is not None:
                     self._end_as("site_stopped")
                 await self._log_claims_of_others()
                 return
@@ -114,7 +114,7 @@ class DueTitles:
         await self.recorder.flush()  # outcomes and refusals decide what is due
         reason = await self.recorder.writer.call(store.paused, self.spider.site, utc_now())
         # Another worker's refusal may not be in the catalogue yet.
-        reason = reason or await self.budgets.refusal()
+        reason = reason or await self.budgets.ask_refusal()
         if reason is None or self.spider.uses_datasets:
             return False
         self._log_once(logging.WARNING, reason)

@@ -2,7 +2,7 @@
 --
 -- KEYS  1 budget  2 circuit
 -- given.charge    whether to charge a request
--- given.gap       ms between two requests, 0 for no limit; given.burst may go out at once
+-- given.gap       ms between two requests, 0 for no limit
 -- given.probe     ms until another worker may send a probe
 -- given.refusal   {reason, ms} when the site has refused us, else false
 -- given.answered  whether the site has answered the probe
@@ -24,7 +24,7 @@ elseif given.answered then
 end
 local site = ask_site(budget, circuit)
 if given.charge and site.blocked == 0 then
-    local start = math.max(tonumber(redis.call('HGET', budget, 'next')) or 0, now - (given.burst - 1) * given.gap)
+    local start = math.max(tonumber(redis.call('HGET', budget, 'next')) or 0, now)
     site.delay, site.used, site.probing = math.max(0, math.ceil(start - now)), site.used + 1, site.half_open
     redis.call('HSET', budget, 'next', string.format('%.3f', start + given.gap), 'day', site.day, 'used', site.used)
     redis.call('EXPIRE', budget, 2 * 86400)

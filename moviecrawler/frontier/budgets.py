@@ -29,14 +29,12 @@ class Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     per_second: float | None = None
     """Requests a second; None for no limit."""
-    burst: int = 1
-    """Requests that may go out at once after a pause."""
     per_day: int | None = None
     """Requests a day (UTC); None for no limit."""
 
     def __post_init__(self) -> None:
-        if self.burst < 1 or any(limit is not None and limit <= 0 for limit in (self.per_second, self.per_day)):
-            raise ValueError("per_second, burst and per_day must be above 0")
+        if any(limit is not None and limit <= 0 for limit in (self.per_second, self.per_day)):
+            raise ValueError("per_second and per_day must be above 0")
 
 
 UNLIMITED = Budget()
@@ -58,11 +56,7 @@ def site_budget(settings: BaseSettings, site: Site) -> Budget:
         raise ConfigurationError(f"SITE_BUDGETS has a wrong budget for {host}: {error}") from None
 
 
-def begin_of_day(now: datetime) -> datetime:
-    """Return the begin of the UTC day; budgets are counted by UTC days."""
-    return now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-
-
 def until_next_day(now: datetime) -> timedelta:
     """Return the time until the next UTC day, which has a new budget."""
-    return begin_of_day(now) + timedelta(days=1) - now
+    tomorrow = now.astimezone(UTC) + timedelta(days=1)
+    return tomorrow.replace(hour=0, minute=0, second=0, microsecond=0) - now

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from time import monotonic
 from typing import TYPE_CHECKING
 
 from scrapy.exceptions import IgnoreRequest
@@ -35,21 +34,15 @@ def describe_requests(engine: ExecutionEngine | None) -> str:
     """Return in words what the engine's requests wait for, and how many; empty when the engine has none."""
     if engine is None or engine.scraper.slot is None:
         return ""
-    slots = engine.downloader.slots
-    # A request that is active and in no slot waits in a middleware.
-    between = len(engine.downloader.active) - sum(len(slot.active) for slot in slots.values())
-    waits: list[tuple[str, int, str]] = []
-    for host, slot in slots.items():
-        sent = f", the last sent {monotonic() - slot.lastseen:.0f} s ago"
-        waits += [
-            (f"an answer of {host}", len(slot.transferring), sent),
-            (f"a free slot of {host}", len(slot.queue), ""),
-        ]
-    waits += [
-        ("robots.txt or another try", between, ""),
-        ("a callback or a store", len(engine.scraper.slot.active), ""),
-    ]
-    return "; ".join(f"for {what}: {count}{more}" for what, count, more in waits if count)
+    slots = engine.downloader.slots.values()
+    sent, queued = sum(len(slot.transferring) for slot in slots), sum(len(slot.queue) for slot in slots)
+    waits = {
+        "an answer": sent,
+        "a turn at their host": queued,
+        "robots.txt, the budget or another try": len(engine.downloader.active) - sent - queued,
+        "a callback or a store": len(engine.scraper.slot.active),
+    }
+    return "; ".join(f"for {what}: {count}" for what, count in waits.items() if count)
 
 
 def end_crawl(crawler: Crawler, reason: str, why: str = "") -> None:

@@ -1,14 +1,11 @@
 -- End leases, or queue dead letters again.
 --
--- KEYS  as in run.lua
 -- given.ends  {{id, how, number of the delivery, reason}, …}; how:
 --   done   all of its items are durable; any worker may say so, and it counts once
 --   back   queue it again; this delivery does not count
 --   dead   make it a dead letter
 --   again  queue the dead letter again, with no deliveries
-
--- Without memory, Redis refuses a script at its first write; this one only frees memory, so the script may run.
-redis.call('ZREM', queue, '')
+-- Returns how many dead letters were queued again
 
 local done, failed, again = 0, 0, 0
 for _, finish in ipairs(given.ends) do

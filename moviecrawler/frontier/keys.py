@@ -46,14 +46,14 @@ class Keys:
         self.prefix = f"{{{self.site.site}}}:{self.run}:{self.number}:"
         self.state = f"{self.prefix}state"
         """HASH of the run's figures: `arguments`; `order`, the number of the request queued last; `total`, `done`, `failed` (dead
-        letters); `seeding_by` and `seeding_until` (ms) while a worker queues what the arguments name, then `seeded` (ms); `over_at`
-        (ms) when all is done; `cursor` of the search for requests that `queue` or `leases` has lost."""
+        letters); `over_at` (ms) when all is done; `cursor` of the search for requests that `queue` or `leases` has lost."""
         self.queue = f"{self.prefix}queue"
         """ZSET of requests that wait: id → level of priority and order within the level."""
         self.leases = f"{self.prefix}leases"
         """ZSET of leased requests: id → when the lease ends (ms), unless the worker renews it."""
         self.requests = f"{self.prefix}requests"
-        r"""HASH of all requests that are queued or leased: id → `<level> <deliveries> <worker>\n<JSON, or a seed as it was pushed>`."""
+        r"""HASH of all requests that are queued or leased: id → `<level> <deliveries> <worker>\n<JSON, or a seed as it was pushed>`.
+        The first of a run stands for its arguments."""
         self.seen = f"{self.prefix}seen"
         """The dedupe set: a SET of ids, or a Bloom filter's bits in a STRING."""
         self.dead = f"{self.prefix}dead"

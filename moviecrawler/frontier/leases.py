@@ -36,7 +36,7 @@ class Lease:
     number: int
     """The number of this delivery, from 1."""
     request: Any
-    """The request, or the latest retry or redirect of it."""
+    """The request, or the latest retry or redirect of it; for the run's arguments None, or that for IMDb's datasets."""
     awaits_item: bool = False
     """Whether the request is for a title of which no item has come yet."""
     open_items: int = 0
@@ -67,10 +67,13 @@ class LeaseTracker:
         ):
             manager.connect(handler, signal)
 
-    def take(self, lease_id: str, number: int, request: Request) -> None:
-        """Add the lease of a request."""
-        request.meta[META] = lease_id
-        self.leases[lease_id] = Lease(lease_id, number, request, awaits_item="site_id" in request.cb_kwargs)
+    def take(self, lease_id: str, number: int, request: Request | None) -> Lease:
+        """Add the lease of a request, or of the run's arguments."""
+        lease = self.leases[lease_id] = Lease(lease_id, number, request)
+        if request is not None:
+            request.meta[META] = lease_id
+            lease.awaits_item = "site_id" in request.cb_kwargs
+        return lease
 
     def hand_over(self, request: Request) -> bool:
         """Give the lease of a request to its retry or redirect; return False when the lease is gone."""
@@ -87,11 +90,6 @@ class LeaseTracker:
                 is_unsent = request.meta.get(NOT_SENT, False)
                 lease.how, lease.reason = ("back", "") if is_unsent else ("dead", "it ended without an item")
             self._check(lease)
-
-    @property
-    def has_open_items(self) -> bool:
-        """Whether an item of any request is not durable yet."""
-        return bool(self._lease_of_item)
 
     def _lease_of(self, source: Request | Response | Failure | None) -> Lease:
         """Return the lease of a request, a response or a failure; a new one without any effect when it has none."""
@@ -119,7 +117,7 @@ class LeaseTracker:
 
     def _list_missed(self, url: str, refused: bool) -> None:
         for lease in self.leases.values():
-            if refused and lease.request.url == url:
+            if refused and getattr(lease.request, "url", "") == url:
                 lease.how, lease.reason = "back", REFUSED
 
     def _item_completed(self, item: Any, outcomes: frozenset[Outcome]) -> None:

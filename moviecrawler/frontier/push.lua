@@ -1,6 +1,5 @@
 -- Queue requests that the run has not seen. When Redis is out of memory, the first write fails and nothing is queued.
 --
--- KEYS  as in run.lua
 -- given.pushes  {{level, id, body, whether the dedupe set applies, id of the title or ''}, …}
 -- given.limit   how many titles the run asks for, at most; 0 for no limit
 -- given.bloom   whether the dedupe set is a Bloom filter

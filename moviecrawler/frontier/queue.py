@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 BOOSTED, LISTS, TITLES = range(3)
 """Levels of priority; within one, first in is first out."""
-SEED = "seed-"
-"""Prefix of the ids of seeds. A seed's body is what was pushed; every other body is JSON."""
+SEED, ARGUMENTS = "seed-", "arguments-"
+"""Prefixes of the ids of seeds, whose body is what was pushed, and of the request that stands for the run's arguments, which
+has none. The body of every other request is JSON."""
 How = Literal["done", "back", "dead", "again"]
 """How a lease ends; see `finish.lua`."""
 
@@ -35,7 +36,7 @@ _SCRIPTS = {
     "finish": ("begin", "run", "finish"),
     "ask": ("begin", "site", "ask"),
 }
-_MAX_SEEDS = 100
+MAX_SEEDS = 100
 """Seeds that one step moves to the queue, at most."""
 _MAX_SENT = 500
 """Requests or ends of leases that one step sends, at most, so that no other worker waits long."""
@@ -105,10 +106,6 @@ class Reply(msgspec.Struct):
     total: int
     done: int
     failed: int
-    seeded: bool
-    """Whether all that the arguments name is queued."""
-    seeding: bool
-    """Whether this worker is the one that has to queue it."""
     site: SiteReply
     new_dead_letters: list[str] = []
     """Requests that became dead letters in this step."""
@@ -131,7 +128,7 @@ class Scripts:
 
     def __init__(self, client: Any, budget: Budget) -> None:
         gap = 1000 / budget.per_second * _SPACING_FACTOR if budget.per_second else 0
-        self._site = {"gap": gap, "burst": budget.burst, "per_day": budget.per_day or 0, "probe": _PROBE_MS}
+        self._site = {"gap": gap, "per_day": budget.per_day or 0, "probe": _PROBE_MS}
         self._scripts = {
             name: client.register_script("\n".join(read_package_file(__package__, f"{part}.lua") for part in parts))
             for name, parts in _SCRIPTS.items()
@@ -139,13 +136,7 @@ class Scripts:
 
     async def run(self, name: str, keys: Sequence[str], **given: Any) -> Any:
         """Run a script."""
-        try:
-            return await self._scripts[name](keys=keys, args=[msgspec.msgpack.encode({**self._site, **given})])
-        except redis.exceptions.ResponseError as error:
-            # Redis 6.2 has this error inside a sentence on the script.
-            if "OOM command not allowed" in str(error):
-                raise redis.exceptions.OutOfMemoryError(str(error)) from None
-            raise
+        return await self._scripts[name](keys=keys, args=[msgspec.msgpack.encode({**self._site, **given})])
 
     async def ask(
         self, keys: SiteKeys, *, charge: bool = False, refusal: tuple[str, int] | None = None, answered: bool = False
@@ -189,15 +180,15 @@ class SharedQueue:
         return float(over_at) / 1000 if over_at else None
 
     async def push(self, pushes: Sequence[Push]) -> int:
-        """Queue requests; return how many the run had seen already. Raises OutOfMemoryError when none is queued."""
+        """Queue requests; return how many the run had seen already. Raises ResponseError when Redis has no memory left."""
         bloom = self.options.dupefilter == "bloom"
         return int(await self._run("push", pushes=pushes, limit=self.limit or 0, bloom=bloom))
 
-    async def take(self, want: int = 0, **step: Any) -> Reply:
+    async def take(self, want: int = 0, renew: Sequence[str] = (), seeds: int = MAX_SEEDS) -> Reply:
         """Lease up to `want` requests, renew the leases of the ids in `renew`, and queue up to `seeds` seeds; see `take.lua`."""
-        given = {"renew": [], "seeder": "", "seeding": "", "seeds": _MAX_SEEDS, "want": want, **step}
+        given: dict[str, Any] = {"worker": self.worker, "want": want, "renew": renew, "seeds": seeds}
         lease, deliveries = round(self.options.lease * 1000), self.options.deliveries
-        header, *parts = await self._run("take", worker=self.worker, lease=lease, deliveries=deliveries, **given)
+        header, *parts = await self._run("take", lease=lease, deliveries=deliveries, **given)
         reply = msgspec.json.decode(header, type=Reply)
         of_requests = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
         reply.deliveries = [Delivery(id_.decode(), number, body) for id_, number, body in of_requests]
@@ -238,8 +229,8 @@ class Outbox:
                 self.filtered += await self._shared.push(pushes)
                 for _ in pushes:
                     self.pushes.popleft()
-        except redis.exceptions.OutOfMemoryError:
-            await self._send_ends()  # frees memory in Redis
+        except redis.exceptions.ResponseError:
+            await self._send_ends()  # frees memory in Redis, which may have none left
             raise
         await self._send_ends()
 

@@ -59,8 +59,6 @@ class RunReport:
 
     site: Site
     run: str
-    number: str
-    arguments: str
     total: int
     """Requests queued so far."""
     done: int
@@ -70,15 +68,11 @@ class RunReport:
     """Requests that are queued or leased."""
     dead_letters: int
     workers: int
+    started_at: float
     ended_at: float | None
     """When the run was over; None while it is not."""
     now: float
     state_of_site: SiteState
-
-    @property
-    def started_at(self) -> float:
-        """When the run began."""
-        return int(self.number) / 1000
 
     @property
     def ended(self) -> int:
@@ -101,16 +95,6 @@ class RunReport:
         return self.to_go / self.per_second if self.ended else None
 
     @property
-    def stopped_until(self) -> float | None:
-        """When the pause after the site's refusal ends; None without a refusal."""
-        return self.state_of_site.stopped_until
-
-    @property
-    def stopped(self) -> str | None:
-        """Why the site may not be asked now; None when it may."""
-        return self.state_of_site.refusal if (self.stopped_until or 0) > self.now else None
-
-    @property
     def is_current(self) -> bool:
         """Whether the run is not over, ended within the last hour, or has workers."""
         return self.ended_at is None or self.now - self.ended_at <= _RECENTLY_SECONDS or self.workers > 0
@@ -122,7 +106,7 @@ class RunReport:
             return "finished"
         site = self.state_of_site
         if self.to_go and site.refusal is not None:
-            return "stopped" if self.stopped else "probing"
+            return "stopped" if (site.stopped_until or 0) > self.now else "probing"
         if self.to_go and site.budget.per_day is not None and site.used_today >= site.budget.per_day:
             return "budget spent"
         return "running" if self.workers else "no worker"
@@ -131,8 +115,18 @@ class RunReport:
         """Return the figures for JSON."""
         figures: dict[str, Any] = msgspec.to_builtins(self)
         figures |= figures.pop("state_of_site")
-        names = ("state", "lost", "started_at", "per_second", "seconds_left")
-        return figures | {name: getattr(self, name) for name in names}
+        return figures | {name: getattr(self, name) for name in ("state", "lost", "per_second", "seconds_left")}
+
+
+@dataclass(kw_only=True)
+class Frontier:
+    """The frontier at one moment."""
+
+    now: float
+    """Seconds since 1970, by Redis' clock."""
+    sites: dict[Site, SiteState]
+    runs: list[RunReport]
+    """The latest run of each name, by site and then by age."""
 
 
 @dataclass(kw_only=True)
@@ -168,71 +162,42 @@ async def frontier_client(settings: BaseSettings) -> AsyncIterator[Any]:
         await client.aclose()
 
 
-async def read_sites(client: Any, settings: BaseSettings | None = None) -> tuple[float, dict[Site, SiteState]]:
-    """Return the time by Redis' clock (seconds since 1970), and the state of each site; budgets are read if settings are given."""
+async def read_frontier(
+    client: Any, settings: BaseSettings | None = None, site: Site | None = None, run: str | None = None
+) -> Frontier:
+    """Return the state of all sites and runs, or only the runs of `site` and of the name `run`; budgets are read from `settings`."""
     seconds, micro = await client.time()
-    pipe = client.pipeline(transaction=False)
-    for site in SITES:
-        pipe.hgetall(SiteKeys(site).circuit)
-        pipe.hgetall(SiteKeys(site).budget)
-    answers = iter(await pipe.execute())
-    sites: dict[Site, SiteState] = {}
-    for site, circuit, spent in zip(SITES, *[answers] * 2, strict=True):
-        is_today = int(spent.get(b"day", -1)) == seconds // _DAY_SECONDS
-        sites[site] = SiteState(
-            site=site,
-            refusal=circuit[b"reason"].decode(errors="backslashreplace") if b"reason" in circuit else None,
-            stopped_until=float(circuit[b"until"]) / 1000 if b"until" in circuit else None,
-            used_today=int(spent[b"used"]) if is_today else 0,
-            budget=site_budget(settings, site) if settings is not None else UNLIMITED,
-        )
-    return seconds + micro / 1e6, sites
-
-
-async def read_runs(
-    client: Any,
-    site: Site | None = None,
-    run: str | None = None,
-    settings: BaseSettings | None = None,
-    known: tuple[float, dict[Site, SiteState]] | None = None,
-) -> list[RunReport]:
-    """Return the latest run of each name, or only of `site` and of the name `run`, by site and then by age.
-
-    `known` is what `read_sites` has just returned, if the caller needs that, too.
-    """
-    now, sites = known or await read_sites(client, settings)
+    now = seconds + micro / 1e6
     latest: dict[tuple[Site, str], Keys] = {}
     for keys in await _all_keys(client, site, run):
         latest.setdefault((keys.site.site, keys.run), keys)
     pipe = client.pipeline(transaction=False)
+    for one in map(SiteKeys, SITES):
+        pipe.hgetall(one.circuit).hgetall(one.budget)
     for keys in latest.values():
-        pipe.hgetall(keys.state)
-        pipe.hlen(keys.requests)
-        pipe.hlen(keys.dead)
-        pipe.zcount(keys.workers, now * 1000, "+inf")
+        pipe.hgetall(keys.state).hlen(keys.requests).hlen(keys.dead).zcount(keys.workers, now * 1000, "+inf")
     answers = iter(await pipe.execute())
-    reports = []
+    sites: dict[Site, SiteState] = {}
+    for name in SITES:
+        circuit, spent = next(answers), next(answers)
+        is_today = int(spent.get(b"day", -1)) == seconds // _DAY_SECONDS
+        sites[name] = SiteState(
+            site=name,
+            refusal=circuit[b"reason"].decode(errors="backslashreplace") if b"reason" in circuit else None,
+            stopped_until=float(circuit[b"until"]) / 1000 if b"until" in circuit else None,
+            used_today=int(spent[b"used"]) if is_today else 0,
+            budget=site_budget(settings, name) if settings is not None else UNLIMITED,
+        )
+    runs = []
     for keys, state, to_go, dead, workers in zip(latest.values(), *[answers] * 4, strict=True):
         if state:
-            figures = {name: int(state.get(name.encode(), 0)) for name in ("total", "done", "failed", "over_at")}
-            report = RunReport(
-                site=keys.site.site,
-                run=keys.run,
-                number=keys.number,
-                arguments=state.get(b"arguments", b"").decode(errors="backslashreplace"),
-                total=figures["total"],
-                done=figures["done"],
-                failed=figures["failed"],
-                to_go=to_go,
-                dead_letters=dead,
-                workers=workers,
-                ended_at=figures["over_at"] / 1000 or None,
-                now=now,
-                state_of_site=sites[keys.site.site],
-            )
-            reports.append(report)
+            counts = {name: int(state.get(name.encode(), 0)) for name in ("total", "done", "failed")}
+            times = {"started_at": int(keys.number) / 1000, "ended_at": int(state.get(b"over_at", 0)) / 1000 or None}
+            figures: dict[str, Any] = {**counts, **times, "to_go": to_go, "dead_letters": dead, "workers": workers}
+            state_of_site = sites[keys.site.site]
+            runs.append(RunReport(site=keys.site.site, run=keys.run, now=now, state_of_site=state_of_site, **figures))
     order = list(SITES)
-    return sorted(reports, key=lambda report: (order.index(report.site), report.started_at))
+    return Frontier(now=now, sites=sites, runs=sorted(runs, key=lambda run: (order.index(run.site), run.started_at)))
 
 
 async def _all_keys(client: Any, site: Site | None, run: str | None) -> list[Keys]:

@@ -1,4 +1,4 @@
--- Functions that all scripts of a run share.
+-- What all scripts of a run share.
 --
 -- KEYS  1 state  2 queue  3 leases  4 requests  5 seen  6 dead  7 titles  8 workers; `keys.py` says what each holds
 -- given.arguments  the run's arguments, for a state that was lost
@@ -6,18 +6,9 @@
 local state, queue, leases, requests, seen, dead, titles, workers = unpack(KEYS)
 local LEVEL = 2 ^ 44  -- distance between the scores of two levels of priority
 
-if redis.call('EXISTS', state) == 0 then
-    -- The state was lost. A worker queues what the arguments name once more, so nothing may count as seen.
-    local failed = redis.call('HLEN', dead)
-    local total = redis.call('HLEN', requests) + failed
-    redis.call('UNLINK', seen)
-    -- `order` begins at the time in ms, which is above every number that was given before.
-    redis.call('HSET', state, 'arguments', given.arguments, 'total', total, 'done', 0, 'failed', failed, 'order', now)
-end
-
 -- Return level, deliveries and body. A damaged value is handed out as it is: its worker makes it a dead letter, with the reason.
 local function parse(value)
-    local level, deliveries, body = value:match('^([012]) (%d+) %S*\n(.*)$')
+    local level, deliveries, body = value:match('^(%-?%d) (%d+) %S*\n(.*)$')
     return level or 2, tonumber(deliveries or 0), body or value
 end
 
@@ -47,11 +38,25 @@ local function end_step()
     local open = math.max(redis.call('HLEN', requests), redis.call('ZCARD', leases))
     if open > 0 then
         redis.call('HDEL', state, 'over_at')
-    elseif redis.call('HEXISTS', state, 'seeded') == 1 then
+    else
         redis.call('HSETNX', state, 'over_at', now)
     end
     for number = 1, 8 do
         redis.call('PEXPIRE', KEYS[number], 7 * 86400000)
     end
     return open
+end
+
+if not given.pushes then
+    -- Without memory, Redis refuses a script at its first write; all but `push` free memory, so they may run.
+    redis.call('ZREM', queue, '')
+end
+if redis.call('HEXISTS', state, 'total') == 0 then
+    -- The run begins, or its state was lost. Its first request stands for the arguments: who leases that queues what they name,
+    -- and as nothing may count as seen, all of it. `order` is above every number that was given before.
+    put('arguments-' .. time[1] .. time[2], -1, 0, 0, '')  -- an id that no earlier one had
+    local failed = redis.call('HLEN', dead)
+    redis.call('UNLINK', seen)
+    redis.call('HSET', state, 'arguments', given.arguments, 'total', redis.call('HLEN', requests) + failed, 'done', 0,
+        'failed', failed, 'order', now)
 end

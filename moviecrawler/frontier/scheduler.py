@@ -22,11 +22,22 @@ from scrapy_redis.scheduler import Scheduler
 
 from moviecrawler.clock import process_age, utc_text
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.frontier.dupefilter import SharedDupeFilter
 from moviecrawler.frontier.engine import EngineSlot, end_crawl, is_closing
-from moviecrawler.frontier.leases import META, REFUSED, LeaseTracker
-from moviecrawler.frontier.queue import BOOSTED, LISTS, SEED, TITLES, End, Outbox, Push, RunRefusedError, SharedQueue
-from moviecrawler.frontier.serialisation import SerialisationError, decode, encode
+from moviecrawler.frontier.leases import META, REFUSED, Lease, LeaseTracker
+from moviecrawler.frontier.queue import (
+    ARGUMENTS,
+    BOOSTED,
+    LISTS,
+    MAX_SEEDS,
+    SEED,
+    TITLES,
+    End,
+    Outbox,
+    Push,
+    RunRefusedError,
+    SharedQueue,
+)
+from moviecrawler.frontier.serialisation import SerialisationError, decode, encode, request_id
 from moviecrawler.frontier.shared import budget_middleware_of, run_name
 from moviecrawler.options import FrontierOptions
 from moviecrawler.redis_client import check_eviction, describe_error
@@ -41,7 +52,6 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from twisted.internet.defer import Deferred
 
-    from moviecrawler.frontier.leases import Lease
     from moviecrawler.frontier.queue import Delivery, How, Reply
 
 logger = logging.getLogger(__name__)
@@ -53,17 +63,13 @@ BOOST_PRIORITY, LIST_PRIORITY = 100, 1
 _AHEAD_SECONDS = 10
 """Seconds of a site's budget for which a worker leases requests in advance, so that some are left for others."""
 _POLL_SECONDS, _SHORT_POLL_SECONDS = 1.0, 0.25
-"""Seconds between two steps without an event; the shorter while the queue has requests that this worker wants."""
+"""Seconds between two steps without an event, and after an error; the shorter while this worker wants what the queue has."""
 _HEARTBEAT_SECONDS = 5.0
 """Seconds between two heartbeats of a worker, which fetch seeds too; fewer when a lease is short."""
 _COALESCE_SECONDS = 0.02
 """Seconds that a step waits, so that it sends more at once."""
-_RETRY_SECONDS = 1.0
-"""Seconds until Redis is tried again after a failure."""
-_DRAIN_SECONDS = 7.0
-"""Seconds that a closing worker waits for requests in progress before it gives them back to the queue."""
-_CLOSE_SECONDS = 3.0
-"""Seconds that a closing worker may take for its last exchange with Redis."""
+_DRAIN_SECONDS, _CLOSE_SECONDS = 7.0, 3.0
+"""Seconds that a closing worker gives to the requests in progress, before they go back to the queue, and to its last step."""
 _MAX_PENDING_PUSHES = 1000
 """Requests on their way to Redis, above which queueing the arguments waits."""
 
@@ -85,19 +91,16 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         """The latest state of the run."""
         self._tracker = LeaseTracker(self._finish)
         self._ready: deque[Request] = deque()  # leased, not yet sent
-        # Retries and redirects, which have a lease, and what only this process can do.
-        self._local: deque[Request] = deque()
-        self._local_only: set[Request] = set()  # what only this process can do, until it is done
-        self._suspect = ""  # id of the request that this worker does alone, as it may have killed others
+        self._local: deque[Request] = deque()  # retries and redirects, which have a lease
+        self._arguments = ""  # id of the lease under which this worker queues what the arguments name
         self._pages = 0
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._seed_task: asyncio.Task[None] | None = None
         self._closed = False
         self._drain_until: float | None = None  # set when the spider begins to close
         self._last_take = 0.0
         self._over_since: float | None = None
-        self._seeder, self._seeding = "", ""  # the claim to queue what the arguments name, and its state
-        self._seed_task: asyncio.Task[None] | None = None
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:  # noqa: ARG003 - Scrapy's own signature
@@ -144,7 +147,6 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         except (RunRefusedError, ConfigurationError) as error:
             self._refuse("frontier_refused", str(error))
         else:
-            self.df = SharedDupeFilter(self.server, self.shared.keys.seen)
             if over_at is not None:
                 message = "Run %r was over at %s: nothing is left for this worker"
                 self._log(logging.INFO, message, run, utc_text(over_at))
@@ -159,14 +161,14 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         self.crawler.signals.connect(close, signals.spider_opened, weak=False)
 
     def enqueue_request(self, request: Request) -> bool:
-        """Queue a request; keep it here if it is a retry or a redirect, or if only this process can do it."""
+        """Queue a request; keep it here if it goes on under a lease of this worker."""
+        if META not in request.meta and request.meta.get("site") != self.spider.site:
+            request.meta[META] = (
+                self._arguments
+            )  # IMDb's datasets: `start` names nothing else, and they are files on this node
         if META in request.meta:
             if not self._tracker.hand_over(request):
                 return False  # the lease was given back
-            self._local.append(request)
-        elif request.meta.get("site") != self.spider.site:
-            # IMDb's datasets, for example: their parts are files on this node.
-            self._local_only.add(request)
             self._local.append(request)
         else:
             try:
@@ -183,7 +185,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         if request.priority >= LIST_PRIORITY:
             level = BOOSTED if request.priority >= BOOST_PRIORITY else LISTS
         title = request.cb_kwargs.get("site_id", "")
-        return Push(level, self.df.request_fingerprint(request), encode(request), not request.dont_filter, title)
+        return Push(level, request_id(request), encode(request), not request.dont_filter, title)
 
     def __len__(self) -> int:
         return len(self._local) + len(self._ready)
@@ -192,7 +194,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         """Return a request that may be sent now."""
         if self._local:
             return self._local.popleft()
-        if self._drain_until is not None or not self._ready:
+        if not self._ready or is_closing(self.crawler.engine):
             return None
         self._pages += 1
         request = self._ready.popleft()
@@ -211,7 +213,6 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         self._wake.set()
         # Requests that are being leased now have to be given back as well.
         await asyncio.wait([self._task], timeout=_CLOSE_SECONDS)
-        self._drain_until = 0.0
         for task in (self._task, self._seed_task):
             if task is not None:
                 task.cancel()
@@ -240,9 +241,8 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
     # --- What becomes of requests -------------------------------------------------------------------------------------
 
     def _request_ended(self, request: Request) -> None:
-        self._local_only.discard(request)
         self._tracker.ended(request)
-        if self._suspect in self._tracker.leases:
+        if self._is_alone():
             # No other request fills the batches of the stores meanwhile: they write at once.
             self.crawler.signals.send_catch_log(nothing_queued)
 
@@ -290,7 +290,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
                 await self._step()
             except redis.exceptions.RedisError as error:
                 self.budgets.failed(error)
-                await asyncio.sleep(_RETRY_SECONDS)
+                await asyncio.sleep(_POLL_SECONDS)
 
     async def _end_if_it_fails(self, task: Coroutine[Any, Any, None]) -> None:
         try:
@@ -300,7 +300,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
             end_crawl(self.crawler, "frontier_failed")
 
     def _drain_if_closing(self) -> None:
-        """Lease nothing more once the worker closes, and give back in time what it does not finish."""
+        """Give back in time what a worker does not finish that closes."""
         now = asyncio.get_running_loop().time()
         if not is_closing(self.crawler.engine):
             return
@@ -322,23 +322,18 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
             end_crawl(self.crawler, "recycled")
         try:
             await self.outbox.send()
-        except redis.exceptions.OutOfMemoryError:
-            await self._take(0)  # a heartbeat, so that no lease ends and no request is done twice
+        except redis.exceptions.ResponseError:
+            await self._take(0)  # a heartbeat, so that no lease ends while Redis has no memory left
             raise
         want, beat = self._want(), min(_HEARTBEAT_SECONDS, self.options.lease / 4)
-        if (
-            want >= self._batch / 2
-            or (want and self._is_idle())
-            or self._seeding == "done"
-            or now - self._last_take >= beat
-        ):
+        if want >= self._batch / 2 or (want and self._is_idle()) or now - self._last_take >= beat:
             await self._take(want)
         if self._ready or self._is_over():
             self._slot.wake()
 
     def _want(self) -> int:
         """Return how many requests to lease."""
-        if self._drain_until is not None or self._suspect in self._tracker.leases:
+        if is_closing(self.crawler.engine) or self._is_alone():
             return 0
         want = self._batch - len(self._ready)
         if self._batch < BATCH:
@@ -348,35 +343,27 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         return max(0, want)
 
     async def _take(self, want: int) -> None:
-        is_open = self._drain_until is None and self.crawler.engine.running
-        seeding = (self._seeding or "claim") if is_open else ""
-        if seeding == "claim":
-            self._seeder = uuid.uuid4().hex
-        step: dict[str, Any] = {} if is_open else {"seeds": 0}
-        step |= {"seeder": self._seeder, "seeding": seeding}
-        self.reply = reply = await self.shared.take(want, renew=list(self._tracker.leases), **step)
+        seeds = 0 if is_closing(self.crawler.engine) else MAX_SEEDS
+        self.reply = reply = await self.shared.take(want, list(self._tracker.leases), seeds)
         now = self._last_take = asyncio.get_running_loop().time()
         for delivery in reply.deliveries:
             self._receive(delivery)
         for one in reply.new_dead_letters:
             self._count_dead_letter(one, "`scrapy deadletters show` says why")
-        if seeding == "done":
-            self._seeding = ""  # if the state was lost meanwhile, a worker claims it again
-        elif seeding == "claim" and reply.seeding:
-            self._seeding = "keep"
-            self._seed_task = asyncio.create_task(self._end_if_it_fails(self._seed()))
-        sent = not (self.outbox.pushes or self.outbox.ends or self._local_only)
-        self._over_since = (self._over_since or now) if reply.seeded and not reply.open and sent else None
+        is_over = not (reply.open or self.outbox.pushes or self.outbox.ends)
+        self._over_since = (self._over_since or now) if is_over else None
         self._obey_site(reply)
 
     def _receive(self, delivery: Delivery) -> None:
         if (lease := self._tracker.leases.get(delivery.id)) is not None:
             lease.number = delivery.number  # its lease had ended, but this worker is still at it
             return
-        if delivery.number > 2:  # noqa: PLR2004 - as in take.lua
-            self._suspect = delivery.id
         is_seed = delivery.id.startswith(SEED)
         try:
+            if delivery.id.startswith(ARGUMENTS):
+                lease = self._tracker.take(delivery.id, delivery.number, None)
+                self._seed_task = asyncio.create_task(self._end_if_it_fails(self._seed(lease, self._seed_task)))
+                return
             request = self.spider.seed_request(delivery.body) if is_seed else decode(delivery.body, self.spider)
         except (SerialisationError, ConfigurationError) as error:
             reason = f"a bad seed: {error}" if is_seed else str(error)
@@ -392,34 +379,37 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
 
     def _obey_site(self, reply: Reply) -> None:
         """Give back what is not sent while the site may not be asked; end when that lasts longer than FRONTIER_PATIENCE."""
-        site, circuit = reply.site, self.budgets.circuit
-        self.budgets.reached(site)
-        if not site.blocked or circuit.probing or circuit.reporting:
+        site = reply.site
+        if self.budgets.reached(site):
             return
         self._give_back_ready()
         if site.blocked / 1000 > self.options.patience and (not site.spent or (self._is_idle() and reply.open)):
             why = f"{site.reason}; nothing is handed out for {site.blocked / 3_600_000:.1f} h, and what is queued stays queued"
             end_crawl(self.crawler, "budget_spent" if site.spent else "site_stopped", why)
 
-    # --- Queueing what the arguments name -----------------------------------------------------------------------------
-
-    async def _seed(self) -> None:
-        """Queue what the arguments name, and wait until what only this process can do of it is done."""
-        self.spider.asked.clear()  # not empty when the state was lost and all is queued once more
+    async def _seed(self, lease: Lease, earlier: asyncio.Task[None] | None) -> None:
+        """Queue what the arguments name. Their lease ends then, or goes on with the request for IMDb's datasets."""
+        if earlier is not None:
+            await earlier  # the state was lost meanwhile, so all is queued once more
+        self._arguments = lease.id
+        self.spider.asked.clear()
         async for request in self.spider.start():
             self.crawler.engine.crawl(request)
             while len(self.outbox.pushes) > _MAX_PENDING_PUSHES:  # noqa: ASYNC110 - on Redis
                 await asyncio.sleep(_COALESCE_SECONDS)
-        has_local = bool(self._local_only)
-        while self.outbox.pushes or self._local_only or (has_local and self._tracker.has_open_items):  # noqa: ASYNC110 - on Redis
-            await asyncio.sleep(_COALESCE_SECONDS)
-        self._seeding = "done"
-        self._wake.set()
+        if lease.request is None:
+            del self._tracker.leases[lease.id]
+            self._finish(lease, "done")
 
     # --- Endings ------------------------------------------------------------------------------------------------------
 
     def _is_idle(self) -> bool:
         return not (self._local or self._tracker.leases)
+
+    def _is_alone(self) -> bool:
+        """Return whether this worker holds a request that may have killed others, and therefore no other one."""
+        leases = self._tracker.leases
+        return len(leases) == 1 and next(iter(leases.values())).number > 2  # noqa: PLR2004 - as in take.lua
 
     def _is_over(self) -> bool:
         now = asyncio.get_running_loop().time()
@@ -436,5 +426,5 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         logger.log(level, sentence, *arguments, extra={"spider": self.spider})
 
 
-def _is_title(request: Request) -> bool:
-    return "site_id" in request.cb_kwargs
+def _is_title(request: Request | None) -> bool:
+    return request is not None and "site_id" in request.cb_kwargs

@@ -2,17 +2,11 @@
 --
 -- KEYS  as in run.lua, then 9 budget  10 circuit  11 start_urls
 -- given.worker, given.lease (ms), given.deliveries (after which a request is a dead letter)
--- given.renew    ids of the requests whose leases the worker renews; given.want is how many more it asks for
--- given.seeds    how many seeds may be moved to the queue
--- given.seeder   the id of the worker's claim to queue what the arguments name, a new one for each claim
--- given.seeding  'claim' to begin, 'keep' while the worker queues, 'done' when all is queued, '' for none of it
+-- given.renew  ids of the requests whose leases the worker renews; given.want is how many more it asks for
+-- given.seeds  how many seeds may be moved to the queue
 -- Returns {JSON of a `Reply`, id, number of this delivery, body, …}
 
 local budget, circuit, start_urls = KEYS[9], KEYS[10], KEYS[11]
-
--- Without memory, Redis refuses a script at its first write; this one only frees memory, so the script may run.
-redis.call('ZREM', queue, '')
-
 for _, id in ipairs(given.renew) do
     redis.call('ZADD', leases, 'XX', 'GT', now + given.lease, id)
 end
@@ -89,20 +83,7 @@ while leased < want do
     redis.call('ZREM', queue, id)  -- also when `requests` has lost it
 end
 
--- Who queues what the arguments name -----------------------------------------------------------------------------------
-local by, seeding_until = unpack(redis.call('HMGET', state, 'seeding_by', 'seeding_until'))
-local seeded = redis.call('HEXISTS', state, 'seeded') == 1
-local may_claim = given.seeding == 'claim' and (not by or seeding_until + 0 <= now)
-local seeding = not seeded and given.seeding ~= '' and (by == given.seeder or may_claim)
-if seeding and given.seeding == 'done' then
-    redis.call('HSET', state, 'seeded', now)
-    redis.call('HDEL', state, 'seeding_by', 'seeding_until')
-    seeding, seeded = false, true
-elseif seeding then
-    redis.call('HSET', state, 'seeding_by', given.seeder, 'seeding_until', now + given.lease)
-end
-
-local reply = {open = end_step(), waiting = redis.call('ZCARD', queue), seeded = seeded, seeding = seeding, site = site}
+local reply = {open = end_step(), waiting = redis.call('ZCARD', queue), site = site}
 for _, name in ipairs({'total', 'done', 'failed'}) do
     reply[name] = tonumber(redis.call('HGET', state, name))
 end

@@ -16,7 +16,6 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from moviecrawler.clock import utc_now
 from moviecrawler.extract.blocks import block_sign, classify
-from moviecrawler.frontier.circuit import Circuit
 from moviecrawler.frontier.shared import budget_middleware_of
 from moviecrawler.middlewares.kept_pages import folder_of, keep_page
 from moviecrawler.middlewares.retry import wait_before
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from moviecrawler.extract.blocks import Refusal
+    from moviecrawler.frontier.budget_middleware import BudgetMiddleware
 
 logger = logging.getLogger(__name__)
 
@@ -60,10 +60,10 @@ class SiteBlockMiddleware:
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
         self.kept_pages = folder_of(crawler.settings)
-        self.circuit = Circuit()
-        self.unexpected: defaultdict[str, set[str]] = defaultdict(
-            set
-        )  # URLs of unexpected pages since the last proper page
+        self.budgets: BudgetMiddleware
+        """It knows which sites have refused us, any worker where there is a Redis."""
+        # By site, the URLs of unexpected pages since the last proper page.
+        self.unexpected: defaultdict[str, set[str]] = defaultdict(set)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -73,12 +73,12 @@ class SiteBlockMiddleware:
         return middleware
 
     def spider_opened(self) -> None:
-        """Take the circuit of BudgetMiddleware, which all workers share when there is a Redis."""
-        self.circuit = budget_middleware_of(self.crawler).circuit
+        """Find BudgetMiddleware."""
+        self.budgets = budget_middleware_of(self.crawler)
 
     def process_request(self, request: Request) -> None:
         """Raise SiteStopped when the request's site has refused us."""
-        reason = self.circuit.refusal(_site(request))
+        reason = self.budgets.refusal(_site(request))
         if reason is not None:
             self.crawler.stats.inc_value("blocks/not_sent")
             raise SiteStopped(reason)
@@ -115,7 +115,7 @@ class SiteBlockMiddleware:
     def answered(self, site: str) -> None:
         """Note a proper page, which ends the count of unexpected ones."""
         self.unexpected.pop(site, None)
-        self.circuit.answered(site)
+        self.budgets.answered(site)
 
     def is_unexpected_again(self, site: str, url: str) -> bool:
         """Count an unexpected page; return whether so many in a row are a refusal."""
@@ -133,10 +133,10 @@ class SiteBlockMiddleware:
 
     def stop(self, site: str, request: Request, why: str, pause: float) -> str:
         """Stop a site for `pause` seconds; return the reason that its requests are refused with."""
-        reason = self.circuit.refusal(site)
+        reason = self.budgets.refusal(site)
         if reason is None:
             reason = f"{site} refused us ({why}); ask again in {_duration(pause)} at the earliest"
-            self.circuit.refused(site, reason, pause)
+            self.budgets.refused(site, reason, pause)
             self.crawler.signals.send_catch_log(site_refused, site=site, reason=reason, pause=pause)
             self.crawler.stats.set_value(f"blocks/{site}/stopped", reason)
             logger.error("%s: %s", request.url, reason, extra={"spider": self.crawler.spider})

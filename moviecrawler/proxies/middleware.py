@@ -134,7 +134,7 @@ class ProxyMiddleware:
         """Return a proxy of the first usable pool; those of earlier attempts only when there is no other."""
         only, earlier = request.meta.get("proxy_pool"), request.meta.get(_TRIED, ())
         while True:
-            stopped = self.blocks.circuit.refusal(self.site)
+            stopped = self.blocks.budgets.refusal(self.site)
             if stopped is not None:
                 raise SiteStopped(stopped)
             self._stop_if_exhausted(request)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 import redis
 
-from moviecrawler.frontier.budgets import begin_of_day, until_next_day
+from moviecrawler.frontier.budgets import until_next_day
 from moviecrawler.frontier.keys import SiteKeys
 from tests.catalogue.crawls import claimed, fetch_due, know, settings_of, states, title_pages, worker
 from tests.crawling import Finished
@@ -95,4 +95,4 @@ def test_a_crawl_that_is_to_stay_waits_for_the_next_day(
 def test_a_day_is_a_utc_day() -> None:
     assert until_next_day(NOW) == timedelta(seconds=1)
     assert until_next_day(NOW + timedelta(seconds=1)) == timedelta(days=1)
-    assert begin_of_day(NOW.astimezone()) == datetime(2026, 11, 1, tzinfo=UTC)
+    assert until_next_day(NOW.astimezone()) == timedelta(seconds=1)

@@ -17,7 +17,7 @@ NOW = 1_780_000_000.0
 QUIET = Card(site="imdb")
 NOTHING: dict[str, Any] = {"troubles": [], "failed": [], "pending": 0, "slots": 4}
 RUN = RunReport(
-    site="imdb", run="default", number="1780000000000", arguments="", total=10, done=3, failed=0, to_go=7,
+    site="imdb", run="default", started_at=NOW, total=10, done=3, failed=0, to_go=7,
     dead_letters=0, workers=0, ended_at=None, now=NOW, state_of_site=SiteState(site="imdb"),
 )  # fmt: skip
 

@@ -38,7 +38,7 @@ def test_summary_tells_what_was_stored_what_was_not_and_what_is_due_next(
 def test_summary_tells_what_waits_in_the_shared_queue(replica: ReplicaProcess, redis_url: str, tmp_path: Path) -> None:
     urls = {"REDIS_URL": redis_url, "FRONTIER_MAX_PAGES": "5", "FRONTIER_RUN": "five"}
     told = summary(crawl("imdb", f"ids={THIRTY}", data=tmp_path, replica=replica, **urls))
-    assert told["next"].startswith("of the 30 requests of run five, 25 wait for the next worker; ")
+    assert told["next"].startswith("of the 31 requests of run five, 25 wait for the next worker; ")
 
 
 def test_summary_names_the_reasons_of_failures(replica: ReplicaProcess, tmp_path: Path) -> None:

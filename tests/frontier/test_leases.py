@@ -74,7 +74,7 @@ def test_request_is_done_when_its_item_is_safe_in_every_store(crawl: Crawl) -> N
     assert crawl.ends == []
     crawl.settled(item, "postgres")
     assert crawl.ends == [("a", "done")]
-    assert not crawl.tracker.has_open_items
+    assert not crawl.tracker._lease_of_item
 
 
 def archived(crawl: Crawl, request: Request) -> RawPage:
@@ -190,4 +190,4 @@ def test_what_was_given_back_is_not_acknowledged(crawl: Crawl) -> None:
     crawl.tracker.ended(request)
     crawl.settled(item)
     assert crawl.ends == []
-    assert not crawl.tracker.has_open_items
+    assert not crawl.tracker._lease_of_item

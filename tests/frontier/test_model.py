@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 
 from moviecrawler.frontier.budgets import UNLIMITED
 from moviecrawler.frontier.keys import SiteKeys
-from moviecrawler.frontier.queue import Delivery, End, Push, Scripts, SharedQueue
+from moviecrawler.frontier.queue import ARGUMENTS, SEED, Delivery, End, Push, Scripts, SharedQueue
 from moviecrawler.options import FrontierOptions
 from moviecrawler.redis_client import connect
 
@@ -49,8 +49,18 @@ class Frontier(RuleBasedStateMachine):
         self.open: dict[str, int] = {}
         self.holder: dict[str, int] = {}
         self.seen: set[str] = set()
-        self.total = self.done = self.failed = self.missing = 0
+        self.total = self.done = self.failed = 0
         self.dead: set[str] = set()
+        self.arguments_wait()
+
+    def arguments_wait(self) -> None:
+        """A worker meets a run without a state: it puts what stands for the arguments into the queue."""
+        before = self.ids()
+        self.do(self.queues[0].take())
+        [new] = self.ids() - before
+        assert new.startswith(ARGUMENTS)
+        self.open[new] = 0
+        self.total, self.done, self.failed = len(self.open) + len(self.dead), 0, len(self.dead)
 
     def do(self, step: Any) -> Any:
         return self.runner.run(step)
@@ -98,7 +108,7 @@ class Frontier(RuleBasedStateMachine):
             self.open[one.id] += 1
             assert one.number == self.open[one.id]
             self.holder[one.id] = worker
-            assert one.body == f"[{one.id}]".encode() or one.id.startswith("seed-")
+            assert one.body == f"[{one.id}]".encode() or one.id.startswith((SEED, ARGUMENTS))
         return multiple(*((worker, one) for one in reply.deliveries))
 
     @rule(delivery=consumes(held))
@@ -164,14 +174,12 @@ class Frontier(RuleBasedStateMachine):
     @rule()
     def lose_state(self) -> None:
         self.do(self.client.delete(self.keys.state))
-        self.do(self.queues[0].take())
         self.seen.clear()
-        self.total, self.done, self.failed = len(self.open) + len(self.dead), 0, len(self.dead)
+        self.arguments_wait()
 
     @rule()
     def lose_requests(self) -> None:
         self.do(self.client.delete(self.keys.requests))
-        self.missing += len(self.open)
         self.do(self.client.delete(self.keys.leases, self.keys.queue))
         self.open.clear()
         self.holder.clear()

@@ -12,7 +12,7 @@ import redis.asyncio
 
 from moviecrawler.frontier.budgets import UNLIMITED, Budget
 from moviecrawler.frontier.keys import SiteKeys
-from moviecrawler.frontier.queue import End, Outbox, Push, RunRefusedError, Scripts, SharedQueue
+from moviecrawler.frontier.queue import ARGUMENTS, End, Outbox, Push, RunRefusedError, Scripts, SharedQueue
 from moviecrawler.options import FrontierOptions
 
 SITE = SiteKeys("imdb")
@@ -41,10 +41,17 @@ def pushes(*ids: str, level: int = 2) -> list[Push]:
 async def seeded(queue: SharedQueue, *ids: str) -> SharedQueue:
     """Begin a run, and queue what its arguments name."""
     await queue.open("run", 0)
-    assert (await queue.take(seeder="s", seeding="claim")).seeding
+    arguments = await take_arguments(queue)
     await queue.push(pushes(*ids))
-    assert (await queue.take(seeder="s", seeding="done")).seeded
+    await queue.finish([arguments])
     return queue
+
+
+async def take_arguments(queue: SharedQueue) -> End:
+    """Lease the request that stands for the arguments; return the end of the lease."""
+    [arguments] = (await queue.take(1)).deliveries
+    assert arguments.id.startswith(ARGUMENTS)
+    return End(arguments.id, "done", arguments.number)
 
 
 async def finish_all(queue: SharedQueue) -> None:
@@ -86,7 +93,7 @@ async def test_two_runs_of_two_names_on_one_day_share_nothing(make: Make) -> Non
     two = make(arguments="ids=b")
     await two.open("other", 0)
     await two.push(pushes("a", "b"))
-    assert (await two.take()).open == 2
+    assert (await two.take()).open == 3  # with its arguments
     assert (await one.take()).open == 1
 
 
@@ -104,50 +111,46 @@ async def test_a_lost_number_begins_a_new_run_that_meets_no_old_key(make: Make, 
     two = make("two")
     await two.open("run", 0)
     assert two.keys != one.keys
-    assert (await two.take()).open == 0
+    assert (await two.take()).open == 1  # the arguments
 
 
-async def test_one_worker_at_a_time_queues_what_the_arguments_name(make: Make) -> None:
-    one, two = make("one", lease=1), make("two", lease=1)
+async def test_one_worker_at_a_time_queues_what_the_arguments_name(make: Make, client: Any) -> None:
+    one, two = make("one"), make("two")
     for queue in (one, two):
         await queue.open("run", 0)
-    assert (await one.take(seeder="s1", seeding="claim")).seeding
-    assert not (await two.take(seeder="s2", seeding="claim")).seeding
+    end = await take_arguments(one)
+    assert (await two.take(9)).deliveries == []
     await one.push(pushes("a"))
-    assert not (await two.take()).seeded
-    await asyncio.sleep(1.1)  # it was killed half-way, or sleeps
-    assert (await two.take(seeder="s2", seeding="claim")).seeding
+    await client.zadd(one.keys.leases, {end.id: 1})  # it was killed half-way, or sleeps
+    assert await take_arguments(two) == End(end.id, "done", 2)
     assert await two.push(pushes("a", "b")) == 1
-    assert not (await one.take(seeder="s1", seeding="done")).seeded  # it says so too late
-    assert (await two.take(seeder="s2", seeding="done")).seeded
+    await two.finish([end])
     assert (await two.take()).open == 2
 
 
 async def test_who_queues_while_the_state_is_lost_begins_from_the_front(make: Make, client: Any) -> None:
     one = make()
     await one.open("run", 0)
-    await one.take(seeder="s1", seeding="claim")
+    end = await take_arguments(one)
     await one.push(pushes("a"))
     await client.flushdb()
     await one.push(pushes("b"))
-    assert not (await one.take(seeder="s1", seeding="done")).seeded
-    assert (await one.take(seeder="s2", seeding="claim")).seeding
+    await one.finish([end])  # which says nothing of what was lost
+    await take_arguments(one)
     assert await one.push(pushes("a", "b")) == 1
 
 
 async def test_limit_counts_titles_by_their_ids_and_not_requests(make: Make) -> None:
-    queue = make(limit=2)
-    await queue.open("run", 0)
+    queue = await seeded(make(limit=2))
     assert await queue.push(pushes("a", "b", "c")) == 0
     second_request = Push(2, "page-of-a", "[]", title="a")
     assert await queue.push([second_request, Push(1, "list", "[]")]) == 0
-    assert (await queue.take()).total == 4
+    assert (await queue.take()).total == 5  # with the arguments
 
 
 @pytest.mark.parametrize("dupefilter", ["set", "bloom"])
 async def test_a_page_is_queued_once_in_a_run(make: Make, client: Any, dupefilter: str) -> None:
-    queue = make(dupefilter=dupefilter)
-    await queue.open("run", 0)
+    queue = await seeded(make(dupefilter=dupefilter))
     ids = [f"tt{number}" for number in range(300)]
     assert await queue.push(pushes(*ids)) == 0
     assert await queue.push(pushes(*ids[:5])) == 5
@@ -157,8 +160,7 @@ async def test_a_page_is_queued_once_in_a_run(make: Make, client: Any, dupefilte
 
 
 async def test_levels_go_first_and_within_one_first_in_is_first_out(make: Make) -> None:
-    queue = make()
-    await queue.open("run", 0)
+    queue = await seeded(make())
     await queue.push([*pushes("t2", "t1"), *pushes("l", level=1), *pushes("b", level=0)])
     reply = await queue.take(3)
     assert [one.id for one in reply.deliveries] == ["b", "l", "t2"]
@@ -172,6 +174,7 @@ async def test_the_last_requests_are_shared_out(make: Make) -> None:
     for worker in workers:
         await worker.open("run", 0)
         await worker.take()
+    await finish_all(workers[0])
     await workers[0].push(pushes(*map(str, range(200))))
     got = {worker.worker: 0 for worker in workers}
     while True:
@@ -205,7 +208,7 @@ async def test_what_was_handed_out_twice_is_handed_out_alone_and_buried_at_last(
         [one] = reply.deliveries
         await queue.finish([End(one.id, "done")])
         reply = await queue.take(8)
-    assert (reply.total, reply.done, reply.failed, reply.open) == (8, 7, 1, 0)
+    assert (reply.total, reply.done, reply.failed, reply.open) == (9, 8, 1, 0)
 
 
 async def test_leases_end_only_after_what_came_of_them_is_queued(make: Make) -> None:
@@ -241,18 +244,16 @@ async def test_seeds_of_each_type_become_requests_in_one_step(make: Make, client
     for seed in seeds:
         command = {"list": client.rpush, "set": client.sadd}.get(kind)
         await (command(SITE.start_urls, seed) if command else client.zadd(SITE.start_urls, {seed: 1}))
-    queue = make()
-    await queue.open("run", 0)
+    queue = await seeded(make())
     reply = await queue.take(9)
     assert reply.deliveries[0].body == seeds[1]
     assert {one.body for one in reply.deliveries} == set(seeds)
     assert not await client.exists(SITE.start_urls)
-    assert (await queue.take(seeds=0)).total == 3
+    assert (await queue.take(seeds=0)).total == 4
 
 
 async def test_a_worker_that_closes_moves_no_seeds(make: Make, client: Any) -> None:
-    queue = make()
-    await queue.open("run", 0)
+    queue = await seeded(make())
     await client.rpush(SITE.start_urls, "tt1")
     assert (await queue.take(seeds=0)).open == 0
     assert await client.llen(SITE.start_urls) == 1

@@ -9,7 +9,10 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
+from moviecrawler.frontier.budget_middleware import BudgetMiddleware
+from moviecrawler.frontier.budgets import UNLIMITED
 from moviecrawler.middlewares.blocks import SiteBlockMiddleware, SiteStopped
+from moviecrawler.spiders.imdb import ImdbSpider
 
 PAGE = b"<html>" + b"x" * 5000 + b"</html>"
 TINY = b"<html></html>"
@@ -18,9 +21,11 @@ TINY = b"<html></html>"
 @pytest.fixture
 def middleware(tmp_path: Path) -> SiteBlockMiddleware:
     settings = {"RETRY_TIMES": 1, "RETRY_BACKOFF": 0, "DATA_DIR": str(tmp_path)}
-    crawler = get_crawler(Spider, settings)
+    crawler = get_crawler(ImdbSpider, settings)
     crawler.spider = Spider.from_crawler(crawler, name="test")
-    return SiteBlockMiddleware.from_crawler(crawler)
+    middleware = SiteBlockMiddleware.from_crawler(crawler)
+    middleware.budgets = BudgetMiddleware(crawler, UNLIMITED)
+    return middleware
 
 
 def request(path: str = "a", site: str = "imdb") -> Request:

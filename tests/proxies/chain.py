@@ -15,6 +15,7 @@ from scrapy.utils.misc import build_from_crawler
 from scrapy.utils.test import get_crawler
 
 import moviecrawler.settings
+from moviecrawler.frontier.budget_middleware import BudgetMiddleware
 from moviecrawler.middlewares.blocks import SiteBlockMiddleware
 from moviecrawler.proxies.middleware import ProxyMiddleware
 from moviecrawler.spiders.imdb import ImdbSpider
@@ -67,8 +68,10 @@ class Chain:
         chained = {type(one): one for one in self._manager.middlewares}
         self.proxies: Any = chained.get(ProxyMiddleware)
         """The middleware; None where the site has no order of pools."""
+        blocks: Any = chained[SiteBlockMiddleware]
+        blocks.budgets = chained[BudgetMiddleware]
         if self.proxies is not None:
-            self.proxies.blocks = chained[SiteBlockMiddleware]
+            self.proxies.blocks = blocks
 
     async def _download(self, request: Request) -> Response:
         self.sent.append(Sent(request.meta.get("proxy_name"), request.headers.get(b"Proxy-Authorization")))
