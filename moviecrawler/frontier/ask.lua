@@ -4,7 +4,7 @@
 -- given.charge    whether to charge a request
 -- given.gap       ms between two requests, 0 for no limit
 -- given.probe     ms until another worker may send a probe
--- given.refusal   {reason, ms} when the site has refused us, else false
+-- given.refusal   {reason, ms} when the site has refused us
 -- given.answered  whether the site has answered the probe
 -- Returns the JSON of a `SiteReply`
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec import Meta
 
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.sites import SITES, page_hosts_of
@@ -27,14 +28,10 @@ _DEFAULT_BUDGETS = {
 class Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How many requests all nodes together may send to a site."""
 
-    per_second: float | None = None
+    per_second: Annotated[float, Meta(gt=0)] | None = None
     """Requests a second; None for no limit."""
-    per_day: int | None = None
+    per_day: Annotated[int, Meta(gt=0)] | None = None
     """Requests a day (UTC); None for no limit."""
-
-    def __post_init__(self) -> None:
-        if any(limit is not None and limit <= 0 for limit in (self.per_second, self.per_day)):
-            raise ValueError("per_second and per_day must be above 0")
 
 
 UNLIMITED = Budget()

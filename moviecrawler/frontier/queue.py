@@ -36,8 +36,6 @@ _SCRIPTS = {
     "finish": ("begin", "run", "finish"),
     "ask": ("begin", "site", "ask"),
 }
-MAX_SEEDS = 100
-"""Seeds that one step moves to the queue, at most."""
 _MAX_SENT = 500
 """Requests or ends of leases that one step sends, at most, so that no other worker waits long."""
 _PROBE_MS = 60_000
@@ -138,11 +136,8 @@ class Scripts:
         """Run a script."""
         return await self._scripts[name](keys=keys, args=[msgspec.msgpack.encode({**self._site, **given})])
 
-    async def ask(
-        self, keys: SiteKeys, *, charge: bool = False, refusal: tuple[str, int] | None = None, answered: bool = False
-    ) -> SiteReply:
-        """Charge a request to the budget, or report a refusal (reason, and the pause in ms) or an answer to the probe."""
-        step = {"charge": charge, "refusal": refusal or False, "answered": answered}
+    async def ask(self, keys: SiteKeys, **step: Any) -> SiteReply:
+        """Ask whether a site may be asked; charge a request or report something, see `ask.lua`."""
         return msgspec.json.decode(await self.run("ask", [keys.budget, keys.circuit], **step), type=SiteReply)
 
 
@@ -184,11 +179,10 @@ class SharedQueue:
         bloom = self.options.dupefilter == "bloom"
         return int(await self._run("push", pushes=pushes, limit=self.limit or 0, bloom=bloom))
 
-    async def take(self, want: int = 0, renew: Sequence[str] = (), seeds: int = MAX_SEEDS) -> Reply:
-        """Lease up to `want` requests, renew the leases of the ids in `renew`, and queue up to `seeds` seeds; see `take.lua`."""
-        given: dict[str, Any] = {"worker": self.worker, "want": want, "renew": renew, "seeds": seeds}
-        lease, deliveries = round(self.options.lease * 1000), self.options.deliveries
-        header, *parts = await self._run("take", lease=lease, deliveries=deliveries, **given)
+    async def take(self, want: int = 0, renew: Sequence[str] = ()) -> Reply:
+        """Move up to `want` seeds to the queue, lease up to `want` requests, and renew the leases of the ids in `renew`."""
+        of_run: dict[str, Any] = {"deliveries": self.options.deliveries, "lease": round(self.options.lease * 1000)}
+        header, *parts = await self._run("take", worker=self.worker, want=want, renew=renew, **of_run)
         reply = msgspec.json.decode(header, type=Reply)
         of_requests = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
         reply.deliveries = [Delivery(id_.decode(), number, body) for id_, number, body in of_requests]

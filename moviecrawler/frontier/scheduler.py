@@ -28,7 +28,6 @@ from moviecrawler.frontier.queue import (
     ARGUMENTS,
     BOOSTED,
     LISTS,
-    MAX_SEEDS,
     SEED,
     TITLES,
     End,
@@ -107,13 +106,6 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         """Make no client: `open` takes that of BudgetMiddleware."""
         return cls(None)
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Keep the crawler; `open` reads `FrontierOptions`, as the spider must be there."""
-        scheduler: Self = super().from_crawler(crawler)
-        scheduler.crawler = crawler
-        return scheduler
-
     # --- Scrapy's interface -------------------------------------------------------------------------------------------
 
     def open(self, spider: Any) -> Deferred[None]:
@@ -121,7 +113,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         return deferred_from_coro(self._open(spider))
 
     async def _open(self, spider: Any) -> None:
-        self.spider = spider
+        self.spider, self.crawler = spider, spider.crawler
         self.options = options = FrontierOptions.read(self.crawler.settings)
         self.budgets = budgets = budget_middleware_of(self.crawler)
         self.server = budgets.client
@@ -343,8 +335,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         return max(0, want)
 
     async def _take(self, want: int) -> None:
-        seeds = 0 if is_closing(self.crawler.engine) else MAX_SEEDS
-        self.reply = reply = await self.shared.take(want, list(self._tracker.leases), seeds)
+        self.reply = reply = await self.shared.take(want, list(self._tracker.leases))
         now = self._last_take = asyncio.get_running_loop().time()
         for delivery in reply.deliveries:
             self._receive(delivery)

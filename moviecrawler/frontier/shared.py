@@ -17,26 +17,19 @@ if TYPE_CHECKING:
     from moviecrawler.frontier.scheduler import FrontierScheduler
 
 _SCHEDULER = "moviecrawler.frontier.scheduler.FrontierScheduler"
-_MAX_NAME_CHARACTERS = 50
-"""Characters of the arguments in the name of a run."""
-_MAX_TITLES_SHOWN = 3
-"""Titles of the arguments that are shown."""
+_MAX_NAME_CHARACTERS, _MAX_CHARACTERS = 50, 200
+"""Characters of the arguments in the name of a run, and in what describes them."""
 
 
 def describe_arguments(titles: list[str], others: Mapping[str, str]) -> str:
     """Return a text that is the same for all workers of a run, and another one for other arguments.
 
     >>> describe_arguments(["tt1", "tt2"], {"limit": "9"})
-    'ids=tt1,tt2 limit=9 (6cb52991)'
+    'ids=tt1,tt2 limit=9 (d6082c2f)'
     """
-    shown = (
-        [f"ids={','.join(titles[:_MAX_TITLES_SHOWN])}{',…' if len(titles) > _MAX_TITLES_SHOWN else ''}"]
-        if titles
-        else []
-    )
-    shown += [f"{name}={value}" for name, value in sorted(others.items())]
-    digest = blake2b(repr((titles, sorted(others.items()))).encode(), digest_size=4).hexdigest()
-    return f"{' '.join(shown)[:200] or 'no arguments'} ({digest})"
+    given = [f"ids={','.join(titles)}"] * bool(titles) + [f"{name}={value}" for name, value in sorted(others.items())]
+    text = " ".join(given) or "no arguments"
+    return f"{text[:_MAX_CHARACTERS]} ({blake2b(text.encode(), digest_size=4).hexdigest()})"
 
 
 def run_name(settings: Mapping[str, Any], spider: Any) -> str:

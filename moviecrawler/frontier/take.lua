@@ -2,11 +2,10 @@
 --
 -- KEYS  as in run.lua, then 9 budget  10 circuit  11 start_urls
 -- given.worker, given.lease (ms), given.deliveries (after which a request is a dead letter)
--- given.renew  ids of the requests whose leases the worker renews; given.want is how many more it asks for
--- given.seeds  how many seeds may be moved to the queue
+-- given.renew  ids of the requests whose leases the worker renews
+-- given.want   how many more it asks for; as many seeds are moved to the queue
 -- Returns {JSON of a `Reply`, id, number of this delivery, body, …}
 
-local budget, circuit, start_urls = KEYS[9], KEYS[10], KEYS[11]
 for _, id in ipairs(given.renew) do
     redis.call('ZADD', leases, 'XX', 'GT', now + given.lease, id)
 end
@@ -14,8 +13,9 @@ redis.call('ZADD', workers, now + given.lease, given.worker)
 redis.call('ZREMRANGEBYSCORE', workers, '-inf', now)
 
 -- Seeds ----------------------------------------------------------------------------------------------------------------
+local start_urls = KEYS[11]
 local pop = ({list = 'LPOP', set = 'SPOP', zset = 'ZPOPMAX'})[redis.call('TYPE', start_urls).ok]
-local popped = pop and given.seeds > 0 and redis.call(pop, start_urls, given.seeds) or {}
+local popped = pop and given.want > 0 and redis.call(pop, start_urls, given.want) or {}
 for number = 1, #popped, pop == 'ZPOPMAX' and 2 or 1 do  -- in a sorted set, each is followed by its score
     local priority = tonumber(popped[number]:match('"priority"%s*:%s*(%d+)') or 0)
     local id = string.format('seed-%s%06d-%d', time[1], time[2], number)  -- new even when the state was lost
@@ -50,7 +50,7 @@ if redis.call('ZCARD', queue) + redis.call('ZCARD', leases) < redis.call('HLEN',
 end
 
 -- Lease ----------------------------------------------------------------------------------------------------------------
-local site = ask_site(budget, circuit)
+local site = ask_site(KEYS[9], KEYS[10])
 local sharing, want = redis.call('ZCARD', workers), given.want
 if site.blocked > 0 then
     want = 0

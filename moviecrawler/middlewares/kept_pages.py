@@ -22,9 +22,7 @@ FOLDER = "kept"
 MAX_PAGES = 20
 """Pages of each site and kind that are kept; the oldest are removed."""
 MAX_BODY_BYTES = 4 * 1024 * 1024
-_PRIVATE_HEADERS = frozenset({"set-cookie", "proxy-authenticate", "authentication-info"})
-_MAX_HEADERS = 60
-_MAX_HEADER_CHARS = 500
+_PRIVATE_HEADERS = frozenset({b"set-cookie", b"proxy-authenticate", b"authentication-info"})
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9_-]+")
 
 
@@ -49,21 +47,13 @@ def keep_page(
     It blocks, so call it in a thread. An OSError is logged. `secrets` are removed, as some proxies send back what they were sent.
     """
     label = _NOT_IN_NAMES.sub("-", f"{site}-{kind}".lower())
-    # Secrets are removed before anything is cut, as half of one would not be found.
     headers = {
-        name.decode("latin-1"): _without(values[0], secrets).decode("latin-1")[:_MAX_HEADER_CHARS]
-        for name, values in list(response.headers.items())[:_MAX_HEADERS]
-        if values and name.decode("latin-1").lower() not in _PRIVATE_HEADERS
+        name.decode("latin-1"): _without(values[0], secrets).decode("latin-1")
+        for name, values in response.headers.items()
+        if values and name.lower() not in _PRIVATE_HEADERS
     }
-    about = {
-        "url": response.url,
-        "why": why,
-        "status": response.status,
-        "via": via,
-        "at": now,
-        "headers": headers,
-        "body_bytes": len(response.body),
-    }
+    about = {"url": response.url, "why": why, "status": response.status, "via": via, "at": now, "headers": headers}
+    # Secrets are removed before the body is cut, as half of one would not be found.
     body = response.body[: MAX_BODY_BYTES + max(map(len, secrets), default=0)]
     path = folder / f"{label}-{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03}.html"
     try:

@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING
 
 from scrapy import Request
 from scrapy.downloadermiddlewares.retry import RetryMiddleware
-from scrapy.http.request import NO_CALLBACK
-
-from moviecrawler.frontier.engine import is_closing
 
 if TYPE_CHECKING:
     from scrapy.http import Response
@@ -43,8 +40,6 @@ class BackoffRetryMiddleware(RetryMiddleware):
         self, request: Request, response: Response
     ) -> Request | Response:
         """Return the response; or the request, after a wait, when the status is one of RETRY_HTTP_CODES."""
-        if self._is_unwanted(request):
-            return response
         result = super().process_response(request, response)
         if isinstance(result, Request):
             await wait_before(result, self.crawler.settings)
@@ -54,14 +49,7 @@ class BackoffRetryMiddleware(RetryMiddleware):
         self, request: Request, exception: Exception
     ) -> Request | Response | None:
         """Return the request, after a wait, when the exception is one of RETRY_EXCEPTIONS, else None."""
-        if self._is_unwanted(request):
-            return None
         result = super().process_exception(request, exception)
         if isinstance(result, Request):
             await wait_before(result, self.crawler.settings)
         return result
-
-    def _is_unwanted(self, request: Request) -> bool:
-        """Return whether the request is for a part of a dataset and the crawl closes, which would wait for the retry."""
-        is_part = request.callback is NO_CALLBACK and request.meta.get("expects") == "other"
-        return is_part and is_closing(self.crawler.engine)

@@ -150,8 +150,8 @@ def _progress(world: Operated, name: str = "running") -> dict[str, int]:
 
 def test_jobs_and_runs_are_those_of_the_api(world: Operated) -> None:
     text = text_of(world.page("/crawls"))
-    assert f"Metacritic over · finished 100 % {DONE} of {DONE} 1 0 – – " in text
-    assert re.search(r"IMDb running ✓ running [\d.]+ % [\d,]+ of 600 0 1 ", text), text
+    assert f"Metacritic over · finished 100 % {DONE + 1} of {DONE + 1} 1 0 – – " in text
+    assert re.search(r"IMDb running ✓ running [\d.]+ % [\d,]+ of 601 0 1 ", text), text
     jobs = world.node.get("daemonstatus.json").json
     assert f"Running {jobs['running']} Job" in text
     assert f"Over {jobs['finished']} Job" in text

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,10 +17,9 @@ from moviecrawler.items import Miss, Movie, RawPage
 from moviecrawler.signals import item_settled, list_missed, page_archived, store_opened
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
-
-
-def movie(site_id: str = "tt1") -> Movie:
-    return Movie(site="imdb", site_id=site_id, url="https://www.imdb.com/", title="Invented", kind="movie")
+ODD = Failure(ValueError("odd"))  # type: ignore[no-untyped-call]
+MOVIE = Movie(site="imdb", site_id="tt1", url="https://www.imdb.com/", title="Invented", kind="movie")
+PAGE = RawPage(site="imdb", site_id="tt1", fetched_at=NOW, archive_id="urn:uuid:1", record=b"WARC")
 
 
 def miss(outcome: Any) -> Miss:
@@ -27,36 +27,34 @@ def miss(outcome: Any) -> Miss:
 
 
 class Crawl:
-    """A tracker, and what Scrapy and two stores tell it."""
+    """The lease of a request, and what Scrapy and two stores tell its tracker."""
 
     def __init__(self) -> None:
-        self.ends: list[tuple[str, str]] = []
-        self.tracker = LeaseTracker(lambda lease, how, _: self.ends.append((lease.id, how)))
+        self.ends: list[str] = []
+        self.tracker = LeaseTracker(lambda _, how, __: self.ends.append(how))
         self.manager = SignalManager(self)  # and of no other test
         self.settlement = Settlement(self.manager)
         self.tracker.connect(self.manager)
         for store in ("csv", "postgres"):
             self.send(store_opened, store=store)
+        self.request = Request("https://www.imdb.com/a", cb_kwargs={"site_id": "tt1"})
+        self.tracker.take("a", 1, self.request)
 
     def send(self, signal: object, **arguments: Any) -> None:
         for _, result in self.manager.send_catch_log(signal, **arguments):
             assert not isinstance(result, Failure), result
 
-    def take(self, lease: str = "a", site_id: str | None = "tt1") -> Request:
-        known = {} if site_id is None else {"site_id": site_id}
-        request = Request(f"https://www.imdb.com/{lease}", cb_kwargs=known)
-        self.tracker.take(lease, 1, request)
-        return request
+    def tell(self, signal: object, **arguments: Any) -> None:
+        """Send a signal about the answer to the request."""
+        self.send(signal, response=Response(self.request.url, request=self.request), **arguments)
 
-    def passed(self, item: Any, request: Request | None) -> None:
-        self.send(signals.item_scraped, item=item, response=request and Response(request.url, request=request))
+    def ended(self, *items: Any) -> None:
+        """The request has left the engine, with such items."""
+        for item in items:
+            self.tell(signals.item_scraped, item=item)
+        self.tracker.ended(self.request)
 
-    def ended(self, item: Any, request: Request) -> None:
-        """A request has left the engine, with an item."""
-        self.passed(item, request)
-        self.tracker.ended(request)
-
-    def settled(self, item: Any, *stores: str, outcome: str = "durable") -> None:
+    def settled(self, item: Any = MOVIE, *stores: str, outcome: str = "durable") -> None:
         for store in stores or ("csv", "postgres"):
             self.send(item_settled, item=item, store=store, outcome=outcome, reason=None)
 
@@ -67,46 +65,16 @@ def crawl() -> Crawl:
 
 
 @pytest.mark.promise("A request is done only when its items are durable in every store.")
-def test_request_is_done_when_its_item_is_safe_in_every_store(crawl: Crawl) -> None:
-    request, item = crawl.take(), movie()
-    crawl.ended(item, request)
-    crawl.settled(item, "csv")
+def test_request_is_done_when_its_page_is_in_the_archive_and_its_item_in_every_store(crawl: Crawl) -> None:
+    crawl.tell(page_archived, item=PAGE)
+    crawl.ended(MOVIE)
+    crawl.settled(MOVIE, "csv")
+    crawl.settled(PAGE, "archive")
     assert crawl.ends == []
-    crawl.settled(item, "postgres")
-    assert crawl.ends == [("a", "done")]
+    crawl.settled(MOVIE, "postgres")
+    assert crawl.ends == ["done"]
     assert not crawl.tracker._lease_of_item
-
-
-def archived(crawl: Crawl, request: Request) -> RawPage:
-    """Have a request's page pass to the archive."""
-    page = RawPage(site="imdb", site_id="tt1", fetched_at=NOW, archive_id="urn:uuid:1", record=b"WARC")
-    crawl.send(page_archived, item=page, response=Response(request.url, request=request))
-    return page
-
-
-def test_request_is_done_when_its_page_is_in_the_archive_too(crawl: Crawl) -> None:
-    request, item = crawl.take(), movie()
-    page = archived(crawl, request)
-    crawl.ended(item, request)
-    crawl.settled(item)
-    assert crawl.ends == []
-    crawl.settled(page, "archive")
-    assert crawl.ends == [("a", "done")]
     assert not crawl.settlement._items
-
-
-def test_a_page_in_the_archive_is_no_answer_to_what_was_asked(crawl: Crawl) -> None:
-    request = crawl.take()
-    crawl.settled(archived(crawl, request), "archive")
-    crawl.tracker.ended(request)
-    assert crawl.ends == [("a", "dead")]
-
-
-def test_request_that_was_not_sent_goes_back(crawl: Crawl) -> None:
-    request = crawl.take()
-    request.meta[NOT_SENT] = True
-    crawl.tracker.ended(request)
-    assert crawl.ends == [("a", "back")]
 
 
 @pytest.mark.promise("A request is done only when its items are durable in every store.")
@@ -115,79 +83,78 @@ def test_request_that_was_not_sent_goes_back(crawl: Crawl) -> None:
     ("outcome", "how"), [("durable", "done"), ("spooled", "back"), ("lost", "back"), ("rejected", "done")]
 )
 def test_what_stores_say_decides(crawl: Crawl, outcome: str, how: str, early: bool) -> None:
-    request, item = crawl.take(), movie()
     if early:
-        crawl.settled(item, "postgres", outcome=outcome)
-    crawl.ended(item, request)
-    crawl.settled(item, "csv")
+        crawl.settled(MOVIE, "postgres", outcome=outcome)
+    crawl.ended(MOVIE)
+    crawl.settled(MOVIE, "csv")
     if not early:
-        crawl.settled(item, "postgres", outcome=outcome)
-    assert crawl.ends == [("a", how)]
+        crawl.settled(MOVIE, "postgres", outcome=outcome)
+    assert crawl.ends == [how]
 
 
 @pytest.mark.parametrize(
     ("outcome", "how"), [("absent", "done"), ("failed", "done"), ("disallowed", "done"), ("blocked", "back")]
 )
 def test_missed_title_ends_by_why_it_was_missed(crawl: Crawl, outcome: str, how: str) -> None:
-    request, item = crawl.take(), miss(outcome)
-    crawl.ended(item, request)
+    item = miss(outcome)
+    crawl.ended(item)
     crawl.settled(item)
-    assert crawl.ends == [("a", how)]
+    assert crawl.ends == [how]
 
 
-def test_title_whose_item_was_dropped_is_done(crawl: Crawl) -> None:
-    request = crawl.take()
-    crawl.send(
-        signals.item_dropped, item=movie(), response=Response(request.url, request=request), exception=ValueError()
-    )
-    crawl.tracker.ended(request)
-    assert crawl.ends == [("a", "done")]
+def archived(crawl: Crawl) -> None:
+    crawl.tell(page_archived, item=PAGE)
+    crawl.settled(PAGE, "archive")
 
 
-@pytest.mark.parametrize(("signal", "given"), [(signals.spider_error, {}), (signals.item_error, {"item": movie()})])
-def test_exception_makes_a_dead_letter(crawl: Crawl, signal: object, given: dict[str, Any]) -> None:
-    request, stored = crawl.take(), movie("tt2")
-    crawl.passed(stored, request)  # what else came of the page is stored all the same
-    crawl.send(
-        signal,
-        **given,
-        failure=Failure(ValueError("odd")),  # type: ignore[no-untyped-call]
-        response=Response(request.url, request=request),
-    )
-    crawl.tracker.ended(request)
-    crawl.settled(stored)
-    assert crawl.ends == [("a", "dead")]
+WITHOUT_ITEMS: dict[str, tuple[Callable[[Crawl], Any], str]] = {
+    "nothing came of it": (lambda _: None, "dead"),
+    "only a page in the archive": (archived, "dead"),
+    "not sent": (lambda crawl: crawl.request.meta.update({NOT_SENT: True}), "back"),
+    "dropped as invalid": (lambda crawl: crawl.tell(signals.item_dropped, item=MOVIE, exception=ODD), "done"),
+    "its callback failed": (lambda crawl: crawl.tell(signals.spider_error, failure=ODD), "dead"),
+    "a pipeline failed": (lambda crawl: crawl.tell(signals.item_error, item=MOVIE, failure=ODD), "dead"),
+}
+
+
+@pytest.mark.parametrize(("happens", "how"), WITHOUT_ITEMS.values(), ids=WITHOUT_ITEMS)
+def test_title_without_an_item_ends_as(crawl: Crawl, happens: Callable[[Crawl], Any], how: str) -> None:
+    happens(crawl)
+    crawl.ended()
+    assert crawl.ends == [how]
+
+
+def test_a_request_of_which_one_item_is_stored_and_one_broke_is_a_dead_letter(crawl: Crawl) -> None:
+    crawl.tell(signals.item_error, item=miss("failed"), failure=ODD)
+    crawl.ended(MOVIE)
+    crawl.settled()
+    assert crawl.ends == ["dead"]
 
 
 def test_retry_takes_the_lease_over(crawl: Crawl) -> None:
-    request, item = crawl.take(), movie()
-    retry = request.copy()
-    assert crawl.tracker.hand_over(retry)
-    crawl.tracker.ended(request)
-    crawl.ended(item, retry)
-    crawl.settled(item)
-    assert crawl.ends == [("a", "done")]
-    assert not crawl.tracker.hand_over(retry.copy())
+    first, crawl.request = crawl.request, crawl.request.copy()
+    assert crawl.tracker.hand_over(crawl.request)
+    crawl.tracker.ended(first)
+    crawl.ended(MOVIE)
+    crawl.settled()
+    assert crawl.ends == ["done"]
+    assert not crawl.tracker.hand_over(first.copy())
 
 
-def test_list_is_done_when_it_was_read(crawl: Crawl) -> None:
-    crawl.tracker.ended(crawl.take(site_id=None))
-    assert crawl.ends == [("a", "done")]
-
-
-@pytest.mark.parametrize(("refused", "how"), [(False, "done"), (True, "back")])
-def test_list_that_was_refused_goes_back(crawl: Crawl, refused: bool, how: str) -> None:
-    request = crawl.take(site_id=None)
-    crawl.send(list_missed, url=request.url, reason="no list", refused=refused)
-    crawl.tracker.ended(request)
-    assert crawl.ends == [("a", how)]
+@pytest.mark.parametrize(("refused", "how"), [(None, "done"), (False, "done"), (True, "back")])
+def test_list_is_done_unless_it_was_refused(crawl: Crawl, refused: bool | None, how: str) -> None:
+    listed = Request("https://www.imdb.com/list")
+    crawl.tracker.take("list", 1, listed)
+    if refused is not None:
+        crawl.send(list_missed, url=listed.url, reason="no list", refused=refused)
+    crawl.tracker.ended(listed)
+    assert crawl.ends == [how]
 
 
 def test_what_was_given_back_is_not_acknowledged(crawl: Crawl) -> None:
-    request, item = crawl.take(), movie()
-    crawl.passed(item, request)
+    crawl.tell(signals.item_scraped, item=MOVIE)
     crawl.tracker.leases.clear()
-    crawl.tracker.ended(request)
-    crawl.settled(item)
+    crawl.tracker.ended(crawl.request)
+    crawl.settled()
     assert crawl.ends == []
     assert not crawl.tracker._lease_of_item

@@ -49,7 +49,7 @@ class Frontier(RuleBasedStateMachine):
         self.open: dict[str, int] = {}
         self.holder: dict[str, int] = {}
         self.seen: set[str] = set()
-        self.total = self.done = self.failed = 0
+        self.total = self.done = self.failed = self.seeds = 0
         self.dead: set[str] = set()
         self.arguments_wait()
 
@@ -87,16 +87,17 @@ class Frontier(RuleBasedStateMachine):
     @rule(seeds=st.lists(st.binary(min_size=1, max_size=5), min_size=1, max_size=3))
     def push_seeds(self, seeds: list[bytes]) -> None:
         self.do(self.client.rpush("imdb:start_urls", *seeds))
-        before = self.ids()
-        self.do(self.queues[0].take())
-        new = self.ids() - before
-        assert len(new) == len(seeds)
-        self.open.update(dict.fromkeys(new, 0))
-        self.total += len(seeds)
+        self.seeds += len(seeds)
 
     @rule(target=held, worker=st.sampled_from(WORKERS), want=st.integers(1, 4), holds=st.booleans())
     def take(self, worker: int, want: int, holds: bool) -> Any:
+        before = self.ids()
         reply = self.do(self.queues[worker].take(want, renew=["another"] if holds else []))
+        new = self.ids() - before
+        assert len(new) == min(want, self.seeds)
+        self.open.update(dict.fromkeys(new, 0))
+        self.seeds -= len(new)
+        self.total += len(new)
         for one in reply.new_dead_letters:
             assert self.open.pop(one) >= DELIVERIES
             self.failed += 1

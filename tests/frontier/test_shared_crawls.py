@@ -6,23 +6,19 @@ import json
 import logging
 import signal
 import time
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 import redis
 
 from moviecrawler.frontier.keys import SiteKeys
-from moviecrawler.items import Movie
-from moviecrawler.pipelines.spool import Spool
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, change, counts, reset, scrapy
-from tests.frontier.workers import SURE, WorkersOf, paused, workers_on
-from tests.services.replica import COLLECTION, EVERYTHING, IDS, SPIDERS, TITLES
+from tests.frontier.workers import SURE, WorkersOf, workers_on
+from tests.services.replica import COLLECTION, EVERYTHING, IDS, SPIDERS
 from tests.waiting import wait_for
 
 logger = logging.getLogger(__name__)
@@ -105,17 +101,6 @@ def test_limit_is_that_of_the_crawl_not_of_each_worker(workers_of: WorkersOf, re
     assert [run["done"] > 25 for run in json.loads(progress.output)["runs"]] == [True]  # with list pages
 
 
-def test_crawl_ends_that_stores_what_an_earlier_one_has_spooled(workers_of: WorkersOf, tmp_path: Path) -> None:
-    earlier = replace(COLLECTION.title(TITLES - 1).movies["imdb"], scraped_at=datetime.now(UTC))
-    Spool(tmp_path, "sqlite", [Movie]).write([("Movie", msgspec.json.encode(earlier))])
-    # Its seeding is over only when nothing that datasets gave is on its way to a store.
-    arguments = ("imdb", "via=datasets", f"ids={','.join(IDS[:5])}")
-    with workers_of(*arguments, IMDB_DATASETS="ratings") as workers:
-        workers.start()
-        assert workers.wait() == [0], workers.log
-        assert {movie.site_id for movie in workers.movies} == {*IDS[:5], earlier.site_id}
-
-
 @pytest.mark.promise("Seeds that others push are fetched, and bad ones become dead letters.")
 def test_seeds_from_outside_are_taken_and_what_is_bad_is_set_aside(
     workers_of: WorkersOf, replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
@@ -187,57 +172,6 @@ def test_refusal_stops_all_workers_and_what_is_queued_is_stored_once_the_site_an
     read = [movie.site_id for movie in (*workers.movies, *patient.movies) if movie.source == "page"]
     assert len(read) == len(set(read)) == len(COLLECTION.site_ids("metacritic"))
     assert not redis_client.exists("{metacritic}:circuit")
-
-
-_SLOW = """
-import time
-from moviecrawler.pipelines.sqlite import SqliteStore
-
-class Slow:
-    def update_settings(self, settings):
-        fast = SqliteStore.open
-        SqliteStore.open = lambda store: (time.sleep(1.4), fast(store))
-"""
-
-
-def test_worker_whose_stores_open_slowly_crawls_all_the_same(workers_of: WorkersOf, tmp_path: Path) -> None:
-    (tmp_path / "slow.py").write_text(_SLOW)
-    addons = '{"moviecrawler.addon.ConfiguredParts": 0, "slow.Slow": 1}'
-    with workers_of(
-        "imdb", f"ids={','.join(IDS[:5])}", FRONTIER_LEASE="1", FRONTIER_IDLE="1", ADDONS=addons
-    ) as workers:
-        workers.start()
-        assert workers.wait() == [0], workers.log
-        assert {movie.site_id for movie in workers.movies} == set(IDS[:5])
-
-
-_AHEAD = """
-import time
-from datetime import timedelta
-from moviecrawler import clock
-
-utc_now, seconds = clock.utc_now, time.time
-clock.utc_now = lambda: utc_now() + timedelta(minutes=5)
-time.time = lambda: seconds() + 300
-"""
-
-
-def test_clocks_of_workers_may_differ(workers_of: WorkersOf, replica: ReplicaProcess, tmp_path: Path) -> None:
-    skewed = tmp_path / "skewed"
-    skewed.mkdir()
-    (skewed / "sitecustomize.py").write_text(_AHEAD)
-    settings = {"SITE_BUDGETS": '{"127.0.0.1": {"per_second": 50}}', **SURE, "DOWNLOAD_TIMEOUT": "600"}
-    with workers_of("imdb", "via=pages", f"ids={','.join(IDS)}", **settings) as workers:
-        with paused(replica):
-            # Neither can hold all of them: each has some when the site answers.
-            workers.start(environment={"PYTHONPATH": str(skewed)})
-            workers.start()
-            wait_for(lambda: len(workers.holders()) == 2, told=lambda: workers.log)
-        assert workers.wait() == [0, 0], workers.log
-        assert {movie.site_id for movie in workers.movies} == set(IDS)
-        ahead = [movie for movie in workers.movies if movie.scraped_at and movie.scraped_at > datetime.now(UTC)]
-        assert 0 < len(ahead) < TITLES
-    assert counts(replica)["requests"] == TITLES
 
 
 def test_titles_that_may_not_be_fetched_are_read_from_the_datasets_by_one_worker(

@@ -33,7 +33,6 @@ def test_a_kept_page_says_what_was_answered_and_by_which_way(tmp_path: Path) -> 
         "via": "datacenter:3",
         "at": "2026-11-21T12:00:00Z",
         "headers": {"X-Amzn-Waf-Action": "challenge"},
-        "body_bytes": 8,
     }
 
 
@@ -75,6 +74,5 @@ def test_credentials_at_the_end_of_what_is_kept_leave_no_beginning(
 ) -> None:
     monkeypatch.setattr(kept_pages, "MAX_BODY_BYTES", 100)
     secret = b"pa55word"
-    body, header = b"x" * (100 - shown) + secret, b"x" * (500 - shown) + secret
-    keep(tmp_path, Response(URL, headers={"X-Echo": header}, body=body), secrets=(secret,))
+    keep(tmp_path, Response(URL, body=b"x" * (100 - shown) + secret), secrets=(secret,))
     assert all(b"xp" not in path.read_bytes() for path in tmp_path.iterdir())

@@ -1,14 +1,11 @@
 from __future__ import annotations
 
 import asyncio
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from scrapy import Request, Spider
 from scrapy.exceptions import DownloadTimeoutError
 from scrapy.http import Response
-from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.test import get_crawler
 
 from moviecrawler.middlewares.retry import BackoffRetryMiddleware, backoff_seconds
@@ -54,23 +51,6 @@ def test_what_does_not_pass_by_itself_is_not_retried(
     response = Response(URL, status=status)
     assert asyncio.run(middleware.process_response(Request(URL), response)) is response
     assert not waits
-
-
-def test_the_end_of_a_crawl_waits_for_no_retry_of_a_file_that_a_callback_awaits(
-    middleware: BackoffRetryMiddleware, waits: list[float]
-) -> None:
-    part = Request(URL, meta={"expects": "other"}, callback=NO_CALLBACK)
-    response, slow = Response(URL, status=503), DownloadTimeoutError("slow")
-    slot = SimpleNamespace(closing=None)
-    engine: Any = SimpleNamespace(spider=middleware.crawler.spider, running=True, _slot=slot)
-    middleware.crawler._engine = engine
-    assert isinstance(asyncio.run(middleware.process_response(part, response)), Request)
-    slot.closing = "shutdown"
-    assert asyncio.run(middleware.process_response(part, response)) is response
-    assert asyncio.run(middleware.process_exception(part, slow)) is None
-    # The retry of a page goes to the queue, which another crawl may read.
-    assert isinstance(asyncio.run(middleware.process_exception(Request(URL), slow)), Request)
-    assert len(waits) == 2
 
 
 def test_wait_is_bounded_and_spread() -> None:
