@@ -8,13 +8,17 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections.abc import Mapping
+from importlib.metadata import requires
 from pathlib import Path
 from typing import Any
 
 import kubernetes_validate  # type: ignore[import-untyped]
 import pytest
 import yaml  # type: ignore[import-untyped]
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from moviecrawler.cluster.jobs import Job, check_job
 from moviecrawler.cluster.options import NodeOptions
@@ -58,12 +62,33 @@ def test_files_are_right_by_their_published_schema(schema: str, paths: list[Path
     assert checked.returncode == 0, checked.stdout
 
 
-@pytest.mark.parametrize("version", ["1.29", "1.37"])
-def test_manifests_are_right_by_kubernetes_own_schemas(version: str) -> None:
+def test_manifests_are_right_by_kubernetes_own_schemas() -> None:
     for document in MANIFESTS:
-        kubernetes_validate.validate(document, version, strict=True)
+        kubernetes_validate.validate(document, "1.37", strict=True)
     listed = yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text("utf-8"))["resources"]
     assert {path.name for path in KUBERNETES.glob("*.yaml")} == {*listed, "kustomization.yaml", "secret.example.yaml"}
+
+
+def test_lock_of_the_image_holds_what_a_node_needs() -> None:
+    locks = [(PROJECT / "scrapyd" / f"{name}requirements.txt").read_text("utf-8") for name in ("build-", "")]
+    pinned = {
+        canonicalize_name(name): it for name, it in re.findall(r"^([\w.-]+)==(\S+)", "".join(locks), re.MULTILINE)
+    }
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["cluster"]]
+    for requirement in map(Requirement, wanted):  # it grows
+        name = canonicalize_name(requirement.name)
+        if name == "typing":  # a dependency asks for what is part of Python
+            continue
+        assert requirement.specifier.contains(pinned.get(name, "")), (
+            f"make scrapyd/requirements.txt anew: {requirement}"
+        )
+        for text in requires(name) or ():
+            marker = Requirement(text).marker
+            is_needed = marker is None or any(marker.evaluate({"extra": extra}) for extra in ("", *requirement.extras))
+            if is_needed and text not in wanted:
+                wanted.append(text)
+    assert len(wanted) > 30
 
 
 def check_environment(given: Mapping[str, Any]) -> None:
