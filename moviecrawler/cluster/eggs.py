@@ -22,8 +22,8 @@ from scrapyd.interfaces import IEggStorage
 from zope.interface import implementer
 
 from moviecrawler.cluster import keys
-from moviecrawler.cluster.environment import RUNNER, spider_environment
 from moviecrawler.cluster.jobs import check_name
+from moviecrawler.cluster.process import RUNNER, spider_environment
 from moviecrawler.cluster.secrets import redacted
 from moviecrawler.cluster.state import Egg
 from moviecrawler.errors import ConfigurationError

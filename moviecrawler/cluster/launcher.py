@@ -10,16 +10,14 @@ from uuid import uuid4
 import redis
 from scrapyd.interfaces import IEggStorage, IEnvironment, IPoller
 from scrapyd.launcher import Launcher
-from twisted.application.service import Service
 from twisted.internet.defer import Deferred, DeferredLock, DeferredQueue, succeed
 from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread, deferToThreadPool
 from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 
-from moviecrawler.cluster.environment import append_log_line, end_of_log, memory_of, spider_settings
 from moviecrawler.cluster.jobs import Outcome, check_job, classify_end
-from moviecrawler.cluster.process import STOP_SECONDS, SpiderProcess, reactor
+from moviecrawler.cluster.process import STOP_SECONDS, SpiderProcess, last_lines, memory_of, reactor, spider_settings
 from moviecrawler.cluster.state import NodeInfo
 from moviecrawler.cluster.views import Processes
 from moviecrawler.errors import ConfigurationError, Outages
@@ -39,7 +37,7 @@ _KILL_SECONDS = 5.0
 _BEATS = 3
 """Heartbeats within `lease_seconds`."""
 _START_FAILURE_PAUSE_SECONDS = 10.0
-"""Seconds for which a slot takes no job after it could not start one."""
+"""Seconds until a job that could not be started is given back; its slot takes no other one meanwhile."""
 _DRAIN_CHECK_SECONDS = 0.1
 """Seconds between two checks whether jobs still run, while the node drains."""
 
@@ -80,12 +78,10 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         self.app.getComponent(IEggStorage).remove_unfinished()
         self._pool.start()
         reactor.addSystemEventTrigger("after", "shutdown", self._pool.stop)
-        Service.startService(self)
         super().startService()
 
     def stopService(self) -> Deferred[None]:
         """Drain: take no more jobs, have spiders end, hand their jobs back, and leave the cluster."""
-        Service.stopService(self)
         return Deferred.fromCoroutine(self._drain())
 
     async def _drain(self) -> None:
@@ -124,12 +120,12 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         try:
             how, reason = await self._crawl(process)
         except Exception as error:  # noqa: BLE001 - Redis, the disk or the system may fail
-            # Another node may be able to start it, or this one later.
             journal.warn("{job} can't be started here: {error}", job=process.job.key, error=error)
-            how, reason, process.pause_seconds = "handed_back", "its node can't start it", _START_FAILURE_PAUSE_SECONDS
-        version = None if process.egg is None else process.egg.version
+            # Another node may be able to start it, or this one later.
+            how, reason = "handed_back", "its node can't start it"
+            await deferLater(reactor, _START_FAILURE_PAUSE_SECONDS)
         figures = process.report.figures
-        process.end = how, Outcome(reason=reason, version=version, exit_code=process.exit_code, **figures)
+        process.end = how, Outcome(reason=reason, version=process.version, exit_code=process.exit_code, **figures)
         journal.info("{job} {how}: {reason}", job=process.job.key, how=how.replace("_", " "), reason=reason)
         await self.exchange()
 
@@ -144,7 +140,7 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             await process.start(folder, settings)
             errors = process.errors
             if process.report.reason is None:
-                errors = await deferToThread(_last_lines, Path(settings["LOG_FILE"]), errors)
+                errors = await deferToThread(last_lines, Path(settings["LOG_FILE"]), errors)
         return classify_end(
             process.report,
             signal=process.signal,
@@ -210,7 +206,7 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         self.figures().end(process)
         del self.slots[slot]
         if not self.draining:
-            reactor.callLater(process.pause_seconds, self._get_message, slot)
+            self._get_message(slot)
 
     def info(self) -> NodeInfo:
         """Return what a heartbeat reports of this node."""
@@ -224,7 +220,7 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             draining=self.draining,
             memory=memory_of(),
             spiders_memory=sum(memory_of(process.pid) for process in running),
-            processes={one.job.key: (one.pid or 0, one.egg.version if one.egg else None) for one in running},
+            processes={one.job.key: (one.pid or 0, one.version) for one in running},
         )
 
     async def _beat(self, info: NodeInfo, *, is_news: bool, takes: bool) -> None:
@@ -247,11 +243,3 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         # A node that drains since drops the job; as no heartbeat names it, it is queued again.
         if beat.taken is not None and not self.draining:
             self._free.put(beat.taken)
-
-
-def _last_lines(log: Path, errors: str) -> str:
-    """Append the errors of a process that sent no report to its job's log, and return them; without any, the log's last lines."""
-    if not errors.strip():
-        return end_of_log(log)
-    append_log_line(log, errors.strip())
-    return errors

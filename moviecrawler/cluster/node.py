@@ -1,15 +1,22 @@
-"""The object that all parts of a node share: options, the cluster's state, launcher and catalogue."""
+"""A node: Scrapyd's own application with the components that scrapyd.conf names, and the object that these share."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import threading
 from contextlib import aclosing
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from scrapyd.app import application as scrapyd_application
+from scrapyd.exceptions import ConfigError
 
 from moviecrawler.cluster.eggs import find_egg
 from moviecrawler.cluster.jobs import check_job
+from moviecrawler.cluster.options import NodeOptions
+from moviecrawler.cluster.process import reactor
 from moviecrawler.cluster.state import ClusterState, Snapshot
 from moviecrawler.database.short_transactions import ShortTransactions
 from moviecrawler.errors import ConfigurationError
@@ -22,12 +29,13 @@ if TYPE_CHECKING:
 
     from moviecrawler.cluster.jobs import Job
     from moviecrawler.cluster.launcher import ClusterLauncher
-    from moviecrawler.cluster.options import NodeOptions
 
 T = TypeVar("T")
 
 _TIMEOUTS = {"socket_connect_timeout": 1.0, "socket_timeout": 2.0}
 """Seconds. They are short, so that a request is answered soon also when Redis can't be reached."""
+_THREADS = 30
+"""Web services and pages that answer at once; others wait."""
 
 
 class Node:
@@ -95,3 +103,33 @@ class Node:
                 return await ask(client)
 
         return asyncio.run(asked())
+
+
+def application(config: Config) -> Any:
+    """Return the application; Scrapyd prints the sentence of a ConfigError and exits."""
+    try:
+        options = NodeOptions.from_config(config)
+        _check_port(options)
+    except ConfigurationError as error:
+        raise ConfigError(str(error)) from error
+    config.node = Node(config, options)
+    # Scrapyd's own check knows one password, and would ask the probes for it too.
+    own = {"node_name": options.node_name, "max_proc": str(options.max_proc), "username": "", "password": ""}
+    for name, value in {**own, "logs_dir": str(Path(options.logs_dir).absolute())}.items():
+        config.cp.set(config.SECTION, name, value)
+    for name in ("SCRAPYD_USERNAME", "SCRAPYD_PASSWORD", "SCRAPYD_DEPLOY_PASSWORD"):
+        os.environ.pop(name, None)
+    reactor.suggestThreadPoolSize(_THREADS)
+    return scrapyd_application(config)
+
+
+def _check_port(options: NodeOptions) -> None:
+    """Raise ConfigurationError when another program listens at the node's port."""
+    family = socket.AF_INET6 if ":" in options.bind_address else socket.AF_INET
+    try:
+        socket.create_server((options.bind_address, options.http_port), family=family).close()
+    except OSError as error:
+        raise ConfigurationError(
+            f"{options.bind_address}:{options.http_port} can't be listened at ({os.strerror(error.errno or 0)}); set SCRAPYD_HTTP_PORT to "
+            "another port, and SCRAPYD_NODE_NAME to another name, for a second node of this machine"
+        ) from None

@@ -6,7 +6,6 @@ import os
 import socket
 from configparser import ConfigParser
 from importlib.resources import files
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -29,6 +28,7 @@ _SCRAPYDS = {
 """Options that Scrapyd itself reads."""
 _OTHER_VARIABLES = {"SCRAPYD_CONF", "SCRAPYD_URL"}
 """Variables that are no options of a node: entrypoint.sh and scrapy.cfg read them."""
+_LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
 class NodeOptions(Options, frozen=True, kw_only=True):
@@ -94,16 +94,9 @@ class NodeOptions(Options, frozen=True, kw_only=True):
             raise ConfigurationError("set username and password, or neither of them")
         if options.deploy_password and not options.password:
             raise ConfigurationError("deploy_password is set without password; set both, or everybody may do the rest")
-        if not options.password and not _is_loopback(options.bind_address):
+        if not options.password and options.bind_address not in _LOOPBACK:
             raise ConfigurationError(
                 f"bind_address is {options.bind_address!r}, which others can reach; set SCRAPYD_USERNAME and SCRAPYD_PASSWORD, "
                 "or bind to 127.0.0.1"
             )
         return options
-
-
-def _is_loopback(address: str) -> bool:
-    try:
-        return address == "localhost" or ip_address(address).is_loopback
-    except ValueError:
-        return False

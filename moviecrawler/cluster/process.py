@@ -1,11 +1,14 @@
-"""A spider's process, as its node sees it."""
+"""A spider's process, as its node sees it: its environment and settings, its output, its log, its memory."""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from twisted.internet import reactor as _reactor
 from twisted.internet.defer import Deferred
@@ -13,23 +16,29 @@ from twisted.internet.error import ProcessExitedAlready
 from twisted.internet.protocol import ProcessProtocol
 from twisted.logger import Logger
 
-from moviecrawler.cluster.environment import RUNNER, spider_environment
 from moviecrawler.cluster.jobs import Report
 from moviecrawler.cluster.secrets import redacted
 from moviecrawler.figures import DESCRIPTOR
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Mapping
 
     from twisted.python.failure import Failure
 
     from moviecrawler.cluster.jobs import Outcome, RunEnd
+    from moviecrawler.cluster.options import NodeOptions
     from moviecrawler.cluster.state import Egg, LeasedJob
 
 journal = Logger()
 
 reactor: Any = _reactor
 """It is typed as Any, since Twisted types it as a module."""
+RUNNER = str(Path(__file__).with_name("runner.py"))
+"""The program of spiders' processes."""
+_MEMORY_CHECK_SECONDS = "5"
+"""Seconds between two checks of a spider's memory: within Scrapy's 60 it can grow by gigabytes."""
+_NODE_ONLY = ("SCRAPYD_", "SCRAPY_SETTINGS_MODULE", "SCRAPY_PROJECT", "NOTIFY_SOCKET")
+"""Prefixes of variables that spiders don't get: the node's passwords, and those that would replace the egg's settings."""
 _STDIN, _STDOUT, _STDERR, _FIGURES = range(4)
 _MAX_FIGURES_BYTES = 64 * 1024
 """Bytes of a line of figures."""
@@ -70,10 +79,13 @@ class SpiderProcess(ProcessProtocol):
         """The end of what the process wrote to standard error."""
         self.end: tuple[RunEnd, Outcome] | None = None
         """How the job ended; None until it has."""
-        self.pause_seconds = 0.0
-        """Seconds for which the slot takes no other job after that."""
         self._ended: Deferred[None] = Deferred()
         self._line = b""
+
+    @property
+    def version(self) -> str | None:
+        """The name of that version; None when there is none to run."""
+        return self.egg.version if self.egg else None
 
     def start(self, folder: Path, settings: dict[str, str]) -> Deferred[None]:
         """Start the process from an egg's folder; the Deferred fires when all its output is read. Raises OSError."""
@@ -139,3 +151,65 @@ class SpiderProcess(ProcessProtocol):
         self.signal, self.exit_code = value.signal, value.exitCode
         self.pid = None
         self._ended.callback(None)
+
+
+# --- What a process is given, and what it leaves behind --------------------------------------------------------------
+
+
+def spider_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return the node's environment without the node's own variables; the stores' URLs stay, as spiders need them."""
+    kept = {name: value for name, value in environ.items() if not name.startswith(_NODE_ONLY)}
+    return kept | {"PYTHONIOENCODING": "UTF-8"}
+
+
+def spider_settings(options: NodeOptions, leased: LeasedJob, scrapyd_settings: Mapping[str, str]) -> dict[str, str]:
+    """Return a job's settings with those of its node and of Scrapyd."""
+    job = leased.job
+    given = {"FRONTIER_NODE": options.node_name, "FRONTIER_RUN": job.run}
+    if "FRONTIER_RUN" not in job.settings:
+        # Each start of a job goes on with the job's run; a job that is scheduled again under the same id begins a new run.
+        given["FRONTIER_ASKED_AT"] = f"{leased.queued_at:.3f}"
+    given |= {"MEMUSAGE_ENABLED": "1", "MEMUSAGE_CHECK_INTERVAL_SECONDS": _MEMORY_CHECK_SECONDS, **job.settings}
+    limit, wanted = options.memory_limit_mb, job.settings.get("MEMUSAGE_LIMIT_MB", "0")
+    # A limit that is not a number is passed on, and Scrapy reports it when the crawl starts.
+    if limit and wanted.isdecimal() and not 0 < int(wanted) <= limit:
+        given["MEMUSAGE_LIMIT_MB"] = str(limit)
+    return {**given, **scrapyd_settings}
+
+
+def log_path(options: NodeOptions, project: str, spider: str, job: str) -> Path:
+    """Return the path of a job's log on the node that runs it."""
+    return Path(options.logs_dir).absolute() / project / spider / f"{job}.log"
+
+
+def log_url(project: str, spider: str, job: str) -> str:
+    """Return the path of a job's log in the URL of any node."""
+    return quote(f"/logs/{project}/{spider}/{job}.log")
+
+
+def read_end(path: Path, size: int) -> str:
+    """Return the last whole lines of a file, up to `size` bytes. Raises OSError."""
+    with path.open("rb") as file:
+        length = file.seek(0, os.SEEK_END)
+        file.seek(max(0, length - size))
+        content = file.read(size)
+    return (content if length <= size else content.partition(b"\n")[2]).decode(errors="replace")
+
+
+def last_lines(log: Path, errors: str) -> str:
+    """Append what a process wrote to standard error to its job's log, and return it; when it wrote nothing, the log's end."""
+    with suppress(OSError):
+        if not errors.strip():
+            return redacted(read_end(log, 4096))
+        with log.open("a", encoding="utf-8") as file:
+            file.write(errors)
+    return errors
+
+
+def memory_of(pid: int | None = None) -> int:
+    """Return the bytes of memory that a process uses, by default this one; 0 where the system has no /proc."""
+    try:
+        pages = Path(f"/proc/{pid or 'self'}/statm").read_text("ascii").split()[1]
+    except OSError:
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")

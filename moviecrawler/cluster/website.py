@@ -18,7 +18,7 @@ from twisted.web import http
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
-from moviecrawler.cluster.environment import log_url
+from moviecrawler.cluster.process import log_url
 
 if TYPE_CHECKING:
     from scrapyd.config import Config

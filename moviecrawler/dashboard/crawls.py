@@ -8,8 +8,8 @@ from urllib.parse import quote
 from uuid import uuid4
 
 from moviecrawler.cluster.eggs import find_egg
-from moviecrawler.cluster.environment import log_path, log_url, read_end
 from moviecrawler.cluster.jobs import Job
+from moviecrawler.cluster.process import log_path, log_url, read_end
 from moviecrawler.cluster.state import Snapshot
 from moviecrawler.dashboard.pages import MOST_PAGES, Page, PageRequest, RefusedError
 

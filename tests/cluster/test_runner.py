@@ -10,7 +10,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-from moviecrawler.cluster.environment import RUNNER
+from moviecrawler.cluster.process import RUNNER
 from tests.cluster.nodes import toy_egg
 from tests.waiting import wait_for
 
