@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import http.cookiejar
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.cluster.nodes import Node, cluster, toy_egg
+from tests.deploy.checkout import Ran, run
 from tests.services.redis import RedisServer
 from tests.waiting import wait_for
 
@@ -47,94 +46,63 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Node]]:
         yield running.nodes
 
 
-def run(*command: Any, cwd: Path, text: str = "") -> str:
-    """Run a program, without this one's environment; return what it printed."""
-    kept = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME", "LANG", "TMPDIR"}}
-    ended = subprocess.run(
-        list(map(str, command)), cwd=cwd, env=kept, input=text, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    return ended.stdout
-
-
 # --- scrapydweb -------------------------------------------------------------------------------------------------------
 
 
-class ScrapydWeb:
-    """A running scrapydweb."""
+@pytest.fixture(scope="module")
+def web(programs: Path, nodes: list[Node], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], str]]:
+    """Run scrapydweb; return what asks it for a page."""
+    folder = tmp_path_factory.mktemp("web")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    settings = {
+        "SCRAPYDWEB_BIND": "127.0.0.1",
+        "SCRAPYDWEB_PORT": port,
+        "SCRAPYD_SERVERS": [f"{AUTH[0]}:{AUTH[1]}@127.0.0.1:{node.port}" for node in nodes],
+        "DATA_PATH": str(folder / "data"),
+    }
+    usual = next(programs.parent.glob("lib/*/site-packages/scrapydweb/default_settings.py")).read_text()
+    made = "".join(f"\n{name} = {value!r}" for name, value in settings.items())
+    (folder / "scrapydweb_settings_v11.py").write_text(usual + made)
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "DATA_PATH": str(folder / "data")}
 
-    def __init__(self, programs: Path, folder: Path, nodes: list[Node]) -> None:
-        self.folder = folder
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
-        servers = [f"{AUTH[0]}:{AUTH[1]}@127.0.0.1:{node.port}" for node in nodes]
-        settings = {
-            "SCRAPYDWEB_BIND": "127.0.0.1",
-            "SCRAPYDWEB_PORT": self.port,
-            "SCRAPYD_SERVERS": servers,
-            "DATA_PATH": str(folder / "data"),
-            "DEBUG": False,
-            "VERBOSE": False,
-        }
-        shutil.copy(
-            next(programs.parent.glob("lib/*/site-packages/scrapydweb/default_settings.py")),
-            folder / "scrapydweb_settings_v11.py",
-        )
-        with (folder / "scrapydweb_settings_v11.py").open("a") as file:
-            file.writelines(f"\n{name} = {value!r}" for name, value in settings.items())
-        self.log = (folder / "scrapydweb.log").open("wb")
-        kept = {name: value for name, value in os.environ.items() if name in {"PATH", "LANG", "TMPDIR"}}
-        self.process = subprocess.Popen(
-            [programs / "scrapydweb"],
-            cwd=folder,
-            env={**kept, "HOME": str(folder), "PYTHONWARNINGS": "ignore", "DATA_PATH": str(folder / "data")},
-            stdout=self.log,
-            stderr=self.log,
-        )
-        self._opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
-
-    @property
-    def said(self) -> str:
-        return (self.folder / "scrapydweb.log").read_text(errors="replace")
-
-    def ask(self, path: str, data: bytes | None = None, headers: dict[str, str] | None = None) -> str:
-        request = urllib.request.Request(f"http://127.0.0.1:{self.port}/{path}", data, headers or {})
-        with self._opener.open(request, timeout=60) as answer:
+    def ask(path: str) -> str:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/{path}", timeout=60) as answer:
             return str(answer.read().decode())
 
-    def answers(self) -> bool:
-        assert self.process.poll() is None, self.said
+    def answers() -> bool:
+        assert process.poll() is None, (folder / "log").read_text()
+        with suppress(OSError):
+            return bool(ask("1/api/daemonstatus/"))
+        return False
+
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [programs / "scrapydweb"],
+            cwd=folder,
+            env={**environment, "PYTHONWARNINGS": "ignore"},
+            stdout=log,
+            stderr=log,
+        )
         try:
-            return bool(self.ask("1/api/daemonstatus/"))
-        except OSError:
-            return False
-
-    def jobs(self, node: int = 1) -> dict[str, dict[str, str]]:
-        """Return the jobs as it has read them, by id."""
-        return {job["job"]: job for job in json.loads(self.ask(f"{node}/jobs/?listjobs=True"))}
-
-    def stop(self) -> None:
-        self.process.terminate()
-        self.process.wait(20)
-        self.log.close()
+            wait_for(answers)
+            yield ask
+        finally:
+            process.terminate()
+            process.wait(20)
 
 
-@pytest.fixture(scope="module")
-def web(programs: Path, nodes: list[Node], tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScrapydWeb]:
-    running = ScrapydWeb(programs, tmp_path_factory.mktemp("web"), nodes)
-    try:
-        wait_for(running.answers, 60)
-        yield running
-    finally:
-        running.stop()
+def test_scrapydweb_reads_the_page_of_jobs_and_a_log_and_cancels_through_the_other_node(
+    web: Callable[[str], str], nodes: list[Node]
+) -> None:
+    def jobs() -> dict[str, dict[str, str]]:
+        return {job["job"]: job for job in json.loads(web("1/jobs/?listjobs=True"))}
 
-
-def test_scrapydweb_reads_the_page_of_jobs_and_keeps_it_in_its_database(web: ScrapydWeb, nodes: list[Node]) -> None:
     done = nodes[0].schedule("quick")
     nodes[0].wait_for_end(done)
     slow = [nodes[0].schedule("slow") for _ in range(3)]
     wait_for(lambda: sum(bool(job["pid"]) for job in nodes[0].jobs("running")) == 2)
-    found = web.jobs()
+    found = jobs()
     assert found.keys() >= {done, *slow}
     assert sum(not found[job]["start"] for job in slow) == 1
     for job in slow:
@@ -142,32 +110,16 @@ def test_scrapydweb_reads_the_page_of_jobs_and_keeps_it_in_its_database(web: Scr
         assert bool(found[job]["pid"]) == bool(found[job]["start"]) == bool(found[job]["runtime"])
     assert found[done]["finish"] >= found[done]["start"] > "2020"  # in whole seconds
     assert all(not job["href_items"] for job in found.values())
-    page = web.ask("1/jobs/?style=database")
-    assert "Fail to persist" not in page + web.said
+    page = web("1/jobs/?style=database")
+    assert "Fail to persist" not in page
     assert all(job in page for job in (done, *slow))
     assert f"/logs/toy/quick/{done}.log" in found[done]["href_log"]
-    # It cancels them through the other node.
+    assert "finished" in web(f"1/log/stats/toy/quick/{done}/")
     for job in slow:
-        assert json.loads(web.ask(f"2/api/stop/toy/{job}/"))["status"] == "ok"
+        assert json.loads(web(f"2/api/stop/toy/{job}/"))["status"] == "ok"
     wait_for(lambda: not nodes[0].jobs("running"))
-    assert all(web.jobs()[job]["finish"] for job in slow if found[job]["start"])
-
-
-def test_scrapydweb_deploys_an_egg_starts_a_job_of_it_and_reads_its_log(web: ScrapydWeb, nodes: list[Node]) -> None:
-    egg = toy_egg("2", web.folder, {"toy/data.txt": os.urandom(300 * 1024).hex()})
-    boundary = "0123456789abcdef"
-    fields = {"project": "web", "version": "v2", "1": "on", "checked_amount": "1"}
-    parts = [f'--{boundary}\r\nContent-Disposition: form-data; name="{k}"\r\n\r\n{v}\r\n' for k, v in fields.items()]
-    head = f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="web.egg"\r\n\r\n'
-    body = "".join(parts).encode() + head.encode() + egg + f"\r\n--{boundary}--\r\n".encode()
-    web.ask("1/deploy/upload/", body, {"Content-Type": f"multipart/form-data; boundary={boundary}"})
-    assert nodes[1].get("listversions.json", project="web").json["versions"] == ["v2"]
-    job = json.loads(web.ask("1/api/start/web/quick/"))["jobid"]
-    nodes[0].wait_for_end(job)
-    assert json.loads(web.ask("2/api/listversions/web/"))["versions"] == ["v2"]
-    stats = web.ask(f"1/log/stats/web/quick/{job}/")
-    assert "finished" in stats
-    assert json.loads(web.ask("1/api/delproject/web/"))["status"] == "ok"
+    assert all(jobs()[job]["finish"] for job in slow if found[job]["start"])
+    assert json.loads(web("2/api/start/toy/quick/"))["status"] == "ok"
 
 
 # --- Others -----------------------------------------------------------------------------------------------------------
@@ -175,7 +127,7 @@ def test_scrapydweb_deploys_an_egg_starts_a_job_of_it_and_reads_its_log(web: Scr
 _LOGPARSER = """
 import sys
 from logparser import parse
-stats = parse(sys.stdin.read())
+stats = parse(open(sys.argv[1]).read())
 print(stats["finish_reason"], stats["items"], stats["log_categories"]["error_logs"]["count"])
 """
 _GERAPY = """
@@ -209,12 +161,13 @@ print(api.delete_project(project="gerapy"))
 
 def test_logparser_reads_a_log(programs: Path, nodes: list[Node], tmp_path: Path) -> None:
     [done] = nodes[0].wait_for_end(nodes[0].schedule("quick"))
-    log = nodes[1].get(done["log_url"].lstrip("/")).text
-    assert run(programs / "python", "-c", _LOGPARSER, cwd=tmp_path, text=log) == "finished 1 0\n"
+    (tmp_path / "log").write_text(nodes[1].get(done["log_url"].lstrip("/")).text)
+    assert run(tmp_path, str(programs / "python"), "-c", _LOGPARSER, "log") == Ran(0, "finished 1 0\n")
 
 
 @pytest.mark.promise("Scrapyd's API and clients work unchanged.")
 def test_python_scrapyd_api_and_gerapy_s_calls_work(programs: Path, nodes: list[Node], tmp_path: Path) -> None:
     (tmp_path / "toy.egg").write_bytes(toy_egg("1", tmp_path))
-    told = run(programs / "python", "-c", _GERAPY, f"{nodes[1].url}/", *AUTH, "toy.egg", cwd=tmp_path).splitlines()
-    assert told == ["True 5", "True True", "206 404", "running", "True", "True ['toy']", "True"]
+    ran = run(tmp_path, str(programs / "python"), "-c", _GERAPY, f"{nodes[1].url}/", *AUTH, "toy.egg")
+    expected = ["True 5", "True True", "206 404", "running", "True", "True ['toy']", "True"]
+    assert ran.output.splitlines() == expected
