@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import http.client
-import time
 from collections import Counter
 from typing import Any, get_args
 from urllib.error import HTTPError
@@ -9,14 +8,14 @@ from urllib.error import HTTPError
 import pytest
 
 from moviecrawler.items import Site
-from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.faults import Fault, choose
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change, counts
 from tests.replica.client import ask
+from tests.services.replica import IDS
 from tests.waiting import LONGEST, wait_for
 
-PATH = f"/title/{Collection(1, 1).imdb_id(0)}/"
+PATH = f"/title/{IDS[0]}/"
 
 
 def test_faults_meet_their_shares_of_requests_and_the_same_ones_again() -> None:
@@ -96,13 +95,6 @@ def test_more_requests_than_the_rate_limit_get_429(replica: ReplicaProcess) -> N
     assert ask(url, {"User-Agent": "a"}).status == 200
     wait_for(lambda: ask(url, {"User-Agent": "a"}).headers.get("retry-after") == "1")
     assert ask(url, {"User-Agent": "b"}).status == 200
-
-
-def test_an_answer_waits_for_the_latency(replica: ReplicaProcess) -> None:
-    change(replica, latency=50)
-    started = time.perf_counter()
-    assert ask(replica.urls["imdb"] + PATH).status == 200
-    assert time.perf_counter() - started >= 0.05
 
 
 def test_one_client_meets_a_fault_and_others_do_not(replica: ReplicaProcess) -> None:
