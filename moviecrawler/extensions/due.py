@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+DATASET_BATCH = 100_000
+"""Titles that are claimed for one pass over IMDb's datasets, which takes the same time for any number."""
+
 _POLL_SECONDS = 0.25
 """Seconds between two looks at how much is left to fetch."""
 _MORE_POLL_SECONDS = 1.0
@@ -172,7 +175,7 @@ class DueTitles:
     async def _claim(self, budget: int | None) -> tuple[Sequence[Claim], bool]:
         """Return titles to fetch, within the budget, and whether some may follow soon if there are none."""
         self.recorder.has_claimed = True
-        size = self.spider.claim_size(self.options.batch)
+        size = DATASET_BATCH if self.spider.uses_datasets else self.options.batch
         if self.spider.plan.limit is not None:
             size = min(size, self.spider.plan.limit - self._asked)
         if budget is not None:

@@ -39,14 +39,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LIST_PRIORITY = 10
-"""Above that of titles, so that a list of several pages is known whole before its titles are fetched."""
-BOOST_PRIORITY = 100
-"""Of boosted titles: above everything else."""
+LIST_PRIORITY, BOOST_PRIORITY = 10, 100
+"""A list of several pages is read before its titles, which have priority 0. Boosted titles come before everything else."""
 TRENDING_SIZE = 100
 """Titles of a list of what is popular now that `lane=due` reads."""
 _TITLES = ("ids", "file")
-"""Arguments that stand in `Plan.titles`."""
 
 
 class MovieSpider(scrapy.Spider):
@@ -64,6 +61,8 @@ class MovieSpider(scrapy.Spider):
     allowed_domains: list[str]
     is_shared = False
     """Whether its requests go through the queue in Redis, which many workers share."""
+    uses_datasets = False
+    """Whether titles are read from IMDb's datasets, and not from the site's pages."""
     plan: Plan
     seed_key: str
     """Describes its arguments; it is the same for all workers of a run."""
@@ -86,16 +85,14 @@ class MovieSpider(scrapy.Spider):
         """Return what the arguments ask for. Raises ConfigurationError for what can't be right in them."""
         for name in arguments:
             if name not in cls.arguments and not name.startswith("_"):  # as Scrapyd's own do
-                raise ConfigurationError(
-                    f"unknown argument {name!r}; this spider takes {', '.join(sorted(cls.arguments))}"
-                )
+                known = ", ".join(sorted(cls.arguments))
+                raise ConfigurationError(f"unknown argument {name!r}; this spider takes {known}")
         lane = arguments.get("lane")
         if lane is not None:
             parse_choice("lane", lane, ["due"])
             for given in arguments.keys() & _TITLES:
-                raise ConfigurationError(
-                    f"lane and {given} are given, but the catalogue names the titles; remove {given}"
-                )
+                message = f"lane and {given} are given, but the catalogue names the titles; remove {given}"
+                raise ConfigurationError(message)
             from moviecrawler.catalogue.store import open_catalogue  # noqa: PLC0415 - imports Postgres' client
 
             open_catalogue(settings)
@@ -159,7 +156,7 @@ class MovieSpider(scrapy.Spider):
             cb_kwargs=known,
             meta={"expects": expects, "site": self.site},
             priority=LIST_PRIORITY,
-            dont_filter=self.plan.lane is not None,
+            dont_filter=self.plan.lane is not None,  # the catalogue needs the list as it is now
         )
 
     def title_requests(self, titles: Iterable[tuple[str, Found | None]]) -> Iterator[Request]:
@@ -175,7 +172,7 @@ class MovieSpider(scrapy.Spider):
                 logger.warning("A list names what can't be a title: %s", error, extra={"spider": self})
                 continue
             self.asked.add(site_id)
-            if not self.is_shared:  # else the worker counts it to which the frontier hands it
+            if not self.is_shared:  # in a shared crawl, the worker that takes it from the queue counts it
                 self.crawler.stats.inc_value("titles/asked")
             yield self.title_request(site_id, found)
 
@@ -199,15 +196,6 @@ class MovieSpider(scrapy.Spider):
 
     # --- What is due --------------------------------------------------------------------------------------------------
 
-    @property
-    def uses_datasets(self) -> bool:
-        """Whether titles are read from IMDb's datasets, and not from the site's pages."""
-        return False
-
-    def claim_size(self, batch: int) -> int:
-        """Return how many titles to claim at once, of which `batch` are meant to be fetched as pages."""
-        return batch
-
     async def requests_of_claims(self, claims: Sequence[Claim]) -> AsyncIterator[Request]:
         """Yield the requests for titles that were claimed."""
         for claim in claims:
@@ -221,26 +209,22 @@ class MovieSpider(scrapy.Spider):
         request.cb_kwargs["due"] = {**due, "ids": others}
         return request.replace(dont_filter=True, priority=BOOST_PRIORITY if due["boosted"] else 0)
 
-    def _next_candidate(self, due: Due | None) -> Iterator[Request]:
-        if due is not None and due["ids"]:
-            yield self._due_request(due)
-
     # --- Reading lists ------------------------------------------------------------------------------------------------
 
     def requests_of(self, listing: Listing, name: str, before: int = 0) -> Iterator[Request]:
-        """Yield the requests of a list page's titles; `lane=due` only tells the catalogue of them, which decides what is due.
+        """Yield the requests of a list page's titles, which has `before` entries on earlier pages.
 
-        `before` is how many entries the list has on earlier pages.
+        With `lane=due` there are none: the catalogue, which gets the entries by a signal, decides what is due.
         """
-        self.tell_listed(name, listing.entries)
+        self.report_listed(name, listing.entries)
         if self.plan.lane is not None:
             return
-        for place, entry in enumerate(listing.entries, before + 1):
-            found = {"list_name": name, "list_rank": entry.rank or place, "entry": msgspec.to_builtins(entry)}
+        for position, entry in enumerate(listing.entries, before + 1):
+            found = {"list_name": name, "list_rank": entry.rank or position, "entry": msgspec.to_builtins(entry)}
             yield from self.title_requests([(entry.site_id, found)])
 
-    def tell_listed(self, name: str, entries: Sequence[Entry] = (), ids: Sequence[str] = ()) -> None:
-        """Tell whoever listens what a list page names, or a sitemap, which has nothing but ids."""
+    def report_listed(self, name: str, entries: Sequence[Entry] = (), ids: Sequence[str] = ()) -> None:
+        """Send the signal for what a list page names, or a sitemap, which has nothing but ids."""
         self.crawler.signals.send_catch_log(titles_listed, site=self.site, list_name=name, entries=entries, ids=ids)
 
     def listed_enough(self, listed: int) -> bool:
@@ -296,8 +280,8 @@ class MovieSpider(scrapy.Spider):
             movie.list_name, movie.list_rank = found["list_name"], found["list_rank"]
         movie.scraped_at, movie.fetch = now, fetch_of(response)
         self.crawler.signals.send_catch_log(title_read, movie=movie, response=response)
-        if due is not None and due["wanted"] is not None and not self._is_wanted(movie, due, response):
-            yield from self._next_candidate(due)
+        if due is not None and due["wanted"] and not self._is_wanted(movie, due, response) and due["ids"]:
+            yield self._due_request(due)
         yield movie
         for season in seasons:
             season.scraped_at = now
@@ -326,8 +310,8 @@ class MovieSpider(scrapy.Spider):
             return
         outcome, reason = outcome_of(failure)
         yield from self.title_missed(known["site_id"], known["found"], outcome, reason, fetched_at(request.meta))
-        if outcome == "absent":
-            yield from self._next_candidate(due)
+        if outcome == "absent" and due is not None and due["ids"]:
+            yield self._due_request(due)
 
     def title_missed(
         self, site_id: str, found: Found | None, outcome: str, reason: str, now: datetime

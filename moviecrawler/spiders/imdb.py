@@ -1,22 +1,45 @@
-"""IMDb: its charts and title pages."""
+"""IMDb: its charts and title pages, or its datasets where the pages may not be fetched."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from moviecrawler.errors import ExtractionError
+from scrapy import Request
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.exceptions import IgnoreRequest
+
+from moviecrawler.clock import utc_now
+from moviecrawler.errors import ConfigurationError, ExtractionError, InterruptedReadError, MovieCrawlerError
 from moviecrawler.extract import imdb
+from moviecrawler.frontier.engine import is_closing
+from moviecrawler.signals import list_missed
+from moviecrawler.sites import datasets_url
 from moviecrawler.spiders.arguments import parse_choice
-from moviecrawler.spiders.datasets import EVERYTHING, DatasetSpider
+from moviecrawler.spiders.base import LIST_PRIORITY, MovieSpider
+from moviecrawler.spiders.results import outcome_of
 from moviecrawler.urls import id_in_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
+    from typing import Self
 
-    from scrapy import Request
+    from scrapy.crawler import Crawler
     from scrapy.http import Response
+    from scrapy.settings import BaseSettings
+    from twisted.python.failure import Failure
 
-    from moviecrawler.items import Page
+    from moviecrawler.catalogue.claims import Claim
+    from moviecrawler.items import Movie, Page
+    from moviecrawler.spiders.arguments import Plan
+
+logger = logging.getLogger(__name__)
 
 CHARTS = {
     "top": "/chart/top/",
@@ -25,15 +48,83 @@ CHARTS = {
     "toptv": "/chart/toptv/",
     "populartv": "/chart/tvmeter/",
 }
+EVERYTHING = "all"
+"""The list of all titles of the datasets."""
+_ONLY_ON_PAGES = ("boxoffice",)
+"""Lists that can't be computed."""
+SOURCES = ("auto", "pages", "datasets")
+_BATCH = 100
+"""Movies that are read between two turns of the event loop."""
+_CLOSING_POLL_SECONDS = 0.25
+_ANY_STATUS = list(range(200, 600))
 
 
-class ImdbSpider(DatasetSpider):
-    """`list` is top, popular, boxoffice, toptv, populartv, or `all` (of the datasets); `via` is auto, pages or datasets."""
+class ImdbSpider(MovieSpider):
+    """`list` is top, popular, boxoffice, toptv, populartv, or `all` (of the datasets); `via` is auto, pages or datasets.
+
+    `auto` is decided once, before the first page: title pages where robots.txt allows them, else the datasets for everything. These
+    have no charts, which are then computed by IMDb's published formula and marked as computed.
+    """
 
     name = "imdb"
     site = "imdb"
     default_list = "top"
-    only_on_pages = frozenset({"boxoffice"})
+    arguments = MovieSpider.arguments | {"via"}
+
+    via: str
+    claimed: dict[str, None]
+    """Titles of the catalogue that the next pass over the datasets is to read."""
+    pass_done: asyncio.Event
+
+    @classmethod
+    def parse_arguments(cls, settings: BaseSettings, arguments: Mapping[str, str]) -> Plan:
+        """Return what the arguments ask for."""
+        plan = super().parse_arguments(settings, arguments)
+        via = parse_choice("via", arguments.get("via", "auto"), SOURCES)
+        if via == "datasets" and plan.list_name in _ONLY_ON_PAGES:
+            others = f"use via=pages or list={cls.default_list}"
+            raise ConfigurationError(f"list is {plan.list_name!r}, which IMDb's datasets don't have; {others}")
+        if via != "datasets" and plan.list_name == EVERYTHING:
+            raise ConfigurationError(f"list is {EVERYTHING!r}, which only the datasets have; add via=datasets")
+        if via == "datasets":
+            datasets_url(settings)
+        return plan
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **arguments: Any) -> Self:
+        """Create the spider."""
+        spider = super().from_crawler(crawler, *args, **arguments)
+        spider.via = arguments.get("via", "auto")
+        spider.claimed = {}
+        spider.pass_done = asyncio.Event()
+        return spider
+
+    async def start(self) -> AsyncIterator[Request]:
+        """Yield the requests for pages, or the one that begins a pass over the datasets."""
+        self.uses_datasets = self.via == "datasets" or (self.via == "auto" and await self._needs_datasets())
+        if self.uses_datasets and self.plan.lane is None:
+            yield self.datasets_request()
+            return
+        async for request in super().start():
+            yield request
+
+    async def _needs_datasets(self) -> bool:
+        """Return whether robots.txt keeps title pages from us, and there are datasets."""
+        middleware = self.crawler.get_downloader_middleware(RobotsTxtMiddleware)
+        if middleware is None or self.plan.list_name in _ONLY_ON_PAGES:
+            return False
+        try:
+            await middleware.process_request(self.title_request("tt0000001", None))
+        except IgnoreRequest as error:
+            has_datasets = "IMDB_DATASETS_URL" in self.hosts
+            instead = "reading its datasets instead"
+            if not has_datasets:
+                instead = "for its datasets set IMDB_DATASETS_URL, as IMDB_URL is no host of IMDb's"
+            logger.warning("IMDb's pages can't be had (%s); %s", error, instead, extra={"spider": self})
+            return has_datasets
+        return False
+
+    # --- Pages -----------------------------------------------------------------------------------------------------------
 
     @classmethod
     def check_list(cls, name: str) -> None:
@@ -59,3 +150,144 @@ class ImdbSpider(DatasetSpider):
         if asked and given and given != asked:
             raise ExtractionError("site_id", response.url, f"the page is that of {given}")
         return page
+
+    # --- What is due --------------------------------------------------------------------------------------------------
+
+    async def requests_of_claims(self, claims: Sequence[Claim]) -> AsyncIterator[Request]:
+        """Yield the requests for pages, or the one for a pass over the datasets, and wait until that is over."""
+        if not self.uses_datasets:
+            async for request in super().requests_of_claims(claims):
+                yield request
+            return
+        self.claimed = dict.fromkeys(claim.ids[0] for claim in claims)
+        self.pass_done.clear()
+        yield self.datasets_request()
+        await self.pass_done.wait()
+
+    # --- A pass over the datasets -------------------------------------------------------------------------------------
+
+    def datasets_request(self) -> Request:
+        """Return the request whose callback fetches and reads the datasets: as any request, it is leased and obeys robots.txt."""
+        return Request(
+            f"{self.hosts['IMDB_DATASETS_URL']}/title.basics.tsv.gz",
+            method="HEAD",
+            callback=self.read_datasets,
+            errback=self.datasets_failed,
+            meta={"expects": "other", "site": "imdb-datasets", "handle_httpstatus_list": _ANY_STATUS},
+            priority=LIST_PRIORITY,
+            dont_filter=True,
+        )
+
+    async def read_datasets(self, response: Response) -> AsyncIterator[Any]:
+        """Fetch what has changed of the datasets, and yield their movies, and a Miss for each title that they don't have."""
+        missing, ranks, damaged = self._titles_asked(), dict[str, int](), dict[tuple[str, str], str]()
+        interrupts: list[Callable[[], object]] = []
+        movies = self._movies(list(missing), ranks, damaged, interrupts)
+        watch = asyncio.create_task(self._interrupt_when_closing(interrupts))
+        with ThreadPoolExecutor(1, "datasets") as thread:
+            in_thread = partial(asyncio.get_running_loop().run_in_executor, thread)
+            try:
+                while batch := await in_thread(lambda: list(islice(movies, _BATCH))):
+                    for movie in batch:
+                        yield self._accounted(movie, missing, ranks)
+                for item in self._missed(missing, damaged):
+                    yield item
+            except InterruptedReadError as error:
+                logger.info("IMDb's datasets were not read to their end: %s", error, extra={"spider": self})
+                # The request goes back to a shared queue.
+                self.crawler.signals.send_catch_log(list_missed, url=response.url, reason=str(error), refused=True)
+            except Exception as error:  # else the titles that wait for the pass would wait for ever
+                if not isinstance(error, MovieCrawlerError):
+                    logger.exception("IMDb's datasets can't be read", extra={"spider": self})
+                for item in self._pass_failed(missing, f"{type(error).__name__}: {error}"):
+                    yield item
+            finally:
+                watch.cancel()
+                for interrupt in interrupts:
+                    interrupt()
+                await in_thread(movies.close)
+                self.pass_done.set()
+
+    def _movies(
+        self,
+        asked: list[str],
+        ranks: dict[str, int],
+        damaged: dict[tuple[str, str], str],
+        interrupts: list[Callable[[], object]],
+    ) -> Generator[Movie]:
+        """Fetch what has changed, and yield the titles that are asked for, those of a chart by rank. It runs in one thread.
+
+        What is learnt on the way is put into `ranks` and `damaged`, and what ends a read into `interrupts`.
+        """
+        from moviecrawler.datasets.files import FileClient  # noqa: PLC0415 - DuckDB takes 50 MB, and most crawls read pages
+        from moviecrawler.datasets.tables import Tables  # noqa: PLC0415 - as above
+        from moviecrawler.datasets.titles import dataset_names, read_titles  # noqa: PLC0415 - as above
+
+        client = FileClient(
+            self.settings["USER_AGENT"],
+            obey_robots=self.settings.getbool("ROBOTSTXT_OBEY"),
+            tell=lambda line: logger.info("IMDb's datasets: %s", line, extra={"spider": self}),
+        )
+        interrupts.append(client.interrupt)
+        folder = Path(self.settings["DATA_DIR"]) / "datasets"
+        files = {name: folder / f"{name}.tsv.gz" for name in dataset_names(self.settings["IMDB_DATASETS"])}
+        for path in files.values():
+            client.download(f"{self.hosts['IMDB_DATASETS_URL']}/{path.name}", path)
+        with closing(Tables(files, folder, is_downloaded=True)) as tables:
+            interrupts.append(tables.interrupt)
+            tables.want(asked)
+            if self.plan.list_name is not None:
+                ranks.update(tables.want_chart(self.plan.list_name, self.plan.limit))
+            movies = read_titles(tables)
+            # A chart is short.
+            yield from sorted(movies, key=lambda movie: ranks.get(str(movie.site_id), 0)) if ranks else movies
+            damaged.update(tables.damaged)
+
+    def datasets_failed(self, failure: Failure) -> Iterator[Any]:
+        """Account for datasets that may not be fetched."""
+        if not is_closing(self.crawler.engine):
+            yield from self._pass_failed(self._titles_asked(), outcome_of(failure)[1])
+        self.pass_done.set()
+
+    def _titles_asked(self) -> dict[str, None]:
+        titles = self.claimed if self.plan.lane is not None else dict.fromkeys(self.plan.titles)
+        self.crawler.stats.inc_value("titles/asked", len(titles))
+        return dict(titles)
+
+    async def _interrupt_when_closing(self, interrupts: Sequence[Callable[[], object]]) -> None:
+        while True:
+            await asyncio.sleep(_CLOSING_POLL_SECONDS)
+            if is_closing(self.crawler.engine):
+                for interrupt in interrupts:
+                    interrupt()
+
+    def _accounted(self, movie: Movie, missing: dict[str, None], ranks: Mapping[str, int]) -> Movie:
+        site_id = movie.site_id or ""
+        if site_id in missing:
+            del missing[site_id]
+        else:
+            self.crawler.stats.inc_value("titles/asked")
+        if site_id in ranks:
+            movie.list_name, movie.list_rank, movie.list_computed = self.plan.list_name, ranks[site_id], True
+        movie.scraped_at = utc_now()
+        return movie
+
+    def _missed(self, missing: Iterable[str], damaged: Mapping[tuple[str, str], str]) -> Iterator[Any]:
+        """Report damaged rows, and account for titles that are not in the datasets."""
+        if damaged:
+            self.crawler.stats.inc_value("extraction/errors/dataset", len(damaged))
+            (dataset, row_id), reason = next(iter(damaged.items()))
+            message = "IMDb's datasets have %d damaged rows, the first in %s of %s: %s"
+            logger.error(message, len(damaged), dataset, row_id, reason, extra={"spider": self})
+        for site_id in missing:
+            outcome, why = "absent", "not in IMDb's datasets"
+            if ("title.basics", site_id) in damaged:
+                outcome, why = "failed", "its row in IMDb's title.basics is damaged"
+            yield from self.title_missed(site_id, None, outcome, why, utc_now())
+
+    def _pass_failed(self, missing: Iterable[str], reason: str) -> Iterator[Any]:
+        """Account for all that a pass was to give."""
+        if self.plan.list_name is not None:
+            self.list_missed(self.datasets_request().url, "failed", reason)
+        for site_id in missing:
+            yield from self.title_missed(site_id, None, "failed", f"IMDb's datasets: {reason}", utc_now())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlencode
 
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from moviecrawler.items import Page
-
-logger = logging.getLogger(__name__)
 
 _ORDERS = {"metascore": "-metaScore", "new": "-releaseDate", "popular": "-popularityCount"}
 FINDER_LISTS = {
@@ -85,22 +82,18 @@ class MetacriticSpider(SitemapSpider):
     # --- Titles -------------------------------------------------------------------------------------------------------
 
     json_host: str
-    """Where the finder is asked: beside a replica of the pages, only the pages' host may be there."""
+    """Where the finder is asked."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **arguments: Any) -> Self:
         """Create the spider. Raises ConfigurationError for a replica of the JSON host alone, whose titles would be the live site's."""
         spider = super().from_crawler(crawler, *args, **arguments)
-        json_host = spider.hosts.get("METACRITIC_API_URL")
-        if json_host is not None and SITES[cls.site].is_live(spider.home) and not SITES[cls.site].is_live(json_host):
+        spider.json_host = spider.hosts.get("METACRITIC_API_URL", spider.home)
+        if SITES[cls.site].is_live(spider.home) and not SITES[cls.site].is_live(spider.json_host):
             raise ConfigurationError(
-                f"METACRITIC_API_URL is {json_host!r}, and METACRITIC_URL is the live site, where titles would be asked for; set "
-                "METACRITIC_URL to a replica, too, or remove METACRITIC_API_URL"
+                f"METACRITIC_API_URL is {spider.json_host!r}, but titles would be asked for at METACRITIC_URL, the live site; "
+                "set METACRITIC_URL to a replica, too, or remove METACRITIC_API_URL"
             )
-        if json_host is None:
-            message = "METACRITIC_URL is no host of Metacritic's, and METACRITIC_API_URL is not set: all is asked for at METACRITIC_URL"
-            logger.info(message, extra={"spider": spider})
-        spider.json_host = json_host or spider.home
         return spider
 
     def read_title(self, response: Response) -> Page:

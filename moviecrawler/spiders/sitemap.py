@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
-from urllib.parse import urlsplit
 
 from moviecrawler.catalogue.rows import SITEMAP
 from moviecrawler.errors import ExtractionError
@@ -87,21 +86,22 @@ class SitemapSpider(MovieSpider):
         paths = [_path_of(url) for url in urls]
         if None in paths:
             self.list_missed(index, "failed", f"{paths.count(None)} of its {len(urls)} parts are no URLs")
-        parts = [path for path in paths if path and path != own and _file_name(path).startswith(begin)]
+        names = {path: path.partition("?")[0].rpartition("/")[2] for path in paths if path and path != own}
+        parts = [path for path, file_name in names.items() if file_name.startswith(begin)]
         if not parts:
             reason = f"none of the {len(urls)} parts that it names begins with {' or '.join(begin) or 'a name'}"
             self.list_missed(index, "failed", reason)
         return parts
 
     def _titles(self, urls: list[str], name: str, part: str) -> list[str]:
-        """Return those ids of a part that are asked for, after telling whoever listens."""
+        """Return those ids of a part that are asked for, and send the signal for them."""
         kinds = {one.kind for one in self._read_for(name)}
         ids = [site_id for url in urls if (site_id := id_in_url(self.site, url))]
         if not ids:
             self.list_missed(part, "failed", f"none of its {len(urls)} addresses is that of a title")
         titles = [site_id for site_id in ids if self._kind_of(site_id) in kinds]
         # A season is found on its series' page; a sitemap says only that there is one.
-        self.tell_listed(SITEMAP, ids=titles if "season" not in kinds else [])
+        self.report_listed(SITEMAP, ids=titles if "season" not in kinds else [])
         return titles
 
     def _read_for(self, name: str) -> list[Sitemap]:
@@ -121,14 +121,7 @@ class SitemapSpider(MovieSpider):
         return "movie" if re.fullmatch(profile.id, site_id) else None
 
 
-def _file_name(path: str) -> str:
-    return path.partition("?")[0].rpartition("/")[2]
-
-
 def _path_of(url: str) -> str | None:
     """Return path and query of a URL; None of what is none, such as "https://[…"."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return None
-    return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    match = re.fullmatch(r"https?://[\w.:-]+(/[^#\s]*)(?:#\S*)?", url)
+    return match and match[1]
