@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -81,7 +82,8 @@ def claim(database: Database, site: Site, size: int, *, worker: str, lease: time
 
 def claim_values(site: Site, size: int, worker: str, now: datetime, lease: timedelta) -> dict[str, Any]:
     """Return the parameters of `sql/claim.sql`."""
-    return {"site": site, "size": size, "worker": worker, "now": now, "until": now + lease}
+    chance = random.random()  # noqa: S311 - no secret
+    return {"site": site, "size": size, "worker": worker, "now": now, "until": now + lease, "chance": chance}
 
 
 def claim_unfound(

@@ -1,8 +1,8 @@
 -- Claims titles of a site whose id there is known, and returns them in the order in which to fetch them. Boosted titles get at most half; of
 -- the rest, unread titles (the most popular first) get two thirds and stale ones (the longest due first) one third. If one queue has too few,
 -- the others get more. The first of the rest is chosen at random, so that these shares hold for small claims too. Locked rows are skipped.
--- The conditions repeat those of the indexes, so that Postgres uses these. Parameters: site; size; worker; now; until.
-WITH chance AS MATERIALIZED (SELECT random() AS chance), boosted AS (
+-- The conditions repeat those of the indexes, so that Postgres uses these. Parameters: site; size; worker; now; until; chance (from 0 to 1).
+WITH boosted AS (
     SELECT title_id, boost, boost_due FROM title_sites
     WHERE site = %(site)s AND boost_due IS NOT NULL AND site_id IS NOT NULL
         AND boost_due <= %(now)s AND (claimed_until IS NULL OR claimed_until <= %(now)s)
@@ -18,10 +18,10 @@ WITH chance AS MATERIALIZED (SELECT random() AS chance), boosted AS (
         AND next_due <= %(now)s AND (claimed_until IS NULL OR claimed_until <= %(now)s) AND (boost_due IS NULL OR boost_due > %(now)s)
     ORDER BY next_due, title_id LIMIT %(size)s FOR UPDATE SKIP LOCKED
 ), rest AS (
-    SELECT 'unread' AS queue, title_id, row_number() OVER (ORDER BY popularity DESC, title_id) - chance AS priority FROM unread, chance
-    UNION ALL SELECT 'stale', title_id, 2 * (row_number() OVER (ORDER BY next_due, title_id) - 1 + chance) FROM stale, chance
+    SELECT 'unread' AS queue, title_id, row_number() OVER () - %(chance)s AS priority FROM unread
+    UNION ALL SELECT 'stale', title_id, 2 * (row_number() OVER () - 1 + %(chance)s) FROM stale
 ), chosen AS (
-    SELECT 'boosted' AS queue, title_id, row_number() OVER (ORDER BY boost DESC, boost_due, title_id) AS nth FROM boosted
+    SELECT 'boosted' AS queue, title_id, row_number() OVER () AS nth FROM boosted
     UNION ALL SELECT queue, title_id, row_number() OVER (ORDER BY priority) FROM rest
     ORDER BY nth, queue LIMIT %(size)s
 ), claimed AS (

@@ -2,6 +2,9 @@
 -- new. Parameters: since (ids that were refused later are not accepted); source; version; rows_done.
 SET LOCAL default_statistics_target = 10;  -- only the number of rows matters here
 ANALYZE incoming;
+-- A part is small beside the catalogue, so its titles are found by indexes; the planner would read all of title_sites.
+SET LOCAL enable_hashjoin = off;
+SET LOCAL enable_mergejoin = off;
 UPDATE incoming i SET imdb_id = t.imdb_id FROM titles t WHERE i.imdb_id IS NULL AND t.tmdb_id = i.tmdb_id;
 UPDATE incoming i SET imdb_id = t.imdb_id FROM titles t WHERE i.imdb_id IS NULL AND t.tmdb_series_id = i.tmdb_series_id;
 
