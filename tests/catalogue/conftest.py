@@ -1,18 +1,18 @@
-"""What tests of the catalogue's tables share."""
+"""What tests of the catalogue share."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
+from moviecrawler.replica.process import ReplicaProcess
 from tests.catalogue.catalogued import Catalogued
+from tests.catalogue.crawls import Due
 from tests.services.postgres import execute, new_database
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _FILLED = "records titles title_sites listed_ids imports site_pauses imdb_episodes misses"
 
@@ -31,3 +31,11 @@ def store(catalogue_url: str) -> Iterator[Catalogued]:
     with closing(Catalogued(catalogue_url)) as store:
         yield store
     execute(catalogue_url, "; ".join(f"DELETE FROM {table}" for table in _FILLED.split()))  # noqa: S608 - ours
+
+
+@pytest.fixture
+def due(database_url: str, replica: ReplicaProcess, tmp_path: Path) -> Due:
+    """Return crawls of a catalogue that knows the replica's titles."""
+    made = Due(database_url, replica, tmp_path)
+    made.know()
+    return made

@@ -11,10 +11,10 @@ from scrapy.settings import Settings
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.store import open_catalogue
-from moviecrawler.replica.collection import Collection
 from tests.crawling import Finished, counts, crawl_command, environment, scrapy
 from tests.processes import ForkedCommand
 from tests.services.postgres import execute
+from tests.services.replica import COLLECTION, TITLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,65 +22,73 @@ if TYPE_CHECKING:
 
     from moviecrawler.replica.process import ReplicaProcess
 
-
-def settings_of(database_url: str, **settings: str) -> dict[str, str]:
-    return {"DATABASE_URL": database_url, "CSV_ENABLED": "0", **settings}
+_PAGES = {"imdb": ("/title/",), "metacritic": ("/movie/", "/tv/"), "rottentomatoes": ("/m/", "/tv/")}
 
 
-def know(database_url: str, titles: int, popularity: float = 50.0) -> None:
-    """Have the catalogue know the replica's titles, the popular first, without an import's command."""
-    movies = [film.movies["imdb"] for film in map(Collection(1, titles).title, range(titles))]
-    rows = [
-        ImportRow(
-            imdb_id=str(movie.imdb_id),
-            title=movie.title,
-            kind="movie",
-            year=movie.year,
-            popularity=max(popularity - index / 10, 0),
-        )
-        for index, movie in enumerate(movies)
-    ]
-    with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
-        load(store, "test", str(popularity), rows, titles, datetime.now(UTC))
+class Due:
+    """A replica, and a database with a catalogue of which crawls fetch what is due."""
 
+    def __init__(self, database_url: str, replica: ReplicaProcess, data: Path) -> None:
+        self.url, self.replica, self.data = database_url, replica, data
+        self._settings = {"DATABASE_URL": database_url, "CSV_ENABLED": "0"}
 
-def fetch_due(site: str, *arguments: str, data: Path, replica: ReplicaProcess, **settings: str) -> Finished:
-    """Run a spider on what is due, patiently: a page that a busy machine answers late is asked for once."""
-    finished = scrapy(
-        *crawl_command(site, "lane=due", DOWNLOAD_TIMEOUT="60"), *arguments, data=data, replica=replica, **settings
-    )
-    assert "Traceback" not in finished.log, finished.log
-    return finished
+    def know(self, titles: int = TITLES, popularity: float = 50.0) -> None:
+        """Have the catalogue know the replica's titles, the popular first, without an import's command."""
+        movies = [COLLECTION.title(number).movies["imdb"] for number in range(titles)]
+        rows = [
+            ImportRow(
+                imdb_id=movie.imdb_id,
+                title=movie.title,
+                kind="movie",
+                year=movie.year,
+                popularity=max(popularity - n / 10, 0),
+            )
+            for n, movie in enumerate(movies)
+        ]
+        with closing(open_catalogue(Settings({"DATABASE_URL": self.url}))) as store:
+            load(store, "test", str(popularity), rows, titles, datetime.now(UTC))
 
+    def scrapy(self, *arguments: str, **settings: str) -> Finished:
+        """Run a command; settings are environment variables."""
+        return scrapy(*arguments, data=self.data, replica=self.replica, **(self._settings | settings))
 
-@contextmanager
-def worker(data: Path, replica: ReplicaProcess, *, site: str = "imdb", **settings: str) -> Iterator[ForkedCommand]:
-    """Run a worker on what is due at a site; its log is `worker.log`."""
-    with (data / "worker.log").open("wb") as log:
-        running = ForkedCommand(
-            ["crawl", site, "-a", "lane=due"], env=environment(data, replica, **settings), cwd=data, stderr=log
-        )
-        try:
-            yield running
-        finally:
-            running.kill()
-            running.wait()
+    def fetch(self, site: str = "imdb", *arguments: str, **settings: str) -> Finished:
+        """Run a spider on what is due, patiently: a page that a busy machine answers late is asked for once."""
+        command = crawl_command(site, "lane=due", *arguments, DOWNLOAD_TIMEOUT="60")
+        finished = self.scrapy(*command, **settings)
+        assert "Traceback" not in finished.log, finished.log
+        return finished
 
+    @contextmanager
+    def worker(self, **settings: str) -> Iterator[ForkedCommand]:
+        """Run a worker on what is due at IMDb; its log is `worker.log`."""
+        environ = environment(self.data, self.replica, **(self._settings | settings))
+        with (self.data / "worker.log").open("wb") as log:
+            command = ["crawl", "imdb", "-a", "lane=due"]
+            running = ForkedCommand(command, env=environ, cwd=self.data, stderr=log)
+            try:
+                yield running
+            finally:
+                running.kill()
+                running.wait()
 
-def title_pages(replica: ReplicaProcess, site: str = "imdb") -> dict[str, int]:
-    """Return how often each title's page was asked for."""
-    beginnings = {"imdb": ("/title/",), "metacritic": ("/movie/", "/tv/"), "rottentomatoes": ("/m/", "/tv/")}[site]
-    return {path: times for path, times in counts(replica, site)["paths"].items() if path.startswith(beginnings)}
+    @property
+    def log(self) -> str:
+        """What the worker has logged."""
+        return (self.data / "worker.log").read_text()
 
+    def pages(self, site: str = "imdb") -> dict[str, int]:
+        """Return how often each title's page was asked for."""
+        return {path: n for path, n in counts(self.replica, site)["paths"].items() if path.startswith(_PAGES[site])}
 
-def states(database_url: str, site: str = "imdb") -> dict[str, int]:
-    return dict(
-        execute(  # type: ignore[arg-type]
-            database_url, "SELECT state::text, count(*) FROM title_sites WHERE site = %s GROUP BY state", site
-        )
-    )
+    def sql(self, statement: str, *values: object) -> Any:
+        """Return the rows of a statement."""
+        return execute(self.url, statement, *values)
 
+    def states(self, site: str = "imdb") -> dict[str, int]:
+        """Return the number of titles in each state."""
+        return dict(self.sql("SELECT state::text, count(*) FROM title_sites WHERE site = %s GROUP BY state", site))
 
-def claimed(database_url: str) -> Any:
-    """Return how many claims there are."""
-    return execute(database_url, "SELECT count(*) FROM title_sites WHERE claimed_until IS NOT NULL")[0][0]
+    def claimed(self) -> Any:
+        """Return how many claims there are."""
+        return self.sql("SELECT count(*) FROM title_sites WHERE claimed_until IS NOT NULL")[0][0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,8 @@ from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.titles import Title
 from moviecrawler.sites import SCOREBOARD_KINDS
 from moviecrawler.spiders.imdb import ImdbSpider
-from tests.catalogue.crawls import claimed, fetch_due, know, settings_of, states, title_pages, worker
-from tests.crawling import change, counts, crawl_command, reset, scrapy
-from tests.services.postgres import execute
+from tests.catalogue.crawls import Due
+from tests.crawling import change, counts, crawl_command, reset
 from tests.services.replica import TITLES
 from tests.waiting import LONGEST, wait_for
 
@@ -46,17 +44,16 @@ def write_crosswalk(path: Path, titles: list[Title]) -> None:
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def stored(database_url: str) -> dict[Any, Any]:
+def stored(due: Due) -> dict[Any, Any]:
     """Return each record with the title, and the season of it, that it was found to be, and its scores."""
-    rows = execute(
-        database_url,
+    rows = due.sql(
         "SELECT r.site::text, r.site_id, coalesce(of.imdb_id, t.imdb_id), t.season,"
         " array(SELECT s.kind || ' ' || s.value::float FROM scores s WHERE s.record_id = r.record_id AND s.kind::text = ANY (%s))"
         " FROM records r JOIN titles t USING (title_id) LEFT JOIN titles of ON of.title_id = t.series_title_id"
         " WHERE r.kind <> 'episode'",
         list(SCOREBOARD_KINDS),
     )
-    return {(site, site_id): (imdb_id, season, {*scores}) for site, site_id, imdb_id, season, scores in rows}  # type: ignore[misc]
+    return {(site, site_id): (imdb_id, season, {*scores}) for site, site_id, imdb_id, season, scores in rows}
 
 
 def truth(titles: list[Title]) -> dict[Any, Any]:
@@ -73,45 +70,35 @@ def truth(titles: list[Title]) -> dict[Any, Any]:
     }
 
 
-@pytest.fixture(scope="module")
-def large() -> Iterator[ReplicaProcess]:
-    with ReplicaProcess(titles=FILMS, series=SERIES, light=True) as running:
-        yield running
-
-
 def test_from_an_empty_database_each_title_and_season_is_stored_with_its_scores_and_none_is_fetched_by_two_workers(
-    database_url: str, redis_url: str, large: ReplicaProcess, tmp_path: Path
+    database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
     collection = Collection(1, FILMS, SERIES)
     titles = [*map(collection.title, range(FILMS)), *map(collection.series.title, range(SERIES))]
-    shared: dict[str, Any] = {
-        "data": tmp_path,
-        "replica": large,
-        **settings_of(database_url, REDIS_URL=redis_url, SITE_BUDGETS="{}"),
-    }
     write_crosswalk(tmp_path / "wikidata.csv", titles)
+    with ReplicaProcess(titles=FILMS, series=SERIES, light=True) as replica:
+        due = Due(database_url, replica, tmp_path)
+        for source in (["imdb", "--kinds", "movie,series"], ["wikidata", "--from", "wikidata.csv"]):
+            finished = due.scrapy("catalogue", "import", *source)
+            assert finished.code == 0, finished.log
 
-    for source in (["imdb", "--kinds", "movie,series"], ["wikidata", "--from", "wikidata.csv"]):
-        finished = scrapy("catalogue", "import", *source, **shared)
-        assert finished.code == 0, finished.log
+        def fetch(*crawls: tuple[str, ...]) -> None:
+            """Run crawls at the same time: of a list for the catalogue, or of what is due."""
+            with ThreadPoolExecutor(len(crawls)) as pool:
+                given = {"REDIS_URL": redis_url, "SITE_BUDGETS": "{}"}
+                ended = list(pool.map(lambda crawl: due.fetch(*crawl, **given), crawls))
+            assert [finished.code for finished in ended] == [0] * len(crawls), [each.log[-3000:] for each in ended]
 
-    def fetch(*crawls: tuple[Site, str]) -> None:
-        """Run crawls at the same time: of a list for the catalogue, or of what is due."""
-        with ThreadPoolExecutor(len(crawls)) as pool:
-            given = [["-a", f"list={name}"] if name else [] for _, name in crawls]
-            ended = list(pool.map(lambda crawl, more: fetch_due(crawl[0], *more, **shared), crawls, given))
-        assert [finished.code for finished in ended] == [0] * len(crawls), [each.log[-3000:] for each in ended]
-
-    fetch(*((site, listing) for site in SITES[1:] for listing in ("sitemap", "sitemap-series")))
-    assert [title_pages(large, site) for site in SITES] == [{}, {}, {}]
-    # Two workers a site, all six at once; and again, for seasons whose series' page was the last one.
-    fetch(*((site, "") for site in (*SITES, *SITES)))
-    fetch(*((site, "") for site in SITES))
-    found = stored(database_url)
+        fetch(*((site, f"list={listing}") for site in SITES[1:] for listing in ("sitemap", "sitemap-series")))
+        assert [due.pages(site) for site in SITES] == [{}, {}, {}]
+        # Two workers a site, all six at once; and again, for seasons whose series' page was the last one.
+        fetch(*((site,) for site in (*SITES, *SITES)))
+        fetch(*((site,) for site in SITES))
+        pages = {site: due.pages(site) for site in SITES}
+    found = stored(due)
     assert {name: found.get(name) for name in truth(titles)} == truth(titles)
     for site in SITES[1:]:
-        assert set(states(database_url, site)) <= {"ok", "never"}  # what no source names is never asked for
-    pages = {site: title_pages(large, site) for site in SITES}
+        assert set(due.states(site)) <= {"ok", "never"}  # what no source names is never asked for
     # Of the other sites, a page may be one of several titles', and is compared with each.
     assert set(pages["imdb"].values()) == {1}
     assert len(pages["imdb"]) == FILMS + SERIES
@@ -120,64 +107,46 @@ def test_from_an_empty_database_each_title_and_season_is_stored_with_its_scores_
     assert 0 < seasons["rottentomatoes"] < seasons["metacritic"] / 2
 
 
-def test_a_worker_that_is_asked_to_stop_gives_back_what_it_has_not_fetched(
-    database_url: str, replica: ReplicaProcess, tmp_path: Path
-) -> None:
-    change(replica, latency=300)
-    know(database_url, TITLES)
-    with worker(tmp_path, replica, **settings_of(database_url)) as running:
-        wait_for(lambda: len(title_pages(replica)) >= 5)
+def test_a_worker_that_is_asked_to_stop_gives_back_what_it_has_not_fetched(due: Due) -> None:
+    change(due.replica, latency=300)
+    with due.worker() as running:
+        wait_for(lambda: len(due.pages()) >= 5)
         running.terminate()
         running.wait(LONGEST)
-    assert claimed(database_url) == 0
-    stored = states(database_url)["ok"]
+    assert due.claimed() == 0
+    stored = due.states()["ok"]
     assert stored >= 5
-    assert execute(database_url, "SELECT count(*) FROM records") == [(stored,)]
+    assert due.sql("SELECT count(*) FROM records") == [(stored,)]
 
 
-def test_a_site_that_refuses_us_is_let_alone_by_all_later_workers(
-    database_url: str, replica: ReplicaProcess, tmp_path: Path
-) -> None:
-    change(replica, faults={"challenge": 1.0})
-    know(database_url, 10)
-    execute(
-        database_url,
-        "UPDATE title_sites SET site_id = 'movie/' || title_id, id_source = 'given' WHERE site = 'metacritic'",
-    )
-    finished = fetch_due("metacritic", data=tmp_path, replica=replica, **settings_of(database_url))
-    assert finished.code == 1
-    assert execute(database_url, "SELECT count(*) FROM records") == [(0,)]
-    assert execute(database_url, "SELECT count(*) FROM title_sites WHERE last_success IS NOT NULL") == [(0,)]
-    assert set(states(database_url, "metacritic")) <= {"never", "blocked"}
-    assert execute(database_url, "SELECT until > now() FROM site_pauses WHERE site = 'metacritic'") == [(True,)]
-    reset(replica)
-    later = fetch_due("metacritic", data=tmp_path, replica=replica, **settings_of(database_url))
-    assert "Nothing is claimed: metacritic refused us" in later.log
-    assert counts(replica, "metacritic")["requests"] == 0
+def test_a_site_that_refuses_us_is_let_alone_by_all_later_workers(due: Due) -> None:
+    change(due.replica, faults={"challenge": 1.0})
+    due.sql("UPDATE title_sites SET site_id = 'movie/' || title_id, id_source = 'given' WHERE site = 'metacritic'")
+    assert due.fetch("metacritic").code == 1
+    assert due.sql("SELECT count(*) FROM records") == [(0,)]
+    assert due.sql("SELECT count(*) FROM title_sites WHERE last_success IS NOT NULL") == [(0,)]
+    assert set(due.states("metacritic")) <= {"never", "blocked"}
+    assert due.sql("SELECT until > now() FROM site_pauses WHERE site = 'metacritic'") == [(True,)]
+    reset(due.replica)
+    assert "Nothing is claimed: metacritic refused us" in due.fetch("metacritic").log
+    assert counts(due.replica, "metacritic")["requests"] == 0
 
 
-def test_imdb_titles_come_from_its_datasets_where_its_pages_may_not_be_had(
-    database_url: str, replica: ReplicaProcess, tmp_path: Path
-) -> None:
-    change(replica, robots="live")
-    know(database_url, TITLES)
-    finished = fetch_due("imdb", data=tmp_path, replica=replica, **settings_of(database_url, CATALOGUE_BATCH="10"))
+def test_imdb_titles_come_from_its_datasets_where_its_pages_may_not_be_had(due: Due) -> None:
+    change(due.replica, robots="live")
+    finished = due.fetch(CATALOGUE_BATCH="10")
     assert finished.code == 0, finished.log
-    assert states(database_url, "imdb") == {"ok": TITLES}
-    assert title_pages(replica, "imdb") == {}
-    assert execute(database_url, "SELECT DISTINCT source::text FROM records") == [("dataset",)]
-    again = fetch_due("imdb", "-a", "via=datasets", data=tmp_path, replica=replica, **settings_of(database_url))
-    assert again.stat("titles/asked") == 0
+    assert due.states() == {"ok": TITLES}
+    assert due.pages() == {}
+    assert due.sql("SELECT DISTINCT source::text FROM records") == [("dataset",)]
+    assert due.fetch("imdb", "via=datasets").stat("titles/asked") == 0
 
 
-def test_other_crawls_tell_the_catalogue_too(database_url: str, replica: ReplicaProcess, tmp_path: Path) -> None:
-    know(database_url, TITLES)
-    command = crawl_command("imdb", "list=top", "limit=20")
-    finished = scrapy(*command, data=tmp_path, replica=replica, **settings_of(database_url))
+def test_other_crawls_tell_the_catalogue_too(due: Due) -> None:
+    finished = due.scrapy(*crawl_command("imdb", "list=top", "limit=20"))
     assert finished.code == 0, finished.log
-    assert states(database_url, "imdb") == {"ok": 20, "never": TITLES - 20}
-    due = fetch_due("imdb", data=tmp_path, replica=replica, **settings_of(database_url))
-    assert due.stat("titles/asked") == TITLES - 20
+    assert due.states() == {"ok": 20, "never": TITLES - 20}
+    assert due.fetch().stat("titles/asked") == TITLES - 20
 
 
 @pytest.mark.parametrize(

@@ -52,14 +52,20 @@ def test_other_directors_and_titles_that_only_contain_the_other_are_never_accept
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs"),
+    ("kind", "ours", "theirs", "decision"),
     [
         # Its own record has another number in its title; only a namesake without votes is left when the prefix is cut off.
-        ("The Long Way Home|2011||90", "Harbour Kids: The Long Way Home|2011||89"),
+        ("movie", "The Long Way Home|2011||90", "Harbour Kids: The Long Way Home|2011||89", "review"),
         # A series that began a year before, whose runtime is not known.
-        ("Lampo: Keepers of Light|1999", "Lampo: Keepers of Light|2000||82"),
+        ("movie", "Lampo: Keepers of Light|1999", "Lampo: Keepers of Light|2000||82", "review"),
+        ("series", "Salt|2004|Ida Quarrie", "Salt|2026|Ida Quarrie", "accepted"),
+        ("series", "Salt|2009||4", "Salt|2004-2011||4", "accepted"),
+        ("series", "Salt|2004-2011||8", "Salt|2019||8", "refused"),
+        ("series", "Salt|2004||8|12", "Salt|2004||8", "review"),
     ],
-    ids=["prefix", "series"],
+    ids=["prefix", "a series", "runs", "began before", "began again", "hardly any votes"],
 )
-def test_a_namesake_of_which_hardly_anything_is_known_is_not_taken_for_a_film(ours: str, theirs: str) -> None:
-    assert compare(title("imdb", ours, "movie"), title("metacritic", theirs, "movie")).decision == "review"
+def test_titles_that_share_a_name_and_little_else_are_told_apart(
+    kind: TitleKind, ours: str, theirs: str, decision: str
+) -> None:
+    assert compare(title("imdb", ours, kind), title("metacritic", theirs, kind)).decision == decision
