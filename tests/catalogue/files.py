@@ -7,14 +7,10 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import md5
-from typing import TypeVar
 from urllib.parse import urlsplit
 
-from moviecrawler.catalogue.file_source import FileSource
-from moviecrawler.datasets.files import FileClient
 from tests.services.threads import QuietHandler, Server
 
-Source = TypeVar("Source", bound=FileSource)
 Reply = tuple[int, dict[str, str], bytes]
 
 
@@ -86,9 +82,3 @@ class FileServer(Server):
         if first > last:
             return 416, given, b""
         return 206, {**given, "Content-Range": f"bytes {first}-{last}/{len(body)}"}, body[first : last + 1]
-
-
-def fetched(source: Source) -> Source:
-    """Have the files of a source fetched, as an import does."""
-    source.fetch(FileClient("moviecrawler/0"))
-    return source

@@ -43,43 +43,37 @@ def reading(luck: Random, number: int = 1, day: float = 0) -> Movie:
 def _give(movie: Movie, name: str, luck: Random) -> None:
     part, _, kind = name.partition(".")
     known: Any = kind
+    number, text = luck.randint(1, 9), luck.choice(_TEXTS)
     if part == "scores":
-        count = luck.choice([None, 1, 1_000])
-        score = Score(kind=known, value=luck.randint(1, 10), count=count, reviews=luck.choice([None, 1, 1_000]))
-        movie.scores.append(score)
-        if kind == "imdb":
-            score.histogram = luck.choice([[], list(range(10))])
-            for fact in ("reviews", "histogram"):
-                if not getattr(score, fact) and luck.random() < 1 / 2:
-                    movie.unknown_fields.append(f"{name}.{fact}")
-        else:
-            score.reviews = None
-        if kind == "imdb" and count is None and luck.random() < 1 / 2:
-            movie.unknown_fields.append(f"{name}.count")
+        _give_score(movie, known, luck)
     elif part == "amounts":
-        movie.amounts.append(Amount(kind=known, value=luck.randint(1, 10**9), currency="USD"))
+        movie.amounts.append(Amount(kind=known, value=number, currency="USD"))
     elif part == "credits":
         movie.credits += [
-            Credit(name=_TEXTS[place], role=known, position=place + 1) for place in range(luck.randint(1, 3))
+            Credit(name=name, role=known, position=n) for n, name in enumerate(_TEXTS[: number % 3 + 1], 1)
         ]
     elif part == "related":
-        movie.related += [
-            RelatedTitle(relation=known, site_id=f"tt8{luck.randint(1, 9):06}", title=luck.choice(_TEXTS))
-        ]
+        movie.related.append(RelatedTitle(relation=known, site_id=f"tt8{number:06}", title=text))
     elif name == "offers":
-        movie.offers = [Offer(provider=luck.choice(_TEXTS), kind="ads")]
+        movie.offers = [Offer(provider=text, kind="ads")]
     elif name == "awards":
-        movie.awards = [Award(event=None, wins=luck.randint(1, 9), nominations=0)]
-    elif name in {"year", "end_year"}:
-        setattr(movie, name, luck.randint(1990, 2020))
-    elif name in NUMBERS:
-        setattr(movie, name, luck.randint(1, 250))
+        movie.awards = [Award(event=None, wins=number, nominations=0)]
     elif name in TEXT_LISTS:
-        setattr(movie, name, list(_TEXTS[: luck.randint(1, 3)]))
-    elif name == "release_date":
-        movie.release_date = f"20{luck.randint(10, 20)}-01-01"
+        setattr(movie, name, list(_TEXTS[: number % 3 + 1]))
+    elif name in NUMBERS:
+        setattr(movie, name, 1990 + number if name in {"year", "end_year"} else number)
     else:
-        setattr(movie, name, luck.choice(_TEXTS))
+        setattr(movie, name, f"201{number}-01-01" if name == "release_date" else text)
+
+
+def _give_score(movie: Movie, kind: Any, luck: Random) -> None:
+    count, reviews = (luck.choice([None, 1, 1_000]) for _ in range(2))
+    score = Score(kind=kind, value=luck.randint(1, 10), count=count)
+    movie.scores.append(score)
+    if kind == "imdb":
+        score.reviews, score.histogram = reviews, luck.choice([[], list(range(10))])
+        unsaid = [fact for fact in ("count", "reviews", "histogram") if not getattr(score, fact)]
+        movie.unknown_fields += [f"scores.imdb.{fact}" for fact in unsaid if luck.random() < 1 / 2]
 
 
 def said(movie: Movie, name: str) -> str | None:

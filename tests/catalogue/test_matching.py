@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from moviecrawler.catalogue.comparing import SAME_ID, Match, compare
 from moviecrawler.catalogue.matching import match_titles, title_of
 from moviecrawler.catalogue.normalise import normalise
-from moviecrawler.items import Credit, Movie, Score
+from moviecrawler.items import Credit, Movie, OtherTitle, Score
 
 if TYPE_CHECKING:
     from moviecrawler.items import Site
@@ -65,6 +65,10 @@ SAME: dict[str, tuple[Movie, Movie]] = {
     "IMDb id, other title": (ours("The Lamp", number=7), theirs("Lys", imdb_id="tt0000007")),
     "IMDb id, other year": (ours("The Lamp", 1931, number=7), theirs("The Lamp", imdb_id="tt0000007")),
     "words run together": (ours("Spider Man", votes=5_000), theirs("Spiderman")),
+    "another title of IMDb": (
+        ours("Sol og vind", votes=5_000, other_titles=[OtherTitle(title="Sun and Wind", country="US")]),
+        theirs("Sun & Wind"),
+    ),
     "a small word left out": (ours("Lord of the Rings", votes=5_000), theirs("Lord of Rings")),
 }
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from moviecrawler.catalogue.matching import match_titles, verify
+from moviecrawler.catalogue.matching import verify
 from moviecrawler.catalogue.rows import IdSource, TitleFacts
 from moviecrawler.catalogue.slugs import slug_key, title_slug_keys
-from moviecrawler.items import Credit, Movie, OtherTitle, Score
+from moviecrawler.items import Credit, Movie
 
 WANTED = TitleFacts(
     imdb_id="tt0000007", title="Salt Harbour", kind="movie", year=2001, runtime_minutes=104, directors=["Mara Levin"]
@@ -86,14 +86,6 @@ def test_a_page_is_judged_by_the_kind_length_and_ids_of_its_title(
 
 def wanted(title: str, year: int | None = 2011, **more: Any) -> TitleFacts:
     return TitleFacts(**{"imdb_id": None, "kind": "movie", **more}, title=title, year=year)
-
-
-def test_another_title_of_imdb_is_as_good_as_the_first_one() -> None:
-    film = Movie(site="imdb", site_id="tt9000001", url="u", title="Sol og vind", kind="movie", year=2011)
-    film.other_titles = [OtherTitle(title="Sun and Wind", country="US")]
-    film.scores = [Score(kind="imdb", value=7.0, count=5_000)]
-    (joined,) = match_titles([film, page("Sun & Wind", 2011)])
-    assert joined.movies.keys() == {"imdb", "rottentomatoes"}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from moviecrawler.catalogue.claims import release
 from moviecrawler.catalogue.figures import reviews
 from moviecrawler.catalogue.outcomes import Judged, decide
 from moviecrawler.catalogue.rows import ListedTitle
-from moviecrawler.items import Credit
 from tests.catalogue.catalogued import DAY, NOW, Catalogued, judged, outcome, page, row, wikidata
 
 SITE: Any = "rottentomatoes"
@@ -168,15 +167,3 @@ def test_what_a_page_was_found_to_be_is_kept_while_other_ids_are_tried(store: Ca
         (again,) = store.unfound(now=NOW + days * DAY)
         assert set(again.ids) == ids
         release(store, "w")
-
-
-def test_a_renamed_page_keeps_its_title_and_its_history(store: Catalogued) -> None:
-    director = [Credit(name="A B", role="director", position=1)]
-    store.write(page("imdb", "tt1000001", "Dune", imdb_id="tt1000001", credits=director))
-    store.write(page(SITE, "m/dune_old", "Dune", credits=director))
-    store.write(page(SITE, "m/dune_new", "Dune", credits=director, scraped_at=NOW + DAY))
-    store.record(outcome("m/dune_old", site=SITE, got_id="m/dune_new", at=NOW + DAY))
-    assert store.sql("SELECT imdb_id, rottentomatoes_id FROM scoreboard") == [("tt1000001", "m/dune_new")]
-    stored = store.state("tt1000001", SITE)
-    assert (stored.site_id, stored.state, stored.last_success) == ("m/dune_new", "ok", NOW + DAY)
-    assert store.sql("SELECT site_id FROM records WHERE site = 'rottentomatoes'") == [("m/dune_new",)]

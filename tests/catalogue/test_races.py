@@ -77,30 +77,25 @@ def test_an_id_whose_record_a_person_has_placed_is_given_to_no_other_title(store
     ]
 
 
-def test_an_id_that_a_better_page_has_shown_to_be_another_titles_is_not_taken(store: Catalogued) -> None:
+@pytest.mark.parametrize(
+    ("known", "found", "owner"), [(3.5, 2.5, 1), (2.5, 6.5, 2)], ids=["a better page", "a page that names its title"]
+)
+def test_an_id_is_of_the_title_whose_page_shows_it_best(
+    store: Catalogued, known: float, found: float, owner: int
+) -> None:
     store.bring_in(row(1), row(2))
-    linked(store, 1, "m/new", score=3.5)
+    linked(store, 1, "m/new", score=known)
     store.bring_in(wikidata(2, "m/alias"))
-    (found,) = store.claims_of(site=SITE)
-    store.record(compared(found, "m/new", "accepted", score=2.5))
-    assert store.state("tt1000001", SITE).site_id == "m/new"
-    stored = store.state("tt1000002", SITE)
-    assert (stored.site_id, stored.state) == (None, "never")
-    assert dict(store.sql("SELECT site_id, decision::text FROM title_matches WHERE title_id = %s", found.title_id)) == {
-        "m/new": "review",
-        "m/alias": "refused",
-    }
-
-
-def test_an_id_goes_to_the_title_that_its_page_names(store: Catalogued) -> None:
-    store.bring_in(row(1), row(2))
-    linked(store, 1, "m/new", score=2.5)
-    store.bring_in(wikidata(2, "m/alias"))
-    (found,) = store.claims_of(site=SITE)
-    store.write(page(SITE, "m/new", "Title 2", imdb_id="tt1000002", scraped_at=NOW + DAY))
-    store.record(compared(found, "m/new", "accepted", score=6.5))
-    assert store.state("tt1000001", SITE).site_id is None
-    assert store.state("tt1000002", SITE).site_id == "m/new"
+    (claim,) = store.claims_of(site=SITE)
+    if owner != 1:
+        store.write(page(SITE, "m/new", "Title 2", imdb_id="tt1000002", scraped_at=NOW + DAY))
+    store.record(compared(claim, "m/new", "accepted", score=found))
+    ids = [store.state(f"tt100000{number}", SITE).site_id for number in (1, 2)]
+    assert ids == ["m/new" if number == owner else None for number in (1, 2)]
+    if owner == 1:
+        decided = store.sql("SELECT site_id, decision::text FROM title_matches WHERE title_id = %s", claim.title_id)
+        assert dict(decided) == {"m/new": "review", "m/alias": "refused"}
+        assert store.state("tt1000002", SITE).state == "never"
 
 
 def test_a_page_that_moves_to_an_id_another_worker_has_claimed_leaves_no_claim_behind(store: Catalogued) -> None:

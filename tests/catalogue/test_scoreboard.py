@@ -48,15 +48,6 @@ WIDE = title("imdb", "tt0000003", "千年の灯" * 12, Score(kind="imdb", value=
 FORMULA = title("imdb", "tt0000004", "=Lamp", Score(kind="imdb", value=5.5, count=99))
 
 
-def test_a_row_has_every_site_s_scores(tmp_path: Path) -> None:
-    (row,) = scoreboard(tmp_path, *LAMP)
-    assert (row.title, row.year, row.imdb_id) == ("The Lamp", 2001, "tt0000001")
-    assert (row.metacritic_id, row.rottentomatoes_id) == ("movie/the-lamp", "m/the_lamp")
-    assert (row.imdb_rating, row.imdb_votes, row.metascore, row.metacritic_user_score) == (8.1, 1_234_567, 82, 7)
-    assert (row.tomatometer, row.popcornmeter) == (93, 88)
-    assert row.matched_by == ["same IMDb id, same title, same year", "same title, same year"]
-
-
 def test_lists_come_first_in_their_order_then_what_most_voted_on(tmp_path: Path) -> None:
     def voted(number: int, votes: int | None, **more: Any) -> Movie:
         scores = [Score(kind="imdb", value=7, count=votes)] if votes else []
@@ -97,7 +88,12 @@ def test_the_command_prints_the_table_csv_without_formulas_and_json_with_nulls(t
 
     rows = json.loads(run(tmp_path, "--format", "json").output)
     assert [row["title"] for row in rows] == ["The Lamp", "=Lamp", ALONE.title]
-    assert (rows[0]["imdb_votes"], rows[2]["imdb_rating"]) == (1_234_567, None)
+    assert rows[2]["imdb_rating"] is None
+    told = {"title": "The Lamp", "year": 2001, "imdb_id": "tt0000001", "imdb_rating": 8.1, "imdb_votes": 1_234_567}
+    told |= {"metacritic_id": "movie/the-lamp", "metascore": 82, "metacritic_user_score": 7}
+    told |= {"rottentomatoes_id": "m/the_lamp", "tomatometer": 93, "popcornmeter": 88}
+    told |= {"matched_by": ["same IMDb id, same title, same year", "same title, same year"]}
+    assert rows[0].items() >= told.items()
 
 
 @pytest.mark.parametrize(

@@ -18,48 +18,39 @@ from moviecrawler.catalogue.wikidata_import import WikidataCrosswalk
 from moviecrawler.errors import MovieCrawlerError
 
 MANY = range(1, 2_001)
-IMDB = {
+FILES = {
     "title.basics.tsv.gz": (
-        "tconst\ttitleType\tprimaryTitle\toriginalTitle\tisAdult\tstartYear\tendYear\truntimeMinutes\tgenres",
-        "tt{:07}\tmovie\tLamp\tLamp\t0\t2001\t\\N\t90\tDrama",
+        "tconst\ttitleType\tprimaryTitle\toriginalTitle\tisAdult\tstartYear\tendYear\truntimeMinutes\tgenres\n",
+        "tt{0:07}\tmovie\tLamp\tLamp\t0\t2001\t\\N\t90\tDrama\n",
     ),
-    "title.ratings.tsv.gz": ("tconst\taverageRating\tnumVotes", "tt{:07}\t7.0\t10"),
-    "title.episode.tsv.gz": ("tconst\tparentTconst\tseasonNumber\tepisodeNumber", "tt{:07}\ttt9999999\t1\t{}"),
+    "title.ratings.tsv.gz": ("tconst\taverageRating\tnumVotes\n", "tt{0:07}\t7.0\t10\n"),
+    "title.episode.tsv.gz": ("tconst\tparentTconst\tseasonNumber\tepisodeNumber\n", "tt{0:07}\ttt9999999\t1\t{0}\n"),
+    "export.json.gz": ("", '{{"id":{0},"original_title":"T","popularity":1.5}}\n'),
+    "crosswalk.csv": ("imdb,rottentomatoes\n", "tt{0:07},m/t_{0}\n"),
+    "mine.csv": ("imdb_id\n", "tt{0:07}\n"),
 }
 
 
-def write(path: Path, header: str, row: str) -> Path:
-    text = "".join(f"{line}\n" for line in [*[header] * bool(header), *(row.format(n, n) for n in MANY)]).encode()
-    path.write_bytes(gzip.compress(text, mtime=0) if path.suffix == ".gz" else text)
-    return path
+def write(folder: Path, *names: str) -> Path:
+    """Write files; return the last one's path."""
+    for name in names:
+        header, row = FILES[name]
+        text = (header + "".join(row.format(n) for n in MANY)).encode()
+        (folder / name).write_bytes(gzip.compress(text, mtime=0) if name.endswith(".gz") else text)
+    return folder / names[-1]
 
 
-def imdb(folder: Path) -> FileSource:
-    for name in ImdbDatasets.files:
-        write(folder / name, *IMDB[name])
-    return ImdbDatasets(str(folder), folder)
-
-
-def episodes(folder: Path) -> FileSource:
-    for name in ImdbEpisodes.files:
-        write(folder / name, *IMDB[name])
-    return ImdbEpisodes(str(folder), folder)
-
-
-def tmdb(folder: Path) -> FileSource:
-    path = write(folder / "export.json.gz", "", '{{"id":{},"original_title":"T","popularity":1.5}}')
-    return TmdbExport(str(path), folder, day=date(2026, 11, 5))
-
-
-def wikidata(folder: Path) -> FileSource:
-    return WikidataCrosswalk(write(folder / "crosswalk.csv", "imdb,rottentomatoes", "tt{:07},m/t_{}"))
-
-
-def mine(folder: Path) -> FileSource:
-    return CsvTitles(write(folder / "mine.csv", "imdb_id", "tt{:07}"))
-
-
-@pytest.mark.parametrize("make", [imdb, episodes, tmdb, wikidata, mine])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda folder: ImdbDatasets(str(write(folder, *ImdbDatasets.files).parent), folder),
+        lambda folder: ImdbEpisodes(str(write(folder, *ImdbEpisodes.files).parent), folder),
+        lambda folder: TmdbExport(str(write(folder, "export.json.gz")), folder, day=date(2026, 11, 5)),
+        lambda folder: WikidataCrosswalk(write(folder, "crosswalk.csv")),
+        lambda folder: CsvTitles(write(folder, "mine.csv")),
+    ],
+    ids=["imdb", "episodes", "tmdb", "wikidata", "csv"],
+)
 def test_a_version_has_the_same_rows_in_the_same_order_and_a_file_that_is_cut_or_gone_is_told(
     tmp_path: Path, make: Callable[[Path], FileSource]
 ) -> None:

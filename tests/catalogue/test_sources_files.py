@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -11,14 +11,11 @@ from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.wikidata_import import PROPERTIES, QUERY, WikidataCrosswalk
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
-
-def csv_of(tmp_path: Path, content: str | bytes) -> CsvTitles:
-    path = tmp_path / "mine.csv"
+def saved(folder: Path, content: str | bytes) -> Path:
+    path = folder / "mine.csv"
     path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return CsvTitles(path)
+    return path
 
 
 def test_a_csv_names_titles_and_where_they_are(tmp_path: Path) -> None:
@@ -28,19 +25,18 @@ def test_a_csv_names_titles_and_where_they_are(tmp_path: Path) -> None:
         ",,,,,,\r\n"
         "https://www.imdb.com/title/tt0000002/,,,,,,\r\n"
     )
-    assert list(csv_of(tmp_path, text).rows()) == [
+    given = {"popularity_source": "given", "id_source": "given", "id_confidence": 4.0}
+    assert list(CsvTitles(saved(tmp_path, text)).rows()) == [
         ImportRow(
             imdb_id="tt0000001",
             title="Salt, Harbour",
             kind="movie",
             year=2001,
             popularity=99.9,
-            popularity_source="given",
             site_ids={"metacritic": "movie/salt-harbour", "rottentomatoes": "m/salt_harbour"},
-            id_source="given",
-            id_confidence=4.0,
+            **given,  # type: ignore[arg-type]
         ),
-        ImportRow(imdb_id="tt0000002", popularity_source="given", id_source="given", id_confidence=4.0),
+        ImportRow(imdb_id="tt0000002", **given),  # type: ignore[arg-type]
     ]
 
 
@@ -54,60 +50,60 @@ TITLES += [("tt0000005", "Two lines", 2001)]
 def test_a_csv_may_come_from_any_spreadsheet(tmp_path: Path, separator: str, line_end: str) -> None:
     """And a title keeps the spaces and marks of its script."""
     quoted = [[imdb_id, '"' + title.replace('"', '""') + '"', f"{year}.0"] for imdb_id, title, year in TITLES]
-    lines = [separator.join(cells) for cells in [["imdb_id", "title", "year"], *quoted]]
-    source = csv_of(tmp_path, (line_end.join(lines) + line_end).replace("Two lines", "Two\r\nlines"))
+    lines = [separator.join(cells) for cells in [["imdb_id", "title", "year"], *quoted, [""]]]
+    source = CsvTitles(saved(tmp_path, line_end.join(lines).replace("Two lines", "Two\r\nlines")))
     source.version()
     assert [(row.imdb_id, row.title, row.year) for row in source.rows()] == TITLES
 
 
+TRACE = (
+    "tt00000SPARQL-QUERY: queryStr=SELECT ?imdb WHERE {}\njava.util.concurrent.TimeoutException\n\tat FutureTask.get\n"
+)
+"""What Wikidata's service writes into a row when its time is up."""
+HEADER = "imdb,rottentomatoes\r\n"
+
+
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("source", "content", "told"),
     [
-        (b"title,year\nSalt,2001\n", "no column imdb_id, tmdb_id or tmdb_series_id"),
-        (b"imdb_id,colour\ntt0000001,red\n", "'colour'; the columns known are imdb_id"),
-        (b"imdb_id,tconst\ntt0000001,tt0000001\n", "twice"),
-        (b"imdb_id,rottentomatoes_id\ntt0000001,tv/salt/s02\n", "'tv/salt/s02': give the series, tv/salt"),
-        (b"imdb_id,metacritic_id\ntt0000001,m/salt\n", "metacritic"),
-        (b"imdb_id\nnm0000001\n", "line 2: imdb_id is 'nm0000001'"),
-        (b"imdb_id,year\ntt0000001,2001\ntt0000002,01/02/2001\n", "line 3: year is '01/02/2001'"),
-        (b"imdb_id,year\ntt0000001\n", "line 2 has 1 cells, not 2"),
-        (b"imdb_id,year\n,2001\n", "line 2 has no imdb_id"),
-        (b"imdb_id,kind\ntt0000001,film\n", "line 2: kind is 'film': .*; give one of movie"),
-        (b"imdb_id,popularity\ntt0000001,101\n", "popularity is '101': Expected `float` <= 100"),
-        (b"imdb_id,title\ntt0000001," + b"a" * 1_000_000 + b"\n", "line 2"),
-        (b"imdb_id,title\ntt0000001," + b"a" * 2_000 + b"\n", "line 2: title is 'aaa.* length <= 1000"),
-        (b"imdb_id,title\ntt0000001,Du\0ne\n", r"line 2: title is 'Du\\x00ne'"),
-        (b"tmdb_id\n2147483648\n", "line 2: tmdb_id is '2147483648'"),
-        (b'imdb_id,title\ntt0000001,"Dune\ntt0000002,Up\n', "line 3: unexpected end of data"),
-        ("imdb_id,title\ntt0000001,Dune\n".encode("utf-16"), "is not UTF-8"),
+        (CsvTitles, "title,year\nSalt,2001\n", "no column imdb_id, tmdb_id or tmdb_series_id"),
+        (CsvTitles, "imdb_id,colour\ntt0000001,red\n", "'colour'; the columns known are imdb_id"),
+        (CsvTitles, "imdb_id,tconst\ntt0000001,tt0000001\n", "twice"),
+        (CsvTitles, "imdb_id,rottentomatoes_id\ntt0000001,tv/salt/s02\n", "'tv/salt/s02': give the series, tv/salt"),
+        (CsvTitles, "imdb_id\nnm0000001\n", "line 2: imdb_id is 'nm0000001'"),
+        (CsvTitles, "imdb_id,year\ntt0000001,2001\ntt0000002,01/02/2001\n", "line 3: year is '01/02/2001'"),
+        (CsvTitles, "imdb_id,year\ntt0000001\n", "line 2 has 1 cells, not 2"),
+        (CsvTitles, "imdb_id,year\n,2001\n", "line 2 has no imdb_id"),
+        (CsvTitles, "imdb_id,kind\ntt0000001,film\n", "line 2: kind is 'film': .*; give one of movie"),
+        (CsvTitles, "imdb_id,popularity\ntt0000001,101\n", "popularity is '101': Expected `float` <= 100"),
+        (CsvTitles, "imdb_id,title\ntt0000001," + "a" * 1_000_000 + "\n", "line 2"),
+        (CsvTitles, "imdb_id,title\ntt0000001," + "a" * 2_000 + "\n", "line 2: title is 'aaa.* length <= 1000"),
+        (CsvTitles, "imdb_id,title\ntt0000001,Du\0ne\n", r"line 2: title is 'Du\\x00ne'"),
+        (CsvTitles, "tmdb_id\n2147483648\n", "line 2: tmdb_id is '2147483648'"),
+        (CsvTitles, 'imdb_id,title\ntt0000001,"Dune\ntt0000002,Up\n', "line 3: unexpected end of data"),
+        (CsvTitles, "imdb_id,title\ntt0000001,Dune\n".encode("utf-16"), "is not UTF-8"),
+        (WikidataCrosswalk, HEADER + "tt0000001,m/salt\r\n" + TRACE, "time limit"),
+        (WikidataCrosswalk, HEADER + "tt0000001,m/salt\r\ntt0000002,m/la", "inside a line"),
+        (WikidataCrosswalk, HEADER + "tt0000001,m/salt\r\ntt0000002\r\n", "line 3 has 1 cells, not 2"),
+        (WikidataCrosswalk, HEADER + 'tt0000001,"m/sa\r\n', "line"),
+        (WikidataCrosswalk, "<html><body>502</body></html>\n", "columns"),
+        (WikidataCrosswalk, "imdb,director\r\ntt0000001,Levin\r\n", "needed are imdb and one of"),
+        (WikidataCrosswalk, "", "inside a line|columns"),
     ],
 )
-def test_what_a_csv_can_not_mean_is_told_before_anything_is_imported(tmp_path: Path, content: bytes, told: str) -> None:
-    with pytest.raises(ConfigurationError, match=told) as raised:
-        csv_of(tmp_path, content).version()
+def test_a_file_that_can_not_be_right_is_refused_before_anything_is_imported(
+    tmp_path: Path, source: type[CsvTitles | WikidataCrosswalk], content: str | bytes, told: str
+) -> None:
+    with pytest.raises(ConfigurationError if source is CsvTitles else MovieCrawlerError, match=told) as raised:
+        source(saved(tmp_path, content)).version()
     assert len(str(raised.value)) < 1_000
     assert str(raised.value).isprintable()
 
 
-TRACE = (
-    "tt00000SPARQL-QUERY: queryStr=SELECT ?imdb ?rottentomatoes WHERE {}\n"
-    "java.util.concurrent.TimeoutException\n"
-    "\tat java.util.concurrent.FutureTask.get(FutureTask.java:205)\n"
-)
-"""What the service writes into a row when its time is up."""
-
-
-def saved(tmp_path: Path, text: str) -> WikidataCrosswalk:
-    path = tmp_path / "crosswalk.csv"
-    path.write_bytes(text.encode())
-    return WikidataCrosswalk(path)
-
-
-def test_a_saved_answer_gives_each_films_ids(tmp_path: Path) -> None:
+def test_a_saved_answer_of_wikidata_gives_each_films_ids(tmp_path: Path) -> None:
     columns = QUERY.split(" WHERE")[0].removeprefix("SELECT ").split()
     assert {column.lstrip("?") for column in columns} == {"imdb", *PROPERTIES}
-    source = saved(
-        tmp_path,
+    text = (
         "imdb,rottentomatoes,metacritic,tmdb,tmdb_series\r\n"
         "tt0000001,m/salt_harbour,,11,\r\n"
         "tt0000001,,movie/salt-harbour,,\r\n"
@@ -115,9 +111,9 @@ def test_a_saved_answer_gives_each_films_ids(tmp_path: Path) -> None:
         # What names no title of the site is left out.
         "tt0000003,m/\x1b[31mred,movie/../../etc,99999999999,\r\n"
         "tt0000004,,game/salt,,\r\n"
-        "nm0000001,m/person,movie/salt,,\r\n",
+        "nm0000001,m/person,movie/salt,,\r\n"
     )
-    rows = list(source.rows())
+    rows = list(WikidataCrosswalk(saved(tmp_path, text)).rows())
     assert [(row.imdb_id, row.site_ids, row.tmdb_id, row.tmdb_series_id) for row in rows] == [
         ("tt0000001", {"rottentomatoes": "m/salt_harbour", "metacritic": "movie/salt-harbour"}, 11, None),
         ("tt0000002", {"rottentomatoes": "tv/brewick"}, None, 11),
@@ -127,29 +123,10 @@ def test_a_saved_answer_gives_each_films_ids(tmp_path: Path) -> None:
 
 def test_an_id_that_is_given_twice_counts_less(tmp_path: Path) -> None:
     pairs = ["1,m/salt", "1,m/salt_2001", "2,m/lamp", "3,m/lamp", "4,m/river", "4,m/river"]
-    source = saved(tmp_path, "imdb,rottentomatoes\r\n" + "".join(f"tt000000{pair}\r\n" for pair in pairs))
-    assert [(row.imdb_id, row.site_ids["rottentomatoes"], row.id_confidence) for row in source.rows()] == [
-        ("tt0000001", "m/salt", 1.0),
-        ("tt0000002", "m/lamp", 1.0),
-        ("tt0000003", "m/lamp", 1.0),
-        ("tt0000004", "m/river", 2.0),
+    rows = WikidataCrosswalk(saved(tmp_path, HEADER + "".join(f"tt000000{pair}\r\n" for pair in pairs))).rows()
+    assert [(str(row.imdb_id)[-1], row.site_ids["rottentomatoes"], row.id_confidence) for row in rows] == [
+        ("1", "m/salt", 1.0),
+        ("2", "m/lamp", 1.0),
+        ("3", "m/lamp", 1.0),
+        ("4", "m/river", 2.0),
     ]
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("imdb,rottentomatoes\r\ntt0000001,m/salt\r\n" + TRACE, "time limit"),
-        ("imdb,rottentomatoes\r\ntt0000001,m/salt\r\ntt0000002,m/la", "inside a line"),
-        ("imdb,rottentomatoes\r\ntt0000001,m/salt", "inside a line"),
-        ("imdb,rottentomatoes\r\ntt0000001,m/salt\r\ntt0000002\r\n", "line 3 has 1 cells, not 2"),
-        ("imdb,rottentomatoes\r\ntt0000001,m/salt,x\r\n", "line 2 has 3 cells, not 2"),
-        ('imdb,rottentomatoes\r\ntt0000001,"m/sa\r\n', "line"),
-        ("<html><body>502</body></html>\n", "columns"),
-        ("imdb,director\r\ntt0000001,Levin\r\n", "needed are imdb and one of"),
-        ("", "inside a line|columns"),
-    ],
-)
-def test_an_answer_that_is_not_whole_is_refused(tmp_path: Path, text: str, told: str) -> None:
-    with pytest.raises(MovieCrawlerError, match=told):
-        saved(tmp_path, text).version()
