@@ -105,7 +105,7 @@ def damaged(place: int) -> bytes:
         *(damaged(place) for place in (0, 20, -30)),
         RECORD.replace(b"WARC-JSON-Metadata", b"WARC-JSON-Something"),
     ],
-    ids=repr,
+    ids=len,
 )
 def test_a_file_that_is_cut_damaged_or_of_another_program_is_noticed(contents: bytes) -> None:
     with pytest.raises(ArchiveError):
