@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import signal
 import sys
+from argparse import SUPPRESS, ArgumentTypeError
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from moviecrawler.texts import fold, printable
 from moviecrawler.urls import parse_title_id
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Sequence
     from datetime import date
 
@@ -49,7 +50,7 @@ class Command(BaseCommand, ScrapyCommand):
             own = actions.add_parser(run.__name__.strip("_"), conflict_handler="resolve")
             ScrapyCommand.add_options(self, own)
             for each in own._actions:  # noqa: SLF001 - a default would overwrite an option before the action
-                each.default = argparse.SUPPRESS
+                each.default = SUPPRESS
             for names, parameters in options:
                 own.add_argument(*names, **parameters)
             own.set_defaults(run=run)
@@ -70,13 +71,13 @@ def _weight(text: str) -> float:
     with suppress(ValueError):
         if 0 < float(text) < 1e9:  # noqa: PLR2004 - well within a Postgres real
             return float(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+    raise ArgumentTypeError(f"{text!r} is no number above 0")
 
 
 def _years(text: str) -> tuple[int | None, int | None]:
     first, dash, last = text.partition("-")
     if not (first or last):
-        raise argparse.ArgumentTypeError(f"{text!r}; give such as 1990-1999, 1990- or 2001")
+        raise ArgumentTypeError(f"{text!r}; give such as 1990-1999, 1990- or 2001")
     begin = positive(first) if first else None
     return begin, positive(last) if last else None if dash else begin
 
@@ -86,7 +87,7 @@ def _kinds(text: str) -> frozenset[str]:
 
     kinds = frozenset(text.split(","))
     if unknown := kinds.difference(get_args(TitleKind)):
-        raise argparse.ArgumentTypeError(f"names {min(unknown)!r}; there are {', '.join(get_args(TitleKind))}")
+        raise ArgumentTypeError(f"names {min(unknown)!r}; there are {', '.join(get_args(TitleKind))}")
     return kinds
 
 
@@ -95,11 +96,9 @@ def _origin(text: str) -> str:
     from moviecrawler.options import is_http_url
 
     if "://" in text and "@" in text:
-        raise argparse.ArgumentTypeError(
-            "it has an @, as if it held a password, and would be stored; fetch the files by hand, and name where they are"
-        )
+        raise ArgumentTypeError("it has an @, as if it held a password, and is stored; fetch the files by hand")
     if "://" in text and not is_http_url(text):
-        raise argparse.ArgumentTypeError(f"{text!r}; give a path, or a URL such as https://example.org/files")
+        raise ArgumentTypeError(f"{text!r}; give a path, or a URL such as https://example.org/files")
     return text
 
 
@@ -110,12 +109,10 @@ def _title(text: str) -> tuple[Site, str]:
         with suppress(ConfigurationError):
             found.append((site, parse_title_id(site, text)))
     if not found:
-        raise argparse.ArgumentTypeError(
-            f"{text[:200]!r} is no title; give an id such as tt0111161 or tv/slug/s02, or its URL"
-        )
+        raise ArgumentTypeError(f"{text[:200]!r} is no title; give an id such as tt0111161, or its URL")
     if len(found) > 1:
         sites = " and ".join(site for site, _ in found)
-        raise argparse.ArgumentTypeError(f"{text[:200]!r} may be a title of {sites}; give its URL, or its id on IMDb")
+        raise ArgumentTypeError(f"{text[:200]!r} may be a title of {sites}; give its URL, or its id on IMDb")
     return found[0]
 
 
@@ -148,14 +145,8 @@ def _import(command: BaseCommand, database: Database, opts: argparse.Namespace) 
     if made is None:
         print(f"{name} has not changed since the last import")
     else:
-        counts = {
-            "rows added": made.added,
-            "changed": made.changed,
-            "removed": made.removed,
-            "ids on other sites": made.ids,
-        }
-        counts["damaged rows left out"] = source.damaged
-        print(f"{name}: " + ", ".join(f"{count:,} {what}" for what, count in counts.items()))
+        changes = f"{made.added:,} rows added, {made.changed:,} changed, {made.removed:,} removed"
+        print(f"{name}: {changes}, {made.ids:,} ids on other sites, {source.damaged:,} damaged rows left out")
     if opts.source == "imdb" and opts.kinds is None:
         print("only films were asked for; --kinds movie,series takes series, too")
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
-import signal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy import signals
 from scrapy.commands.crawl import Command as CrawlCommand
@@ -17,10 +15,8 @@ from moviecrawler.errors import ConfigurationError
 if TYPE_CHECKING:
     import argparse
 
-    from scrapy.crawler import Crawler, CrawlerProcessBase
+    from scrapy.crawler import Crawler
 
-_END_SECONDS = 5.0
-"""Seconds for an event loop that still works to finish, after a second signal."""
 _CHECK_SECONDS = 0.1
 """Seconds between two checks whether a crawl has closed."""
 
@@ -63,7 +59,6 @@ class Command(CrawlCommand):
         crawler.signals.connect(tune_garbage_collector, signals.engine_started)
         wait_for_stores_on_sigint(crawler)
         self.crawler_process.crawl(crawler, **opts.spargs)
-        end_at_second_signal(self.crawler_process)
         self.crawler_process.start()
         complete = is_complete(crawler.stats.get_stats(), within_budget="lane" in opts.spargs)
         if self.crawler_process.bootstrap_failed or not complete:
@@ -93,21 +88,3 @@ def wait_for_stores_on_sigint(crawler: Crawler) -> None:
         await stop()
 
     crawler.stop_async = stop_async  # type: ignore[method-assign]
-
-
-def end_at_second_signal(process: CrawlerProcessBase) -> None:
-    """Make a second SIGINT or SIGTERM end this process soon, even while a callback does not return.
-
-    Scrapy's own handler asks the event loop to stop, which it can't while a callback runs. The handler is private in Scrapy:
-    `tests/commands/test_interrupt.py` fails when a new version changes it.
-    """
-    forced = process._signal_kill  # noqa: SLF001 - see above
-
-    def end(number: int, frame: Any) -> None:
-        os.write(2, b"Ending at once; at the latest in %d seconds.\n" % _END_SECONDS)
-        # SIGALRM's default action ends the process without running Python code.
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_REAL, _END_SECONDS)
-        forced(number, frame)
-
-    process._signal_kill = end  # type: ignore[method-assign, assignment]  # noqa: SLF001 - see above

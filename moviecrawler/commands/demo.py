@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import time
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy.commands import ScrapyCommand
 
 from moviecrawler.commands.base import BaseCommand, option
+from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
     import argparse
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 _FOLDER = Path("data") / "demo"
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "SYSTEMROOT")
 """Environment variables that the spiders inherit: those that Python needs, none that is a setting."""
-_STOP_SECONDS = 30
-"""Seconds that a spider has to end after SIGTERM."""
 
 
 class Command(BaseCommand, ScrapyCommand):
@@ -45,10 +44,11 @@ class Command(BaseCommand, ScrapyCommand):
         from moviecrawler.replica.process import ReplicaProcess
 
         started = time.monotonic()
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # it does what Ctrl-C does
         with ReplicaProcess(titles=opts.titles, seed=opts.seed) as replica:
             shutil.rmtree(_FOLDER, ignore_errors=True)
             _FOLDER.mkdir(parents=True)
-            failed = asyncio.run(_crawl_all(replica.settings))
+            failed = _crawl_all(replica.settings)
         with closing(open_embedded(_FOLDER)) as connection:
             rows = list(scoreboard_rows(connection))
         print(render_table(rows))
@@ -59,38 +59,24 @@ class Command(BaseCommand, ScrapyCommand):
             self.fail(f"the spider {name} failed; see {_FOLDER / name}.log")
 
 
-async def _crawl_all(sites: Mapping[str, str]) -> list[str]:
-    """Run all spiders, each in a process of its own as in production; return those that failed."""
-    from moviecrawler.sites import SITES
-
-    # SIGTERM does what Ctrl-C does: it cancels this coroutine.
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, os.kill, os.getpid(), signal.SIGINT)
-    async with asyncio.TaskGroup() as group:  # which waits for all of them, also when it is cancelled
-        crawls = {name: group.create_task(_crawl(name, sites)) for name in SITES}
-    return [name for name, crawl in crawls.items() if crawl.result()]
-
-
-async def _crawl(name: str, sites: Mapping[str, str]) -> int:
-    """Run one spider and print the first line of its summary; return its exit code."""
-    environment = {key: value for key in _INHERITED if (value := os.environ.get(key)) is not None}
+def _crawl_all(sites: Mapping[str, str]) -> list[str]:
+    """Run all spiders, each in a process of its own as in production, and print what each has done; return those that failed."""
+    environment = {key: os.environ[key] for key in _INHERITED if key in os.environ}
     environment |= {"SCRAPY_SETTINGS_MODULE": "moviecrawler.settings", "DATA_DIR": str(_FOLDER), **sites}
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "scrapy", "crawl", name, "--logfile", str(_FOLDER / f"{name}.log")),
-        env=environment,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,  # a terminal's Ctrl-C reaches the demo alone, which then ends its spiders
-    )
-    try:
-        _, output = await process.communicate()
-    except asyncio.CancelledError:
-        if process.returncode is None:
-            process.terminate()
-        # The output is read to its end: the event loop can't close the pipe once it has ended itself.
-        with suppress(TimeoutError):
-            await asyncio.wait_for(process.communicate(), _STOP_SECONDS)
-        if process.returncode is None:
-            process.kill()
-            await process.communicate()
-        raise
-    print(output.decode().partition("\n")[0], flush=True)
-    return process.returncode or 0
+    crawls: dict[str, subprocess.Popen[str]] = {}
+    with ExitStack() as stack:  # an interrupted demo ends the spiders, and waits for them
+        for name in SITES:
+            command = (sys.executable, "-m", "scrapy", "crawl", name, "--logfile", str(_FOLDER / f"{name}.log"))
+            crawls[name] = subprocess.Popen(  # noqa: S603 - it is our own
+                command,
+                env=environment,
+                stderr=subprocess.PIPE,
+                text=True,
+                start_new_session=True,  # a terminal's Ctrl-C reaches the demo alone
+            )
+            stack.callback(crawls[name].wait)
+        for process in crawls.values():
+            stack.callback(process.terminate)
+        for process in crawls.values():
+            print(process.communicate()[1].partition("\n")[0], flush=True)
+    return [name for name, process in crawls.items() if process.returncode]

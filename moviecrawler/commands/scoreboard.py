@@ -48,9 +48,7 @@ _PART_COLUMNS = {
 """Further columns of seasons and episodes."""
 _MAX_TABLE_ROWS = 100_000
 """Rows of a table: all of them are in memory, as their widths are measured before the first is printed."""
-_SERIES = "rottentomatoes -a list=tv_series_browse -a limit=20"
-_CRAWLS: dict[TitleKind, str] = {"series": _SERIES, "season": _SERIES, "episode": "imdb -a ids=ID_OF_AN_EPISODE"}
-"""Arguments of `scrapy crawl` that get titles of a kind other than films."""
+_CRAWL_FIRST = "crawl first, such as with: scrapy crawl imdb -a list=top"
 _ID_MIN_WIDTH = 110
 """A table with so many columns shows IMDb's ids, too."""
 _FULL_NAMES_MIN_WIDTH = 96
@@ -78,7 +76,7 @@ class Command(BaseCommand, ScrapyCommand):
             with _opened(self.settings, opts.kind, opts.limit) as (rows, source):
                 first = list(islice(rows, 1))
                 if not first:
-                    self.fail(f"{source} holds no {opts.kind or 'title'} yet; {_crawl_first(opts.kind)}")
+                    self.fail(f"{source} holds no {opts.kind or 'title'} yet; {_CRAWL_FIRST}")
                     return
                 if isinstance(sys.stdout, io.TextIOWrapper):
                     if opts.format == "csv":  # as in the files
@@ -88,11 +86,8 @@ class Command(BaseCommand, ScrapyCommand):
                 _print(chain(first, rows), opts.format, opts.kind)
         except FileNotFoundError as error:
             demo = Path(error.filename).parent / "demo"
-            hint = f"; the demo's movies are shown by: scrapy scoreboard -s DATA_DIR={demo}"
-            self.fail(
-                f"there is no {error.filename} yet; {_crawl_first(opts.kind)}"
-                + (hint if (demo / "movies.sqlite3").exists() else "")
-            )
+            hint = f"; the demo's movies are shown by: scrapy scoreboard -s DATA_DIR={demo}" if demo.exists() else ""
+            self.fail(f"there is no {error.filename} yet; {_CRAWL_FIRST}{hint}")
 
 
 @contextmanager
@@ -165,13 +160,7 @@ def _print_parquet(records: Iterator[dict[str, Any]], columns: dict[str, str]) -
         source, target = Path(folder, "scoreboard.csv"), Path(folder, "scoreboard.parquet")
         with source.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows(map(_cell, record.values()) for record in records)
-        config: dict[str, str | bool | int | float | list[str]] = {
-            "threads": 1,
-            "memory_limit": "256MB",
-            "temp_directory": folder,
-            "autoinstall_known_extensions": "false",
-        }
-        with duckdb.connect(config=config) as connection:
+        with duckdb.connect(config={"threads": 1, "memory_limit": "256MB", "temp_directory": folder}) as connection:
             table = connection.read_csv(str(source), header=False, columns=columns, auto_detect=False)
             table.write_parquet(str(target))
         with target.open("rb") as made:
@@ -180,11 +169,6 @@ def _print_parquet(records: Iterator[dict[str, Any]], columns: dict[str, str]) -
 
 def _cell(value: Any) -> Any:
     return str(value).lower() if isinstance(value, bool) else value
-
-
-def _crawl_first(kind: TitleKind | None) -> str:
-    """Say how to get titles of a kind."""
-    return f"crawl first, such as with: scrapy crawl {_CRAWLS.get(kind or 'movie', 'imdb -a list=top')}"
 
 
 def render_table(rows: Sequence[ScoreboardRow], width: int = 100) -> str:

@@ -101,7 +101,7 @@ def test_the_command_prints_the_table_csv_without_formulas_and_json_with_nulls(t
     [
         (None, [], 1, "there is no"),
         ([], [], 1, "holds no title"),
-        (LAMP, ["--kind", "season"], 1, "no season yet; crawl first, such as with: scrapy crawl rotten"),
+        (LAMP, ["--kind", "season"], 1, "no season yet; crawl first, such as with: scrapy crawl imdb"),
     ],
 )
 def test_the_command_says_in_a_sentence_why_it_has_nothing_to_print(

@@ -5,68 +5,11 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from tests.waiting import wait_for
-
-SPIDER = """
-import sys
-import time
-from pathlib import Path
-
-import scrapy
-from scrapy.cmdline import execute
-from moviecrawler.commands import crawl
-
-crawl._END_SECONDS = 1
-
-class Hanging(scrapy.Spider):
-    name = "hanging"
-
-    async def start(self):
-        Path(f"hangs-{sys.argv[1]}").write_text("")
-        time.sleep(600)
-        yield {}
-
-
-if __name__ == "__main__":
-    execute(["scrapy", "crawl", "hanging"])
-"""
-
-
-def crawl(folder: Path, module: str, log: str, *command: str) -> subprocess.Popen[bytes]:
-    """Start a command in a project of one spider."""
-    (folder / "scrapy.cfg").write_text("[settings]\ndefault = its_settings\n")
-    (folder / "its_settings.py").write_text(
-        f'SPIDER_MODULES = ["{module}"]\nCOMMANDS_MODULE = "moviecrawler.commands"\nTELNETCONSOLE_ENABLED = False\n'
-    )
-    with (folder / log).open("wb") as file:
-        return subprocess.Popen([sys.executable, *command], cwd=folder, stdout=file, stderr=file)
-
-
-def test_second_signal_ends_a_crawl_that_hangs(tmp_path: Path) -> None:
-    (tmp_path / "hanging.py").write_text(SPIDER)
-    with ExitStack() as stack:
-        crawls = {}
-        for number in (signal.SIGINT, signal.SIGTERM):
-            process = crawl(tmp_path, "hanging", f"log-{number}", "hanging.py", str(int(number)))
-            crawls[number] = stack.enter_context(process)
-            stack.callback(crawls[number].kill)
-        for number, process in crawls.items():
-            wait_for((tmp_path / f"hangs-{number}").exists, 60, (tmp_path / f"log-{number}").read_text)
-            process.send_signal(number)
-        for process in crawls.values():
-            with pytest.raises(subprocess.TimeoutExpired):
-                process.wait(1)  # the first one lets a crawl end what it has begun
-        for number, process in crawls.items():
-            process.send_signal(number)
-        for number, process in crawls.items():
-            assert process.wait(30) == -signal.SIGALRM
-            assert "Ending at once" in (tmp_path / f"log-{number}").read_text()
-
 
 CLOSING = """
 import time
@@ -107,7 +50,15 @@ class Closing(scrapy.Spider):
 @pytest.mark.promise("A crawl that is told to end stores what it has fetched, and says what was not done.")
 def test_a_signal_to_a_crawl_that_closes_hurries_its_stores_and_lets_it_close(tmp_path: Path) -> None:
     (tmp_path / "closing.py").write_text(CLOSING)
-    with crawl(tmp_path, "closing", "log", "-m", "scrapy", "crawl", "closing") as process:
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = its_settings\n")
+    (tmp_path / "its_settings.py").write_text(
+        'SPIDER_MODULES = ["closing"]\nCOMMANDS_MODULE = "moviecrawler.commands"\nTELNETCONSOLE_ENABLED = False\n'
+    )
+    command = [sys.executable, "-m", "scrapy", "crawl", "closing"]
+    with (
+        (tmp_path / "log").open("wb") as log,
+        subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=log) as process,
+    ):
         try:
             wait_for((tmp_path / "stores").exists, 60, (tmp_path / "log").read_text)
             process.send_signal(signal.SIGTERM)

@@ -67,7 +67,6 @@ def test_scoreboard_says_where_the_demo_s_movies_are(tmp_path: Path) -> None:
     before = scrapy("scoreboard", data=tmp_path)
     assert (before.code, "demo" in before.log) == (1, False)
     (tmp_path / "demo").mkdir()
-    (tmp_path / "demo" / "movies.sqlite3").write_text("")
     assert f"scrapy scoreboard -s DATA_DIR={tmp_path}/demo" in scrapy("scoreboard", data=tmp_path).log
 
 
