@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -53,9 +52,8 @@ class ClockCheck:
                 async with asyncio.timeout(_TIMEOUT_SECONDS):
                     theirs = await ask(self._settings)
             except (MovieCrawlerError, OSError, TimeoutError) as error:
-                logger.debug(
-                    "%s can't be asked for the time: %s", server, error
-                )  # the frontier or the store logs it as an error
+                # The frontier or the store logs it as an error.
+                logger.debug("%s can't be asked for the time: %s", server, error)
                 continue
             ahead = before + (datetime.now(UTC) - before) / 2 - theirs
             if abs(ahead) >= TOLERANCE:
@@ -78,15 +76,9 @@ async def _ask_postgres(settings: BaseSettings) -> datetime:
 
 
 def _postgres_time(url: str) -> datetime:
-    import psycopg2  # noqa: PLC0415 - only a crawl with a Postgres needs its client
+    from moviecrawler.database.short_transactions import ShortTransactions  # noqa: PLC0415 - imports Postgres' client
 
-    from moviecrawler.database.connection import connect  # noqa: PLC0415 - as above
-
-    try:
-        with closing(connect(url)) as connection, connection.cursor() as cursor:
-            cursor.execute("SET statement_timeout = '5s'")
-            cursor.execute("SELECT clock_timestamp()")
-            now: datetime = cursor.fetchall()[0][0]
-            return now
-    except psycopg2.Error as error:
-        raise OSError(str(error)) from error
+    with ShortTransactions(url).transaction() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        now: datetime = cursor.fetchall()[0][0]
+        return now
