@@ -10,7 +10,7 @@ import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import IO, Any
+from typing import Any
 
 from moviecrawler.items import Movie
 from moviecrawler.replica.process import ReplicaProcess
@@ -52,44 +52,29 @@ class Finished:
 def read_misses(data: Path) -> dict[str, str]:
     """Return the outcome by site_id, of misses.csv in a folder."""
     path = data / "misses.csv"
-    if not path.exists():
-        return {}
-    with path.open(encoding="utf-8", newline="") as file:
-        return {row["site_id"]: row["outcome"] for row in csv.DictReader(file)}
+    lines = path.read_text("utf-8").splitlines() if path.exists() else []
+    return {row["site_id"]: row["outcome"] for row in csv.DictReader(lines)}
 
 
 def environment(data: Path, replica: ReplicaProcess | None, **settings: str) -> dict[str, str]:
     """Return the environment of a command that stores into `data` and asks `replica`."""
-    kept = {
-        name: value for name, value in os.environ.items() if name in {"PATH", "HOME", "LANG", "TMPDIR", "VIRTUAL_ENV"}
-    }
-    return {
-        **kept,
-        **(replica.settings if replica else {}),
-        "SCRAPY_SETTINGS_MODULE": "moviecrawler.settings",
-        "DATA_DIR": str(data),
-        **settings,
-    }
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR", "VIRTUAL_ENV") if name in os.environ}
+    own = {"SCRAPY_SETTINGS_MODULE": "moviecrawler.settings", "DATA_DIR": str(data)}
+    return {**kept, **(replica.settings if replica else {}), **own, **settings}
 
 
 def scrapy(*arguments: str, data: Path, replica: ReplicaProcess | None = None, **settings: str) -> Finished:
     """Run `scrapy` with arguments in the folder `data`; settings are environment variables."""
     data.mkdir(exist_ok=True)
     with NamedTemporaryFile() as output, NamedTemporaryFile() as log:
-        process = start(
-            list(arguments), env=environment(data, replica, **settings), cwd=data, stdout=output, stderr=log
-        )
+        env = environment(data, replica, **settings)
+        process = start(list(arguments), env=env, cwd=data, stdout=output, stderr=log)
         try:
             process.wait(LONGEST)
         finally:
             process.kill()
         code = process.wait()
-        return Finished(code, _read(output), _read(log), data)
-
-
-def _read(file: IO[bytes]) -> str:
-    file.seek(0)
-    return file.read().decode()
+        return Finished(code, Path(output.name).read_text(), Path(log.name).read_text(), data)
 
 
 def crawl(spider: str, *arguments: str, data: Path, replica: ReplicaProcess | None = None, **settings: str) -> Finished:

@@ -17,6 +17,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import IO, Self
 
@@ -24,7 +25,7 @@ CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["tests.preloaded"])
 
 
-class ForkedCommand:
+class ForkedCommand(ForkServerProcess):
     """`scrapy` with arguments, or `scrapyd`, in a process that is used as one of `subprocess.Popen` is."""
 
     def __init__(
@@ -38,10 +39,10 @@ class ForkedCommand:
         program: str = "scrapy",
     ) -> None:
         """Take files that have a name, or DEVNULL."""
-        self.args = arguments
         outputs = [Path(os.devnull if isinstance(file, int) else file.name) for file in (stdout, stderr)]
-        self._process = CONTEXT.Process(target=_run, args=([program, *arguments], env, cwd, *outputs), daemon=True)
-        self._process.start()
+        super().__init__(target=_run, args=([program, *arguments], env, cwd, *outputs), daemon=True)
+        self.args = arguments
+        self.start()
 
     def __enter__(self) -> Self:
         return self
@@ -52,37 +53,28 @@ class ForkedCommand:
     @property
     def pid(self) -> int:
         """Its process id."""
-        assert self._process.pid is not None
-        return self._process.pid
+        return self.ident or 0
 
     @property
     def returncode(self) -> int | None:
         """As `subprocess` has it: None while it runs, negative for a signal."""
-        return self._process.exitcode
+        return self.exitcode
 
     def poll(self) -> int | None:
         """Return the exit code, or None while it runs."""
-        return self._process.exitcode
+        return self.exitcode
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait until it has ended; return its exit code. Raises subprocess.TimeoutExpired."""
-        self._process.join(timeout)
-        if self._process.exitcode is None:
-            raise subprocess.TimeoutExpired(self.args, timeout or 0)
-        return self._process.exitcode
+        self.join(timeout)
+        if self.exitcode is None:
+            raise subprocess.TimeoutExpired("scrapy", timeout or 0)
+        return self.exitcode
 
     def send_signal(self, number: int) -> None:
         """Send a signal, unless it has ended."""
-        if self._process.exitcode is None:
+        if self.exitcode is None:
             os.kill(self.pid, number)
-
-    def terminate(self) -> None:
-        """Ask it to end."""
-        self.send_signal(signal.SIGTERM)
-
-    def kill(self) -> None:
-        """End it."""
-        self.send_signal(signal.SIGKILL)
 
 
 Process = ForkedCommand | subprocess.Popen[bytes]

@@ -4,34 +4,23 @@ from __future__ import annotations
 
 import csv
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
 
 import msgspec
 
 from moviecrawler.extract.values import parse_date
 from moviecrawler.fields import NUMBERS, TEXT_LISTS, TEXTS
-from moviecrawler.items import Movie
+from moviecrawler.items import AmountKind, Movie, Role
 from moviecrawler.pipelines.csv_export import FILES
 from moviecrawler.sites import SCORES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-    from typing import TextIO
-
-    from moviecrawler.items import Role
 
 _ROLES: dict[str, Role] = {"directors": "director", "writers": "writer", "creators": "creator"}
 _SCORES = {kind: form.columns for kind, form in SCORES.items() if form.columns}
 """The columns of each score's value and count; the finer ones stand in `scores.csv` alone."""
-_AMOUNTS = {
-    "budget": ("budget", "budget_currency"),
-    "opening_weekend": ("opening_weekend", "opening_weekend_currency"),
-    "domestic": ("domestic_gross", "domestic_gross_currency"),
-    "worldwide": ("worldwide_gross", "worldwide_gross_currency"),
-}
-"""The columns of each amount's value and currency."""
-
+_AMOUNTS = {"domestic": "domestic_gross", "worldwide": "worldwide_gross"}
+"""The columns of amounts that are not named after their kind; that of the currency has `_currency` behind it."""
 _PLAIN = ("site", "title", "kind", "source", *NUMBERS, *TEXTS)
 """Columns that hold the field of the same name, as it is; those of TEXT_LISTS hold several values."""
 MOVIE_COLUMNS = tuple(FILES["movies.csv"][1].split())
@@ -60,15 +49,11 @@ def read_movies(path: Path) -> Iterator[Movie]:
     """Yield the movies of a `movies.csv`, with what that table holds of them: no cast, and people without ids."""
     csv.field_size_limit(_LONGEST_CELL)
     with path.open(encoding="utf-8-sig", newline="") as file:
-        yield from _movies(file, path)
-
-
-def _movies(file: TextIO, path: Path) -> Iterator[Movie]:
-    reader = csv.DictReader(file, strict=True)
-    assert set(MOVIE_COLUMNS) == set(reader.fieldnames or ()), path
-    for row in reader:
-        assert None not in row, path
-        yield msgspec.convert(_fields(row), Movie, strict=False)
+        reader = csv.DictReader(file, strict=True)
+        assert set(MOVIE_COLUMNS) == set(reader.fieldnames or ()), path
+        for row in reader:
+            assert None not in row, path
+            yield msgspec.convert(_fields(row), Movie, strict=False)
 
 
 def _fields(row: dict[str, str]) -> dict[str, Any]:
@@ -92,9 +77,9 @@ def _fields(row: dict[str, str]) -> dict[str, Any]:
         if cells[value] is not None
     ]
     found["amounts"] = [
-        {"kind": kind, "value": cells[value], "currency": cells[currency]}
-        for kind, (value, currency) in _AMOUNTS.items()
-        if cells[value] is not None
+        {"kind": kind, "value": cells[value], "currency": cells[f"{value}_currency"]}
+        for kind in get_args(AmountKind)
+        if cells[value := _AMOUNTS.get(kind, kind)] is not None
     ]
     return found
 

@@ -38,16 +38,10 @@ def test_a_row_of_a_list_is_silent_of_all_that_it_has_not() -> None:
     )
 
 
-def test_what_is_stated_to_be_absent_is_not_silent() -> None:
-    assert "plot" not in unknown_fields_of(_row(kind="movie"), {"plot"})
-
-
-def test_fields_belong_to_kinds_of_titles() -> None:
+def test_fields_belong_to_kinds_of_titles_and_to_sources() -> None:
+    assert "plot" not in unknown_fields_of(_row(kind="movie"), {"plot"})  # as it is stated to be absent
     assert {"season", "episode", "series_id"} < set(unknown_fields_of(_row(kind="episode")))
     assert {"end_year", "credits.creator", "imdb_top250_tv_rank"} < set(unknown_fields_of(_row(kind="series")))
-
-
-def test_datasets_state_what_they_have_columns_for() -> None:
-    silent = unknown_in_datasets("series")
-    assert {"plot", "credits.creator", "scores.metascore"} < set(silent)
-    assert not {"year", "end_year", "genres", "scores.imdb"} & set(silent)
+    unknown = set(unknown_in_datasets("series"))
+    assert {"plot", "credits.creator", "scores.metascore"} < unknown
+    assert not {"year", "end_year", "genres", "scores.imdb"} & unknown

@@ -38,18 +38,11 @@ except SystemExit:
 """
 
 
-def _imported(*arguments: str, data: Path, replica: ReplicaProcess | None = None, **settings: str) -> set[str]:
+def _imported(*arguments: str, data: Path, replica: ReplicaProcess | None = None) -> set[str]:
     """Return the top-level packages that a command has imported when it ends."""
-    ended = subprocess.run(
-        [sys.executable, "-c", _RUN, json.dumps(arguments)],
-        env=environment(data, replica, **settings),
-        cwd=data,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    return set(json.loads(ended.stdout.splitlines()[-1]))
+    command = [sys.executable, "-c", _RUN, json.dumps(arguments)]
+    printed = subprocess.check_output(command, env=environment(data, replica), cwd=data, text=True, timeout=60)
+    return set(json.loads(printed.splitlines()[-1]))
 
 
 @pytest.mark.promise("A crawl imports no client of a store that is not configured.")

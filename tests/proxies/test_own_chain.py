@@ -51,10 +51,10 @@ def test_every_title_is_stored_through_what_is_left_and_all_workers_know_what_is
             "PROXY_POOLS": json.dumps({**entries, "tor": {"kind": "tor", "sessions": 3}}),
             "PROXY_ORDER": '{"imdb": "datacenter,other,home,tor"}',
             "PROXY_ATTEMPTS": "9",
-            "TOR_TUNNEL": tunnel.address_url,
+            "TOR_TUNNEL": f"http://127.0.0.1:{tunnel.port}",
         }
         if tor == "network":
-            environment["TOR_TUNNEL"] = f"http://{request.getfixturevalue('tor_network').client.tunnel}"
+            environment["TOR_TUNNEL"] = f"http://{request.getfixturevalue('tor_network').tunnel}"
         refused: dict[str, str] = {}
 
         def refuse_when(requests: int, pool: str) -> None:

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.tor
 @pytest.fixture
 def pool(tor_network: TorNetwork, monkeypatch: pytest.MonkeyPatch) -> TorPool:
     monkeypatch.setenv("TOR_CONTROL_PASSWORD", tor_network.password)
-    return TorPool("tor", f"http://{tor_network.client.tunnel}", tor_network.client.control, 3)
+    return TorPool("tor", f"http://{tor_network.tunnel}", tor_network.control, 3)
 
 
 def tokens(of: TorPool) -> list[bytes]:
@@ -36,7 +36,7 @@ def carried(network: TorNetwork, watch: Watch, *credentials: bytes) -> list[set[
     since = len(watch.made)
     with Host() as host, ExitStack() as stack:
         for one in credentials * 2:
-            stack.enter_context(closing(connect(network.client.tunnel, host, one)))
+            stack.enter_context(closing(connect(network.tunnel, host, one)))
         assert watch.wait_for(since + 2 * len(credentials))
     found = watch.circuits(since)
     return [found[one.decode()] for one in credentials]
@@ -85,8 +85,8 @@ def test_site_that_refuses_every_circuit_gets_one_new_identity_and_is_left_alone
     tor_network: TorNetwork, tmp_path: Path
 ) -> None:
     over_tor = {
-        "TOR_TUNNEL": f"http://{tor_network.client.tunnel}",
-        "TOR_CONTROL": tor_network.client.control,
+        "TOR_TUNNEL": f"http://{tor_network.tunnel}",
+        "TOR_CONTROL": tor_network.control,
         "TOR_CONTROL_PASSWORD": tor_network.password,
     }
     with (

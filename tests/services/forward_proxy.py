@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import NamedTuple, Self
 from urllib.parse import urlsplit
 
+from tests.services.https import NAME
 from tests.services.threads import Server, join
 
 
@@ -17,20 +18,13 @@ class Mode(StrEnum):
     """What a proxy does with a request."""
 
     WORK = "work"
-    DROP = "drop"
-    """The connection is closed without an answer."""
-    STALL = "stall"
-    """Nothing comes, and the connection stays open."""
-    CORRUPT = "corrupt"
-    """Some bytes in the middle of the body are others."""
-    CUT = "cut"
-    """The connection is closed halfway through the body."""
-    REJECT = "reject"
-    """407, whatever the password, with all that was sent in the body."""
-    ECHO = "echo"
-    """403, in place of the site, with all that was sent in the body."""
-    BROKEN = "broken"
-    """502: the proxy does not reach the site."""
+    DROP = "drop"  # closes the connection without an answer
+    STALL = "stall"  # says nothing, and keeps the connection open
+    CORRUPT = "corrupt"  # changes some bytes in the middle of the body
+    CUT = "cut"  # closes the connection halfway through the body
+    REJECT = "reject"  # 407, whatever the password, with all that was sent in the body
+    ECHO = "echo"  # 403, in place of the site, with all that was sent in the body
+    BROKEN = "broken"  # 502: it does not reach the site
 
 
 _SAYS = {
@@ -60,18 +54,11 @@ class ForwardProxy:
     asked: list[Asked] = field(default_factory=list)
     takes_all: bool = False
     """Whether it takes any credentials, as Tor's tunnel does."""
-    hosts: dict[str, str] = field(default_factory=dict)
-    """Addresses by name, beside those that this machine knows."""
 
     @property
     def url(self) -> str:
         """As PROXY_POOLS takes it."""
         return f"http://{self.user}:{self.password}@127.0.0.1:{self.port}"
-
-    @property
-    def address_url(self) -> str:
-        """As TOR_TUNNEL takes it."""
-        return f"http://127.0.0.1:{self.port}"
 
     def serve(self, client: socket.socket, *_arguments: object) -> None:
         """Answer one request."""
@@ -95,7 +82,7 @@ class ForwardProxy:
         elif self.mode is not Mode.DROP and method == "CONNECT":
             host, _, port = target.rpartition(":")
             source = (self.address, 0) if self.address.startswith("127.") else None
-            with socket.create_connection((self.hosts.get(host, host), int(port)), source_address=source) as site:
+            with socket.create_connection((host.replace(NAME, "127.0.0.1"), int(port)), source_address=source) as site:
                 client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
                 join(client, site)
         elif self.mode is not Mode.DROP:
@@ -146,21 +133,15 @@ class ProxyFleet:
                     proxy.port = held.getsockname()[1]
                 else:
                     proxy.port = stack.enter_context(Server(proxy.serve)).port
-            self._running = stack.pop_all()
+            self._stop = stack.pop_all().close
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._running.close()
+        self._stop()
 
     @property
     def secrets(self) -> list[str]:
         """Everything that must be seen nowhere: passwords, users, and how they are sent."""
-        return [
-            secret
-            for proxy in self.proxies
-            for secret in (
-                proxy.password,
-                f"{proxy.user}:",
-                base64.b64encode(f"{proxy.user}:{proxy.password}".encode()).decode(),
-            )
-        ]
+        users = [f"{one.user}:" for one in self.proxies]
+        sent = [base64.b64encode(f"{one.user}:{one.password}".encode()).decode() for one in self.proxies]
+        return [*users, *sent, *(one.password for one in self.proxies)]

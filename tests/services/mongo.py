@@ -8,7 +8,8 @@ import subprocess
 import sys
 import tempfile
 import uuid
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterator
+from typing import Any, Self
 from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
@@ -16,9 +17,6 @@ import pytest
 from pymongo import MongoClient
 
 from moviecrawler.items import Movie
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _START_WITHIN = 20_000  # milliseconds
 
@@ -28,34 +26,23 @@ class MongoServer:
 
     def __enter__(self) -> Self:
         with socket.create_server(("127.0.0.1", 0)) as free:
-            self._port = free.getsockname()[1]
+            self.url = f"mongodb://127.0.0.1:{free.getsockname()[1]}"
         self._folder = tempfile.TemporaryDirectory(prefix="mongo-")
-        files = {option: f"{self._folder.name}/{option}" for option in ("data-dir", "log-file", "pid-file")}
+        options = [f"--{option}={self._folder.name}/{option}" for option in ("data-dir", "log-file", "pid-file")]
+        command = [sys.executable, "-c", "from nx_27017.nx_27017 import main; main()"]
         self._process = subprocess.Popen(
-            [
-                *(sys.executable, "-c", "from nx_27017.nx_27017 import main; main()", f"--port={self._port}"),
-                *(f"--{option}={path}" for option, path in files.items()),
-            ],
+            [*command, f"--port={urlsplit(self.url).port}", *options],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        try:
-            with MongoClient[dict[str, Any]](self.url, serverSelectionTimeoutMS=_START_WITHIN) as client:
-                client.admin.command("ping")
-        except BaseException:
-            self.__exit__()
-            raise
+        with MongoClient[dict[str, Any]](self.url, serverSelectionTimeoutMS=_START_WITHIN) as client:
+            client.admin.command("ping")
         return self
 
     def __exit__(self, *_: object) -> None:
         self._process.kill()
         self._process.wait()
         self._folder.cleanup()
-
-    @property
-    def url(self) -> str:
-        """The URL without a database."""
-        return f"mongodb://127.0.0.1:{self._port}"
 
 
 def documents(url: str, collection: str) -> dict[str, dict[str, Any]]:

@@ -6,9 +6,10 @@ import os
 import tempfile
 import uuid
 import warnings
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Self
 from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
@@ -17,11 +18,6 @@ import pytest
 
 from moviecrawler.database.schema import update_schema
 from moviecrawler.items import Movie
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Self
-
 
 GIVEN_URL = os.environ.pop("DATABASE_URL", None)
 """Taken out of the environment, so that no crawl of another test writes there."""
@@ -49,11 +45,6 @@ class PostgresServer:
     def __exit__(self, *_: object) -> None:
         self._server.cleanup()
         self._folder.cleanup()
-
-    @property
-    def folder(self) -> Path:
-        """The server's own folder of data."""
-        return Path(self._folder.name) / "data"
 
     @property
     def url(self) -> str:

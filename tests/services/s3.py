@@ -5,34 +5,25 @@ from __future__ import annotations
 import functools
 import gzip
 import os
-import threading
 import uuid
+from collections.abc import Iterable, Iterator
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self, cast
 
 import boto3
 import msgspec
 import pytest
-from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
-from werkzeug.serving import WSGIRequestHandler, make_server
+from moto.server import ThreadedMotoServer
 
 from moviecrawler.catalogue.merging import merged
 from moviecrawler.clock import latest
 from moviecrawler.items import Movie
 from moviecrawler.options import StoreOptions
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
 _MARGIN = StoreOptions.defaults()["FRESHNESS_MARGIN"]
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test-secret", "AWS_DEFAULT_REGION": "us-east-1"}
 """Of an endpoint of our own, which takes any."""
 _SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>Reduce your request rate.</Message></Error>"
-
-
-class _QuietHandler(WSGIRequestHandler):
-    def log(self, type: str, message: str, *args: Any) -> None:  # noqa: A002 - Werkzeug's own name
-        pass
 
 
 class S3Server:
@@ -43,23 +34,20 @@ class S3Server:
         """Requests from now on that are answered with 503."""
         self.requests: list[str] = []
         """Method and path of each request."""
-        self._app = DomainDispatcherApplication(create_backend_app)
 
     def __enter__(self) -> Self:
-        self._server = make_server("127.0.0.1", 0, self._answer, threaded=True, request_handler=_QuietHandler)
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-        self._thread.start()
+        self._moto = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
+        self._moto.start()
+        host, port = self._moto.get_host_and_port()
+        self.url = f"http://{host}:{port}"
+        self._server = cast("Any", self._moto._server)
+        self._app = self._server.app
+        self._server.app = self._answer
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._thread.join()
+        self._moto.stop()
         self._server.server_close()
-
-    @property
-    def url(self) -> str:
-        """Where it answers."""
-        return f"http://127.0.0.1:{self._server.port}"
 
     def _answer(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         self.requests.append(f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}")

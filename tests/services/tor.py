@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import re
 import secrets
@@ -10,35 +9,28 @@ import socket
 import subprocess
 import tempfile
 import threading
-import time
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Any, Self
 
 import pytest
+from stem.control import Controller, EventType
+from stem.process import launch_tor
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from tests.waiting import wait_for
 
-_AUTHORITIES = 3
 _RELAYS = 3
-_START_WITHIN = 120.0  # seconds; it takes about 15
-_PORTS = range(20_000, 32_000)
-"""Below those that Linux gives to outgoing connections, of which the relays make many before all have started."""
-
+_START_WITHIN = 120  # seconds; it takes about 15
 _ALL = """
 TestingTorNetwork 1
 Address 127.0.0.1
+ContactInfo nobody@example.invalid
 AssumeReachable 1
 ShutdownWaitLength 0
-DataDirectory {folder}
-Log notice file {folder}/log
-__OwningControllerProcess {owner}
 """
 _AUTHORITY = """
-Nickname {name}
-ContactInfo nobody@example.invalid
+Nickname authority
 ORPort {or_port}
 DirPort {directory_port}
 SocksPort 0
@@ -59,8 +51,7 @@ TestingMinFastFlagThreshold 0
 """
 _RELAY = """
 Nickname {name}
-ContactInfo nobody@example.invalid
-ORPort {or_port}
+ORPort auto
 SocksPort 0
 ExitRelay 1
 ExitPolicy accept *:*
@@ -72,71 +63,45 @@ _CLIENT = """
 SocksPort auto
 HTTPTunnelPort {tunnel} IsolateSOCKSAuth KeepAliveIsolateSOCKSAuth
 ControlPort {control}
-HashedControlPassword {hashed_password}
+HashedControlPassword {password}
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Client:
-    """Where a Tor answers that is no relay: host and port."""
-
-    tunnel: str
-    control: str
-
-
 class TorNetwork:
-    """Three authorities, three relays from which connections leave, and a client, while the `with` block runs."""
-
-    client: Client
+    """An authority, three relays from which connections leave, and a client, while the `with` block runs."""
 
     def __init__(self) -> None:
+        self.tunnel, self.control = (f"127.0.0.1:{_port()}" for _ in range(2))
         self.password = secrets.token_hex(8)
-        """Of the control ports."""
-        self._processes: dict[str, subprocess.Popen[bytes]] = {}
-        self._ports: set[int] = set()
+        """Of the client's control port."""
 
     def __enter__(self) -> Self:
-        self._temporary = tempfile.TemporaryDirectory(prefix="tor-", ignore_cleanup_errors=True)
-        self._folder = Path(self._temporary.name)
-        try:
-            self._start()
-        except BaseException:
-            self.__exit__()
-            raise
+        with ExitStack() as self._running:
+            folder = tempfile.TemporaryDirectory(prefix="tor-", ignore_cleanup_errors=True)
+            self._folder = Path(self._running.enter_context(folder))
+            options, authority = self._make_authority(_port(), _port())
+            self._run("authority", options + authority)
+            relays = [f"relay{number}" for number in range(_RELAYS)]
+            for name in relays:
+                self._run(name, _RELAY.format(name=name) + authority)
+            # A client that asked before there is a consensus would wait longer and longer between its next questions.
+            consensus = self._folder / "authority" / "cached-microdesc-consensus"
+            wait_for(lambda: consensus.exists() and all(f"r {name} " in consensus.read_text() for name in relays), 120)
+            hashed = _output("tor", "--quiet", "--hash-password", self.password).split()[-1]
+            client = _CLIENT.format(tunnel=self.tunnel, control=self.control, password=hashed)
+            self._run("client", client + authority, percent=100)
+            self._stop = self._running.pop_all().close
         return self
 
     def __exit__(self, *_: object) -> None:
-        for process in self._processes.values():
-            process.kill()
-        for process in self._processes.values():
-            process.wait()
-        self._temporary.cleanup()
+        self._stop()
 
-    def _start(self) -> None:
-        # All of them know all authorities, so these have their keys and ports first.
-        authorities = [self._make_authority(f"authority{number}") for number in range(_AUTHORITIES)]
-        directories = "".join(line for line, _ in authorities)
-        for number, (_, options) in enumerate(authorities):
-            self._run(f"authority{number}", directories + options)
-        for number in range(_RELAYS):
-            self._run(f"relay{number}", directories + _RELAY.format(name=f"relay{number}", or_port=self._port()))
-        # A client that asked before there is a consensus would wait longer and longer between its next questions.
-        self._wait("authority0", "cached-microdesc-consensus", *(f"r relay{number} " for number in range(_RELAYS)))
-        self.client = self._run_client(directories)
-        self._wait("client", "log", "Bootstrapped 100%")
-
-    def _run_client(self, directories: str) -> Client:
-        client = Client(*(f"127.0.0.1:{self._port()}" for _ in range(2)))
-        hashed_password = _output("tor", "--quiet", "--hash-password", self.password).split()[-1]
-        self._run("client", directories + _CLIENT.format(**asdict(client), hashed_password=hashed_password))
-        return client
-
-    def _make_authority(self, name: str) -> tuple[str, str]:
-        """Return the line by which others know an authority, and its own options."""
-        folder = self._make_folder(name)
+    def _make_authority(self, or_port: int, directory_port: int) -> tuple[str, str]:
+        """Return the authority's own options, and the line by which all know it."""
+        folder = self._folder / "authority"
         keys = folder / "keys"
-        keys.mkdir(mode=0o700)
-        or_port, directory_port = self._port(), self._port()
+        keys.mkdir(parents=True, mode=0o700)
+        folder.chmod(0o700)
         subprocess.run(
             [
                 *("tor-gencert", "--create-identity-key", "--passphrase-fd", "0", "-m", "12"),
@@ -147,82 +112,48 @@ class TorNetwork:
             capture_output=True,
             check=True,
         )
-        authority = _found(r"^fingerprint (\w+)$", (keys / "authority_certificate").read_text())
-        line = f"DirAuthority {name} orport={or_port} no-v2 v3ident={authority} 127.0.0.1:{directory_port}"
-        options = _AUTHORITY.format(name=name, or_port=or_port, directory_port=directory_port)
+        identity = _found(r"^fingerprint (\w+)$", (keys / "authority_certificate").read_text())
+        line = f"DirAuthority authority orport={or_port} no-v2 v3ident={identity} 127.0.0.1:{directory_port}"
+        options = _AUTHORITY.format(or_port=or_port, directory_port=directory_port)
         torrc = folder / "torrc"
-        torrc.write_text(f"{_ALL.format(folder=folder, owner=os.getpid())}{options}{line} {'F' * 40}\n")
+        torrc.write_text(f"{_ALL}{options}DataDirectory {folder}\n{line} {'F' * 40}\n")
         listed = _output("tor", "--quiet", "--list-fingerprint", "--defaults-torrc", "/dev/null", "-f", str(torrc))
-        fingerprint = _found(rf"^{name} ([\w ]+)$", listed).replace(" ", "")
-        return f"{line} {fingerprint}\n", options
+        fingerprint = _found(r"^authority ([\w ]+)$", listed).replace(" ", "")
+        return options, f"{line} {fingerprint}\n"
 
-    def _make_folder(self, name: str) -> Path:
+    def _run(self, name: str, options: str, percent: int = 0) -> None:
+        """Start a Tor, and wait until it is ready by so many percent; it ends when this process does, in whatever way."""
         folder = self._folder / name
         folder.mkdir(mode=0o700, exist_ok=True)
-        return folder
-
-    def _run(self, name: str, options: str) -> None:
-        folder = self._make_folder(name)
-        # They end when this process does, in whatever way.
-        (folder / "torrc").write_text(_ALL.format(folder=folder, owner=os.getpid()) + options)
-        self._processes[name] = subprocess.Popen(
-            ["tor", "--defaults-torrc", "/dev/null", "-f", folder / "torrc"], stdout=subprocess.DEVNULL
+        process = launch_tor(
+            args=["--defaults-torrc", "/dev/null", "-f", "-", "DataDirectory", str(folder)],
+            stdin=_ALL + options,
+            completion_percent=percent,
+            timeout=_START_WITHIN,
+            take_ownership=True,
         )
-
-    def _port(self) -> int:
-        while True:
-            port = random.choice(_PORTS)  # noqa: S311 - no secret
-            if port in self._ports:
-                continue
-            self._ports.add(port)
-            try:
-                socket.create_server(("127.0.0.1", port)).close()
-            except OSError:
-                continue
-            return port
-
-    def _wait(self, name: str, file: str, *signs: str) -> None:
-        """Wait until a file of one of them has all the signs in it."""
-        deadline = time.monotonic() + _START_WITHIN
-        while not all(sign in self._read(name, file) for sign in signs):
-            ended = [other for other, process in self._processes.items() if process.poll() is not None]
-            if ended or time.monotonic() > deadline:
-                name = ended[0] if ended else name
-                raise RuntimeError(
-                    f"the Tor network did not start; {name}'s log ends: {self._read(name, 'log')[-2000:]}"
-                )
-            time.sleep(0.1)
-
-    def _read(self, name: str, file: str) -> str:
-        path = self._folder / name / file
-        return path.read_text() if path.exists() else ""
+        self._running.callback(process.wait)
+        self._running.callback(process.kill)
 
     @contextmanager
     def watched(self) -> Iterator[Watch]:
         """Yield what the client does while the `with` block runs."""
-        host, port = self.client.control.split(":")
-        with socket.create_connection((host, int(port))) as connection:
-            watch = Watch(connection, self.password)
-            try:
-                yield watch
-            finally:
-                connection.shutdown(socket.SHUT_RDWR)
-                watch.thread.join()
+        host, port = self.control.split(":")
+        with Controller.from_port(host, int(port)) as controller:
+            controller.authenticate(self.password)
+            controller.msg("DROPOWNERSHIP")  # else the client would end with this connection
+            yield Watch(controller)
 
 
 class Watch:
     """What a control port tells of connections and new identities."""
 
-    def __init__(self, connection: socket.socket, password: str) -> None:
-        self._lines = connection.makefile(encoding="utf-8")
-        connection.sendall(f'AUTHENTICATE "{password}"\r\nSETEVENTS STREAM SIGNAL\r\n'.encode())
-        assert [self._lines.readline().strip() for _ in range(2)] == ["250 OK", "250 OK"]
+    def __init__(self, controller: Controller) -> None:
         self.made: list[tuple[str, str]] = []
         """Credentials and circuit of each connection that was made."""
         self.new_identities = 0
         self._changed = threading.Condition()
-        self.thread = threading.Thread(target=self._read)
-        self.thread.start()
+        controller.add_event_listener(self._on_event, EventType.STREAM, EventType.SIGNAL)
 
     def wait_for(self, connections: int) -> bool:
         """Return whether so many were made, in a while."""
@@ -236,14 +167,21 @@ class Watch:
             found.setdefault(credentials, set()).add(circuit)
         return found
 
-    def _read(self) -> None:
-        for line in self._lines:
-            made = re.match(r'650 STREAM \d+ SUCCEEDED (\d+) .* SOCKS_USERNAME="([^"]*)"', line)
-            if made:
-                with self._changed:
-                    self.made.append((made[2], made[1]))
-                    self._changed.notify()
-            self.new_identities += line.startswith("650 SIGNAL NEWNYM")
+    def _on_event(self, event: Any) -> None:
+        if event.type == EventType.SIGNAL:
+            self.new_identities += event.signal == "NEWNYM"
+        elif event.status == "SUCCEEDED" and "SOCKS_USERNAME" in event.keyword_args:
+            with self._changed:
+                self.made.append((event.keyword_args["SOCKS_USERNAME"], event.circ_id))
+                self._changed.notify()
+
+
+def _port() -> int:
+    """Return a free port below those that Linux gives to outgoing connections, of which the relays make many at the start."""
+    while True:
+        port = random.randrange(20_000, 32_000)  # noqa: S311 - no secret
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 def _output(*command: str) -> str:
