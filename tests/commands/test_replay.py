@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import uuid
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.request import urlopen
 
 import pytest
 from msgspec.structs import replace
@@ -18,6 +20,7 @@ from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.signals import item_completed
 from moviecrawler.sites import SITES
 from tests.crawling import Finished, counts, crawl_command, scrapy
+from tests.pipelines.stored import sqlite_movies
 from tests.services.mongo import documents
 from tests.services.s3 import CREDENTIALS, S3Server, objects, s3_client
 
@@ -79,6 +82,29 @@ def crawled(own_s3: S3Server, mongo_server: str, tmp_path_factory: pytest.TempPa
             ended = crawled.run(*command, data=data, S3_BUCKET=crawled.bucket, MONGO_URL=crawled.mongo)
             assert ended.code == 0, ended.log
         yield crawled
+
+
+@pytest.mark.promise("A page is archived as it was sent, and other tools can read it.")
+def test_pages_are_archived_as_they_were_sent(crawled: Crawled, tmp_path: Path) -> None:
+    answers = {
+        answer.site_id: answer
+        for path in crawled.download(tmp_path)
+        for answer in map(read_record, read_records(BytesIO(path.read_bytes())))
+    }
+    assert answers.pop("tt9999999").status == 404
+    list_page = answers.pop(None)
+    (site_id, page), *_ = answers.items()
+    for answer in (list_page, page):
+        headers = dict(answer.headers)
+        assert (headers["Content-Encoding"], headers["Content-Length"]) == ("gzip", str(len(answer.body)))
+        assert "Transfer-Encoding" not in headers
+        with urlopen(answer.url) as response:
+            assert gzip.decompress(answer.body) == response.read()
+    assert page.found is not None
+    assert (page.found["list_name"], page.attempts) == ("top", 1)
+    (movie,) = (movie for movie in sqlite_movies(crawled.data) if movie.site_id == site_id)
+    assert movie.fetch is not None
+    assert (movie.fetch.archive_id, movie.scraped_at) == (page.archive_id, page.fetched_at)
 
 
 def asked(replica: ReplicaProcess) -> object:

@@ -12,29 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from scrapy import Request, Spider, signals
-from scrapy.http import Response
-from scrapy.signalmanager import SignalManager
-from scrapy.utils.test import get_crawler
 from warcio.archiveiterator import ArchiveIterator
 
-from moviecrawler.clock import utc_now
 from moviecrawler.errors import ArchiveError, ConfigurationError
-from moviecrawler.extensions.settlement import Settlement
 from moviecrawler.items import RawPage
-from moviecrawler.middlewares.archive import ArchiveMiddleware
-from moviecrawler.middlewares.compression import GzipMiddleware
 from moviecrawler.pipelines.archive import ArchivePipeline, ArchiveStore, archived_files, open_archive
 from moviecrawler.pipelines.s3 import Bucket
 from moviecrawler.pipelines.store import Limits
 from moviecrawler.pipelines.warc import Answer, read_record, read_records, write_record
-from moviecrawler.signals import item_settled
 from tests.pipelines.runs import BEGIN, crawler_of
 from tests.services.s3 import objects
 from tests.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
 HTML = b"<html>a lamp</html>\r\n\r\n"
@@ -112,9 +102,6 @@ def test_a_file_that_is_cut_damaged_or_of_another_program_is_noticed(contents: b
         list(map(read_record, read_records(BytesIO(contents))))
 
 
-# --- The store -------------------------------------------------------------------------------------------------------
-
-
 def archive(bucket: Bucket, folder: Path, *pages: RawPage, **limits: Any) -> dict[str, Any]:
     """Archive pages as one crawl does, and return the stats."""
     crawler = crawler_of(folder)
@@ -161,96 +148,13 @@ def test_pages_that_could_not_be_archived_are_spooled_and_loaded(s3_url: str, bu
     assert sorted(records) == sorted(raw.record for raw in (page(1), page(2), page(3)))
 
 
-@pytest.mark.parametrize(
-    ("source", "sentence"), [("", "holds no archive"), ("s3://[raw", "'s3://\\[raw' names no bucket")]
-)
-def test_what_is_no_archive_is_told(source: str, sentence: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=sentence):
-        open_archive(source or str(tmp_path))
-
-
-def test_a_folder_of_no_day_is_passed_over(tmp_path: Path) -> None:
+def test_what_is_no_archive_is_told_and_a_folder_of_no_day_is_passed_over(tmp_path: Path) -> None:
+    for source, sentence in ((str(tmp_path), "holds no archive"), ("s3://[raw", "'s3://\\[raw' names no bucket")):
+        with pytest.raises(ConfigurationError, match=sentence):
+            open_archive(source)
     for day in ("2026-02-28", "2026-02-30", "2026-13-01"):
         folder = tmp_path / "raw" / "site=imdb" / f"date={day}"
         folder.mkdir(parents=True)
         (folder / "a.warc").write_bytes(b"")
     files = archived_files(open_archive(str(tmp_path)), "imdb", date.min, date.max)
     assert files == ["raw/site=imdb/date=2026-02-28/a.warc"]
-
-
-# --- The middleware ---------------------------------------------------------------------------------------------------
-
-
-def received(body: bytes, encoding: str | None, **meta: Any) -> Response:
-    """Return an answer as it comes out of the downloader, decompressed."""
-    crawler = get_crawler(Spider, {"S3_BUCKET": "some-bucket"})
-    crawler.spider = Spider.from_crawler(crawler, name="test")
-    request = Request(
-        "https://www.imdb.com/title/tt0000001/",
-        meta=meta,
-        cb_kwargs={"site_id": "tt0000001", "found": {"list_name": "top"}},
-    )
-    headers = {"Content-Type": "text/html", "Transfer-Encoding": "chunked"}
-    if encoding is not None:
-        headers["Content-Encoding"] = encoding
-    response = Response(request.url, headers=headers, body=body, request=request)
-    result = GzipMiddleware.from_crawler(crawler).process_response(request, response)
-    assert isinstance(result, Response)
-    result.request = request
-    return result
-
-
-def through_middleware(response: Response) -> tuple[list[RawPage], list[Any]]:
-    """Return what is archived of a response, and what comes out of the middleware for a spider that yields its body."""
-    archived: list[RawPage] = []
-    manager = SignalManager()
-    settlement = Settlement(manager)
-    manager.send_catch_log(signals.spider_opened)
-
-    class Pipeline:
-        async def process_item(self, item: RawPage) -> RawPage:
-            archived.append(item)
-            return item
-
-    class Crawling:
-        signals = manager
-
-        def get_item_pipeline(self, kind: type) -> Pipeline:
-            assert kind is ArchivePipeline
-            return Pipeline()
-
-    async def spider() -> AsyncIterator[Any]:
-        yield response.body
-
-    async def output() -> list[Any]:
-        middleware = ArchiveMiddleware(Crawling())  # type: ignore[arg-type]
-        middleware.process_spider_input(response)
-        return [item async for item in middleware.process_spider_output(response, spider())]
-
-    came_out = asyncio.run(output())
-    for page in archived:
-        manager.send_catch_log(item_settled, item=page, store="archive", outcome="durable")
-    assert not settlement._items, "a page is held for ever"
-    return archived, came_out
-
-
-@pytest.mark.promise("A page is archived as it was sent, and other tools can read it.")
-@pytest.mark.parametrize("encoding", ["gzip", None])
-def test_a_page_is_archived_as_it_was_sent(encoding: str | None) -> None:
-    sent = gzip.compress(HTML) if encoding else HTML
-    response = received(sent, encoding, site="imdb", retry_times=1)
-    before = utc_now()
-    (raw,), items = through_middleware(response)
-    assert items == [HTML]
-    answer = read_record(raw.record)
-    assert answer.body == sent
-    assert dict(answer.headers).get("Content-Encoding") == encoding
-    assert dict(answer.headers)["Content-Length"] == str(len(sent))
-    assert "Transfer-Encoding" not in dict(answer.headers)
-    assert (answer.attempts, answer.found) == (2, {"list_name": "top"})
-    assert before <= answer.fetched_at == response.meta["fetched_at"]
-    assert answer.archive_id == response.meta["archive_id"]
-
-
-def test_parts_of_datasets_are_not_archived() -> None:
-    assert through_middleware(received(HTML, None, site="imdb-datasets")) == ([], [HTML])
