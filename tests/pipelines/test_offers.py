@@ -8,10 +8,10 @@ from typing import Any
 
 from moviecrawler.items import Credit, Movie, Offer, RelatedTitle
 from moviecrawler.pipelines.postgres import PostgresStore
-from tests.pipelines.runs import BEGIN
+from tests.pipelines.runs import BEGIN, record_of
 from tests.pipelines.stored import opened
 from tests.pipelines.test_contract import ALL, RENT, STREAM, TOMATOES, page
-from tests.pipelines.test_postgres import write, write_into
+from tests.pipelines.test_postgres import write
 from tests.services.postgres import execute
 
 
@@ -63,9 +63,10 @@ def test_a_batch_reads_no_table_from_end_to_end(database_url: str) -> None:
         return {str(name): int(str(count)) for name, count in rows}
 
     with opened(PostgresStore(database_url)) as store:
-        write_into(store, *ALL)
+        store.write([record_of(one) for one in ALL])
         before = scans(store)
-        write_into(store, *(replace(one, offers=one.offers[:1], scraped_at=BEGIN + timedelta(days=1)) for one in ALL))
+        later = [replace(one, offers=one.offers[:1], scraped_at=BEGIN + timedelta(days=1)) for one in ALL]
+        store.write([record_of(one) for one in later])
         assert scans(store) == before
 
 
