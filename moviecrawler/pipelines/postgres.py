@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import logging
+from collections import defaultdict
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -33,12 +34,12 @@ from moviecrawler.database.connection import (
 from moviecrawler.database.sql import read_sql
 from moviecrawler.database.titles import Plan, Stored, apply_plan, hash_keys, plan_titles
 from moviecrawler.errors import ConfigurationError, TransientStoreError
-from moviecrawler.items import Miss, Movie, TitleKind
+from moviecrawler.items import Miss, Movie, Site, TitleKind
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.store import Limits, Store, time_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from psycopg2.extensions import connection as Connection  # noqa: N812 - psycopg2 writes its classes in small letters
     from psycopg2.extensions import cursor as Cursor  # noqa: N812 - as above
@@ -82,7 +83,6 @@ _SCOREBOARDS: dict[TitleKind | None, str] = {
 }
 """The queries of the kinds that have views of their own."""
 _COPY = "COPY incoming (record_id, title_id, is_new, match_keys, item) FROM STDIN"
-_CLEAR_NAMES = "UPDATE titles SET title = NULL WHERE title_id = ANY (%s)"
 _ROWS_AT_ONCE = 2_000
 _STATEMENT_TIMEOUT = "60s"
 _WAIT = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = %s"
@@ -141,28 +141,19 @@ class PostgresStore(Store):
 
     def write(self, records: Sequence[Record]) -> None:
         """Store the records and match them with titles, in one transaction that waits for those of other processes."""
-        for record in records:
-            time_of(record.item)  # raises RejectedError for an item without a time
+        records = sorted(records, key=lambda record: time_of(record.item))  # this refuses an item without a time
+        misses = {_key(record.item): record.encoded for record in records if isinstance(record.item, Miss)}
+        movies = [record for record in records if isinstance(record.item, Movie)]
         connection = self._connected()
         with errors_translated(), connection, connection.cursor() as cursor:
             self._wait_for_turn(cursor)
             # Misses first: a movie from a list makes its record newer than the miss, although its page was not read.
-            for part in _each_title_once(record for record in records if isinstance(record.item, Miss)):
-                cursor.execute(_WRITE_MISSES, {"misses": f"[{b','.join(record.encoded for record in part).decode()}]"})
-            movies = [record for record in records if isinstance(record.item, Movie)]
-            stored: dict[int, Stored] = {}
-            reread: list[int] = []  # new titles that the batch has twice: they get the later names
-            for part in _each_title_once(movies):
-                for record_id, later in self._write_movies(part, cursor).items():
-                    if earlier := stored.get(record_id):
-                        later.is_changed |= earlier.is_changed
-                        later.is_new = earlier.is_new
-                        reread += [later.title_id] * earlier.is_new
-                    stored[record_id] = later
-            cursor.execute(_CLEAR_NAMES, (reread,))
+            cursor.execute(_WRITE_MISSES, {"misses": f"[{b','.join(misses.values()).decode()}]"})
+            stored = self._write_movies(movies, cursor) if movies else []
             read = [record.item for record in movies if record.item.source != "list"]
-            cursor.execute(_END_MISSES, {**_names(read), "read": [movie.scraped_at for movie in read]})
-            self._match(cursor, list(stored.values()))
+            names = _names([_key(movie) for movie in read])
+            cursor.execute(_END_MISSES, {**names, "read": [movie.scraped_at for movie in read]})
+            self._match(cursor, stored)
 
     def close(self) -> None:
         """Disconnect."""
@@ -199,31 +190,32 @@ class PostgresStore(Store):
             self._waits = False
         cursor.execute("SET LOCAL statement_timeout = %s", (_STATEMENT_TIMEOUT,))
 
-    def _write_movies(self, records: Sequence[Record], cursor: Cursor) -> dict[int, Stored]:
-        """Write movies, each title once, and return the written ones by record id."""
-        cursor.execute(_LOCATE, _names([record.item for record in records]))
+    def _write_movies(self, records: Sequence[Record], cursor: Cursor) -> list[Stored]:
+        """Write movies, and return the records that have changed."""
+        by_title: dict[tuple[Site, str], list[Record]] = defaultdict(list)
+        for record in records:
+            by_title[_key(record.item)].append(record)
+        cursor.execute(_LOCATE, _names(list(by_title)))
         rows = io.BytesIO()
-        stored: dict[int, Stored] = {}
-        for record, (record_id, title_id, known_keys, by_hand, is_known, verified_imdb_id, known) in zip(
-            records, cursor.fetchall(), strict=True
+        stored = []
+        for group, (record_id, title_id, known_keys, by_hand, is_known, verified_imdb_id, known) in zip(
+            by_title.values(), cursor.fetchall(), strict=True
         ):
-            movie, encoded = record.item, record.encoded
-            if known is not None:
-                merged_movie = merged(movie, msgspec.json.decode(known, type=Movie), self._margin, latest())
-                if merged_movie is None:
-                    continue
-                if merged_movie is not movie:
-                    movie, encoded = merged_movie, msgspec.json.encode(merged_movie)
+            before = movie = None if known is None else msgspec.json.decode(known, type=Movie)
+            encoded = b""
+            for record in group:
+                newer = record.item if movie is None else merged(record.item, movie, self._margin, latest())
+                if newer is not None:
+                    movie, encoded = newer, record.encoded if newer is record.item else msgspec.json.encode(newer)
+            if movie is None or movie is before:
+                continue
             if movie.imdb_id is None and verified_imdb_id is not None:
                 movie = replace(movie, imdb_id=verified_imdb_id)
             keys = hash_keys(movie)
             rows.write(_copy_row(record_id, title_id, known_keys is None, keys, encoded))
-            stored[record_id] = Stored(
-                record_id=record_id,
-                title_id=title_id,
-                movie=movie,
-                is_new=known_keys is None and not is_known,
-                is_changed=keys != known_keys and not by_hand,
+            is_new, is_changed = known_keys is None and not is_known, keys != known_keys and not by_hand
+            stored.append(
+                Stored(record_id=record_id, title_id=title_id, movie=movie, is_new=is_new, is_changed=is_changed)
             )
         rows.seek(0)
         cursor.execute("TRUNCATE incoming, written, incoming_credits")
@@ -294,22 +286,13 @@ def _savepoint(cursor: Cursor) -> Iterator[None]:
         raise
 
 
-def _names(movies: Sequence[Movie]) -> dict[str, list[Any]]:
-    """Return the sites and site ids of movies as parameters of a statement."""
-    return {"sites": [movie.site for movie in movies], "site_ids": [movie.site_id for movie in movies]}
+def _key(item: Any) -> tuple[Site, str]:
+    return item.site, item.site_id
 
 
-def _each_title_once(records: Iterable[Record]) -> list[list[Record]]:
-    """Split records into parts that have no title twice; the items of one title stay in order."""
-    parts: list[dict[tuple[str, str | None], Record]] = []
-    for record in records:
-        key = (record.item.site, record.item.site_id)
-        part = next((part for part in parts if key not in part), None)
-        if part is None:
-            part = {}
-            parts.append(part)
-        part[key] = record
-    return [list(part.values()) for part in parts]
+def _names(keys: Sequence[tuple[Site, str]]) -> dict[str, list[Any]]:
+    """Return the sites and site ids of titles as parameters of a statement."""
+    return {"sites": [site for site, _ in keys], "site_ids": [site_id for _, site_id in keys]}
 
 
 def _copy_row(record_id: int, title_id: int, is_new: bool, keys: Sequence[int], item: bytes) -> bytes:

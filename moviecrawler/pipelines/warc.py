@@ -69,19 +69,18 @@ def write_record(answer: Answer) -> RawPage:
     http_lines = [f"HTTP/1.1 {answer.status} {phrase}", *(f"{name}: {value}" for name, value in answer.headers)]
     http_head = "\r\n".join(http_lines).encode("latin-1") + _END
     metadata = {name: getattr(answer, name) for name in Request.__struct_fields__}
-    record = _record(
-        {
-            "WARC-Type": "response",
-            "WARC-Record-ID": f"<{answer.archive_id}>",
-            "WARC-Date": _warc_date(answer.fetched_at),
-            "WARC-Target-URI": answer.url,
-            "WARC-Payload-Digest": _digest(answer.body),
-            "WARC-JSON-Metadata": msgspec.json.encode(metadata).decode(),
-            "Content-Type": "application/http; msgtype=response",
-        },
-        http_head,
-        answer.body,
-    )
+    fields = {
+        "WARC-Type": "response",
+        "WARC-Record-ID": f"<{answer.archive_id}>",
+        "WARC-Date": answer.fetched_at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z"),
+        "WARC-Target-URI": answer.url,
+        "WARC-Payload-Digest": _digest(answer.body),
+        "WARC-JSON-Metadata": msgspec.json.encode(metadata).decode(),
+        "Content-Type": "application/http; msgtype=response",
+        "Content-Length": str(len(http_head) + len(answer.body)),
+    }
+    head = "".join(f"\r\n{name}: {value}" for name, value in fields.items()).encode()
+    record = b"".join((_VERSION, head, _END, http_head, answer.body, _END))
     return RawPage(
         site=answer.site,
         site_id=answer.site_id,
@@ -133,12 +132,6 @@ def read_records(file: BinaryIO) -> Iterator[bytes]:
             yield head + block
 
 
-def _record(fields: dict[str, str], *block: bytes) -> bytes:
-    fields["Content-Length"] = str(sum(map(len, block)))
-    head = "".join(f"\r\n{name}: {value}" for name, value in fields.items()).encode()
-    return b"".join((_VERSION, head, _END, *block, _END))
-
-
 def _heads(record: bytes) -> tuple[dict[str, str], list[str], int]:
     """Return a response record's fields, the lines of its HTTP header, and where its body begins. Raises ValueError."""
     http_begin = record.index(_END) + len(_END)
@@ -160,10 +153,6 @@ def _pair(line: str) -> tuple[str, str]:
     if not separator:
         raise ValueError(f"{line[:40]!r} is no header")
     return name, value
-
-
-def _warc_date(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def _digest(body: bytes) -> str:
