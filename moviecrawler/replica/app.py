@@ -10,7 +10,7 @@ import struct
 import sys
 import time
 from collections import Counter
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,16 +23,12 @@ from isal import isal_zlib
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.datasets import Dataset
-from moviecrawler.replica.faults import Fault, choose
-from moviecrawler.replica.options import Options
+from moviecrawler.replica.options import Fault, Options, choose
 from moviecrawler.replica.payloads import MARKUP
-from moviecrawler.replica.saved import SavedPages
-from moviecrawler.replica.sources import Answer, Generated
+from moviecrawler.replica.sources import Answer, Generated, SavedPages
 from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from moviecrawler.items import Site
 
 _CONTROL = "/__replica__/"
@@ -60,17 +56,15 @@ class Counts(msgspec.Struct):
     latest: Counter[str] = msgspec.field(default_factory=Counter)
     """Each client's requests in the latest second."""
 
-    def arrive(self, path: str, client: str, now: float) -> tuple[int, int]:
-        """Count a request; return which attempt at its path it is, and which of its client's in this second, from 1."""
-        second = int(now)
+    def arrive(self, path: str, client: str, second: int) -> None:
+        """Count a request."""
         if second not in self.seconds:
             self.latest.clear()
         self.requests += 1
-        self.paths[path] += 1
-        self.clients[client] += 1
         self.seconds[second] += 1
-        self.latest[client] += 1
-        return self.paths[path], self.latest[client]
+        self.paths[path] += 1
+        for counter in (self.clients, self.latest):
+            counter[client] += 1
 
 
 class Replica:
@@ -118,22 +112,25 @@ class Replica:
         url = request.rel_url.without_query_params(_REDIRECTED) if redirected else request.rel_url
         address = request.headers.get("X-Forwarded-For", "").partition(",")[0].strip() or request.remote or ""
         client = f"{address} {request.headers.get('User-Agent', '')}"
-        attempt, in_second = counts.arrive(url.raw_path_qs, client, time.time())
-        if options.rate_limit is not None and in_second > options.rate_limit:
+        counts.arrive(url.raw_path_qs, client, int(time.time()))
+        if options.rate_limit is not None and counts.latest[client] > options.rate_limit:
             return await self._send(request, _refusal("rate-limit"))
         if options.latency:
             await asyncio.sleep(options.latency / 1000)
         fault = options.clients.get(address)
         if fault is None and not redirected:
-            fault = choose(options.seed, options.faults, f"{site} {url.raw_path_qs}", attempt)
-        if fault is not None:
-            counts.faults[fault] += 1
+            fault = choose(options.seed, options.faults, f"{site} {url.raw_path_qs}", counts.paths[url.raw_path_qs])
+        counts.faults.update([fault] if fault else [])
         match fault:
             case Fault.TIMEOUT:
                 await asyncio.Event().wait()
                 return web.Response()
             case Fault.RESET:
-                _reset_connection(request)
+                if (transport := request.transport) is not None:
+                    # Lingering for no time makes the kernel send RST in place of FIN.
+                    no_time = struct.pack("ii", 1, 0)
+                    transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, no_time)
+                    transport.abort()
                 return web.Response()
             case Fault.REDIRECT:
                 where = str(request.rel_url.extend_query({_REDIRECTED: "1"}))
@@ -143,9 +140,7 @@ class Replica:
             case _:
                 return await self._send(request, _refusal(f"challenge-{site}" if fault == Fault.CHALLENGE else fault))
 
-    async def _serve(
-        self, site: Site, request: web.Request, query: Mapping[str, str], *, truncated: bool
-    ) -> web.StreamResponse:
+    async def _serve(self, site: Site, request: web.Request, query: Any, *, truncated: bool) -> web.StreamResponse:
         try:
             found = self._source.answer(site, request.path, query, f"http://{request.host}")
         except ValueError:
@@ -234,30 +229,19 @@ async def serve(options: Options, *, until_input_ends: bool = False) -> None:
 
 def _listeners(host: str, port: int) -> list[socket.socket]:
     """Return a listening socket for each site: on `port` and the next ones, or on any that are free."""
-    ports = [port + offset if port else 0 for offset in range(len(SITES))]
+    ports = range(port, port + len(SITES)) if port else [0] * len(SITES)
     try:
         return [socket.create_server((host, one), backlog=1024) for one in ports]
     except OSError as error:
-        last = port + len(SITES) - 1
-        raise ConfigurationError(f"one of the ports {port} to {last} can't be had on {host}: {error}") from error
+        message = f"one of the ports {port} to {ports[-1]} can't be had on {host}: {error}"
+        raise ConfigurationError(message) from error
 
 
 def _refusal(name: str) -> Answer:
     """Return a site's answer to what it refuses or does not have: a page of less than 2 kB."""
     status, headers, head = MARKUP["refusals"][name]
-    return Answer(
-        f"<!DOCTYPE html><html><head>{head}</head><body></body></html>".encode(), status=status, headers=headers
-    )
-
-
-def _reset_connection(request: web.Request) -> None:
-    transport = request.transport
-    if transport is not None:
-        # Lingering for no time makes the kernel send RST in place of FIN.
-        connection: socket.socket = transport.get_extra_info("socket")
-        with suppress(OSError):
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        transport.abort()
+    page = f"<!DOCTYPE html><html><head>{head}</head><body></body></html>"
+    return Answer(page.encode(), status=status, headers=headers)
 
 
 if __name__ == "__main__":  # the process of a `ReplicaProcess`, whose options it takes as JSON

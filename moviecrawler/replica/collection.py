@@ -121,7 +121,7 @@ class Collection(Titles):
         return found
 
     def rating(self, index: int) -> tuple[float, int] | None:
-        """Return IMDb's mean (1.0 to 9.9) and votes (5 and up) of a film; None when it is unrated."""
+        """Return what `Titles.rating` does."""
         dice = self.dice("rating", index)
         if self._outlines[index].is_upcoming or (index >= CHART_SIZE and dice.chance(0.03)):
             return None

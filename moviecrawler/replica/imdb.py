@@ -16,13 +16,8 @@ _TYPES: Final = {"movie": "Movie", "tvMovie": "TV Movie", "tvSeries": "TV Series
 """What pages call each type of title."""
 
 
-def _award(awards: list[Award]) -> dict[str, Any] | None:
-    """Return the second one, behind that of all awards together."""
-    return (
-        {"wins": awards[1].wins, "nominations": awards[1].nominations, "award": {"text": awards[1].event}}
-        if awards
-        else None
-    )
+def _award(award: Award) -> dict[str, Any]:
+    return {"wins": award.wins, "nominations": award.nominations, "award": {"text": award.event}}
 
 
 _render: Final = Templates(
@@ -37,9 +32,10 @@ _render: Final = Templates(
         "rank": lambda movie: movie.imdb_top250_rank or movie.imdb_top250_tv_rank,
         "characters": lambda names: [{"name": name} for name in names.split(" / ")],
         "departments": lambda people: [people] if people else [],
+        # All awards together are the first in the list.
         "wins": lambda movie: movie.awards[0].wins if movie.awards else 0,
         "nominations": lambda movie: movie.awards[0].nominations if movie.awards else 0,
-        "most_telling": _award,
+        "most_telling": lambda awards: next((_award(one) for one in awards[1:]), None),
         "bars": lambda votes: [{"rating": bar, "voteCount": count} for bar, count in enumerate(votes, start=1)],
         "seasons": lambda count: [{"number": number + 1} for number in range(count)],
     },

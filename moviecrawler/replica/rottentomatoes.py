@@ -27,26 +27,17 @@ def _released(movie: Movie) -> str:
     return f"{date.fromisoformat(movie.release_date or f'{movie.year}-01-01'):%b %d, %Y}"
 
 
-def _hours(minutes: int) -> str:
-    return f"{minutes // 60}h {minutes % 60}m".removeprefix("0h ")
-
-
-def _dated_name(movie: Movie) -> str:
-    """Return the name in JSON-LD, where the site tells films apart that share a title."""
-    is_dated = movie.kind == "movie" and str(movie.site_id).endswith(f"_{movie.year}")
-    return f"{movie.title} ({movie.year})" if is_dated else movie.title
-
-
 _render: Final = Templates(
     "rottentomatoes",
     {
         "band": lambda count: f"{count // 50 * 50:,}+ Ratings",
         "type": _TYPES.get,
         "schema": lambda kind: _TYPES[kind].replace("Tv", "TV"),
-        "dated_name": _dated_name,
+        # In JSON-LD the site tells films apart that share a title.
+        "dated_name": lambda one: f"{one.title} ({one.year})" if one.site_id.endswith(f"_{one.year}") else one.title,
         "genre_path": lambda genre: f"/browse/movies_at_home/genres:{genre.lower()}",
         "dollars": lambda sum_: f"${sum_ / _MILLION:.1f}M" if sum_ >= _MILLION else f"${sum_ / 1000:.1f}K",
-        "hours": _hours,
+        "hours": lambda minutes: f"{minutes // 60}h {minutes % 60}m".removeprefix("0h "),
         "month": lambda day: f"{date.fromisoformat(f'{day}-01'):%b %Y}",
         "opening": lambda movie: f"{'Opened' if movie.release_date else 'Streaming'} {_released(movie)}",
     },

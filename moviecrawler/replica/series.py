@@ -38,6 +38,8 @@ _SLUGS: Final[dict[SlugSite, tuple[str, int]]] = {"metacritic": ("-", 9), "rotte
 """What joins the words of slugs, and which of ten series the site lacks."""
 _GUESTS: Final = 4
 """How many of its series' cast play in an episode."""
+_ON_BOTH_PAGES: Final = ("site_id", "url", "title", "kind", "year", "series_id", "series_title", "season")
+"""What a season's own page and its series' page both say."""
 
 
 class Shape(NamedTuple):
@@ -67,9 +69,8 @@ class Series(Titles):
     """The series of one seed."""
 
     def __init__(self, seed: int, count: int, today: date, films: int) -> None:
-        """Make `count` series, which share their people with the films."""
         super().__init__(seed, count)
-        self.today, self._films = today, films
+        self.today, self._films = today, films  # with which they share their people
         for index in range(count):
             ids: dict[Site, str] = {"imdb": f"tt{FIRST_SERIES_ID + index * IDS_OF_SERIES}"}
             for site, (separator, lacked) in _SLUGS.items():
@@ -87,9 +88,6 @@ class Series(Titles):
         dice = self.dice("series rating", index)
         votes = 30 + 1_200_000 / (1 + index) ** 0.7 * (0.5 + 0.5 * dice.random())
         return round(5.2 + 4.2 * dice.random(), 1), int(votes)
-
-    def _weight(self, index: int) -> float:
-        return self.rating(index)[0]
 
     def _name(self, index: int) -> str:
         base = index - self.shape(index).is_restart
@@ -189,7 +187,7 @@ class Series(Titles):
                 season=number,
                 source="list",
             )
-            both = {name: getattr(row, name) for name in _OF_SEASONS}
+            both = {name: getattr(row, name) for name in _ON_BOTH_PAGES}
             page = replace(series, **both, scores=scores, end_year=None, season_count=None)
             if is_metacritic:  # the page has what it says of the series, and the season's own scores
                 page.imdb_id = page.release_date = None
@@ -211,10 +209,11 @@ class Series(Titles):
         critics = dice.near(mean) if is_scored and dice.chance(0.75) else None
         return scores_on(site, critics, dice.near(mean) if is_scored and dice.chance(0.85) else None, dice, 90)
 
-    def _add_own(self, page: Movie, base: Movie) -> None:
+    def _add_own(self, page: Movie, base: Movie) -> Movie:
         """Add what Rotten Tomatoes' page of a season or an episode has of its own."""
         dice = self.dice("own", page.site_id)
         page.external_ids, page.consensus = external_ids("rottentomatoes", base, dice), consensus(page.scores, dice)
+        return page
 
     def _on_other_site(self, season: Movie, index: int, episode: Movie, *, is_last: bool) -> Movie:
         """Return what another site's page says of an episode.
@@ -231,11 +230,5 @@ class Series(Titles):
             count = 4 + dice.below(200)
             return Movie(**own, scores=[Score(kind="metacritic_user", value=score / 10, count=count)] if score else [])
         own |= identity("rottentomatoes", f"{season.site_id}/e{episode.episode:02}")
-        found = replace(season, **own, plot=episode.plot, episode_count=None)
-        found.scores = scores_on("rottentomatoes", score, None, dice, 30)
-        self._add_own(found, episode)
-        return found
-
-
-_OF_SEASONS: Final = ("site_id", "url", "title", "kind", "year", "series_id", "series_title", "season")
-"""What a season's own page and its series' page both say."""
+        scores = scores_on("rottentomatoes", score, None, dice, 30)
+        return self._add_own(replace(season, **own, plot=episode.plot, episode_count=None, scores=scores), episode)

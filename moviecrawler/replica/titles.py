@@ -49,14 +49,17 @@ class Titles:
         """Make a title, the same each time."""
         raise NotImplementedError
 
-    def order(self, name: str, index: int) -> int:
+    def rating(self, index: int) -> tuple[float, int] | None:
+        """Return IMDb's mean (1.0 to 9.9) and votes (5 and up) of a title; None when it is unrated."""
+        raise NotImplementedError
+
+    def order(self, _name: str, index: int) -> int:
         """Return the sort key of a title in Metacritic's finder; by default its rank of popularity."""
-        del name
         return index
 
     def _weight(self, index: int) -> float:
         """Return what the Top 250 is ordered by; 0 for a title that can't be in it."""
-        raise NotImplementedError
+        return (self.rating(index) or (0.0,))[0]
 
     def _add(self, index: int, ids: Mapping[Site, str]) -> None:
         """Give a title the ids of its pages, or others where another title has them."""

@@ -8,7 +8,7 @@ from urllib.error import HTTPError
 import pytest
 
 from moviecrawler.items import Site
-from moviecrawler.replica.faults import Fault, choose
+from moviecrawler.replica.options import Fault, choose
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change, counts
 from tests.replica.client import ask

@@ -6,7 +6,7 @@ import pytest
 
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.replica.process import ReplicaProcess
-from moviecrawler.replica.saved import SavedPages
+from moviecrawler.replica.sources import SavedPages
 from tests.replica.client import ask
 
 if TYPE_CHECKING:
