@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from moviecrawler.replica.payloads import Page, Templates
+from moviecrawler.replica.payloads import Page, Templates, page
 
 if TYPE_CHECKING:
     from moviecrawler.items import Award, Movie
@@ -68,4 +68,4 @@ def chart(collection: Collection, name: str) -> Page:
 
 
 def _page(route: str, title: str, url: str, data: dict[str, Any]) -> Page:
-    return Page("imdb.html", title=f"{title} - IMDb", url=url, route=route, data=data)
+    return page("imdb.html", title=f"{title} - IMDb", url=url, route=route, data=data)

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from moviecrawler.replica.payloads import Page, Templates, encode, linked_data
+from moviecrawler.replica.payloads import Page, Templates, encode, page
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,7 +76,7 @@ def title_page(title: Title, movie: Movie) -> Page:
     of_episode = _render("of_episode", movie) if movie.kind == "episode" else {}
     linked = {**_render("json_ld", movie), **of_episode}
     name = f"{movie.title} Reviews - Metacritic"
-    return Page("metacritic.html", title=name, url=movie.url, linked=linked_data(linked), values=_flattened(state))
+    return page("metacritic.html", title=name, url=movie.url, linked=linked, values=_flattened(state))
 
 
 def finder(collection: Collection, query: Mapping[str, str], host: str) -> bytes | None:

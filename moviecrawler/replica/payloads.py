@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -20,7 +22,7 @@ from moviecrawler.options import read_package_file
 from moviecrawler.replica.words import WORDS, Dice, read_toml
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
 encode = msgspec.json.Encoder().encode
 """Returns JSON."""
@@ -78,10 +80,10 @@ class Templates:
 
 
 @functools.cache
-def _filler(form: str, size: int) -> Markup:
+def _filler(form: str, size: int, *, light: bool) -> Markup:
     """Return a part of about `size` bytes that says nothing of titles, and makes a page as large as the sites' own."""
     dice, pieces, written = Dice(form, size), list[str](), 0
-    while written < size:
+    while written < (1_000 if light else size):
         words = dice.choices(WORDS["filler"], k=12)
         fields = {"hash": f"{dice.getrandbits(32):08x}", "number": dice.below(24), "text": " ".join(words[4:])}
         pieces.append(MARKUP[f"filler_{form}"].format(*words, **fields))
@@ -89,25 +91,18 @@ def _filler(form: str, size: int) -> Markup:
     return Markup("".join(pieces))  # noqa: S704 - made of our own words
 
 
-def linked_data(data: dict[str, Any]) -> dict[str, Any]:
-    """Return schema.org's data, without what has no value."""
-    return {"@context": "https://schema.org", **{key: value for key, value in data.items() if value is not None}}
-
-
-class Page:
-    """A page of HTML that is made by a template of this folder."""
-
-    def __init__(self, template: str, **variables: Any) -> None:
-        self._template, self._variables = _TEMPLATES.get_template(template), variables
-
-    def content(self, *, light: bool) -> bytes:
-        """Return the page; `light`: with little more than its data, but above the 2 kB below which a page passes for a throttle."""
-        return self._template.render(
-            self._variables, filler=lambda form, size: _filler(form, 1_000 if light else size)
-        ).encode()
-
-
 _TEMPLATES: Final = Environment(
     loader=PackageLoader("moviecrawler.replica", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True
 )
 _TEMPLATES.filters["json"] = lambda data: Markup(encode(data).decode())  # noqa: S704 - as the sites do it
+# What has no value is left out of schema.org's data.
+_TEMPLATES.filters["known"] = lambda data: {key: value for key, value in data.items() if value is not None}
+
+Page = Callable[[bool], bytes]
+"""Returns a page of HTML; with True, with little more than its data, but above the 2 kB below which a page passes for a throttle."""
+
+
+def page(template: str, **variables: Any) -> Page:
+    """Return the page that a template of this folder makes."""
+    made = _TEMPLATES.get_template(template)
+    return lambda light: made.render(variables, filler=partial(_filler, light=light)).encode()

@@ -6,7 +6,7 @@ import base64
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
-from moviecrawler.replica.payloads import Page, Templates, encode, linked_data
+from moviecrawler.replica.payloads import Page, Templates, encode, page
 
 if TYPE_CHECKING:
     from moviecrawler.items import Movie
@@ -53,11 +53,11 @@ def title_page(title: Title, movie: Movie) -> Page:
         release += ", Wide" if movie.release_date else ""
     elif movie.kind == "series":
         below = f"{movie.year}-{movie.end_year or ''}"
-    return Page(
+    return page(
         "rottentomatoes.html",
         title=f"{movie.title} | Rotten Tomatoes",
         url=movie.url,
-        linked=linked_data(_render("json_ld", movie)),
+        linked=_render("json_ld", movie),
         scripts=_scripts(movie, [*filter(None, [movie.certificate]), below]),
         movie=movie,
         seasons=[_render("season", one) for one in title.listed["rottentomatoes"]] if movie.kind == "series" else [],
@@ -99,7 +99,7 @@ def browse(collection: Collection, name: str) -> Page:
     """Return the first page of a list: movies_in_theaters, tv_series_browse, or all films by popularity."""
     rows, info = _browsed(collection, name, 0)
     url = f"https://www.rottentomatoes.com/browse/{name}"
-    return Page("rottentomatoes_list.html", title=f"{name} | Rotten Tomatoes", url=url, rows=rows, info=info)
+    return page("rottentomatoes_list.html", title=f"{name} | Rotten Tomatoes", url=url, rows=rows, info=info)
 
 
 def browse_json(collection: Collection, name: str, after: str | None) -> bytes | None:

@@ -73,7 +73,7 @@ class Generated:
         return self._title(site, path)
 
     def _html(self, page: Page) -> Answer:
-        return Answer(page.content(light=self._light))
+        return Answer(page(self._light))
 
     def _title(self, site: Site, path: str) -> Answer | None:
         found = self._collection.find(site, path.strip("/").removeprefix("title/"))
