@@ -72,13 +72,13 @@ class Outages:
     def __init__(self) -> None:
         self._open: set[str] = set()
 
-    def begins(self, name: str = "") -> bool:
+    def mark_down(self, name: str = "") -> bool:
         """Note that a service is away; return whether that is new."""
         is_new = name not in self._open
         self._open.add(name)
         return is_new
 
-    def ends(self, name: str = "") -> bool:
+    def mark_up(self, name: str = "") -> bool:
         """Note that a service answers; return whether it was away."""
         was_away = name in self._open
         self._open.discard(name)

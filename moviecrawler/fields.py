@@ -36,7 +36,7 @@ _PLAIN: Final = (
     *("year", "release_date", "runtime_minutes", "genres", "certificate", "plot", "poster_url"),
     *("credits.director", "credits.writer", "credits.cast"),
 )
-_TOLD: Final[dict[Site, frozenset[str]]] = {
+_PUBLISHED: Final[dict[Site, frozenset[str]]] = {
     "imdb": frozenset(
         {
             *_PLAIN,
@@ -84,7 +84,7 @@ _PLACES: Final[dict[TitleKind, frozenset[str]]] = {
 }
 """The fields that give a title's position in its series."""
 
-_TOLD_OF_KIND: Final[dict[tuple[Site, TitleKind], frozenset[str]]] = {
+_PUBLISHED_OF_KIND: Final[dict[tuple[Site, TitleKind], frozenset[str]]] = {
     ("imdb", "movie"): frozenset({"imdb_top250_rank"}),
     ("imdb", "series"): frozenset({"season_count", "episode_count", "end_year", "imdb_top250_tv_rank"}),
     ("metacritic", "series"): frozenset({"season_count"}),
@@ -108,18 +108,20 @@ _IN_DATASETS: Final[dict[str, frozenset[str]]] = {
 
 
 @cache
-def told_by(site: Site, kind: TitleKind) -> frozenset[str]:
-    """Return the names of the fields that the pages of a site tell of titles of this kind, whichever page tells it.
+def fields_published_by(site: Site, kind: TitleKind) -> frozenset[str]:
+    """Return the names of the fields that the pages of a site have of titles of this kind, whichever page has it.
 
     Names such as `year`, `credits.cast`, `scores.imdb`, `amounts.budget`. A field that is not among them is never unknown. Identity
-    (site_id, url, title, kind) isn't among them: without it there is no movie. Nor is what a score has beside its value: see `score_facts_told`.
+    (site_id, url, title, kind) isn't among them: without it there is no movie. Nor is what a score has beside its value: see `score_facts_published`.
     """
     creators = {"credits.creator"} if kind in {"series", "season"} else set()
-    return _TOLD[site] | _PLACES.get(kind, frozenset()) | _TOLD_OF_KIND.get((site, kind), frozenset()) | creators
+    return (
+        _PUBLISHED[site] | _PLACES.get(kind, frozenset()) | _PUBLISHED_OF_KIND.get((site, kind), frozenset()) | creators
+    )
 
 
-def score_facts_told(movie: Movie) -> set[str]:
-    """Return the names of what a site tells of its own scores that a movie has, such as `scores.imdb.count`.
+def score_facts_published(movie: Movie) -> set[str]:
+    """Return the names of the facts that a site has of a movie's own scores, such as `scores.imdb.count`.
 
     What stands beside a score's value can be unknown only where there is a score.
     """
@@ -147,20 +149,20 @@ _NOTHING: Final[tuple[object, ...]] = (None, [], {})
 
 PLAIN_NAMES: Final = tuple(
     sorted(
-        {name for fields in _TOLD.values() for name in fields if "." not in name}
-        | ONLY_IN_DATASETS.union(*_TOLD_OF_KIND.values(), *_PLACES.values())
+        {name for fields in _PUBLISHED.values() for name in fields if "." not in name}
+        | ONLY_IN_DATASETS.union(*_PUBLISHED_OF_KIND.values(), *_PLACES.values())
     )
 )
 """The fields of `Movie` that may be unknown and that have no parts."""
 
 
 def unknown_fields_of(movie: Movie, stated: Collection[str] = ()) -> list[str]:
-    """Return what `movie.unknown_fields` is to be: all that its site tells of such titles, but for its values and what is `stated` to be absent.
+    """Return what `movie.unknown_fields` is to be: all that its site has of such titles, without its values and what is `stated` absent.
 
     A row of a list states no absence.
     """
-    told = told_by(movie.site, movie.kind) | score_facts_told(movie)
-    return sorted(told - present_in(movie) - frozenset(stated))
+    published = fields_published_by(movie.site, movie.kind) | score_facts_published(movie)
+    return sorted(published - present_in(movie) - frozenset(stated))
 
 
 @cache
@@ -169,5 +171,7 @@ def unknown_in_datasets(
 ) -> tuple[str, ...]:
     """Return what a movie of this kind does not mention that was read from these of IMDb's datasets."""
     return tuple(
-        sorted((told_by("imdb", kind) | ONLY_IN_DATASETS).difference(*map(_IN_DATASETS.__getitem__, datasets)))
+        sorted(
+            (fields_published_by("imdb", kind) | ONLY_IN_DATASETS).difference(*map(_IN_DATASETS.__getitem__, datasets))
+        )
     )

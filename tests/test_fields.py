@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any, get_args
 
-from moviecrawler.fields import PLAIN_NAMES, told_by, unknown_fields_of, unknown_in_datasets
+from moviecrawler.fields import PLAIN_NAMES, fields_published_by, unknown_fields_of, unknown_in_datasets
 from moviecrawler.items import Credit, Movie, Score, Site
 
 
@@ -18,7 +18,7 @@ def _row(**values: Any) -> Movie:
 def test_names_are_fields_of_movies() -> None:
     names = {field.name for field in fields(Movie)}
     assert set(PLAIN_NAMES) < names
-    assert {name.partition(".")[0] for site in get_args(Site) for name in told_by(site, "movie")} < names
+    assert {name.partition(".")[0] for site in get_args(Site) for name in fields_published_by(site, "movie")} < names
 
 
 def test_a_row_of_a_list_is_silent_of_all_that_it_has_not() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
-from moviecrawler.fields import ONLY_IN_DATASETS, PARTS, SCORE_FACTS, present_in, told_by
+from moviecrawler.fields import ONLY_IN_DATASETS, PARTS, SCORE_FACTS, fields_published_by, present_in
 from moviecrawler.items import Role, Score, Source
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def complete(movie: Movie, known: Movie) -> Movie:
         movie = _with_names(movie, known)
         if known.source == "page":
             movie = _without_poorer(movie, known)
-            unknown |= told_by(movie.site, movie.kind) - present_in(movie)
+            unknown |= fields_published_by(movie.site, movie.kind) - present_in(movie)
     if not unknown and known.external_ids.keys() <= movie.external_ids.keys():
         return movie if source == movie.source else replace(movie, source=source)
     changes: dict[str, Any] = {name: getattr(known, name) for name in unknown & present if "." not in name}

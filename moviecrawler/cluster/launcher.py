@@ -192,11 +192,11 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             self._seen = changed
         except redis.exceptions.RedisError as error:
             self._seen = None
-            if self._outages.begins():
+            if self._outages.mark_down():
                 why = describe_error(error)
                 journal.warn("Redis can't be reached: {why}; spiders go on, and the node tries again", why=why)
             return
-        if self._outages.ends():
+        if self._outages.mark_up():
             journal.info("Redis answers again")
 
     async def _record_end(self, slot: int, process: SpiderProcess, end: tuple[RunEnd, Outcome]) -> None:

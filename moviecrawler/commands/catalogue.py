@@ -134,7 +134,7 @@ def _import(command: BaseCommand, database: Database, opts: argparse.Namespace) 
         client = FileClient(
             user_agent(command.settings),
             obey_robots=command.settings.getbool("ROBOTSTXT_OBEY"),
-            tell=partial(print, file=sys.stderr),
+            report=partial(print, file=sys.stderr),
         )
         try:
             source.fetch(client)

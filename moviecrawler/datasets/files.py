@@ -44,12 +44,12 @@ class FileClient:
     """Fetches files with the project's user agent, as robots.txt allows. Its methods block: call them off the event loop."""
 
     def __init__(
-        self, user_agent: str, *, obey_robots: bool = True, tell: Callable[[str], object] = lambda _: None
+        self, user_agent: str, *, obey_robots: bool = True, report: Callable[[str], object] = lambda _: None
     ) -> None:
-        """Give `tell` a line of progress every ten seconds."""
+        """Call `report` with a line of progress every ten seconds."""
         self._headers = {"User-Agent": user_agent, "Accept-Encoding": "identity"}
         self._get = partial(requests.get, stream=True, timeout=_TIMEOUTS)
-        self._obey_robots, self._tell = obey_robots, tell
+        self._obey_robots, self._report = obey_robots, report
         self._agent = user_agent.partition("/")[0]
         self._rules: dict[str, Protego] = {}
         """What each host's robots.txt says, by its URL."""
@@ -109,18 +109,18 @@ class FileClient:
             total = begin + int(given.get("Content-Length", 0))
             lacking = total - begin + _SPARE_BYTES - shutil.disk_usage(path.parent).free
             if lacking > 0:
-                where = f"{path.parent} lacks {lacking / _MB:,.0f} MB of room for {path.name}"
-                raise DownloadError(f"{where}; make room, or set DATA_DIR to a larger disk")
+                where = f"{path.parent} lacks {lacking / _MB:,.0f} MB of free space for {path.name}"
+                raise DownloadError(f"{where}; free some, or set DATA_DIR to a larger disk")
             with part.open("ab" if begin else "wb") as file:
                 etag_path.write_text(given.get("ETag", ""), encoding="latin-1")
                 self._answer, started = answer, monotonic()
-                told = started
+                reported = started
                 for block in answer.iter_content(_BLOCK):
                     file.write(block)
-                    if (now := monotonic()) - told >= _PROGRESS_SECONDS:
-                        told, have = now, file.tell()
+                    if (now := monotonic()) - reported >= _PROGRESS_SECONDS:
+                        reported, have = now, file.tell()
                         left = (now - started) / 60 * max(0, total - have) / (have - begin)
-                        self._tell(f"{path.name}: {have / _MB:,.0f} of {total / _MB:,.0f} MB, {left:.0f} min left")
+                        self._report(f"{path.name}: {have / _MB:,.0f} of {total / _MB:,.0f} MB, {left:.0f} min left")
         self._check_whole(url, path, part)
         part.replace(path)
 

@@ -146,7 +146,7 @@ class Tables:
         except duckdb.Error as error:
             reason = str(error).partition("\n")[0]
             if self._folder.name in reason:
-                raise MovieCrawlerError(f"{reason}; make room there, or set DATA_DIR to a larger disk") from error
+                raise MovieCrawlerError(f"{reason}; free some space there, or set DATA_DIR to a larger disk") from error
             if dataset is None or not isinstance(error, duckdb.IOException | duckdb.InvalidInputException):
                 raise
             raise self._damaged(dataset, f"damaged or cut short: {reason}") from error

@@ -287,10 +287,10 @@ class CatalogueRecorder:
                     await self.writer.call(_write, self._other_writes[0])
                     self._other_writes.popleft()
             except TransientStoreError as error:
-                if self._outages.begins():
+                if self._outages.mark_down():
                     logger.warning("The catalogue can't be written to now; it will be tried again: %s", error)
             else:
-                self._outages.ends()
+                self._outages.mark_up()
 
     async def _write_now_and_then(self) -> None:
         while not self._closing.is_set():

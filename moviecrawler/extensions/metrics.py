@@ -89,10 +89,10 @@ class Metrics:
             try:
                 await asyncio.to_thread(add_to_file, self._file, self._site, difference(now, self._added))
             except OSError as error:  # also when another crawl keeps the lock for too long
-                if self._outages.begins():
+                if self._outages.mark_down():
                     logger.warning("METRICS_FOLDER can't be written to (%s); it will be tried again", error)
             else:
-                self._outages.ends()
+                self._outages.mark_up()
                 self._added = now
 
 

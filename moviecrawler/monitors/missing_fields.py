@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from typing import TYPE_CHECKING
 
-from moviecrawler.fields import SHOWN_ONLY_WITH_VALUE, told_by
+from moviecrawler.fields import SHOWN_ONLY_WITH_VALUE, fields_published_by
 from moviecrawler.sites import SCOREBOARD_KINDS
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class MissingFields:
 
     def add(self, movie: Movie) -> list[str]:
         """Add what was read from a page; return the fields that are missing since this page."""
-        fields, unknown = told_by(movie.site, movie.kind), frozenset(movie.unknown_fields)
+        fields, unknown = fields_published_by(movie.site, movie.kind), frozenset(movie.unknown_fields)
         scores = {name for name in fields if name.startswith("scores.")}
         self.unreadable = 0
         self.scoreless = self.scoreless + 1 if scores <= unknown else 0

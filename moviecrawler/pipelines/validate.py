@@ -13,7 +13,7 @@ from scrapy.exceptions import DropItem
 from moviecrawler.errors import ConfigurationError, InvalidItemError
 from moviecrawler.extract.findings import attempt
 from moviecrawler.extract.values import parse_date
-from moviecrawler.fields import ONLY_IN_DATASETS, present_in, score_facts_told, told_by
+from moviecrawler.fields import ONLY_IN_DATASETS, fields_published_by, present_in, score_facts_published
 from moviecrawler.items import HISTOGRAM_BARS, Miss, Movie
 from moviecrawler.pipelines.files import append_rejected, check_data_dir
 from moviecrawler.signals import item_rejected
@@ -187,7 +187,7 @@ def _rules_of_parts(movie: Movie) -> Iterator[_Rule]:
 def _rules_of_unknown_fields(movie: Movie) -> Iterator[_Rule]:
     names = movie.unknown_fields
     yield "unknown_fields", names != sorted(set(names)), f"{names!r} is not sorted, or names a field twice"
-    provided = told_by(movie.site, movie.kind) | score_facts_told(movie)
+    provided = fields_published_by(movie.site, movie.kind) | score_facts_published(movie)
     foreign = set(names) - provided - (ONLY_IN_DATASETS if movie.site == "imdb" else set())
     yield "unknown_fields", bool(foreign), f"{sorted(foreign)} is no field that {movie.site} has of a {movie.kind}"
     present = present_in(movie).intersection(names)

@@ -217,9 +217,9 @@ class Collection(Titles):
     def _similar(self, site: Site, index: int) -> list[RelatedTitle]:
         """Return the films before and behind one in popularity that it recommends, as far as the site has them."""
         return [
-            RelatedTitle(relation="similar", site_id=self._ids[site][place], title=self._outlines[place].title)
-            for place in (index + _TO_SIMILAR, index - _TO_SIMILAR)
-            if place in self._ids[site]
+            RelatedTitle(relation="similar", site_id=self._ids[site][other], title=self._outlines[other].title)
+            for other in (index + _TO_SIMILAR, index - _TO_SIMILAR)
+            if other in self._ids[site]
         ]
 
 

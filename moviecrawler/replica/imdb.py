@@ -53,8 +53,8 @@ def chart(collection: Collection, name: str) -> Page:
     """Return a chart of titles in their order. The box office gives no ranks, years or running times."""
     titles = collection.series if "tv" in name else collection
     size = _BOX_OFFICE_SIZE if name == "boxoffice" else _POPULAR_SIZE
-    places = titles.top if name.startswith("top") else range(min(titles.count, size))
-    movies = [titles.title(place).movies["imdb"] for place in places]
+    indexes = titles.top if name.startswith("top") else range(min(titles.count, size))
+    movies = [titles.title(index).movies["imdb"] for index in indexes]
     rows = [_render("named", movie) for movie in movies]
     if name == "boxoffice":
         data: dict[str, Any] = {

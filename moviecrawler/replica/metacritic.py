@@ -96,15 +96,15 @@ def finder(collection: Collection, query: Mapping[str, str], host: str) -> bytes
         shown.append(ordered[end])
     address = f"{host}/finder/metacritic/web?mcoTypeId={kind}&sortBy={order}&limit={limit}&offset="
     links = {"next": {"href": f"{address}{end}"}} if end < len(ordered) else {}
-    movies = [titles.title(place).movies["metacritic"] for _, place in shown]
+    movies = [titles.title(index).movies["metacritic"] for _, index in shown]
     items = [{**_render("listed", movie), **_render("scores_of_row", movie)} for movie in movies]
     return encode({"data": {"totalResults": len(ordered), "items": items}, "links": links})
 
 
 @functools.lru_cache(maxsize=16)
 def _ordered(titles: Titles, order: str) -> list[tuple[int, int]]:
-    """Return the places of all titles with what they are ordered by, the first one first."""
-    return sorted((titles.order(order, place), place) for place in titles.site_ids("metacritic"))
+    """Return the indexes of all titles with what they are ordered by, the first one first."""
+    return sorted((titles.order(order, index), index) for index in titles.site_ids("metacritic"))
 
 
 def _flattened(value: Any) -> list[Any]:

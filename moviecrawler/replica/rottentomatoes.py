@@ -113,10 +113,10 @@ def browse_json(collection: Collection, name: str, after: str | None) -> bytes |
 def _browsed(collection: Collection, name: str, first: int) -> tuple[list[Any], dict[str, Any]]:
     """Return the rows on a page of a list, and its pageInfo."""
     titles = collection.series if name.startswith("tv_") else collection
-    places = list(titles.site_ids("rottentomatoes"))
+    indexes = list(titles.site_ids("rottentomatoes"))
     if name.startswith("movies_in_theaters"):
-        places = places[:IN_THEATERS]
-    shown = places[first : first + BROWSE_ROWS]
-    last = first + len(shown) - 1 if shown else max(len(places) - 1, 0)
-    info = {"endCursor": base64.b64encode(str(last).encode()).decode(), "hasNextPage": last + 1 < len(places)}
-    return [_render("row", titles.title(place).movies["rottentomatoes"]) for place in shown], info
+        indexes = indexes[:IN_THEATERS]
+    shown = indexes[first : first + BROWSE_ROWS]
+    last = first + len(shown) - 1 if shown else max(len(indexes) - 1, 0)
+    info = {"endCursor": base64.b64encode(str(last).encode()).decode(), "hasNextPage": last + 1 < len(indexes)}
+    return [_render("row", titles.title(index).movies["rottentomatoes"]) for index in shown], info

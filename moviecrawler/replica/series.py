@@ -1,6 +1,6 @@
 """The replica's series, with their seasons and episodes as they are on one day.
 
-What a series is like comes from its place (`SHAPES`). Running series begin another season within a year of TODAY,
+What a series is like depends on its index (`SHAPES`). Running series begin another season within a year of TODAY,
 each on a day of its own.
 """
 

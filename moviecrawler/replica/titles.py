@@ -37,12 +37,12 @@ class Title:
 
 
 class Titles:
-    """The titles of one kind, by their places in popularity. Ids are made at the start, a title when it is first asked for."""
+    """The titles of one kind, by their index: 0 is the most popular one. Ids are made at the start, a title when it is first asked for."""
 
     def __init__(self, seed: int, count: int) -> None:
         self.seed, self.count = seed, count
         self._ids: dict[Site, dict[int, str]] = {site: {} for site in SITES}
-        self._places: dict[tuple[Site, str], int] = {}
+        self._indexes: dict[tuple[Site, str], int] = {}
         self.title = functools.lru_cache(_CACHED)(self._make)
 
     def _make(self, index: int) -> Title:
@@ -64,8 +64,8 @@ class Titles:
     def _add(self, index: int, ids: Mapping[Site, str]) -> None:
         """Give a title the ids of its pages, or others where another title has them."""
         for site, site_id in ids.items():
-            free = site_id if _key(site, site_id) not in self._places else f"{site_id}-{index}"
-            self._places[_key(site, free)], self._ids[site][index] = index, free
+            free = site_id if _key(site, site_id) not in self._indexes else f"{site_id}-{index}"
+            self._indexes[_key(site, free)], self._ids[site][index] = index, free
 
     def dice(self, *purpose: object) -> Dice:
         """Return random numbers for a purpose."""
@@ -81,7 +81,7 @@ class Titles:
         return list(self._ids["imdb"].values())
 
     def site_ids(self, site: Site) -> dict[int, str]:
-        """Return the ids of all titles that a site has by their places, the most popular first."""
+        """Return the ids of all titles that a site has by their index."""
         return self._ids[site]
 
     def find(self, site: Site, site_id: str) -> tuple[Title, Movie] | None:
@@ -89,7 +89,7 @@ class Titles:
 
         Hyphens and underscores of Rotten Tomatoes' ids are the same; the item has the id as the site writes it.
         """
-        index, wanted = self._places.get(_key(site, site_id)), _spelt(site, site_id)
+        index, wanted = self._indexes.get(_key(site, site_id)), _spelt(site, site_id)
         if index is None:
             return None
         title = self.title(index)
@@ -106,7 +106,7 @@ class Titles:
 
     @functools.cached_property
     def top(self) -> list[int]:
-        """The places of the Top 250's titles in chart order; fewer when there are fewer."""
+        """The indexes of the Top 250's titles in chart order; fewer when there are fewer."""
         weights = {index: self._weight(index) for index in range(min(self.count, _CACHED))}
         return sorted(filter(weights.get, weights), key=lambda index: (-weights[index], index))[:CHART_SIZE]
 

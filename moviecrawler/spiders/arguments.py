@@ -93,7 +93,7 @@ def parse_title_ids(site: Site, ids: str | None, file: str | None, home: str | N
             try:
                 named[parse_title_id(site, line, home)] = None
             except ConfigurationError as error:
-                # Not what stands there: whoever may schedule jobs on a node could have any file of it read out.
+                # The line is not quoted: whoever may schedule jobs on a node could read any of its files.
                 why = str(error).rpartition(" is not ")[2]
                 raise ConfigurationError(f"line {number} of {file} is not {why}") from None
     if not named:

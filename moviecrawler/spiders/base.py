@@ -148,7 +148,7 @@ class MovieSpider(scrapy.Spider):
         """Return the request for the first page of a list."""
 
     def list_page(self, url: str, callback: Callable[..., Any], expects: str = "page", **known: Any) -> Request:
-        """Return the request for a page of a list, whose callback is told what is `known` of it."""
+        """Return the request for a page of a list, whose callback gets what is `known` of it."""
         return Request(
             url,
             callback=callback,

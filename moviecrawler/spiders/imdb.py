@@ -226,7 +226,7 @@ class ImdbSpider(MovieSpider):
         client = FileClient(
             self.settings["USER_AGENT"],
             obey_robots=self.settings.getbool("ROBOTSTXT_OBEY"),
-            tell=lambda line: logger.info("IMDb's datasets: %s", line, extra={"spider": self}),
+            report=lambda line: logger.info("IMDb's datasets: %s", line, extra={"spider": self}),
         )
         interrupts.append(client.interrupt)
         folder = Path(self.settings["DATA_DIR"]) / "datasets"

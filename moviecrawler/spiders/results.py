@@ -70,7 +70,7 @@ def outcome_of(failure: Failure) -> tuple[str, str]:
         return "blocked", str(error)
     if isinstance(error, RobotsRefusal):
         return "disallowed" if error.is_known else "failed", str(error)
-    # Of an answer that is no HTTP, all that was read may stand in the error.
+    # The error of an answer that is no HTTP may contain the whole answer.
     return "failed", f"{type(error).__name__}: {error}".strip(": ").splitlines()[0][:LONGEST_REASON]
 
 

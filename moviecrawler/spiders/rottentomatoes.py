@@ -54,7 +54,7 @@ class RottenTomatoesSpider(SitemapSpider):
     def browse_request(self, name: str, cursor: str | None = None, page: int = 0, before: int = 0) -> Request:
         """Return the request for a page of a browse list: markup at first, then JSON by `cursor`.
 
-        `before` is how many entries stand on earlier pages.
+        `before` is how many entries earlier pages have.
         """
         path = f"/browse/{name}" if cursor is None else f"/cnapi/browse/{name}?{urlencode({'after': cursor})}"
         expects = "page" if cursor is None else "json"

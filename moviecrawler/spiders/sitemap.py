@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Sitemap(NamedTuple):
-    """One of a site's lists that stand in sitemaps."""
+    """One of a site's lists that are in sitemaps."""
 
     path: str
     """Path of the index."""
@@ -105,7 +105,7 @@ class SitemapSpider(MovieSpider):
         return titles
 
     def _read_for(self, name: str) -> list[Sitemap]:
-        """Return the lists that an index is read for: `lane=due` takes films and series from one, as the queue has each address once."""
+        """Return the lists that an index is read for: with `lane=due` films and series at once, as the queue has each address once."""
         own = self.sitemaps[name]
         if self.plan.lane is None:
             return [own]

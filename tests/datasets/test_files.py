@@ -151,22 +151,22 @@ def test_robots_txt_is_obeyed(server: FileServer, tmp_path: Path, robots: Reply,
     assert fetch(server, tmp_path / "a.gz", obey_robots=False).exists()
 
 
-def test_a_file_that_the_disk_has_no_room_for_is_not_begun(
+def test_a_file_that_the_disk_has_no_space_for_is_not_begun(
     server: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = namedtuple("usage", "total used free")  # noqa: PYI024 - as shutil has it
     monkeypatch.setattr("shutil.disk_usage", lambda _: usage(0, 0, 67_000_000))
-    with pytest.raises(DownloadError, match=r" lacks 3 MB of room for a.gz; make room"):
+    with pytest.raises(DownloadError, match=r" lacks 3 MB of free space for a.gz; free some"):
         fetch(server, tmp_path / "a.gz")
     assert not (tmp_path / "a.gz.part").exists()
 
 
-def test_progress_is_told_with_the_time_left(
+def test_progress_is_reported_with_the_time_left(
     server: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(files, "_PROGRESS_SECONDS", 0)
     lines: list[str] = []
-    fetch(server, tmp_path / "a.gz", tell=lines.append)
+    fetch(server, tmp_path / "a.gz", report=lines.append)
     assert lines[0].startswith("a.gz: 1 of 3 MB, ")
     assert lines[0].endswith(" min left")
 

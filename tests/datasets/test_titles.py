@@ -218,7 +218,7 @@ def test_a_file_with_an_id_a_million_times_is_an_error_within_seconds(tmp_path: 
 
 
 def test_a_full_disk_is_told_and_no_dataset_is_taken_for_damaged(tmp_path: Path) -> None:
-    told = pytest.raises(MovieCrawlerError, match=r"pass-.*: File too large; make room there")
+    told = pytest.raises(MovieCrawlerError, match=r"pass-.*: File too large; free some space there")
     with closing(Tables(files_of(tmp_path), tmp_path)) as tables, largest_file(1_000_000), told as raised:
         tables.want(f"tt{number:07}" for number in range(400_000))
     assert not isinstance(raised.value, ExtractionError)  # for which the file would be fetched anew
