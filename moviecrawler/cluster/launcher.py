@@ -17,7 +17,15 @@ from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 
 from moviecrawler.cluster.jobs import Outcome, check_job, classify_end
-from moviecrawler.cluster.process import STOP_SECONDS, SpiderProcess, last_lines, memory_of, reactor, spider_settings
+from moviecrawler.cluster.process import (
+    POLL_SECONDS,
+    STOP_SECONDS,
+    SpiderProcess,
+    last_lines,
+    memory_of,
+    reactor,
+    spider_settings,
+)
 from moviecrawler.cluster.state import NodeInfo
 from moviecrawler.cluster.views import Processes
 from moviecrawler.errors import ConfigurationError, Outages
@@ -228,8 +236,9 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         own, now = {process.job.key: process for process in self.slots.values()}, time.monotonic()
         beat: Beat = await self.ask(self.state.beat, info, list(own), is_news=is_news, takes=takes)
         self._reported, self.last_beat_at = (info.draining, info.processes), now
-        # When another node's lease ends, this heartbeat queues that node's jobs again.
-        self._next_beat = now + min(self.options.lease_seconds / _BEATS, beat.next_end)
+        # When another node's lease ends, this heartbeat queues that node's jobs again. The nearest poll sends it: the next one after
+        # that time might be so late that the cluster would think that Redis was away.
+        self._next_beat = now + min(self.options.lease_seconds / _BEATS, beat.next_end) - POLL_SECONDS / 2
         for node in beat.dead:
             journal.warn("Node {node} is dead: its jobs are queued again", node=node)
         for key in beat.stop:

@@ -16,7 +16,7 @@ from scrapyd.exceptions import ConfigError
 from moviecrawler.cluster.eggs import find_egg
 from moviecrawler.cluster.jobs import check_job
 from moviecrawler.cluster.options import NodeOptions
-from moviecrawler.cluster.process import reactor
+from moviecrawler.cluster.process import POLL_SECONDS, reactor
 from moviecrawler.cluster.state import ClusterState, Snapshot
 from moviecrawler.database.short_transactions import ShortTransactions
 from moviecrawler.errors import ConfigurationError
@@ -113,9 +113,10 @@ def application(config: Config) -> Any:
     except ConfigurationError as error:
         raise ConfigError(str(error)) from error
     config.node = Node(config, options)
+    own = {"node_name": options.node_name, "max_proc": str(options.max_proc), "poll_interval": str(POLL_SECONDS)}
     # Scrapyd's own check knows one password, and would ask the probes for it too.
-    own = {"node_name": options.node_name, "max_proc": str(options.max_proc), "username": "", "password": ""}
-    for name, value in {**own, "logs_dir": str(Path(options.logs_dir).absolute())}.items():
+    own |= {"username": "", "password": "", "logs_dir": str(Path(options.logs_dir).absolute())}
+    for name, value in own.items():
         config.cp.set(config.SECTION, name, value)
     for name in ("SCRAPYD_USERNAME", "SCRAPYD_PASSWORD", "SCRAPYD_DEPLOY_PASSWORD"):
         os.environ.pop(name, None)

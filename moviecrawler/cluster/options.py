@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _SCRAPYDS = {
     *("application", "webroot", "spiderqueue", "poller", "eggstorage", "jobstorage", "launcher", "dbs_dir"),
-    *("poll_interval", "jobs_to_keep"),
+    "jobs_to_keep",
 }
 """Options that Scrapyd itself reads."""
 _OTHER_VARIABLES = {"SCRAPYD_CONF", "SCRAPYD_URL"}
@@ -60,7 +60,7 @@ class NodeOptions(Options, frozen=True, kw_only=True):
     """Memory of a spider. A job may set a lower MEMUSAGE_LIMIT_MB. 0 for no limit."""
     job_settings: JobSettings = "allowed"
     """`any` lets jobs make any setting, which may run programs on the nodes: for clusters whose users all may do that."""
-    lease_seconds: Annotated[float, Meta(ge=1, le=3600)] = 20.0
+    lease_seconds: Annotated[float, Meta(ge=3, le=3600)] = 20.0
     """Seconds without a heartbeat after which a node counts as dead."""
     logs_dir: str = "logs"
     """Folder for the jobs' logs; nodes may share it."""

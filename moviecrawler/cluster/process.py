@@ -39,6 +39,8 @@ _MEMORY_CHECK_SECONDS = "5"
 """Seconds between two checks of a spider's memory: within Scrapy's 60 it can grow by gigabytes."""
 _NODE_ONLY = ("SCRAPYD_", "SCRAPY_SETTINGS_MODULE", "SCRAPY_PROJECT", "NOTIFY_SOCKET")
 """Prefixes of variables that spiders don't get: the node's passwords, and those that would replace the egg's settings."""
+POLL_SECONDS = 1.0
+"""Seconds between two looks of a node whether the cluster has changed."""
 _STDIN, _STDOUT, _STDERR, _FIGURES = range(4)
 _MAX_FIGURES_BYTES = 64 * 1024
 """Bytes of a line of figures."""

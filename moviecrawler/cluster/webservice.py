@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -14,15 +15,17 @@ from prometheus_client.registry import Collector
 from scrapyd.webservice import WsResource, param
 from twisted.logger import Logger
 from twisted.web import http
-from twisted.web.error import Error
+from twisted.web.error import Error, UnsupportedMethod
 from twisted.web.resource import Resource
 
 from moviecrawler.clock import utc_now
 from moviecrawler.cluster.eggs import find_egg
 from moviecrawler.cluster.jobs import Job
 from moviecrawler.cluster.process import log_url
+from moviecrawler.cluster.secrets import redacted
 from moviecrawler.cluster.state import EVENTS, NODE_LOST
 from moviecrawler.cluster.views import local_time
+from moviecrawler.cluster.website import refuse
 from moviecrawler.errors import AwayError, ConfigurationError, MovieCrawlerError
 from moviecrawler.frontier.report import read_frontier
 from moviecrawler.urls import parse_title_id
@@ -45,22 +48,28 @@ _MAX_BOOSTED = 1000
 _MAX_WEIGHT = 1e6
 
 
-class _Refusing(Resource):
-    """Turns this project's errors into those with which Scrapyd's services refuse a request."""
+class ClusterService(WsResource):  # type: ignore[misc]  # Scrapyd has no types
+    """A web service that answers as Scrapyd's do, but logs in one line why it refused a request."""
 
-    def render(self, request: Request) -> Any:
+    def render(self, txrequest: Request) -> bytes:
+        code = http.OK  # as Scrapyd's clients expect it also for a request that is refused
         try:
-            return super().render(request)
+            data: Any = Resource.render(self, txrequest)
+            txrequest.setHeader("Content-Type", "application/json")
+            return json.dumps({**(data or {}), "status": "ok", "node_name": self.root.node_name}).encode() + b"\n"
+        except Error as error:
+            code, why = int(error.status), (error.message or b"").decode()
+        except UnsupportedMethod:
+            code, why = http.NOT_ALLOWED, f"use one of {self.methods}"
         except redis.exceptions.RedisError as error:
-            raise Error(http.SERVICE_UNAVAILABLE, f"Redis can't be reached: {error}".encode()) from None
-        except MovieCrawlerError as error:
-            # Scrapyd's clients expect status 200 also for a request that fails.
-            code = http.SERVICE_UNAVAILABLE if isinstance(error, AwayError) else http.OK
-            raise Error(code, str(error).encode()) from None
-
-
-class ClusterService(WsResource, _Refusing):  # type: ignore[misc]  # Scrapyd has no types
-    """A web service of Scrapyd, whose `render` asks that of `_Refusing`, and makes JSON of the answer or of the error."""
+            code, why = http.SERVICE_UNAVAILABLE, f"Redis can't be reached: {error}"
+        except AwayError as error:
+            code, why = http.SERVICE_UNAVAILABLE, str(error)
+        except (MovieCrawlerError, UnicodeDecodeError) as error:
+            why = str(error)
+        path = txrequest.path.decode(errors="replace")
+        journal.info("{path} was refused: {why}", path=path, why=redacted(why))
+        return refuse(txrequest, code, why, self.root.node_name)
 
     @property
     def node(self) -> Node:
@@ -245,7 +254,9 @@ class Ready(ClusterService):
         launcher = self.node.launcher
         if launcher.draining:
             raise Error(http.SERVICE_UNAVAILABLE, b"the node is draining")
-        if launcher.last_beat_at is None or time.monotonic() - launcher.last_beat_at > self.node.options.lease_seconds:
+        if launcher.last_beat_at is None:
+            raise Error(http.SERVICE_UNAVAILABLE, b"the node has not reached Redis yet")
+        if time.monotonic() - launcher.last_beat_at > self.node.options.lease_seconds:
             raise Error(http.SERVICE_UNAVAILABLE, b"Redis can't be reached")
         return {}
 

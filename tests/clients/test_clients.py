@@ -169,5 +169,5 @@ def test_logparser_reads_a_log(programs: Path, nodes: list[Node], tmp_path: Path
 def test_python_scrapyd_api_and_gerapy_s_calls_work(programs: Path, nodes: list[Node], tmp_path: Path) -> None:
     (tmp_path / "toy.egg").write_bytes(toy_egg("1", tmp_path))
     ran = run(tmp_path, str(programs / "python"), "-c", _GERAPY, f"{nodes[1].url}/", *AUTH, "toy.egg")
-    expected = ["True 5", "True True", "206 404", "running", "True", "True ['toy']", "True"]
+    expected = ["True 4", "True True", "206 404", "running", "True", "True ['toy']", "True"]
     assert ran.output.splitlines() == expected

@@ -76,11 +76,6 @@ class Hanging(scrapy.Spider):
         yield {}
 
 
-class Nonsense(Quick):
-    name = "nonsense"
-    custom_settings = {"LOG_LEVEL": "NONSENSE"}
-
-
 class Lost(Quick):
     name = "lost"
     custom_settings = {"EXTENSIONS": {"toy.nowhere": 1}}
@@ -152,6 +147,7 @@ class Node:
         self.folder = folder
         self.name = name
         self.auth = auth
+        self.deployer = auth and (auth[0], environment.get("SCRAPYD_DEPLOY_PASSWORD", auth[1]))
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
@@ -226,11 +222,6 @@ class Node:
 
     def post(self, path: str, *several: tuple[Any, Any], **parameters: str) -> Answer:
         return self.request(path, urlencode([*several, *parameters.items()]).encode())
-
-    @property
-    def deployer(self) -> tuple[str, str] | None:
-        """The user name and the password for deploying."""
-        return self.auth and (self.auth[0], self.environment.get("SCRAPYD_DEPLOY_PASSWORD", self.auth[1]))
 
     def deploy(self, data: bytes, project: str = "toy", version: str = "1") -> Answer:
         """Upload an egg, as scrapyd-deploy does."""

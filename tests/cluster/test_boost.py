@@ -23,9 +23,13 @@ from tests.services.postgres import execute
 def boost(url: str, ids: str, weight: str = "") -> dict[str, Any]:
     """Return the answer of `boost.json` by a node with that database."""
     request: Any = DummyRequest([])
-    request.method, request.args = b"POST", {b"id": [ids.encode()], b"weight": [weight.encode()]}
-    root: Any = SimpleNamespace(node=SimpleNamespace(database=ShortTransactions(url)), node_name="node1", debug=False)
-    answer: dict[str, Any] = json.loads(Boost(root).render(request))  # type: ignore[call-arg, no-untyped-call]
+    request.path, request.method, request.args = (
+        b"/boost.json",
+        b"POST",
+        {b"id": [ids.encode()], b"weight": [weight.encode()]},
+    )
+    root: Any = SimpleNamespace(node=SimpleNamespace(database=ShortTransactions(url)), node_name="node1")
+    answer: dict[str, Any] = json.loads(Boost(root).render(request))
     return answer
 
 

@@ -51,7 +51,7 @@ def test_others_reach_it_only_with_a_password(address: str, is_open: bool) -> No
         ({"SCRAPYD_MAX_PROC": "1001"}, "max_proc is wrong: Expected `int` <= 1000"),
         ({"SCRAPYD_MAX_DEATHS": "3"}, "SCRAPYD_MAX_DEATHS is no option of a node; correct or remove it"),
         ({"SCRAPYD_JOB_SETTINGS": "all"}, "job_settings is wrong: Invalid enum value 'all'"),
-        ({"SCRAPYD_LEASE_SECONDS": "0.5"}, "lease_seconds is wrong: Expected `float` >= 1.0"),
+        ({"SCRAPYD_LEASE_SECONDS": "0.5"}, "lease_seconds is wrong: Expected `float` >= 3.0"),
         ({"SCRAPYD_NODE_NAME": "a b"}, "node_name is wrong: set it to up to 64 letters"),
     ],
 )

@@ -20,19 +20,7 @@ def crawl(folder: Path, spider: str, begin: str, **settings: str) -> subprocess.
     with zipfile.ZipFile(io.BytesIO(toy_egg("1", folder))) as archive:
         archive.extractall(folder / "toy.egg")
     task = {"egg": str(folder / "toy.egg"), "settings": settings, "arguments": {}, "hang_seconds": 2}
-    command = [
-        "sh",
-        "-c",
-        f"{begin} 3>report 2>errors",
-        "sh",
-        sys.executable,
-        "-P",
-        RUNNER,
-        "crawl",
-        "toy",
-        spider,
-        "a1",
-    ]
+    command = ["sh", "-c", f"{begin} 3>report 2>errors", "sh", sys.executable, "-P", RUNNER, "crawl", "toy", spider]
     process = subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE)
     assert process.stdin is not None
     process.stdin.write(json.dumps(task).encode() + b"\n")

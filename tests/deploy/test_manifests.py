@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
 import shlex
 import subprocess
 import sys
 import tomllib
-from collections.abc import Mapping
 from importlib.metadata import requires
 from pathlib import Path
 from typing import Any
@@ -91,21 +89,14 @@ def test_lock_of_the_image_holds_what_a_node_needs() -> None:
     assert len(wanted) > 30
 
 
-def check_environment(given: Mapping[str, Any]) -> None:
-    """Assert that each name is read by somebody, and that secrets come from files."""
-    for name in given:
-        if name.endswith("_FILE"):
-            assert name.removesuffix("_FILE") in FROM_FILES, f"the entry point reads no {name}"
-        else:
-            assert name in KNOWN, f"nothing reads {name}"
-            assert not any(part in name for part in SECRETS), f"{name} is a secret; give it as a file"
-
-
 def test_nodes_are_given_what_somebody_reads_and_secrets_as_files() -> None:
-    check_environment(SERVICES["node"]["environment"])
     (container,) = POD["containers"]
-    config = yaml.safe_load((KUBERNETES / "settings.yaml").read_text("utf-8"))
-    check_environment({**{entry["name"]: "" for entry in container["env"]}, **config["data"]})
+    config = yaml.safe_load((KUBERNETES / "settings.yaml").read_text("utf-8"))["data"]
+    given = {*SERVICES["node"]["environment"], *(entry["name"] for entry in container["env"]), *config}
+    files = {name for name in given if name.endswith("_FILE")}
+    assert {name.removesuffix("_FILE") for name in files} <= FROM_FILES
+    assert given - files <= KNOWN
+    assert not [name for name in given - files if any(part in name for part in SECRETS)]
 
 
 def test_node_has_the_memory_and_the_time_that_its_spiders_need() -> None:
@@ -184,14 +175,3 @@ def test_workflow_is_pinned_and_may_only_read(path: Path) -> None:
                 assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", step["uses"]), step["uses"]
             # What others may write, such as a tag's name, reaches a shell as a variable only.
             assert "${{" not in step.get("run", "")
-
-
-def test_deploy_follows_the_tests_with_secrets_of_its_environment() -> None:
-    workflow = yaml.safe_load((PROJECT / ".github" / "workflows" / "deploy.yml").read_text("utf-8"))
-    assert workflow[True] == {"push": {"tags": ["v*"]}}  # YAML reads `on` as a truth value
-    job = workflow["jobs"]["deploy"]
-    assert (job["needs"], job["environment"]) == ("test", "production")
-    *others, step = job["steps"]
-    assert step["run"].startswith("scrapyd-deploy production --version ")
-    assert set(step["env"]) == set(re.findall(r"\$\{(\w+)\}", (PROJECT / "scrapy.cfg").read_text("utf-8")))
-    assert not any("secrets." in json.dumps(other) for other in others)
