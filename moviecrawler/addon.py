@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class _Part(NamedTuple):
     """A component that is used when one of some settings has a value."""
 
-    asked_by: tuple[str, ...]
+    enabled_by: tuple[str, ...]
     listed_in: str
     """Scrapy's setting that lists components of its kind."""
     path: str
@@ -83,7 +83,7 @@ class ConfiguredParts:
 def _list_parts(settings: BaseSettings) -> None:
     for part in _PARTS:
         listed = settings.getdict(part.listed_in)
-        if part.path not in listed and any(settings.get(name) for name in part.asked_by):
+        if part.path not in listed and any(settings.get(name) for name in part.enabled_by):
             priority = settings.getpriority(part.listed_in) or 0
             settings.set(part.listed_in, {**listed, part.path: part.order}, priority=priority)
 

@@ -14,7 +14,7 @@ FUTURE = timedelta(minutes=10)
 _MILLISECOND = 1000  # microseconds
 _IMPORTED_AT = time.monotonic()
 _STARTED_AT = 19
-"""Place of a process' start among the fields of /proc/…/stat that follow its name."""
+"""Index of a process' start among the fields of /proc/…/stat that follow its name."""
 
 
 def utc_now() -> datetime:
@@ -43,7 +43,7 @@ def utc_text(at: float | datetime, *, seconds: bool = False) -> str:
 
 
 def process_age() -> float:
-    """Return the seconds since this process began; where the system doesn't tell, since this module was imported."""
+    """Return the seconds since this process began; where the system doesn't say, since this module was imported."""
     try:
         ticks = int(Path("/proc/self/stat").read_text("ascii", "replace").rpartition(")")[2].split()[_STARTED_AT])
         return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")

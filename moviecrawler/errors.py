@@ -5,7 +5,7 @@ from __future__ import annotations
 from moviecrawler.texts import shortened
 
 LONGEST_REASON = 500
-"""Characters of why something failed: what a site has sent may stand in it."""
+"""Characters of why something failed: it may hold what a site has sent."""
 
 
 class MovieCrawlerError(Exception):

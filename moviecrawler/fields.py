@@ -30,7 +30,7 @@ PARTS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "amounts": ("kind", get_args(AmountKind)),
     "related": ("relation", get_args(Relation)),
 }
-"""Lists whose parts are fields of their own, such as `scores.imdb`: the attribute that tells them apart, and its values."""
+"""Lists whose parts are fields of their own, such as `scores.imdb`: the attribute by which they differ, and its values."""
 
 _PLAIN: Final = (
     *("year", "release_date", "runtime_minutes", "genres", "certificate", "plot", "poster_url"),
@@ -70,7 +70,7 @@ SHOWN_ONLY_WITH_VALUE: Final[dict[Site, frozenset[str]]] = {
         {"amounts.domestic", "certificate", "consensus", "languages", "offers", "release_date", "runtime_minutes"}
     ),
 }
-"""Fields that a title's page leaves out when there is no value, or that stand on other pages: that one is unknown says nothing of the page."""
+"""Fields that a title's page leaves out when there is no value, or that other pages have: that one is unknown says nothing of the page."""
 
 SCORE_FACTS: Final = (
     *("count", "average", "reviews", "liked", "neutral", "disliked"),
@@ -78,7 +78,7 @@ SCORE_FACTS: Final = (
 )
 """What a score can have beside its value, each a field of its own, such as `scores.imdb.count`."""
 
-_PLACES: Final[dict[TitleKind, frozenset[str]]] = {
+_IN_SERIES: Final[dict[TitleKind, frozenset[str]]] = {
     "season": frozenset({"series_id", "series_title", "season"}),
     "episode": frozenset({"series_id", "series_title", "season", "episode"}),
 }
@@ -102,29 +102,29 @@ _IN_DATASETS: Final[dict[str, frozenset[str]]] = {
     "title.crew": frozenset({"credits.director", "credits.writer"}),
     "title.principals": frozenset({"credits.cast"}),
     "title.akas": ONLY_IN_DATASETS,
-    "title.episode": _PLACES["episode"],
+    "title.episode": _IN_SERIES["episode"],
 }
 """The fields of each of IMDb's datasets; one that has no value there is stated absent."""
 
 
 @cache
 def fields_published_by(site: Site, kind: TitleKind) -> frozenset[str]:
-    """Return the names of the fields that the pages of a site have of titles of this kind, whichever page has it.
+    """Return the names of the fields that the pages of a site have for titles of this kind, whichever page it is.
 
     Names such as `year`, `credits.cast`, `scores.imdb`, `amounts.budget`. A field that is not among them is never unknown. Identity
     (site_id, url, title, kind) isn't among them: without it there is no movie. Nor is what a score has beside its value: see `score_facts_published`.
     """
     creators = {"credits.creator"} if kind in {"series", "season"} else set()
     return (
-        _PUBLISHED[site] | _PLACES.get(kind, frozenset()) | _PUBLISHED_OF_KIND.get((site, kind), frozenset()) | creators
+        _PUBLISHED[site]
+        | _IN_SERIES.get(kind, frozenset())
+        | _PUBLISHED_OF_KIND.get((site, kind), frozenset())
+        | creators
     )
 
 
 def score_facts_published(movie: Movie) -> set[str]:
-    """Return the names of the facts that a site has of a movie's own scores, such as `scores.imdb.count`.
-
-    What stands beside a score's value can be unknown only where there is a score.
-    """
+    """Return the names of the facts that a site publishes of those of its scores that a movie has, such as `scores.imdb.count`."""
     return {
         f"scores.{score.kind}.{fact}"
         for score in movie.scores
@@ -150,14 +150,14 @@ _NOTHING: Final[tuple[object, ...]] = (None, [], {})
 PLAIN_NAMES: Final = tuple(
     sorted(
         {name for fields in _PUBLISHED.values() for name in fields if "." not in name}
-        | ONLY_IN_DATASETS.union(*_PUBLISHED_OF_KIND.values(), *_PLACES.values())
+        | ONLY_IN_DATASETS.union(*_PUBLISHED_OF_KIND.values(), *_IN_SERIES.values())
     )
 )
 """The fields of `Movie` that may be unknown and that have no parts."""
 
 
 def unknown_fields_of(movie: Movie, stated: Collection[str] = ()) -> list[str]:
-    """Return what `movie.unknown_fields` is to be: all that its site has of such titles, without its values and what is `stated` absent.
+    """Return what `movie.unknown_fields` is to be: all that its site publishes of such titles, but for its values and what is `stated` to be absent.
 
     A row of a list states no absence.
     """

@@ -1,7 +1,7 @@
 """The figures of crawls that Prometheus sees: the only list of them, and their sums by site.
 
 A crawl counts in Scrapy's stats. Every 15 seconds it writes a line of JSON to the descriptor whose number the environment variable
-`DESCRIPTOR` names: `{"stats": {…}}`, as `selected` returns them. Its last line has `"summary": [...]`, too: the lines that tell how it ended.
+`DESCRIPTOR` names: `{"stats": {…}}`, as `selected` returns them. Its last line has `"summary": [...]`, too: the lines that say how it ended.
 The node that reads them keeps `Totals`. A crawl without a node adds the same figures to a file in METRICS_FOLDER.
 """
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
 DESCRIPTOR = "MOVIECRAWLER_FIGURES"
-"""The environment variable by which a node tells its spiders the number of the descriptor."""
+"""The environment variable by which a node gives its spiders the number of the descriptor."""
 
 Sample = tuple[str, tuple[str, ...]]
 """A family's name, and the values of its labels but `site`."""
@@ -47,7 +47,7 @@ FIGURES = tuple(
         ("pages", "Title pages that were read.", "pages/read"),
         ("unreadable_pages", "Pages that could not be read.", r"extraction/errors/[\w.]+"),
         ("unknown_fields", "Title pages of which a field is unknown, by field.", r"pages/unknown/(?P<field>[\w.]+)"),
-        ("missing_fields", "Fields that pages stopped to tell in a crawl.", r"pages/missing/[\w.]+"),
+        ("missing_fields", "Fields that a crawl's pages stopped to have.", r"pages/missing/[\w.]+"),
         ("lists_missed", "List pages that could not be read.", "lists/missed"),
         ("responses", "Answers, by HTTP status.", r"downloader/response_status_count/(?P<status>\d{3})"),
         ("received_bytes", "Bytes of answers, as they came over the wire.", "downloader/response_bytes"),
@@ -103,11 +103,11 @@ class Totals:
         self._running: dict[Hashable, tuple[str, Samples]] = {}
 
     def update(self, crawl: Hashable, site: str, stats: Mapping[str, Any]) -> None:
-        """Take the figures that a running crawl has told; its `site` is the spider's name."""
+        """Replace the figures of a running crawl; its `site` is the spider's name."""
         self._running[crawl] = (site, samples_of(stats))
 
     def end(self, crawl: Hashable) -> None:
-        """Keep what an ended crawl told last."""
+        """Keep the last figures of a crawl that has ended."""
         if crawl in self._running:
             self.add(*self._running.pop(crawl))
 

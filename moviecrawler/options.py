@@ -2,7 +2,7 @@
 
 A setting is one line here. `settings.py` takes its default, or its environment variable of the same name, from here;
 `SETTINGS.md` its description; a part reads its own struct from Scrapy's settings. Scrapy's own settings that this project sets
-otherwise stand in `settings.py`.
+otherwise are in `settings.py`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_ALIKE = 0.87
+_SIMILARITY = 0.87
 """As `difflib` reckons it: DATABASE_URI is so near to DATABASE_URL, and no name of Spidermon's or scrapy-redis' is to one of ours."""
 _HOST_AND_PORT = r"(?!\S*@)[\w.:\[\]-]+:\d{1,5}"
 _URL = r"https?://[\w.\[\]-][^\s?#@]*"
@@ -313,7 +313,7 @@ def warn_of_names(settings: BaseSettings) -> None:
     known, scrapys = project_settings({}), vars(default_settings)
     for name in sorted({*settings, *os.environ} - known.keys() - scrapys.keys()):
         # Scrapy reads no setting of its own from the environment.
-        for meant in get_close_matches(name, [*known, *(scrapys if name in settings else ())], 1, _ALIKE):
+        for meant in get_close_matches(name, [*known, *(scrapys if name in settings else ())], 1, _SIMILARITY):
             logger.warning("Nothing reads the setting %s; is %s meant?", name, meant)
 
 
@@ -349,7 +349,7 @@ def read_package_file(package: str, name: str) -> str:
 
 
 def read_file(path: str, most: int) -> bytes:
-    """Return what stands in a file of at most `most` bytes.
+    """Return the content of a file of at most `most` bytes.
 
     Raises OSError, also for what is no regular file: a device may never end, and a pipe may never begin. Raises ValueError for a
     larger one, or for a path that can't be one.

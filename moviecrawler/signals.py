@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Literal
 
 Outcome = Literal["durable", "rejected", "spooled", "lost"]
-"""`durable`: the store has it, and it survives a crash. `rejected`: the store will never take it; it stands in
-`rejected.jsonl`. `spooled`: the run ended before the store took it; it stands in a spool file, and the next run of
-the same store tells whether it became durable or was rejected. `lost`: the run ended before the store took it, and no spool
-file could be written; its title has to be asked for again."""
+"""`durable`: the store has it, and it survives a crash. `rejected`: the store will never accept it; it is in
+`rejected.jsonl`. `spooled`: the run ended before the store had it; it is in a spool file, and the next run of the
+same store says whether it became durable or was rejected. `lost`: the run ended before the store had it, and no spool
+file could be written; its title has to be crawled again."""
 
-item_settled = object()
-"""Sent once an item and store, when it is certain what became of the item.
+item_outcome = object()
+"""Sent once an item and store, with the outcome.
 
 Keyword arguments: `item` (Movie, Miss or RawPage), `store` (str), `outcome` (Outcome), `reason` (str for `rejected`
 and `lost`, else None), and `earlier` (bool: the item is an earlier run's, from a spool file, and of no request of this one).
@@ -26,14 +26,14 @@ the event loop's thread and must not block.
 """
 
 item_completed = object()
-"""Sent by `Settlement` once an item that has passed the pipelines, or an archived page, is settled in every store that takes it.
+"""Sent by `Settlement` once an item that has passed the pipelines, or an archived page, has an outcome in every store that it is for.
 
-Keyword arguments: `item`, `request` (that it came of, or None), and `outcomes` (frozenset[Outcome]; empty where no store takes
-it). Handlers run in the event loop's thread and must not block.
+Keyword arguments: `item`, `request` (that it came of, or None), and `outcomes` (frozenset[Outcome]; empty where it is for
+no store). Handlers run in the event loop's thread and must not block.
 """
 
 page_archived = object()
-"""Sent once a page is handed to the archive, which settles it like a store does an item. Keyword arguments: `item` (RawPage) and
+"""Sent once a page is handed to the archive, which decides on its outcome like a store does. Keyword arguments: `item` (RawPage) and
 `response` (that it came of)."""
 
 item_rejected = object()
@@ -46,7 +46,7 @@ store_opened = object()
 """Sent once a store of movies, before its first item. Keyword argument: `store` (str)."""
 
 list_missed = object()
-"""Sent when a list page could not be read. Keyword arguments: `url`; `reason` (str); `refused`, whether the page is to be asked for once more when the site answers again."""
+"""Sent when a list page could not be read. Keyword arguments: `url`; `reason` (str); `refused`, whether the page is to be requested once more when the site answers again."""
 
 nothing_queued = object()
 """Sent in a shared crawl, every few seconds, while a worker has nothing to do and no request is queued: what it holds waits

@@ -25,7 +25,7 @@ class Host(NamedTuple):
     """One of a site's hosts."""
 
     setting: str
-    """The setting that puts another one in its place."""
+    """The setting that replaces it."""
     live: str
     """Scheme and host."""
     delay: float | None = None
@@ -61,7 +61,7 @@ class SiteProfile:
     title_path: str
     """The path of a title's page, with {} for the id."""
     before_id: str = ""
-    """What may stand before the id in the path of a page that is about a title."""
+    """What may be before the id in the path of a page that is about a title."""
     id: str
     """The form of the id of a title without parts."""
     parts: Parts | None = None
@@ -144,7 +144,7 @@ SITES: dict[Site, SiteProfile] = {
         id=f"m/{NAME}",
         parts=Parts(
             series=f"tv/{NAME}",
-            # A special that comes out between two episodes of a season stands inside it: `s37.2`.
+            # A special between two episodes of a season has a number inside the season's: `s37.2`.
             part=r"/s(?P<season>[0-9]{1,4})(?P<special>\.[0-9]{1,3})?"
             r"(?:(?P<of_episode>/e(?:(?P<episode>[0-9]{1,4})(?![0-9.])|[0-9]{1,4}\.[0-9]{1,3}))|(?!/e[0-9]))",
             no_part="/s[0-9]",
@@ -175,9 +175,9 @@ class ScoreForm(NamedTuple):
     average_scale: int | None
     """The highest `Score.average`; None for a score without one."""
     columns: tuple[str, str] | None
-    """The columns of its value and of its count where titles are rows; None for a finer score, which stands beside the others."""
+    """The columns of its value and of its count where titles are rows; None for a finer score."""
     facts: tuple[str, ...]
-    """What its site tells beside the value: fields of `Score`."""
+    """What its site publishes beside the value: fields of `Score`."""
 
 
 _OPINIONS = ("liked", "neutral", "disliked", "sentiment")
@@ -217,14 +217,14 @@ SCORES: dict[ScoreKind, ScoreForm] = {
 """Every score, in the order in which they are shown."""
 
 SCOREBOARD_KINDS: tuple[ScoreKind, ...] = tuple(kind for kind, form in SCORES.items() if form.columns)
-"""The scores that each site shows as its own; the other kinds stand beside them."""
+"""The scores that each site shows as its own; the other kinds are finer ones."""
 
 
 def hosts_of(site: Site, settings: Mapping[str, Any]) -> dict[str, str]:
     """Return the scheme and host of each setting that names one of a site's hosts, that of its pages first.
 
-    A setting that is empty stands for the live host beside the live pages. Beside a replica it stands for none: a crawl of a
-    replica asks a live host only where a setting names it.
+    An empty setting means the live host beside the live pages. Beside a replica it means none: a crawl of a replica
+    asks a live host only where a setting names it.
     """
     profile = SITES[site]
     home = settings[profile.home_setting].rstrip("/")

@@ -28,7 +28,7 @@ def on_one_line(text: str) -> str:
 
 
 def shown(text: str | bytes) -> str:
-    """Return a text of somebody's as an error shows it: in quotes and cut, and not at all where a password may stand before an "@".
+    """Return a text of somebody's as an error shows it: in quotes and cut, and not at all where there may be a password before an "@".
 
     >>> shown("tt1"), shown("https://me:password@host/x")
     ("'tt1'", "a text with '@' in it")

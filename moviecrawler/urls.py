@@ -95,7 +95,7 @@ def _spelt(site: Site, found: re.Match[str]) -> str:
 
 
 class SeriesPart(NamedTuple):
-    """Where in its series a title stands, by its id."""
+    """The position of a title in its series, by its id."""
 
     series_id: str
     kind: TitleKind

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 
 from moviecrawler.items import Miss, Movie, RawPage
-from moviecrawler.signals import item_completed, item_passed, item_settled, page_archived, store_opened
+from moviecrawler.signals import item_completed, item_outcome, item_passed, page_archived, store_opened
 
 if TYPE_CHECKING:
     from typing import Self
@@ -50,7 +50,7 @@ class Settlement:
         self._dropped: dict[int, Any] = {}
         """Items that a pipeline dropped or failed on. An earlier store may still send an outcome of them."""
         manager.connect(self._store_opened, store_opened)
-        manager.connect(self._item_settled, item_settled)
+        manager.connect(self._item_settled, item_outcome)
         manager.connect(self._item_scraped, signals.item_scraped)
         manager.connect(self._item_scraped, page_archived)
         manager.connect(self._item_dropped, signals.item_dropped)

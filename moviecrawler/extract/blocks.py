@@ -30,7 +30,7 @@ _LARGEST_CHALLENGE = 16 * 1024
 """Bytes; a challenge is a script of a few KB."""
 _CLOUDFLARE_TITLE = re.compile(rb"<title[^<>]*>\s*Just a moment\.\.\.\s*</title", re.IGNORECASE)
 _HEAD = 4096
-"""Bytes in which the <title> of a Cloudflare challenge stands."""
+"""The first bytes, which have the <title> of a Cloudflare challenge."""
 _SIGNS: tuple[tuple[bytes, _Stop, str], ...] = (
     # Not `aws-waf-token`: healthy pages of IMDb have it, in headers that they echo.
     (b"gokuProps", "challenge", "the script of an AWS challenge"),
@@ -117,9 +117,9 @@ def block_sign(body: bytes) -> tuple[_Stop, str] | None:
     return found
 
 
-def _shown(told: str) -> str:
+def _shown(text: str) -> str:
     """Return what a site says as it may stand in a log: on one line, without commands to a terminal, and short."""
-    return _UNPRINTABLE.sub(" ", told)[:_LONGEST_SHOWN]
+    return _UNPRINTABLE.sub(" ", text)[:_LONGEST_SHOWN]
 
 
 def _pause(retry_after: str | None, now: float) -> int:

@@ -87,7 +87,7 @@ def unflatten(raw: bytes) -> Any:
             kind, *operands = element
             if kind == "Set":
                 return _Array(operands, resolve)
-            if kind == "null":  # an object without a prototype: its names stand among the references
+            if kind == "null":  # an object without a prototype: its names are among the references
                 return _Object(dict(zip(map(str, operands[::2]), operands[1::2], strict=False)), resolve)
             if not operands:
                 raise ShapeError("__NUXT_DATA__", f"{kind!r} of nothing")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 Fact = tuple[Any, ...]
-"""A field's name, the function that reads its value, and its possible paths, the best one first: `("year", integer, "releaseYear.year")`."""
+"""A field's name, the function that converts its value, and its possible paths, the best one first: `("year", integer, "releaseYear.year")`."""
 
 _MOST_COUNTED = 10**9
 """More votes than any title has."""
@@ -126,15 +126,15 @@ def texts(*leaf: str) -> Callable[[Any], list[str] | None]:
     return read_texts
 
 
-def places(reader: Callable[[Any], Any], sources: Collection[Any], *paths: str) -> list[Callable[[], Any]]:
+def readers(convert: Callable[[Any], Any], sources: Collection[Any], *paths: str) -> list[Callable[[], Any]]:
     """Return the readers of a fact's positions: the first path in each of the objects, then the next. Dots separate a path's keys."""
-    return [partial(read, reader, source, *keys) for keys in (path.split(".") for path in paths) for source in sources]
+    return [partial(read, convert, source, *keys) for keys in (path.split(".") for path in paths) for source in sources]
 
 
 def look(found: Findings, facts: Iterable[Fact], sources: Collection[Any]) -> None:
     """Read each of the facts at its paths in the objects."""
-    for field, reader, *paths in facts:
-        found.look(field, *places(reader, sources, *paths))
+    for field, convert, *paths in facts:
+        found.look(field, *readers(convert, sources, *paths))
 
 
 def _name(path: tuple[str, ...]) -> str:

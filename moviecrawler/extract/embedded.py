@@ -68,8 +68,8 @@ def reader(function: Callable[_P, _T]) -> Callable[_P, _T]:
         except (ValueError, RecursionError) as error:
             raise ExtractionError("page", url, str(error) or type(error).__name__) from error
         except Exception as error:
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            reason = f"{type(error).__name__}: {error} ({place.filename.rpartition('/')[2]}:{place.lineno})"
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            reason = f"{type(error).__name__}: {error} ({frame.filename.rpartition('/')[2]}:{frame.lineno})"
             raise ExtractionError("page", url, reason) from error
 
     return read

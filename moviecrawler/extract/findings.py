@@ -1,6 +1,6 @@
 """Collects the fields of a title while its page is read: each has a value, is stated absent, or is unknown.
 
-A place is a function that reads one field at its position in one layout. It returns one of three:
+A reader is a function that reads one field at its position in one layout. It returns one of three:
 
     a value     the page has one
     ABSENT      the position is there and states that there is none: `null` under a known key, "tbd", an empty list
@@ -34,7 +34,7 @@ class Absence(Enum):
 ABSENT: Final = Absence.STATED
 NoValue = Literal[Absence.STATED] | None
 UNREADABLE: Final = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
-"""The errors of a place whose data is not what it expects."""
+"""The errors of a reader whose data is not what it expects."""
 _T = TypeVar("_T")
 Person = tuple[str, str | None, str | None]
 """A person's name, link and character."""
@@ -62,17 +62,17 @@ class Findings:
         self._unreadable: set[str] = set()
         self._credits: dict[Role, list[Credit]] = {}
 
-    def look(self, field: str, *places: Callable[[], Any]) -> None:
-        """Take the value of a field (of `Movie`, or a part such as `scores.imdb`) from the first place that has one.
+    def look(self, field: str, *readers: Callable[[], Any]) -> None:
+        """Set a field (of `Movie`, or a part such as `scores.imdb`) to the first value that a reader returns.
 
-        The field is stated absent only where no other place has a value or is unreadable. Does nothing where the field has a
+        The field is stated absent only where no other position has a value or is unreadable. Does nothing where the field has a
         value, or belongs to a score (`scores.imdb.reviews`) that has not been found.
         """
         score = field.rpartition(".")[0]
         if field in self._found or ("." in score and score not in self._found):
             return
         try:
-            found = first(*places)
+            found = first(*readers)
         except UNREADABLE:
             self._unreadable.add(field)
             return
@@ -83,7 +83,7 @@ class Findings:
             self._absent.discard(field)
             self._set(field, found)
 
-    def take(self, field: str, value: Any) -> None:
+    def set_default(self, field: str, value: Any) -> None:
         """Set a field to a value, if there is one and the field has none yet."""
         self.look(field, lambda: value)
 
@@ -95,7 +95,7 @@ class Findings:
         elif name == "credits":
             self._credits[part] = found  # type: ignore[index] # fields are named by roles
         elif name == "related":
-            # Some lists of titles alike name the title itself.
+            # Some lists of similar titles name the title itself.
             self.movie.related += [title for title in found if title.site_id != self.movie.site_id]
         elif part:
             getattr(self.movie, name).append(found)
@@ -110,24 +110,24 @@ class Findings:
         return movie
 
 
-def attempt(place: Callable[[], _T]) -> _T | None:
-    """Return what a place returns, or None where it is unreadable."""
+def attempt(reader: Callable[[], _T]) -> _T | None:
+    """Return what a reader returns, or None where the data is unreadable."""
     try:
-        return place()
+        return reader()
     except UNREADABLE:
         return None
 
 
-def first(*places: Callable[[], _T | NoValue]) -> _T | NoValue:
-    """Return the first value that a place returns; else ABSENT when one of them states that; else None.
+def first(*readers: Callable[[], _T | NoValue]) -> _T | NoValue:
+    """Return the first value that a reader returns; else ABSENT when one of them does; else None.
 
-    Raises the error of an unreadable place when no place has a value.
+    Raises the error of a reader that failed when none returns a value.
     """
     absent: NoValue = None
     unreadable: Exception | None = None
-    for place in places:
+    for reader in readers:
         try:
-            found = place()
+            found = reader()
         except UNREADABLE as error:
             unreadable = error
             continue
@@ -151,8 +151,8 @@ def first_of_each(items: Iterable[_T], key: Callable[[_T], Hashable]) -> list[_T
 def one_of_each(role: Role, people: Iterable[Credit]) -> list[Credit]:
     """Return the credits of a role in order, without duplicates, numbered from 1."""
     credits_ = first_of_each(people, lambda credit: credit.person_id or credit.name)
-    for place, credit in enumerate(credits_, start=1):
-        credit.role, credit.position = role, place
+    for position, credit in enumerate(credits_, start=1):
+        credit.role, credit.position = role, position
     return credits_
 
 
@@ -194,6 +194,6 @@ def new_score(kind: ScoreKind, value: float, count: object = None) -> Score:
     return Score(kind=kind, value=value, count=count if isinstance(count, int) and count > 0 else None)
 
 
-def scores_of(*places: Callable[[], Any]) -> list[Score]:
+def scores_of(*readers: Callable[[], Any]) -> list[Score]:
     """Return the scores of a row of a list, which states no absence: one that can't be read is left out."""
-    return [found for place in places if isinstance(found := attempt(place), Score)]
+    return [found for reader in readers if isinstance(found := attempt(reader), Score)]

@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import html
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from moviecrawler.extract import dig, imdb_markup, linked_data
+from moviecrawler.extract import dig, linked_data
 from moviecrawler.extract import imdb_values as values
 from moviecrawler.extract.embedded import check_whole, decode_text, reader
 from moviecrawler.extract.findings import ABSENT, Findings, ShapeError, attempt, scores_of
 from moviecrawler.extract.imdb_props import page_props
-from moviecrawler.extract.imdb_title import brief_genres, read_movie
+from moviecrawler.extract.imdb_title import read_movie
 from moviecrawler.extract.series import new_title
 from moviecrawler.items import Entry, Listing, Page
 from moviecrawler.texts import fold
-
-if TYPE_CHECKING:
-    from moviecrawler.extract.findings import NoValue
 
 _TITLE: Final = re.compile(rb"<title[^<>]*>([^<>]{1,1000})</title")
 _SOURCES: Final = ("aboveTheFoldData", "mainColumnData")
@@ -34,11 +31,7 @@ def title(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - `reade
     sources = [about for key in _SOURCES if (about := (props or {}).get(key))]
     if not sources:
         return Page(site="imdb", kind="title", movie=_linked(body).done())
-    found = read_movie(sources)
-    found.look("genres", lambda: _whole_genres(body, sources))
-    if len(sources) < len(_SOURCES):
-        imdb_markup.look(found, body)
-    return Page(site="imdb", kind="title", movie=found.done())
+    return Page(site="imdb", kind="title", movie=read_movie(sources).done())
 
 
 def _linked(body: bytes) -> Findings:
@@ -56,20 +49,6 @@ def _linked(body: bytes) -> Findings:
     found.look("original_title", lambda: None if shown == name else name)
     linked_data.look(found, linked)
     return found
-
-
-def _whole_genres(body: bytes, sources: list[dict[str, Any]]) -> list[str] | NoValue:
-    """Return the genres of a page with `titleGenres` only, or None when JSON-LD has one that is missing there.
-
-    On pages with both lists this one is sometimes cut. JSON-LD has three genres at most.
-    """
-    if any("genres" in source for source in sources):
-        return None  # that list is there, but unreadable
-    genres = brief_genres(sources)
-    linked = next(
-        (data["genre"] for data in linked_data.objects(body) if isinstance(data.get("genre"), list)), list[str]()
-    )
-    return genres if isinstance(genres, list) and set(linked) <= set(genres) else None
 
 
 # --- Charts ---------------------------------------------------------------------------------------------------------

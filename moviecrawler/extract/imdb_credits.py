@@ -38,10 +38,10 @@ CREDIT_KEYS = (
     *_HEADS,
     *_PAGE_TITLES.values(),
 )
-"""All keys of an object under which people stand."""
+"""All keys of an object that hold people."""
 
 
-def credit_places(sources: list[Any], role: Role) -> Iterator[Callable[[], list[Credit] | NoValue]]:
+def credit_readers(sources: list[Any], role: Role) -> Iterator[Callable[[], list[Credit] | NoValue]]:
     """Yield a reader for each position of a role's list. Each returns None for a list that may be cut off."""
     for source in sources:
         yield partial(_of_main_column, source, role)
@@ -65,8 +65,8 @@ def _of_main_column(source: Mapping[str, Any], role: Role) -> list[Credit] | NoV
         return None
     listed = [] if edges is ABSENT else [dig.at(edge, "node") for edge in edges]
     if None in listed:
-        raise ShapeError("credits", "a place in the cast without anybody")
-    # Until 2022-03 the first four of the cast stood in principalCast alone.
+        raise ShapeError("credits", "an entry of the cast without a person")
+    # Until 2022-03 only principalCast had the first four of the cast.
     four = dig.read(dig.items, source, "principalCast")
     if isinstance(four, list):
         listed = _in_groups(four) + listed
@@ -113,7 +113,7 @@ def _credit(raw: Any, role: Role) -> Credit:
     if name is None or person_id is None or not PERSON_ID.fullmatch(person_id):
         raise ShapeError("credits", f"a {role} with the name {name!r} and the id {person_id!r}")
     if role == "cast" and not {"characters", "creditedRoles"} & raw.keys():
-        raise ShapeError("credits", "a member of the cast without a place for whom they play")
+        raise ShapeError("credits", "a member of the cast without a key for characters")
     played = dict.fromkeys(_characters(raw)) if role == "cast" else ()
     return Credit(name=name, role=role, position=0, person_id=person_id, character=" / ".join(played) or None)
 
@@ -124,7 +124,7 @@ def _characters(raw: Any) -> Iterator[str]:
         yield _name_of(character)
     for edge in dig.items(raw, "creditedRoles", "edges"):
         if dig.read(dig.at, edge, "node", "characters") is None:
-            raise ShapeError("credits", "a role without a place for characters")
+            raise ShapeError("credits", "a role without a key for characters")
         for character in dig.items(edge, "node", "characters", "edges"):
             yield _name_of(dig.at(character, "node"))
 

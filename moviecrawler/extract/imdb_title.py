@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from moviecrawler.extract import dig
 from moviecrawler.extract import imdb_values as values
-from moviecrawler.extract.findings import ABSENT, Findings, NoValue, ShapeError, first
-from moviecrawler.extract.imdb_credits import CREDIT_KEYS, credit_places
+from moviecrawler.extract.findings import ABSENT, Findings, ShapeError, first
+from moviecrawler.extract.imdb_credits import CREDIT_KEYS, credit_readers
 from moviecrawler.extract.series import new_title
 from moviecrawler.items import Role
 
@@ -50,10 +50,10 @@ _FACTS: Final[tuple[Fact, ...]] = (
     ("related.connection", values.read_connections, "connections.edges"),
 )
 """What titles of all kinds have."""
-_OF_MOVIES: Final[tuple[Fact, ...]] = (("imdb_top250_rank", values.read_top_place, "ratingsSummary.topRanking"),)
+_OF_MOVIES: Final[tuple[Fact, ...]] = (("imdb_top250_rank", values.read_top_rank, "ratingsSummary.topRanking"),)
 _OF_SERIES: Final[tuple[Fact, ...]] = (
     ("end_year", values.read_year, "releaseYear.endYear"),
-    ("imdb_top250_tv_rank", values.read_top_place, "ratingsSummary.topRanking"),
+    ("imdb_top250_tv_rank", values.read_top_rank, "ratingsSummary.topRanking"),
     ("season_count", values.count_seasons, "episodes.seasons"),
     ("season_count", values.count_displayed_seasons, "episodes.displayableSeasons"),
     ("episode_count", values.read_total, "episodes.totalEpisodes.total", "episodes.episodes.total"),
@@ -79,7 +79,7 @@ _OF_EPISODES: Final[tuple[Fact, ...]] = (
 _FACTS_OF: Final[dict[TitleKind, tuple[Fact, ...]]] = {"series": _OF_SERIES, "episode": (*_OF_MOVIES, *_OF_EPISODES)}
 """The facts of one kind of titles only; other kinds have those of a movie."""
 KEYS: Final = (
-    *("id", "titleText", "originalTitleText", "titleType", "titleGenres"),
+    *("id", "titleText", "originalTitleText", "titleType"),
     *dict.fromkeys(
         path.partition(".")[0] for _, _, *paths in (*_FACTS, *_OF_MOVIES, *_OF_SERIES, *_OF_EPISODES) for path in paths
     ),
@@ -104,21 +104,16 @@ def read_movie(sources: list[dict[str, Any]]) -> Findings:
         raise ShapeError("title_type", "the page has no titleType")
     kind = values.TITLE_KINDS.get(title_type, "other")
     found = Findings(new_title("imdb", next(iter(ids)), name, kind))
-    found.take("title_type", title_type)
-    original = dig.places(dig.text, sources, "originalTitleText.text")
+    found.set_default("title_type", title_type)
+    original = dig.readers(dig.text, sources, "originalTitleText.text")
     found.look("original_title", lambda: ABSENT if (stated := first(*original)) == name else stated)
     dig.look(found, (*_FACTS, *_FACTS_OF.get(kind, _OF_MOVIES)), sources)
     found.look("awards", *(partial(values.read_awards, source) for source in sources))
     for role in get_args(Role):
-        found.look(f"credits.{role}", *credit_places(sources, role))
+        found.look(f"credits.{role}", *credit_readers(sources, role))
     return found
 
 
 def _stated(sources: list[dict[str, Any]], path: str) -> str | None:
-    found = first(*dig.places(dig.text, sources, path))
+    found = first(*dig.readers(dig.text, sources, path))
     return None if found is ABSENT else found
-
-
-def brief_genres(sources: list[dict[str, Any]]) -> list[str] | NoValue:
-    """Return the genres of the list that is sometimes cut."""
-    return first(*dig.places(dig.texts("genre", "text"), sources, "titleGenres.genres"))

@@ -31,7 +31,7 @@ TITLE_KINDS: dict[str, TitleKind] = {
 """The kind of each of IMDb's title types; those that are missing (tvSpecial, podcastSeries…) are `other`."""
 
 _CURRENCY = re.compile(r"[A-Z]{3}")
-TOP_PLACES = 250
+_TOP_LENGTH = 250
 _MINUTE = 60
 _FEWEST_VOTES = 5
 """Votes that a title needs to have a rating."""
@@ -65,10 +65,10 @@ def read_total(total: Any) -> int | NoValue:
     return dig.size(total) or ABSENT
 
 
-def read_top_place(ranking: Any) -> int | NoValue:
-    """Return a place in the Top 250. The ranking goes on below the list's end: 1046 is a rank, but no place in it."""
-    place = dig.read(read_rank, ranking, "rank")
-    return ABSENT if isinstance(place, int) and place > TOP_PLACES else place
+def read_top_rank(ranking: Any) -> int | NoValue:
+    """Return a rank in the Top 250. The ranking goes on below the list's end: 1046 is a rank, but not in the list."""
+    rank = dig.read(read_rank, ranking, "rank")
+    return ABSENT if isinstance(rank, int) and rank > _TOP_LENGTH else rank
 
 
 def read_rating(summary: Any) -> Score | NoValue:
@@ -118,7 +118,7 @@ def read_date(value: Any) -> str | NoValue:
     return iso_date(year, month, None if day is ABSENT else day)
 
 
-# --- Texts, awards, titles alike, offers ------------------------------------------------------------------------------
+# --- Texts, awards, similar titles, offers ------------------------------------------------------------------------------
 
 
 def read_address(value: Any) -> str | None:
@@ -128,7 +128,7 @@ def read_address(value: Any) -> str | None:
 
 
 def read_histogram(bars: Any) -> list[int] | NoValue:
-    """Return the votes for 1, 2, … 10 of a histogram, whose bars stand in any order; a rating that nobody gave has none."""
+    """Return the votes for 1, 2, … 10 of a histogram, whose bars are in any order; a rating that nobody gave has none."""
     votes = [0] * HISTOGRAM_BARS
     for bar in dig.items(bars):
         rating, number = dig.integer(bar, "rating"), dig.size(bar, "voteCount")

@@ -1,6 +1,6 @@
 """Reads a title from the components of Metacritic's pages since 2026, by the tables of paths below.
 
-Most are in the component `product`; scores, offers and titles alike are components of their own. A field that has moved gets one more path.
+Most are in the component `product`; scores, offers and similar titles are components of their own. A field that has moved gets one more path.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ _OF_PICTURES: Final[tuple[Fact, ...]] = (
     ("poster_width", dig.pixels, "width"),
     ("poster_height", dig.pixels, "height"),
 )
-_BESIDE_SCORES: Final[tuple[Fact, ...]] = (
+_SCORE_FACTS: Final[tuple[Fact, ...]] = (
     ("liked", dig.size, "positiveCount"),
     ("neutral", dig.size, "neutralCount"),
     ("disliked", dig.size, "negativeCount"),
     ("sentiment", dig.text, "sentiment"),
 )
-"""What stands beside a score in its summary."""
-_BESIDE_METASCORE: Final[tuple[Fact, ...]] = (("average", values.read_average, "normalizedScore"),)
+"""What a summary has of a score beside its value."""
+_METASCORE_FACTS: Final[tuple[Fact, ...]] = (("average", values.read_average, "normalizedScore"),)
 _IMAGES: Final = SITES["metacritic"].home + "/a/img/catalog"
 _NOT_FOUND: Final = 404
 _MARKS: Final = ("mustSee", "mustWatch", "mustPlay")
@@ -83,7 +83,7 @@ def read_title(components: Components, stated: str | None = None) -> Findings:
     movie, site_id = found.movie, found.movie.site_id or ""
     dig.look(found, _FACTS, [product])
     if movie.kind == "series":
-        found.look("season_count", *dig.places(values.read_number, [product], "seasonCount", "numberOfSeasons"))
+        found.look("season_count", *dig.readers(values.read_number, [product], "seasonCount", "numberOfSeasons"))
         # Few series have their creators marked; a crew without them doesn't say that there are none.
         found.look("credits.creator", lambda: values.read_creators(dig.at(product, "production", "crew")))
     row, watch = _season_row(components, site_id), attempt(lambda: dig.at(components.get(_OFFERS), "data", "item"))
@@ -92,7 +92,7 @@ def read_title(components: Components, stated: str | None = None) -> Findings:
         found.look("year", lambda: read_year(product))
         found.look("external_ids", lambda: values.read_ids(product, watch))
     else:
-        found.look("year", *dig.places(values.read_premiere, [row], "releaseYear"))
+        found.look("year", *dig.readers(values.read_premiere, [row], "releaseYear"))
     image = attempt(lambda: _image(product))
     found.look("poster_url", lambda: _poster(product, image))
     dig.look(found, _OF_PICTURES, [image])
@@ -112,7 +112,7 @@ def read_title(components: Components, stated: str | None = None) -> Findings:
         _look_for_score(found, kind, summaries)
     if movie.season is None:
         found.look("scores.metascore.certified", lambda: _must(product))
-    found.look("related.similar", *dig.places(values.read_similar, [components.get(_RELATED)], "data.items"))
+    found.look("related.similar", *dig.readers(values.read_similar, [components.get(_RELATED)], "data.items"))
     found.look("offers", lambda: values.read_offers(watch))
     return found
 
@@ -165,8 +165,8 @@ def _stated_absence(component: Any) -> NoValue:
 def _look_for_score(found: Findings, kind: ScoreKind, summaries: list[Any]) -> None:
     """Read a score and its facts from the first summary that has them."""
     found.look(f"scores.{kind}", *(partial(dig.read, partial(read_score, kind), summary) for summary in summaries))
-    facts = (*_BESIDE_SCORES, *(_BESIDE_METASCORE if kind == "metascore" else ()))
-    dig.look(found, ((f"scores.{kind}.{fact}", *places) for fact, *places in facts), summaries)
+    facts = (*_SCORE_FACTS, *(_METASCORE_FACTS if kind == "metascore" else ()))
+    dig.look(found, ((f"scores.{kind}.{fact}", *reads) for fact, *reads in facts), summaries)
 
 
 def _id_of_summary(summary: Any) -> str | None:

@@ -94,7 +94,7 @@ def _title_and_year(page: TitlePage, tag: str | None) -> tuple[str, int | None]:
     """Return the title without a year behind it ("Dune (2021)", as JSON-LD can write it), and the year."""
     title = page.hero["title"] or dig.text(page.linked, "name") or tag
     if title is None:
-        raise ShapeError("title", "none in a place that is known")
+        raise ShapeError("title", "no title at a known position")
     year, named = page.hero.get("year"), values.YEAR_BEHIND_TITLE.match(title)
     if named and year in {None, int(named["year"])}:
         return named["title"], int(named["year"])
@@ -144,9 +144,9 @@ def _tile(tile: Selector) -> Entry:
     link = tile if tile.root.tag == "a" else tile.css("a[href]")
     scores: list[Score] = []
     kinds: dict[ScoreKind, str] = {"tomatometer": "critics", "popcornmeter": "audience"}
-    for kind, side in kinds.items():
+    for kind, group in kinds.items():
         # Tiles of 2024 have the scores as attributes: <score-pairs criticsscore="81" audiencescore="78">.
-        shown = values.slot(tile, f"{side}Score") or tile.xpath(f".//@{side}score").get()
+        shown = values.slot(tile, f"{group}Score") or tile.xpath(f".//@{group}score").get()
         scores += scores_of(partial(values.score, kind, shown))
     date = text_of(tile.css('[data-qa="discovery-media-list-item-start-date"]'))
     title = text_of(tile.css('[data-qa="discovery-media-list-item-title"]'))

@@ -122,7 +122,7 @@ def cast_of(tree: Selector) -> list[Person]:
     tiles = tree.css('[data-qa="person-item"], [data-qa="cast-crew-item"]')
     roles = [tile.css('[data-qa="person-role"], .p--small') for tile in tiles]
     if any(roles) and not any(map(text_of, roles)):
-        raise ShapeError("cast", "no tile says whom anybody plays, and each has a place for it")
+        raise ShapeError("cast", "no tile names a character, though each has an element for it")
     people = []
     for tile, role in zip(tiles, roles, strict=True):
         name = text_of(tile.css('[data-qa="person-name"], .metadata a, .metadata p:not(.p--small)'))
@@ -140,8 +140,7 @@ def cast_of(tree: Selector) -> list[Person]:
 
 def consensus_of(tree: Selector) -> str | NoValue:
     """Return the critics' consensus; a page with few reviews leaves it out."""
-    places = tree.css('#critics-consensus p, [data-qa="critics-consensus"]')
-    text = text_of(places)
+    text = text_of(tree.css('#critics-consensus p, [data-qa="critics-consensus"]'))
     if len(text) > _LONGEST_CONSENSUS:
         raise ShapeError("consensus", f"{len(text):,} characters")
     return ABSENT if _NO_CONSENSUS.match(text) else text or None

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from moviecrawler.extract.dig import Fact
     from moviecrawler.items import Movie, Role, ScoreKind
 
-_PLACES_OF_SCORES: Final[dict[ScoreKind, tuple[str, ...]]] = {
+_SCORE_PATHS: Final[dict[ScoreKind, tuple[str, ...]]] = {
     "tomatometer": ("criticsScore", "overlay.criticsAll", "modal.tomatometerScoreAll", "scoreboard.tomatometerScore"),
     "popcornmeter": ("audienceScore", "scoreboard.audienceScore"),
     "tomatometer_top": ("overlay.criticsTop", "modal.tomatometerScoreTop"),
     "popcornmeter_all": ("overlay.audienceAll", "modal.audienceScoreAll"),
     "popcornmeter_verified": ("overlay.audienceVerified", "modal.audienceScoreVerified"),
 }
-"""Where the objects stand that have the scores: in `media-scorecard-json`; until spring 2024 below `modal` and `scoreboard` of `scoreDetails`."""
+"""The paths of the objects that have the scores: in `media-scorecard-json`; until spring 2024 below `modal` and `scoreboard` of `scoreDetails`."""
 _IN_DETAILS: Final[tuple[Fact, ...]] = (
     ("year", values.read_year, "release_date"),
     ("release_date", values.read_release_date, "release_date"),
@@ -102,10 +102,10 @@ def hero_of(content: Any, scorecard: Any, tree: Selector) -> dict[str, Any]:
 
 
 def read_title(movie: Movie, page: TitlePage, year: int | None) -> Findings:
-    """Return what a page says of a title, whose identity is known, and its `year` if that stands beside the title."""
+    """Return what a page says of a title, whose identity is known, and its `year` if the title has that behind it."""
     found, tree, scorecard, hero, linked = Findings(movie), page.tree, page.scorecard, page.hero, page.linked
     details = {name: ", ".join(text for text, _ in parts) for name, parts in page.details.items()}
-    found.take("year", year)
+    found.set_default("year", year)
     dig.look(found, _IN_DETAILS, [details])
     dig.look(
         found, _IN_HERO, [{name: value for name, value in hero.items() if value is not None or name == "end_year"}]
@@ -118,11 +118,11 @@ def read_title(movie: Movie, page: TitlePage, year: int | None) -> Findings:
         if role != "creator" or movie.kind == "series" or role in page.details:
             parts = page.details.get(role, [])
             found.look(f"credits.{role}", partial(new_credits, role, [(*part, None) for part in parts]))
-    for kind, paths in {**_PLACES_OF_SCORES, "popcornmeter": _places_of_popcornmeter(scorecard)}.items():
-        found.look(f"scores.{kind}", *dig.places(partial(values.read_score, kind), [scorecard], *paths))
+    for kind, paths in {**_SCORE_PATHS, "popcornmeter": _popcornmeter_paths(scorecard)}.items():
+        found.look(f"scores.{kind}", *dig.readers(partial(values.read_score, kind), [scorecard], *paths))
         facts = (
             (f"scores.{kind}.{fact}", read, *(f"{path}.{key}" for path in paths for key in keys))
-            for fact, read, *keys in values.facts_beside(kind)
+            for fact, read, *keys in values.facts_of_score(kind)
         )
         dig.look(found, facts, [scorecard])
     found.look("consensus", lambda: markup.consensus_of(tree))
@@ -135,7 +135,7 @@ def read_title(movie: Movie, page: TitlePage, year: int | None) -> Findings:
     if tree.css('[data-qa="person-item"], [data-qa="cast-crew-item"]'):
         shown.pop("actor", None)
     if not page.details:
-        found.take("genres", hero["genres"])
+        found.set_default("genres", hero["genres"])
     linked_data.look(found, shown)
     return found
 
@@ -143,9 +143,9 @@ def read_title(movie: Movie, page: TitlePage, year: int | None) -> Findings:
 _HIDDEN: Final = frozenset({"contentRating", "duration", "description", "image"})
 
 
-def _places_of_popcornmeter(scorecard: Any) -> tuple[str, ...]:
-    """Return where the score stands that is shown: that of the whole audience, where no verified part of it has one."""
+def _popcornmeter_paths(scorecard: Any) -> tuple[str, ...]:
+    """Return the paths of the score that is shown: that of the whole audience, where no verified part of it has one."""
     shown = attempt(lambda: dig.read(partial(values.read_score, "popcornmeter"), scorecard, "audienceScore"))
     verified = attempt(lambda: dig.at(scorecard, "overlay", "audienceVerified"))
     is_of_all = not isinstance(shown, Score) and isinstance(verified, dict) and "score" not in verified
-    return ("overlay.audienceAll",) if is_of_all else _PLACES_OF_SCORES["popcornmeter"]
+    return ("overlay.audienceAll",) if is_of_all else _SCORE_PATHS["popcornmeter"]

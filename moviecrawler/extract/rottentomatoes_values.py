@@ -110,7 +110,7 @@ def is_poster(address: Any) -> bool:
 
 
 def read_ids(tree: Selector, scorecard: Any) -> dict[str, str] | None:
-    """Return the title's id in the site's database, and the number that stands for it there."""
+    """Return the title's id in the site's database, and its number there."""
     curation = attempt(lambda: json_of(tree, "curation-json"))
     number = str(attempt(lambda: dig.at(curation, "rtId")))
     texts = (
@@ -127,40 +127,40 @@ def json_of(tree: Selector, script_id: str) -> Any:
     return attempt(lambda: decode_json(raw.encode())) if raw else None
 
 
-# --- Objects with a score, and what stands beside it -----------------------------------------------------------------
+# --- Objects with a score and its facts ------------------------------------------------------------------------------
 
 _CRITICS_COUNTS: Final = ("reviewCount", "ratingCount")
 _KNOWN_KEYS: Final = {"title", "reviewsPageUrl", "scoreType", "certified", "sentiment"}
 """Keys that such an object has with and without a score."""
 
 
-def read_score(kind: ScoreKind, side: Any) -> Score | NoValue:
+def read_score(kind: ScoreKind, summary: Any) -> Score | NoValue:
     """Return the score of an object; ABSENT without one; None when its counts show that its score is under an unknown key."""
-    value = first(*(partial(dig.read, dig.at, side, key) for key in ("score", "scorePercent", "value")))
+    value = first(*(partial(dig.read, dig.at, summary, key) for key in ("score", "scorePercent", "value")))
     of_critics = kind.startswith("tomatometer")
     if value is None or value is ABSENT or value == "":
         keys = ("likedCount", "notLikedCount", *(_CRITICS_COUNTS if of_critics else ()))
-        counted = [dig.size(side, key) or 0 for key in keys]
-        is_scored = any(dig.at(side, key) for key in ("averageRating", "sentiment"))
-        counted.append(attempt(lambda: parse_count(dig.text(side, "bandedRatingCount") or "")[0]) or 0)
-        if is_scored or max(counted) >= ENOUGH_REVIEWS or not _KNOWN_KEYS & set(side):
+        counted = [dig.size(summary, key) or 0 for key in keys]
+        is_scored = any(dig.at(summary, key) for key in ("averageRating", "sentiment"))
+        counted.append(attempt(lambda: parse_count(dig.text(summary, "bandedRatingCount") or "")[0]) or 0)
+        if is_scored or max(counted) >= ENOUGH_REVIEWS or not _KNOWN_KEYS & set(summary):
             return None
         return ABSENT
-    return score(kind, value, _critics_count(side) if of_critics else _audience_count(side))
+    return score(kind, value, _critics_count(summary) if of_critics else _audience_count(summary))
 
 
-def _critics_count(side: Any) -> int | None:
-    return next((found for key in _CRITICS_COUNTS if (found := attempt(partial(dig.size, side, key)))), None)
+def _critics_count(summary: Any) -> int | None:
+    return next((found for key in _CRITICS_COUNTS if (found := attempt(partial(dig.size, summary, key)))), None)
 
 
-def _audience_count(side: Any) -> int | None:
+def _audience_count(summary: Any) -> int | None:
     """Return how many have rated. Since 2024 pages show a band of that only ("250,000+ Ratings"), and who liked it and who didn't."""
-    rated = attempt(partial(dig.size, side, "ratingCount"))
-    liked, disliked = (attempt(partial(dig.size, side, key)) for key in ("likedCount", "notLikedCount"))
+    rated = attempt(partial(dig.size, summary, "ratingCount"))
+    liked, disliked = (attempt(partial(dig.size, summary, key)) for key in ("likedCount", "notLikedCount"))
     return rated or (None if liked is None or disliked is None else liked + disliked)
 
 
-def facts_beside(kind: ScoreKind) -> tuple[Fact, ...]:
+def facts_of_score(kind: ScoreKind) -> tuple[Fact, ...]:
     """Return the keys of the facts that an object has beside a score of that kind."""
     facts: tuple[Fact, ...] = (
         ("average", partial(_average, kind), "averageRating"),

@@ -14,7 +14,7 @@ from moviecrawler.extensions.settlement import Settlement
 from moviecrawler.frontier.engine import NOT_SENT
 from moviecrawler.frontier.leases import LeaseTracker
 from moviecrawler.items import Miss, Movie, RawPage
-from moviecrawler.signals import item_settled, list_missed, page_archived, store_opened
+from moviecrawler.signals import item_outcome, list_missed, page_archived, store_opened
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 ODD = Failure(ValueError("odd"))  # type: ignore[no-untyped-call]
@@ -56,7 +56,7 @@ class Crawl:
 
     def settled(self, item: Any = MOVIE, *stores: str, outcome: str = "durable") -> None:
         for store in stores or ("csv", "postgres"):
-            self.send(item_settled, item=item, store=store, outcome=outcome, reason=None)
+            self.send(item_outcome, item=item, store=store, outcome=outcome, reason=None)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from moviecrawler.fields import unknown_fields_of
 from moviecrawler.items import Credit, Miss, Movie, Score
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.store import Limits, Record, Store
-from moviecrawler.signals import item_rejected, item_settled
+from moviecrawler.signals import item_outcome, item_rejected
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -100,7 +100,7 @@ class Run:
         self.settled: list[tuple[str | None, str, str | None]] = []
         self.told: list[tuple[str, Any]] = []
         """Of `item_rejected`, reason and item."""
-        self.crawler.signals.connect(self._note, item_settled)
+        self.crawler.signals.connect(self._note, item_outcome)
         self.crawler.signals.connect(self._note_rejected, item_rejected)
         self.pipeline = BatchingPipeline(self.crawler, store, limits)
 
