@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import re
 from collections import defaultdict
@@ -15,7 +14,7 @@ import boto3
 import botocore.session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, ConnectionError, HTTPClientError  # noqa: A004 - its name
-from isal import igzip, isal_zlib
+from isal import igzip
 from scrapy.exceptions import NotConfigured
 
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
@@ -87,10 +86,10 @@ class Bucket:
             s3={
                 # Bucket names in host names need DNS entries, which other endpoints than Amazon's seldom have.
                 "addressing_style": "path" if self._endpoint_url else "auto",
-                # TLS and our checksum protect an upload; signing its SHA-256 too would take a quarter of the archive's time.
+                # TLS protects an upload; to sign its SHA-256, too, would take a quarter of the archive's time.
                 "payload_signing_enabled": (self._endpoint_url or "").startswith("http:"),
             },
-            # `put` sends a checksum as a header; boto3 would send it in a trailer, which not every endpoint understands.
+            # boto3 sends checksums in a trailer, which not every endpoint understands.
             request_checksum_calculation="when_required",
             response_checksum_validation="when_required",
         )
@@ -116,12 +115,9 @@ class Bucket:
             self._client = None
 
     def put(self, key: str, data: bytes, content_type: str) -> None:
-        """Write an object, whose CRC-32 the endpoint checks. Raises TransientStoreError or RejectedError."""
-        checksum = base64.b64encode(isal_zlib.crc32(data).to_bytes(4)).decode()
+        """Write an object. Raises TransientStoreError or RejectedError."""
         with _errors_translated():
-            self._client.put_object(
-                Bucket=self._name, Key=self._prefix + key, Body=data, ContentType=content_type, ChecksumCRC32=checksum
-            )
+            self._client.put_object(Bucket=self._name, Key=self._prefix + key, Body=data, ContentType=content_type)
 
     def keys(self, folder: str) -> Iterator[str]:
         """Yield the keys that begin with `folder`, without the bucket's prefix, sorted. Raises TransientStoreError."""

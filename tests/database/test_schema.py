@@ -83,13 +83,7 @@ def test_a_start_that_waits_for_the_schema_says_so_and_ends_when_the_process_doe
 
 
 @pytest.mark.promise("A database of another schema is refused and left alone.")
-@pytest.mark.parametrize(
-    "made_by",
-    [
-        pytest.param("UPDATE schema_version SET version = 9", id="a later version of the project"),
-        pytest.param("DROP TABLE schema_version", id="a version before there were numbers"),
-    ],
-)
+@pytest.mark.parametrize("made_by", ["UPDATE schema_version SET version = 9", "DROP TABLE schema_version"])
 def test_a_database_of_another_schema_is_refused_and_left_alone(database_url: str, made_by: str) -> None:
     execute(database_url, made_by)
     with pytest.raises(ConfigurationError, match=r"has another schema .* dump it, name a new database, and fill that"):

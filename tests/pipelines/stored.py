@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
@@ -25,7 +24,6 @@ from tests.pipelines.runs import record_of
 from tests.services.mongo import documents, mongo_movies
 from tests.services.postgres import execute, postgres_movies
 from tests.services.s3 import s3_movies
-from tests.tables import read_movies
 
 S = TypeVar("S", bound=Store)
 
@@ -40,7 +38,7 @@ def opened(store: S) -> Iterator[S]:
 
 def sqlite_movies(folder: Path) -> list[Movie]:
     """Return the movies of an embedded database."""
-    with closing(sqlite3.connect(folder / "movies.sqlite3")) as connection:
+    with closing(read_embedded(folder)) as connection:
         found = connection.execute("SELECT item FROM items ORDER BY id")
         return [msgspec.json.decode(item, type=Movie) for (item,) in found]
 
@@ -92,10 +90,6 @@ class Stored:
             store.write([record_of(item) for item in items])
 
     def movies(self) -> list[Movie]:
-        """Return the movies; of the CSV files, those of `movies.csv`."""
-        return list(read_movies(self.folder / "movies.csv")) if self.kind == "csv" else self.contents()
-
-    def contents(self) -> list[Movie]:
         """Return the movies with all that is kept of them."""
         if self.kind == "csv":
             return sqlite_movies(self.folder)
@@ -109,7 +103,8 @@ class Stored:
 
     def misses(self) -> int:
         if self.kind == "csv":
-            return len((self.folder / "misses.csv").read_text().splitlines()) - 1
+            with closing(read_embedded(self.folder)) as connection:
+                return len(connection.execute("SELECT 1 FROM misses").fetchall())
         if self.kind == "postgres":
             return len(execute(self.url, "SELECT 1 FROM misses"))
         return len(documents(self.url, "misses"))

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import psycopg2
 import pytest
 
-from moviecrawler.errors import RejectedError
 from moviecrawler.items import Credit, Miss, Movie, Score
 from moviecrawler.pipelines.postgres import PostgresStore, read_scoreboard
 from tests.pipelines.runs import BEGIN, make_movie, record_of, running
@@ -35,12 +34,6 @@ def groups(url: str) -> set[frozenset[str]]:
     return {frozenset(str(ids).split(" ")) for (ids,) in rows}
 
 
-def number_of(url: str, table: str) -> int:
-    ((count,),) = execute(url, f"SELECT count(*) FROM {table}")  # noqa: S608 - named by a test
-    assert isinstance(count, int)
-    return count
-
-
 def title(site: Site, site_id: str, **fields: Any) -> Movie:
     """Return an invented movie of a site."""
     defaults: dict[str, Any] = {"url": f"https://example.com/{site_id}", "title": "Salt Harbour", "kind": "movie"}
@@ -56,13 +49,6 @@ def test_writing_again_changes_nothing(database_url: str) -> None:
         statements = [f"SELECT ctid, * FROM {table} ORDER BY 2, 3" for table in tables]  # noqa: S608 - named above
         states.append([execute(database_url, statement) for statement in statements])
     assert states[0] == states[1]
-
-
-def test_a_new_title_has_the_names_of_the_last_reading_in_its_batch(database_url: str) -> None:
-    page = make_movie(1, original_title="Lampa", runtime_minutes=95)
-    row = make_movie(1, 60, source="list", unknown_fields=["original_title", "runtime_minutes"])
-    write(database_url, replace(row, runtime_minutes=None), page)
-    assert execute(database_url, "SELECT original_title, runtime_minutes FROM titles") == [("Lampa", 95)]
 
 
 def test_people_are_one_row_each_with_their_newest_name(database_url: str) -> None:
@@ -120,13 +106,7 @@ async def test_bad_values_are_rejected_alone(database_url: str, tmp_path: Path) 
     assert {site_id for site_id, outcome in run.outcomes().items() if outcome == "durable"} == good
     assert len(run.rejected()) == len(run.outcomes()) - len(good) == len(BAD)
     assert {movie.site_id for movie in postgres_movies(database_url)} == good
-    assert number_of(database_url, "titles") == len(good)
-
-
-def test_a_refused_batch_leaves_nothing(database_url: str) -> None:
-    with pytest.raises(RejectedError, match="year"):
-        write(database_url, make_movie(1), make_movie(2, year=15))
-    assert number_of(database_url, "titles") == number_of(database_url, "people") == 0
+    assert execute(database_url, "SELECT count(*) FROM titles") == [(len(good),)]
 
 
 ID = "tt0000001"
@@ -158,7 +138,7 @@ def test_titles_are_joined_in_whatever_order_they_come(database_url: str, seed: 
         frozenset({"tt0000003"}),
         frozenset({"tt0000004", "movie/lighthouse-keeper"}),
     }
-    assert number_of(database_url, "titles") == 5
+    assert execute(database_url, "SELECT count(*) FROM titles") == [(5,)]
 
 
 def test_what_a_title_turns_out_to_be_changes_what_it_is_joined_to(database_url: str) -> None:
@@ -171,7 +151,7 @@ def test_what_a_title_turns_out_to_be_changes_what_it_is_joined_to(database_url:
     corrected = replace(page, year=1950, scraped_at=BEGIN + timedelta(days=1))
     write(database_url, corrected)
     assert len(groups(database_url)) == 2
-    assert number_of(database_url, "titles") == 2
+    assert execute(database_url, "SELECT count(*) FROM titles") == [(2,)]
 
 
 def test_a_correction_stays_and_touches_no_fact(database_url: str) -> None:
@@ -216,13 +196,11 @@ def test_the_scoreboard_view_holds_every_score_with_its_count_and_means(database
     tomatoes = [Score(kind="tomatometer", value=90, count=30), Score(kind="popcornmeter", value=75)]
     write(database_url, title("rottentomatoes", "m/salt_harbour", year=2001, scores=tomatoes))
     write(database_url, title("metacritic", "movie/salt", title="Salt"))
-    (row, means), (other, no_means) = execute(
+    rows: Any = execute(
         database_url,
-        "SELECT to_jsonb(s) - '{critics_mean,users_mean,overall,imdb_fetched_at}'::text[], array[critics_mean, users_mean, overall]::float[]"
-        " FROM scoreboard s ORDER BY imdb_id",
+        "SELECT to_jsonb(s), ARRAY[critics_mean, users_mean, overall]::float[] FROM scoreboard s ORDER BY imdb_id",
     )
-    assert isinstance(row, dict)
-    assert isinstance(other, dict)
+    (row, means), (other, no_means) = rows
     assert (
         row.items()
         >= {

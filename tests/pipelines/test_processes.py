@@ -20,7 +20,7 @@ from tests.waiting import until
 
 def check_whole(stored: Stored) -> set[str | None]:
     """Return the ids of what is stored, after checking that each title is there once, with all that `make_movie` gives it."""
-    movies = stored.contents()
+    movies = stored.movies()
     found = {movie.site_id: in_order(movie) for movie in movies}
     assert len(found) == len(movies)
     assert found == {site_id: in_order(make_movie(int((site_id or "")[2:]))) for site_id in found}

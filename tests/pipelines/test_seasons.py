@@ -16,7 +16,7 @@ from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.commands.scoreboard import render_table
 from moviecrawler.database.connection import Database, open_database
-from moviecrawler.items import Movie, Score, TitleKind
+from moviecrawler.items import Movie, Score
 from moviecrawler.pipelines.postgres import read_scoreboard
 from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.urls import part_of_series
@@ -26,7 +26,7 @@ from tests.pipelines.test_postgres import title, write
 from tests.services.postgres import execute
 
 if TYPE_CHECKING:
-    from moviecrawler.items import Site
+    from moviecrawler.items import Site, TitleKind
 
 
 def series(site: Site, site_id: str, year: int = 2001, **fields: Any) -> Movie:
@@ -230,9 +230,6 @@ RATED = [
 ]
 
 
-KINDS: list[TitleKind | None] = [None, "movie", "series", "season", "episode"]
-
-
 def asked(url: str, statement: str) -> list[dict[str, Any]]:
     """Return what a query finds, without what is null."""
     with closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
@@ -289,7 +286,8 @@ def test_the_scoreboard_of_each_kind_is_that_of_the_csv_files(database_url: str,
     write(database_url, *movies)
     with opened(SqliteStore(tmp_path)) as store:
         store.write([record_of(movie) for movie in movies])
-    boards = {kind: list(read_scoreboard(database_url, kind=kind)) for kind in KINDS}
+    kinds: tuple[TitleKind | None, ...] = (None, "movie", "series", "season", "episode")
+    boards = {kind: list(read_scoreboard(database_url, kind=kind)) for kind in kinds}
     for kind, rows in boards.items():
         assert rows == board_of(tmp_path, kind)
         assert {row.kind for row in rows} == ({kind} if kind else {"movie", "series"})

@@ -79,7 +79,7 @@ async def test_every_item_is_stored_and_told_durable_once(every_store: Stored, t
     assert run.count("batches") >= 11
     assert run.count("seconds") > 0
     assert run.count("buffered_max") <= 20
-    assert len(every_store.contents()) == 105
+    assert len(every_store.movies()) == 105
     await until(lambda: not [each for each in threading.enumerate() if each.name == f"store-{store.name}"])
 
 

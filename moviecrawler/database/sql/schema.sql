@@ -462,7 +462,7 @@ BEGIN
 END
 $$;
 
--- Merges two records of the same page under an older and a newer id, with their histories; the seasons and episodes of a series follow.
+-- Merges two records of the same page under an older and a newer id, with their scores' histories; the seasons and episodes of a series follow.
 -- Returns whether there were two.
 CREATE FUNCTION rename_record(of_site site, former text, current text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
@@ -478,10 +478,6 @@ BEGIN
     INSERT INTO score_history (record_id, kind, since, value, count, average)
     SELECT new.record_id, kind, since, value, count, average FROM score_history WHERE record_id = old.record_id
     ON CONFLICT DO NOTHING;
-    UPDATE offers n SET since = least(n.since, o.since) FROM offers o
-    WHERE n.record_id = new.record_id AND o.record_id = old.record_id
-        AND (n.provider, n.kind, coalesce(n.country, ''), coalesce(n.quality, ''))
-            = (o.provider, o.kind, coalesce(o.country, ''), coalesce(o.quality, ''));
     UPDATE records SET series_id = current WHERE site = of_site AND series_id = former;
     DELETE FROM credits WHERE record_id = old.record_id;
     DELETE FROM records WHERE record_id = old.record_id;
