@@ -8,7 +8,7 @@ from argparse import SUPPRESS, ArgumentTypeError
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 from scrapy.commands import ScrapyCommand
 
@@ -20,7 +20,7 @@ from moviecrawler.urls import parse_title_id
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from datetime import date
 
     from scrapy.settings import BaseSettings
@@ -244,12 +244,11 @@ def _due(command: BaseCommand, database: Database, opts: argparse.Namespace) -> 
     from moviecrawler.catalogue.figures import due
     from moviecrawler.clock import utc_now
 
-    found = {site: due(database, site, opts.limit, utc_now()) for site in ([opts.site] if opts.site else SITES)}
-    lines = []
-    for site, rows in found.items():
-        lines.append(f"{site}: {len(rows)} due" + (", the first:" if len(rows) == opts.limit else ""))
-        lines += [f"  {row.queue:8} {row.site_id:40} {fold(row.title or '')} ({row.year or '?'})" for row in rows]
-    _show({site: [row._asdict() for row in rows] for site, rows in found.items()}, lines, as_json=opts.json)
+    for site in [opts.site] if opts.site else SITES:
+        rows = due(database, site, opts.limit, utc_now())
+        print(f"{site}: {len(rows)} due" + (", the first:" if len(rows) == opts.limit else ""))
+        for row in rows:
+            print(printable(f"  {row.queue:8} {row.site_id:40} {fold(row.title or '')} ({row.year or '?'})"))
 
 
 def _review(command: BaseCommand, database: Database, opts: argparse.Namespace) -> None:
@@ -262,27 +261,17 @@ def _review(command: BaseCommand, database: Database, opts: argparse.Namespace) 
         raise ConfigurationError("to decide, give IMDb id, site and --accept or --refuse")
     if not is_decided:
         rows = reviews(database, opts.limit)
-        lines = [
-            f"{row.imdb_id or '?':12} {fold(row.title or '')} ({row.year or '?'})  {row.site} {row.site_id}"
-            f"  {row.score:g}: {fold(', '.join(row.reasons))}"
-            for row in rows
-        ]
-        _show([row._asdict() for row in rows], lines or ["nothing is under review"], as_json=opts.json)
+        for row in rows:
+            title = f"{row.imdb_id or '?':12} {fold(row.title or '')} ({row.year or '?'})"
+            print(printable(f"{title}  {row.site} {row.site_id}  {row.score:g}: {fold(', '.join(row.reasons))}"))
+        if not rows:
+            print("nothing is under review")
         return
     imdb_id = parse_title_id("imdb", opts.title)
     if pages := decide(database, imdb_id, opts.site, opts.page, accept=opts.accept, now=utc_now()):
         print(printable(f"{imdb_id}: {', '.join(pages)} {'accepted' if opts.accept else 'refused'}"))
     else:
         command.fail(f"nothing of {imdb_id} is under review on {opts.site}")
-
-
-def _show(data: Any, lines: Sequence[str], *, as_json: bool) -> None:
-    """Print data as JSON, or lines for people."""
-    if as_json:
-        print_json(data, indent=2)
-        return
-    for line in lines:
-        print(printable(line))
 
 
 _LIMIT = option("--limit", type=positive, default=20, metavar="N", help="rows to show (default: 20)")
@@ -300,7 +289,7 @@ _ACTIONS: dict[Callable[..., None], tuple[Option, ...]] = {
         option("titles", nargs="+", type=_title, metavar="ID|URL"),
         option("--by", type=_weight, default=1.0, metavar="N", help="how much; the most boosted are fetched first"),
     ),
-    _due: (_SITE, _LIMIT, JSON),
+    _due: (_SITE, _LIMIT),
     _review: (
         option("title", nargs="?", metavar="IMDB_ID"),
         _SITE,
@@ -309,7 +298,7 @@ _ACTIONS: dict[Callable[..., None], tuple[Option, ...]] = {
             "--refuse", dest="accept", action="store_const", const=False, help="it is not, and won't be tried again"
         ),
         option("--page", metavar="SITE_ID", help="of several pages under review, this one"),
-        *(_LIMIT, JSON),
+        _LIMIT,
     ),
 }
 """What does an action, and its arguments."""

@@ -21,7 +21,7 @@ from moviecrawler.signals import item_completed
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import AsyncIterator, Iterable, Iterator
+    from collections.abc import AsyncIterator, Collection, Iterable, Iterator
     from pathlib import Path
     from typing import Self
 
@@ -128,7 +128,7 @@ class ReplaySpider(Spider):
         for key in self.files:
             if key in done:
                 continue
-            self.progress.file_begun(key)
+            self.progress.begin(key)
             has_unread = False
             try:
                 for record in read_records(BytesIO(await asyncio.to_thread(self.archive.get, key))):
@@ -142,13 +142,13 @@ class ReplaySpider(Spider):
                     for item in items:
                         while scraper.slot.itemproc_size >= _MAX_IN_PIPELINES:  # noqa: ASYNC110 - Scrapy has no event for it
                             await asyncio.sleep(_CHECK_SECONDS)
-                        self.progress.item_sent(key, item)
+                        self.progress.begin(key, item)
                         yield item
             except (ArchiveError, TransientStoreError, OSError) as error:
                 logger.error("%s can't be read to its end: %s", key, error)  # noqa: TRY400 - the sentence says it all
             else:
                 if not has_unread:
-                    self.progress.one_ended(key)
+                    self.progress.end(key)
 
     def items(self, answer: Answer) -> Iterator[Any]:
         """Yield the items that a crawl makes of an answer, and no requests. Raises ArchiveError when its body can't be decompressed."""
@@ -203,37 +203,26 @@ class ReplayProgress:
         self._left: Counter[str] = Counter()  # of a file: its items without an outcome, plus 1 until it is read
 
     def connect(self, manager: SignalManager) -> None:
-        """Connect the handlers to their signals."""
-        manager.connect(self._item_stored_or_dropped, signals.item_dropped)
-        manager.connect(self._item_failed, signals.item_error)
-        manager.connect(self._item_completed, item_completed)
+        """Follow items. One on which a pipeline fails is never settled, so that its file is read again."""
+        manager.connect(self._item_settled, signals.item_dropped)
+        manager.connect(self._item_settled, item_completed)
 
-    def file_begun(self, key: str) -> None:
-        """Note that a file is being read."""
-        self._left[key] = 1
-
-    def item_sent(self, key: str, item: Any) -> None:
-        """Note that an item of a file goes into the pipelines."""
+    def begin(self, key: str, item: Any = None) -> None:
+        """Note that a file is being read, or that an item of it goes into the pipelines."""
         self._left[key] += 1
-        self._files_of[id(item)] = key
+        if item is not None:
+            self._files_of[id(item)] = key
 
-    def one_ended(self, key: str) -> None:
+    def end(self, key: str) -> None:
         """Note that an item of a file has an outcome, or that all of them have been sent."""
         self._left[key] -= 1
         if not self._left[key]:
             self.done.add(key)
-            with (
-                suppress(OSError),
-                self.path.open("a", encoding="utf-8") as file,
-            ):  # else the next replay reads it again
+            # A name that can't be written down is that of a file which the next replay reads again.
+            with suppress(OSError), self.path.open("a", encoding="utf-8") as file:
                 file.write(f"{key}\n")
 
-    def _item_failed(self, item: Any) -> None:
-        self._files_of.pop(id(item), None)  # its file is read again
-
-    def _item_stored_or_dropped(self, item: Any) -> None:
-        if key := self._files_of.pop(id(item), None):
-            self.one_ended(key)
-
-    def _item_completed(self, item: Any, outcomes: frozenset[Outcome]) -> None:
-        (self._item_failed if "lost" in outcomes else self._item_stored_or_dropped)(item)
+    def _item_settled(self, item: Any, outcomes: Collection[Outcome] = ()) -> None:
+        key = self._files_of.pop(id(item), None)
+        if key is not None and "lost" not in outcomes:
+            self.end(key)

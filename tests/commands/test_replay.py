@@ -223,9 +223,9 @@ def test_a_file_of_which_an_item_was_lost_is_not_done(tmp_path: Path) -> None:
     progress.connect(manager)
     for key, outcomes in (("a.warc", {"durable"}), ("b.warc", {"durable", "lost"}), ("c.warc", {"spooled"})):
         item = object()
-        progress.file_begun(key)
-        progress.item_sent(key, item)
-        progress.one_ended(key)
+        progress.begin(key)
+        progress.begin(key, item)
+        progress.end(key)
         for _, result in manager.send_catch_log(item_completed, item=item, request=None, outcomes=frozenset(outcomes)):
             assert result is None
     assert progress.done == {"a.warc", "c.warc"}
