@@ -32,11 +32,6 @@ WELL = {
 SECRETS = ("s3cret-token", "t0ken", "xoxb")
 
 
-@pytest.fixture(autouse=True)
-def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(suite, "_PAUSE_SECONDS", (0, 0.01, 0.01))
-
-
 def crawler_of(stats: dict[str, Any], settings: dict[str, Any]) -> Any:
     values = {name: getattr(project, name) for name in dir(project) if name.startswith(("ALERT_", "SPIDERMON_"))}
     spider = type("Films", (Spider,), {"name": "imdb", "site": "imdb"})
@@ -120,8 +115,8 @@ def test_slack_telegram_and_discord_get_the_text(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.filterwarnings("ignore:sentry_sdk.configure_scope is deprecated:DeprecationWarning")
 def test_sentry_gets_what_is_wrong() -> None:
     with Webhook() as hook:
-        given = {"SPIDERMON_SENTRY_DSN": f"http://key@127.0.0.1:{hook.port}/1", "SPIDERMON_SENTRY_PROJECT_NAME": "m"}
-        run({"frontier/dead_letters": 1}, **given)
+        dsn = f"http://key@127.0.0.1:{hook.port}/1"
+        run({"frontier/dead_letters": 1}, SPIDERMON_SENTRY_DSN=dsn, SPIDERMON_SENTRY_PROJECT_NAME="m")
     assert hook.requests[0][1].startswith("/api/1/envelope/")
 
 
@@ -140,6 +135,7 @@ def test_mail_is_sent_by_spidermon_s_settings() -> None:
 def test_post_is_tried_again_and_a_failure_is_logged_without_the_secret(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(suite, "_PAUSE_SECONDS", (0, 0.01, 0.01))
     monkeypatch.setattr(suite, "_TIMEOUT_SECONDS", 0.2)
     caplog.set_level(logging.DEBUG)
     wrong = {"frontier/dead_letters": 1}
@@ -167,19 +163,17 @@ def test_post_is_tried_again_and_a_failure_is_logged_without_the_secret(
         ({"SPIDERMON_SLACK_RECIPIENTS": "#movies"}, "set SPIDERMON_SLACK_SENDER_TOKEN and SPIDERMON_SLACK_SENDER_NAME"),
         ({"SPIDERMON_EMAIL_TO": "a@example.org"}, "set SPIDERMON_EMAIL_SENDER and SPIDERMON_SMTP_HOST as well"),
         ({"SPIDERMON_SENTRY_DSN": "http://s3cret-token@x/1"}, "set SPIDERMON_SENTRY_PROJECT_NAME as well"),
+        ({"SPIDERMON_DISCORD_WEBHOOK_URL": "http://x"}, "install moviecrawler[alerts]"),
     ],
 )
-def test_wrong_settings_are_refused_in_a_sentence(given: dict[str, str], said: str) -> None:
+def test_wrong_settings_and_missing_packages_are_told_in_a_sentence(
+    given: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("moviecrawler.monitors.actions.find_spec", lambda _: None)
     with pytest.raises(ConfigurationError) as error:
         chosen_actions(given)
     assert said in str(error.value)
     assert "s3cret" not in str(error.value)
-
-
-def test_action_whose_package_is_missing_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("moviecrawler.monitors.actions.find_spec", lambda _: None)
-    with pytest.raises(ConfigurationError, match=r"install moviecrawler\[alerts\]"):
-        chosen_actions({"SPIDERMON_DISCORD_WEBHOOK_URL": "http://x"})
 
 
 @pytest.mark.parametrize("fault", [RuntimeError("s3cret-token"), 60.0], ids=["fails", "hangs"])
