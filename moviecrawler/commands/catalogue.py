@@ -47,7 +47,8 @@ class Command(BaseCommand, ScrapyCommand):
         super().add_options(parser)
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
         for run, options in _ACTIONS.items():
-            own = actions.add_parser(run.__name__.strip("_"), conflict_handler="resolve")
+            name = run.__name__.strip("_")
+            own = actions.add_parser(name, prog=f"scrapy catalogue {name}", conflict_handler="resolve")
             ScrapyCommand.add_options(self, own)
             for each in own._actions:  # noqa: SLF001 - a default would overwrite an option before the action
                 each.default = SUPPRESS

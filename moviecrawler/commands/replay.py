@@ -63,8 +63,8 @@ class Command(BaseCommand, ScrapyCommand):
     options = (
         option("source", metavar="SOURCE", help="the archive: s3://bucket/prefix, or a folder"),
         SITE,
-        option("--from", dest="begin", type=_day, default=date.min, help="pages fetched on that day (UTC) or later"),
-        option("--to", dest="end", type=_day, default=date.max, help="pages fetched on that day (UTC) or before"),
+        option("--from", dest="begin", type=_day, default=date.min, metavar="DATE", help="pages of that day (UTC) on"),
+        option("--to", dest="end", type=_day, default=date.max, metavar="DATE", help="pages up to that day (UTC)"),
     )
 
     def execute(self, opts: argparse.Namespace) -> None:

@@ -32,3 +32,5 @@ VALUES (900001, 'cast', 1, 900001, 'An Actor', %(hostile)s);
 INSERT INTO title_matches
 SELECT 900002, 'metacritic', site_id, 'review', 1.5, ARRAY['same title', %(hostile)s], false, now()
 FROM unnest(ARRAY['movie/one', 'movie/another']) site_id;
+-- More than one page of a list has room for.
+INSERT INTO titles (title_id, title, kind, year, popularity) SELECT 900100 + n, format('Ordinary %%s', n), 'movie', 1990, 0 FROM generate_series(1, 60) n;

@@ -32,6 +32,7 @@ def node_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ca
         monkeypatch.setenv("REDIS_URL", redis)
         monkeypatch.setenv("DATABASE_URL", database)
         monkeypatch.setattr("moviecrawler.settings.DATA_DIR", str(tmp_path))
+        monkeypatch.setattr("moviecrawler.database.short_transactions._AWAY_SECONDS", 0.1)
         options = NodeOptions(redis_url=redis_url, eggs_dir=str(tmp_path / "eggs"), logs_dir=str(tmp_path / "logs"))
         config = Config({})
         config.node = node = Node(config, options)

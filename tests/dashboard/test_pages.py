@@ -233,7 +233,6 @@ def test_search_that_finds_nothing_says_so(world: Operated, text: str) -> None:
 
 
 def test_titles_are_listed_page_by_page_each_once(world: Operated) -> None:
-    wait_for(lambda: world.ask("SELECT count(*) FROM titles")[0][0] > 52)
     first = world.page("/titles")
     more = re.search(r'rel="next" href="([^"]+)"', first)
     assert more

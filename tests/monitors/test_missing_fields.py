@@ -17,7 +17,7 @@ from moviecrawler.urls import title_url
 from tests.monitors.movies import movie
 from tests.services.replica import page_of
 
-TITLES = 200
+TITLES = 120
 COLLECTION = Collection(1, TITLES)
 
 
