@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import gzip
 import tracemalloc
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -46,19 +46,9 @@ def test_index_lists_sitemaps() -> None:
     assert [url.rpartition("/")[2] for url in sitemap.urls] == ["movie_1.xml", "tv-series_1.xml"]
 
 
-def test_namespace_does_not_matter() -> None:
-    assert read_sitemap(PAGES.replace(NAMESPACE.encode(), b"")) == read_sitemap(PAGES)
-
-
-def test_white_space_before_the_declaration_is_passed_by() -> None:
-    assert read_sitemap(b"\r\n\n " + PAGES) == read_sitemap(PAGES)
-
-
-def test_gzip_is_unpacked() -> None:
-    assert read_sitemap(gzip.compress(PAGES)) == read_sitemap(PAGES)
-
-
-def test_empty_sitemap_has_no_locations() -> None:
+def test_namespace_white_space_and_gzip_change_nothing() -> None:
+    for body in (PAGES.replace(NAMESPACE.encode(), b""), b"\r\n\n " + PAGES, gzip.compress(PAGES)):
+        assert read_sitemap(body) == read_sitemap(PAGES)
     assert read_sitemap(b"<urlset/>").urls == []
 
 
@@ -69,11 +59,14 @@ def test_sitemap_cut_anywhere_is_refused(body: bytes) -> None:
             read_sitemap(body[:end])
 
 
+ENTITY = b"<!DOCTYPE urlset [<!ENTITY e %b>]><urlset><url><loc>https://x.example/&e;</loc></url></urlset>"
+
+
 @pytest.mark.parametrize(
     "body",
     [
-        b"<!DOCTYPE html><html><body>Not here</body></html>",
-        b'{"loc": "https://www.rottentomatoes.com/m/x"}',
+        *(b"<!DOCTYPE html><html><body>Not here</body></html>", b'{"loc": "https://www.rottentomatoes.com/m/x"}'),
+        *(ENTITY % declared for declared in (b'SYSTEM "file:///etc/hostname"', b'"expanded"')),
     ],
 )
 def test_anything_else_is_refused(body: bytes) -> None:
@@ -82,33 +75,28 @@ def test_anything_else_is_refused(body: bytes) -> None:
     assert raised.value.url == "https://www.rottentomatoes.com/sitemaps/sitemap.xml"
 
 
-@pytest.mark.parametrize("declared", ['SYSTEM "file:///etc/hostname"', '"expanded"'])
-def test_entities_are_not_resolved(declared: str) -> None:
-    body = f"<!DOCTYPE urlset [<!ENTITY e {declared}>]><urlset><url><loc>https://x.example/&e;</loc></url></urlset>"
-    with pytest.raises(ExtractionError):
-        read_sitemap(body.encode())
+@contextmanager
+def memory_below(most: int) -> Iterator[None]:
+    tracemalloc.start()
+    yield
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < most
 
 
 def test_gzip_bomb_is_refused_before_it_is_unpacked() -> None:
     bomb = gzip.compress(b" " * 4 * LARGEST, compresslevel=1)
-    tracemalloc.start()
-    with pytest.raises(ExtractionError, match="more than"):
+    with memory_below(3 * LARGEST), pytest.raises(ExtractionError, match="more than"):
         read_sitemap(bomb)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 3 * LARGEST
 
 
 def test_sitemap_is_read_to_the_number_of_addresses_that_the_protocol_allows() -> None:
     for count in (MOST_LOCATIONS, MOST_LOCATIONS + 1):
         rows = b"".join(b"<url><loc>https://www.example.com/m/title_%d</loc></url>" % number for number in range(count))
         body = b"<urlset>" + rows + b"</urlset>"
-        tracemalloc.start()
-        sitemap = read_sitemap(body)
-        _, peak = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
+        with memory_below(30_000_000):
+            sitemap = read_sitemap(body)
         assert (len(sitemap.urls), sitemap.is_cut) == (MOST_LOCATIONS, count > MOST_LOCATIONS)
-        assert peak < 30_000_000
 
 
 HOSTILE: dict[str, Callable[[], bytes]] = {
@@ -119,7 +107,7 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "images": lambda: b"<url><loc>https://x.example/</loc>" + b"<image/>" * 5_000_000,
     "comments": lambda: b"<!---->" * 5_000_000,
     "an address without an end": lambda: b"<url><loc>https://x.example/" + b"a" * 40_000_000,
-    "a tag without an end": lambda: b"<url " + b" ".join(b"a%d='1'" % number for number in range(2_000_000)),
+    "a tag without an end": lambda: b"<url " + b" ".join(b"a%d='1'" % number for number in range(500_000)),
     "a comment without an end": lambda: b"<!--" + b"a" * 40_000_000,
     "elements inside of each other": lambda: b"<url>" * 8_000_000,
     "white space": lambda: b" " * 40_000_000,
@@ -131,12 +119,9 @@ LONG = {"a million addresses", "a million addresses of one page", "images", "com
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in HOSTILE])
 def test_hostile_sitemap_is_read_in_bounded_memory_and_time(name: str) -> None:
     packed = gzip.compress(b"<urlset>" + HOSTILE[name](), compresslevel=1)
-    tracemalloc.start()
-    with processor_time(30), suppress(ExtractionError):  # tracemalloc makes it several times as slow
+    # tracemalloc makes it several times as slow.
+    with memory_below(30_000_000), processor_time(30), suppress(ExtractionError):
         read_sitemap(packed)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 30_000_000
 
 
 @pytest.mark.parametrize(
