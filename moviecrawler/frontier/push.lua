@@ -1,6 +1,6 @@
 -- Queue requests that the run has not seen. When Redis is out of memory, the first write fails and nothing is queued.
 --
--- given.pushes  {{level, id, body, whether the dedupe set applies, id of the title or ''}, …}
+-- given.pushes  {{level, id, body, id of the title or ''}, …}
 -- given.limit   how many titles the run asks for, at most; 0 for no limit
 -- given.bloom   whether the dedupe set is a Bloom filter
 -- Returns how many requests were in the dedupe set
@@ -23,10 +23,10 @@ end
 local queued, filtered = 0, 0
 local order = tonumber(redis.call('HGET', state, 'order'))
 for _, push in ipairs(given.pushes) do
-    local level, id, body, is_filtered, title = unpack(push)
+    local level, id, body, title = unpack(push)
     local is_counted = given.limit > 0 and title ~= '' and redis.call('SISMEMBER', titles, title) == 0
     if not is_counted or redis.call('SCARD', titles) < given.limit then
-        if is_seen(id) and is_filtered or redis.call('HEXISTS', requests, id) == 1 then
+        if is_seen(id) or redis.call('HEXISTS', requests, id) == 1 then
             filtered = filtered + 1
         else
             queued = queued + 1

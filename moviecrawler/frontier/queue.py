@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from itertools import islice, takewhile
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -37,7 +37,7 @@ _SCRIPTS = {
     "ask": ("begin", "site", "ask"),
 }
 _MAX_SENT = 500
-"""Requests or ends of leases that one step sends, at most, so that no other worker waits long."""
+"""Requests that one step queues, at most, so that no other worker waits long."""
 _PROBE_MS = 60_000
 """Time that a probe has to be answered; after it another worker sends one."""
 _SPACING_FACTOR = 1.05
@@ -49,12 +49,11 @@ class RunRefusedError(MovieCrawlerError):
 
 
 class Push(msgspec.Struct, frozen=True, array_like=True):
-    """A request to queue; it is dropped when the run has seen its id, unless `filtered` is False."""
+    """A request to queue; it is dropped when the run has seen its id."""
 
     level: int
     id: str
     body: str
-    filtered: bool = True
     title: str = ""
     """The id of the title, which counts for the run's limit; empty for lists and the like."""
 
@@ -230,7 +229,7 @@ class Outbox:
 
     async def _send_ends(self) -> None:
         queued = self._added - len(self.pushes)
-        while ends := [end for _, end in islice(takewhile(lambda end: end[0] <= queued, self.ends), _MAX_SENT)]:
+        if ends := [end for after, end in self.ends if after <= queued]:
             await self._shared.finish(ends)
             for _ in ends:
                 self.ends.popleft()

@@ -61,8 +61,8 @@ BOOST_PRIORITY, LIST_PRIORITY = 100, 1
 """The lowest priorities of requests on the two upper levels."""
 _AHEAD_SECONDS = 10
 """Seconds of a site's budget for which a worker leases requests in advance, so that some are left for others."""
-_POLL_SECONDS, _SHORT_POLL_SECONDS = 1.0, 0.25
-"""Seconds between two steps without an event, and after an error; the shorter while this worker wants what the queue has."""
+_POLL_SECONDS = 0.5
+"""Seconds between two steps without an event, and after an error."""
 _HEARTBEAT_SECONDS = 5.0
 """Seconds between two heartbeats of a worker, which fetch seeds too; fewer when a lease is short."""
 _COALESCE_SECONDS = 0.02
@@ -89,8 +89,9 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         self.reply: Reply | None = None
         """The latest state of the run."""
         self._tracker = LeaseTracker(self._finish)
-        self._ready: deque[Request] = deque()  # leased, not yet sent
-        self._local: deque[Request] = deque()  # retries and redirects, which have a lease
+        self._ready: deque[Request] = (
+            deque()
+        )  # leased, not yet sent; with retries and redirects, which go on under a lease
         self._arguments = ""  # id of the lease under which this worker queues what the arguments name
         self._pages = 0
         self._wake = asyncio.Event()
@@ -98,8 +99,8 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         self._seed_task: asyncio.Task[None] | None = None
         self._closed = False
         self._drain_until: float | None = None  # set when the spider begins to close
-        self._last_take = 0.0
-        self._over_since: float | None = None
+        self._last_take = self._busy_at = 0.0  # when the run had something open, as far as this worker knows
+        self._is_over = False
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:  # noqa: ARG003 - Scrapy's own signature
@@ -142,6 +143,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
             if over_at is not None:
                 message = "Run %r was over at %s: nothing is left for this worker"
                 self._log(logging.INFO, message, run, utc_text(over_at))
+            self._busy_at = asyncio.get_running_loop().time()
             self._task = asyncio.create_task(self._end_if_it_fails(self._work()))
 
     def _refuse(self, reason: str, why: str) -> None:
@@ -161,15 +163,15 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         if META in request.meta:
             if not self._tracker.hand_over(request):
                 return False  # the lease was given back
-            self._local.append(request)
-        else:
-            try:
-                self.outbox.push(self._push_of(request))
-            except SerialisationError as error:
-                # The spider has a bug. To go on would lose a page, and the crawl would still end as a success.
-                end_crawl(self.crawler, "frontier_failed", f"a request can't be queued: {error}")
-                return False
-            self._wake.set()
+            self._ready.append(request)
+            return True
+        try:
+            self.outbox.push(self._push_of(request))
+        except SerialisationError as error:
+            # The spider has a bug. To go on would lose a page, and the crawl would still end as a success.
+            end_crawl(self.crawler, "frontier_failed", f"a request can't be queued: {error}")
+            return False
+        self._wake.set()
         return True
 
     def _push_of(self, request: Request) -> Push:
@@ -177,15 +179,13 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         if request.priority >= LIST_PRIORITY:
             level = BOOSTED if request.priority >= BOOST_PRIORITY else LISTS
         title = request.cb_kwargs.get("site_id", "")
-        return Push(level, request_id(request), encode(request), not request.dont_filter, title)
+        return Push(level, request_id(request), encode(request), title)
 
     def __len__(self) -> int:
-        return len(self._local) + len(self._ready)
+        return len(self._ready)
 
     def next_request(self) -> Request | None:
         """Return a request that may be sent now."""
-        if self._local:
-            return self._local.popleft()
         if not self._ready or is_closing(self.crawler.engine):
             return None
         self._pages += 1
@@ -271,9 +271,8 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         while not (self.crawler.engine.running or self._closed):  # noqa: ASYNC110 - there is no event for it
             await asyncio.sleep(_COALESCE_SECONDS)
         while not self._closed:
-            is_short = self.reply is not None and self.reply.waiting and self._want()
             with suppress(TimeoutError):
-                async with asyncio.timeout(_SHORT_POLL_SECONDS if is_short else _POLL_SECONDS):
+                async with asyncio.timeout(_POLL_SECONDS):
                     await self._wake.wait()
             await asyncio.sleep(_COALESCE_SECONDS)
             self._wake.clear()
@@ -318,9 +317,9 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
             await self._take(0)  # a heartbeat, so that no lease ends while Redis has no memory left
             raise
         want, beat = self._want(), min(_HEARTBEAT_SECONDS, self.options.lease / 4)
-        if want >= self._batch / 2 or (want and self._is_idle()) or now - self._last_take >= beat:
+        if want >= self._batch / 2 or (want and not self._tracker.leases) or now - self._last_take >= beat:
             await self._take(want)
-        if self._ready or self._is_over():
+        if self._ready or self._is_over:
             self._slot.wake()
 
     def _want(self) -> int:
@@ -341,8 +340,9 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
             self._receive(delivery)
         for one in reply.new_dead_letters:
             self._count_dead_letter(one, "`scrapy deadletters show` says why")
-        is_over = not (reply.open or self.outbox.pushes or self.outbox.ends)
-        self._over_since = (self._over_since or now) if is_over else None
+        if reply.open or self.outbox.pushes or self.outbox.ends:
+            self._busy_at = now
+        self._is_over = now - self._busy_at >= self.options.idle and self._busy_at < now
         self._obey_site(reply)
 
     def _receive(self, delivery: Delivery) -> None:
@@ -374,7 +374,9 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         if self.budgets.reached(site):
             return
         self._give_back_ready()
-        if site.blocked / 1000 > self.options.patience and (not site.spent or (self._is_idle() and reply.open)):
+        if site.blocked / 1000 > self.options.patience and (
+            not site.spent or (reply.open and not self._tracker.leases)
+        ):
             why = f"{site.reason}; nothing is handed out for {site.blocked / 3_600_000:.1f} h, and what is queued stays queued"
             end_crawl(self.crawler, "budget_spent" if site.spent else "site_stopped", why)
 
@@ -394,21 +396,14 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
 
     # --- Endings ------------------------------------------------------------------------------------------------------
 
-    def _is_idle(self) -> bool:
-        return not (self._local or self._tracker.leases)
-
     def _is_alone(self) -> bool:
         """Return whether this worker holds a request that may have killed others, and therefore no other one."""
         leases = self._tracker.leases
         return len(leases) == 1 and next(iter(leases.values())).number > 2  # noqa: PLR2004 - as in take.lua
 
-    def _is_over(self) -> bool:
-        now = asyncio.get_running_loop().time()
-        return self._over_since is not None and now - self._over_since >= self.options.idle
-
     def _spider_idle(self) -> None:
         """Keep the spider open while the run has requests, here or on other nodes."""
-        if not (self._local or self._is_over()):  # otherwise another handler has just found something to do
+        if not self._is_over:
             if not self.outbox.pushes and not (self.reply and self.reply.waiting):
                 self.crawler.signals.send_catch_log(nothing_queued)
             raise DontCloseSpider

@@ -61,7 +61,6 @@ class Envelope(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
     url: str
     cb_kwargs: dict[str, Any]
     expects: Literal["page", "json", "other"]
-    depth: int = 0
 
 
 _decoder = msgspec.json.Decoder(Envelope)
@@ -75,7 +74,7 @@ def request_id(request: Request) -> str:
 def encode(request: Request) -> str:
     """Return a request as a line of JSON. Raises SerialisationError when it holds something that can't be queued."""
     callback, errback = (getattr(function, "__name__", "") for function in (request.callback, request.errback))
-    meta, why = request.meta, ""
+    why = ""
     if ERRBACKS.get(callback) != errback:
         why = f"callback {callback!r} or errback {errback!r} can't be queued"
     elif request.method != "GET" or request.body or request.cookies:
@@ -84,7 +83,7 @@ def encode(request: Request) -> str:
         why = "its URL holds credentials"
     try:
         if not why:
-            envelope = Envelope(callback, request.url, request.cb_kwargs, meta["expects"], meta.get("depth", 0))
+            envelope = Envelope(callback, request.url, request.cb_kwargs, request.meta["expects"])
             return msgspec.json.encode(envelope).decode()
     except (TypeError, KeyError, OverflowError) as error:
         why = f"{type(error).__name__} {error}"
@@ -116,5 +115,4 @@ def decode(payload: bytes, spider: Any) -> Request:
         raise SerialisationError(f"no request of {spider.name}: {error}") from None
     if not is_known:
         raise SerialisationError(f"{envelope.url!r} is no page that {spider.name} asks for")
-    request.meta["depth"] = envelope.depth
     return request

@@ -165,10 +165,10 @@ def test_worker_that_slept_for_two_leases_changes_nothing_of_what_others_did(wor
     with workers_of("imdb", ALL, FRONTIER_LEASE="1", **SLOWLY) as workers:
         workers.start(2)
         wait_for(lambda: len(workers.holders()) == 2)
-        workers.signal(signal.SIGSTOP, 0)
+        workers.running[0].send_signal(signal.SIGSTOP)
         wait_for(lambda: workers.count("requests") == 0)
         time.sleep(2)
-        workers.signal(signal.SIGCONT, 0)
+        workers.running[0].send_signal(signal.SIGCONT)
         assert workers.wait() == [0, 0], workers.log
         assert_whole(workers.movies)
         assert workers.state("done") == workers.state("total") == TITLES + 1  # with the arguments
@@ -186,7 +186,7 @@ def test_worker_that_closes_takes_nothing_more_and_gives_back_however_slow_the_s
         wait_for(lambda: "(recycled)" in workers.log)
         own_redis.client.rpush("imdb:start_urls", IDS[0])
         began = time.monotonic()
-        workers.signal(signal.SIGTERM, 0)
+        workers.running[0].send_signal(signal.SIGTERM)
         assert workers.wait() == [1, 0], workers.log
         assert time.monotonic() - began < 15
         assert workers.count("leases") == 0
@@ -222,7 +222,7 @@ def test_terminated_and_recycled_workers_hand_back_what_they_have_not_done(
     with workers_of("imdb", ALL, **slowly) as workers:
         workers.start()
         wait_for(partial(have_been_fetched, replica, 10))
-        workers.signal(signal.SIGTERM)
+        workers.running[0].send_signal(signal.SIGTERM)
         workers.wait()
         assert workers.count("leases") == 0
         done = workers.state("done") - 1  # without the arguments
@@ -252,7 +252,7 @@ def test_sigterm_ends_a_worker_though_redis_answers_late(
         proxy.latency = 2.0
         time.sleep(3)
         began = time.monotonic()
-        workers.signal(signal.SIGTERM)
+        workers.running[0].send_signal(signal.SIGTERM)
         assert workers.wait() == [1], workers.log
         assert time.monotonic() - began < 15
         proxy.latency = 0.0

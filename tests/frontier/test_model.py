@@ -71,15 +71,11 @@ class Frontier(RuleBasedStateMachine):
 
     # --- What workers do ----------------------------------------------------------------------------------------------
 
-    @rule(
-        ids=st.lists(st.sampled_from("abcdefghijklmn"), max_size=5),
-        filtered=st.booleans(),
-        worker=st.sampled_from(WORKERS),
-    )
-    def push(self, ids: list[str], filtered: bool, worker: int) -> None:
-        self.do(self.queues[worker].push([Push(2, one, f"[{one}]", filtered) for one in ids]))
+    @rule(ids=st.lists(st.sampled_from("abcdefghijklmn"), max_size=5), worker=st.sampled_from(WORKERS))
+    def push(self, ids: list[str], worker: int) -> None:
+        self.do(self.queues[worker].push([Push(2, one, f"[{one}]") for one in ids]))
         for one in ids:
-            if one not in self.open and not (filtered and one in self.seen):
+            if one not in self.open and one not in self.seen:
                 self.open[one] = 0
                 self.total += 1
             self.seen.add(one)

@@ -115,7 +115,7 @@ def test_seeds_from_outside_are_taken_and_what_is_bad_is_set_aside(
         wait_for(lambda: counts(replica)["requests"] == 4 and workers.count("requests") == 0)
         redis_client.rpush("imdb:start_urls", wanted[4], wanted[0])
         wait_for(lambda: counts(replica)["requests"] == 6 and workers.count("requests") == 0)
-        workers.signal(signal.SIGTERM)
+        workers.running[0].send_signal(signal.SIGTERM)
         assert workers.wait() == [1], workers.log  # as there are dead letters
         assert {movie.site_id for movie in workers.movies} == set(wanted[:5])
     assert counts(replica)["requests"] == 6  # a seed is fetched again

@@ -80,11 +80,11 @@ class Workers:
         self.data = data
         self.running: list[Process] = []
         self.ended: list[Process] = []
-        given = [part for argument in arguments for part in ("-a", argument)]
-        options = {**QUICK, "REDIS_URL": redis_url, **settings}
+        self.logs: dict[Process, Path] = {}
         self._site: Any = spider
-        self._redis_url = redis_url
-        self._command = ["crawl", spider, *given]
+        self._redis: redis.Redis = redis.Redis.from_url(redis_url)
+        self._command = ["crawl", spider, *(part for argument in arguments for part in ("-a", argument))]
+        options = {**QUICK, "REDIS_URL": redis_url, **settings}
         self._command += [part for name, value in options.items() for part in ("-s", f"{name}={value}")]
         self._environment = {**crawl_environment(data, replica), **(environment or {})}
 
@@ -95,32 +95,22 @@ class Workers:
         for process in self.running:
             process.kill()
             process.wait()
+        self._redis.close()
 
     def start(self, count: int = 1, environment: dict[str, str] | None = None) -> None:
         """Start so many more."""
-        for _ in range(count):
-            number = len(self.running) + len(self.ended)
-            node = ["-s", f"FRONTIER_NODE=node{number}"]
-            with (self.data / f"worker-{number}.log").open("wb") as log:
-                self.running.append(
-                    start(
-                        [*self._command, *node],
-                        env={**self._environment, **(environment or {})},
-                        cwd=self.data,
-                        stderr=log,
-                    )
-                )
-
-    def node(self, process: Process) -> str:
-        """Return the name of a worker's node."""
-        assert isinstance(process.args, list)
-        return str(process.args[-1]).partition("=")[2]
+        for number in range(len(self.logs), len(self.logs) + count):
+            path = self.data / f"worker-{number}.log"
+            command = [*self._command, "-s", f"FRONTIER_NODE=node{number}"]
+            with path.open("wb") as log:
+                process = start(command, env={**self._environment, **(environment or {})}, cwd=self.data, stderr=log)
+            self.running.append(process)
+            self.logs[process] = path
 
     @property
     def keys(self) -> Keys:
         """The keys of their run: of the latest that a worker has joined."""
-        with redis.Redis.from_url(self._redis_url) as client:
-            return keys_of(client, self._site)
+        return keys_of(self._redis, self._site)
 
     def count(self, key: str) -> int:
         """Return how many members one of the run's keys has; 0 while there is no run."""
@@ -128,33 +118,24 @@ class Workers:
             keys = self.keys
         except IndexError:
             return 0
-        with redis.Redis.from_url(self._redis_url) as client:
-            count = client.hlen if key in {"requests", "dead"} else client.scard if key == "titles" else client.zcard
-            return int(count(getattr(keys, key)))
+        count = {"requests": self._redis.hlen, "dead": self._redis.hlen, "titles": self._redis.scard}
+        return int(count.get(key, self._redis.zcard)(getattr(keys, key)))
 
     def holders(self) -> set[bytes]:
         """Return the workers that hold a request, or did so until it was queued again."""
-        with redis.Redis.from_url(self._redis_url) as client:
-            values: Any = client.hvals(self.keys.requests) if self.count("leases") else []
+        values: Any = self._redis.hvals(self.keys.requests) if self.count("leases") else []
         return {value.split(b"\n")[0].split(b" ")[2] for value in values} - {b""}
 
     def state(self, name: str) -> int:
         """Return a figure of the run."""
-        with redis.Redis.from_url(self._redis_url) as client:
-            return int(client.hget(self.keys.state, name) or 0)
+        return int(self._redis.hget(self.keys.state, name) or 0)
 
-    def signal(self, number: signal.Signals, index: int | None = None) -> Process:
-        """Send a signal to one of the running, by chance if no index is given."""
-        process = random.choice(self.running) if index is None else self.running[index]  # noqa: S311 - a chance is all it takes
-        process.send_signal(number)
-        return process
-
-    def kill(self) -> str:
-        """Kill one by chance; return its node."""
-        process = self.signal(signal.SIGKILL)
+    def kill(self) -> None:
+        """Kill one by chance."""
+        process = random.choice(self.running)  # noqa: S311 - a chance is all it takes
+        process.kill()
         process.wait()
         self._end(process)
-        return self.node(process)
 
     def wait(self) -> list[int]:
         """Wait until all have ended; return their exit codes."""
@@ -173,7 +154,7 @@ class Workers:
     @property
     def log(self) -> str:
         """What all have logged."""
-        return "\n".join(path.read_text() for path in sorted(self.data.glob("worker-*.log")))
+        return "\n".join(path.read_text() for path in self.logs.values())
 
     @property
     def movies(self) -> list[Movie]:

@@ -94,7 +94,7 @@ def test_every_title_is_stored_through_what_is_left_and_all_workers_know_what_is
         # What was under way when the worker was killed has no line.
         assert asked["statuses"]["202"] - 9 <= sum(n for (_, status), n in known.items() if status == "202")
         assert len(IDS) <= sum(n for (_, status), n in known.items() if status == "200")
-        last = (tmp_path / f"worker-{workers.node(workers.ended[-1]).removeprefix('node')}.log").read_text()
+        last = workers.logs[workers.ended[-1]].read_text()
         figures = {name: int(n) for name, n in re.findall(r"'proxy/imdb/(\w+/(?:answered|challenge))': (\d+)", last)}
         for (pool, status), number in Counter(ATTEMPT.findall(last)).items():
             robots = len(re.findall(rf"/robots.txt via {pool}:c?\d+ → {status}", last))
