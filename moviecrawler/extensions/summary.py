@@ -16,7 +16,6 @@ from scrapy.exceptions import NotConfigured
 from moviecrawler.clock import utc_text
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.extensions.outcomes import OUTCOMES, TitleOutcomes, is_complete
-from moviecrawler.frontier.shared import shared_scheduler
 from moviecrawler.signals import summary_written
 
 if TYPE_CHECKING:
@@ -118,12 +117,11 @@ class Summary:
 
     def _left(self, stats: dict[str, Any]) -> str:
         """Return what the crawl has not done; for a shared crawl, what the whole run has not done."""
-        scheduler = shared_scheduler(self._crawler)
-        if scheduler is not None and scheduler.reply is not None:
-            return scheduler.account()
+        if account := stats.get("frontier/run/account"):
+            return str(account)
         ended = sum(stats.get(f"titles/{outcome}", 0) for outcome in OUTCOMES if outcome != "lost")
         left = stats.get("titles/asked", 0) - ended
-        if scheduler is None and left > 0:
+        if left > 0:
             return f"{left:,} titles of this crawl were not done; the same command asks for them again"
         return "nothing of this crawl"
 

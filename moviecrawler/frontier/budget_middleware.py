@@ -53,9 +53,7 @@ class BudgetMiddleware:
         if not hasattr(crawler.spidercls, "site"):
             raise NotConfigured  # `scrapy replay` has a spider without a site
         kind = SharedBudgetMiddleware if crawler.settings.get("REDIS_URL") else BudgetMiddleware
-        middleware = kind(crawler, site_budget(crawler.settings, crawler.spidercls.site))
-        crawler.signals.connect(middleware.close, signals.engine_stopped)
-        return middleware
+        return kind(crawler, site_budget(crawler.settings, crawler.spidercls.site))
 
     async def process_request(self, request: Request) -> None:
         """Wait for the budget. Raises NotSent when the crawl ends before the request may be sent."""
@@ -143,9 +141,6 @@ class BudgetMiddleware:
             await asyncio.sleep(min(_CHECK_SECONDS, left))
         return True
 
-    async def close(self) -> None:
-        """Close connections."""
-
 
 class SharedBudgetMiddleware(BudgetMiddleware):
     """The middleware of shared crawls: the site's budget, and whether it has refused us, are in Redis."""
@@ -165,6 +160,7 @@ class SharedBudgetMiddleware(BudgetMiddleware):
         self._patience = settings.getfloat("FRONTIER_PATIENCE")
         self._failing_since: float | None = None
         self._reports: set[asyncio.Task[None]] = set()
+        crawler.signals.connect(self.close, signals.engine_stopped)
 
     def refused(self, site: str, reason: str, pause: float) -> None:
         """Note a refusal; of the spider's site, tell Redis."""

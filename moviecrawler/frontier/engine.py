@@ -80,6 +80,7 @@ class EngineSlot:
     def __init__(self, engine: ExecutionEngine) -> None:
         assert engine._slot is not None  # noqa: S101, SLF001 - it is there when the scheduler is opened
         self._slot = engine._slot  # noqa: SLF001 - see above
+        engine._start = None  # noqa: SLF001 - the scheduler runs `start` on the worker that leases the run's arguments
 
     def on_request_ended(self, ended: Callable[[Request], None]) -> None:
         """Call `ended` with each request that has left the engine.

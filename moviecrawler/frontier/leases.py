@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 REFUSED = "refused"
 """The reason of a lease that is given back because the site has refused us."""
 META = "lease"
-"""Key in the `meta` of a request, and of its retries and redirects, for the lease's id."""
+"""Key in the `meta` of a request, and of its retries and redirects, for its Lease."""
 
 
 @dataclass(slots=True, eq=False)
@@ -53,16 +53,15 @@ class LeaseTracker:
     def __init__(self, finish: Callable[[Lease, How, str], None]) -> None:
         self.leases: dict[str, Lease] = {}
         self._finish = finish
-        self._lease_of_item: dict[int, Lease] = {}  # by the identity of an item that is not completed
 
     def connect(self, manager: SignalManager) -> None:
         """Connect to the signals that tell what happens to items."""
         for handler, signal in (
             (self._item_passed, item_passed),
             (self._item_dropped, signals.item_dropped),
-            (self._item_broke, signals.item_error),
             (self._item_completed, item_completed),
-            (self._callback_broke, signals.spider_error),
+            (self._broke, signals.item_error),
+            (self._broke, signals.spider_error),
             (self._list_missed, list_missed),
         ):
             manager.connect(handler, signal)
@@ -71,7 +70,7 @@ class LeaseTracker:
         """Add the lease of a request, or of the run's arguments."""
         lease = self.leases[lease_id] = Lease(lease_id, number, request)
         if request is not None:
-            request.meta[META] = lease_id
+            request.meta[META] = lease
             lease.awaits_item = "site_id" in request.cb_kwargs
         return lease
 
@@ -79,7 +78,7 @@ class LeaseTracker:
         """Give the lease of a request to its retry or redirect; return False when the lease is gone."""
         lease = self._lease_of(request)
         lease.request = request
-        return lease.id in self.leases and not lease.ended
+        return self.leases.get(lease.id) is lease and not lease.ended
 
     def ended(self, request: Request) -> None:
         """Note that a request has left the engine; end its lease if no item of it is open."""
@@ -94,10 +93,10 @@ class LeaseTracker:
     def _lease_of(self, source: Request | Response | Failure | None) -> Lease:
         """Return the lease of a request, a response or a failure; a new one without any effect when it has none."""
         request = getattr(source, "request", source)
-        return self.leases.get(getattr(request, "meta", {}).get(META, "")) or Lease("", 0, request)
+        return getattr(request, "meta", {}).get(META) or Lease("", 0, request)
 
     def _item_passed(self, item: Any, request: Request | None) -> None:
-        lease = self._lease_of_item[id(item)] = self._lease_of(request)
+        lease = self._lease_of(request)
         lease.open_items += 1
         if not isinstance(item, RawPage):  # an archived page is not yet the title's item
             lease.awaits_item = False
@@ -107,27 +106,22 @@ class LeaseTracker:
     def _item_dropped(self, response: Response | Failure | None) -> None:
         self._lease_of(response).awaits_item = False  # ValidatePipeline has written it to rejected.jsonl
 
-    def _item_broke(self, response: Response | Failure | None, failure: Failure) -> None:
+    def _broke(self, response: Response | Failure | None, failure: Failure) -> None:
         lease = self._lease_of(response)
-        lease.how, lease.reason = "dead", f"a pipeline failed: {failure.value!r}"
-
-    def _callback_broke(self, response: Response | Failure, failure: Failure) -> None:
-        lease = self._lease_of(response)
-        lease.how, lease.reason = "dead", f"its callback failed: {failure.value!r}"
+        lease.how, lease.reason = "dead", f"its callback or a pipeline failed: {failure.value!r}"
 
     def _list_missed(self, url: str, refused: bool) -> None:
         for lease in self.leases.values():
             if refused and getattr(lease.request, "url", "") == url:
                 lease.how, lease.reason = "back", REFUSED
 
-    def _item_completed(self, item: Any, outcomes: frozenset[Outcome]) -> None:
-        lease = self._lease_of_item.pop(id(item), None)
-        if lease is not None:
-            if not outcomes.isdisjoint({"spooled", "lost"}):
-                # Only this node's disk has the item, or nothing has: another worker may get it stored.
-                lease.how = "back"
-            lease.open_items -= 1
-            self._check(lease)
+    def _item_completed(self, request: Request | None, outcomes: frozenset[Outcome]) -> None:
+        lease = self._lease_of(request)
+        if not outcomes.isdisjoint({"spooled", "lost"}):
+            # Only this node's disk has the item, or nothing has: another worker may get it stored.
+            lease.how = "back"
+        lease.open_items -= 1
+        self._check(lease)
 
     def _check(self, lease: Lease) -> None:
         if lease.ended and not lease.open_items and self.leases.get(lease.id) is lease:

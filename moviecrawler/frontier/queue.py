@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 import redis.exceptions
 
-from moviecrawler.errors import MovieCrawlerError
+from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.keys import Keys
 from moviecrawler.options import read_package_file
 
@@ -42,10 +42,6 @@ _PROBE_MS = 60_000
 """Time that a probe has to be answered; after it another worker sends one."""
 _SPACING_FACTOR = 1.05
 """The gap between two requests is longer by this factor than the budget asks for, as late ones would crowd the next ones."""
-
-
-class RunRefusedError(MovieCrawlerError):
-    """The run that this worker would join was begun with other arguments."""
 
 
 class Push(msgspec.Struct, frozen=True, array_like=True):
@@ -157,19 +153,14 @@ class SharedQueue:
         """Join the latest run of a name, or begin the next. Return when a joined run was over, in seconds since 1970.
 
         `asked_at` is when this worker was requested: seconds since 1970, or minus the seconds ago, or 0 to join the run in any
-        case. Raises RunRefusedError.
+        case. Raises ConfigurationError when the run was begun with other arguments.
         """
-        number, arguments, over_at = await self.scripts.run(
-            "open",
-            [self.site.latest(run), self.site.runs],
-            prefix=f"{{{self.site.site}}}:{run}:",
-            run=run,
-            arguments=self.arguments,
-            asked_at=round(asked_at * 1000),
-        )
+        keys, prefix = [self.site.latest(run), self.site.runs], f"{{{self.site.site}}}:{run}:"
+        given: dict[str, Any] = {"prefix": prefix, "run": run, "asked_at": round(asked_at * 1000)}
+        number, arguments, over_at = await self.scripts.run("open", keys, arguments=self.arguments, **given)
         if arguments.decode() != self.arguments:
             theirs = arguments.decode(errors="replace")
-            raise RunRefusedError(f"run {run!r} was begun with {theirs}, and this worker has {self.arguments}")
+            raise ConfigurationError(f"run {run!r} was begun with {theirs}, and this worker has {self.arguments}")
         self.keys = Keys(self.site, run, number.decode())
         return float(over_at) / 1000 if over_at else None
 

@@ -35,10 +35,6 @@ _RECENTLY_SECONDS = 3600.0
 """Seconds for which a run that is over still counts as current."""
 
 
-class FrontierAwayError(MovieCrawlerError):
-    """Redis can't be asked."""
-
-
 @dataclass(kw_only=True)
 class SiteState:
     """The circuit and the budget of a site. Times are in seconds since 1970."""
@@ -152,12 +148,12 @@ class DeadLetter:
 
 @asynccontextmanager
 async def frontier_client(settings: BaseSettings) -> AsyncIterator[Any]:
-    """Give a client of the Redis at REDIS_URL. Its errors become FrontierAwayError."""
+    """Give a client of the Redis at REDIS_URL. Its errors become MovieCrawlerError."""
     client = connect(settings["REDIS_URL"])
     try:
         yield client
     except redis.exceptions.RedisError as error:
-        raise FrontierAwayError(f"Redis at REDIS_URL can't be asked: {describe_error(error)}") from error
+        raise MovieCrawlerError(f"Redis at REDIS_URL can't be asked: {describe_error(error)}") from error
     finally:
         await client.aclose()
 

@@ -24,18 +24,7 @@ from moviecrawler.clock import process_age, utc_text
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.engine import EngineSlot, end_crawl, is_closing
 from moviecrawler.frontier.leases import META, REFUSED, Lease, LeaseTracker
-from moviecrawler.frontier.queue import (
-    ARGUMENTS,
-    BOOSTED,
-    LISTS,
-    SEED,
-    TITLES,
-    End,
-    Outbox,
-    Push,
-    RunRefusedError,
-    SharedQueue,
-)
+from moviecrawler.frontier.queue import ARGUMENTS, BOOSTED, LISTS, SEED, TITLES, End, Outbox, Push, SharedQueue
 from moviecrawler.frontier.serialisation import SerialisationError, decode, encode, request_id
 from moviecrawler.frontier.shared import budget_middleware_of, run_name
 from moviecrawler.options import FrontierOptions
@@ -77,7 +66,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
     """scrapy-redis' scheduler with leases: each request of the run stays leased until all of its items are durable.
 
     It counts `frontier/dead_letters`, `frontier/given_back` and `frontier/errors` (steps that failed), and at the end what is left
-    of the whole run: `frontier/run/dead`, `frontier/run/lost` and `frontier/run/open`.
+    of the whole run: `frontier/run/dead`, `frontier/run/lost`, `frontier/run/open`, and in words `frontier/run/account`.
     """
 
     crawler: Crawler
@@ -86,13 +75,12 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
 
     def __init__(self, server: Any) -> None:
         super().__init__(server, persist=True)
-        self.reply: Reply | None = None
-        """The latest state of the run."""
+        self._reply: Reply | None = None  # the latest state of the run
         self._tracker = LeaseTracker(self._finish)
         self._ready: deque[Request] = (
             deque()
         )  # leased, not yet sent; with retries and redirects, which go on under a lease
-        self._arguments = ""  # id of the lease under which this worker queues what the arguments name
+        self._arguments = Lease("", 0, None)  # under which this worker queues what the arguments name
         self._pages = 0
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -106,8 +94,6 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
     def from_settings(cls, settings: BaseSettings) -> Self:  # noqa: ARG003 - Scrapy's own signature
         """Make no client: `open` takes that of BudgetMiddleware."""
         return cls(None)
-
-    # --- Scrapy's interface -------------------------------------------------------------------------------------------
 
     def open(self, spider: Any) -> Deferred[None]:
         """Join the run. When that fails, log why and close the spider."""
@@ -137,7 +123,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         except redis.exceptions.RedisError as error:
             why = describe_error(error, "; start it, or remove REDIS_URL")
             self._refuse("frontier_unreachable", f"Redis at REDIS_URL can't be used: {why}")
-        except (RunRefusedError, ConfigurationError) as error:
+        except ConfigurationError as error:
             self._refuse("frontier_refused", str(error))
         else:
             if over_at is not None:
@@ -159,27 +145,23 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         if META not in request.meta and request.meta.get("site") != self.spider.site:
             request.meta[META] = (
                 self._arguments
-            )  # IMDb's datasets: `start` names nothing else, and they are files on this node
+            )  # IMDb's datasets: `start` names nothing else, and this node has the files
         if META in request.meta:
             if not self._tracker.hand_over(request):
                 return False  # the lease was given back
             self._ready.append(request)
             return True
+        level, title = TITLES, request.cb_kwargs.get("site_id", "")
+        if request.priority >= LIST_PRIORITY:
+            level = BOOSTED if request.priority >= BOOST_PRIORITY else LISTS
         try:
-            self.outbox.push(self._push_of(request))
+            self.outbox.push(Push(level, request_id(request), encode(request), title))
         except SerialisationError as error:
             # The spider has a bug. To go on would lose a page, and the crawl would still end as a success.
             end_crawl(self.crawler, "frontier_failed", f"a request can't be queued: {error}")
             return False
         self._wake.set()
         return True
-
-    def _push_of(self, request: Request) -> Push:
-        level = TITLES
-        if request.priority >= LIST_PRIORITY:
-            level = BOOSTED if request.priority >= BOOST_PRIORITY else LISTS
-        title = request.cb_kwargs.get("site_id", "")
-        return Push(level, request_id(request), encode(request), title)
 
     def __len__(self) -> int:
         return len(self._ready)
@@ -218,19 +200,13 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
             message = "The last acknowledgements did not reach Redis (%s): these pages are fetched again"
             self._log(logging.WARNING, message, error)
         self.stats.set_value("dupefilter/filtered", self.outbox.filtered)
-        if (reply := self.reply) is not None:
-            for name, figure in (("dead", reply.failed), ("lost", reply.lost), ("open", reply.open)):
+        if (reply := self._reply) is not None:
+            account = f"of the {reply.total:,} requests of run {self.shared.keys.run}, {reply.in_words}"
+            if self.options.dupefilter == "bloom" and self.outbox.filtered:
+                account += f"; {self.outbox.filtered:,} were dropped as seen here, of which about 0.1 % were not"
+            figures = {"account": account, "dead": reply.failed, "lost": reply.lost, "open": reply.open}
+            for name, figure in figures.items():
                 self.stats.set_value(f"frontier/run/{name}", figure)
-
-    def account(self) -> str:
-        """Return in words how far the whole run is, by the latest reply of Redis."""
-        assert self.reply is not None  # noqa: S101 - the run is joined
-        text = f"of the {self.reply.total:,} requests of run {self.shared.keys.run}, {self.reply.in_words}"
-        if self.options.dupefilter == "bloom" and self.outbox.filtered:
-            text += f"; {self.outbox.filtered:,} were dropped as seen here, of which about 0.1 % were not"
-        return text
-
-    # --- What becomes of requests -------------------------------------------------------------------------------------
 
     def _request_ended(self, request: Request) -> None:
         self._tracker.ended(request)
@@ -258,14 +234,12 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
 
     def _give_back_ready(self) -> None:
         while self._ready:  # from the last one, as each goes to the front of the queue
-            self._finish(self._tracker.leases.pop(self._ready.pop().meta[META]), "back")
+            self._finish(self._tracker.leases.pop(self._ready.pop().meta[META].id), "back")
 
     def _give_back_all(self) -> None:
         self._ready.clear()
         while self._tracker.leases:
             self._finish(self._tracker.leases.popitem()[1], "back")
-
-    # --- The task -----------------------------------------------------------------------------------------------------
 
     async def _work(self) -> None:
         while not (self.crawler.engine.running or self._closed):  # noqa: ASYNC110 - there is no event for it
@@ -334,7 +308,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         return max(0, want)
 
     async def _take(self, want: int) -> None:
-        self.reply = reply = await self.shared.take(want, list(self._tracker.leases))
+        self._reply = reply = await self.shared.take(want, list(self._tracker.leases))
         now = self._last_take = asyncio.get_running_loop().time()
         for delivery in reply.deliveries:
             self._receive(delivery)
@@ -384,7 +358,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         """Queue what the arguments name. Their lease ends then, or goes on with the request for IMDb's datasets."""
         if earlier is not None:
             await earlier  # the state was lost meanwhile, so all is queued once more
-        self._arguments = lease.id
+        self._arguments = lease
         self.spider.asked.clear()
         async for request in self.spider.start():
             self.crawler.engine.crawl(request)
@@ -394,8 +368,6 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
             del self._tracker.leases[lease.id]
             self._finish(lease, "done")
 
-    # --- Endings ------------------------------------------------------------------------------------------------------
-
     def _is_alone(self) -> bool:
         """Return whether this worker holds a request that may have killed others, and therefore no other one."""
         leases = self._tracker.leases
@@ -404,7 +376,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
     def _spider_idle(self) -> None:
         """Keep the spider open while the run has requests, here or on other nodes."""
         if not self._is_over:
-            if not self.outbox.pushes and not (self.reply and self.reply.waiting):
+            if not self.outbox.pushes and not (self._reply and self._reply.waiting):
                 self.crawler.signals.send_catch_log(nothing_queued)
             raise DontCloseSpider
 

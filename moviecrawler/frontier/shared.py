@@ -1,4 +1,4 @@
-"""Tells whether a crawl is shared, without importing a Redis client when it is not, and names its run."""
+"""Has a crawl share its queue, and names its run, without importing a Redis client."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING, Any
 from moviecrawler.frontier.budget_middleware import BudgetMiddleware
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import Mapping
 
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-    from moviecrawler.frontier.scheduler import FrontierScheduler
-
-_SCHEDULER = "moviecrawler.frontier.scheduler.FrontierScheduler"
 _MAX_NAME_CHARACTERS, _MAX_CHARACTERS = 50, 200
 """Characters of the arguments in the name of a run, and in what describes them."""
 
@@ -42,33 +39,10 @@ def run_name(settings: Mapping[str, Any], spider: Any) -> str:
 
 
 def share(settings: BaseSettings) -> None:
-    """Have a crawl use the shared queue; call it before the crawl's settings are frozen."""
-    settings.set("SCHEDULER", _SCHEDULER, priority="spider")
-    if settings["SCHEDULER"] == _SCHEDULER:  # unless `-s SCHEDULER=…` names another one
-        middlewares = settings.getdict("SPIDER_MIDDLEWARES") | {"moviecrawler.frontier.shared.NoStartMiddleware": 0}
-        settings.set("SPIDER_MIDDLEWARES", middlewares, priority="spider")
-
-
-def shared_scheduler(crawler: Crawler) -> FrontierScheduler | None:
-    """Return the scheduler of a shared crawl; None for another one, and before the engine has opened it."""
-    if not crawler.settings.get("REDIS_URL"):
-        return None
-    from moviecrawler.frontier.scheduler import FrontierScheduler  # noqa: PLC0415 - imports Redis' client
-
-    scheduler = getattr(crawler.engine, "scheduler", None)
-    return scheduler if isinstance(scheduler, FrontierScheduler) else None
+    """Have a crawl use the shared queue, unless `-s SCHEDULER=…` names another one; call it before the settings are frozen."""
+    settings.set("SCHEDULER", "moviecrawler.frontier.scheduler.FrontierScheduler", priority="spider")
 
 
 def budget_middleware_of(crawler: Crawler) -> Any:
     """Return the middleware that keeps the budget of a crawl."""
     return crawler.get_downloader_middleware(BudgetMiddleware)
-
-
-class NoStartMiddleware:
-    """Spider middleware of shared crawls: the scheduler runs `start` on the one worker that queues what the arguments name."""
-
-    async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Yield nothing."""
-        del start
-        return
-        yield

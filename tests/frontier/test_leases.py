@@ -73,7 +73,6 @@ def test_request_is_done_when_its_page_is_in_the_archive_and_its_item_in_every_s
     assert crawl.ends == []
     crawl.settled(MOVIE, "postgres")
     assert crawl.ends == ["done"]
-    assert not crawl.tracker._lease_of_item
     assert not crawl.settlement._items
 
 
@@ -157,4 +156,3 @@ def test_what_was_given_back_is_not_acknowledged(crawl: Crawl) -> None:
     crawl.tracker.ended(crawl.request)
     crawl.settled()
     assert crawl.ends == []
-    assert not crawl.tracker._lease_of_item

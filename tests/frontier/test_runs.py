@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 import redis.asyncio
 
+from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.budgets import UNLIMITED, Budget
 from moviecrawler.frontier.keys import SiteKeys
-from moviecrawler.frontier.queue import ARGUMENTS, End, Outbox, Push, RunRefusedError, Scripts, SharedQueue
+from moviecrawler.frontier.queue import ARGUMENTS, End, Outbox, Push, Scripts, SharedQueue
 from moviecrawler.options import FrontierOptions
 
 SITE = SiteKeys("imdb")
@@ -100,7 +101,7 @@ async def test_two_runs_of_two_names_on_one_day_share_nothing(make: Make) -> Non
 @pytest.mark.promise("A worker whose arguments differ from the run's is refused.")
 async def test_a_worker_with_other_arguments_is_refused_with_both(make: Make) -> None:
     await seeded(make(), "a")
-    with pytest.raises(RunRefusedError, match="'run' was begun with ids=a, and this worker has ids=b"):
+    with pytest.raises(ConfigurationError, match="'run' was begun with ids=a, and this worker has ids=b"):
         await make(arguments="ids=b").open("run", 0)
 
 
