@@ -47,24 +47,16 @@ def test_body_is_what_was_compressed(middleware: GzipMiddleware, encoding: str, 
     assert "Content-Encoding" not in response.headers
 
 
-def test_uncompressed_body_is_left_alone(middleware: GzipMiddleware) -> None:
-    response = Response(URL, body=PAGE)
+@pytest.mark.parametrize("response", [Response(URL, body=PAGE), received(b"", "gzip", 302, Location="/a")])
+def test_uncompressed_body_and_empty_redirect_are_left_alone(middleware: GzipMiddleware, response: Response) -> None:
     assert middleware.process_response(Request(URL), response) is response
-
-
-def test_redirect_that_says_gzip_and_is_empty_is_followed(middleware: GzipMiddleware) -> None:
-    redirect = received(b"", "gzip", 302, Location="/a")
-    assert middleware.process_response(Request(URL), redirect) is redirect
 
 
 DAMAGED: dict[str, tuple[Any, bytes]] = {
     "nothing": ("gzip", b""),
-    "only the beginning": ("gzip", b"\x1f\x8b"),
     "without its last byte": ("gzip", PACKED[:-1]),
-    "without most of it": ("gzip", PACKED[:99]),
     "another checksum": ("gzip", FLIPPED),
     "not gzip": ("gzip", b"not gzip at all"),
-    "zeros": ("gzip", bytes(1000)),
     "two members": ("gzip", PACKED + PACKED),
     "members without content": ("gzip", gzip.compress(b"") * 1_000_000),
     "br": ("br", PACKED),
@@ -95,9 +87,7 @@ def test_bombs_are_refused_and_a_size_at_the_limit_is_taken(middleware: GzipMidd
 
 
 @pytest.mark.parametrize("status", [202, 204, 403, 404, 429, 503])
-@pytest.mark.parametrize(
-    "body", [b"", b"not gzip at all", gzip.compress(bytes(50_000_000))], ids=["", "no gzip", "bomb"]
-)
+@pytest.mark.parametrize("body", [b"not gzip at all", gzip.compress(bytes(50_000_000))], ids=["no gzip", "bomb"])
 def test_refusal_whose_body_is_damaged_is_a_refusal(middleware: GzipMiddleware, status: int, body: bytes) -> None:
     told = received(body, "gzip", status, **{"x-amzn-waf-action": "challenge"})
     response = middleware.process_response(Request(URL), told)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +13,12 @@ from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
 from moviecrawler.middlewares import robots
-from moviecrawler.middlewares.robots import CautiousRobotsTxtMiddleware
+from moviecrawler.middlewares.robots import CautiousRobotsTxtMiddleware, RobotsRefusal
 from moviecrawler.spiders.metacritic import MetacriticSpider
-from tests.crawling import FAST, Finished, scrapy
+from tests.crawling import FAST, scrapy
 from tests.middlewares.sites import Site, Told
 
 NOTHING = b"User-agent: *\nDisallow: /\n"
-
-
-def crawl_titles(site: Site, folder: Path, titles: int = 2) -> Finished:
-    options = [part for name, value in {**FAST, "RETRY_TIMES": "1"}.items() for part in ("-s", f"{name}={value}")]
-    ids = ",".join(f"movie/{n}" for n in range(titles))
-    return scrapy("crawl", "metacritic", "-a", f"ids={ids}", *options, data=folder, METACRITIC_URL=site.url)
 
 
 @pytest.mark.promise("robots.txt is obeyed, and a host whose robots.txt can't be had is asked for nothing.")
@@ -41,22 +34,11 @@ def crawl_titles(site: Site, folder: Path, titles: int = 2) -> Finished:
 def test_title_ends_as(told: Told, outcome: str, tmp_path: Path) -> None:
     with Site() as site:
         site.answers["/robots.txt"] = told
-        finished = crawl_titles(site, tmp_path)
+        options = [part for name, value in {**FAST, "RETRY_TIMES": "1"}.items() for part in ("-s", f"{name}={value}")]
+        arguments = ("crawl", "metacritic", "-a", "ids=movie/0,movie/1", *options)
+        finished = scrapy(*arguments, data=tmp_path, METACRITIC_URL=site.url)
         assert finished.misses == {"movie/0": outcome, "movie/1": outcome}
         assert sorted(site.pages) == (["/movie/0/", "/movie/1/"] if outcome == "absent" else [])
-
-
-def test_all_requests_that_wait_for_it_obey_it(tmp_path: Path) -> None:
-    def late(_: str) -> Told:
-        time.sleep(1)
-        return Told(200, NOTHING)
-
-    with Site() as site:
-        site.answers["/robots.txt"] = late
-        finished = crawl_titles(site, tmp_path, titles=12)
-        assert set(finished.misses.values()) == {"disallowed"}
-        assert len(finished.misses) == 12
-        assert site.asked == ["/robots.txt"]
 
 
 def test_a_bucket_that_refuses_the_robots_txt_that_it_does_not_have_gives_its_datasets(tmp_path: Path) -> None:
@@ -74,6 +56,7 @@ class Engine:
         self.answers: list[Any] = []
 
     async def download_async(self, request: Request) -> Response:
+        await asyncio.sleep(0)
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
@@ -123,21 +106,20 @@ def test_what_it_says_holds(status: int, body: bytes, open_to_us: bool) -> None:
     assert allowed(middleware) == open_to_us
 
 
+async def test_all_requests_that_wait_for_it_obey_it() -> None:
+    middleware, engine = middleware_of((200, NOTHING))
+    waiting = (middleware.process_request(Request(PAGE)) for _ in range(12))
+    assert {type(told) for told in await asyncio.gather(*waiting, return_exceptions=True)} == {RobotsRefusal}
+    assert not engine.answers
+
+
 def test_it_is_asked_for_anew_after_a_day_and_after_an_hour_when_it_could_not_be_had(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     middleware, engine = middleware_of((200, b""), OSError("unreachable"), (200, NOTHING))
-    now = 1000.0
-    monkeypatch.setattr(robots, "monotonic", lambda: now)
-    assert allowed(middleware)
-    now += 24 * 3600 - 1
-    assert allowed(middleware)
-    assert len(engine.answers) == 2
-    now += 1
-    assert not allowed(middleware)
-    now += 3599
-    assert not allowed(middleware)
-    assert len(engine.answers) == 1
-    now += 1
-    assert not allowed(middleware)
-    assert not engine.answers
+    clock = [1000.0]
+    monkeypatch.setattr(robots, "monotonic", lambda: clock[0])
+    # Seconds since the step before; whether the page may be asked for; answers that were not asked for yet.
+    for passed, is_open, left in ((0, True, 2), (86_399, True, 2), (1, False, 1), (3599, False, 1), (1, False, 0)):
+        clock[0] += passed
+        assert (allowed(middleware), len(engine.answers)) == (is_open, left)
