@@ -3,7 +3,6 @@
 -- KEYS  1 budget  2 circuit
 -- given.charge    whether to charge a request
 -- given.gap       ms between two requests, 0 for no limit
--- given.probe     ms until another worker may send a probe
 -- given.refusal   {reason, ms} when the site has refused us
 -- given.answered  whether the site has answered the probe
 -- Returns the JSON of a `SiteReply`
@@ -29,7 +28,7 @@ if given.charge and site.blocked == 0 then
     redis.call('HSET', budget, 'next', string.format('%.3f', start + given.gap), 'day', site.day, 'used', site.used)
     redis.call('EXPIRE', budget, 2 * 86400)
     if site.probing then
-        redis.call('HSET', circuit, 'probe_until', now + given.probe)
+        redis.call('HSET', circuit, 'probe_until', now + 60000)  -- after that another worker sends one
     end
 end
 return cjson.encode(site)

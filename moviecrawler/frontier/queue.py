@@ -11,6 +11,7 @@ import msgspec
 import redis.exceptions
 
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.frontier.budgets import SiteReply
 from moviecrawler.frontier.keys import Keys
 from moviecrawler.options import read_package_file
 
@@ -38,8 +39,6 @@ _SCRIPTS = {
 }
 _MAX_SENT = 500
 """Requests that one step queues, at most, so that no other worker waits long."""
-_PROBE_MS = 60_000
-"""Time that a probe has to be answered; after it another worker sends one."""
 _SPACING_FACTOR = 1.05
 """The gap between two requests is longer by this factor than the budget asks for, as late ones would crowd the next ones."""
 
@@ -71,38 +70,20 @@ class Delivery(msgspec.Struct, frozen=True, array_like=True):
     body: bytes
 
 
-class SiteReply(msgspec.Struct):
-    """Whether a site may be asked. Times are in ms from now."""
-
-    blocked: int = 0
-    """How long the site may not be asked, because it has refused us or the day's budget is spent."""
-    reason: str = ""
-    spent: bool = False
-    """Whether `blocked` is for the day's budget."""
-    half_open: bool = False
-    """Whether one request, the probe, may find out whether the site answers again."""
-    probing: bool = False
-    """Whether this request is the probe."""
-    delay: int = 0
-    """When the request that was charged may be sent."""
-    used: int = 0
-    """Requests that the day's budget was charged for."""
-
-
 class Reply(msgspec.Struct):
     """The state of the run after `take`."""
 
+    site: SiteReply
+    total: int
+    done: int
+    failed: int
     open: int
     """Requests that are queued or leased."""
     waiting: int
     """Requests that are queued."""
-    total: int
-    done: int
-    failed: int
-    site: SiteReply
-    new_dead_letters: list[str] = []
+    deliveries: list[Delivery]
+    new_dead_letters: list[str]
     """Requests that became dead letters in this step."""
-    deliveries: list[Delivery] = []
 
     @property
     def lost(self) -> int:
@@ -121,7 +102,7 @@ class Scripts:
 
     def __init__(self, client: Any, budget: Budget) -> None:
         gap = 1000 / budget.per_second * _SPACING_FACTOR if budget.per_second else 0
-        self._site = {"gap": gap, "per_day": budget.per_day or 0, "probe": _PROBE_MS}
+        self._site = {"gap": gap, "per_day": budget.per_day or 0}
         self._scripts = {
             name: client.register_script("\n".join(read_package_file(__package__, f"{part}.lua") for part in parts))
             for name, parts in _SCRIPTS.items()
@@ -155,9 +136,8 @@ class SharedQueue:
         `asked_at` is when this worker was requested: seconds since 1970, or minus the seconds ago, or 0 to join the run in any
         case. Raises ConfigurationError when the run was begun with other arguments.
         """
-        keys, prefix = [self.site.latest(run), self.site.runs], f"{{{self.site.site}}}:{run}:"
-        given: dict[str, Any] = {"prefix": prefix, "run": run, "asked_at": round(asked_at * 1000)}
-        number, arguments, over_at = await self.scripts.run("open", keys, arguments=self.arguments, **given)
+        given: dict[str, Any] = {"run": run, "arguments": self.arguments, "asked_at": round(asked_at * 1000)}
+        number, arguments, over_at = await self.scripts.run("open", [self.site.latest(run), self.site.runs], **given)
         if arguments.decode() != self.arguments:
             theirs = arguments.decode(errors="replace")
             raise ConfigurationError(f"run {run!r} was begun with {theirs}, and this worker has {self.arguments}")
@@ -172,11 +152,11 @@ class SharedQueue:
     async def take(self, want: int = 0, renew: Sequence[str] = ()) -> Reply:
         """Move up to `want` seeds to the queue, lease up to `want` requests, and renew the leases of the ids in `renew`."""
         of_run: dict[str, Any] = {"deliveries": self.options.deliveries, "lease": round(self.options.lease * 1000)}
-        header, *parts = await self._run("take", worker=self.worker, want=want, renew=renew, **of_run)
-        reply = msgspec.json.decode(header, type=Reply)
-        of_requests = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
-        reply.deliveries = [Delivery(id_.decode(), number, body) for id_, number, body in of_requests]
-        return reply
+        answer = await self._run("take", worker=self.worker, want=want, renew=renew, **of_run)
+        site, counts, open_, waiting, deliveries, dead = answer
+        (total, done, failed), of_site = map(int, counts), msgspec.json.decode(site, type=SiteReply)
+        handed_out = [Delivery(id_.decode(), number, body) for id_, number, body in deliveries]
+        return Reply(of_site, total, done, failed, open_, waiting, handed_out, [id_.decode() for id_ in dead])
 
     async def finish(self, ends: Sequence[End]) -> int:
         """End leases; return how many dead letters were queued again."""

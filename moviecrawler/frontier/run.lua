@@ -1,7 +1,6 @@
 -- What all scripts of a run share.
 --
 -- KEYS  1 state  2 queue  3 leases  4 requests  5 seen  6 dead  7 titles  8 workers; `keys.py` says what each holds
--- given.arguments  the run's arguments, for a state that was lost
 
 local state, queue, leases, requests, seen, dead, titles, workers = unpack(KEYS)
 local LEVEL = 2 ^ 44  -- distance between the scores of two levels of priority

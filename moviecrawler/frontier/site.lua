@@ -1,7 +1,4 @@
--- Tell whether a site may be asked, by its circuit and its day's budget, which all workers of all runs share.
---
--- given.per_day  requests a day, 0 for no limit
-
+-- Tell whether a site may be asked, by its circuit and its day's budget (given.per_day, 0 for none), which all workers share.
 local function ask_site(budget, circuit)
     local until_, probe_until, reason = unpack(redis.call('HMGET', circuit, 'until', 'probe_until', 'reason'))
     local day, used = unpack(redis.call('HMGET', budget, 'day', 'used'))

@@ -4,7 +4,7 @@
 -- given.worker, given.lease (ms), given.deliveries (after which a request is a dead letter)
 -- given.renew  ids of the requests whose leases the worker renews
 -- given.want   how many more it asks for; as many seeds are moved to the queue
--- Returns {JSON of a `Reply`, id, number of this delivery, body, …}
+-- Returns {JSON of a `SiteReply`, {total, done, failed}, open, waiting, {{id, number of this delivery, body}, …}, new dead letters}
 
 for _, id in ipairs(given.renew) do
     redis.call('ZADD', leases, 'XX', 'GT', now + given.lease, id)
@@ -60,8 +60,8 @@ elseif sharing > 1 then
     -- Leave some of the last requests to the other workers.
     want = math.min(want, math.ceil(redis.call('ZCARD', queue) / 2 / sharing))
 end
-local handed_out, leased = {}, 0
-while leased < want do
+local handed_out = {}
+while #handed_out < want do
     local id = redis.call('ZRANGE', queue, 0, 0)[1]
     if not id then
         break
@@ -69,23 +69,16 @@ while leased < want do
     local value = redis.call('HGET', requests, id)
     if value then
         local level, deliveries, body = parse(value)
-        if deliveries >= 2 and #given.renew + leased > 0 then
+        if deliveries >= 2 and #given.renew + #handed_out > 0 then
             break  -- it may have killed two workers, so a worker takes it alone
         end
-        leased = leased + 1
         want = deliveries >= 2 and 1 or want
         redis.call('ZADD', leases, now + given.lease, id)
         redis.call('HSET', requests, id, level .. ' ' .. deliveries + 1 .. ' ' .. given.worker .. '\n' .. body)
-        for _, part in ipairs({id, deliveries + 1, body}) do
-            handed_out[#handed_out + 1] = part
-        end
+        handed_out[#handed_out + 1] = {id, deliveries + 1, body}
     end
     redis.call('ZREM', queue, id)  -- also when `requests` has lost it
 end
 
-local reply = {open = end_step(), waiting = redis.call('ZCARD', queue), site = site}
-for _, name in ipairs({'total', 'done', 'failed'}) do
-    reply[name] = tonumber(redis.call('HGET', state, name))
-end
-reply.new_dead_letters = #new_dead_letters > 0 and new_dead_letters or nil
-return {cjson.encode(reply), unpack(handed_out)}
+local counts, open = redis.call('HMGET', state, 'total', 'done', 'failed'), end_step()
+return {cjson.encode(site), counts, open, redis.call('ZCARD', queue), handed_out, new_dead_letters}

@@ -11,49 +11,60 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from scrapy.utils.test import get_crawler
 
-from moviecrawler.frontier import budget_middleware
+from moviecrawler.frontier import budget_middleware, budgets
 from moviecrawler.frontier.budget_middleware import BudgetMiddleware
-from moviecrawler.frontier.budgets import Budget
+from moviecrawler.frontier.budgets import UNLIMITED, Budget
+from moviecrawler.frontier.engine import end_crawl
 from moviecrawler.frontier.keys import SiteKeys
 from moviecrawler.frontier.queue import End, Push, Scripts, SharedQueue
 from moviecrawler.options import FrontierOptions
+from moviecrawler.spiders.imdb import ImdbSpider
 from tests.crawling import counts, crawl
 from tests.services.replica import IDS
 
 SITE = SiteKeys("imdb")
-DAY = 86_400_000
 
 
-def local(folder: Path, budget: Budget, *, lane: str | None = None) -> tuple[BudgetMiddleware, Any]:
-    """Return a middleware without Redis, and the engine of their crawl."""
-    engine = SimpleNamespace(spider=True, running=True, _slot=SimpleNamespace(closing=None))
-    spider = SimpleNamespace(site="imdb", plan=SimpleNamespace(lane=lane))
-    crawler: Any = SimpleNamespace(
-        settings={"DATA_DIR": str(folder)}, spidercls=SimpleNamespace(site="imdb"), spider=spider, engine=engine
-    )
-    return BudgetMiddleware(crawler, budget), engine
+class Engine:
+    """An engine, as far as the middleware and the ends of crawls use it."""
+
+    def __init__(self) -> None:
+        self.spider, self.running, self._slot = True, True, SimpleNamespace(closing=None)
+        self.reasons: list[str] = []
+
+    async def close_spider_async(self, reason: str) -> None:
+        self.running = False
+        self.reasons.append(reason)
+
+
+def crawler_of(folder: Path, lane: str | None = None, **settings: Any) -> Any:
+    own = {"DATA_DIR": str(folder), "REDIS_START_URLS_KEY": SITE.start_urls_form, **settings}
+    crawler: Any = get_crawler(ImdbSpider, own)
+    crawler.spider, crawler._engine = SimpleNamespace(plan=SimpleNamespace(lane=lane)), Engine()
+    return crawler
+
+
+def local(folder: Path, budget: Budget, lane: str | None = None) -> BudgetMiddleware:
+    return BudgetMiddleware(crawler_of(folder, lane), budget)
 
 
 # --- Without Redis ----------------------------------------------------------------------------------------------------
 
 
 async def test_requests_are_spaced_without_redis(tmp_path: Path) -> None:
-    given, _ = local(tmp_path, Budget(per_second=50))
-    began = time.monotonic()
+    given, began = local(tmp_path, Budget(per_second=50)), time.monotonic()
     assert await asyncio.gather(*(given.take() for _ in range(7))) == [True] * 7
     assert time.monotonic() - began >= 6 / 50
 
 
 @pytest.mark.promise("Without Redis, processes with one folder share the day's budget.")
 async def test_the_day_is_shared_by_a_folder_and_a_second_start_goes_on_with_it(tmp_path: Path) -> None:
-    budget = Budget(per_day=5)
-    (one, _), (two, closing) = local(tmp_path, budget), local(tmp_path, budget)
+    one, two, again = (local(tmp_path, Budget(per_day=5)) for _ in range(3))
     assert [await one.take() for _ in range(3)] == [await two.take() for _ in range(2)] + [True]
-    assert await one.left_today() == 0
-    again, _ = local(tmp_path, budget)
-    assert await again.left_today() == 0
-    closing.running = False
+    assert await one.left_today() == await again.left_today() == 0
+    two.crawler.engine.running = False
     assert not await two.take()  # a crawl that closes waits for no day
 
 
@@ -61,20 +72,19 @@ async def test_a_crawl_waits_for_the_next_day_and_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     began, evening = time.monotonic(), datetime(2026, 11, 1, 23, 59, 59, 500_000, tzinfo=UTC)
-    monkeypatch.setattr(budget_middleware, "utc_now", lambda: evening + timedelta(seconds=time.monotonic() - began))
-    given, _ = local(tmp_path, Budget(per_day=2))
+    for module in (budgets, budget_middleware):
+        monkeypatch.setattr(module, "utc_now", lambda: evening + timedelta(seconds=time.monotonic() - began))
+    given = local(tmp_path, Budget(per_day=2))
     assert await asyncio.gather(*(given.take() for _ in range(4))) == [True] * 4
     assert time.monotonic() - began >= 0.5
-    assert (
-        "2 requests to imdb are the budget of the day, which is spent: the crawl waits until 2026-11-02 00:00 UTC"
-        in caplog.text
-    )
+    told = "2 requests to imdb are the budget of the day, which is spent: the crawl waits until 2026-11-02 00:00 UTC"
+    assert told in caplog.text
     assert await given.left_today() == 0
     assert os.listdir(tmp_path) == ["requests-imdb-2026-11-02"]  # noqa: PTH208 - ASYNC240 forbids the other
 
 
 async def test_lane_due_does_not_wait_for_the_next_day(tmp_path: Path) -> None:
-    given, _ = local(tmp_path, Budget(per_day=1), lane="due")
+    given = local(tmp_path, Budget(per_day=1), lane="due")
     assert [await given.take(), await given.take()] == [True, False]
 
 
@@ -130,6 +140,38 @@ async def test_a_refusal_stops_all_workers_and_one_probe_finds_out_when_it_is_ov
         assert (await queue.take(9)).deliveries == []
     await scripts.ask(SITE, answered=True)
     assert len((await queue.take(9)).deliveries) == 7
+
+
+@pytest.mark.promise("After a refusal, one request finds out for all workers whether the site answers again.")
+async def test_only_the_answer_to_the_probe_has_a_site_asked_again(client: Any, redis_url: str, tmp_path: Path) -> None:
+    given = BudgetMiddleware(crawler_of(tmp_path, REDIS_URL=redis_url), UNLIMITED)
+    given.refused("imdb", "go away", 60)
+    given.answered("imdb")  # to a request that was sent before
+    given.refused("elsewhere", "go away", 60)
+    await asyncio.wait(given._reports)
+    assert await given.ask_refusal() == "go away"
+    await client.hset(SITE.circuit, "until", 1)
+    assert await given.ask_refusal() is None
+    assert await given.take()
+    given.answered("elsewhere")
+    assert given._probing
+    given.answered("imdb")
+    await given.close()
+    assert not await client.exists(SITE.circuit)
+
+
+async def test_a_crawl_ends_when_redis_is_away_for_longer_than_the_patience(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    crawler = crawler_of(tmp_path, REDIS_URL="redis://127.0.0.1:1/0", FRONTIER_PATIENCE=1.5)
+    given, began = BudgetMiddleware(crawler, UNLIMITED), time.monotonic()
+    assert not await given.take()
+    assert time.monotonic() - began >= 1.5
+    end_crawl(crawler, "again", "why it ends")  # it is closing already
+    await asyncio.sleep(0)
+    assert crawler.engine.reasons == ["frontier_unreachable"]
+    assert "Redis could not be used for 1.5 s" in caplog.text
+    assert "why it ends" not in caplog.text
 
 
 async def test_requests_are_spaced_by_the_budget(client: Any) -> None:

@@ -41,7 +41,7 @@ def test_every_title_is_stored_though_keys_were_lost(at_work: Workers, redis_cli
             redis_client.delete(*(getattr(keys, name) for name in names.split()))
         assert workers.wait() == [0, 0], workers.log
         assert {movie.site_id for movie in workers.movies} == set(IDS)
-        assert workers.log.count("all are done") == 2
+        assert workers.log.count("all are done; ") == 2
 
 
 @pytest.fixture
