@@ -6,14 +6,16 @@ import asyncio
 import logging
 from contextlib import suppress
 from functools import partial
+from math import ceil, inf
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
 from moviecrawler.clock import utc_now, utc_text
-from moviecrawler.frontier.budgets import UNLIMITED, LocalBudget, site_budget, until_next_day
+from moviecrawler.frontier.budgets import UNLIMITED, SiteReply, site_budget, until_next_day
 from moviecrawler.frontier.engine import NOT_SENT, NotSent, end_crawl, is_closing
 
 if TYPE_CHECKING:
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from moviecrawler.frontier.budgets import Budget, SiteReply
+    from moviecrawler.frontier.budgets import Budget
+    from moviecrawler.items import Site
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +33,36 @@ _CHECK_SECONDS = 0.25
 """Seconds between two checks whether the crawl closes, while a request waits."""
 _RETRY_SECONDS = 1.0
 """Seconds until Redis is tried again after a failure."""
+
+
+class LocalBudget:
+    """The budget of one process. The count of the day is a file, so that all processes with one folder share it."""
+
+    def __init__(self, site: Site, folder: Path, budget: Budget) -> None:
+        self._site = site
+        self._folder = folder
+        self._budget = budget
+        self._next = 0.0  # when the next request may be sent, by the monotonic clock
+
+    async def ask(self, *, charge: bool = False) -> SiteReply:
+        """Tell whether the site may be asked, and charge a request."""
+        now, per_day = utc_now(), self._budget.per_day
+        path = self._folder / f"requests-{self._site}-{now:%Y-%m-%d}"  # has a byte for each request of the day
+        used = path.stat().st_size if path.exists() else 0
+        if not charge:
+            return SiteReply(used=used)
+        if per_day is not None:
+            if not used:
+                for old in path.parent.glob(f"requests-{self._site}-*"):
+                    old.unlink(missing_ok=True)
+            with path.open("ab", buffering=0) as file:
+                file.write(b".")
+                used = file.tell()  # each process appends, so the position counts for all
+            if used > per_day:
+                return SiteReply(blocked=ceil(until_next_day(now).total_seconds() * 1000), spent=True, used=used)
+        start = max(self._next, monotonic())
+        self._next = start + 1 / (self._budget.per_second or inf)
+        return SiteReply(delay=round(1000 * (start - monotonic())), used=used)
 
 
 class BudgetMiddleware:

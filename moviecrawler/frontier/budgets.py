@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from math import ceil, inf
-from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta
 
-from moviecrawler.clock import utc_now
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.sites import SITES, page_hosts_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from scrapy.settings import BaseSettings
 
     from moviecrawler.items import Site
@@ -80,33 +75,3 @@ class SiteReply(msgspec.Struct):
     """When the request that was charged may be sent."""
     used: int = 0
     """Requests that the day's budget was charged for."""
-
-
-class LocalBudget:
-    """The budget of one process. The count of the day is a file, so that all processes with one folder share it."""
-
-    def __init__(self, site: Site, folder: Path, budget: Budget) -> None:
-        self._site = site
-        self._folder = folder
-        self._budget = budget
-        self._next = 0.0  # when the next request may be sent, by the monotonic clock
-
-    async def ask(self, *, charge: bool = False) -> SiteReply:
-        """Tell whether the site may be asked, and charge a request."""
-        now, per_day = utc_now(), self._budget.per_day
-        path = self._folder / f"requests-{self._site}-{now:%Y-%m-%d}"  # has a byte for each request of the day
-        used = path.stat().st_size if path.exists() else 0
-        if not charge:
-            return SiteReply(used=used)
-        if per_day is not None:
-            if not used:
-                for old in path.parent.glob(f"requests-{self._site}-*"):
-                    old.unlink(missing_ok=True)
-            with path.open("ab", buffering=0) as file:
-                file.write(b".")
-                used = file.tell()  # each process appends, so the position counts for all
-            if used > per_day:
-                return SiteReply(blocked=ceil(until_next_day(now).total_seconds() * 1000), spent=True, used=used)
-        start = max(self._next, monotonic())
-        self._next = start + 1 / (self._budget.per_second or inf)
-        return SiteReply(delay=round(1000 * (start - monotonic())), used=used)

@@ -212,10 +212,8 @@ async def dead_letters(client: Any, site: Site | None = None, run: str | None = 
     for keys in await _all_keys(client, site, run):
         async for letter_id, letter in client.hscan_iter(keys.dead):
             head, _, value = letter.partition(b"\n")
-            known = msgspec.json.decode(head)
-            body = value.partition(b"\n")[2].decode(errors="backslashreplace")
-            known = {"reason": known["reason"], "at": known["at"] / 1000, "body": body}
-            yield DeadLetter(keys=keys, id=letter_id.decode(), **known)
+            known, body = msgspec.json.decode(head), value.partition(b"\n")[2].decode(errors="backslashreplace")
+            yield DeadLetter(keys=keys, id=letter_id.decode(), reason=known["reason"], at=known["at"] / 1000, body=body)
 
 
 async def requeue(client: Any, keys: Keys, letter_id: str) -> bool:

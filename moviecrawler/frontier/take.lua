@@ -52,9 +52,7 @@ end
 -- Lease ----------------------------------------------------------------------------------------------------------------
 local site = ask_site(KEYS[9], KEYS[10])
 local sharing, want = redis.call('ZCARD', workers), given.want
-if site.blocked > 0 then
-    want = 0
-elseif site.half_open then
+if site.half_open then
     want = math.min(want, 1)
 elseif sharing > 1 then
     -- Leave some of the last requests to the other workers.
@@ -62,9 +60,9 @@ elseif sharing > 1 then
 end
 local handed_out = {}
 while #handed_out < want do
-    local id = redis.call('ZRANGE', queue, 0, 0)[1]
-    if not id then
-        break
+    local id, score = unpack(redis.call('ZRANGE', queue, 0, 0, 'WITHSCORES'))
+    if not id or site.blocked > 0 and tonumber(score) >= 0 then
+        break  -- what stands for the arguments is below 0: the site is not asked for that
     end
     local value = redis.call('HGET', requests, id)
     if value then

@@ -6,10 +6,9 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from scrapy import signals
 from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.httpobj import urlparse_cached
@@ -60,21 +59,18 @@ class SiteBlockMiddleware:
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
         self.kept_pages = folder_of(crawler.settings)
-        self.budgets: BudgetMiddleware
-        """It knows which sites have refused us, any worker where there is a Redis."""
         # By site, the URLs of unexpected pages since the last proper page.
         self.unexpected: defaultdict[str, set[str]] = defaultdict(set)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Read DATA_DIR."""
-        middleware = cls(crawler)
-        crawler.signals.connect(middleware.spider_opened, signals.spider_opened)
-        return middleware
+        return cls(crawler)
 
-    def spider_opened(self) -> None:
-        """Find BudgetMiddleware."""
-        self.budgets = budget_middleware_of(self.crawler)
+    @cached_property
+    def budgets(self) -> BudgetMiddleware:
+        """What knows which sites have refused us, or any worker where there is a Redis."""
+        return budget_middleware_of(self.crawler)  # type: ignore[no-any-return]
 
     def process_request(self, request: Request) -> None:
         """Raise SiteStopped when the request's site has refused us."""
@@ -135,7 +131,7 @@ class SiteBlockMiddleware:
         """Stop a site for `pause` seconds; return the reason that its requests are refused with."""
         reason = self.budgets.refusal(site)
         if reason is None:
-            reason = f"{site} refused us ({why}); ask again in {_duration(pause)} at the earliest"
+            reason = f"{site} refused us ({why}); ask again in {max(1, round(pause / 3600))} h at the earliest"
             self.budgets.refused(site, reason, pause)
             self.crawler.signals.send_catch_log(site_refused, site=site, reason=reason, pause=pause)
             self.crawler.stats.set_value(f"blocks/{site}/stopped", reason)
@@ -160,10 +156,5 @@ def _site(request: Request) -> str:
 
 def _is_missing_robots_txt(request: Request, response: Response) -> bool:
     """Return whether the host of IMDb's datasets has no robots.txt: a bucket answers 403 for a missing file."""
-    if request.meta.get(ROBOTS_OF) != "imdb-datasets" or response.status != _FORBIDDEN:
-        return False
-    return block_sign(response.body) is None
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds / 3600:.0f} h" if seconds >= 3600 else f"{seconds / 60:.0f} minutes"  # noqa: PLR2004 - an hour
+    is_forbidden = request.meta.get(ROBOTS_OF) == "imdb-datasets" and response.status == _FORBIDDEN
+    return is_forbidden and block_sign(response.body) is None

@@ -88,13 +88,9 @@ class CautiousRobotsTxtMiddleware(RobotsTxtMiddleware):
 
     async def _ask(self, request: Request) -> _Rules:
         url = urlparse_cached(request)
+        address = f"{url.scheme}://{url.netloc}/robots.txt"
         meta = {"dont_obey_robotstxt": True, ROBOTS_OF: request.meta.get("site")}
-        asking = Request(
-            f"{url.scheme}://{url.netloc}/robots.txt",
-            priority=self.DOWNLOAD_PRIORITY,
-            meta=meta,
-            callback=NO_CALLBACK,
-        )
+        asking = Request(address, priority=self.DOWNLOAD_PRIORITY, meta=meta, callback=NO_CALLBACK)
         self._stats.inc_value("robotstxt/request_count")
         assert self.crawler.engine is not None  # noqa: S101 - it sends the requests that come here
         try:
@@ -110,12 +106,8 @@ class CautiousRobotsTxtMiddleware(RobotsTxtMiddleware):
         return _Rules(self._parsed(_read(response)), monotonic() + _VALID_SECONDS)
 
     def _unknown(self, netloc: str, reason: str) -> _Rules:
-        logger.warning(
-            "robots.txt of %s can't be fetched (%s), so nothing is fetched there",
-            netloc,
-            reason,
-            extra={"spider": self.crawler.spider},
-        )
+        message = "robots.txt of %s can't be fetched (%s), so nothing is fetched there"
+        logger.warning(message, netloc, reason, extra={"spider": self.crawler.spider})
         return _Rules(self._parsed(_NOTHING_ALLOWED), monotonic() + _RETRY_SECONDS, reason)
 
     def _parsed(self, body: bytes) -> RobotParser:

@@ -69,8 +69,6 @@ class Frontier(RuleBasedStateMachine):
         self.do(self.client.aclose())
         self.runner.close()
 
-    # --- What workers do ----------------------------------------------------------------------------------------------
-
     @rule(ids=st.lists(st.sampled_from("abcdefghijklmn"), max_size=5), worker=st.sampled_from(WORKERS))
     def push(self, ids: list[str], worker: int) -> None:
         self.do(self.queues[worker].push([Push(2, one, f"[{one}]") for one in ids]))
@@ -157,8 +155,6 @@ class Frontier(RuleBasedStateMachine):
         self.failed -= len(self.dead)
         self.dead.clear()
 
-    # --- What is lost ---------------------------------------------------------------------------------------------------
-
     @rule(name=st.sampled_from(["queue", "leases", "seen", "workers"]))
     def lose(self, name: str) -> None:
         self.do(self.client.delete(getattr(self.keys, name)))
@@ -180,8 +176,6 @@ class Frontier(RuleBasedStateMachine):
         self.do(self.client.delete(self.keys.leases, self.keys.queue))
         self.open.clear()
         self.holder.clear()
-
-    # --- What always holds ----------------------------------------------------------------------------------------------
 
     def ids(self) -> set[str]:
         return {one.decode() for one in self.do(self.client.hkeys(self.keys.requests))}

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import redis.asyncio
 
-from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.budgets import UNLIMITED, Budget
 from moviecrawler.frontier.keys import SiteKeys
 from moviecrawler.frontier.queue import ARGUMENTS, End, Outbox, Push, Scripts, SharedQueue
@@ -98,13 +97,6 @@ async def test_two_runs_of_two_names_on_one_day_share_nothing(make: Make) -> Non
     assert (await one.take()).open == 1
 
 
-@pytest.mark.promise("A worker whose arguments differ from the run's is refused.")
-async def test_a_worker_with_other_arguments_is_refused_with_both(make: Make) -> None:
-    await seeded(make(), "a")
-    with pytest.raises(ConfigurationError, match="'run' was begun with ids=a, and this worker has ids=b"):
-        await make(arguments="ids=b").open("run", 0)
-
-
 async def test_a_lost_number_begins_a_new_run_that_meets_no_old_key(make: Make, client: Any) -> None:
     one = await seeded(make(), "a")
     await client.delete(SITE.latest("run"))
@@ -139,6 +131,15 @@ async def test_who_queues_while_the_state_is_lost_begins_from_the_front(make: Ma
     await one.finish([end])  # which says nothing of what was lost
     await take_arguments(one)
     assert await one.push(pushes("a", "b")) == 1
+
+
+async def test_what_the_arguments_name_is_queued_though_the_site_may_not_be_asked(make: Make) -> None:
+    queue = make(budget=Budget(per_day=1))
+    await queue.open("run", 0)
+    assert (await queue.scripts.ask(SITE, charge=True)).used == 1
+    await take_arguments(queue)
+    await queue.push(pushes("a"))
+    assert (await queue.take(9)).deliveries == []
 
 
 async def test_limit_counts_titles_by_their_ids_and_not_requests(make: Make) -> None:

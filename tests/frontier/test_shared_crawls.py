@@ -59,6 +59,7 @@ def test_workers_of_one_run_fetch_nothing_twice_and_each_new_start_makes_a_new_r
 
 
 @pytest.mark.promise("A run with a name is made once.")
+@pytest.mark.promise("A worker whose arguments differ from the run's is refused.")
 def test_run_of_a_name_is_made_once_and_refused_to_other_arguments(
     workers_of: WorkersOf, replica: ReplicaProcess
 ) -> None:

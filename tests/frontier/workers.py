@@ -5,10 +5,11 @@ from __future__ import annotations
 import random
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import pytest
 import redis
@@ -163,19 +164,13 @@ class Workers:
         return list(read_movies(path)) if path.exists() else []
 
 
-class WorkersOf(Protocol):
-    """Makes the workers of a test: on its replica and its Redis, storing into its folder unless `data` says otherwise."""
-
-    def __call__(self, spider: str, *arguments: str, data: Path | None = None, **settings: Any) -> Workers: ...
+WorkersOf = Callable[..., Workers]
+"""Makes the workers of a test: on its replica and its Redis, storing into its folder unless `data` says otherwise."""
 
 
 def workers_on(replica: ReplicaProcess, redis_url: str, folder: Path) -> WorkersOf:
     """Return what makes the workers of a test."""
-
-    def make(spider: str, *arguments: str, data: Path | None = None, **settings: Any) -> Workers:
-        return Workers(spider, *arguments, data=data or folder, replica=replica, redis_url=redis_url, **settings)
-
-    return make
+    return partial(Workers, data=folder, replica=replica, redis_url=redis_url)
 
 
 @pytest.fixture

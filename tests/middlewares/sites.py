@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tests.services.threads import QuietHandler, Server
-
-NOT_FOUND = 404
 
 
 @dataclass(frozen=True)
@@ -22,8 +19,8 @@ class Told:
 class Site(Server):
     """Serves while the `with` block runs. Of paths that are not in `answers` it says 404."""
 
-    def __init__(self, **answers: Told | Callable[[str], Told]) -> None:
-        self.answers: dict[str, Told | Callable[[str], Told]] = dict(answers)
+    def __init__(self) -> None:
+        self.answers: dict[str, Told] = {}
         self.asked: list[str] = []
         """Paths, with their queries."""
         site = self
@@ -31,8 +28,7 @@ class Site(Server):
         class Handler(QuietHandler):
             def do_GET(self) -> None:
                 site.asked.append(self.path)
-                answer = site.answers.get(self.path.partition("?")[0], Told(NOT_FOUND))
-                told = answer if isinstance(answer, Told) else answer(self.path)
+                told = site.answers.get(self.path.partition("?")[0], Told(404))
                 self.send_response(told.status)
                 for name, value in {"Content-Length": str(len(told.body)), **told.headers}.items():
                     self.send_header(name, value)
