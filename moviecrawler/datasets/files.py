@@ -51,8 +51,7 @@ class FileClient:
         self._get = partial(requests.get, stream=True, timeout=_TIMEOUTS)
         self._obey_robots, self._report = obey_robots, report
         self._agent = user_agent.partition("/")[0]
-        self._rules: dict[str, Protego] = {}
-        """What each host's robots.txt says, by its URL."""
+        self._rules: dict[str, Protego] = {}  # by the URL of robots.txt
         self._ended = Event()
         self._answer: requests.Response | None = None
 
@@ -107,9 +106,9 @@ class FileClient:
                 where = given.get("Location") or given.get("Content-Range")
                 raise DownloadError(f"{url}: asked for bytes from {have} on, got HTTP status {status}, {where}")
             total = begin + int(given.get("Content-Length", 0))
-            lacking = total - begin + _SPARE_BYTES - shutil.disk_usage(path.parent).free
+            lacking = (total - begin + _SPARE_BYTES - shutil.disk_usage(path.parent).free) / _MB
             if lacking > 0:
-                where = f"{path.parent} lacks {lacking / _MB:,.0f} MB of free space for {path.name}"
+                where = f"{path.parent} lacks {lacking:,.0f} MB of free space for {path.name}"
                 raise DownloadError(f"{where}; free some, or set DATA_DIR to a larger disk")
             with part.open("ab" if begin else "wb") as file:
                 etag_path.write_text(given.get("ETag", ""), encoding="latin-1")
@@ -121,24 +120,23 @@ class FileClient:
                         reported, have = now, file.tell()
                         left = (now - started) / 60 * max(0, total - have) / (have - begin)
                         self._report(f"{path.name}: {have / _MB:,.0f} of {total / _MB:,.0f} MB, {left:.0f} min left")
-        self._check_whole(url, path, part)
+        if path.suffix == ".gz" and (damage := self._damage_of(part)):
+            forget(part)
+            raise DownloadError(f"{url} is no whole gzip file, and is fetched anew next time: {damage}")
         part.replace(path)
 
-    def _check_whole(self, url: str, path: Path, part: Path) -> None:
-        """Raise DownloadError for a gzip file that is damaged: DuckDB, which reads it, looks at no checksum."""
-        reason, last = "", b"\n"
+    def _damage_of(self, part: Path) -> str:
+        """Return what is wrong with a gzip file, if anything is: DuckDB, which reads it, looks at no checksum."""
+        last = b"\n"
         try:
             with gzip.open(part) as file:
-                while path.suffix == ".gz" and (block := file.read(_BLOCK)):
+                while block := file.read(_BLOCK):
                     if self._ended.is_set():
                         raise InterruptedReadError(_ENDED)
                     last = block[-1:]
         except (OSError, EOFError, zlib.error) as error:
-            reason = str(error)
-        if reason or last != b"\n":
-            forget(part)
-            what = "is no whole gzip file, and is fetched anew next time"
-            raise DownloadError(f"{url} {what}: {reason or 'a line is cut'}")
+            return str(error)
+        return "" if last == b"\n" else "a line is cut"
 
     def _check_robots(self, url: str) -> None:
         robots = urljoin(url, "/robots.txt")

@@ -39,13 +39,9 @@ _MAX_ROWS_OF_AN_ID = 10_000  # the most known are some 2,000 rows of `title.akas
 _MAX_HEADER_BYTES = 1 << 20
 _ROWS_AT_ONCE = 5_000
 _MAX_PASS_SECONDS = 86_400
-_CONFIG: Final[dict[str, Any]] = {
-    "threads": 1,
-    "memory_limit": "320MB",  # the rest goes to files
-    "preserve_insertion_order": False,
-    "autoinstall_known_extensions": False,  # an extension would be downloaded
-    "autoload_known_extensions": False,
-}
+# What needs more memory goes to files; an extension would be downloaded.
+_SETTINGS = """SET threads = 1; SET memory_limit = '320MB'; SET preserve_insertion_order = false; SET enable_progress_bar = false;
+    SET autoinstall_known_extensions = false; SET autoload_known_extensions = false"""
 _WEIGHTED = "(votes * rating + 25000 * mean) / (votes + 25000)"
 _CHARTS: Final = {
     # IMDb's own list of films has no TV movies and no documentaries; that of series has.
@@ -61,10 +57,7 @@ class Tables:
     """The datasets of some files. One thread at a time may use it; `interrupt` may be called by any."""
 
     def __init__(self, files: Mapping[str, Path], scratch: Path, *, is_downloaded: bool = False) -> None:
-        """Take the files by the names of their datasets; a damaged one is removed if it `is_downloaded`.
-
-        DuckDB keeps its tables, and what it sorts, in a new folder in `scratch`.
-        """
+        """Take the files by dataset; a damaged one is removed if it `is_downloaded`. Tables are in a new folder in `scratch`."""
         self.files, self._is_downloaded = files, is_downloaded
         self.damaged: dict[tuple[str, str], str] = {}
         """What is wrong with the rows of a title or person, by dataset and id. These rows are left out."""
@@ -73,9 +66,9 @@ class Tables:
             if left.stat().st_mtime < time.time() - _MAX_PASS_SECONDS:
                 shutil.rmtree(left, ignore_errors=True)
         self._folder = TemporaryDirectory(prefix="pass-", dir=scratch)
-        config = {**_CONFIG, "temp_directory": self._folder.name}
-        self._connection = duckdb.connect(f"{self._folder.name}/tables", config=config)
-        self.run("SET enable_progress_bar = false; CREATE TABLE wanted (tconst VARCHAR)")
+        self._connection = duckdb.connect(f"{self._folder.name}/tables")
+        scratch_setting = f"SET temp_directory = {_quoted(self._folder.name)}"
+        self.run(f"{_SETTINGS}; {scratch_setting}; CREATE TABLE wanted (tconst VARCHAR)")
 
     def close(self) -> None:
         """Close the database, and remove its files."""

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from functools import partial
 from itertools import groupby, pairwise
 from operator import itemgetter
@@ -24,7 +24,7 @@ from moviecrawler.items import Credit, Movie, OtherTitle, Role, Score
 from moviecrawler.urls import IMDB_ID, title_url
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from moviecrawler.datasets.tables import Tables
 
@@ -163,21 +163,25 @@ def movie_of(row: list[Any]) -> Movie:
 
 def _credits(roles: dict[str, Role], rows: list[Any]) -> list[Credit]:
     """Return the people of each role, each once, with the characters of all their rows."""
-    names: dict[tuple[Role, str], Text] = {}
-    characters: defaultdict[tuple[Role, str], dict[str, None]] = defaultdict(dict)
+    names: dict[Role, dict[str, Text]] = {role: {} for role in roles.values()}
+    characters: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for _, _, person, category, played, name in _people(rows):
         role = roles.get(category)
         if role is not None and person:
-            names[role, person] = name
-            characters[role, person].update(dict.fromkeys(json.decode(played, type=list[str]) if played else ()))
-    found, positions = [], Counter[Role]()
-    for (role, person), name in sorted(names.items(), key=lambda item: item[0][0]):
-        text = " / ".join(filter(None, map(str.strip, characters[role, person])))
-        if len(text) > _MAX_CHARACTERS:
-            text = text[:_MAX_CHARACTERS].rpartition(" / ")[0]
-        positions[role] += 1
-        found.append(Credit(name=name, role=role, position=positions[role], person_id=person, character=text or None))
-    return found
+            names[role][person] = name
+            characters[person].update(dict.fromkeys(json.decode(played, type=list[str]) if played else ()))
+    return [
+        Credit(name=name, role=role, position=position, person_id=person, character=_joined(characters[person]))
+        for role, named in names.items()
+        for position, (person, name) in enumerate(named.items(), start=1)
+    ]
+
+
+def _joined(characters: Iterable[str]) -> str | None:
+    text = " / ".join(filter(None, map(str.strip, characters)))
+    if len(text) > _MAX_CHARACTERS:
+        text = text[:_MAX_CHARACTERS].rpartition(" / ")[0]
+    return text or None
 
 
 def _other_titles(rows: list[Any]) -> list[OtherTitle]:
