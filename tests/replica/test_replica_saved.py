@@ -7,17 +7,15 @@ import pytest
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.sources import SavedPages
+from moviecrawler.sites import SITES
 from tests.replica.client import ask
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-HOSTS = {
-    "imdb": "https://www.imdb.com",
-    "metacritic": "https://www.metacritic.com",
-    "rottentomatoes": "https://www.rottentomatoes.com",
-}
-ROWS = [
+    from moviecrawler.items import Site
+
+ROWS: list[tuple[str, Site, str, str, str]] = [
     ("old.html", "imdb", "title", "/title/tt7777771/", "2024-01"),
     ("new.html", "imdb", "title", "/title/tt7777771/", "<=2025-03"),
     ("same.html", "imdb", "title", "/title/tt7777771/", "<=2025-02"),
@@ -33,7 +31,7 @@ FINDER = (
 
 def test_saved_pages_are_served_under_their_addresses(tmp_path: Path) -> None:
     lines = ["file\tsite\tkind\turl\tcaptured", FINDER]
-    lines += ["\t".join((file, site, kind, HOSTS[site] + path, when)) for file, site, kind, path, when in ROWS]
+    lines += ["\t".join((file, site, kind, SITES[site].home + path, when)) for file, site, kind, path, when in ROWS]
     (tmp_path / "INDEX.tsv").write_text("\n".join(lines), encoding="utf-8")
     contents = {file: f"<html>{file}</html>" for file, *_ in ROWS}
     contents |= {"data.json": '{"props": 1}', "nuxt.json": "[1, 2]", "finder.json": '{"data": 1}'}

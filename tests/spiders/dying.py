@@ -7,8 +7,6 @@ import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from moviecrawler.items import Movie
-
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
@@ -17,17 +15,16 @@ MARK = "dies-at"
 
 
 class DyingPipeline:
-    """Kills the process when a certain item comes; the mark goes first, so that the next process lives."""
-
-    def __init__(self, mark: Path) -> None:
-        self.mark = mark
+    mark: Path
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(Path(crawler.settings["DATA_DIR"]) / MARK)
+        pipeline = cls()
+        pipeline.mark = Path(crawler.settings["DATA_DIR"]) / MARK
+        return pipeline
 
     def process_item(self, item: Any) -> Any:
-        if isinstance(item, Movie) and self.mark.exists() and self.mark.read_text() == item.site_id:
+        if self.mark.exists() and self.mark.read_text() == item.site_id:
             self.mark.unlink()
             os.kill(os.getpid(), signal.SIGKILL)
         return item

@@ -11,25 +11,14 @@ import pytest
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.extract import imdb
 from moviecrawler.extract.embedded import reader
-from moviecrawler.items import Miss, Movie
+from moviecrawler.items import Miss
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.spiders.arguments import Seed
 from moviecrawler.spiders.imdb import ImdbSpider
 from tests.crawling import crawl
 from tests.middlewares.sites import Site, Told
 from tests.services.replica import IDS
-from tests.shared import PROJECT
 from tests.spiders.answers import answer, spider_of
-
-
-def test_title_with_a_day_of_twenty_digits_is_a_movie_without_that_date() -> None:
-    page = (PROJECT / "tests/pages/imdb/title-2026-castv2/page.html").read_bytes()
-    body, count = re.subn(rb'("day":\s*)\d+', rb"\g<1>" + b"9" * 20, page)
-    assert count
-    (movie,) = answer(spider_of(ImdbSpider).title_request("tt0900005", None), body)
-    assert isinstance(movie, Movie)
-    assert movie.release_date is None
-    assert "release_date" in movie.unknown_fields
 
 
 @pytest.mark.promise("A damaged or hostile page costs bounded time and memory, and no other title.")
