@@ -77,9 +77,8 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         super().__init__(server, persist=True)
         self._reply: Reply | None = None  # the latest state of the run
         self._tracker = LeaseTracker(self._finish)
-        self._ready: deque[Request] = (
-            deque()
-        )  # leased, not yet sent; with retries and redirects, which go on under a lease
+        # Requests to send, all of them leased: also retries and redirects, which go on under their request's lease.
+        self._ready: deque[Request] = deque()
         self._arguments = Lease("", 0, None)  # under which this worker queues what the arguments name
         self._pages = 0
         self._wake = asyncio.Event()

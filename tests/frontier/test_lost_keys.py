@@ -17,14 +17,24 @@ ALL = f"ids={','.join(IDS)}"
 SLOWLY: dict[str, Any] = {"CONCURRENT_REQUESTS": "4", "FRONTIER_RUN": "lossy"}
 
 
-@pytest.fixture
-def at_work(workers_of: WorkersOf, replica: ReplicaProcess) -> Workers:
-    """Return two workers in the middle of a run, and their run's keys."""
+def begun(workers_of: WorkersOf, replica: ReplicaProcess, count: int) -> Workers:
     change(replica, latency=300)
     workers = workers_of("imdb", ALL, **SLOWLY)
-    workers.start(2)
-    wait_for(lambda: workers.count("requests") and workers.state("done") > 3, told=lambda: workers.log)
+    workers.start(count)
+    wait_for(lambda: workers.count("leases") and workers.state("done") > 3, told=lambda: workers.log)
     return workers
+
+
+@pytest.fixture
+def at_work(workers_of: WorkersOf, replica: ReplicaProcess) -> Workers:
+    """Return two workers in the middle of a run."""
+    return begun(workers_of, replica, 2)
+
+
+@pytest.fixture
+def alone(workers_of: WorkersOf, replica: ReplicaProcess) -> Workers:
+    """Return one worker that holds some of the requests; the others wait."""
+    return begun(workers_of, replica, 1)
 
 
 @pytest.mark.promise("A lost key in Redis never hangs a crawl, and what was lost is told.")
@@ -42,16 +52,6 @@ def test_every_title_is_stored_though_keys_were_lost(at_work: Workers, redis_cli
         assert workers.wait() == [0, 0], workers.log
         assert {movie.site_id for movie in workers.movies} == set(IDS)
         assert workers.log.count("all are done; ") == 2
-
-
-@pytest.fixture
-def alone(workers_of: WorkersOf, replica: ReplicaProcess) -> Workers:
-    """Return one worker that holds some of the requests; the others wait."""
-    change(replica, latency=300)
-    workers = workers_of("imdb", ALL, **SLOWLY)
-    workers.start()
-    wait_for(lambda: workers.count("leases") and workers.state("done") > 3, told=lambda: workers.log)
-    return workers
 
 
 @pytest.mark.promise("A lost key in Redis never hangs a crawl, and what was lost is told.")

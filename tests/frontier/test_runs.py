@@ -88,15 +88,6 @@ async def test_a_run_that_was_over_is_begun_again_only_for_who_asked_later(make:
     assert await later.push(pushes("a")) == 0  # which the run before has seen
 
 
-async def test_two_runs_of_two_names_on_one_day_share_nothing(make: Make) -> None:
-    one = await seeded(make(), "a")
-    two = make(arguments="ids=b")
-    await two.open("other", 0)
-    await two.push(pushes("a", "b"))
-    assert (await two.take()).open == 3  # with its arguments
-    assert (await one.take()).open == 1
-
-
 async def test_a_lost_number_begins_a_new_run_that_meets_no_old_key(make: Make, client: Any) -> None:
     one = await seeded(make(), "a")
     await client.delete(SITE.latest("run"))

@@ -76,11 +76,13 @@ def test_run_of_a_name_is_made_once_and_refused_to_other_arguments(
     assert counts(replica)["requests"] == 1
 
 
-def test_no_title_is_lost_of_a_limited_crawl_whose_pages_are_missing(
+@pytest.mark.promise("A limit is kept, with no more list pages than it needs.")
+def test_limit_is_that_of_all_workers_and_no_title_is_lost_though_pages_are_missing(
     workers_of: WorkersOf, replica: ReplicaProcess, tmp_path: Path
 ) -> None:
     change(replica, latency=100)
-    with workers_of("metacritic", "list=sitemap", "limit=40") as workers:
+    # No batch is due by its age: the last ones are written as nothing is queued.
+    with workers_of("metacritic", "list=sitemap", "limit=40", STORE_BATCH_SECONDS="3600") as workers:
         workers.start(2)
         wait_for(lambda: workers.count("titles") == 40)
         change(replica, faults={"404": 0.15})
@@ -89,17 +91,6 @@ def test_no_title_is_lost_of_a_limited_crawl_whose_pages_are_missing(
         assert len(ended) == workers.count("titles") == 40
         assert workers.state("failed") == 0
     reset(replica)
-
-
-@pytest.mark.promise("A limit is kept, with no more list pages than it needs.")
-def test_limit_is_that_of_the_crawl_not_of_each_worker(workers_of: WorkersOf, redis_url: str, tmp_path: Path) -> None:
-    # No batch is due by its age: the last ones are written as nothing is queued.
-    with workers_of("metacritic", "limit=25", STORE_BATCH_SECONDS="3600") as workers:
-        workers.start(2)
-        assert workers.wait() == [0, 0], workers.log
-        assert len(workers.movies) == 25
-    progress = scrapy("progress", "--json", data=tmp_path, REDIS_URL=redis_url)
-    assert [run["done"] > 25 for run in json.loads(progress.output)["runs"]] == [True]  # with list pages
 
 
 @pytest.mark.promise("Seeds that others push are fetched, and bad ones become dead letters.")
