@@ -113,14 +113,14 @@ def open_database(url: str, is_ending: Callable[[], bool] = lambda: False) -> Co
 
 @contextmanager
 def refusals_translated() -> Iterator[None]:
-    """Raise ConfigurationError when the server doesn't let us create tables; otherwise the same as `errors_translated`."""
+    """Raise ConfigurationError when the server doesn't let us create or write tables; otherwise the same as `errors_translated`."""
     try:
         with errors_translated():
             yield
     except TransientStoreError as error:
         if isinstance(error.__cause__, psycopg2.ProgrammingError | psycopg2.errors.ReadOnlySqlTransaction):
             raise ConfigurationError(
-                f"the database that DATABASE_URL names doesn't let us create our tables: {error}"
+                f"the database that DATABASE_URL names doesn't let us create or write our tables: {error}"
             ) from error
         raise
 

@@ -51,7 +51,6 @@ logger = logging.getLogger(__name__)
 
 _SESSION = read_sql("session.sql")
 _LOCATE = read_sql("locate.sql")
-_RIGHTS = read_sql("rights.sql")
 _COLUMNS = (
     *("site", "site_id", "url", "imdb_id", "title", "original_title", "kind", "year", "end_year", "release_date"),
     *("runtime_minutes", "genres", "keywords", "interests", "related", "series_id", "series_title", "season"),
@@ -121,23 +120,16 @@ class PostgresStore(Store):
 
     def open(self) -> None:
         """Connect, and bring the schema up to date."""
-        connection = open_database(self._url, lambda: self.hurried)
+        self._connection = open_database(self._url, lambda: self.hurried)
         try:
-            with refusals_translated(), connection, connection.cursor() as cursor:
-                cursor.execute(_RIGHTS)
-                ((refused,),) = cursor.fetchall()
-                if not refused:
+            with refusals_translated():
+                with self._connection as connection, connection.cursor() as cursor:
                     cursor.execute(_SESSION)
+                    cursor.execute(_LOCATE, _names([("imdb", "none")]))
+                self.write([])  # this, and numbers for a new title, show the privileges that the database user lacks
         except BaseException:
-            connection.close()
-            raise
-        self._connection = connection
-        if refused:
-            user = connection.info.user
             self.close()
-            raise ConfigurationError(
-                f"the database that DATABASE_URL names doesn't let {user} {refused}; grant it, or name a user who may write"
-            )
+            raise
 
     def write(self, records: Sequence[Record]) -> None:
         """Store the records and match them with titles, in one transaction that waits for those of other processes."""
@@ -149,7 +141,7 @@ class PostgresStore(Store):
             self._wait_for_turn(cursor)
             # Misses first: a movie from a list makes its record newer than the miss, although its page was not read.
             cursor.execute(_WRITE_MISSES, {"misses": f"[{b','.join(misses.values()).decode()}]"})
-            stored = self._write_movies(movies, cursor) if movies else []
+            stored = self._write_movies(movies, cursor)
             read = [record.item for record in movies if record.item.source != "list"]
             names = _names([_key(movie) for movie in read])
             cursor.execute(_END_MISSES, {**names, "read": [movie.scraped_at for movie in read]})
