@@ -20,6 +20,7 @@ pytest_plugins = [
     "tests.services.s3",
     "tests.services.redis",
     "tests.services.replica",
+    "tests.services.https",
     "tests.services.tor",
     "tests.frontier.workers",
     "tests.services.browser",

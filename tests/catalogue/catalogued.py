@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from moviecrawler.catalogue import store
-from moviecrawler.catalogue.claims import claim, claim_unfound
-from moviecrawler.catalogue.loading import load
+from moviecrawler.catalogue.claims import Claim, claim, claim_unfound
+from moviecrawler.catalogue.loading import Imported, load
 from moviecrawler.catalogue.outcomes import AnyOutcome, Fetched, Judged, record
 from moviecrawler.catalogue.rows import ImportRow, ListedTitle
 from moviecrawler.database.connection import Database, open_database
@@ -16,10 +16,6 @@ from moviecrawler.items import Movie
 from moviecrawler.pipelines.postgres import PostgresStore
 from tests.pipelines.runs import record_of
 from tests.services.postgres import execute
-
-if TYPE_CHECKING:
-    from moviecrawler.catalogue.claims import Claim
-    from moviecrawler.catalogue.loading import Imported
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 LEASE = timedelta(hours=2)

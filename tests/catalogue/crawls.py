@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from scrapy.settings import Settings
 
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.store import open_catalogue
+from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, counts, crawl_command, environment, scrapy
 from tests.processes import ForkedCommand
 from tests.services.postgres import execute
 from tests.services.replica import COLLECTION, TITLES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from moviecrawler.replica.process import ReplicaProcess
 
 _PAGES = {"imdb": ("/title/",), "metacritic": ("/movie/", "/tv/"), "rottentomatoes": ("/m/", "/tv/")}
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from random import Random
+from typing import Any
 
 from moviecrawler.fields import NUMBERS, TEXT_LISTS, fields_published_by
 from moviecrawler.items import Amount, Award, Credit, Movie, Offer, RelatedTitle, Score
-
-if TYPE_CHECKING:
-    from random import Random
 
 TOLD = sorted(fields_published_by("imdb", "series"))
 START = datetime(2026, 11, 1, tzinfo=UTC)

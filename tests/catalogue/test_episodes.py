@@ -5,16 +5,13 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from moviecrawler.catalogue.episodes_import import ImdbEpisodes
 from moviecrawler.catalogue.loading import Done, Imported
 from moviecrawler.errors import ExtractionError, TransientStoreError
-
-if TYPE_CHECKING:
-    from tests.catalogue.catalogued import Catalogued
+from tests.catalogue.catalogued import Catalogued
 
 N = r"\N"
 HEADERS = {

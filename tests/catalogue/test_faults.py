@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg2
@@ -18,9 +19,6 @@ from tests.catalogue.crawls import Due
 from tests.crawling import change
 from tests.services.replica import IDS, TITLES
 from tests.waiting import LONGEST, wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 BATCH = {"CATALOGUE_BATCH": "10"}
 

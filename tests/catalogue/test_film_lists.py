@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from moviecrawler.catalogue.film_lists import COLUMNS, read_records, read_titles
 from moviecrawler.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ROW = {
     "site": "imdb",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +14,6 @@ from moviecrawler.catalogue.wikidata_import import WikidataCrosswalk
 from moviecrawler.errors import ExtractionError
 from moviecrawler.pipelines.postgres import read_scoreboard
 from tests.catalogue.catalogued import NOW, Catalogued, judged, outcome, page, row, wikidata
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.promise("Titles come from IMDb's datasets, TMDB's exports, Wikidata's file and CSV, each row once.")

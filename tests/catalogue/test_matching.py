@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -12,10 +12,7 @@ from hypothesis import strategies as st
 from moviecrawler.catalogue.comparing import SAME_ID, Match, compare
 from moviecrawler.catalogue.matching import match_titles, title_of
 from moviecrawler.catalogue.normalise import normalise
-from moviecrawler.items import Credit, Movie, OtherTitle, Score
-
-if TYPE_CHECKING:
-    from moviecrawler.items import Site
+from moviecrawler.items import Credit, Movie, OtherTitle, Score, Site
 
 IDS: dict[Site, str] = {"imdb": "tt{:07}", "metacritic": "movie/t-{}", "rottentomatoes": "m/t_{}"}
 LEVIN, QUARRIE = "Mara Levin", "Ines Quarrie"

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from moviecrawler.catalogue.claims import Claim
 from tests.catalogue.catalogued import DAY, LEASE, NOW, Catalogued, judged, outcome, page, row, wikidata
-
-if TYPE_CHECKING:
-    from moviecrawler.catalogue.claims import Claim
 
 SITE: Any = "rottentomatoes"
 

@@ -6,22 +6,18 @@ import csv
 import io
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from moviecrawler.catalogue.scoreboard import ScoreboardRow
 from moviecrawler.commands.scoreboard import render_table
-from moviecrawler.items import Movie, Score
+from moviecrawler.items import Movie, Score, Site
 from moviecrawler.pipelines.sqlite import SqliteStore
 from tests.crawling import Finished, scrapy
 from tests.pipelines.runs import record_of
 from tests.pipelines.stored import board_of, opened
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from moviecrawler.catalogue.scoreboard import ScoreboardRow
-    from moviecrawler.items import Site
 
 
 def title(site: Site, site_id: str, name: str, *scores: Score, **more: Any) -> Movie:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 from scrapy import Request
 from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
@@ -22,13 +22,6 @@ from moviecrawler.spiders.imdb import ImdbSpider
 
 URL = "https://www.imdb.com/title/tt0111161/"
 PAGE = b"<html>" + b"x" * 5000 + b"</html>"
-
-
-class Sent(NamedTuple):
-    """A request as it was sent: the name of its proxy, None without one, and the credentials for that."""
-
-    proxy: str | None
-    authorization: bytes | None
 
 
 def page(request: Request, status: int = 200, body: bytes = PAGE, headers: dict[str, str] | None = None) -> Response:
@@ -60,11 +53,10 @@ class Chain:
         crawler.spider = ImdbSpider.from_crawler(crawler, ids="tt0111161")
         self._manager = build_from_crawler(DownloaderMiddlewareManager, crawler)
         self._answer = answer
-        self.sent: list[Sent] = []
-        downloader: Any = SimpleNamespace(per_slot_settings={}, middleware=self._manager)
-        slot = SimpleNamespace(closing=None)
-        engine: Any = SimpleNamespace(downloader=downloader, running=True, spider=crawler.spider, _slot=slot)
-        crawler._engine, engine.scheduler = engine, None
+        self.sent: list[tuple[str | None, bytes | None]] = []
+        """Of each request that was sent the name of its proxy, None without one, and the credentials for that."""
+        engine: Any = SimpleNamespace(downloader=SimpleNamespace(per_slot_settings={}), running=True)
+        crawler._engine = engine
         chained = {type(one): one for one in self._manager.middlewares}
         self.proxies: Any = chained.get(ProxyMiddleware)
         """The middleware; None where the site has no order of pools."""
@@ -74,7 +66,7 @@ class Chain:
             self.proxies.blocks = blocks
 
     async def _download(self, request: Request) -> Response:
-        self.sent.append(Sent(request.meta.get("proxy_name"), request.headers.get(b"Proxy-Authorization")))
+        self.sent.append((request.meta.get("proxy_name"), request.headers.get(b"Proxy-Authorization")))
         return page(request, self._answer) if isinstance(self._answer, int) else await self._answer(request)
 
     async def send(self, url: str = URL, *, is_page: bool = True, **meta: str) -> Response:

@@ -20,10 +20,10 @@ def write_pools(folder: Path, **pools: list[ForwardProxy]) -> str:
     return str(path)
 
 
-def write_ids(folder: Path, titles: int) -> str:
-    """Write the ids of the replica's first titles to a file; return the argument that names it."""
+def write_ids(folder: Path, titles: int, *more: str) -> str:
+    """Write the ids of the replica's first titles, and more, to a file; return the argument that names it."""
     path = folder / "ids"
-    path.write_text("\n".join(IDS[:titles]))
+    path.write_text("\n".join([*IDS[:titles], *more]))
     return f"file={path}"
 
 

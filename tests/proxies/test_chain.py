@@ -20,8 +20,8 @@ from tests.proxies.chain import PAGE, URL, Chain, page
 
 TOR = {
     "TOR_TUNNEL": "http://127.0.0.1:9",
-    "PROXY_POOLS": '{"tor": {"kind": "tor", "sessions": 2}}',
     "PROXY_ORDER": "tor",
+    "PROXY_POOLS": '{"tor": {"kind": "tor", "sessions": 2}}',
 }
 _SESSIONS = {"kind": "residential", "urls": ["http://me-{session}:pa55word@127.0.0.1:9"], "sessions": 2}
 GATEWAY = {"PROXY_POOLS": json.dumps({"home": _SESSIONS}), "PROXY_ORDER": "home"}
@@ -89,13 +89,15 @@ async def test_a_proxy_that_is_refused_rests_while_others_go_on(
     chain = Chain(3, tmp_path, answer, **settings)
     answers = [await chain.send(f"https://www.imdb.com/title/tt{number:07}/") for number in range(1, 9)]
     assert all(one.body == PAGE and not one.headers for one in answers)
-    assert Counter(one.proxy for one in chain.sent) == {"datacenter:1": 1, "datacenter:2": 4, "datacenter:3": 4}
+    assert Counter(proxy for proxy, _ in chain.sent) == {"datacenter:1": 1, "datacenter:2": 4, "datacenter:3": 4}
     assert chain.proxies.order[0].dead == {"datacenter:1"}
 
 
-@pytest.mark.parametrize("status", [200, 403])
+@pytest.mark.parametrize(
+    ("status", "end", "requests"), [(200, "HtmlResponse", 16), (403, "SiteStopped", 2), (None, "ValueError", 16)]
+)
 async def test_requests_wait_for_a_proxy_rather_than_crowd_it_and_are_not_sent_after_a_stop(
-    status: int, tmp_path: Path
+    status: int | None, end: str, requests: int, tmp_path: Path
 ) -> None:
     flying = most = 0
 
@@ -105,13 +107,15 @@ async def test_requests_wait_for_a_proxy_rather_than_crowd_it_and_are_not_sent_a
         most = max(most, flying)
         await asyncio.sleep(0.01)
         flying -= 1
+        if status is None:
+            raise ValueError  # which is nobody's fault
         return page(request, status)
 
     chain = Chain(2, tmp_path, answer)
     ended = await asyncio.gather(*(chain.send() for _ in range(16)), return_exceptions=True)
     assert most == 2
-    assert {type(one).__name__ for one in ended} == {"HtmlResponse" if status == 200 else "SiteStopped"}
-    assert len(chain.sent) == (16 if status == 200 else 2)
+    assert {type(one).__name__ for one in ended} == {end}
+    assert len(chain.sent) == requests
 
 
 async def test_every_attempt_is_a_line_and_the_last_says_how_all_ended(
@@ -127,17 +131,6 @@ async def test_every_attempt_is_a_line_and_the_last_says_how_all_ended(
     assert not chain.proxies.order[0].dead  # a broken server is not the proxies' fault
 
 
-async def test_what_is_nobodys_fault_passes_and_frees_the_proxy(tmp_path: Path) -> None:
-    async def answer(request: Request) -> Response:
-        raise ValueError(request.url)
-
-    chain = Chain(1, tmp_path, answer)
-    for _ in range(3):
-        with pytest.raises(ValueError, match=URL):
-            await chain.send()
-    assert [one.proxy for one in chain.sent] == ["datacenter:1"] * 3
-
-
 async def test_a_request_leaves_by_the_pool_that_it_is_bound_to_and_robots_txt_proves_nothing_of_a_proxy(
     tmp_path: Path,
 ) -> None:
@@ -146,33 +139,29 @@ async def test_a_request_leaves_by_the_pool_that_it_is_bound_to_and_robots_txt_p
     await chain.send(proxy_pool="datacenter")
     with pytest.raises(AttemptsFailedError, match=r"no proxy of home may be used for https"):
         await chain.send(proxy_pool="home")
-    assert [one.proxy for one in chain.sent] == ["direct", "datacenter:1"]
+    assert [proxy for proxy, _ in chain.sent] == ["direct", "datacenter:1"]
     assert [pool.good for pool in chain.proxies.order] == [set(), {"datacenter:1"}]
 
 
-@pytest.mark.parametrize("pool", [TOR, GATEWAY], ids=["tor", "gateway"])
-async def test_a_session_that_is_refused_gets_a_fresh_one_twice_and_then_rests(
-    pool: dict[str, str], tmp_path: Path
+@pytest.mark.parametrize(
+    ("settings", "statuses", "told"),
+    [
+        (TOR, [403] * 6, "403.* no proxy is left of tor"),
+        (GATEWAY, [403] * 6, "403.* no proxy is left of home"),
+        ({}, [403, 200], r"us \(no proxy is left of datacenter\); ask again in 30 minutes"),
+    ],
+    ids=["tor", "gateway", "those that die are not taken for refused"],
+)
+async def test_a_session_that_is_refused_gets_a_fresh_one_twice_and_at_last_the_site_is_stopped(
+    settings: dict[str, str], statuses: list[int], told: str, tmp_path: Path
 ) -> None:
-    chain = Chain(0, tmp_path, 403, **pool, PROXY_ATTEMPTS=20)
-    with pytest.raises(SiteStopped, match=r"no proxy is left of (tor|home)"):
-        await chain.send()
-    tokens = [one.authorization for one in chain.sent]
-    assert None not in tokens
-    assert len(tokens) == len(set(tokens)) == 2 * 3
-
-
-async def test_proxies_that_die_are_not_taken_for_refused_because_one_was_refused_before(tmp_path: Path) -> None:
-    statuses = [403, 200]
-
     async def answer(request: Request) -> Response:
-        if not statuses:
+        if len(chain.sent) > len(statuses):
             raise DownloadConnectionRefusedError
-        return page(request, statuses.pop(0))
+        return page(request, statuses[len(chain.sent) - 1])
 
-    chain = Chain(2, tmp_path, answer)
-    await chain.send()
-    with pytest.raises(SiteStopped) as stopped:
-        await chain.send()
-    assert "403" not in str(stopped.value)
-    assert "24 h" not in str(stopped.value)
+    chain = Chain(2, tmp_path, answer, **settings, PROXY_ATTEMPTS=20)
+    with pytest.raises(SiteStopped, match=told):
+        _ = [await chain.send() for _ in range(2)]
+    tokens = {authorization for _, authorization in chain.sent} - {None}
+    assert len(tokens) == len(statuses)

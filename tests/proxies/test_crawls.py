@@ -42,9 +42,7 @@ def test_proxies_that_fail_cost_no_title(
 def test_proxies_get_our_user_agent_and_a_title_that_is_missing_is_an_answer(
     replica: ReplicaProcess, tmp_path: Path, mongo_url: str
 ) -> None:
-    argument = write_ids(tmp_path, 10)
-    with (tmp_path / "ids").open("a") as ids:
-        ids.write("\ntt0000001")
+    argument = write_ids(tmp_path, 10, "tt0000001")
     with ProxyFleet([Mode.WORK]) as fleet:
         finished = crawl_imdb(tmp_path, replica, fleet, argument=argument, MONGO_URL=mongo_url)
         heads = [asked.head for asked in fleet.proxies[0].asked]

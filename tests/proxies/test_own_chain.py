@@ -6,24 +6,20 @@ import json
 import re
 import time
 from collections import Counter
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import redis
 
 from moviecrawler.proxies.quarantines import bans_key
+from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change, counts
 from tests.frontier.workers import Workers
 from tests.proxies.fleets import write_ids
 from tests.services.forward_proxy import Mode, ProxyFleet
+from tests.services.https import HttpsFront
 from tests.services.replica import IDS
 from tests.waiting import wait_for
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from moviecrawler.replica.process import ReplicaProcess
-    from tests.services.https import HttpsFront
 
 ATTEMPT = re.compile(r"attempt \d/9 GET \S+/title/\S+ via (\w+):c?\d+ → (\d+)")
 
@@ -55,14 +51,12 @@ def test_every_title_is_stored_through_what_is_left_and_all_workers_know_what_is
         }
         if tor == "network":
             environment["TOR_TUNNEL"] = f"http://{request.getfixturevalue('tor_network').tunnel}"
-        refused: dict[str, str] = {}
 
-        def refuse_when(requests: int, pool: str) -> None:
+        def refuse_when(requests: int, first: int) -> None:
             wait_for(lambda: counts(replica)["requests"] >= requests, told=lambda: workers.log)
-            refused.update(dict.fromkeys([one.address for one in pools[pool]], "challenge"))
-            change(replica, clients=refused)
+            change(replica, clients=dict.fromkeys([one.address for one in proxies[:first]], "challenge"))
 
-        refuse_when(0, "datacenter")
+        refuse_when(0, 2)
         change(replica, latency=50)
         with Workers(
             *("imdb", "via=pages", write_ids(tmp_path, len(IDS))),
@@ -74,22 +68,20 @@ def test_every_title_is_stored_through_what_is_left_and_all_workers_know_what_is
             AUTOTHROTTLE_ENABLED="0",
         ) as workers:
             workers.start(2)
-            refuse_when(15, "other")
+            refuse_when(15, 4)
             workers.kill()
-            refuse_when(30, "home")
+            refuse_when(30, 6)
             assert workers.wait() == [0], workers.log
-        stored = [movie.site_id for movie in workers.movies]
-        assert sorted(map(str, stored)) == sorted(IDS)
+        assert sorted(str(movie.site_id) for movie in workers.movies) == sorted(IDS)
 
-        bans = {key: json.loads(ban) for key, ban in redis_client.hgetall(bans_key("imdb")).items()}
-        assert [(ban["bans"], ban["reason"]) for ban in bans.values()] == [(1, "202 challenge")] * 6
-        assert all(1500 < ban["until"] - time.time() <= 1800 for ban in bans.values())
+        bans = [json.loads(ban) for ban in redis_client.hvals(bans_key("imdb"))]
+        assert [(ban["bans"], ban["reason"]) for ban in bans] == [(1, "202 challenge")] * 6
+        assert all(1500 < ban["until"] - time.time() <= 1800 for ban in bans)
         asked = counts(replica)
         # A worker has one request at most under way through a proxy when that is refused.
         assert 6 <= asked["statuses"]["202"] <= 2 * 6
 
-        attempts = [Counter(ATTEMPT.findall(path.read_text())) for path in sorted(tmp_path.glob("worker-*.log"))]
-        known = sum(attempts, Counter())
+        known = Counter(ATTEMPT.findall("".join(path.read_text() for path in tmp_path.glob("worker-*.log"))))
         assert known["tor", "202"] == 0
         # What was under way when the worker was killed has no line.
         assert asked["statuses"]["202"] - 9 <= sum(n for (_, status), n in known.items() if status == "202")

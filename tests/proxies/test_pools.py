@@ -39,12 +39,8 @@ def test_pools_are_read_from_json_and_from_a_file(tmp_path: Path) -> None:
     file.write_text(pools)
     for given in (pools, str(file)):
         made = read(PROXY_POOLS=given, PROXY_ORDER="direct,datacenter,home")
-        assert [(one.name, pool.kind) for pool in made.pools.values() for one in pool.members.values()] == [
-            ("direct", "direct"),
-            ("datacenter:1", "datacenter"),
-            ("datacenter:2", "datacenter"),
-            ("home:1", "residential"),
-        ]
+        named = {(pool.kind, *pool.members) for pool in made.pools.values()}
+        assert named == {("direct",) * 2, ("datacenter", "datacenter:1", "datacenter:2"), ("residential", "home:1")}
         proxy = made.pools["home"].members["home:1"]
         assert (proxy.url, proxy.authorization) == ("http://gate.example:1000", b"Basic dXNlcjt4OnBAc3M=")
         assert [pool.name for pool in made.orders["metacritic"]] == ["direct", "datacenter", "home"]
@@ -52,18 +48,13 @@ def test_pools_are_read_from_json_and_from_a_file(tmp_path: Path) -> None:
 
 def test_sessions_of_a_gateway_differ_by_a_token_and_a_renewed_one_has_another() -> None:
     home = read(**pool(GATEWAY, name="home", kind="residential", sessions=3)).pools["home"]
-    sessions = list(home.members.values())
-
-    def users() -> list[str]:
-        return [base64.b64decode((one.authorization or b"")[6:]).decode() for one in sessions]
-
-    before = users()
-    assert home.renew(sessions[1])
-    after = users()
-    assert all(re.fullmatch(rf"{USER}-session-[0-9a-f]{{24}}:{PASSWORD}", user) for user in (*before, *after))
-    assert len({*before, *after}) == 4
-    assert (after[0], after[2]) == (before[0], before[2])
-    assert {(one.name[:5], one.url) for one in sessions} == {("home:", "http://gate.example:7000")}
+    users: list[str] = []
+    for _ in range(2):
+        users += [base64.b64decode((one.authorization or b"")[6:]).decode() for one in home.members.values()]
+        home.renew(home.members["home:2"])
+    assert all(re.fullmatch(rf"{USER}-session-[0-9a-f]{{24}}:{PASSWORD}", user) for user in users)
+    assert (len({*users}), users[0], users[2]) == (4, users[3], users[5])
+    assert {one.url for one in home.members.values()} == {"http://gate.example:7000"}
 
 
 def test_a_proxy_keeps_its_key_when_its_place_in_the_list_changes() -> None:
@@ -79,7 +70,6 @@ def test_a_proxy_keeps_its_key_when_its_place_in_the_list_changes() -> None:
     ("given", "expected"),
     [
         ({"PROXY_POOLS": URL}, "neither JSON nor a file with it that can be read"),
-        ({"PROXY_POOLS": "{" + URL}, "malformed"),
         (pool(URL, kind=PASSWORD), "Expected `str` matching regex '^(datacenter|residential|tor)$'"),
         (pool(URL, url=URL), "unknown field `url`"),
         (pool(GATEWAY), "and the number of `sessions`; or neither"),
@@ -87,19 +77,18 @@ def test_a_proxy_keeps_its_key_when_its_place_in_the_list_changes() -> None:
         (pool(URL.replace("proxy", "{session}")), "is to have one URL with {session}"),
         (pool(), "has no urls"),
         (pool(URL, name="direct"), "matching regex"),
-        (pool(URL, name="Home Sweet"), "matching regex"),
         (pool(URL, URL), "has no urls, or one twice"),
         (pool(URL.replace("http:", "socks5:")), "Scrapy can't use SOCKS"),
         (pool(URL.replace(":8080", "")), "not of the form"),
-        (pool(URL.replace("8080", "99999")), "not of the form"),
         (pool(URL.replace("proxy", "pröxy")), "not of the form"),
         (pool("http://a%3Ab:" + PASSWORD + "@h:1"), "without a colon in the user"),
         (pool(kind="tor"), "takes no urls, but TOR_TUNNEL"),
         ({"TOR_CONTROL": CONTROL}, "takes no urls, but TOR_TUNNEL"),
-        *[
-            ({"TOR_TUNNEL": tunnel}, "TOR_TUNNEL is wrong: set it to where Tor's HTTPTunnelPort listens")
-            for tunnel in ("127.0.0.1:9080", "http://127.0.0.1", "http://127.0.0.1:999999", "socks5h://127.0.0.1:9050")
-        ],
+        (
+            {"TOR_TUNNEL": "socks5h://127.0.0.1:9050"},
+            "TOR_TUNNEL is wrong: set it to where Tor's HTTPTunnelPort listens",
+        ),
+        ({"TOR_TUNNEL": "http://127.0.0.1"}, "TOR_TUNNEL is wrong"),
         ({"TOR_TUNNEL": URL}, "TOR_TUNNEL is wrong"),
         ({"TOR_CONTROL": URL}, "TOR_CONTROL is wrong"),
         ({"TOR_CONTROL": "9051"}, "TOR_CONTROL is wrong"),
@@ -108,7 +97,6 @@ def test_a_proxy_keeps_its_key_when_its_place_in_the_list_changes() -> None:
             "IMDB_URL is 'http://127.0.0.1:8000', and its site is to be asked through Tor, which takes https addresses only",
         ),
         ({"PROXY_ORDER": "direct,tor"}, "a pool is none of direct; set it to direct,datacenter,tor for all sites"),
-        ({"PROXY_ORDER": "direct,,x"}, "a pool is none of direct"),
         ({"PROXY_ORDER": URL}, "a pool is none of direct"),
         ({"PROXY_ORDER": "{" + URL}, "PROXY_ORDER can't be read"),
         ({"PROXY_ORDER": '{"imbd": "direct"}'}, "Invalid enum value 'imbd'"),

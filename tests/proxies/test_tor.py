@@ -52,14 +52,6 @@ def tokens(of: TorPool) -> list[str]:
     return [base64.b64decode((proxy.authorization or b"")[6:]).decode() for proxy in of.members.values()]
 
 
-@pytest.mark.promise("Over Tor each circuit has credentials of its own; when all are refused, new ones are asked for.")
-def test_each_circuit_has_credentials_of_its_own_that_nobody_can_guess() -> None:
-    made = pool("http://[::1]:9080/")
-    assert {proxy.url for proxy in made.members.values()} == {"http://[::1]:9080"}
-    assert len({*tokens(made), *tokens(pool())}) == 6
-    assert all(re.fullmatch("tor:[0-9a-f]{24}", token) for token in tokens(made))
-
-
 async def test_tor_that_starts_a_little_later_is_waited_for_and_the_site_is_sent_nothing() -> None:
     answers = [b"HTTP/1.0 503 Service Unavailable\r\n\r\n", b"HTTP/1.0 200 OK\r\n\r\n"]
     asked: list[bytes] = []
@@ -82,7 +74,6 @@ async def test_tor_that_starts_a_little_later_is_waited_for_and_the_site_is_sent
         (b"SSH-2.0-OpenSSH_9.2\r\n", "it has to be Tor's HTTPTunnelPort, not its SOCKS port"),
         (None, "timed out"),
     ],
-    ids=["socks", "ssh", "silent"],
 )
 async def test_what_is_wrong_with_the_tunnel_is_one_sentence(
     answer: bytes | None, sentence: str, monkeypatch: pytest.MonkeyPatch

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 
@@ -44,18 +44,13 @@ def carried(network: TorNetwork, watch: Watch, *credentials: bytes) -> list[set[
 
 def connect(tunnel: str, host: Host, credentials: bytes) -> HTTPConnection:
     """Open a connection; circuits of a network that has just been started may fail."""
-    for attempts_left in reversed(range(6)):
+    for _ in range(6):
         connection = HTTPConnection(tunnel, timeout=60)
         connection.set_tunnel("127.0.0.1", host.port, {"Proxy-Authorization": credentials.decode()})
-        try:
+        with suppress(OSError):
             connection.connect()
-        except OSError:
-            connection.close()
-            if not attempts_left:
-                raise
-        else:
-            break
-    return connection
+            return connection
+    raise AssertionError("no circuit of the network works")
 
 
 def test_circuits_differ_by_token_and_a_ban_changes_one(tor_network: TorNetwork, pool: TorPool) -> None:

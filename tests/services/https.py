@@ -7,12 +7,16 @@ import ssl
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
 
+import pytest
 import trustme
+
+from moviecrawler.replica.process import ReplicaProcess
 
 NAME = "site.invalid"
 """A name that stands in the certificate, and that no machine knows."""
@@ -45,6 +49,13 @@ class HttpsFront:
         self._process.kill()
         self._process.wait()
         self._folder.cleanup()
+
+
+@pytest.fixture(scope="session")
+def front(running_replica: ReplicaProcess) -> Iterator[HttpsFront]:
+    """Return IMDb's replica by https."""
+    with HttpsFront(running_replica.urls["imdb"]) as front:
+        yield front
 
 
 async def _serve(key: str, target: str) -> None:
