@@ -92,7 +92,6 @@ async def test_what_is_wrong_with_the_tunnel_is_one_sentence(
     [
         (FakeControl("hunter2"), "hunter2", True),
         (FakeControl('quote " and \\ backslash'), 'quote " and \\ backslash', True),
-        (FakeControl("hunter2"), "", False),
         (FakeControl("hunter2"), "hunter3", False),
         (FakeControl(silent_at="PROTOCOLINFO 1"), "", False),
         (FakeControl(silent_at="SIGNAL NEWNYM"), "", False),

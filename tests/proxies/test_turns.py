@@ -35,7 +35,6 @@ def test_proxies_take_turns_residential_ones_are_held_and_none_carries_two_reque
     assert made.take(("a:1", "a:2")) is None
     taken = [made.take(), made.take(), made.take()]
     assert [proxy and proxy.name for proxy in taken] == ["a:1", "a:2", None]
-    assert made.is_usable()
 
 
 @pytest.mark.promise("A proxy that a site refuses rests for that site, on all nodes.")
