@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 
+from hypothesis import settings
+
 from tests.shared import PROJECT
 
+settings.register_profile("patient", deadline=None)  # a busy machine is no fault
+settings.load_profile("patient")
 # Else each of the many processes compiles every module for itself.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 

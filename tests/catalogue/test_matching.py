@@ -183,7 +183,7 @@ MOVIES = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(MOVIES)
 def test_every_movie_stands_in_one_row_and_no_row_contradicts_itself(movies: list[Movie]) -> None:
     joined = match_titles(movies)

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from moviecrawler.extract.devalue import unflatten
@@ -28,7 +28,6 @@ JSON_VALUES = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(JSON_VALUES)
 def test_what_was_flattened_comes_back(value: Any) -> None:
     assert value_of(flatten(value)) == value
