@@ -43,7 +43,7 @@ class InvalidItemError(MovieCrawlerError):
 
 
 class AwayError(MovieCrawlerError):
-    """A store can't be asked now: a sentence for whoever asks."""
+    """A store does not answer now; the message is a sentence for users."""
 
 
 class TransientStoreError(MovieCrawlerError):

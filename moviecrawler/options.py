@@ -1,6 +1,6 @@
 """Every setting of this project: its type, range, default and unit.
 
-A setting is one line here. `settings.py` takes its default, or its environment variable of the same name, from here;
+A setting is one line here. `settings.py` gets its default, or its environment variable of the same name, from here;
 `SETTINGS.md` its description; a part reads its own struct from Scrapy's settings. Scrapy's own settings that this project sets
 otherwise are in `settings.py`.
 """
@@ -334,7 +334,7 @@ def is_http_url(text: str) -> bool:
 
 
 def is_redis_url(text: str) -> bool:
-    """Return whether a text is a URL that redis-py takes."""
+    """Return whether a text is a URL that redis-py accepts."""
     parts = split_url(text)
     if parts is None or parts.scheme not in {"redis", "rediss", "unix"}:
         return False

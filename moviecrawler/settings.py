@@ -138,7 +138,7 @@ EXTENSIONS = {
 }
 
 # --- What is watched -------------------------------------------------------------------------------------------------
-# Whether somebody is told what is wrong, by the actions whose settings have a value. All of Spidermon's settings may stand in the
+# Whether alerts are sent, by the actions whose settings have a value. All of Spidermon's settings may be in the
 # environment, and suites of a user's own are run by its own extension.
 SPIDERMON_ENABLED = True
 SPIDERMON_SLACK_SENDER_NAME = SPIDERMON_SENTRY_PROJECT_NAME = BOT_NAME

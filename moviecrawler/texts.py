@@ -69,7 +69,7 @@ _RUNS_AS_FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")  # noqa: RUF001 - 
 
 
 def neutralise(text: str) -> str:
-    r"""Return a text that no spreadsheet takes for a formula.
+    r"""Return a text that no spreadsheet runs as a formula.
 
     >>> neutralise("=1+1"), neutralise("'-'"), neutralise("'Twas"), neutralise("Up")
     ("'=1+1", "''-'", "'Twas", 'Up')

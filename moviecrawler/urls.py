@@ -106,7 +106,7 @@ class SeriesPart(NamedTuple):
 
 
 def part_of_series(site: Site, site_id: str) -> SeriesPart | None:
-    """Return which part of which series an id names; None for a whole title, and on IMDb, whose ids don't tell.
+    """Return which part of which series an id names; None for a whole title, and on IMDb, whose ids don't say it.
 
     >>> part_of_series("rottentomatoes", "tv/the_wire/s02")
     SeriesPart(series_id='tv/the_wire', kind='season', season=2, episode=None)

@@ -81,7 +81,7 @@ def classify(
 ) -> Refusal | None:
     """Return what kind of refusal an answer is, or None when it is an answer: also a 404, a redirect, a broken server.
 
-    `headers` have lower-case names. `expects` is what was asked for; `other`, such as a sitemap, can be of any size.
+    `headers` have lower-case names. `expects` is what was requested; `other`, such as a sitemap, can be of any size.
     `now` is the time in seconds since 1970, from which a Retry-After that is a date is counted.
     """
     retry_after = headers.get("retry-after")
@@ -118,7 +118,7 @@ def block_sign(body: bytes) -> tuple[_Stop, str] | None:
 
 
 def _shown(text: str) -> str:
-    """Return what a site says as it may stand in a log: on one line, without commands to a terminal, and short."""
+    """Return what a site says as a log may hold it: on one line, without commands to a terminal, and short."""
     return _UNPRINTABLE.sub(" ", text)[:_LONGEST_SHOWN]
 
 

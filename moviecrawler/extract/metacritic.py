@@ -22,7 +22,7 @@ from moviecrawler.extract.metacritic_values import (
     read_score,
     refuse_errors,
 )
-from moviecrawler.extract.series import check_asked
+from moviecrawler.extract.series import check_requested
 from moviecrawler.items import Entry, Listing, Page
 from moviecrawler.urls import part_of_series
 
@@ -38,7 +38,7 @@ def movie(body: bytes, url: str | None = None) -> Page:
     # What an episode's payload holds is not known.
     components = {} if part and part.kind == "episode" else _components(script(body, "__NUXT_DATA__"))
     found = read_title(components, stated) if PRODUCT in components else _linked(body)
-    check_asked("metacritic", found.movie.site_id, id_in(url))
+    check_requested("metacritic", found.movie.site_id, id_in(url))
     linked = linked_data.title_of(body)
     # On a season's page with a payload, JSON-LD may be that of the series.
     is_own = id_in(attempt(lambda: dig.text(linked, "url"))) == found.movie.site_id

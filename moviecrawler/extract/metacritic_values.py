@@ -58,7 +58,7 @@ _NOTE: Final = re.compile(r"(?<!\s)\s*\((?:voice|uncredited|archive|segment|as |
 def id_in(url: str | None) -> str | None:
     """Return the site_id of the title that a URL or a path names, or None when it names none.
 
-    A season has a path of its own, or stands in the query of its series' (since 2026).
+    A season has a path of its own, or is in the query of its series' (since 2026).
 
     >>> id_in("https://www.metacritic.com/tv/the-lighthouse/season-2/critic-reviews/")
     'tv/the-lighthouse/season-2'
@@ -153,7 +153,7 @@ def read_crew(role: Role, group: str, crew: Any) -> list[Credit]:
 
 
 def read_creators(crew: Any) -> list[Credit]:
-    """Return a series' creators, who stand among its writers as "created by"."""
+    """Return a series' creators, who are among its writers as "created by"."""
     writers = [person for person in dig.items(crew) if dig.at(person, "roleTypeGroupName") == "Written By"]
     return read_people("creator", [one for one in writers if "created by" in dig.items(one, "roles")])
 

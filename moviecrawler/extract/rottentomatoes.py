@@ -16,7 +16,7 @@ from moviecrawler.extract import rottentomatoes_values as values
 from moviecrawler.extract.embedded import check_whole, decode_json, reader, stated_addresses
 from moviecrawler.extract.findings import ShapeError, attempt, scores_of
 from moviecrawler.extract.rottentomatoes_title import TitlePage, hero_of, read_title
-from moviecrawler.extract.series import check_asked, new_title
+from moviecrawler.extract.series import check_requested, new_title
 from moviecrawler.extract.trees import text_of, tree_of
 from moviecrawler.extract.values import parse_date
 from moviecrawler.items import Entry, Listing, Page
@@ -38,7 +38,7 @@ _OPENING: Final = re.compile(r"^Open(?:ed|s)\s+(.+)$")
 def movie(body: bytes, url: str | None = None) -> Page:
     """Read the page of a film, a series, a season or an episode.
 
-    A series' scores are the means of its seasons', which the page lists. Raises ExtractionError, also when a season was asked for and
+    A series' scores are the means of its seasons', which the page lists. Raises ExtractionError, also when a season was requested and
     the page is about its series, or the other way round.
     """
     check_whole(body)
@@ -70,15 +70,15 @@ def movie(body: bytes, url: str | None = None) -> Page:
 def _site_id(url: str | None, declared: str | None, addresses: Iterable[str | None]) -> str:
     """Return the id of the title that a page is about: the first of its own `addresses` that names what it is `declared` to be by JSON-LD.
 
-    `url` is what was asked for, which names the page when it does not name itself. Raises ShapeError when nothing does, or when
-    one part of a series was asked for and the page is about another, or about the whole: a season's page can have its series' canonical link.
+    `url` is what was requested, which names the page when it does not name itself. Raises ShapeError when nothing does, or when
+    one part of a series was requested and the page is about another, or about the whole: a season's page can have its series' canonical link.
     """
-    asked = id_in_url("rottentomatoes", url) if url and site_of(url) == "rottentomatoes" else None
+    requested = id_in_url("rottentomatoes", url) if url and site_of(url) == "rottentomatoes" else None
     ids = [id_in_url("rottentomatoes", address) for address in addresses if address]
-    site_id = next((found for found in (*ids, asked) if found and _is_declared(found, declared)), None)
+    site_id = next((found for found in (*ids, requested) if found and _is_declared(found, declared)), None)
     if site_id is None:
         raise ShapeError("site_id", f"neither the page nor its URL names a {declared or 'title'}")
-    check_asked("rottentomatoes", site_id, asked)
+    check_requested("rottentomatoes", site_id, requested)
     return site_id
 
 

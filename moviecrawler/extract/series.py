@@ -21,7 +21,7 @@ LONGEST_TITLE = 500
 
 
 def new_title(site: Site, site_id: str, title: str, kind: TitleKind, series_title: str | None = None) -> Movie:
-    """Return a title with what its id says of it: `kind` is that of a whole title, and which part of a series it is stands in the id."""
+    """Return a title with what its id says of it: `kind` is that of a whole title, and the id says which part of a series it is."""
     part = part_of_series(site, site_id)
     return Movie(
         site=site,
@@ -37,17 +37,17 @@ def new_title(site: Site, site_id: str, title: str, kind: TitleKind, series_titl
     )
 
 
-def check_asked(site: Site, site_id: str | None, asked: str | None) -> None:
-    """Raise ShapeError when a page is about a series and one of its seasons was asked for, or the other way round, or another season.
+def check_requested(site: Site, site_id: str | None, requested: str | None) -> None:
+    """Raise ShapeError when a page is about a series and one of its seasons was requested, or the other way round, or another season.
 
     A series whose id has changed leads to the page of the new one: that is the same title.
     """
     if (
-        asked is not None
+        requested is not None
         and site_id is not None
-        and _season_and_episode(site, asked) != _season_and_episode(site, site_id)
+        and _season_and_episode(site, requested) != _season_and_episode(site, site_id)
     ):
-        raise ShapeError("site_id", f"{asked} was asked for, and the page is about {site_id}")
+        raise ShapeError("site_id", f"{requested} was requested, and the page is about {site_id}")
 
 
 def _season_and_episode(site: Site, site_id: str) -> tuple[object, ...] | None:

@@ -68,7 +68,7 @@ def read_sitemap(body: bytes, url: str | None = None) -> Sitemap:  # noqa: ARG00
 
 
 class _Addresses:
-    """The addresses of a sitemap's entries, as lxml's parser calls it: `<urlset><url><loc>`, and nothing that stands deeper."""
+    """The addresses of a sitemap's entries, as lxml's parser calls it: `<urlset><url><loc>`, and nothing deeper."""
 
     def __init__(self) -> None:
         self.urls: list[str] = []
