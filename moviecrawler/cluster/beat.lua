@@ -1,8 +1,6 @@
 -- A node's heartbeat: renew its lease, compare its jobs with those in Redis, queue the jobs of dead nodes again, and hand out a job.
--- ARGV: 1 the node's id, 2 its `NodeInfo`, 3 whether that is news, 4 its lease (ms), 5 whether it takes a job; then the keys of the
--- jobs that it runs.
--- Returns keys of jobs to stop, as they are over or run elsewhere; keys and signals of jobs to cancel; ids of dead nodes; ms until
--- the next lease ends; the JSON of the job that the node takes, its member in the queue, and how often it was started.
+-- ARGV: 1 the node's id, 2 its `NodeInfo`, 3 whether that is news, 4 its lease (ms), 5 whether it takes a job, 6… its jobs' keys.
+-- Returns JSON of a `Beat`.
 local UNCLAIMED_SECONDS = 10  -- then a job that this node was given, but does not name, is queued again
 local node, lease = ARGV[1], tonumber(ARGV[4])
 local last = tonumber(redis.call('GET', LAST_BEAT) or NOW)
@@ -15,8 +13,9 @@ end
 redis.call('SET', LAST_BEAT, NOW)
 redis.call('ZADD', NODES, NOW + lease, node)
 local is_change = redis.call('HSET', NODE_INFOS, node, ARGV[2]) == 1 or ARGV[3] == '1'
-local dead = redis.call('ZRANGEBYSCORE', NODES, '-inf', NOW)
-for _, other in ipairs(dead) do
+local dead = {}
+for _, other in ipairs(redis.call('ZRANGEBYSCORE', NODES, '-inf', NOW)) do
+    dead[other], is_change = true, true
     redis.call('ZREM', NODES, other)
     redis.call('HDEL', NODE_INFOS, other)
     count('node_lost')
@@ -42,7 +41,7 @@ for i = 1, #running, 2 do
             give_back(key, record, 'handed_back')
             is_change = true
         elseif named[key] and record.signal then
-            cancels[#cancels + 1] = {key, record.signal}
+            cancels[key] = record.signal
         end
         named[key] = nil
     end
@@ -55,11 +54,11 @@ for key in pairs(named) do
         run(key, record, node)
         is_change = true
     elseif record then
-        stop[#stop + 1] = key  -- a job that Redis does not know goes on, as Redis may have lost it
+        stop[key] = true  -- a job that Redis does not know goes on, as Redis may have lost it
     end
 end
 
-local taken = {}
+local taken
 local first = ARGV[5] == '1' and redis.call('ZPOPMIN', PENDING)[1]
 if first then
     local key = string.sub(first, 17)
@@ -68,9 +67,9 @@ if first then
     run(key, record, node)
     count('started')
     is_change = true
-    taken = {cjson.encode(record.job), first, record.starts}
+    taken = {job = record.job, queued_at = string.sub(first, 1, 16) / 1e6, start = record.starts}
 end
-if is_change or #dead > 0 then
+if is_change then
     changed()
 end
-return {stop, cancels, dead, leases[2] - NOW, taken}
+return cjson.encode({stop = stop, cancels = cancels, dead = dead, next_end = (leases[2] - NOW) / 1000, taken = taken})

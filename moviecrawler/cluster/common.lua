@@ -3,7 +3,6 @@
 local PENDING, JOBS, RUNNING, FINISHED, NODES, NODE_INFOS, LAST_BEAT, COUNTERS, CHANGED = unpack(KEYS)
 local MAX_PENDING, MAX_FINISHED = 100000, 1000
 local MAX_DEATHS = 6  -- one more than the deaths after which the frontier buries the request that kills its workers
-local DAY_SECONDS = 86400
 local TIME = redis.call('TIME')
 local NOW = TIME[1] * 1000 + math.floor(TIME[2] / 1000)  -- ms
 local SECONDS = NOW / 1000
@@ -31,7 +30,7 @@ local function run(key, record, node)
     write(key, record)
 end
 
--- Keep the outcome of a job, and delete those of the oldest jobs.
+-- Keep the outcome of a job, and delete that of the oldest one.
 local function finish(key, record, event, outcome)
     record.started_at = record.started_at or SECONDS
     outcome.started_at, outcome.ended_at = record.started_at * 1000, NOW
@@ -40,10 +39,8 @@ local function finish(key, record, event, outcome)
     redis.call('HDEL', RUNNING, key)
     redis.call('ZADD', FINISHED, NOW, key)
     count(event)
-    local excess = redis.call('ZCARD', FINISHED) - MAX_FINISHED
-    local oldest = excess > 0 and redis.call('ZPOPMIN', FINISHED, excess) or {}
-    for i = 1, #oldest, 2 do
-        redis.call('HDEL', JOBS, oldest[i])
+    if redis.call('ZCARD', FINISHED) > MAX_FINISHED then
+        redis.call('HDEL', JOBS, redis.call('ZPOPMIN', FINISHED)[1])
     end
 end
 
@@ -54,7 +51,7 @@ local function give_back(key, record, how, why)
         return finish(key, record, 'cancelled', {reason = 'cancelled'})
     end
     count(how)
-    if how == 'recycled' or SECONDS - record.started_at > DAY_SECONDS then
+    if how == 'recycled' or SECONDS - record.started_at > 86400 then
         record.deaths = 0  -- it makes progress, and during a job of months some nodes may die
     end
     if how == 'died' then

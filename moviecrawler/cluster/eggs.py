@@ -93,9 +93,9 @@ class RedisEggStorage:
     def delete(self, project: str, version: str | None = None) -> None:
         """Delete a version, or all of a project's. Raises ConfigurationError."""
         eggs = self._state.eggs()
-        named = find_egg(eggs, project, version)
-        own = [egg for egg in eggs if egg.project == project]
-        self._delete(self._client.pipeline(), own if version is None else [named])
+        find_egg(eggs, project, version)
+        gone = [egg for egg in eggs if egg.project == project and version in {None, egg.version}]
+        self._delete(self._client.pipeline(), gone)
 
     def _delete(self, pipe: Any, eggs: Collection[Egg]) -> None:
         for egg in eggs:

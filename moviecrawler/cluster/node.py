@@ -50,6 +50,9 @@ class Node:
         self.state = ClusterState(options)
         url = os.environ.get("DATABASE_URL")
         self._database = ShortTransactions(url) if url else None
+        self.has_database = bool(url)
+        self.has_frontier = bool(os.environ.get("REDIS_URL"))
+        """Whether spiders share a frontier."""
         self._of_thread = threading.local()
 
     @property
@@ -74,11 +77,6 @@ class Node:
             )
 
     @property
-    def has_database(self) -> bool:
-        """Whether DATABASE_URL is set."""
-        return self._database is not None
-
-    @property
     def database(self) -> ShortTransactions:
         """The database of the catalogue. Raises ConfigurationError when DATABASE_URL is not set."""
         if self._database is None:
@@ -86,11 +84,6 @@ class Node:
                 "DATABASE_URL is not set in the node's environment, so there are no titles and no catalogue"
             )
         return self._database
-
-    @property
-    def has_frontier(self) -> bool:
-        """Whether REDIS_URL is set, so that spiders share a frontier."""
-        return bool(os.environ.get("REDIS_URL"))
 
     def ask_frontier(self, ask: Callable[[Any], Awaitable[T]]) -> T:
         """Return what `ask` returns for a client of the frontier's Redis. Raises redis.RedisError and ConfigurationError."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -129,7 +129,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         return next((one for one in self.jobs if (one.job.project, one.job.id) == (project, job)), None)
 
 
-class LeasedJob(NamedTuple):
+class LeasedJob(msgspec.Struct, frozen=True):
     """A job that is leased to a node."""
 
     job: Job
@@ -139,18 +139,18 @@ class LeasedJob(NamedTuple):
     """The number of this start of the job, from 1."""
 
 
-class Beat(NamedTuple):
-    """The answer to a heartbeat."""
+class Beat(msgspec.Struct, frozen=True):
+    """The answer to a heartbeat. Keys and ids come as names with a value, as Lua's JSON does not tell an empty list."""
 
-    stop: list[str]
+    stop: dict[str, bool]
     """Keys of jobs to stop, as they are over, or another node runs them now."""
     cancels: dict[str, str]
     """The signals for jobs to cancel, by the jobs' keys."""
-    dead: list[str]
+    dead: dict[str, bool]
     """Nodes whose lease has ended."""
     next_end: float
     """Seconds until the next lease ends."""
-    taken: LeasedJob | None
+    taken: LeasedJob | None = None
     """The job that the node takes."""
 
 
@@ -253,13 +253,8 @@ class ClusterState:
         """
         lease = round(self.options.lease_seconds * 1000)
         flags = int(is_news), lease, int(takes)
-        stop, cancels, dead, next_end, taken = self._run("beat", node.id, msgspec.json.encode(node), *flags, *jobs)
-        signals = {key.decode(): signal.decode() for key, signal in cancels}
-        leased = None
-        if taken:
-            spec, queue_member, start = taken
-            leased = LeasedJob(msgspec.json.decode(spec, type=Job), int(queue_member[:16]) / 1e6, start)
-        return Beat([key.decode() for key in stop], signals, [name.decode() for name in dead], next_end / 1000, leased)
+        answer = self._run("beat", node.id, msgspec.json.encode(node), *flags, *jobs)
+        return msgspec.json.decode(answer, type=Beat)
 
     def record_end(self, node: str, job: Job, how: RunEnd, outcome: Outcome) -> bool:
         """Record how a node's job ended; return False when another node has the job now."""

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
     from twisted.web.server import Request
 
-    from moviecrawler.cluster.eggs import RedisEggStorage
     from moviecrawler.cluster.node import Node
     from moviecrawler.cluster.state import JobStatus
 
@@ -76,12 +75,6 @@ class ClusterService(WsResource):  # type: ignore[misc]  # Scrapyd has no types
         """The node that answers."""
         node: Node = self.root.node
         return node
-
-    @property
-    def eggs(self) -> RedisEggStorage:
-        """The versions of all projects."""
-        eggs: RedisEggStorage = self.root.eggstorage
-        return eggs
 
     def check_project(self, project: str | None) -> None:
         """Raise ConfigurationError for a project that has neither a version nor a job."""
@@ -173,7 +166,7 @@ class AddVersion(ClusterService):
     @param("egg", type=bytes)
     def render_POST(self, txrequest: Request, *, project: str, version: str, egg: bytes) -> dict[str, Any]:
         try:
-            added = self.eggs.put(egg, project, version)
+            added = self.root.eggstorage.put(egg, project, version)
         except ConfigurationError as error:
             # With status 200, as Scrapyd has it, scrapyd-deploy would exit with 0.
             raise Error(http.BAD_REQUEST, str(error).encode()) from None
@@ -186,7 +179,7 @@ class DeleteProject(ClusterService):
 
     @param("project")
     def render_POST(self, txrequest: Request, *, project: str, version: str | None = None) -> dict[str, Any]:
-        self.eggs.delete(project, version)
+        self.root.eggstorage.delete(project, version)
         return {}
 
 
