@@ -17,15 +17,7 @@ from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 
 from moviecrawler.cluster.jobs import Outcome, check_job, classify_end
-from moviecrawler.cluster.process import (
-    POLL_SECONDS,
-    STOP_SECONDS,
-    SpiderProcess,
-    last_lines,
-    memory_of,
-    reactor,
-    spider_settings,
-)
+from moviecrawler.cluster.process import POLL_SECONDS, SpiderProcess, last_lines, memory_of, reactor, spider_settings
 from moviecrawler.cluster.state import NodeInfo
 from moviecrawler.cluster.views import Processes
 from moviecrawler.errors import ConfigurationError, Outages
@@ -40,14 +32,12 @@ if TYPE_CHECKING:
 
 journal = Logger()
 
-_KILL_SECONDS = 5.0
-"""Seconds that killed spiders may take to end when their node is stopped."""
+_DRAIN_SECONDS = 30.0
+"""Seconds after which a node that is stopped ends. Its spiders are told to end at once, and killed 5 s before that."""
 _BEATS = 3
 """Heartbeats within `lease_seconds`."""
 _START_FAILURE_PAUSE_SECONDS = 10.0
 """Seconds until a job that could not be started is given back; its slot takes no other one meanwhile."""
-_DRAIN_CHECK_SECONDS = 0.1
-"""Seconds between two checks whether jobs still run, while the node drains."""
 
 
 class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
@@ -97,10 +87,10 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         journal.info("Draining: {count} jobs run", count=len(self.slots))
         for process in self.slots.values():
             process.stop()
-        until = time.monotonic() + STOP_SECONDS + _KILL_SECONDS
+        until = time.monotonic() + _DRAIN_SECONDS
         while self.slots and time.monotonic() < until:
             await self.exchange()
-            await deferLater(reactor, _DRAIN_CHECK_SECONDS)
+            await deferLater(reactor, POLL_SECONDS / 10)
         await self._exchanging.acquire()  # for good, as a heartbeat would make the node join again
         try:
             await self.ask(self.state.leave, self.node_id)

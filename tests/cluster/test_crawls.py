@@ -29,6 +29,7 @@ SLOWLY = {
     "AUTOTHROTTLE_ENABLED": "0",
     "LOGSTATS_INTERVAL": "0",
     "CONCURRENT_REQUESTS": "1",
+    "DOWNLOAD_TIMEOUT": "60",
 }
 
 
@@ -93,11 +94,13 @@ def test_node_killed_in_the_middle_of_a_crawl_costs_no_title_in_any_store(
     titles = COLLECTION.imdb_ids[:40]
     killed, asked, _ = nodes
     shared = {**SLOWLY, "FRONTIER_RUN": "shared"}
+    change(replica, latency=1_500)  # so that the crawl is not over before the node is killed
     jobs = [killed.schedule("imdb", "moviecrawler", shared, ids=",".join(titles)) for _ in nodes]
     wait_for(lambda: {name_of(job) for job in asked.jobs("running")} == {node.name for node in nodes})
     wait_for(lambda: len(times(data, titles)) >= 8, 120, lambda: "".join(node.log for node in nodes))
     assert len(times(data, titles)) < len(titles)
     killed.kill()
+    change(replica, latency=100)
     done = asked.wait_for_end(*jobs)
     assert {(job["reason"], job["run"]) for job in done} == {("finished", "shared")}
     assert killed.name not in {name_of(job) for job in done}
@@ -122,7 +125,7 @@ def test_new_version_is_rolled_out_in_the_middle_of_a_crawl(
     titles = COLLECTION.imdb_ids[40:56]
     asked = nodes[0]
     newer = project_egg({"moviecrawler/settings.py": lambda text: f"{text}\nREDIRECT_MAX_TIMES = 7\n"})
-    job = asked.schedule("imdb", "moviecrawler", {**SLOWLY, "DOWNLOAD_TIMEOUT": "60"}, ids=",".join(titles))
+    job = asked.schedule("imdb", "moviecrawler", SLOWLY, ids=",".join(titles))
     wait_for(lambda: times(data, titles), 120, lambda: "".join(node.log for node in nodes))
     change(replica, latency=2_000)  # so that the crawl is not over before its node is stopped
     assert asked.deploy(newer, "moviecrawler", "v2").json["status"] == "ok"

@@ -92,19 +92,6 @@ def test_latest_deploy_is_the_latest_version_on_all_nodes(store: RedisEggStorage
     assert known(store) == store._client.keys("*egg:*") == []
 
 
-@pytest.mark.usefixtures("_listed_by_text")
-def test_job_that_starts_while_its_version_is_deployed_anew_gets_the_new_egg(
-    store: RedisEggStorage, make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    starting = make("other")
-    put(store)
-    found = known(store)
-    put(store, data=toy_egg(more=OTHER))
-    monkeypatch.setattr(starting._state, "eggs", lambda: found)
-    described, path = starting.fetch("toy", "1")
-    assert (described.spiders, named_in(path)) == (["other"], ["other"])
-
-
 def test_spiders_of_an_egg_are_listed_in_a_process_that_knows_no_secret_of_the_node(
     store: RedisEggStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

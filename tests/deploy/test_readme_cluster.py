@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,16 +54,9 @@ def test_two_nodes_start_and_take_a_job(tmp_path: Path) -> None:
         "IMDB_URL": "http://127.0.0.1:9",  # the job asks nobody
     }
     output = tmp_path / "output"
+    given: Any = {"cwd": folder, "env": environment, "stdin": subprocess.DEVNULL, "start_new_session": True}
     with output.open("wb") as file:
-        shell = subprocess.Popen(
-            ["bash", "-c", script],
-            cwd=folder,
-            env=environment,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        shell = subprocess.Popen(["bash", "-c", script], stdout=file, stderr=subprocess.STDOUT, **given)
         try:
             code = shell.wait(120)
             assert code == 0, output.read_text("utf-8")
