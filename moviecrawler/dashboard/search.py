@@ -16,9 +16,12 @@ if TYPE_CHECKING:
 
 _SEARCH = read_sql("search.sql")
 _FOUND = "SELECT title_id, imdb_id, title, year, kind::text, popularity FROM titles"
-_BY_ID = f"{_FOUND} WHERE imdb_id = %s"
+_BY_ID = f"{_FOUND} WHERE imdb_id = %(id)s"
 _POPULAR = f"{_FOUND} ORDER BY popularity DESC, title_id DESC OFFSET %(first)s LIMIT %(limit)s"
-_SCORES = "SELECT title_id, kind::text, value::float, count FROM title_scores WHERE title_id = ANY (%(ids)s)"
+_WITH_SCORES = (
+    "SELECT f.*, (SELECT jsonb_object_agg(s.kind, s.value) FROM title_scores s WHERE s.title_id = f.title_id) AS scores"
+    " FROM ({}) f"
+)
 _SEASONS = read_sql("series_seasons.sql")
 _EPISODES = read_sql("series_episodes.sql")
 _SERIES_OF = read_sql("series_of_titles.sql")
@@ -29,18 +32,6 @@ MAX_RANKED = 1000
 """Most matches that are ranked."""
 _POPULAR_SEARCHED = 1000
 """The most popular titles, which are searched separately: they are found however many titles match."""
-
-
-class Found(NamedTuple):
-    """A title of a list, with its scores by kind."""
-
-    title_id: int
-    imdb_id: str | None
-    title: str | None
-    year: int | None
-    kind: str | None
-    popularity: float
-    scores: dict[str, tuple[float, int | None]]
 
 
 def tsquery(text: str) -> str | None:
@@ -56,54 +47,30 @@ def tsquery(text: str) -> str | None:
     return " & ".join(f"'{word}'" for word in words) + ":*" if words else None
 
 
-def search(database: ShortTransactions, text: str, first: int, limit: int) -> list[Found]:
+def search(database: ShortTransactions, text: str, first: int, limit: int) -> list[Any]:
     """Return `limit` titles after the first `first`: exact titles before others with the words, popular ones before others.
 
-    An IMDb id finds its title. Raises AwayError.
+    An IMDb id finds its title. A row has the scores by kind. Raises AwayError.
     """
-    named = _IMDB_ID.search(text)
+    if named := _IMDB_ID.search(text):
+        return _rows(database, _WITH_SCORES.format(_BY_ID), id=named[0])
+    query = tsquery(text)
+    if query is None:
+        return []
+    limits = {"most": MAX_RANKED, "popular": _POPULAR_SEARCHED, "first": first, "limit": limit}
+    return _rows(database, _WITH_SCORES.format(_SEARCH), query=query, text=text, **limits)
+
+
+def popular(database: ShortTransactions, first: int, limit: int) -> list[Any]:
+    """Return the `limit` most popular titles after the first `first`, as `search` does. Raises AwayError."""
+    return _rows(database, _WITH_SCORES.format(_POPULAR), first=first, limit=limit)
+
+
+def _rows(database: ShortTransactions, statement: str, /, **arguments: Any) -> list[Any]:
     with database.transaction() as cursor:
-        if named:
-            cursor.execute(_BY_ID, (named[0],))
-        else:
-            query = tsquery(text)
-            if query is None:
-                return []
-            arguments = {"query": query, "text": text, "most": MAX_RANKED, "popular": _POPULAR_SEARCHED}
-            cursor.execute(_SEARCH, {**arguments, "first": first, "limit": limit})
-        return _with_scores(cursor, cursor.fetchall())
-
-
-def popular(database: ShortTransactions, first: int, limit: int) -> list[Found]:
-    """Return the `limit` most popular titles after the first `first`. Raises AwayError."""
-    with database.transaction() as cursor:
-        cursor.execute(_POPULAR, {"first": first, "limit": limit})
-        return _with_scores(cursor, cursor.fetchall())
-
-
-def _with_scores(cursor: Any, rows: Sequence[Any]) -> list[Found]:
-    scores: dict[int, dict[str, tuple[float, int | None]]] = {}
-    if rows:
-        cursor.execute(_SCORES, {"ids": [row.title_id for row in rows]})
-        for title_id, kind, value, count in cursor.fetchall():
-            scores.setdefault(title_id, {})[kind] = value, count
-    return [Found(**row._asdict(), scores=scores.get(row.title_id, {})) for row in rows]
-
-
-# --- One title ---------------------------------------------------------------------------------------------------------
-
-
-class Title(NamedTuple):
-    """A title with all that is known of it. The rows are those of the tables, by their columns' names."""
-
-    title: Any
-    records: list[Any]
-    sites: list[Any]
-    matches: list[Any]
-    scores: list[Any]
-    credits: list[Any]
-    offers: list[Any]
-    history: list[Any]
+        cursor.execute(statement, arguments)
+        found: list[Any] = cursor.fetchall()
+        return found
 
 
 _TITLE_QUERIES = {
@@ -120,31 +87,23 @@ _HISTORY = 2000
 """Changes of a title's scores that are read, the latest ones."""
 
 
-def read_title(database: ShortTransactions, title_id: int) -> Title | None:
-    """Return a title; None when there is none of that id. Raises AwayError."""
-    limits = {"cast": _CAST, "offers": _OFFERS, "history": _HISTORY}
+def read_title(database: ShortTransactions, title_id: int) -> dict[str, Any] | None:
+    """Return the row of a title as `title`, and the rows of `_TITLE_QUERIES`; None when there is none of that id. Raises AwayError."""
+    arguments = {"id": title_id, "sites": list(BY_AUTHORITY), "cast": _CAST, "offers": _OFFERS, "history": _HISTORY}
+    found: dict[str, Any] = {}
     with database.transaction() as cursor:
-
-        def rows(query: str) -> list[Any]:
-            cursor.execute(query, {"id": title_id, "sites": list(BY_AUTHORITY), **limits})
-            found: list[Any] = cursor.fetchall()
-            return found
-
-        titles = rows("SELECT * FROM titles WHERE title_id = %(id)s")
-        return Title(titles[0], **{name: rows(query) for name, query in _TITLE_QUERIES.items()}) if titles else None
+        cursor.execute("SELECT * FROM titles WHERE title_id = %(id)s", arguments)
+        found["title"] = cursor.fetchone()
+        for name, query in _TITLE_QUERIES.items():
+            cursor.execute(query, arguments)
+            found[name] = cursor.fetchall()
+    return found if found["title"] is not None else None
 
 
 def similar(database: ShortTransactions, title_id: int, most: int) -> list[Any]:
     """Return the titles that have most in common with one. Raises AwayError."""
     query = "SELECT title_id, title, year, shared FROM similar_titles(%(id)s, %(most)s)"
     return _rows(database, query, id=title_id, most=most)
-
-
-def _rows(database: ShortTransactions, query: str, **arguments: Any) -> list[Any]:
-    with database.transaction() as cursor:
-        cursor.execute(query, arguments)
-        found: list[Any] = cursor.fetchall()
-        return found
 
 
 # --- A series, from the views of `scrapy scoreboard --kind season` and `--kind episode` ---------------------------------

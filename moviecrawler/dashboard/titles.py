@@ -9,9 +9,7 @@ from moviecrawler.dashboard.charts import history_chart
 from moviecrawler.dashboard.pages import MOST_PAGES, Page, PageRequest, RefusedError
 from moviecrawler.dashboard.rendering import number
 from moviecrawler.dashboard.search import (
-    Found,
     SeriesGrid,
-    Title,
     colour_of,
     popular,
     read_series,
@@ -43,7 +41,7 @@ class Titles(Page):
         text = request.value("q")[:200]
         first = (request.page - 1) * _ROWS
 
-        def find() -> list[Found]:
+        def find() -> list[Any]:
             if text:
                 return search(self.node.database, text, first, _ROWS + 1)
             return popular(self.node.database, first, _ROWS + 1)
@@ -65,14 +63,14 @@ class Titles(Page):
             raise RefusedError("there is no such title; it may have been matched with another", 404)
         return {
             "template": "title.html",
-            "title": found.title.title or found.title.imdb_id or "A title without a name",
+            "title": found["title"].title or found["title"].imdb_id or "A title without a name",
             "found": found,
             "part": request.attempt(series_of, database, [title_id], otherwise={}).get(title_id),
             "grid": request.attempt(read_series, database, title_id, otherwise=SeriesGrid()),
             "colour_of": colour_of,
-            "chart": history_chart(found.history, utc_now()),
-            "facts": _facts(found),
-            "roles": _roles(found),
+            "chart": history_chart(found["history"], utc_now()),
+            "facts": _facts(found["records"]),
+            "roles": _roles(found["credits"]),
             "similar": request.attempt(similar, database, title_id, _SIMILAR, otherwise=[]),
         }
 
@@ -135,16 +133,16 @@ def _some(texts: Sequence[str] | None, between: str = ", ") -> str:
     return between.join(texts[:_SHOWN]) + more
 
 
-def _facts(found: Title) -> dict[str, list[str]]:
+def _facts(records: Sequence[Any]) -> dict[str, list[str]]:
     """Return each fact that a site states, with the sites' words in the order of the records."""
-    facts = {name: [str(read(record) or "") for record in found.records] for name, read in _FACTS.items()}
+    facts = {name: [str(read(record) or "") for record in records] for name, read in _FACTS.items()}
     return {name: said for name, said in facts.items() if any(said)}
 
 
-def _roles(found: Title) -> list[tuple[str, str, list[Any]]]:
+def _roles(credits_: Sequence[Any]) -> list[tuple[str, str, list[Any]]]:
     """Return role, site and people; the people of a role are those of the first site that names any."""
     roles: dict[str, list[Any]] = {}
-    for row in found.credits:
+    for row in credits_:
         people = roles.setdefault(row.role, [])
         if not people or row.site == people[0].site:
             people.append(row)

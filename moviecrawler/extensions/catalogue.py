@@ -57,33 +57,6 @@ _OUTCOMES: dict[str, Outcome] = {"absent": "absent", "blocked": "blocked", "fail
 """The outcome of a miss in the catalogue."""
 
 
-class CatalogueWriter:
-    """Runs everything that uses the catalogue's database in one thread."""
-
-    def __init__(self, database: Database) -> None:
-        self.closed = False
-        """Whether the crawl is over and the database closed."""
-        self._database = database
-        self._thread = ThreadPoolExecutor(1, "catalogue")
-
-    async def call(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        """Run a function in the thread, with the database as its first argument."""
-        if self.closed:
-            raise TransientStoreError("the crawl is over")
-        call = partial(function, self._database, *args, **kwargs)
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, call)
-        except ConfigurationError as error:
-            # The database was as it should be when the crawl began, and may soon be again.
-            raise TransientStoreError(str(error)) from error
-
-    async def close(self) -> None:
-        """Disconnect, once all earlier calls have ended."""
-        self.closed = True
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._database.close)
-        self._thread.shutdown(wait=False)
-
-
 class CatalogueRecorder:
     """Records the outcome of every title that a crawl asks for, and what its lists name, within seconds.
 
@@ -101,7 +74,10 @@ class CatalogueRecorder:
         """Claimed titles whose requests have not ended."""
         self.has_claimed = False
         """Whether a claim was ever tried: one without an answer may have succeeded."""
-        self.writer = CatalogueWriter(database)
+        self.closed = False
+        """Whether the crawl is over and the database closed."""
+        self._database = database
+        self._thread = ThreadPoolExecutor(1, "catalogue")  # everything that uses the database runs in it
         self.outcomes: deque[AnyOutcome] = deque()
         """Outcomes that are not written yet."""
         self._other_writes: deque[Callable[[Database], object]] = deque(maxlen=_MAX_WAITING)
@@ -138,6 +114,17 @@ class CatalogueRecorder:
         self.claimed_ids.update(title_ids)
         self.fetching.update(title_ids)
 
+    async def call(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """Run a function in the thread, with the database as its first argument."""
+        if self.closed:
+            raise TransientStoreError("the crawl is over")
+        call = partial(function, self._database, *args, **kwargs)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, call)
+        except ConfigurationError as error:
+            # The database was as it should be when the crawl began, and may soon be again.
+            raise TransientStoreError(str(error)) from error
+
     # --- Signals ------------------------------------------------------------------------------------------------------
 
     def spider_opened(self) -> None:
@@ -154,11 +141,13 @@ class CatalogueRecorder:
             logger.warning("%d outcomes could not be written; their titles are due again when their claims end", left)
         try:
             if self.has_claimed:
-                await self.writer.call(claims.release, self.worker)
+                await self.call(claims.release, self.worker)
         except MovieCrawlerError as error:
             message = "This worker's claims could not be released, and end by themselves: %s"
             logger.warning(message, error)
-        await self.writer.close()
+        self.closed = True
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._database.close)
+        self._thread.shutdown(wait=False)
 
     def item_passed(self, item: Any, request: Request | None) -> None:
         """Note that a title's request has ended."""
@@ -276,7 +265,7 @@ class CatalogueRecorder:
                 while self.outcomes:
                     batch = [self.outcomes.popleft() for _ in range(min(_BATCH, len(self.outcomes)))]
                     try:
-                        await self.writer.call(_record, batch)
+                        await self.call(_record, batch)
                     except TransientStoreError:
                         self.outcomes.extendleft(reversed(batch))
                         raise
@@ -284,7 +273,7 @@ class CatalogueRecorder:
                         one.title_id for one in batch if one.title_id and not getattr(one, "has_more_ids", False)
                     }
                 while self._other_writes:
-                    await self.writer.call(_write, self._other_writes[0])
+                    await self.call(_write, self._other_writes[0])
                     self._other_writes.popleft()
             except TransientStoreError as error:
                 if self._outages.mark_down():
@@ -307,7 +296,7 @@ class CatalogueRecorder:
     async def _extend(self) -> None:
         """Extend the claims, and drop those that other workers have by now."""
         extended = frozenset(self.claimed_ids)
-        gone = extended - await self.writer.call(claims.extend, self.worker, utc_now() + self.lease, extended)
+        gone = extended - await self.call(claims.extend, self.worker, utc_now() + self.lease, extended)
         self._extended_at = time.monotonic()
         self.claimed_ids -= gone
         self.fetching -= gone

@@ -63,7 +63,7 @@ class DueTitles:
         idle = 0.0
         pause = _POLL_SECONDS
         limit = self.spider.plan.limit
-        while (limit is None or self._asked < limit) and not self.recorder.writer.closed:
+        while (limit is None or self._asked < limit) and not self.recorder.closed:
             try:
                 await self._release()
                 stopped = await self._stopped()
@@ -78,7 +78,7 @@ class DueTitles:
             except NotSent:
                 return  # Redis was away for too long, and the crawl closes
             except TransientStoreError as error:
-                if self.recorder.writer.closed:
+                if self.recorder.closed:
                     return
                 self._last_claim_unconfirmed = True
                 logger.warning("The catalogue can't be asked now, and will be tried again: %s", error)
@@ -105,7 +105,7 @@ class DueTitles:
 
     async def _log_claims_of_others(self) -> None:
         with suppress(TransientStoreError):
-            number, until = await self.recorder.writer.call(
+            number, until = await self.recorder.call(
                 claims.claimed_by_others, self.spider.site, worker=self.recorder.worker, now=utc_now()
             )
             if until is not None:
@@ -115,7 +115,7 @@ class DueTitles:
     async def _stopped(self) -> bool:
         """Return whether the site has refused us, or another worker, and is not to be asked yet."""
         await self.recorder.flush()  # outcomes and refusals decide what is due
-        reason = await self.recorder.writer.call(store.paused, self.spider.site, utc_now())
+        reason = await self.recorder.call(store.paused, self.spider.site, utc_now())
         # Another worker's refusal may not be in the catalogue yet.
         reason = reason or await self.budgets.ask_refusal()
         if reason is None or self.spider.uses_datasets:
@@ -167,7 +167,7 @@ class DueTitles:
     async def _release(self) -> None:
         """Release claims that got no answer from the database, and those on titles whose requests were not sent."""
         if self._last_claim_unconfirmed:
-            await self.recorder.writer.call(claims.release, self.recorder.worker, but=self.recorder.claimed_ids)
+            await self.recorder.call(claims.release, self.recorder.worker, but=self.recorder.claimed_ids)
             self._last_claim_unconfirmed = False
 
     # --- Claims -------------------------------------------------------------------------------------------------------
@@ -182,15 +182,15 @@ class DueTitles:
             size = min(size, budget)
         terms: dict[str, Any] = {"worker": self.recorder.worker, "lease": self.recorder.lease, "now": utc_now()}
         site = self.spider.site
-        found, more = await self.recorder.writer.call(claims.claim, site, size, **terms), False
+        found, more = await self.recorder.call(claims.claim, site, size, **terms), False
         if not found:
             size = min(size, self.options.batch)
-            found, more = await self.recorder.writer.call(claims.claim_unfound, site, size, **terms)
+            found, more = await self.recorder.call(claims.claim_unfound, site, size, **terms)
         self.recorder.claimed([claim.title_id for claim in found])
         self._asked += len(found)
         return found, more
 
     def _is_full(self) -> bool:
         """Return whether a whole batch is being fetched. With datasets no title waits for the site."""
-        is_unlimited = self.spider.uses_datasets or self.recorder.writer.closed
+        is_unlimited = self.spider.uses_datasets or self.recorder.closed
         return len(self.recorder.fetching) >= self.options.batch and not is_unlimited

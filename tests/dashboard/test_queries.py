@@ -29,11 +29,10 @@ SMALL = {"people"}
 """Tables that may be read from end to end."""
 QUERIES = {
     "search": (
-        search._SEARCH,
+        search._WITH_SCORES.format(search._SEARCH),
         {"query": "'harbor':*", "text": "harbor", "most": 50, "popular": 50, "first": 0, "limit": 51},
     ),
-    "popular": (search._POPULAR, {"first": 950, "limit": 51}),
-    "scores": (search._SCORES, {"ids": list(range(100, 160))}),
+    "popular": (search._WITH_SCORES.format(search._POPULAR), {"first": 950, "limit": 51}),
     "seasons": (search._SEASONS, {"id": 10, "seasons": 200}),
     "episodes": (search._EPISODES, {"id": 10, "episodes": 5000}),
     "series of titles": (search._SERIES_OF, {"ids": list(range(100, 160))}),

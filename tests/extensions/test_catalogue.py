@@ -122,7 +122,7 @@ def test_a_database_that_is_away_or_lets_nobody_in_for_a_while_loses_nothing(
 ) -> None:
     crawl.send(signals.item_scraped, item=movie(), response=crawl.response, spider=None)
     with monkeypatch.context() as patched:
-        patched.setattr(crawl.recorder.writer, "_database", away)
+        patched.setattr(crawl.recorder, "_database", away)
         assert crawl.state() == ("never", 0)
     assert crawl.state() == ("ok", 0)
 
@@ -150,7 +150,7 @@ def test_claims_of_titles_without_an_outcome_are_not_extended(crawl: Crawl, monk
         crawl.send(signals.item_scraped, item=item, response=Response(request.url, request=request), spider=None)
         crawl.send(item_outcome, item=item, store="postgres", outcome=outcome, reason=None)
     away = open_catalogue(Settings({"DATABASE_URL": "postgresql://a@127.0.0.1:1/b"}))
-    monkeypatch.setattr(recorder.writer, "_database", away)
+    monkeypatch.setattr(recorder, "_database", away)
     asyncio.run(recorder.flush())
     # The first was lost, there was no room for the outcome of the second, and that of the third still waits.
     assert (recorder.claimed_ids, len(recorder.outcomes)) == ({3, 4}, 1)
@@ -187,7 +187,7 @@ async def test_a_crawl_that_ends_in_the_middle_of_a_write_loses_no_outcome_whoev
 
     recorder = crawl.recorder
     recorder.spider_opened()
-    blocking = asyncio.create_task(recorder.writer.call(wait))
+    blocking = asyncio.create_task(recorder.call(wait))
     await asyncio.to_thread(is_busy.wait, LONGEST)
     crawl.send(signals.item_scraped, item=movie(), response=crawl.response, spider=None)
     waiting = asyncio.create_task(recorder.flush())
@@ -199,7 +199,7 @@ async def test_a_crawl_that_ends_in_the_middle_of_a_write_loses_no_outcome_whoev
     await asyncio.gather(blocking, closing_)
     assert execute(crawl.database_url, "SELECT state::text FROM title_sites WHERE site = 'imdb'") == [("ok",)]
     with pytest.raises(TransientStoreError, match="the crawl is over"):
-        await recorder.writer.call(wait)
+        await recorder.call(wait)
 
 
 def test_question_of_the_summary_waits_no_longer_than_it_may(
