@@ -42,13 +42,8 @@ _OPTIONS = {
     "journal": True,
 }
 """Options of the URL take precedence."""
-_INDEXES = {
-    "movies": [
-        IndexModel([("imdb_id", ASCENDING)]),
-        IndexModel([("site", ASCENDING), ("scraped_at", ASCENDING)]),
-    ],
-    "misses": [IndexModel([("site", ASCENDING), ("checked_at", ASCENDING)])],
-}
+_INDEXES = [IndexModel([("imdb_id", ASCENDING)]), IndexModel([("site", ASCENDING), ("scraped_at", ASCENDING)])]
+"""The indexes of `movies`."""
 _DUPLICATE_KEY = 11000
 _DOCUMENT_ERRORS = frozenset({2, 9, 52, 56, 57, 121, 10334, 17280, 17419, 17420})
 """Codes of write errors: bad value, bad field names, failed validation, document or index key too large."""
@@ -95,8 +90,7 @@ class MongoStore(Store):
         with _errors_translated():
             try:
                 self._client = MongoClient(self._url, tz_aware=True, **self._options)
-                for name, indexes in _INDEXES.items():
-                    self._collection(name).create_indexes(indexes)
+                self._collection("movies").create_indexes(_INDEXES)
             except OperationFailure as error:
                 if error.timeout:
                     raise

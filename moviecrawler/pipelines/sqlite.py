@@ -266,8 +266,7 @@ class SqliteStore(Store):
             logger.debug("Another process is exporting the CSV files")
         except OutOfTimeError:
             logger.debug("An export was broken off, as this process is shutting down")
-        except (OSError, sqlite3.DatabaseError) as error:
-            # No row is lost: the next export, of this or another process, writes it.
+        except Exception as error:  # noqa: BLE001 - every row is stored, so no item is to blame; the next export writes it
             self._export_error = str(error)
             logger.warning(
                 "The CSV files in %s could not be replaced, and are as old as before: %s", self._folder, error
