@@ -9,19 +9,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from moviecrawler.extract import dig, linked_data
+from moviecrawler.extract import metacritic_values as values
 from moviecrawler.extract.devalue import unflatten
 from moviecrawler.extract.embedded import check_whole, decode_json, reader, script, stated_addresses
 from moviecrawler.extract.findings import Findings, ShapeError, attempt, scores_of
 from moviecrawler.extract.metacritic_title import COMPONENTS, PRODUCT, read_title, read_year, seasons_of
-from moviecrawler.extract.metacritic_values import (
-    KINDS,
-    id_in,
-    id_of_product,
-    new_movie,
-    read_day,
-    read_score,
-    refuse_errors,
-)
 from moviecrawler.extract.series import check_requested
 from moviecrawler.items import Entry, Listing, Page
 from moviecrawler.urls import part_of_series
@@ -33,15 +25,15 @@ if TYPE_CHECKING:
 @reader
 def movie(body: bytes, url: str | None = None) -> Page:
     """Return the title of a page: a film, a series, a season or an episode. Raises ExtractionError."""
-    stated = next(filter(None, map(id_in, stated_addresses(body))), None)
+    stated = next(filter(None, map(values.id_in, stated_addresses(body))), None)
     part = part_of_series("metacritic", stated or "")
     # What an episode's payload holds is not known.
     components = {} if part and part.kind == "episode" else _components(script(body, "__NUXT_DATA__"))
     found = read_title(components, stated) if PRODUCT in components else _linked(body)
-    check_requested("metacritic", found.movie.site_id, id_in(url))
+    check_requested("metacritic", found.movie.site_id, values.id_in(url))
     linked = linked_data.title_of(body)
     # On a season's page with a payload, JSON-LD may be that of the series.
-    is_own = id_in(attempt(lambda: dig.text(linked, "url"))) == found.movie.site_id
+    is_own = values.id_in(attempt(lambda: dig.text(linked, "url"))) == found.movie.site_id
     if is_own and (found.movie.season is None or not components):
         linked_data.look(found, linked)
     title = found.done()
@@ -64,7 +56,7 @@ def _components(payload: bytes | None) -> Components:
 def _linked(body: bytes) -> Findings:
     check_whole(body)
     site_id, name, _ = linked_data.title_in("metacritic", body)
-    return Findings(new_movie(site_id, name))
+    return Findings(values.new_movie(site_id, name))
 
 
 # --- The finder -----------------------------------------------------------------------------------------------------
@@ -77,7 +69,7 @@ def finder(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - `read
     Where scores tie, the host repeats rows on the next page. Raises ExtractionError.
     """
     answer = decode_json(body)
-    refuse_errors(answer, "page")
+    values.refuse_errors(answer, "page")
     items = dig.at(answer, "data", "items")
     if items is None:
         raise ShapeError("entries", "no items")
@@ -94,17 +86,17 @@ def _entry(item: Any) -> Entry:
     title = dig.text(item, "title")
     if title is None:
         raise ShapeError("entries", "an item without a title")
-    site_id = id_of_product(item)
-    day, year = attempt(lambda: dig.read(read_day, item, "releaseDate")), attempt(lambda: read_year(item))
+    site_id = values.id_of_product(item)
+    day, year = attempt(lambda: dig.read(values.read_day, item, "releaseDate")), attempt(lambda: read_year(item))
     scores = scores_of(
-        lambda: dig.read(partial(read_score, "metascore"), item, "criticScoreSummary"),
-        lambda: dig.read(partial(read_score, "metacritic_user"), item, "userScore"),
+        lambda: dig.read(partial(values.read_score, "metascore"), item, "criticScoreSummary"),
+        lambda: dig.read(partial(values.read_score, "metacritic_user"), item, "userScore"),
     )
     return Entry(
         site_id=site_id,
         title=title,
         year=year if isinstance(year, int) else None,
-        kind=KINDS[site_id.partition("/")[0]],
+        kind=values.KINDS[site_id.partition("/")[0]],
         release_date=day if isinstance(day, str) else None,
         scores=scores,
     )

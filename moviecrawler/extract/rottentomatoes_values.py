@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moviecrawler.extract import dig
 from moviecrawler.extract.embedded import decode_json
-from moviecrawler.extract.findings import (
-    ABSENT,
-    NoValue,
-    ShapeError,
-    attempt,
-    check_average,
-    first,
-    new_score,
-)
+from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError, attempt, check_average, first, new_score
 from moviecrawler.extract.trees import text_of
 from moviecrawler.extract.values import parse_count, parse_date, parse_decimal, parse_year
 from moviecrawler.items import Amount
