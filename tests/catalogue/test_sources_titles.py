@@ -34,8 +34,8 @@ RATED = (
 
 
 def datasets(folder: Path, rows: str = ROWS, **selected: Any) -> ImdbDatasets:
-    (folder / BASICS).write_bytes(gzip.compress((BASICS_HEADER + rows).encode()))
-    (folder / RATINGS).write_bytes(gzip.compress(RATED.encode()))
+    (folder / BASICS).write_bytes(gzip.compress((BASICS_HEADER + rows).encode(), mtime=0))
+    (folder / RATINGS).write_bytes(gzip.compress(RATED.encode(), mtime=0))
     return ImdbDatasets(str(folder), folder, selection=Selection(**selected))
 
 
@@ -106,10 +106,10 @@ def test_the_newest_exports_are_fetched_and_older_ones_forgotten(
             source.fetch(FileClient("moviecrawler/0"))
             return source
 
-        server.files["/p/" + file_name(date(2026, 10, 28))] = gzip.compress(EXPORT)
+        server.files["/p/" + file_name(date(2026, 10, 28))] = gzip.compress(EXPORT, mtime=0)
         with pytest.raises(DownloadError, match="movie_ids_11_05_2026"):  # it is older than a week
             fetched()
-        server.files["/p/" + file_name(date(2026, 11, 3))] = gzip.compress(EXPORT)
+        server.files["/p/" + file_name(date(2026, 11, 3))] = gzip.compress(EXPORT, mtime=0)
         # A bucket that may not be listed says 403 of a file that is not there.
         server.replies["/p/" + file_name(date(2026, 11, 4))] = lambda _: (403, {}, b"")
         source = fetched()
@@ -121,7 +121,7 @@ def test_the_newest_exports_are_fetched_and_older_ones_forgotten(
         assert list(source.rows()) == films
         assert "tv_series_ids_11_05_2026.json.gz" in caplog.text  # a mirror may have films only
         for kind, export in (("movie", EXPORT * 2), ("tv_series", SERIES_EXPORT)):
-            server.files["/p/" + file_name(DAY, kind)] = gzip.compress(export)
+            server.files["/p/" + file_name(DAY, kind)] = gzip.compress(export, mtime=0)
         newer = fetched()
     assert newer.version() != version
     assert list(newer.rows()) == [*films * 2, SALT]
