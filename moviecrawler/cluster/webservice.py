@@ -54,8 +54,10 @@ class ClusterService(WsResource):  # type: ignore[misc]  # Scrapyd has no types
         code = http.OK  # as Scrapyd's clients expect it also for a request that is refused
         try:
             data: Any = Resource.render(self, txrequest)
+            if data is None:  # to OPTIONS
+                return b""
             txrequest.setHeader("Content-Type", "application/json")
-            return json.dumps({**(data or {}), "status": "ok", "node_name": self.root.node_name}).encode() + b"\n"
+            return json.dumps({**data, "status": "ok", "node_name": self.root.node_name}).encode() + b"\n"
         except Error as error:
             code, why = int(error.status), (error.message or b"").decode()
         except UnsupportedMethod:

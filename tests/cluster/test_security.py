@@ -120,6 +120,8 @@ def test_odd_request_is_refused_in_a_sentence(node: Node) -> None:
     refused = node.post("cancel.json", project="toy", job="x", signal="STOP")
     assert refused.json["message"].startswith("signal is 'STOP'")
     assert node.request("logs/toy/slow/x.log", method="OPTIONS").code == 404  # and does not wait for ever
+    assert node.request("schedule.json", method="OPTIONS").code == 204
+    assert node.get("schedule.json").code == 405
     for path in ("logs/toy%00", "logs/toy/slow%00/x.log", "logs/toy", "logs/toy/slow/nothing.log"):
         assert (node.get(path).code, node.get(path).text) == (404, "there is no such log\n")
     for path in ("logs/../node.log", "logs/%2e%2e/node.log", "logs/toy/..%2f..%2f/node.log", "logs/toy/%2e%2e/x.log"):
