@@ -19,7 +19,7 @@ from moviecrawler.items import Listing, Miss, Movie, Page
 from moviecrawler.signals import list_missed, title_read, title_unread, titles_listed
 from moviecrawler.sites import SITES, hosts_of, user_agent
 from moviecrawler.spiders.arguments import Plan, Seed, parse_choice, parse_limit, parse_title_ids
-from moviecrawler.spiders.results import due_of, fetch_of, fetched_at, movie_of_list, outcome_of, title_page
+from moviecrawler.spiders.results import DUE_FIELDS, fetch_of, fetched_at, movie_of_list, outcome_of, title_page
 from moviecrawler.urls import parse_title_id, title_url
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ class MovieSpider(scrapy.Spider):
     async def requests_of_claims(self, claims: Sequence[Claim]) -> AsyncIterator[Request]:
         """Yield the requests for titles that were claimed."""
         for claim in claims:
-            yield self._due_request(due_of(claim))
+            yield self._due_request({name: msgspec.to_builtins(getattr(claim, name)) for name in DUE_FIELDS})
 
     def _due_request(self, due: Due) -> Request:
         """Return the request for the first id that may be a title's, whatever was fetched lately."""

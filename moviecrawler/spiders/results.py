@@ -23,23 +23,15 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
-    from moviecrawler.catalogue.claims import Claim
     from moviecrawler.items import Page, Site
 
 Due = dict[str, Any]
-"""What a request carries of a claim: `title_id`, `boosted`, `ids` (others that may be the title's), `evidence`, and `wanted` (a
-`TitleFacts` as plain data)."""
+"""DUE_FIELDS of a claim as plain data; `ids` are those that are tried next."""
 Found = dict[str, Any]
 """What the list that led to a title says of it: `list_name`, `list_rank`, and `entry` (an `Entry` as plain data, so that
 it can travel with the request through any queue)."""
-NO_SUCH_TITLE = frozenset({404, 410})
-"""Statuses by which a site says that it has no such title."""
-
-
-def due_of(claim: Claim) -> Due:
-    """Return what a request carries of a claim, as plain data."""
-    names = ("title_id", "boosted", "ids", "evidence", "wanted")
-    return {name: msgspec.to_builtins(getattr(claim, name)) for name in names}
+DUE_FIELDS = ("title_id", "boosted", "ids", "evidence", "wanted")
+_NO_SUCH_TITLE = (404, 410)
 
 
 def fetched_at(meta: Mapping[str, Any]) -> datetime:
@@ -65,7 +57,7 @@ def outcome_of(failure: Failure) -> tuple[str, str]:
     error = failure.value
     if isinstance(error, HttpError):
         status = error.response.status
-        return ("absent" if status in NO_SUCH_TITLE else "failed"), f"HTTP status {status}"
+        return ("absent" if status in _NO_SUCH_TITLE else "failed"), f"HTTP status {status}"
     if isinstance(error, SiteStopped):
         return "blocked", str(error)
     if isinstance(error, RobotsRefusal):
