@@ -11,7 +11,7 @@ from moviecrawler.cluster.website import Root as ClusterRoot
 from moviecrawler.dashboard.crawls import Crawls
 from moviecrawler.dashboard.overview import Overview
 from moviecrawler.dashboard.pages import Page, PageRequest, Static
-from moviecrawler.dashboard.rendering import STATIC, compile_templates
+from moviecrawler.dashboard.rendering import ENVIRONMENT, STATIC
 from moviecrawler.dashboard.sources import Sources
 from moviecrawler.dashboard.titles import Titles
 
@@ -56,6 +56,7 @@ class PageService(Service):
 
 def warm_up(pages: list[Page]) -> None:
     """Compile the templates, and make each page once: its first reader would wait for that. Call it in a thread."""
-    compile_templates()
+    for name in ENVIRONMENT.list_templates():
+        ENVIRONMENT.get_template(name)
     for page in pages:
         page.answer(PageRequest())

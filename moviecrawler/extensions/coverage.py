@@ -102,12 +102,11 @@ class CoverageWatch:
         engine = self.crawler.engine
         assert engine is not None  # noqa: S101 - pages come from it
         engine.pause()  # the engine takes no more from the scheduler
-        self._drop_unsent()
+        drop_unsent(engine)
         self.crawler.signals.connect(self._drop_soon, signals.request_reached_downloader)
         self._closing = asyncio.get_running_loop().create_task(engine.close_spider_async(reason="pages_changed"))
 
-    def _drop_unsent(self) -> None:
-        drop_unsent(self.crawler.engine)
-
     def _drop_soon(self) -> None:
-        asyncio.get_running_loop().call_soon(self._drop_unsent)  # once the request is in the downloader's queue
+        asyncio.get_running_loop().call_soon(
+            drop_unsent, self.crawler.engine
+        )  # once the request is in the downloader's queue

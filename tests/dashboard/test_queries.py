@@ -16,7 +16,6 @@ from moviecrawler.dashboard.search import search as search_titles
 from moviecrawler.dashboard.search import similar
 from moviecrawler.database.connection import open_database
 from moviecrawler.database.short_transactions import ShortTransactions
-from moviecrawler.errors import AwayError
 from moviecrawler.sites import BY_AUTHORITY
 from tests.services.postgres import execute, new_database
 
@@ -68,21 +67,6 @@ def test_query_is_answered_by_indexes(url: str, name: str) -> None:
         plan = "\n".join(row[0] for row in cursor.fetchall())
     assert set(re.findall(r"Seq Scan on (\w+)", plan)) <= SMALL, plan
     assert "Index" in plan or "Bitmap" in plan
-
-
-def test_an_error_of_several_lines_becomes_one_line(url: str) -> None:
-    with (
-        pytest.raises(
-            AwayError, match=r'^the database failed: invalid input syntax for type integer: "one" LINE 2: [^\n]+$'
-        ),
-        ShortTransactions(url).transaction() as cursor,
-    ):
-        cursor.execute("SELECT\n1 WHERE 1 = 'one'")
-    with (
-        pytest.raises(AwayError, match=r"^the database can't be reached: [^\n]+$"),
-        ShortTransactions("postgresql://nobody@127.0.0.1:1/none").transaction(),
-    ):
-        pass
 
 
 def test_similar_titles_are_found_by_indexes(url: str) -> None:
