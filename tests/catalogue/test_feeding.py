@@ -7,17 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import pytest
-from scrapy.settings import Settings
-
-from moviecrawler.addon import check
-from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import Site
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.titles import Title
 from moviecrawler.sites import SCOREBOARD_KINDS
-from moviecrawler.spiders.imdb import ImdbSpider
 from tests.catalogue.crawls import Due
 from tests.crawling import change, counts, crawl_command, reset
 from tests.services.replica import TITLES
@@ -147,20 +141,3 @@ def test_other_crawls_tell_the_catalogue_too(due: Due) -> None:
     assert finished.code == 0, finished.log
     assert due.states() == {"ok": 20, "never": TITLES - 20}
     assert due.fetch().stat("titles/asked") == TITLES - 20
-
-
-@pytest.mark.parametrize(
-    ("arguments", "changes", "told"),
-    [
-        ({"lane": "due"}, {"DATABASE_URL": ""}, "DATABASE_URL is not set, and the catalogue is in Postgres"),
-        ({"lane": "due", "ids": "tt0111161"}, {}, "lane and ids are given"),
-        ({"lane": "top"}, {}, "lane is 'top'; give one of due"),
-        ({"lane": "due", "list": "bottom"}, {}, "list is 'bottom'"),
-    ],
-)
-def test_mistakes_are_told(arguments: dict[str, str], changes: dict[str, str], told: str, tmp_path: Path) -> None:
-    given = Settings({"DATABASE_URL": "postgresql://a@b/c", "DATA_DIR": str(tmp_path), **changes})
-    given.setmodule("moviecrawler.settings", "default")
-    with pytest.raises(ConfigurationError, match=re.escape(told)):  # noqa: PT012 - either of them says so
-        check(given, ImdbSpider)
-        ImdbSpider.parse_arguments(given, arguments)

@@ -23,29 +23,47 @@ def page(title: str = "Salt Harbour", year: int | None = 2001, director: str | N
     return Movie(**values, title=title, year=year, credits=directors)
 
 
+OF_IMDB: dict[str, Any] = {"site": "imdb", "site_id": "tt0000007", "imdb_id": "tt0000007"}
+SHORT, SPECIAL = replace(WANTED, kind="short", runtime_minutes=9), replace(WANTED, kind="other")
+LONG = replace(WANTED, title="The Long Night of the Keeper", runtime_minutes=None, directors=[], votes=500)
+
+
 @pytest.mark.parametrize(
-    ("found", "evidence", "decision"),
+    ("wanted", "found", "evidence", "decision"),
     [
-        (page(), "joined", "accepted"),
-        (page(year=None), "joined", "review"),
-        (page(year=None, director="Mara Levin"), "joined", "accepted"),
-        (page(year=None), "wikidata", "accepted"),
-        (page(year=None, director="Ines Quarrie"), "wikidata", "accepted"),
-        (page(year=1961, director="Ines Quarrie"), "wikidata", "review"),
-        (page("Havn av salt"), "joined", "refused"),
-        (page("Havn av salt"), "wikidata", "accepted"),
-        (page("Havn av salt", 1961, "Ines Quarrie"), "wikidata", "refused"),
-        (page("Havn av salt", 1961), "given", "review"),
-        (page(imdb_id="tt0000008", director="Mara Levin"), "given", "refused"),
-        (page("Havn av salt", imdb_id="tt0000007"), "page", "accepted"),
-        (page("The Keeper Arrives", 1997, imdb_id="tt0000007"), "page", "review"),
-        (page(kind="series"), "wikidata", "refused"),
-        (page(director="Ines Quarrie"), "joined", "review"),
-        (page(director="Ines Quarrie", runtime_minutes=61), "joined", "refused"),
+        (WANTED, page(), "joined", "accepted"),
+        (WANTED, page(year=None), "joined", "review"),
+        (WANTED, page(year=None, director="Mara Levin"), "joined", "accepted"),
+        (WANTED, page(year=None), "wikidata", "accepted"),
+        (WANTED, page(year=None, director="Ines Quarrie"), "wikidata", "accepted"),
+        (WANTED, page(year=1961, director="Ines Quarrie"), "wikidata", "review"),
+        (WANTED, page("Havn av salt"), "joined", "refused"),
+        (WANTED, page("Havn av salt"), "wikidata", "accepted"),
+        (WANTED, page("Havn av salt", 1961, "Ines Quarrie"), "wikidata", "refused"),
+        (WANTED, page("Havn av salt", 1961), "given", "review"),
+        (WANTED, page(imdb_id="tt0000008", director="Mara Levin"), "given", "refused"),
+        (WANTED, page("Havn av salt", imdb_id="tt0000007"), "page", "accepted"),
+        (WANTED, page("The Keeper Arrives", 1997, imdb_id="tt0000007"), "page", "review"),
+        (WANTED, page(kind="series"), "wikidata", "refused"),
+        (WANTED, page(director="Ines Quarrie"), "joined", "review"),
+        (WANTED, page(director="Ines Quarrie", runtime_minutes=61), "joined", "refused"),
+        (replace(WANTED, kind=None), page(kind="series"), None, "accepted"),
+        *((SPECIAL, page(kind=kind), None, "accepted") for kind in ("movie", "series", "video", "other")),
+        *((SPECIAL, page(kind=kind), None, "refused") for kind in ("game", "episode", "music")),
+        (SHORT, page(runtime_minutes=14), None, "accepted"),
+        (WANTED, page("Havn av salt", **OF_IMDB), None, "accepted"),
+        (WANTED, page("Havn av salt", **{**OF_IMDB, "site_id": "tt0000008", "imdb_id": "tt0000008"}), None, "refused"),
+        # That a site lists it is no reason.
+        *(
+            (LONG, page(LONG.title or "", 2002, runtime_minutes=92), how, "review")
+            for how in ("joined", "list", "sitemap")
+        ),
     ],
 )
-def test_a_page_is_judged_by_all_that_is_known(found: Movie, evidence: IdSource, decision: str) -> None:
-    judged = verify(WANTED, found, evidence)
+def test_a_page_is_judged_by_all_that_is_known(
+    wanted: TitleFacts, found: Movie, evidence: IdSource | None, decision: str
+) -> None:
+    judged = verify(wanted, found, evidence)
     assert judged.decision == decision, judged
 
 
@@ -57,31 +75,6 @@ def test_a_page_that_fits_a_namesake_as_well_is_for_a_person_to_decide() -> None
     assert verify(wanted, page(), "wikidata").accepted
     assert verify(wanted, page(director="Mara Levin", runtime_minutes=104), "joined").accepted
     assert verify(replace(WANTED, rivals=[replace(namesake, year=2004)]), page(), "joined").accepted
-
-
-OF_IMDB: dict[str, Any] = {"site": "imdb", "site_id": "tt0000007", "imdb_id": "tt0000007"}
-SHORT, SPECIAL = replace(WANTED, kind="short", runtime_minutes=9), replace(WANTED, kind="other")
-LONG = replace(WANTED, title="The Long Night of the Keeper", runtime_minutes=None, directors=[], votes=500)
-
-
-@pytest.mark.parametrize(
-    ("wanted", "found", "decision"),
-    [
-        (replace(WANTED, kind=None), page(kind="series"), "accepted"),
-        *((SPECIAL, page(kind=kind), "accepted") for kind in ("movie", "series", "video", "other")),
-        *((SPECIAL, page(kind=kind), "refused") for kind in ("game", "episode", "music")),
-        (SHORT, page(runtime_minutes=14), "accepted"),
-        (WANTED, page("Havn av salt", **OF_IMDB), "accepted"),
-        (WANTED, page("Havn av salt", **{**OF_IMDB, "site_id": "tt0000008", "imdb_id": "tt0000008"}), "refused"),
-        (LONG, page(LONG.title or "", 2002, runtime_minutes=92), "review"),  # that a site lists it is no reason
-    ],
-)
-def test_a_page_is_judged_by_the_kind_length_and_ids_of_its_title(
-    wanted: TitleFacts, found: Movie, decision: str
-) -> None:
-    sources: list[IdSource | None] = ["joined", "list", "sitemap"] if wanted is LONG else [None]
-    for evidence in sources:
-        assert verify(wanted, found, evidence).decision == decision
 
 
 def wanted(title: str, year: int | None = 2011, **more: Any) -> TitleFacts:
