@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,13 +11,9 @@ from moviecrawler.catalogue.episodes_import import ImdbEpisodes
 from moviecrawler.catalogue.loading import Done, Imported
 from moviecrawler.errors import ExtractionError, TransientStoreError
 from tests.catalogue.catalogued import Catalogued
+from tests.datasets.rows import put
 
 N = r"\N"
-HEADERS = {
-    "episode": "tconst parentTconst seasonNumber episodeNumber",
-    "basics": "tconst titleType primaryTitle originalTitle isAdult startYear endYear runtimeMinutes genres",
-    "ratings": "tconst averageRating numVotes",
-}
 PLACES = [
     "tt10000001 tt0000009 1 1",
     "tt1000002 tt0000009 1 0",
@@ -26,10 +21,10 @@ PLACES = [
     "tt1000004 tt0000009 2 1",
 ]
 TITLES = {"tt10000001": "Half\\way_\"there'", "tt1000003": "Unplaced", "tt1000004": "The_End"}
-BASICS = [f"{site_id} tvEpisode {title} {title} 0 2001 {N} {N} Drama" for site_id, title in TITLES.items()]
+BASICS = [f"{site_id} tvEpisode {title} {title} 2001 {N} {N} Drama" for site_id, title in TITLES.items()]
 ROWS = {
     "episode": PLACES,
-    "basics": [f"tt0000009 tvSeries Brewick Brewick 0 1999 {N} {N} Drama", *BASICS],
+    "basics": [f"tt0000009 tvSeries Brewick Brewick 1999 {N} {N} Drama", *BASICS],
     "ratings": ["tt1000004 7.0 2400", "tt10000001 8.5 100", "tt0000009 9.0 5000"],
 }
 STORED = [
@@ -42,10 +37,8 @@ STORED = [
 
 def datasets(folder: Path, **changed: list[str]) -> ImdbEpisodes:
     """Write the files, each with the given rows in place of its own, whose cells have spaces between them; return their source."""
-    for name, header in HEADERS.items():
-        lines = [header, *changed.get(name, ROWS[name]), ""]
-        text = "\n".join(lines).replace(" ", "\t").encode(errors="surrogateescape")
-        (folder / f"title.{name}.tsv.gz").write_bytes(gzip.compress(text))
+    for name, rows in {**ROWS, **changed}.items():
+        put(folder, f"title.{name}", *(row.replace(" ", "|").encode(errors="surrogateescape") for row in rows))
     return ImdbEpisodes(str(folder), folder)
 
 
@@ -74,9 +67,9 @@ def test_episodes_are_joined_whatever_the_order_of_the_files(store: Catalogued, 
 DAMAGED = [
     *(("episode", f"tt1000002 tt0000009 {rest}") for rest in ("1", "1 x", "1 9999999999")),
     ("episode", "tt1000002 nm0000009 1 1"),
-    ("basics", f"tt1000003 tvEpisode Bad\udcff Bad 0 2001 {N} {N} Drama"),
+    ("basics", f"tt1000003 tvEpisode Bad\udcff Bad 2001 {N} {N} Drama"),
     ("basics", "tt1000003 tvEpisode Short"),
-    ("basics", f"tt1000003 tvEpisode {'x' * 501} Long 0 2001 {N} {N} Drama"),
+    ("basics", f"tt1000003 tvEpisode {'x' * 501} Long 2001 {N} {N} Drama"),
     *(("ratings", f"tt1000004 {rest}") for rest in ("7.0", "0.0 10", "7.0 99999999999")),
 ]
 

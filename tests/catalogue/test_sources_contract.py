@@ -16,38 +16,40 @@ from moviecrawler.catalogue.imdb_import import ImdbDatasets
 from moviecrawler.catalogue.tmdb_import import TmdbExport
 from moviecrawler.catalogue.wikidata_import import WikidataCrosswalk
 from moviecrawler.errors import MovieCrawlerError
+from tests.datasets.rows import put
 
 MANY = range(1, 2_001)
-FILES = {
-    "title.basics.tsv.gz": (
-        "tconst\ttitleType\tprimaryTitle\toriginalTitle\tisAdult\tstartYear\tendYear\truntimeMinutes\tgenres\n",
-        "tt{0:07}\tmovie\tLamp\tLamp\t0\t2001\t\\N\t90\tDrama\n",
-    ),
-    "title.ratings.tsv.gz": ("tconst\taverageRating\tnumVotes\n", "tt{0:07}\t7.0\t10\n"),
-    "title.episode.tsv.gz": ("tconst\tparentTconst\tseasonNumber\tepisodeNumber\n", "tt{0:07}\ttt9999999\t1\t{0}\n"),
-    "export.json.gz": ("", '{{"id":{0},"original_title":"T","popularity":1.5}}\n'),
-    "crosswalk.csv": ("imdb,rottentomatoes\n", "tt{0:07},m/t_{0}\n"),
-    "mine.csv": ("imdb_id\n", "tt{0:07}\n"),
+ROWS = {
+    "title.basics": "tt{0:07}|movie|Lamp|Lamp|2001|\\N|90|Drama",
+    "title.ratings": "tt{0:07}|7.0|10",
+    "title.episode": "tt{0:07}|tt9999999|1|{0}",
 }
 
 
-def write(folder: Path, *names: str) -> Path:
-    """Write files; return the last one's path."""
-    for name in names:
-        header, row = FILES[name]
-        text = (header + "".join(row.format(n) for n in MANY)).encode()
-        (folder / name).write_bytes(gzip.compress(text, mtime=0) if name.endswith(".gz") else text)
-    return folder / names[-1]
+def imdb(folder: Path) -> str:
+    """Write datasets; return the folder."""
+    for name, row in ROWS.items():
+        put(folder, name, *(row.format(n) for n in MANY))
+    return str(folder)
+
+
+def write(path: Path, row: str, *header: str) -> Path:
+    text = "".join(f"{line}\n" for line in (*header, *(row.format(n) for n in MANY))).encode()
+    path.write_bytes(gzip.compress(text, mtime=0) if path.suffix == ".gz" else text)
+    return path
+
+
+TMDB = '{{"id":{0},"original_title":"T","popularity":1.5}}'
 
 
 @pytest.mark.parametrize(
     "make",
     [
-        lambda folder: ImdbDatasets(str(write(folder, *ImdbDatasets.files).parent), folder),
-        lambda folder: ImdbEpisodes(str(write(folder, *ImdbEpisodes.files).parent), folder),
-        lambda folder: TmdbExport(str(write(folder, "export.json.gz")), folder, day=date(2026, 11, 5)),
-        lambda folder: WikidataCrosswalk(write(folder, "crosswalk.csv")),
-        lambda folder: CsvTitles(write(folder, "mine.csv")),
+        lambda folder: ImdbDatasets(imdb(folder), folder),
+        lambda folder: ImdbEpisodes(imdb(folder), folder),
+        lambda folder: TmdbExport(str(write(folder / "export.json.gz", TMDB)), folder, day=date(2026, 11, 5)),
+        lambda folder: WikidataCrosswalk(write(folder / "all.csv", "tt{0:07},m/t_{0}", "imdb,rottentomatoes")),
+        lambda folder: CsvTitles(write(folder / "mine.csv", "tt{0:07}", "imdb_id")),
     ],
     ids=["imdb", "episodes", "tmdb", "wikidata", "csv"],
 )
@@ -66,7 +68,7 @@ def test_a_version_has_the_same_rows_in_the_same_order_and_a_file_that_is_cut_or
     assert again.version() == version
     assert list(again.rows()) == rows == list(again.rows())
     # A change of a file is another version.
-    files = [path for path in tmp_path.iterdir() if path.is_file()]
+    files = source.paths
     changed = max(files, key=lambda path: path.stat().st_size)
     body = changed.read_bytes()
     is_gzip = changed.suffix == ".gz"

@@ -10,32 +10,29 @@ from typing import Any
 
 import pytest
 
-from moviecrawler.catalogue.imdb_import import BASICS, RATINGS, ImdbDatasets, Selection
+from moviecrawler.catalogue.imdb_import import ImdbDatasets, Selection
 from moviecrawler.catalogue.popularity import popularity_of_tmdb, popularity_of_votes
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.tmdb_import import TmdbExport, file_name
 from moviecrawler.datasets.files import DownloadError, FileClient
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from tests.catalogue.files import FileServer
+from tests.datasets.rows import put
 
-BASICS_HEADER = "tconst\ttitleType\tprimaryTitle\toriginalTitle\tisAdult\tstartYear\tendYear\truntimeMinutes\tgenres\n"
 ROWS = (
-    "tt0000001\tmovie\tSalt Harbour\tHavn av salt\t0\t2001\t\\N\t104\tDrama\n"
-    "tt0000002\ttvSeries\tBrewick\tBrewick\t0\t2010\t2012\t45\tDrama\n"
-    "tt0000003\tmovie\tUnrated\tUnrated\t0\t2003\t\\N\t\\N\t\\N\n"
-    "tt0000004\tmovie\tUndated\tUndated\t0\t\\N\t\\N\t80\tDrama\n"
-    "tt0000005\tmovie\tNot for all\tNot for all\t1\t2001\t\\N\t80\tAdult\n"
-    "tt0000006\tmovie\tOld One\tOld One\t0\t1950\t\\N\t80\tDrama\n"
+    "tt0000001|movie|Salt Harbour|Havn av salt|2001|\\N|104|Drama",
+    "tt0000002|tvSeries|Brewick|Brewick|2010|2012|45|Drama",
+    "tt0000003|movie|Unrated|Unrated|2003|\\N|\\N|\\N",
+    "tt0000004|movie|Undated|Undated|\\N|\\N|80|Drama",
+    "tt0000005|movie|Not for all|Not for all|2001|\\N|80|Adult",
+    "tt0000006|movie|Old One|Old One|1950|\\N|80|Drama",
 )
-RATED = (
-    "tconst\taverageRating\tnumVotes\ntt0000001\t7.1\t2000\ntt0000002\t8.0\t500\ntt0000004\t5.0\t7\n"
-    "tt0000005\t5.0\t900\ntt0000006\t6.0\t30\n"
-)
+RATED = ("tt0000001|7.1|2000", "tt0000002|8.0|500", "tt0000004|5.0|7", "tt0000005|5.0|900", "tt0000006|6.0|30")
 
 
-def datasets(folder: Path, rows: str = ROWS, **selected: Any) -> ImdbDatasets:
-    (folder / BASICS).write_bytes(gzip.compress((BASICS_HEADER + rows).encode(), mtime=0))
-    (folder / RATINGS).write_bytes(gzip.compress(RATED.encode(), mtime=0))
+def datasets(folder: Path, *rows: str, **selected: Any) -> ImdbDatasets:
+    put(folder, "title.basics", *(rows or ROWS))
+    put(folder, "title.ratings", *RATED)
     return ImdbDatasets(str(folder), folder, selection=Selection(**selected))
 
 
@@ -80,12 +77,12 @@ def test_a_selection_that_takes_nothing_is_refused(wrong: dict[str, Any]) -> Non
 
 
 def test_a_damaged_row_is_counted_and_left_out_and_a_file_full_of_damage_refused(tmp_path: Path) -> None:
-    source = datasets(tmp_path, rows=ROWS + "tt0000007\tmovie\tTwo\n")
+    source = datasets(tmp_path, *ROWS, "tt0000007|movie|Two")
     assert len(list(source.rows())) == 4
     assert source.damaged == 1
-    rows = "".join(f"tt{number:07}\tmovie\n" for number in range(1_001))
+    rows = [f"tt{number:07}|movie" for number in range(1_001)]
     with pytest.raises(ExtractionError, match=r"title\.basics"):
-        list(datasets(tmp_path, rows).rows())
+        list(datasets(tmp_path, *rows).rows())
 
 
 DAY = date(2026, 11, 5)
