@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
     from moviecrawler.cluster.node import Node
-    from moviecrawler.cluster.state import JobStatus
 
 
 class Process(NamedTuple):
@@ -45,21 +44,20 @@ class Processes:
         self._node = node
         self._state = state
 
-    def _jobs(self) -> list[JobStatus]:
-        found: list[JobStatus] = getattr(self._node.snapshot, self._state)
-        return found
-
     def __len__(self) -> int:
-        return len(self._jobs())
+        return len(getattr(self._node.snapshot, self._state))
 
     def __iter__(self) -> Iterator[Process]:
-        for status in self._jobs():
-            job, ended = status.job, local_time(status.outcome.ended_at / 1000) if status.outcome else None
-            yield Process(job.project, job.spider, job.id, status.pid, local_time(status.started_at or 0), ended)
+        return iter(self.values())
 
     def values(self) -> list[Process]:
         """Return the jobs."""
-        return list(self)
+        found = []
+        for status in getattr(self._node.snapshot, self._state):
+            job, ended = status.job, local_time(status.outcome.ended_at / 1000) if status.outcome else None
+            began = local_time(status.started_at or 0)
+            found.append(Process(job.project, job.spider, job.id, status.pid, began, ended))
+        return found
 
 
 @implementer(IJobStorage)
