@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from selenium.webdriver import Chrome
 
 _FLAGS = (
@@ -49,19 +48,14 @@ def browser() -> Iterator[Browser]:
     """Return a browser that has seen nothing yet."""
     from selenium import webdriver  # noqa: PLC0415 - it takes a while, for tests that most runs leave out
 
-    program = shutil.which("chromium") or shutil.which("google-chrome")
-    driver_program = shutil.which("chromedriver")
-    assert program, "no browser: apt-get install chromium chromium-driver"
-    assert driver_program, "no driver: apt-get install chromium-driver"
+    program, driver_program = shutil.which("chromium") or shutil.which("google-chrome"), shutil.which("chromedriver")
+    assert program and driver_program, "no browser: apt-get install chromium chromium-driver"  # noqa: PT018
     with tempfile.TemporaryDirectory(prefix="browser-", ignore_cleanup_errors=True) as folder:
         options = webdriver.ChromeOptions()
         options.binary_location = program
         for flag in (*_FLAGS, f"--user-data-dir={folder}"):
             options.add_argument(flag)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-        driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver_program))
-        try:
+        with webdriver.Chrome(options=options, service=webdriver.ChromeService(driver_program)) as driver:
             driver.set_page_load_timeout(30)
             yield Browser(driver)
-        finally:
-            driver.quit()
