@@ -142,8 +142,6 @@ def _parse_proxy(label: str, url: str) -> tuple[str, str, str]:
     is_url = parts is not None and parts.scheme == "http" and parts.hostname and parts.port and parts.path in {"", "/"}
     user, password = (unquote(parts.username or ""), unquote(parts.password or "")) if parts else ("", "")
     if parts is None or not is_url or not parts.netloc.isascii() or ":" in user:
-        message = (
-            f"PROXY_POOLS: {label} is not of the form {_URL_FORM}, without a colon in the user; Scrapy can't use SOCKS"
-        )
-        raise ConfigurationError(f"{message}, but a proxy's HTTP port forwards https all the same")
+        message = f"PROXY_POOLS: {label} is not of the form {_URL_FORM}, without a colon in the user"
+        raise ConfigurationError(f"{message}; Scrapy can't use SOCKS, but an HTTP proxy forwards https all the same")
     return f"http://{parts.netloc.rpartition('@')[2]}", user, password
