@@ -15,6 +15,7 @@ from moviecrawler.fields import NUMBERS, TEXT_LISTS, TEXTS
 from moviecrawler.items import AmountKind, Movie, Role
 from moviecrawler.pipelines.csv_export import FILES
 from moviecrawler.sites import SCORES
+from moviecrawler.texts import _RUNS_AS_FORMULA
 
 _ROLES: dict[str, Role] = {"directors": "director", "writers": "writer", "creators": "creator"}
 _SCORES = {kind: form.columns for kind, form in SCORES.items() if form.columns}
@@ -30,9 +31,6 @@ _BETWEEN = "; "
 _BEFORE_ID = re.compile(r"; (?=[a-z_]{1,30}=)")
 """Stands between external ids in one cell. An id may have a semicolon of its own."""
 
-# A spreadsheet runs a cell that starts with one of these. An apostrophe before it makes it text; a text that has
-# apostrophes there by itself gets one more, so that taking one off always gives back what was written.
-_RUNS_AS_FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
 _LONGEST_CELL = 2**31 - 1
 
 

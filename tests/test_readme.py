@@ -48,7 +48,7 @@ ELSEWHERE = {
     "curl http://127.0.0.1:8000/__replica__": "tests/crawling.py",
     "export (IMDB|METACRITIC|ROTTENTOMATOES)_URL": "tests/test_readme.py",
     "export TOR_": "tests/proxies/test_tor.py",
-    "python -m tests.benchmarks": "tests/test_benchmarks.py",
+    "python -m tests.benchmarks": "A benchmark takes minutes, on an idle machine.",
     "python -m tests.settings_table": "tests/test_architecture.py",
     "export SCRAPY_SETTINGS_MODULE=": "tests/crawling.py",
     "export REDIS_URL=redis://:password@redis.example": "Nobody has that Redis.",
