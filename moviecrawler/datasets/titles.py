@@ -107,9 +107,9 @@ def read_titles(tables: Tables) -> Iterator[Movie]:
     numbered = "SELECT tconst, row_number() OVER (ORDER BY tconst) AS number FROM basics"
     every = f"SELECT tconst FROM ({numbered}) WHERE number % {_TITLES_SORTED_AT_ONCE} = 0 ORDER BY number"
     for low, high in pairwise(["", *(site_id for (site_id,) in tables.run(every)), "u"]):
-        part = "FROM rows WHERE id > $low AND id <= $high ORDER BY id, dataset, position"
+        part = "SELECT dataset, id, row FROM rows WHERE id > $low AND id <= $high ORDER BY id, dataset, position"
         for site_id, of_title in groupby(tables.select(part, low=low, high=high), itemgetter(1)):
-            rows = {dataset: [row[3] for row in group] for dataset, group in groupby(of_title, itemgetter(0))}
+            rows = {dataset: [row[2] for row in group] for dataset, group in groupby(of_title, itemgetter(0))}
             if (movie := _movie(tables, site_id, rows)) is not None:
                 yield movie
 
@@ -169,9 +169,11 @@ def _credits(roles: dict[str, Role], rows: list[Any]) -> list[Credit]:
         role = roles.get(category)
         if role is not None and person:
             names[role][person] = name
-            characters[person].update(dict.fromkeys(json.decode(played, type=list[str]) if played else ()))
+            if played:
+                characters[person].update(dict.fromkeys(json.decode(played, type=list[str])))
+    texts = {person: _joined(parts) for person, parts in characters.items()}
     return [
-        Credit(name=name, role=role, position=position, person_id=person, character=_joined(characters[person]))
+        Credit(name=name, role=role, position=position, person_id=person, character=texts.get(person))
         for role, named in names.items()
         for position, (person, name) in enumerate(named.items(), start=1)
     ]
