@@ -31,9 +31,7 @@ if TYPE_CHECKING:
     from moviecrawler.pipelines.store import Record
 
 _MB = 1024 * 1024
-_TOO_LARGE = frozenset({"EntityTooLarge", "KeyTooLongError"})
-_TRY_LATER = frozenset({408, 409, 429, 500, 502, 503, 504})
-"""HTTP statuses."""
+_TRY_LATER = frozenset({408, 409, 429, 500, 502, 503, 504})  # HTTP statuses
 
 S3_LIMITS = Limits(
     # A few large objects are cheaper to write, list and read than many small ones. But each movie takes 20 kB of memory until its batch is
@@ -152,8 +150,8 @@ class BucketStore(Store):
 class S3Store(BucketStore):
     """Movies as `movies/site=…/date=…/*.jsonl.gz` and misses as `misses/…`: an item a line, by the date of its page.
 
-    A title has a line for each time that it was stored; `catalogue.merging.merged` makes one record of them. The same batch written again
-    replaces its own objects, so that a lost response of S3 doubles nothing.
+    A title has a line for each time that it was stored; `catalogue.merging.merged` makes one record of them. A batch that is written again
+    replaces its own objects.
     """
 
     name = "s3"
@@ -202,7 +200,7 @@ def _errors_translated() -> Iterator[None]:
         yield
     except ClientError as error:
         # S3 stores any bytes: only the size of an object can be wrong.
-        if error.response["Error"]["Code"] in _TOO_LARGE:
+        if error.response["Error"]["Code"] in {"EntityTooLarge", "KeyTooLongError"}:
             raise RejectedError(_message(error)) from None
         raise TransientStoreError(_message(error)) from None
     except BotoCoreError as error:
