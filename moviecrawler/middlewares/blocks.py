@@ -131,7 +131,7 @@ class SiteBlockMiddleware:
         """Stop a site for `pause` seconds; return the reason that its requests are refused with."""
         reason = self.budgets.refusal(site)
         if reason is None:
-            reason = f"{site} refused us ({why}); ask again in {max(1, round(pause / 3600))} h at the earliest"
+            reason = f"{site} refused us ({why}); ask again in {pause / 3600:.3g} h at the earliest"
             self.budgets.refused(site, reason, pause)
             self.crawler.signals.send_catch_log(site_refused, site=site, reason=reason, pause=pause)
             self.crawler.stats.set_value(f"blocks/{site}/stopped", reason)
