@@ -1,7 +1,5 @@
 """What all tests share: the servers that they need, and the groups that they are in."""
 
-from __future__ import annotations
-
 import os
 
 from hypothesis import settings

@@ -1,7 +1,5 @@
 """Tests that are coroutines: each runs in an event loop of its own, with the fixtures that take `runner`."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Running the project's own commands in processes of their own, and reading what they left behind."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

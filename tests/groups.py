@@ -4,8 +4,6 @@ Groups are for what takes programs that PyPI can't bring (`browser`, `tor`) or m
 it. Tests marked `shared` run wherever the folder that they read is.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A site for tests that does to a crawler what it can: bombs, endless redirects, drips, wrong lengths, pages that hang."""
 
-from __future__ import annotations
-
 import gzip
 import time
 import urllib.request

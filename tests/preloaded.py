@@ -1,7 +1,5 @@
 """Imports what crawls and commands import, once, in the process from which `tests.processes` forks them."""
 
-from __future__ import annotations
-
 import gc
 import importlib
 import pkgutil

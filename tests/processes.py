@@ -5,8 +5,6 @@ it has not: an interpreter that started for it, and so no use for PYTHONPATH, no
 these, and of the start itself, use `subprocess`.
 """
 
-from __future__ import annotations
-
 import atexit
 import faulthandler
 import logging

@@ -3,8 +3,6 @@
 python -m tests.promises    # prints each promise with its tests
 """
 
-from __future__ import annotations
-
 import ast
 from collections import defaultdict
 

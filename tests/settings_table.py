@@ -3,22 +3,17 @@
 python -m tests.settings_table > moviecrawler/SETTINGS.md
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import sys
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from moviecrawler import options as declared
 from moviecrawler.cluster.jobs import SCRAPY_JOB_SETTINGS
 from moviecrawler.cluster.options import NodeOptions
-
-if TYPE_CHECKING:
-    from moviecrawler.options import Options
+from moviecrawler.options import Options
 
 _HEAD = """# Settings
 

@@ -5,8 +5,6 @@ folder is; where it is not, it is left out, and the summary says so. Nothing may
 imported: functions that make a list of cases ask `is_here` first, or begin with what a missing folder gives.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

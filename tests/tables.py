@@ -1,7 +1,5 @@
 """Reading `movies.csv` back."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The shape of the house: which part may import which, and that every setting is read and documented."""
 
-from __future__ import annotations
-
 import doctest
 import importlib
 import re

@@ -1,7 +1,5 @@
 """Which fields a source does not mention."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from typing import Any, get_args
 

@@ -1,7 +1,5 @@
 """Settings: what they are when nobody sets them, what a wrong value is told, and which a job may make."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Each promise has a test, and each test that is marked with one keeps one that was made."""
 
-from __future__ import annotations
-
 from tests.promises import PROMISES, marked_tests
 
 

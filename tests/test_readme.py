@@ -1,7 +1,5 @@
 """What README.md and the READMEs of folders show is what happens."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

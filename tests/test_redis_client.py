@@ -1,7 +1,5 @@
 """What every client of Redis says when something is wrong."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import aclosing
 

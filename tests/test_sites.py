@@ -1,7 +1,5 @@
 """One declaration of each site, and no live host asked for a replica."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 from typing import get_args

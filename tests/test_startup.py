@@ -1,7 +1,5 @@
 """A command imports what it uses, and no client of a service that is not configured."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

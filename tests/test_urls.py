@@ -1,7 +1,5 @@
 """Which title an id, a path or a URL names."""
 
-from __future__ import annotations
-
 import pytest
 
 from moviecrawler.errors import ConfigurationError

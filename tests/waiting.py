@@ -1,13 +1,8 @@
 """Waiting for what comes to pass by itself, with a limit, in place of sleeping for luck."""
 
-from __future__ import annotations
-
 import asyncio
 import time
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
 
 LONGEST = 60.0
 """Seconds: a machine that runs tests may be busy with others."""

@@ -7,8 +7,6 @@ fifty dies with what it holds. A tenth of the titles are young, a hundredth are 
 last 90 days. 20 titles are boosted each day; on day 10 the site refuses everything. The program fails when a promise is broken.
 """
 
-from __future__ import annotations
-
 import random
 from contextlib import closing
 from datetime import UTC, datetime, timedelta

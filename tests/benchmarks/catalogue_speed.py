@@ -7,8 +7,6 @@ tells, as does the reading of all datasets: those of the replica, of 2,000 title
 each of three sites.
 """
 
-from __future__ import annotations
-
 import gzip
 import statistics
 import tempfile

@@ -7,8 +7,6 @@ over all pages, and how many times longer it is than this project's, measured in
 decode the page's script and read nothing from it.
 """
 
-from __future__ import annotations
-
 import json
 import statistics
 import sys

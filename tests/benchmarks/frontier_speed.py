@@ -9,8 +9,6 @@ counts its answers. What counts is the time from the first page to the last, so 
 list does. Then so many requests (1,000,000 unless given) are queued by both, and some of them taken and acknowledged.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """What the benchmarks share: numbers from the command line, programs and what they cost, and tables."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -10,23 +10,18 @@ titles with 1,000 votes, all; and how many records are accepted all the same whe
 records name no directors; where titles have them, a record is given those of its true title.
 """
 
-from __future__ import annotations
-
 import csv
 import lzma
 import sys
 import time
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from moviecrawler.catalogue.forms import Title, prepare
 from moviecrawler.catalogue.linking import link
 from moviecrawler.catalogue.rows import TitleFacts
 from tests.shared import SHARED
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 FOLDER = SHARED / "matching"
 SITES = {"rt2020": "rottentomatoes", "mc2015": "metacritic"}

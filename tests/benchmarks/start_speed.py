@@ -8,8 +8,6 @@ runspider` of a five-line spider that fetches the same page (asked: at most 1.5)
 without PYTHONDONTWRITEBYTECODE.
 """
 
-from __future__ import annotations
-
 import statistics
 import tempfile
 from pathlib import Path

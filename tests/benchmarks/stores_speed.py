@@ -10,8 +10,6 @@ scrapy-redis runs with this project's spider, readers and pipelines. Two workers
 beside what one worker alone takes, says what the second core is worth when nothing else uses it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import statistics

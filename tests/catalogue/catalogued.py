@@ -1,7 +1,5 @@
 """A catalogue in Postgres of a few titles: to fill it, to claim of it, and to look at what stands there."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Any

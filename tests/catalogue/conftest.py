@@ -1,7 +1,5 @@
 """What tests of the catalogue share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Crawls of what is due: a catalogue that knows the replica's titles, workers, and what they did."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime

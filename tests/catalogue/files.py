@@ -1,7 +1,5 @@
 """A server of files, as sources of titles have them: with ETags, ranges, a robots.txt, and trouble on demand."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Readings of one invented series, of each field a value, a stated absence or nothing, and what they say."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random

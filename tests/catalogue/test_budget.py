@@ -1,7 +1,5 @@
 """`lane=due` claims no more than the budget of the day allows, and ends when that is spent."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 

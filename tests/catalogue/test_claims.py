@@ -1,7 +1,5 @@
 """Who gets which title, and when."""
 
-from __future__ import annotations
-
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing

@@ -1,7 +1,5 @@
 """IMDb's episodes come from its datasets as they are, and what is damaged there erases nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`lane=due` while workers are killed, the database goes away, and others import and crawl at the same time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """`lane=due` from an empty database to a complete scoreboard, on one worker and on several."""
 
-from __future__ import annotations
-
 import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is shown of the catalogue: the figures of each site, and how long all takes."""
 
-from __future__ import annotations
-
 from datetime import date, timedelta
 from typing import Any
 

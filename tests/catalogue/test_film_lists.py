@@ -1,7 +1,5 @@
 """Lists of films are read as they are, and told what is wrong with them."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which IMDb title each film of a list is."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from moviecrawler.catalogue.forms import Title, prepare

@@ -1,7 +1,5 @@
 """What an import brings into the catalogue, and what it leaves as it is."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Which titles of different sites are one, and which only look so."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

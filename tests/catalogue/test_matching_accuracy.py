@@ -1,7 +1,5 @@
 """The matcher is as often right on real records as the README of the catalogue says; `test_matching.py` has its single cases."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.benchmarks.matching_accuracy import ASKED, FOLDER, measure, read

@@ -1,7 +1,5 @@
 """Whether a page that was fetched is that of the title it was fetched for, and under which names to look for it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

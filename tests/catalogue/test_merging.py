@@ -1,7 +1,5 @@
 """The one rule of erasing: a value replaces, a stated absence erases, silence keeps."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import reduce

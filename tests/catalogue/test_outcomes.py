@@ -1,7 +1,5 @@
 """What becomes of titles whose pages were fetched: when they are due again, and which pages are theirs."""
 
-from __future__ import annotations
-
 from datetime import date
 from typing import Any
 

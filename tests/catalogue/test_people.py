@@ -1,7 +1,5 @@
 """Which names are one person's."""
 
-from __future__ import annotations
-
 import pytest
 
 from moviecrawler.catalogue.people import name_words, same_person

@@ -1,7 +1,5 @@
 """What happens to a title, or to the database, while a worker has it claimed."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

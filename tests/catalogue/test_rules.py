@@ -1,7 +1,5 @@
 """Each row of the tables of `comparing.py` decides its own example."""
 
-from __future__ import annotations
-
 import pytest
 
 from moviecrawler.catalogue.comparing import FILMS, SERIES, Rule, compare, decide, facts_of

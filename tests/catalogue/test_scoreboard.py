@@ -1,7 +1,5 @@
 """The joined table, in order and as text."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

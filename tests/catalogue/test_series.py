@@ -1,7 +1,5 @@
 """Series and their seasons in the catalogue: when they are due, and where."""
 
-from __future__ import annotations
-
 from datetime import date, datetime, timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What every source of titles promises to an import, whatever it reads."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Callable
 from datetime import date

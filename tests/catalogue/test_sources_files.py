@@ -1,7 +1,5 @@
 """Which titles come from an operator's CSV and from Wikidata, and which files are refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Which titles come from IMDb's datasets and TMDB's exports."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from datetime import date

@@ -1,7 +1,5 @@
 """Programs that others wrote, at two nodes: scrapydweb, logparser, python-scrapyd-api and gerapy's calls."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -1,7 +1,5 @@
 """Two nodes that the tests of this folder share: with a password, one for deploying, and a slot each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

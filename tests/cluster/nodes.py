@@ -1,7 +1,5 @@
 """Real nodes, each a process of its own, that a test may kill, and eggs for them."""
 
-from __future__ import annotations
-
 import base64
 import io
 import json

@@ -1,7 +1,5 @@
 """Titles that are boosted through a node are due in the catalogue."""
 
-from __future__ import annotations
-
 import json
 from contextlib import closing
 from datetime import UTC, datetime

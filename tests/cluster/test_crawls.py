@@ -1,7 +1,5 @@
 """Crawls of the project itself on a cluster, from a replica, into two stores."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Versions of projects: checked before they are one, the same on all nodes, intact when they are used."""
 
-from __future__ import annotations
-
 import io
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What may stand in a job, and what its end means."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Nodes on one Redis: any of them takes any job and answers for all."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

@@ -1,7 +1,5 @@
 """What a node refuses to start with."""
 
-from __future__ import annotations
-
 import pytest
 from scrapyd.config import Config
 

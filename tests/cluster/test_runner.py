@@ -1,7 +1,5 @@
 """The program that runs a spider, without a node: its memory, its watchdog and its report."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

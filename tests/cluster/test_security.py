@@ -1,7 +1,5 @@
 """Who may do what with a node, and what a stranger finds out."""
 
-from __future__ import annotations
-
 import html
 import json
 import socket

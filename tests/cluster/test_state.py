@@ -1,7 +1,5 @@
 """The cluster's state in a real Redis: nothing is lost, nothing is done twice at once."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """`scrapy catalogue`, as an operator uses it."""
 
-from __future__ import annotations
-
 import json
 import signal
 from collections.abc import Callable, Iterator

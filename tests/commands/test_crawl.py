@@ -1,7 +1,5 @@
 """`scrapy crawl` with arguments and settings that are wrong: one sentence, exit code not 0, before the first request."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

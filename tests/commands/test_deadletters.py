@@ -1,7 +1,5 @@
 """`scrapy deadletters`, from the command line, of crawls on a real Redis."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Signals to a crawl without a node."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

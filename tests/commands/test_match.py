@@ -1,18 +1,13 @@
 """`scrapy match` needs two lists and nothing else."""
 
-from __future__ import annotations
-
 import json
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests import crawling
 from tests.catalogue.catalogued import Catalogued, page, row
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HEADER = "site,site_id,title,original_title,year,release_date,runtime_minutes,directors,votes"
 TITLES = f"""{HEADER}

@@ -1,7 +1,5 @@
 """A command that can't do what it is asked to says why in one sentence, without a secret."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What commands print, and whoever reads it."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

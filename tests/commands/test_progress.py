@@ -1,7 +1,5 @@
 """`scrapy progress`, from the command line, of crawls on a real Redis."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

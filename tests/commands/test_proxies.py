@@ -1,7 +1,5 @@
 """`scrapy proxies`."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

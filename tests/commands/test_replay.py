@@ -1,13 +1,11 @@
 """`scrapy replay` gives what the crawls gave, and asks no site."""
 
-from __future__ import annotations
-
 import gzip
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.request import urlopen
 
 import pytest
@@ -15,6 +13,7 @@ from msgspec.structs import replace
 from scrapy.signalmanager import SignalManager
 
 from moviecrawler.commands.replay import ReplayProgress
+from moviecrawler.items import Movie
 from moviecrawler.pipelines.warc import read_record, read_records, write_record
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.signals import item_completed
@@ -23,11 +22,6 @@ from tests.crawling import Finished, counts, crawl_command, scrapy
 from tests.pipelines.stored import sqlite_movies
 from tests.services.mongo import documents
 from tests.services.s3 import CREDENTIALS, S3Server, objects, s3_client
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from moviecrawler.items import Movie
 
 TABLES = ("movies.csv", "people.csv", "credits.csv", "scores.csv", "misses.csv")
 CRAWLS = {

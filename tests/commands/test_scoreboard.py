@@ -1,12 +1,10 @@
 """`scrapy scoreboard` prints to whatever reads it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -15,9 +13,6 @@ from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.replica.process import ReplicaProcess
 from tests import crawling
 from tests.pipelines.runs import make_movie, running
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,5 @@
 """A cluster as its operator has it: two nodes with a password, a crawl that is over, one that runs, and things gone wrong."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

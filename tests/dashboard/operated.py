@@ -1,7 +1,5 @@
 """How the tests of the dashboard ask a cluster, and read its pages."""
 
-from __future__ import annotations
-
 import html
 import re
 import urllib.parse

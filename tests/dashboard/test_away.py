@@ -1,7 +1,5 @@
 """A store that is away is a sentence on the page: never an error, and never a long wait."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

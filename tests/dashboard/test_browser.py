@@ -1,7 +1,5 @@
 """The dashboard in a real browser: nothing to complain of, nothing cut off, nothing from elsewhere, and forms by clicking."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The dashboard of a real cluster, read and used as a browser would."""
 
-from __future__ import annotations
-
 import html
 import re
 import time

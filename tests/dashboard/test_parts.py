@@ -1,7 +1,5 @@
 """The parts of pages that need nothing to run: what is said, and the lines of charts."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """The pages' queries at some size: each finds its rows by an index, and gives what a plain query gives."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import closing

@@ -1,7 +1,5 @@
 """The page of a series shows every season and episode with its scores, readable without colour; those of its parts lead back to it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """The queries that the documents show run on the embedded database and on Postgres, and Datasette shows the former as it is."""
 
-from __future__ import annotations
-
 import json
 import re
 import sqlite3

@@ -1,7 +1,5 @@
 """The schema is made once, never half, and only where it is this version's."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing

@@ -1,14 +1,9 @@
 """Files of IMDb's datasets, of rows in which `|` stands for a tab."""
 
-from __future__ import annotations
-
 import gzip
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from moviecrawler.datasets.tables import COLUMNS
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def put(folder: Path, name: str, *rows: str | bytes) -> Path:

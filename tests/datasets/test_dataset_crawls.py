@@ -1,9 +1,8 @@
 """Crawls of IMDb's datasets: when they are read, and what becomes of damaged files and of a pass that is broken off."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -12,10 +11,6 @@ from tests.crawling import Finished, crawl_command, environment, scrapy
 from tests.datasets.rows import put
 from tests.processes import start
 from tests.waiting import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 RATINGS = {"tt0900001": ("8.7", 30_000), "tt0900002": ("6.1", 1_000), "tt0900003": ("5.0", 2_000)}
 ASKED = [*RATINGS, "tt0900009"]

@@ -1,14 +1,13 @@
 """Files of other sources: fetched politely, resumed, fetched again only when they changed, and used only when they are whole."""
 
-from __future__ import annotations
-
 import gzip
 import multiprocessing
 import os
 import threading
 from collections import namedtuple
+from collections.abc import Iterator
 from hashlib import md5
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -16,10 +15,6 @@ from moviecrawler.datasets import files
 from moviecrawler.datasets.files import DownloadError, FileClient, MissingFileError, forget
 from tests.catalogue.files import FileServer, Reply
 from tests.waiting import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 BODY = gzip.compress(os.urandom(3 << 20) + b"\n")
 CHANGED = gzip.compress(b"others\n" * 1_000)

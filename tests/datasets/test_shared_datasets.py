@@ -1,28 +1,22 @@
 """Every fact of real rows, through the whole way: a server with the files, a crawl, and the stores."""
 
-from __future__ import annotations
-
 import csv
 import json
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
-from moviecrawler.items import Credit, OtherTitle
+from moviecrawler.items import Credit, Movie, OtherTitle
 from tests.catalogue.files import FileServer
 from tests.crawling import crawl_command, scrapy
 from tests.pipelines.stored import sqlite_movies
 from tests.services.postgres import postgres_movies
 from tests.shared import SHARED
 from tests.tables import read_movies, restore
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from moviecrawler.items import Movie
 
 pytestmark = pytest.mark.shared("datasets")
 FOLDER = SHARED / "datasets"

@@ -1,15 +1,13 @@
 """What is read of the rows of IMDb's datasets: every fact, and nothing that no row tells."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,9 +17,6 @@ from moviecrawler.errors import ExtractionError, InterruptedReadError, MovieCraw
 from moviecrawler.items import Credit, Movie, OtherTitle, Score
 from tests.datasets.rows import put
 from tests.pipelines.runs import largest_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 GIVEN: dict[str, list[str | bytes]] = {
     "title.basics": [r"tt0900001|movie|The Kettle|Der Kessel|1999|\N|118|Comedy,Drama"],

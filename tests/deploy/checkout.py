@@ -1,7 +1,5 @@
 """A checkout to deploy from: the project's files in a folder of their own, so that building leaves nothing in this one."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """`scrapyd-deploy`: what is in the egg, and what is on the cluster afterwards."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What is deployed: files that are right by their schemas, name only what is there, and hold no secret."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import shlex

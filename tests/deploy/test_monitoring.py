@@ -1,7 +1,5 @@
 """Prometheus' rules and Grafana's panels, on the figures of crawls on a real node."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The README's commands for two nodes are run as they stand, but on ports that are free."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

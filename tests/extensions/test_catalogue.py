@@ -1,7 +1,5 @@
 """What signals of a crawl make the catalogue write."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from contextlib import closing

@@ -1,7 +1,5 @@
 """A site that changes its pages in the middle of a crawl: what is told, and what the stores keep."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path

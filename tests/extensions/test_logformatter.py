@@ -1,7 +1,5 @@
 """What is made for the log."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

@@ -1,7 +1,5 @@
 """A crawl's figures, as Prometheus' node exporter or a node reads them."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

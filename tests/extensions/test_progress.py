@@ -1,7 +1,5 @@
 """What the log says of a crawl while it runs."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

@@ -1,7 +1,5 @@
 """What became of items, and how titles are counted by it."""
 
-from __future__ import annotations
-
 import weakref
 from datetime import UTC, datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """The five lines at the end of every crawl."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The project's own pages, `tests/pages/<site>/<case>`, by their names such as `imdb/title-2024-series`; and ways to change them."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -1,13 +1,9 @@
 """What reading one page may take: ended from outside when it takes more, so that a test fails instead of hanging."""
 
-from __future__ import annotations
-
 import signal
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Any, NoReturn
 
 LONGEST_SECONDS = 2.0
 """Processor time that a reader may take for one page."""

@@ -1,7 +1,5 @@
 """The decoder of Nuxt 3's payloads, also on payloads that nobody's server would write."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """Pages written here, one for each layout and oddity of the sites, and what one change of a page makes of it."""
 
-from __future__ import annotations
-
 import json
 import random
 from contextlib import suppress

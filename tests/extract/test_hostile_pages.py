@@ -1,12 +1,11 @@
 """Pages that were written to hang a reader, or to make it fail in a way that nobody foresaw."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import re
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -20,9 +19,6 @@ from moviecrawler.extract.sitemaps import read_sitemap
 from moviecrawler.extract.trees import DEEPEST, MOST_CHILDREN, MOST_TAGS, tree_of
 from tests.extract.golden import body_of, url_of
 from tests.extract.limits import TooSlowError, processor_time
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ADDRESSES = {
     "imdb": "https://www.imdb.com/title/tt9100001/",

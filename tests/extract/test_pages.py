@@ -1,7 +1,5 @@
 """Pages of unknown kind, and texts and JSON that are nearly right."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

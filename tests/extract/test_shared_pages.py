@@ -1,7 +1,5 @@
 """Pages that the sites really served, from `../shared/pages`: of those of today every fact that is known, of all others nothing wrong."""
 
-from __future__ import annotations
-
 import io
 import json
 import subprocess

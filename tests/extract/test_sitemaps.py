@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import gzip
 import tracemalloc
 from collections.abc import Callable, Iterator

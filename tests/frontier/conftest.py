@@ -1,7 +1,5 @@
 """A client of Redis for tests that are coroutines, and a spider without a crawl."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from typing import Any

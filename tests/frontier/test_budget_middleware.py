@@ -1,7 +1,5 @@
 """Budgets and circuits, with Redis and without."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import time

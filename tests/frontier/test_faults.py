@@ -1,7 +1,5 @@
 """What may happen to a crawl on many nodes, with real processes and a real Redis; the union of what they store is the site."""
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

@@ -1,7 +1,5 @@
 """A key that is lost in Redis while workers run: the crawl ends, and what it does not do is told."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The scripts against a dictionary: whatever workers do, die of or delete, no request is lost, doubled or in two places."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """When a run is joined, begun, over or refused, and who queues what the arguments name: the scripts on a real Redis."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable

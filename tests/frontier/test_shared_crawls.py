@@ -1,7 +1,5 @@
 """Crawls that several processes share, from the command line on."""
 
-from __future__ import annotations
-
 import json
 import logging
 import signal

@@ -1,7 +1,5 @@
 """Several workers of one crawl, each a process of its own, that a test may stop, kill and replace."""
 
-from __future__ import annotations
-
 import random
 import signal
 import time

@@ -1,7 +1,5 @@
 """A site for tests that answers each path as it is told."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from tests.services.threads import QuietHandler, Server

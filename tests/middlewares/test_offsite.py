@@ -1,7 +1,5 @@
 """No host is asked but the site's own, wherever an answer sends us."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """robots.txt in all its shapes: crawls against a site whose robots.txt answers as told."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Movies to count: whole ones, and ones that lack a field."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

@@ -1,19 +1,15 @@
 """Who is told what is wrong: a web server that keeps what is posted to it, and a mail server."""
 
-from __future__ import annotations
-
 import json
 import socketserver
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from email import message_from_string
 from email.message import Message
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.services.threads import QuietHandler, Server
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class Webhook(Server):

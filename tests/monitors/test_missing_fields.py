@@ -1,7 +1,5 @@
 """Fields that pages have stopped to tell are found soon, and no order of a site's titles is taken for that."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any

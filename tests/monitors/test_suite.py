@@ -1,7 +1,5 @@
 """What the monitors find in a crawl's stats, whom they tell, and what nobody is told."""
 
-from __future__ import annotations
-
 import json
 import logging
 import socket

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from tests.pipelines.stored import every_store, stored
 
 __all__ = ["every_store", "stored"]

@@ -1,20 +1,21 @@
 """Invented movies, and a pipeline that runs as Scrapy runs it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import resource
 import sys
 from collections import Counter
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest.mock import patch
 
 import msgspec
+from scrapy.crawler import Crawler
 from scrapy.utils.test import get_crawler
 
 from moviecrawler.fields import unknown_fields_of
@@ -22,12 +23,6 @@ from moviecrawler.items import Credit, Miss, Movie, Score
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.store import Limits, Record, Store
 from moviecrawler.signals import item_outcome, item_rejected
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-    from pathlib import Path
-
-    from scrapy.crawler import Crawler
 
 LIMIT = 10.0
 """Seconds after which a test that waits for something fails."""

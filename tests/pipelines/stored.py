@@ -1,7 +1,5 @@
 """A store of each kind, for tests of what must be the same in all of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace

@@ -1,12 +1,11 @@
 """The archive: records that other tools read too, an index that finds one page, and nothing lost or doubled."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 from datetime import date, timedelta
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -23,9 +22,6 @@ from moviecrawler.pipelines.warc import Answer, read_record, read_records, write
 from tests.pipelines.runs import BEGIN, crawler_of
 from tests.services.s3 import objects
 from tests.waiting import until
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HTML = b"<html>a lamp</html>\r\n\r\n"
 ANSWER = Answer(

@@ -1,7 +1,5 @@
 """A clock that is wrong stops the start, and what was stored by one gives way."""
 
-from __future__ import annotations
-
 import asyncio
 import datetime as dt
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """What every store promises of what it is given: it comes back whole, and of each field the newest page that tells it counts."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from datetime import timedelta

@@ -1,13 +1,11 @@
 """The CSV store's own promises: what stands in the files, whoever writes them, whenever one is killed."""
 
-from __future__ import annotations
-
 import csv
 import sqlite3
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
 from unittest.mock import Mock
 
 import pytest
@@ -27,9 +25,6 @@ from tests.pipelines.stored import board_of, opened
 from tests.pipelines.test_contract import ALL, FULL, IMDB, METACRITIC, TOMATOES
 from tests.tables import MOVIE_COLUMNS, read_movies
 from tests.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 TIME = "2026-03-01T12:00:00+00:00"
 FILES = ("movies.csv", "people.csv", "credits.csv", "scores.csv", "misses.csv")

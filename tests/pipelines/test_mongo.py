@@ -1,10 +1,10 @@
 """The Mongo store's own promises: what stands in a document, which reading wins, and what it survives."""
 
-from __future__ import annotations
-
 import logging
+from collections.abc import Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -17,11 +17,6 @@ from moviecrawler.items import Fetch
 from moviecrawler.pipelines.mongo import MongoPipeline, MongoStore
 from tests.pipelines.runs import BEGIN, crawl, make_movie, record_of
 from tests.services.mongo import documents
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
 
 KEY = "imdb/tt0000001"
 

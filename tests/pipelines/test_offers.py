@@ -1,7 +1,5 @@
 """What Postgres has of offers and since when, and which titles it finds similar."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any

@@ -1,25 +1,20 @@
 """The Postgres store's own promises: what stands in its tables, and which records are one title."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psycopg2
 import pytest
 
-from moviecrawler.items import Credit, Miss, Movie, Score
+from moviecrawler.items import Credit, Miss, Movie, Score, Site
 from moviecrawler.pipelines.postgres import PostgresStore, read_scoreboard
 from tests.pipelines.runs import BEGIN, make_movie, record_of, running
 from tests.pipelines.stored import opened
 from tests.pipelines.test_contract import ALL
 from tests.services.postgres import execute, postgres_movies
-
-if TYPE_CHECKING:
-    from moviecrawler.items import Site
 
 
 def write(url: str, *items: Movie | Miss, margin: float = 0) -> None:

@@ -1,16 +1,15 @@
 """What the Postgres store does when servers, connections or processes fail, and when many work on one database."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import random
 import traceback
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest.mock import Mock
 from urllib.parse import urlencode, urlsplit
 
@@ -25,9 +24,6 @@ from tests.pipelines.runs import Run, make_movie, record_of, running
 from tests.pipelines.stored import opened
 from tests.services.postgres import PostgresServer, execute, new_database
 from tests.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 UNREACHABLE = "postgresql://crawler:s3cret@127.0.0.1:9/movies"
 """Port 9 is for discarding, and nothing listens there."""

@@ -1,34 +1,26 @@
 """Processes write one database in turn: none fails by waiting, nothing that one tells is lost, and no title keeps the others from it."""
 
-from __future__ import annotations
-
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from moviecrawler.database import connection
-from moviecrawler.database.titles import plan_titles
+from moviecrawler.database.titles import Plan, Stored, plan_titles
 from moviecrawler.errors import TransientStoreError
-from moviecrawler.items import Score
+from moviecrawler.items import Miss, Movie, Score
 from moviecrawler.pipelines import postgres
 from moviecrawler.pipelines.postgres import PostgresStore
 from tests.pipelines.runs import BEGIN, LIMIT, make_miss, make_movie, record_of, running
 from tests.pipelines.stored import opened
 from tests.services.postgres import LOCK_WAITS, execute, postgres_movies
 from tests.waiting import until, wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from moviecrawler.database.titles import Plan, Stored
-    from moviecrawler.items import Miss, Movie
 
 
 class Writers:

@@ -1,7 +1,5 @@
 """Several processes that write to one place, processes that are killed, and servers that go away: nothing is lost, doubled or half there."""
 
-from __future__ import annotations
-
 import random
 from itertools import islice
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What stands in the bucket: keys, lines, and what writing survives."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json
@@ -9,7 +7,7 @@ import re
 import traceback
 import uuid
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import boto3
 import pytest
@@ -18,13 +16,8 @@ from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.pipelines.s3 import Bucket, S3Store
 from tests.pipelines.runs import crawl, make_miss, make_movie, running
 from tests.services.https import HttpsFront
-from tests.services.s3 import objects, s3_movies
+from tests.services.s3 import S3Server, objects, s3_movies
 from tests.waiting import until
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.services.s3 import S3Server
 
 
 @pytest.fixture

@@ -1,13 +1,11 @@
 """Seasons and episodes of two sites are one title when their series are and their numbers are the same, never by their titles."""
 
-from __future__ import annotations
-
 import random
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psycopg2
 import pytest
@@ -16,7 +14,7 @@ from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.commands.scoreboard import render_table
 from moviecrawler.database.connection import Database, open_database
-from moviecrawler.items import Movie, Score
+from moviecrawler.items import Movie, Score, Site, TitleKind
 from moviecrawler.pipelines.postgres import read_scoreboard
 from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.urls import part_of_series
@@ -24,9 +22,6 @@ from tests.pipelines.runs import BEGIN, make_movie, record_of
 from tests.pipelines.stored import board_of, opened
 from tests.pipelines.test_postgres import title, write
 from tests.services.postgres import execute
-
-if TYPE_CHECKING:
-    from moviecrawler.items import Site, TitleKind
 
 
 def series(site: Site, site_id: str, year: int = 2001, **fields: Any) -> Movie:

@@ -1,7 +1,5 @@
 """What a store did not take: spooled, loaded by one process of the next run, or accounted for where the disk is full."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,10 +1,10 @@
 """What every store promises, whatever goes wrong in it. Runs over all of them."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import msgspec
@@ -17,10 +17,6 @@ from moviecrawler.pipelines.store import Record, Store
 from tests.pipelines.runs import LIMIT, make_movie, running
 from tests.pipelines.stored import Stored
 from tests.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
 
 
 class MemoryStore(Store):

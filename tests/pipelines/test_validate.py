@@ -1,7 +1,5 @@
 """What no title can have is kept out of every store, and told."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading

@@ -1,24 +1,19 @@
 """Processes that store invented movies in one place at once, and that a test may kill."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import random
 import signal
 import warnings
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from moviecrawler.pipelines.mongo import MongoStore
 from moviecrawler.pipelines.postgres import PostgresStore
 from moviecrawler.pipelines.sqlite import SqliteStore
 from tests.pipelines.runs import LIMIT, make_movie, running
 from tests.processes import CONTEXT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from multiprocessing.connection import Connection
 
 
 class Writer:

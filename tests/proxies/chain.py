@@ -1,7 +1,5 @@
 """The project's chain of downloader middlewares with a site's answers made up: no network, and no spider running."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path

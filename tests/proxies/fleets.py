@@ -1,7 +1,5 @@
 """Crawls of a replica through a fleet of proxies."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What is on a request while it is on its way, which proxy it takes, and what an answer means for that."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

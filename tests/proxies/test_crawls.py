@@ -1,7 +1,5 @@
 """Whole crawls through proxies that work, and through some that don't."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A site that refuses one proxy after another, three pools and Tor, two workers that share what they learn, and one that is killed."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

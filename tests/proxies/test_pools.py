@@ -1,7 +1,5 @@
 """PROXY_POOLS, PROXY_ORDER and Tor's settings: what they give, and what is wrong with them."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -1,7 +1,5 @@
 """What one worker learns of a proxy, the others use: on a real Redis."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """The credentials of proxies are nowhere to be seen: not in logs, stats, queues, files, Redis or the process list."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Every sign by which a site refuses us: recognised, stored nowhere, and known to all nodes for as long as it should be."""
 
-from __future__ import annotations
-
 import re
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A pool of kind tor: its circuits, the check at the start, the control port. A forward proxy stands for Tor."""
 
-from __future__ import annotations
-
 import base64
 import re
 import socket

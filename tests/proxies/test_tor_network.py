@@ -1,7 +1,5 @@
 """What Tor itself does: these take a private Tor network, so they run where Debian's `tor` is installed (`pytest -m tor`)."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import ExitStack, closing, suppress
 from http.client import HTTPConnection

@@ -1,7 +1,5 @@
 """Which proxy is used next, and for how long one that is refused is not."""
 
-from __future__ import annotations
-
 import pytest
 
 from moviecrawler.proxies.pools import BAN_MEMORY_SECONDS, MAX_QUARANTINE_SECONDS, QUARANTINE_SECONDS, Proxy, ProxyPool

@@ -1,7 +1,5 @@
 """A client that shows an answer as it came over the wire."""
 
-from __future__ import annotations
-
 import http.client
 from typing import NamedTuple
 from urllib.parse import urlsplit

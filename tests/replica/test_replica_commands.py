@@ -1,12 +1,10 @@
-from __future__ import annotations
-
 import argparse
 import os
 import signal
 import socket
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -16,9 +14,6 @@ from moviecrawler.replica.process import ReplicaError, ReplicaProcess
 from moviecrawler.sites import SITES
 from tests.replica.client import ask
 from tests.waiting import wait_for
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ENVIRONMENT = {**os.environ, "SCRAPY_SETTINGS_MODULE": "moviecrawler.settings"}
 

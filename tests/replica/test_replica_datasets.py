@@ -1,22 +1,16 @@
 """IMDb's datasets say what the replica's pages say, and are served in parts."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from moviecrawler.datasets.tables import Tables
 from moviecrawler.datasets.titles import dataset_names, read_titles
+from moviecrawler.items import Role
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.datasets import Dataset
+from moviecrawler.replica.process import ReplicaProcess
 from tests.replica.client import ask
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from moviecrawler.items import Role
-    from moviecrawler.replica.process import ReplicaProcess
 
 FIELDS = ("title", "kind", "title_type", "original_title", "year", "end_year", "runtime_minutes", "genres")
 ROLES: tuple[Role, ...] = ("director", "writer", "cast")

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import http.client
 from collections import Counter
 from typing import Any, get_args

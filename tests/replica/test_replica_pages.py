@@ -1,12 +1,11 @@
 """A right reader gets the replica's items from its pages and lists, and nothing else."""
 
-from __future__ import annotations
-
 import gzip
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import pytest
 
@@ -21,9 +20,6 @@ from moviecrawler.urls import title_url
 from tests.crawling import change, reset
 from tests.replica.client import ask
 from tests.services.replica import page_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 TITLES = 300
 COLLECTION = Collection(1, TITLES, 20)

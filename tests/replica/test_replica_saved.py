@@ -1,19 +1,13 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.items import Site
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.sources import SavedPages
 from moviecrawler.sites import SITES
 from tests.replica.client import ask
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from moviecrawler.items import Site
 
 ROWS: list[tuple[str, Site, str, str, str]] = [
     ("old.html", "imdb", "title", "/title/tt7777771/", "2024-01"),

@@ -1,18 +1,14 @@
 """A real browser for the tests marked `browser`: Debian's chromium and chromium-driver, or others on the path."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import tempfile
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-
-if TYPE_CHECKING:
-    from selenium.webdriver import Chrome
+from selenium.webdriver import Chrome
 
 _FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),

@@ -1,7 +1,5 @@
 """Forward proxies for tests, as providers sell them: with a password, plain and CONNECT, and some that don't work."""
 
-from __future__ import annotations
-
 import base64
 import socket
 from contextlib import ExitStack, closing

@@ -1,7 +1,5 @@
 """TLS in front of a server, in a process of its own: a site's https address, where the server itself knows http only."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 import subprocess

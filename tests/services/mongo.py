@@ -1,7 +1,5 @@
 """A server that speaks MongoDB's protocol for tests: started by the test run itself, or the one that MONGO_URL names."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

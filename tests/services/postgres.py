@@ -1,7 +1,5 @@
 """A PostgreSQL server for tests: started by the test run itself, or the one that DATABASE_URL names."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 import uuid

@@ -1,7 +1,5 @@
 """A TCP proxy before a service, that is slow, cuts connections or is gone when a test says so."""
 
-from __future__ import annotations
-
 import socket
 import threading
 import time

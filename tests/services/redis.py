@@ -1,7 +1,5 @@
 """A Redis server for tests: started by the test run itself, or the one that REDIS_URL names."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import socket

@@ -1,7 +1,5 @@
 """One replica for all tests of a process, which each of them finds as it was at the start, and the items that it serves."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 

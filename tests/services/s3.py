@@ -1,7 +1,5 @@
 """An S3 endpoint for tests: started by the test run itself, or the one that S3_ENDPOINT_URL names."""
 
-from __future__ import annotations
-
 import functools
 import gzip
 import os

@@ -1,7 +1,5 @@
 """A server of a test's own on this machine, with a thread for each connection."""
 
-from __future__ import annotations
-
 import socket
 import sys
 import threading

@@ -1,7 +1,5 @@
 """A Tor network of our own, on this machine only, for the tests marked `tor`: it takes `tor` and `tor-gencert` (Debian: tor)."""
 
-from __future__ import annotations
-
 import random
 import re
 import secrets
@@ -136,7 +134,7 @@ class TorNetwork:
         self._running.callback(process.kill)
 
     @contextmanager
-    def watched(self) -> Iterator[Watch]:
+    def watched(self) -> Iterator["Watch"]:
         """Yield what the client does while the `with` block runs."""
         host, port = self.control.split(":")
         with Controller.from_port(host, int(port)) as controller:

@@ -1,7 +1,5 @@
 """Spiders in this process, and answers that are given to them by hand."""
 
-from __future__ import annotations
-
 import tempfile
 from typing import Any
 

@@ -1,14 +1,11 @@
 """A pipeline that kills its own process between two items of one page."""
 
-from __future__ import annotations
-
 import os
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
+from scrapy.crawler import Crawler
 
 MARK = "dies-at"
 """A file in DATA_DIR with the id of the item at which the process dies, once."""

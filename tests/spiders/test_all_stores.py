@@ -1,7 +1,5 @@
 """All sites in all stores at once: the same titles in each, and the same again from the archive."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import fields, replace
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Whole crawls against the replica, each in a process of its own; what counts is what was stored and what was sent."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """A site that does to a crawler what it can: its good titles are stored, its bad ones are misses, and nothing hangs."""
 
-from __future__ import annotations
-
 from itertools import chain, zip_longest
 from pathlib import Path
 

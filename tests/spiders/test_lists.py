@@ -1,7 +1,5 @@
 """Which pages lists and sitemaps lead to: all at once where a list says how many there are, none beyond a limit, and no end that is none."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Crawls of series: every score of series, seasons and episodes is stored as the site has it, and the limit counts what was asked for."""
 
-from __future__ import annotations
-
 import json
 import signal
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What a spider makes of a title's page that nobody foresaw: the title is stored or a miss, and nothing else is lost."""
 
-from __future__ import annotations
-
 import re
 import urllib.request
 from pathlib import Path
