@@ -9,6 +9,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml  # type: ignore[import-untyped]
@@ -17,7 +18,8 @@ from moviecrawler.figures import FIGURES
 from moviecrawler.replica.process import ReplicaProcess
 from tests.cluster.nodes import Node, cluster, project_egg
 from tests.conftest import PROJECT
-from tests.crawling import change
+from tests.crawling import change, crawl
+from tests.extensions.test_coverage import IDENTITY, RATING
 from tests.services.redis import RedisServer
 from tests.services.replica import IDS
 from tests.waiting import LONGEST, wait_for
@@ -35,6 +37,7 @@ OF_NODES = {
     *("moviecrawler_jobs_total", "moviecrawler_node_jobs", "moviecrawler_node_memory_bytes"),
     "moviecrawler_node_spiders_memory_bytes",
 }
+AWAY = {"STORE_UNREACHABLE": "wait", "DATABASE_URL": "postgresql://127.0.0.1:1/x", "STORE_CLOSE_SECONDS": "0.5"}
 
 
 @pytest.mark.promise("Each alert names figures that exist, and has an entry in the runbook.")
@@ -75,11 +78,61 @@ def program(name: str) -> str:
     return path
 
 
+TROUBLES: dict[str, tuple[dict[str, Any], dict[str, Any], set[str]]] = {
+    "nothing": ({}, {}, set()),
+    "refusals": ({"faults": {"403": 1}}, {}, {"SiteStopped", "CrawlIncomplete"}),
+    "unreadable pages": ({"renames": IDENTITY, "rename_after": 0}, {}, {"PagesUnreadable", "CrawlIncomplete"}),
+    "a missing field": ({"renames": RATING, "rename_after": 20}, {}, {"FieldMissing"}),
+    "a store away": ({}, AWAY, {"ItemsNotStored", "CrawlIncomplete"}),
+}
+"""What the replica does in a crawl, the crawl's settings, and the alerts that fire."""
+
+
+def figures_of(folder: Path) -> dict[str, float]:
+    """Return the series that crawls of IMDb have added to the file of their figures."""
+    lines = (folder / "moviecrawler_imdb.prom").read_text("utf-8").splitlines()
+    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[0] != "#")}
+
+
 @pytest.mark.prometheus
-def test_promtool_finds_that_the_rules_say_what_they_should() -> None:
-    command = [program("promtool"), "test", "rules", str(RULES_TEST)]
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_alerts_fire_and_end_on_the_figures_of_real_crawls(
+    trouble: str, replica: ReplicaProcess, tmp_path: Path
+) -> None:
+    options, settings, alerts = TROUBLES[trouble]
+    given: dict[str, Any] = {"data": tmp_path, "replica": replica, "METRICS_FOLDER": str(tmp_path), "RETRY_TIMES": "0"}
+    arguments = ["ids=" + ",".join(IDS[:40]), "via=pages"]
+    assert crawl("imdb", *arguments, **given).code == 0
+    before = figures_of(tmp_path)
+    change(replica, **options)
+    crawl("imdb", *arguments, **given, FRESHNESS_MARGIN="0", **settings)
+    grown = {name: f"{before.get(name, 0)}x120 {value}x1800" for name, value in figures_of(tmp_path).items()}
+    firing = [{"labels": f'{{alertname="{name}"}}', "value": 1} for name in sorted(alerts)]
+    expression = 'group by (alertname) (ALERTS{alertname!="NoNode",alertstate="firing"})'
+    asked = [
+        {"expr": expression, "eval_time": time, "exp_samples": samples}
+        for time, samples in (("119m", []), ("130m", firing), ("30h", []))
+    ]
+    series = [{"series": name, "values": values} for name, values in grown.items()]
+    test = {
+        "rule_files": [str(MONITORING / "rules.yml")],
+        "evaluation_interval": "1m",
+        "tests": [{"interval": "1m", "input_series": series, "promql_expr_test": asked}],
+    }
+    (tmp_path / "test.yml").write_text(yaml.safe_dump(test))
+    promtool_agrees(tmp_path / "test.yml")
+
+
+def promtool_agrees(path: Path) -> None:
+    """Have promtool run the tests of rules in a file."""
+    command = [program("promtool"), "test", "rules", str(path)]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+@pytest.mark.prometheus
+def test_promtool_finds_that_the_rules_say_what_they_should() -> None:
+    promtool_agrees(RULES_TEST)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import functools
 import gzip
+import logging
 import os
 import uuid
 from collections.abc import Iterable, Iterator
@@ -34,6 +35,7 @@ class S3Server:
         """Method and path of each request."""
 
     def __enter__(self) -> Self:
+        logging.getLogger("werkzeug").disabled = True  # it logs each request
         self._moto = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
         self._moto.start()
         host, port = self._moto.get_host_and_port()
