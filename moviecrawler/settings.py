@@ -127,7 +127,7 @@ EXTENSIONS = {
     "scrapy.extensions.throttle.AutoThrottle": None,
     "scrapy.extensions.logstats.LogStats": None,
     "moviecrawler.extensions.clock.ClockCheck": 0,
-    "moviecrawler.extensions.settlement.Settlement": 0,
+    "moviecrawler.extensions.completion.ItemCompletion": 0,
     "moviecrawler.extensions.outcomes.TitleOutcomes": 0,
     "moviecrawler.extensions.throttle.SiteThrottle": 0,
     "moviecrawler.extensions.coverage.CoverageWatch": 0,

@@ -19,14 +19,14 @@ Handlers run in the event loop's thread and must not block.
 """
 
 item_passed = object()
-"""Sent by `Settlement` once an item has passed the pipelines, or a page was handed to the archive; `item_completed` comes after it.
+"""Sent by `ItemCompletion` once an item has passed the pipelines, or a page was handed to the archive; `item_completed` comes after it.
 
 Keyword arguments: `item` (Movie, Miss, RawPage or somebody's own) and `request` (that it came of, or None). Handlers run in
 the event loop's thread and must not block.
 """
 
 item_completed = object()
-"""Sent by `Settlement` once an item that has passed the pipelines, or an archived page, has an outcome in every store that it is for.
+"""Sent by `ItemCompletion` once an item that has passed the pipelines, or an archived page, has an outcome in every store that it is for.
 
 Keyword arguments: `item`, `request` (that it came of, or None), and `outcomes` (frozenset[Outcome]; empty where it is for
 no store). Handlers run in the event loop's thread and must not block.

@@ -203,9 +203,9 @@ class ReplayProgress:
         self._left: Counter[str] = Counter()  # of a file: its items without an outcome, plus 1 until it is read
 
     def connect(self, manager: SignalManager) -> None:
-        """Follow items. One on which a pipeline fails is never settled, so that its file is read again."""
-        manager.connect(self._item_settled, signals.item_dropped)
-        manager.connect(self._item_settled, item_completed)
+        """Follow items. One on which a pipeline fails never ends, so that its file is read again."""
+        manager.connect(self._item_ended, signals.item_dropped)
+        manager.connect(self._item_ended, item_completed)
 
     def begin(self, key: str, item: Any = None) -> None:
         """Note that a file is being read, or that an item of it goes into the pipelines."""
@@ -222,7 +222,7 @@ class ReplayProgress:
             with suppress(OSError), self.path.open("a", encoding="utf-8") as file:
                 file.write(f"{key}\n")
 
-    def _item_settled(self, item: Any, outcomes: Collection[Outcome] = ()) -> None:
+    def _item_ended(self, item: Any, outcomes: Collection[Outcome] = ()) -> None:
         key = self._files_of.pop(id(item), None)
         if key is not None and "lost" not in outcomes:
             self.end(key)

@@ -20,7 +20,7 @@ from moviecrawler.database.connection import Database
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError, TransientStoreError
 from moviecrawler.extensions import summary
 from moviecrawler.extensions.catalogue import CatalogueRecorder
-from moviecrawler.extensions.settlement import Settlement
+from moviecrawler.extensions.completion import ItemCompletion
 from moviecrawler.items import Miss, Movie
 from moviecrawler.signals import item_outcome, site_refused, store_opened
 from moviecrawler.spiders.imdb import ImdbSpider
@@ -43,7 +43,7 @@ class Crawl:
         given.set("DATABASE_URL", database_url)
         self.crawler = Crawler(ImdbSpider, given)
         self.recorder = CatalogueRecorder.from_crawler(self.crawler)
-        self.settlement = Settlement.from_crawler(self.crawler)
+        self.completion = ItemCompletion.from_crawler(self.crawler)
         self.request = Request("https://www.imdb.com/", cb_kwargs={"site_id": ID}, meta={"site": "imdb"})
         self.response = Response("https://www.imdb.com/", request=self.request)
 

@@ -93,7 +93,7 @@ def test_killed_workers_lose_no_title_and_double_none(
     ):
         workers.start(3)
         for number in range(1, kills + 1):
-            wait_for(partial(have_been_fetched, replica, titles * number // (kills + 2)), told=lambda: workers.log)
+            wait_for(partial(have_been_fetched, replica, titles * number // (kills + 2)), detail=lambda: workers.log)
             workers.kill()
             workers.start()
         assert workers.wait() == [0, 0, 0], workers.log
@@ -199,7 +199,7 @@ def test_job_whose_node_died_goes_on_in_its_run(
     asked_at = f"{time.time():.3f}"  # when the job was queued: its next start is given the same
     with workers_of("imdb", ALL, FRONTIER_RUN="job1", FRONTIER_ASKED_AT=asked_at, **SLOWLY) as workers:
         workers.start()
-        wait_for(lambda: workers.count("requests") and workers.state("done") > 3, told=lambda: workers.log)
+        wait_for(lambda: workers.count("requests") and workers.state("done") > 3, detail=lambda: workers.log)
         workers.kill()
         done = workers.state("done") - 1  # without the arguments
         for _ in range(2):
@@ -246,7 +246,7 @@ def test_sigterm_ends_a_worker_though_redis_answers_late(
         ) as workers,
     ):
         workers.start()
-        wait_for(partial(have_been_fetched, replica, 5), told=lambda: workers.log)
+        wait_for(partial(have_been_fetched, replica, 5), detail=lambda: workers.log)
         proxy.latency = 2.0
         time.sleep(3)
         began = time.monotonic()

@@ -8,7 +8,7 @@ from scrapy.http import Response
 from scrapy.signalmanager import SignalManager
 from twisted.python.failure import Failure
 
-from moviecrawler.extensions.settlement import Settlement
+from moviecrawler.extensions.completion import ItemCompletion
 from moviecrawler.frontier.engine import NOT_SENT
 from moviecrawler.frontier.leases import LeaseTracker
 from moviecrawler.items import Miss, Movie, RawPage
@@ -31,7 +31,7 @@ class Crawl:
         self.ends: list[str] = []
         self.tracker = LeaseTracker(lambda _, how, __: self.ends.append(how))
         self.manager = SignalManager(self)  # and of no other test
-        self.settlement = Settlement(self.manager)
+        self.completion = ItemCompletion(self.manager)
         self.tracker.connect(self.manager)
         for store in ("csv", "postgres"):
             self.send(store_opened, store=store)
@@ -52,7 +52,7 @@ class Crawl:
             self.tell(signals.item_scraped, item=item)
         self.tracker.ended(self.request)
 
-    def settled(self, item: Any = MOVIE, *stores: str, outcome: str = "durable") -> None:
+    def completed(self, item: Any = MOVIE, *stores: str, outcome: str = "durable") -> None:
         for store in stores or ("csv", "postgres"):
             self.send(item_outcome, item=item, store=store, outcome=outcome, reason=None)
 
@@ -66,12 +66,12 @@ def crawl() -> Crawl:
 def test_request_is_done_when_its_page_is_in_the_archive_and_its_item_in_every_store(crawl: Crawl) -> None:
     crawl.tell(page_archived, item=PAGE)
     crawl.ended(MOVIE)
-    crawl.settled(MOVIE, "csv")
-    crawl.settled(PAGE, "archive")
+    crawl.completed(MOVIE, "csv")
+    crawl.completed(PAGE, "archive")
     assert crawl.ends == []
-    crawl.settled(MOVIE, "postgres")
+    crawl.completed(MOVIE, "postgres")
     assert crawl.ends == ["done"]
-    assert not crawl.settlement._items
+    assert not crawl.completion._items
 
 
 @pytest.mark.promise("A request is done only when its items are durable in every store.")
@@ -81,11 +81,11 @@ def test_request_is_done_when_its_page_is_in_the_archive_and_its_item_in_every_s
 )
 def test_what_stores_say_decides(crawl: Crawl, outcome: str, how: str, early: bool) -> None:
     if early:
-        crawl.settled(MOVIE, "postgres", outcome=outcome)
+        crawl.completed(MOVIE, "postgres", outcome=outcome)
     crawl.ended(MOVIE)
-    crawl.settled(MOVIE, "csv")
+    crawl.completed(MOVIE, "csv")
     if not early:
-        crawl.settled(MOVIE, "postgres", outcome=outcome)
+        crawl.completed(MOVIE, "postgres", outcome=outcome)
     assert crawl.ends == [how]
 
 
@@ -95,13 +95,13 @@ def test_what_stores_say_decides(crawl: Crawl, outcome: str, how: str, early: bo
 def test_missed_title_ends_by_why_it_was_missed(crawl: Crawl, outcome: str, how: str) -> None:
     item = miss(outcome)
     crawl.ended(item)
-    crawl.settled(item)
+    crawl.completed(item)
     assert crawl.ends == [how]
 
 
 def archived(crawl: Crawl) -> None:
     crawl.tell(page_archived, item=PAGE)
-    crawl.settled(PAGE, "archive")
+    crawl.completed(PAGE, "archive")
 
 
 WITHOUT_ITEMS: dict[str, tuple[Callable[[Crawl], Any], str]] = {
@@ -124,7 +124,7 @@ def test_title_without_an_item_ends_as(crawl: Crawl, happens: Callable[[Crawl], 
 def test_a_request_of_which_one_item_is_stored_and_one_broke_is_a_dead_letter(crawl: Crawl) -> None:
     crawl.tell(signals.item_error, item=miss("failed"), failure=ODD)
     crawl.ended(MOVIE)
-    crawl.settled()
+    crawl.completed()
     assert crawl.ends == ["dead"]
 
 
@@ -133,7 +133,7 @@ def test_retry_takes_the_lease_over(crawl: Crawl) -> None:
     assert crawl.tracker.hand_over(crawl.request)
     crawl.tracker.ended(first)
     crawl.ended(MOVIE)
-    crawl.settled()
+    crawl.completed()
     assert crawl.ends == ["done"]
     assert not crawl.tracker.hand_over(first.copy())
 
@@ -152,5 +152,5 @@ def test_what_was_given_back_is_not_acknowledged(crawl: Crawl) -> None:
     crawl.tell(signals.item_scraped, item=MOVIE)
     crawl.tracker.leases.clear()
     crawl.tracker.ended(crawl.request)
-    crawl.settled()
+    crawl.completed()
     assert crawl.ends == []

@@ -19,7 +19,7 @@ def begun(workers_of: WorkersOf, replica: ReplicaProcess, count: int) -> Workers
     change(replica, latency=300)
     workers = workers_of("imdb", ALL, **SLOWLY)
     workers.start(count)
-    wait_for(lambda: workers.count("leases") and workers.state("done") > 3, told=lambda: workers.log)
+    wait_for(lambda: workers.count("leases") and workers.state("done") > 3, detail=lambda: workers.log)
     return workers
 
 

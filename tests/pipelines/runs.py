@@ -83,7 +83,7 @@ def crawler_of(folder: Path, end: Any = None, **settings: str) -> Crawler:
 
 
 class Run:
-    """One run of a store's pipeline: what was settled, counted and left in files."""
+    """One run of a store's pipeline: what became of items, counted and left in files."""
 
     def __init__(self, store: Store, folder: Path, limits: Limits, **settings: str) -> None:
         self.ended_by: list[str] = []
@@ -92,7 +92,7 @@ class Run:
         assert self.crawler.stats is not None
         self.stats = self.crawler.stats
         self.folder = folder
-        self.settled: list[tuple[str | None, str, str | None]] = []
+        self.reported: list[tuple[str | None, str, str | None]] = []
         self.told: list[tuple[str, Any]] = []
         """Of `item_rejected`, reason and item."""
         self.crawler.signals.connect(self._note, item_outcome)
@@ -105,7 +105,7 @@ class Run:
     def _note(self, item: Movie, store: str, outcome: str, reason: str | None) -> None:
         assert store == self.pipeline.store.name
         if isinstance(item, Movie | Miss):
-            self.settled.append((item.site_id, outcome, reason))
+            self.reported.append((item.site_id, outcome, reason))
 
     def _note_rejected(self, item: Any, store: str, reason: str) -> None:
         assert store == self.pipeline.store.name
@@ -113,9 +113,9 @@ class Run:
 
     def outcomes(self) -> dict[str | None, str]:
         """Return the outcome of each item, after checking that it has one only."""
-        doubled = [site_id for site_id, times in Counter(entry[0] for entry in self.settled).items() if times > 1]
+        doubled = [site_id for site_id, times in Counter(entry[0] for entry in self.reported).items() if times > 1]
         assert not doubled
-        return {site_id: outcome for site_id, outcome, _ in self.settled}
+        return {site_id: outcome for site_id, outcome, _ in self.reported}
 
     def count(self, name: str) -> Any:
         return self.stats.get_value(f"store/{self.pipeline.store.name}/{name}", 0)

@@ -170,9 +170,9 @@ async def test_a_title_that_the_catalogue_refuses_is_durable_and_keeps_no_other_
     async with running(PostgresStore(database_url), tmp_path, batch_items=4) as run:
         for number in range(8):
             await run.pipeline.process_item(make_movie(number))
-        await until(lambda: len(run.settled) == 8)
+        await until(lambda: len(run.reported) == 8)
         await run.pipeline.process_item(make_movie(1, -60))  # whose keys have not changed
-    assert [outcome for _, outcome, _ in run.settled] == ["durable"] * 9
+    assert [outcome for _, outcome, _ in run.reported] == ["durable"] * 9
     assert execute(database_url, "SELECT count(*) FROM records") == [(8,)]
     assert execute(database_url, "SELECT count(site_id) FROM title_sites") == [(7,)]
     assert caplog.text.count("imdb tt0000001 is stored, but not in the catalogue: a rule of our own") == 2

@@ -15,7 +15,7 @@ from scrapy import Request, signals
 from scrapy.http import TextResponse
 
 from moviecrawler.errors import TransientStoreError
-from moviecrawler.extensions.settlement import Settlement
+from moviecrawler.extensions.completion import ItemCompletion
 from moviecrawler.frontier.leases import LeaseTracker
 from moviecrawler.pipelines.files import append_rejected
 from moviecrawler.replica.process import ReplicaProcess
@@ -88,7 +88,7 @@ async def test_what_can_neither_be_stored_nor_spooled_is_told_and_its_lease_goes
     with largest_file(100):
         async with running(store, tmp_path, close_seconds=0.2) as run:
             tracker = LeaseTracker(lambda lease, how, _: ended.append((lease.id, how)))
-            _settlement = Settlement(run.crawler.signals)
+            _completion = ItemCompletion(run.crawler.signals)
             tracker.connect(run.crawler.signals)
             run.crawler.signals.send_catch_log(store_opened, store="memory")
             request = Request("http://127.0.0.1/", cb_kwargs={"site_id": "tt0000001"})
@@ -99,7 +99,7 @@ async def test_what_can_neither_be_stored_nor_spooled_is_told_and_its_lease_goes
             run.crawler.signals.send_catch_log(signals.item_scraped, item=movie, response=response)
             tracker.ended(request)
     assert run.outcomes() == {"tt0000001": "lost"}
-    assert "neither stored nor spooled" in (run.settled[0][2] or "")
+    assert "neither stored nor spooled" in (run.reported[0][2] or "")
     assert ended == [("1", "back")]
 
 

@@ -167,7 +167,7 @@ async def test_what_a_store_does_not_take_is_spooled_and_loaded_by_the_next_run(
     assert run.spool_files() == []
     # A crawl that is shorter than a batch may wait writes at once what it has loaded.
     assert len(memory.batches) <= 3
-    assert [entry[1] for entry in run.settled] == ["durable"] * 17
+    assert [entry[1] for entry in run.reported] == ["durable"] * 17
     assert len(memory.movies) == 16
     assert memory.movies["tt0000003"].title == "Newer"
 

@@ -68,9 +68,9 @@ def _write(folder: Path, url: str, first: int, count: int, age: int, repeat: boo
                 random.shuffle(numbers)
                 for number in numbers:
                     await run.pipeline.process_item(make_movie(number, age))
-                    for site_id, outcome, _ in run.settled[done:]:
+                    for site_id, outcome, _ in run.reported[done:]:
                         told.send((outcome, site_id))
-                    done = len(run.settled)
+                    done = len(run.reported)
                 if not repeat:
                     break
                 first += count

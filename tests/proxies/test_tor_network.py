@@ -90,7 +90,7 @@ def test_site_that_refuses_every_circuit_gets_one_new_identity_and_is_left_alone
         ids = ",".join(f"tt{number:07}" for number in range(1, 61))
         crawled = crawl_over_tor(front, tmp_path, f"ids={ids}", **over_tor)
         # Tor delays a new identity that comes soon after another one.
-        wait_for(lambda: watch.new_identities, told=lambda: crawled.log)
+        wait_for(lambda: watch.new_identities, detail=lambda: crawled.log)
         assert counts(replica)["statuses"]["202"] <= 10 * 3
     assert (crawled.code, crawled.movies) == (1, [])
     assert set(crawled.misses.values()) <= {"blocked", "failed"}

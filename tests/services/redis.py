@@ -49,7 +49,7 @@ class RedisServer:
         options = f"--port {self.port} --bind 127.0.0.1 --dir {self._folder.name} --appendonly yes --loglevel warning"
         command = [executable(), *options.split(), "--save", ""]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        wait_for(self._answers, told=lambda: f"the port of {self.url} may be another server's")
+        wait_for(self._answers, detail=lambda: f"the port of {self.url} may be another server's")
 
     def _answers(self) -> bool:
         assert self._process.poll() is None, f"no Redis server at {self.url}"

@@ -9,8 +9,8 @@ from scrapy import Request, Spider, signals
 from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
+from moviecrawler.extensions.completion import ItemCompletion
 from moviecrawler.extensions.outcomes import TitleOutcomes
-from moviecrawler.extensions.settlement import Settlement
 from moviecrawler.items import Miss, Movie
 from moviecrawler.signals import item_completed, item_outcome, store_opened
 
@@ -26,19 +26,19 @@ class Crawl:
 
     def __init__(self, *stores: str) -> None:
         self.crawler = get_crawler(Spider)
-        self.settlement = Settlement.from_crawler(self.crawler)
-        self.outcomes = TitleOutcomes.from_crawler(self.crawler)
+        self.completion = ItemCompletion.from_crawler(self.crawler)
+        self.reported = TitleOutcomes.from_crawler(self.crawler)
         for store in stores:
             self.send(store_opened, store=store)
 
     def send(self, signal: object, **arguments: Any) -> None:
         self.crawler.signals.send_catch_log(signal, **arguments)
 
-    def item(self, item: Any, earlier: bool = False, **settled: str) -> None:
-        """Have an item pass, and then settled by some stores."""
+    def item(self, item: Any, earlier: bool = False, **outcomes: str) -> None:
+        """Have an item pass, and then outcomes in some stores."""
         if not earlier:
             self.send(signals.item_scraped, item=item, response=None)
-        for store, outcome in settled.items():
+        for store, outcome in outcomes.items():
             self.send(item_outcome, item=item, store=store, outcome=outcome, reason=None, earlier=earlier)
 
     @property
@@ -60,7 +60,7 @@ def test_worst_outcome_in_any_store_is_the_titles(csv: str, postgres: str, title
     assert crawl.counted == {}
     crawl.send(item_outcome, item=item, store="postgres", outcome=postgres, reason=None)
     assert crawl.counted == {title: 1}
-    assert not crawl.settlement._items
+    assert not crawl.completion._items
 
 
 def test_a_page_is_not_held_while_a_store_fills_its_batch_and_what_was_asked_for_is_told_in_the_end() -> None:
@@ -96,7 +96,7 @@ def test_each_item_is_counted_once_by_its_kind_and_an_earlier_runs_or_a_dropped_
     for item in (absent, movie("list")):
         crawl.item(item, csv="durable", postgres="durable")
     assert crawl.counted == {"stored": 2, "rejected": 1, "absent": 1}
-    assert not crawl.settlement._items
+    assert not crawl.completion._items
     without_stores = Crawl()
     without_stores.item(movie())
     assert without_stores.counted == {"stored": 1}

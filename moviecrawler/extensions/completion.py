@@ -36,7 +36,7 @@ class _Followed:
     outcomes: dict[str, Outcome] = field(default_factory=dict)
 
 
-class Settlement:
+class ItemCompletion:
     """Sends `item_passed` once an item has passed the pipelines, and `item_completed` once each of its stores has an outcome, too.
 
     Movies and misses go to every store that has opened, raw pages to the archive, anything else to none. Items are known
@@ -50,7 +50,7 @@ class Settlement:
         self._dropped: dict[int, Any] = {}
         """Items that a pipeline dropped or failed on. An earlier store may still send an outcome of them."""
         manager.connect(self._store_opened, store_opened)
-        manager.connect(self._item_settled, item_outcome)
+        manager.connect(self._item_outcome, item_outcome)
         manager.connect(self._item_scraped, signals.item_scraped)
         manager.connect(self._item_scraped, page_archived)
         manager.connect(self._item_dropped, signals.item_dropped)
@@ -71,7 +71,7 @@ class Settlement:
         self._manager.send_catch_log(item_passed, item=item, request=entry.request)
         self._check(entry)
 
-    def _item_settled(self, item: Any, store: str, outcome: Outcome, earlier: bool = False) -> None:
+    def _item_outcome(self, item: Any, store: str, outcome: Outcome, earlier: bool = False) -> None:
         if earlier or id(item) in self._dropped:
             return  # nothing of this run waits for it
         entry = self._items.setdefault(id(item), _Followed(item))
