@@ -252,3 +252,17 @@ async def test_keys_of_a_run_expire_a_week_after_their_last_use(make: Make, clie
     assert len(keys) >= 6
     for key in keys:
         assert 6.9 * 86400 < await client.ttl(key) <= 7 * 86400, key
+
+
+@pytest.mark.promise("Any worker may be killed: others get what it held, no title is lost and none doubled.")
+@pytest.mark.parametrize("how", ["back", "dead"])
+async def test_a_worker_whose_lease_went_to_another_ends_nothing_of_it(make: Make, client: Any, how: Any) -> None:
+    one, other = await seeded(make(), "a"), make("two")
+    await other.open("run", 0)
+    assert [each.number for each in (await one.take(1)).deliveries] == [1]
+    await client.zadd(one.keys.leases, {"a": 1})  # its time is over
+    assert [each.number for each in (await other.take(1)).deliveries] == [2]
+    await one.finish([End("a", how, 1, "why")])
+    assert await client.zscore(one.keys.leases, "a") is not None
+    await other.finish([End("a", "done", 2)])
+    assert (await other.take()).in_words == "all are done"

@@ -64,6 +64,16 @@ async def test_a_ban_is_known_to_others_and_to_those_that_start_later_until_some
         await until(lambda: not one.banned)
 
 
+async def test_without_redis_a_quarantine_ends_when_its_time_is_over() -> None:
+    pool = ProxyPool("a", "datacenter", [Proxy("a:1", "http://proxy:1")])
+    pool.ban("a:1", time.time() - 3600, 0.0)
+    assert pool.dead
+    quarantines = Quarantines("imdb", [pool])
+    await quarantines.start()
+    assert not pool.dead
+    await quarantines.close()
+
+
 async def test_a_good_answer_or_a_week_without_a_ban_ends_the_count_for_all(
     redis_url: str, redis_client: redis.Redis
 ) -> None:
