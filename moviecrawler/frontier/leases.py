@@ -85,9 +85,10 @@ class LeaseTracker:
         lease = self._lease_of(request)
         if lease.request is request:
             lease.ended = True
-            if lease.awaits_item and lease.how == "done":
-                is_unsent = request.meta.get(NOT_SENT, False)
-                lease.how, lease.reason = ("back", "") if is_unsent else ("dead", "it ended without an item")
+            if lease.how == "done" and request.meta.get(NOT_SENT):
+                lease.how = "back"
+            elif lease.how == "done" and lease.awaits_item:
+                lease.how, lease.reason = "dead", "it ended without an item"
             self._check(lease)
 
     def _lease_of(self, source: Request | Response | Failure | None) -> Lease:

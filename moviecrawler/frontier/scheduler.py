@@ -86,7 +86,8 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         self._seed_task: asyncio.Task[None] | None = None
         self._closed = False
         self._drain_until: float | None = None  # set when the spider begins to close
-        self._last_take = self._busy_at = 0.0  # when the run had something open, as far as this worker knows
+        self._last_take = 0.0
+        self._busy_at = 0.0  # when the run had something open, as far as this worker knows
         self._is_over = False
 
     @classmethod
@@ -142,9 +143,8 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
     def enqueue_request(self, request: Request) -> bool:
         """Queue a request; keep it here if it goes on under a lease of this worker."""
         if META not in request.meta and request.meta.get("site") != self.spider.site:
-            request.meta[META] = (
-                self._arguments
-            )  # IMDb's datasets: `start` names nothing else, and this node has the files
+            # IMDb's datasets: `start` names nothing else, and this node has the files.
+            request.meta[META] = self._arguments
         if META in request.meta:
             if not self._tracker.hand_over(request):
                 return False  # the lease was given back
@@ -158,6 +158,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         except SerialisationError as error:
             # The spider has a bug. To go on would lose a page, and the crawl would still end as a success.
             end_crawl(self.crawler, "frontier_failed", f"a request can't be queued: {error}")
+            self._arguments.how = "back"
             return False
         self._wake.set()
         return True
@@ -169,8 +170,8 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         """Return a request that may be sent now."""
         if not self._ready or is_closing(self.crawler.engine):
             return None
-        self._pages += 1
         request = self._ready.popleft()
+        self._pages += request.meta[META] is not self._arguments  # IMDb's datasets are no page
         if self._want() >= self._batch / 2:
             self._wake.set()
         return request
@@ -355,8 +356,10 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
 
     async def _seed(self, lease: Lease, earlier: asyncio.Task[None] | None) -> None:
         """Queue what the arguments name. Their lease ends then, or goes on with the request for IMDb's datasets."""
-        if earlier is not None:
-            await earlier  # the state was lost meanwhile, so all is queued once more
+        if earlier is not None:  # the state was lost meanwhile, so all is queued once more
+            await earlier
+        while self._arguments.id in self._tracker.leases:  # noqa: ASYNC110 - IMDb's datasets are being read
+            await asyncio.sleep(_POLL_SECONDS)
         self._arguments = lease
         self.spider.asked.clear()
         async for request in self.spider.start():
@@ -365,7 +368,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
                 await asyncio.sleep(_COALESCE_SECONDS)
         if lease.request is None:
             del self._tracker.leases[lease.id]
-            self._finish(lease, "done")
+            self._finish(lease, lease.how)
 
     def _is_alone(self) -> bool:
         """Return whether this worker holds a request that may have killed others, and therefore no other one."""

@@ -61,6 +61,8 @@ class Envelope(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
     url: str
     cb_kwargs: dict[str, Any]
     expects: Literal["page", "json", "other"]
+    depth: int
+    """By which DEPTH_LIMIT goes."""
 
 
 _decoder = msgspec.json.Decoder(Envelope)
@@ -83,7 +85,8 @@ def encode(request: Request) -> str:
         why = "its URL holds credentials"
     try:
         if not why:
-            envelope = Envelope(callback, request.url, request.cb_kwargs, request.meta["expects"])
+            meta = request.meta
+            envelope = Envelope(callback, request.url, request.cb_kwargs, meta["expects"], meta.get("depth", 0))
             return msgspec.json.encode(envelope).decode()
     except (TypeError, KeyError, OverflowError) as error:
         why = f"{type(error).__name__} {error}"
@@ -115,4 +118,5 @@ def decode(payload: bytes, spider: Any) -> Request:
         raise SerialisationError(f"no request of {spider.name}: {error}") from None
     if not is_known:
         raise SerialisationError(f"{envelope.url!r} is no page that {spider.name} asks for")
+    request.meta["depth"] = envelope.depth
     return request

@@ -18,7 +18,7 @@ from scrapy.exceptions import IgnoreRequest
 from moviecrawler.clock import utc_now
 from moviecrawler.errors import ConfigurationError, ExtractionError, InterruptedReadError, MovieCrawlerError
 from moviecrawler.extract import imdb
-from moviecrawler.frontier.engine import is_closing
+from moviecrawler.frontier.engine import NOT_SENT, is_closing
 from moviecrawler.signals import list_missed
 from moviecrawler.sites import datasets_url
 from moviecrawler.spiders.arguments import parse_choice
@@ -245,7 +245,9 @@ class ImdbSpider(MovieSpider):
 
     def datasets_failed(self, failure: Failure) -> Iterator[Any]:
         """Account for datasets that may not be fetched."""
-        if not is_closing(self.crawler.engine):
+        if is_closing(self.crawler.engine):
+            failure.request.meta[NOT_SENT] = True  # type: ignore[attr-defined]  # of Scrapy; others may try again
+        else:
             yield from self._pass_failed(self._titles_asked(), outcome_of(failure)[1])
         self.pass_done.set()
 

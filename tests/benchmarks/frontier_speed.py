@@ -41,7 +41,7 @@ OURS, THEIRS, ALONE = "this frontier", "scrapy-redis", "Scrapy alone"
 WAYS: dict[str, dict[str, str]] = {OURS: {}, THEIRS: SCRAPY_REDIS, ALONE: {"REDIS_URL": ""}}
 BATCH, TAKEN = 32, 3_200
 """Requests that a worker takes at once, and that are taken of those that are queued."""
-BODY = '["parse_title","https://www.imdb.com/title/tt%07d/",{"site_id":"tt%07d","found":null},"page"]'
+BODY = '["parse_title","https://www.imdb.com/title/tt%07d/",{"site_id":"tt%07d","found":null},"page",0]'
 SITE = """
 import socket
 from aiohttp import web

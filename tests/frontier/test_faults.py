@@ -193,6 +193,23 @@ def test_worker_that_closes_takes_nothing_more_and_gives_back_however_slow_the_s
         assert "Traceback" not in workers.log
 
 
+@pytest.mark.promise("Any worker may be killed: others get what it held, no title is lost and none doubled.")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGTERM, 1)])
+def test_datasets_that_a_worker_did_not_come_to_read_are_read_by_the_next(
+    workers_of: WorkersOf, replica: ReplicaProcess, number: int, code: int
+) -> None:
+    settings = {"IMDB_DATASETS": "ratings", "DOWNLOAD_TIMEOUT": "5", "RETRY_TIMES": "0"}  # fails while it closes
+    with workers_of("imdb", "via=datasets", ALL, **settings) as workers:
+        with paused(replica):
+            workers.start()
+            wait_for(lambda: workers.count("leases") == 1)
+            workers.running[0].send_signal(number)
+            workers.running[0].wait(60)
+        workers.start()
+        assert workers.wait() == [code, 0], workers.log
+        assert_whole(workers.movies)
+
+
 def test_job_whose_node_died_goes_on_in_its_run(
     workers_of: WorkersOf, replica: ReplicaProcess, own_redis: RedisServer
 ) -> None:

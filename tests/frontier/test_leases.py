@@ -138,9 +138,14 @@ def test_retry_takes_the_lease_over(crawl: Crawl) -> None:
     assert not crawl.tracker.hand_over(first.copy())
 
 
-@pytest.mark.parametrize(("refused", "how"), [(None, "done"), (False, "done"), (True, "back")])
-def test_list_is_done_unless_it_was_refused(crawl: Crawl, refused: bool | None, how: str) -> None:
-    listed = Request("https://www.imdb.com/list")
+@pytest.mark.parametrize(
+    ("refused", "meta", "how"),
+    [(None, {}, "done"), (False, {}, "done"), (True, {}, "back"), (None, {NOT_SENT: True}, "back")],
+)
+def test_list_is_done_unless_it_was_refused_or_not_sent(
+    crawl: Crawl, refused: bool | None, meta: dict[str, Any], how: str
+) -> None:
+    listed = Request("https://www.imdb.com/list", meta=meta)
     crawl.tracker.take("list", 1, listed)
     if refused is not None:
         crawl.send(list_missed, url=listed.url, reason="no list", refused=refused)

@@ -15,6 +15,7 @@ def envelope(**changes: object) -> bytes:
         "url": "https://www.imdb.com/title/tt0000001/",
         "cb_kwargs": {"site_id": "tt0000001", "found": None},
         "expects": "page",
+        "depth": 0,
     } | changes
     return msgspec.json.encode([fields[name] for name in Envelope.__struct_fields__])
 
@@ -22,6 +23,7 @@ def envelope(**changes: object) -> bytes:
 def test_request_comes_back_as_it_was(spider: ImdbSpider) -> None:
     found = {"list_name": "top", "list_rank": 3, "entry": {"site_id": "tt0000001", "title": "É ☃"}}
     request = spider.title_request("tt0000001", found)
+    request.meta["depth"] = 3
     back = decode(encode(request).encode(), spider)
     assert back.to_dict(spider=spider) == request.to_dict(spider=spider)
 
