@@ -198,11 +198,13 @@ def test_worker_that_closes_takes_nothing_more_and_gives_back_however_slow_the_s
 def test_datasets_that_a_worker_did_not_come_to_read_are_read_by_the_next(
     workers_of: WorkersOf, replica: ReplicaProcess, number: int, code: int
 ) -> None:
-    settings = {"IMDB_DATASETS": "ratings", "DOWNLOAD_TIMEOUT": "5", "RETRY_TIMES": "0"}  # fails while it closes
+    # The first request fails while its worker closes, and the next worker joins the same run.
+    settings = {"IMDB_DATASETS": "ratings", "DOWNLOAD_TIMEOUT": "5", "RETRY_TIMES": "0", "FRONTIER_RUN": "one"}
     with workers_of("imdb", "via=datasets", ALL, **settings) as workers:
         with paused(replica):
             workers.start()
             wait_for(lambda: workers.count("leases") == 1)
+            time.sleep(1)  # so that its first request is under way
             workers.running[0].send_signal(number)
             workers.running[0].wait(60)
         workers.start()
