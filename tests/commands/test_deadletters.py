@@ -13,7 +13,7 @@ from tests.frontier.workers import Workers, keys_of, paused
 from tests.services.replica import IDS
 from tests.waiting import wait_for
 
-FORGED = '["parse_title","https://example.com/\\u001b[2J",{},"page"]'
+FORGED = '["parse_title","https://example.com/\\u001b[2J",{},"page",0]'
 
 
 def dead_letters(redis_url: str, data: Path, *arguments: str) -> Finished:
@@ -96,7 +96,7 @@ def test_requeued_title_is_crawled_by_the_next_start(
         workers.start()
         assert workers.wait() == [0], workers.log
         keys = keys_of(redis_client)
-        body = ["parse_title", f"{replica.urls['imdb']}/title/{IDS[1]}/", {"site_id": IDS[1], "found": None}, "page"]
+        body = ["parse_title", f"{replica.urls['imdb']}/title/{IDS[1]}/", {"site_id": IDS[1], "found": None}, "page", 0]
         redis_client.hset(keys.dead, "letter", f'{{"reason":"it kills","at":1000}}\n2 5 w\n{json.dumps(body)}')
         redis_client.hincrby(keys.state, "total", 1)
         redis_client.hincrby(keys.state, "failed", 1)

@@ -69,7 +69,7 @@ def world(tmp_path_factory: pytest.TempPathFactory, postgres_server: str) -> Ite
             ids = ",".join(collection.imdb_ids[:MANY])
             job = two.schedule("imdb", "moviecrawler", slowly, ids=ids)
             wait_for(lambda: one.finished(done), 90, lambda: one.log + two.log)
-            envelope = ["parse_title", "https://www.metacritic.com/movie/killer/", {}, "page"]
+            envelope = ["parse_title", "https://www.metacritic.com/movie/killer/", {}, "page", 0]
             reason = json.dumps({"reason": f"it kills {HOSTILE}", "at": round(time.time() * 1000)})
             letter = f"{reason}\n2 1 \n{json.dumps(envelope)}"
             redis.client.hset(keys_of(redis.client, "metacritic").dead, "0" * 32, letter)
