@@ -56,7 +56,7 @@ class ImdbEpisodes(ImdbFiles):
                     try:
                         found += read(row)
                     except ValueError as error:
-                        tables.damaged[dataset, str(row[0])] = str(error)
+                        tables.note(dataset, str(row[0]), str(error))
                         found += [None, None]
                 if found[0] is not None:
                     yield tuple(found)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -86,7 +85,8 @@ class ImdbFiles(FileSource):
 
     def count(self, tables: Tables) -> None:
         """Count damaged rows. Raises ExtractionError when there are too many."""
-        for (dataset, site_id), reason in islice(tables.damaged.items(), self.damaged, None):
+        for _ in range(sum(rows for rows, _ in tables.damaged.values()) - self.damaged):
+            (dataset, site_id), (_, reason) = next(iter(tables.damaged.items()))
             self.count_damage(ExtractionError(dataset, self._origin, f"the rows of {site_id}: {reason}"))
 
 
@@ -119,7 +119,7 @@ class ImdbDatasets(ImdbFiles):
                 try:
                     movie = movie_of(row)
                 except ValueError as error:
-                    tables.damaged["title.basics", row[0]] = str(error)
+                    tables.note("title.basics", str(row[0]), str(error))
                     self.count(tables)
                     continue
                 # The other sites don't have titles of the genre "Adult".

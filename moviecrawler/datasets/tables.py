@@ -59,8 +59,8 @@ class Tables:
     def __init__(self, files: Mapping[str, Path], scratch: Path, *, is_downloaded: bool = False) -> None:
         """Take the files by dataset; a damaged one is removed if it `is_downloaded`. Tables are in a new folder in `scratch`."""
         self.files, self._is_downloaded = files, is_downloaded
-        self.damaged: dict[tuple[str, str], str] = {}
-        """What is wrong with the rows of a title or person, by dataset and id. These rows are left out."""
+        self.damaged: dict[tuple[str, str], tuple[int, str]] = {}
+        """How many rows of a title or person are damaged, and what is wrong with the first, by dataset and id. They are left out."""
         scratch.mkdir(parents=True, exist_ok=True)
         for left in scratch.glob("pass-*"):  # of a process that was killed
             if left.stat().st_mtime < time.time() - _MAX_PASS_SECONDS:
@@ -170,8 +170,13 @@ class Tables:
         """Note the rows that DuckDB has left out: those with other columns, or bytes that are no UTF-8."""
         query = "SELECT any_value(csv_line), any_value(error_message) FROM reject_errors GROUP BY scan_id, line ORDER BY line"
         for line, reason in self.run(query):
-            self.damaged[dataset, line.split("\t")[0][:80]] = str(reason).partition("\n")[0]
+            self.note(dataset, line.split("\t")[0][:80], str(reason).partition("\n")[0])
         self.run("DELETE FROM reject_errors")
+
+    def note(self, dataset: str, row_id: str, reason: str) -> None:
+        """Note a damaged row."""
+        rows, first = self.damaged.get((dataset, row_id), (0, reason))
+        self.damaged[dataset, row_id] = rows + 1, first
 
     def run(self, query: str, dataset: str | None = None, **parameters: Any) -> list[tuple[Any, ...]]:
         """Run a statement; return the rows that it gives."""

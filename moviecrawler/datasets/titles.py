@@ -124,7 +124,7 @@ def _movie(tables: Tables, site_id: str, rows: dict[str, list[Any]]) -> Movie | 
             try:
                 found[dataset] = read(rows[dataset])
             except ValueError as error:  # msgspec's is one
-                tables.damaged[dataset, site_id] = str(error)
+                tables.note(dataset, site_id, str(error))
     if BASICS not in found:
         return None
     movie: Movie = found[BASICS]

@@ -180,7 +180,7 @@ class ImdbSpider(MovieSpider):
 
     async def read_datasets(self, response: Response) -> AsyncIterator[Any]:
         """Fetch what has changed of the datasets, and yield their movies, and a Miss for each title that they don't have."""
-        missing, ranks, damaged = self._titles_asked(), dict[str, int](), dict[tuple[str, str], str]()
+        missing, ranks, damaged = self._titles_asked(), dict[str, int](), dict[tuple[str, str], tuple[int, str]]()
         interrupts: list[Callable[[], object]] = []
         movies = self._movies(list(missing), ranks, damaged, interrupts)
         watch = asyncio.create_task(self._interrupt_when_closing(interrupts))
@@ -212,7 +212,7 @@ class ImdbSpider(MovieSpider):
         self,
         asked: list[str],
         ranks: dict[str, int],
-        damaged: dict[tuple[str, str], str],
+        damaged: dict[tuple[str, str], tuple[int, str]],
         interrupts: list[Callable[[], object]],
     ) -> Generator[Movie]:
         """Fetch what has changed, and yield the titles that are asked for, those of a chart by rank. It runs in one thread.
@@ -274,13 +274,14 @@ class ImdbSpider(MovieSpider):
         movie.scraped_at = utc_now()
         return movie
 
-    def _missed(self, missing: Iterable[str], damaged: Mapping[tuple[str, str], str]) -> Iterator[Any]:
+    def _missed(self, missing: Iterable[str], damaged: Mapping[tuple[str, str], tuple[int, str]]) -> Iterator[Any]:
         """Report damaged rows, and account for titles that are not in the datasets."""
         if damaged:
-            self.crawler.stats.inc_value("extraction/errors/dataset", len(damaged))
-            (dataset, row_id), reason = next(iter(damaged.items()))
+            rows = sum(rows for rows, _ in damaged.values())
+            self.crawler.stats.inc_value("extraction/errors/dataset", rows)
+            (dataset, row_id), (_, reason) = next(iter(damaged.items()))
             message = "IMDb's datasets have %d damaged rows, the first in %s of %s: %s"
-            logger.error(message, len(damaged), dataset, row_id, reason, extra={"spider": self})
+            logger.error(message, rows, dataset, row_id, reason, extra={"spider": self})
         for site_id in missing:
             outcome, why = "absent", "not in IMDb's datasets"
             if ("title.basics", site_id) in damaged:

@@ -25,6 +25,7 @@ ROWS = (
     "tt0000005|movie|Not for all|Not for all|2001|\\N|80|Adult",
     "tt0000006|movie|Old One|Old One|1950|\\N|80|Drama",
 )
+DAMAGED = "tt0000007|movie|Two"
 RATED = ("tt0000001|7.1|2000", "tt0000002|8.0|500", "tt0000004|5.0|7", "tt0000005|5.0|900", "tt0000006|6.0|30")
 
 
@@ -75,12 +76,13 @@ def test_a_selection_that_takes_nothing_is_refused(wrong: dict[str, Any]) -> Non
 
 
 def test_a_damaged_row_is_counted_and_left_out_and_a_file_full_of_damage_refused(tmp_path: Path) -> None:
-    source = datasets(tmp_path, *ROWS, "tt0000007|movie|Two")
+    source = datasets(tmp_path, *ROWS, DAMAGED, DAMAGED)
     assert len(list(source.rows())) == 4
-    assert source.damaged == 1
-    rows = [f"tt{number:07}|movie" for number in range(1_001)]
-    with pytest.raises(ExtractionError, match=r"title\.basics"):
-        list(datasets(tmp_path, *rows).rows())
+    assert source.damaged == 2
+    nameless = r"\N|movie|Two|Two|2001|\N|104|Drama"
+    for rows in ([f"tt{number:07}|movie" for number in range(1_001)], *([row] * 1_001 for row in (DAMAGED, nameless))):
+        with pytest.raises(ExtractionError, match=r"title\.basics"):
+            list(datasets(tmp_path, *rows).rows())
 
 
 DAY = date(2026, 11, 5)

@@ -101,15 +101,15 @@ def test_a_damaged_file_erases_nothing_is_named_and_is_fetched_anew(server: File
 
 
 def test_a_title_whose_row_is_damaged_has_failed(server: FileServer, tmp_path: Path) -> None:
-    path = put(tmp_path / "files", "title.basics", "tt0900001|movie", r"tt0900002|movie|Kettle|\N|soon|\N|118|Drama")
+    path = put(tmp_path / "files", "title.basics", *["tt0900001|movie"] * 2, r"tt0900002|movie|Ox|\N|soon|\N|118|Drama")
     server.files["/title.basics.tsv.gz"] = path.read_bytes()
     found = crawl(server, tmp_path / "data")
     assert found.misses == {
         **dict.fromkeys(("tt0900001", "tt0900002"), "failed"),
         **dict.fromkeys(("tt0900003", "tt0900009"), "absent"),
     }
-    assert (found.code, found.stat("extraction/errors/dataset")) == (1, 2)
-    assert "have 2 damaged rows, the first in title.basics of tt0900001: " in found.log
+    assert (found.code, found.stat("extraction/errors/dataset")) == (1, 3)
+    assert "have 3 damaged rows, the first in title.basics of tt0900001: " in found.log
 
 
 def test_datasets_that_can_not_be_had_are_failures_of_all_that_was_asked(server: FileServer, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def read_wanted(tables: Tables) -> Iterator[Movie]:
     return read_titles(tables)
 
 
-def read(folder: Path, **rows: list[str | bytes]) -> tuple[list[Movie], dict[tuple[str, str], str]]:
+def read(folder: Path, **rows: list[str | bytes]) -> tuple[list[Movie], dict[tuple[str, str], tuple[int, str]]]:
     """Return what is read of a title, and what is damaged."""
     with closing(Tables(files_of(folder, **rows), folder)) as tables:
         return list(read_wanted(tables)), tables.damaged
