@@ -32,7 +32,9 @@ def _not_named(config: pytest.Config) -> list[str]:
 
 
 def _is_left_out(item: pytest.Item) -> bool:
-    folders = (folder for marker in item.iter_markers("shared") for folder in marker.args)
+    folders = {folder for marker in item.iter_markers("shared") for folder in marker.args}
+    if not folders <= set(shared.FOLDERS):
+        raise pytest.UsageError(f"{item.nodeid}: {folders} are not all of ../shared; there are {shared.FOLDERS}")
     return not all(map(shared.is_here, folders)) or any(map(item.get_closest_marker, _not_named(item.config)))
 
 
@@ -45,7 +47,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     missing = [f"what reads {shared.SHARED / name}" for name in shared.FOLDERS if not shared.is_here(name)]
     left = ", ".join([*(f"tests marked {group}" for group in _not_named(config)), *missing])
-    terminalreporter.write_line(f"left out: {left} (a marked group runs with `pytest -m GROUP`)")
+    if left:
+        terminalreporter.write_line(f"left out: {left} (a marked group runs with `pytest -m GROUP`)")
 
 
 @pytest.hookimpl(optionalhook=True)

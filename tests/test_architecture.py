@@ -5,12 +5,14 @@ import importlib
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from moviecrawler.options import SETTINGS
+from tests import groups
 from tests.conftest import PROJECT
 from tests.settings_table import table
 
@@ -35,9 +37,12 @@ def test_imports_keep_the_contracts_of_pyproject() -> None:
     assert "3 kept, 0 broken" in ended.stdout
 
 
-def test_readers_open_nothing_and_know_no_clock() -> None:
-    texts = {path: path.read_text("utf-8") for path in [*PACKAGE.glob("extract/*.py"), PACKAGE / "urls.py"]}
-    assert [path for path, text in texts.items() if re.search(r"\bopen\(|datetime\.now|date\.today", text)] == []
+def test_pure_modules_open_nothing_and_know_no_clock() -> None:
+    contracts = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
+    (pure,) = [tuple(each["source_modules"]) for each in contracts if each["id"] == "pure"]
+    texts = {".".join(path.relative_to(PROJECT).with_suffix("").parts): path.read_text("utf-8") for path in MODULES}
+    impure = r"\bopen\(|datetime\.now|date\.today|utc_now|time\.time\(|urllib(\.| import )request"
+    assert [name for name, text in texts.items() if name.startswith(pure) and re.search(impure, text)] == []
 
 
 @pytest.mark.promise("Every setting is read, and documented.")
@@ -53,6 +58,12 @@ def test_every_setting_is_read() -> None:
 def test_the_table_of_settings_is_that_of_their_declarations() -> None:
     written = (PACKAGE / "SETTINGS.md").read_text("utf-8")
     assert written == table(), "stale; run python -m tests.settings_table > moviecrawler/SETTINGS.md"
+
+
+def test_mark_of_a_folder_that_is_not_shared_is_an_error(request: pytest.FixtureRequest) -> None:
+    request.node.add_marker(pytest.mark.shared("page"))
+    with pytest.raises(pytest.UsageError, match="page"):
+        groups.pytest_collection_modifyitems(request.config, [request.node])
 
 
 def test_top_level_holds_only_what_belongs_there() -> None:
