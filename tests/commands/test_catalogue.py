@@ -43,11 +43,15 @@ def run(database_url: str, tmp_path: Path) -> Run:
     return partial(catalogue, data=tmp_path, DATABASE_URL=database_url)
 
 
+@pytest.mark.promise("The user agent says what this is, and how to reach the operator.")
 def test_datasets_are_imported_once_and_only_what_changed_again(
     run: Run, database_url: str, replica: ReplicaProcess
 ) -> None:
     reset(replica)
-    first = run("import", "imdb", replica=replica).output
+    first = run("import", "imdb", replica=replica, CONTACT="https://example.org").output
+    (client,) = counts(replica)["clients"]
+    assert (" moviecrawler/" in client, client.endswith(" (+https://example.org)")) == (True, True)
+    assert counts(replica)["robots"] > 0
     ((known, lowest, highest),) = execute(database_url, "SELECT count(*), min(popularity), max(popularity) FROM titles")
     assert first == f"imdb: {known} rows added, {NOTHING_ELSE}{ONLY_FILMS}"
     assert isinstance(known, int)

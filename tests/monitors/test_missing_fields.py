@@ -15,7 +15,7 @@ from moviecrawler.urls import title_url
 from tests.monitors.movies import movie
 from tests.services.replica import page_of
 
-TITLES = 120
+TITLES = 200
 COLLECTION = Collection(1, TITLES)
 
 

@@ -1,5 +1,6 @@
 """Whole crawls through proxies that work, and through some that don't."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -56,3 +57,17 @@ def test_proxies_get_our_user_agent_and_a_title_that_is_missing_is_an_answer(
     with MongoClient[dict[str, Any]](mongo_url) as client:
         stored = list(client.get_default_database()["movies"].find())
     assert [movie["fetch"]["pool"] for movie in stored] == ["datacenter"] * 10
+
+
+def test_proxies_that_differ_in_credentials_only_have_connections_of_their_own(
+    replica: ReplicaProcess, front: HttpsFront, tmp_path: Path
+) -> None:
+    with ProxyFleet([Mode.WORK]) as fleet:
+        (gateway,) = fleet.proxies
+        gateway.takes_all = True
+        fleet.proxies.append(replace(gateway, password=gateway.user))
+        https = {"IMDB_URL": front.url, "DOWNLOAD_VERIFY_CERTIFICATES": "0"}
+        assert len(crawl_imdb(tmp_path, replica, fleet, titles=12, **https).movies) == 12
+    tunnels = [asked.password for asked in gateway.asked]
+    assert set(tunnels) == {gateway.password, gateway.user}
+    assert len(tunnels) < 13  # they are used again

@@ -10,7 +10,7 @@ import redis
 
 from moviecrawler.frontier.keys import SiteKeys
 from moviecrawler.items import Site
-from moviecrawler.proxies.quarantines import bans_key
+from moviecrawler.proxies.quarantines import bans_key, decode_bans
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change, counts, crawl
 from tests.proxies.fleets import write_pools
@@ -58,4 +58,7 @@ def test_sign_rests_the_proxies_and_then_the_site_for_all_nodes(
     assert {path.name.startswith(f"{site}-") for path in (tmp_path / "kept").iterdir()} == {True}
     circuit: Any = redis_client.hgetall(SiteKeys(site).circuit)
     assert hours * 3600 - 60 < float(circuit[b"until"]) / 1000 - time.time() <= hours * 3600 + 1
-    assert fault == "throttle" or redis_client.hlen(bans_key(site)) == 4
+    if fault != "throttle":
+        bans: Any = redis_client.hgetall(bans_key(site))
+        left = 3600 if fault == "429" else 1800
+        assert [left - 60 < ban.until - time.time() <= left for ban in decode_bans(bans).values()] == [True] * 4
