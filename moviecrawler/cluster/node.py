@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapyd.app import application as scrapyd_application
 from scrapyd.exceptions import ConfigError
+from twisted.logger import Logger
 
 from moviecrawler.cluster.eggs import find_egg
 from moviecrawler.cluster.jobs import check_job
-from moviecrawler.cluster.options import NodeOptions
+from moviecrawler.cluster.options import NodeOptions, chosen
 from moviecrawler.cluster.process import POLL_SECONDS, reactor
+from moviecrawler.cluster.secrets import redacted
 from moviecrawler.cluster.state import ClusterState, Snapshot
 from moviecrawler.database.short_transactions import ShortTransactions
 from moviecrawler.errors import ConfigurationError
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from moviecrawler.cluster.launcher import ClusterLauncher
 
 T = TypeVar("T")
+
+journal = Logger()
 
 _TIMEOUTS = {"socket_connect_timeout": 1.0, "socket_timeout": 2.0}
 """Seconds. They are short, so that a request is answered soon also when Redis can't be reached."""
@@ -109,12 +113,17 @@ def application(config: Config) -> Any:
     own = {"node_name": options.node_name, "max_proc": str(options.max_proc), "poll_interval": str(POLL_SECONDS)}
     # Scrapyd's own check knows one password, and would ask the probes for it too.
     own |= {"username": "", "password": "", "logs_dir": str(Path(options.logs_dir).absolute())}
+    own["jobs_to_keep"] = os.environ.get("SCRAPYD_JOBS_TO_KEEP") or chosen(config).get("jobs_to_keep", "100")
     for name, value in own.items():
         config.cp.set(config.SECTION, name, value)
     for name in ("SCRAPYD_USERNAME", "SCRAPYD_PASSWORD", "SCRAPYD_DEPLOY_PASSWORD"):
         os.environ.pop(name, None)
     reactor.suggestThreadPoolSize(_THREADS)
-    return scrapyd_application(config)
+    app = scrapyd_application(config)
+    access = "requests with a password" if options.password else "this machine only, without a password"
+    url = redacted(options.redis_url)
+    journal.info("The cluster's Redis is {url}; the node answers {access}", url=url, access=access)
+    return app
 
 
 def _check_port(options: NodeOptions) -> None:

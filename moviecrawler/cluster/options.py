@@ -26,8 +26,8 @@ _SCRAPYDS = {
     "jobs_to_keep",
 }
 """Options that Scrapyd itself reads."""
-_OTHER_VARIABLES = {"SCRAPYD_CONF", "SCRAPYD_URL"}
-"""Variables that are no options of a node: entrypoint.sh and scrapy.cfg read them."""
+_OTHER_VARIABLES = {"SCRAPYD_CONF", "SCRAPYD_URL", "SCRAPYD_JOBS_TO_KEEP"}
+"""Variables that are no options of a node: entrypoint.sh, scrapy.cfg and Scrapyd's cleaning of logs use them."""
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
@@ -70,12 +70,9 @@ class NodeOptions(Options, frozen=True, kw_only=True):
     @classmethod
     def from_config(cls, config: Config, environ: Mapping[str, str] = os.environ) -> Self:
         """Read the options. Raises ConfigurationError, also for an unknown one."""
-        own, section = cls.__struct_fields__, config.SECTION
-        usual = ConfigParser()
-        usual.read_string(files("scrapyd").joinpath("default_scrapyd.conf").read_text("utf-8"))
-        for name in config.cp.options(section) if config.cp.has_section(section) else ():
-            is_set = config.get(name) != usual.get(section, name, fallback=None)
-            if is_set and name not in {*own, *_SCRAPYDS}:
+        own, written = cls.__struct_fields__, chosen(config)
+        for name in written:
+            if name not in {*own, *_SCRAPYDS}:
                 raise ConfigurationError(
                     f"scrapyd.conf sets {name}, which a node of a cluster does not use; correct or remove it"
                 )
@@ -83,7 +80,7 @@ class NodeOptions(Options, frozen=True, kw_only=True):
         for name in environ:
             if name.startswith("SCRAPYD_") and name not in {*known, *_OTHER_VARIABLES}:
                 raise ConfigurationError(f"{name} is no option of a node; correct or remove it")
-        given = {name: environ.get(variable) or config.get(name, "") for variable, name in known.items()}
+        given = {name: environ.get(variable) or written.get(name, "") for variable, name in known.items()}
         given["redis_url"] = given["redis_url"] or environ.get("REDIS_URL", "")
         if not is_redis_url(given["redis_url"]):
             # The value is not shown, as it may hold a password.
@@ -100,3 +97,10 @@ class NodeOptions(Options, frozen=True, kw_only=True):
                 "or bind to 127.0.0.1"
             )
         return options
+
+
+def chosen(config: Config) -> dict[str, str]:
+    """Return what scrapyd.conf sets. `config` has Scrapyd's own defaults, too, which are not a node's."""
+    usual = ConfigParser()
+    usual.read_string(files("scrapyd").joinpath("default_scrapyd.conf").read_text("utf-8"))
+    return dict(set(config.items(config.SECTION, [])) - set(usual.items(config.SECTION)))

@@ -3,7 +3,7 @@
 import pytest
 from scrapyd.config import Config
 
-from moviecrawler.cluster.options import NodeOptions
+from moviecrawler.cluster.options import NodeOptions, chosen
 from moviecrawler.errors import ConfigurationError
 from tests.conftest import PROJECT
 
@@ -19,6 +19,9 @@ def test_project_s_own_configuration_is_right_and_may_be_overridden() -> None:
     config = Config(extra_sources=[str(PROJECT / "scrapyd" / "scrapyd.conf")])
     assert NodeOptions.from_config(config, REDIS).max_proc == 6
     assert NodeOptions.from_config(config, {**REDIS, "SCRAPYD_MAX_PROC": "2"}).max_proc == 2
+    assert NodeOptions.from_config(Config(), {**REDIS, "SCRAPYD_JOBS_TO_KEEP": "7"}).max_proc == 6
+    assert "jobs_to_keep" not in chosen(Config()), "Scrapyd's five are not a node's hundred"
+    assert options(SCRAPYD_LEASE_SECONDS="3").lease_seconds == 3
 
 
 @pytest.mark.parametrize(
@@ -49,7 +52,7 @@ def test_others_reach_it_only_with_a_password(address: str, is_open: bool) -> No
         ({"SCRAPYD_MAX_PROC": "1001"}, "max_proc is wrong: Expected `int` <= 1000"),
         ({"SCRAPYD_MAX_DEATHS": "3"}, "SCRAPYD_MAX_DEATHS is no option of a node; correct or remove it"),
         ({"SCRAPYD_JOB_SETTINGS": "all"}, "job_settings is wrong: Invalid enum value 'all'"),
-        ({"SCRAPYD_LEASE_SECONDS": "0.5"}, "lease_seconds is wrong: Expected `float` >= 3.0"),
+        ({"SCRAPYD_LEASE_SECONDS": "2.999"}, "lease_seconds is wrong: Expected `float` >= 3.0"),
         ({"SCRAPYD_NODE_NAME": "a b"}, "node_name is wrong: set it to up to 64 letters"),
     ],
 )
