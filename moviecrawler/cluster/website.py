@@ -156,7 +156,9 @@ def refusal(options: NodeOptions, request: Request, service: bytes) -> tuple[int
         return http.FORBIDDEN, "without a password, a node answers only to its own name, its address or localhost"
     origin = request.getHeader("Origin")  # browsers send it with each form, and would add our password by themselves
     ours = {request.getHeader("Host"), request.getHeader("X-Forwarded-Host")} - {None, ""}
-    if request.method == b"POST" and origin is not None and origin.partition("://")[2] not in ours:
+    fetched = request.getHeader("Sec-Fetch-Site")
+    is_foreign = fetched == "cross-site" if origin is None else origin.partition("://")[2] not in ours
+    if request.method == b"POST" and is_foreign:
         return http.FORBIDDEN, "a page of another site sent this"
     return None
 

@@ -48,9 +48,10 @@ def test_deploying_takes_its_own_password_and_reading_takes_either(node: Node) -
 
 
 def test_page_of_another_site_can_not_use_a_browser_s_password(node: Node) -> None:
-    for origin in ("https://evil.example", "null", "http://[", f"http://127.0.0.1:{node.port + 1}"):
+    origins = "https://evil.example", "null", "http://[", "", f"http://127.0.0.1:{node.port + 1}"
+    for headers in [{"Sec-Fetch-Site": "cross-site"}, *({"Origin": origin} for origin in origins)]:
         for path in ("schedule.json", "crawls"):
-            assert node.request(path, b"project=toy&spider=slow", {"Origin": origin}).code == 403
+            assert node.request(path, b"project=toy&spider=slow", headers).code == 403
     assert node.get("daemonstatus.json").json["pending"] == 0
     assert node.request("cancel.json", b"project=toy&job=x", {"Origin": node.url}).json["prevstate"] is None
     assert "Access-Control-Allow-Origin" not in node.get("listprojects.json").headers
