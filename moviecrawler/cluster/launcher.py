@@ -37,7 +37,7 @@ _DRAIN_SECONDS = 30.0
 _BEATS = 3
 """Heartbeats within `lease_seconds`."""
 _START_FAILURE_PAUSE_SECONDS = 10.0
-"""Seconds until a job that could not be started is given back; its slot takes no other one meanwhile."""
+"""Seconds for which a slot takes no job after it could not start one."""
 
 
 class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
@@ -121,7 +121,6 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             journal.warn("{job} can't be started here: {error}", job=process.job.key, error=error)
             # Another node may be able to start it, or this one later.
             how, reason = "handed_back", "its node can't start it"
-            await deferLater(reactor, _START_FAILURE_PAUSE_SECONDS)
         figures = process.report.figures
         process.end = how, Outcome(reason=reason, version=process.version, exit_code=process.exit_code, **figures)
         journal.info("{job} {how}: {reason}", job=process.job.key, how=how.replace("_", " "), reason=reason)
@@ -204,7 +203,8 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         self.figures().end(process)
         del self.slots[slot]
         if not self.draining:
-            self._get_message(slot)
+            could_not_start = end[0] == "handed_back" and not process.stopped
+            reactor.callLater(_START_FAILURE_PAUSE_SECONDS if could_not_start else 0, self._get_message, slot)
 
     def info(self) -> NodeInfo:
         """Return what a heartbeat reports of this node."""
@@ -239,6 +239,6 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             if signal != own[key].cancelled:
                 journal.info("Cancelling {job} by {signal}", job=key, signal=signal)
                 own[key].cancel(signal)
-        # A node that drains since drops the job; as no heartbeat names it, it is queued again.
+        # A node that drains since drops the job. Its own next heartbeats queue it again, or another node's once this one has left.
         if beat.taken is not None and not self.draining:
             self._free.put(beat.taken)

@@ -131,8 +131,7 @@ class Answer:
     @property
     def json(self) -> dict[str, Any]:
         """Its content."""
-        content: dict[str, Any] = json.loads(self.text)
-        return content
+        return dict(json.loads(self.text))
 
 
 class Node:
@@ -242,12 +241,9 @@ class Node:
 
     def jobs(self, state: str) -> list[dict[str, Any]]:
         """Return the cluster's jobs in a state."""
-        answer = self.get("listjobs.json")
-        # So it is on a machine that is so busy that Redis takes seconds; whoever asks asks again.
-        while answer.code == 503:
-            answer = self.get("listjobs.json")
-        found: list[dict[str, Any]] = answer.json[state]
-        return found
+        while (answer := self.get("listjobs.json")).code == 503:
+            pass  # so it is on a machine that is so busy that Redis takes seconds; whoever asks asks again
+        return list(answer.json[state])
 
     def finished(self, job: str) -> dict[str, Any] | None:
         """Return how a job has ended, if it has."""
@@ -299,6 +295,11 @@ def cluster(folder: Path, redis_url: str, count: int, **options: Any) -> Iterato
         yield running
     finally:
         running.stop()
+
+
+def name_of(job: dict[str, Any]) -> str:
+    """Return the name of the node that a job is or was at."""
+    return str(job["node"]).partition(":")[0]
 
 
 def alive(pid: int) -> bool:

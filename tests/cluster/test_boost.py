@@ -21,14 +21,10 @@ from tests.services.postgres import execute
 def boost(url: str, ids: str, weight: str = "") -> dict[str, Any]:
     """Return the answer of `boost.json` by a node with that database."""
     request: Any = DummyRequest([])
-    request.path, request.method, request.args = (
-        b"/boost.json",
-        b"POST",
-        {b"id": [ids.encode()], b"weight": [weight.encode()]},
-    )
+    request.path, request.method = b"/boost.json", b"POST"
+    request.args = {b"id": [ids.encode()], b"weight": [weight.encode()]}
     root: Any = SimpleNamespace(node=SimpleNamespace(database=ShortTransactions(url)), node_name="node1")
-    answer: dict[str, Any] = json.loads(Boost(root).render(request))
-    return answer
+    return dict(json.loads(Boost(root).render(request)))
 
 
 def test_boosted_titles_are_due_and_what_is_wrong_is_said(database_url: str) -> None:

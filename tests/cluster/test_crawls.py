@@ -3,14 +3,13 @@
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
-from tests.cluster.nodes import Cluster, Node, cluster, project_egg
+from tests.cluster.nodes import Cluster, Node, cluster, name_of, project_egg
 from tests.crawling import FAST, change, counts, reset
 from tests.services.postgres import execute, new_database, postgres_movies
 from tests.services.redis import RedisServer
@@ -71,11 +70,6 @@ def nodes(cluster_of_ours: Cluster, replica: ReplicaProcess) -> list[Node]:
         cluster_of_ours.add()
     reset(replica)
     return living
-
-
-def name_of(job: dict[str, Any]) -> str:
-    """Return the name of the node that a job is or was at."""
-    return str(job["node"]).partition(":")[0]
 
 
 def times(data: Path, titles: list[str]) -> dict[str, int]:

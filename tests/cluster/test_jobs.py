@@ -2,13 +2,18 @@
 
 import re
 from typing import Any
+from unittest.mock import Mock, call
 
 import pytest
 from scrapy.settings import default_settings
+from twisted.internet.task import Clock
 
 from moviecrawler import settings
+from moviecrawler.cluster import process
 from moviecrawler.cluster.jobs import JOB_SETTINGS, Job, Report, check_job, classify_end
+from moviecrawler.cluster.launcher import _DRAIN_SECONDS
 from moviecrawler.cluster.secrets import holds_secret, redacted
+from moviecrawler.cluster.state import LeasedJob
 from moviecrawler.errors import ConfigurationError
 
 
@@ -22,6 +27,8 @@ def test_ordinary_job_may_pass() -> None:
     for version in ("1.0+dirty", "r12-feature/faster_lists"):
         check_job(job(version=version))
     check_job(job(settings={"FEEDS": "{}"}, arguments={"file": "ids.txt"}), "any")
+    with pytest.raises(ConfigurationError, match="holds a secret"):
+        check_job(job(settings={"DATABASE_URL": "postgresql://u:hunter2@h/d"}), "any")
 
 
 @pytest.mark.parametrize(
@@ -78,6 +85,17 @@ def test_end_of_a_process_means(reason: str | None, stats: str, ended: dict[str,
     how, why = classify_end(told, **{**usual, **ended})
     assert how == expected
     assert ended != {"exit_code": 2} or why == "exit code 2: no such list"
+
+
+def test_spider_that_ignores_the_end_of_its_node_is_killed_before_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "reactor", clock := Clock())
+    spider = process.SpiderProcess(LeasedJob(job(), 0.0, 1))
+    monkeypatch.setattr(spider, "send", sent := Mock())
+    spider.stop()
+    clock.advance(24)
+    assert sent.call_args_list == [call("TERM")]
+    clock.advance(_DRAIN_SECONDS - 24 - 4)
+    assert sent.call_args_list == [call("TERM"), call("KILL")]
 
 
 def test_what_a_spider_has_told_last_stands_in_the_outcome_and_nonsense_is_ignored() -> None:

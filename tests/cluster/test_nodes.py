@@ -14,18 +14,13 @@ import redis
 from scrapyd_client import ScrapydClient
 
 from moviecrawler.cluster.state import EVENTS
-from tests.cluster.nodes import AUTH, DEPLOY_PASSWORD, Node, alive, cluster, pids, ran, toy_egg
+from tests.cluster.nodes import AUTH, DEPLOY_PASSWORD, Node, alive, cluster, name_of, pids, ran, toy_egg
 from tests.deploy.checkout import run
 from tests.services.redis import RedisServer
 from tests.waiting import wait_for
 
 HOSTILE = {"name": "renamed", "x": "a=b -s LOG_FILE=/x", "y": "--help", "z": 'é"\n$(id)'}
 COLUMNS = ["Project", "Spider", "Job", "PID", "Start", "Runtime", "Finish", "Log", "Cancel"]
-
-
-def name_of(job: dict[str, Any]) -> str:
-    """Return the name of the node that a job is or was at."""
-    return str(job["node"]).partition(":")[0]
 
 
 @pytest.mark.promise("Any node answers for all: jobs are listed, and cancelled wherever they run.")
@@ -68,6 +63,7 @@ def test_jobs_run_across_all_nodes_none_twice_and_report_how_they_ended(nodes: l
     for secret in ("SCRAPYD_", AUTH[1], DEPLOY_PASSWORD):
         assert secret not in environment
     for node in nodes:
+        assert not re.search(r"(?<!: )Traceback", node.log)  # its own, and none of its spiders'
         log = node.get(hostile["log_url"].lstrip("/"))
         if node.name == name_of(hostile):
             assert (log.code, log.headers["Content-Type"]) == (200, "text/plain; charset=utf-8")
@@ -211,6 +207,29 @@ def test_node_that_ends_or_is_killed_gives_its_jobs_to_the_others_and_leaves_no_
         wait_for(lambda: len(ran(tmp_path, "long")) == 4)
         first.post("cancel.json", project="toy", job=long)
         assert first.wait_for_end(long)[0]["reason"] == "cancelled"
+
+
+def test_node_that_can_start_no_process_gives_the_job_back_at_once(tmp_path: Path) -> None:
+    options = {"SCRAPYD_MAX_PROC": "1", "SCRAPYD_JOBS_TO_KEEP": "3"}
+    with RedisServer() as server, cluster(tmp_path, server.url, 1, **options) as running:
+        [good] = running.nodes
+        good.deploy(toy_egg("1", tmp_path))
+        logs = good.folder / "logs" / "toy" / "quick"
+        logs.mkdir(parents=True)
+        for number in range(9):
+            (logs / f"{number}.log").touch()
+        occupies = good.schedule("slow")
+        wait_for(lambda: good.jobs("running"))
+        running.environment["SCRAPYD_EGGS_DIR"] = "/dev/null/eggs"
+        bad = running.add()
+        assert "the node answers this machine only, without a password\n" in bad.log
+        began, job = time.monotonic(), good.schedule("quick")
+        wait_for(lambda: f"toy/{job} can't be started here: [Errno 20] Not a directory" in bad.log)
+        wait_for(lambda: good.jobs("pending"))
+        good.post("cancel.json", project="toy", job=occupies, signal="KILL")
+        assert name_of(good.wait_for_end(job)[0]) == "node1"
+        assert bad.log.count("can't be started here") <= 1 + (time.monotonic() - began) / 10
+        assert len(list(logs.iterdir())) == 4  # three of others, and its own
 
 
 @pytest.mark.promise("Nodes take no job twice, and seconds without Redis lose and double nothing.")
