@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import shutil
 import subprocess
 import sys
@@ -39,8 +40,8 @@ VERSIONS_KEPT = 20
 """Versions of a project. Older ones are deleted when a new one is added."""
 _MAX_UNPACKED_BYTES = 100 * 1024 * 1024
 _MAX_FILES = 10_000
-_ZIP_ERRORS = (OSError, BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
-"""Errors for a damaged file, an encrypted one (RuntimeError), and a name in it that no file can have (OSError)."""
+_ZIP_ERRORS = (OSError, BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError, RuntimeError, ValueError)
+"""Errors for a damaged file, an encrypted one (RuntimeError), and a name in it that no file can have (OSError, ValueError)."""
 _EGG_SECONDS = 30.0
 """Seconds to read or write a whole egg in Redis."""
 _LIST_SECONDS = 60.0
@@ -80,7 +81,7 @@ class RedisEggStorage:
                 spiders = self._unpack(data, digest, list_spiders)
         except _ZIP_ERRORS as error:
             # The text of an OSError has a path of this node.
-            reason = error.strerror if isinstance(error, OSError) else error
+            reason = getattr(error, "strerror", None) or str(error) or repr(error)
             raise ConfigurationError(f"the egg can't be unpacked: {reason}") from None
         if not spiders:
             raise ConfigurationError("the egg holds no spider")
@@ -118,6 +119,8 @@ class RedisEggStorage:
             if not described or not data:
                 raise ConfigurationError(f"the egg of version '{egg.version}' is gone; deploy it again")
             egg = msgspec.json.decode(described, type=Egg)
+            if sha256(data).hexdigest() != egg.sha256:
+                raise ConfigurationError(f"the egg of version '{egg.version}' is damaged; deploy it again")
             self._unpack(data, egg.sha256, lambda _: [])
             for copy in self._folder.glob("*.egg"):
                 if copy.stem not in {egg.sha256, *in_use, *(one.sha256 for one in eggs)}:

@@ -24,10 +24,10 @@ OTHER = {"toy/spiders.py": "import scrapy\n\n\nclass Other(scrapy.Spider):\n    
 Make = Callable[[str], RedisEggStorage]
 
 
-def zipped(content: bytes, damage: bytes = b"") -> bytes:
+def zipped(content: bytes, damage: bytes = b"", method: int = zipfile.ZIP_DEFLATED) -> bytes:
     """Return an egg of one file, of which some bytes are others."""
     written = io.BytesIO()
-    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(written, "w", method) as archive:
         archive.writestr("toy", content)
     data = bytearray(written.getvalue())
     data[35 : 35 + len(damage)] = damage
@@ -65,8 +65,7 @@ def put(store: RedisEggStorage, version: str = "1", data: bytes | None = None) -
 
 
 def known(store: RedisEggStorage) -> list[Egg]:
-    eggs: list[Egg] = store._state.eggs()
-    return eggs
+    return list(store._state.eggs())
 
 
 @pytest.mark.promise("A deployed version is on all nodes at once.")
@@ -109,6 +108,9 @@ def test_spiders_of_an_egg_are_listed_in_a_process_that_knows_no_secret_of_the_n
     [
         (b"no egg", "can't be unpacked: File is not a zip file"),
         (zipped(b"x = 1\n" * 1000, b"\xff" * 9), "can't be unpacked: Error -3 while decompressing"),
+        (zipped(b"x = 1\n" * 1000, b"\xff" * 9, zipfile.ZIP_BZIP2), "can't be unpacked: Invalid data stream"),
+        (zipped(b"x = 1\n" * 1000, b"\5\0" + b"\xff" * 9, zipfile.ZIP_LZMA), "be unpacked: Invalid or unsupported"),
+        (toy_egg(more={"é": ""}).replace("é".encode(), b"\xff\xfe"), "can't be unpacked: 'utf-8' codec can't decode"),
         (zipped(bytes(11 * 1024 * 1024)), "the egg has 1 files of 11,534,336 bytes when it is unpacked"),
         (toy_egg(more={f"toy/{number}": "" for number in range(200)}), "it may have 150"),
         (toy_egg(more={"x" * 300: ""}), "can't be unpacked: File name too long"),
@@ -144,6 +146,9 @@ def test_copy_that_is_gone_is_fetched_again_and_an_egg_writes_nowhere_but_into_i
         assert (path / "toy" / "spiders.py").stat().st_size > 0
         assert path.parent.stat().st_mode & 0o077 == 0
         shutil.rmtree(path)
+    redis_client.set(keys.egg("toy/1"), toy_egg())  # which others have written there
+    with pytest.raises(ConfigurationError, match="damaged; deploy it again"):
+        store.fetch("toy", "1")
     redis_client.delete(keys.egg("toy/1"))
     with pytest.raises(ConfigurationError, match="gone"):
         store.fetch("toy", "1")
