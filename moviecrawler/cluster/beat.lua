@@ -60,9 +60,9 @@ end
 
 local taken
 local first = ARGV[5] == '1' and redis.call('ZPOPMIN', PENDING)[1]
-if first then
-    local key = string.sub(first, 17)
-    local record = read(key)
+local key = first and string.sub(first, 17)
+local record = key and read(key)
+if record then
     record.starts = record.starts + 1
     run(key, record, node)
     count('started')

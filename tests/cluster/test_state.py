@@ -126,6 +126,7 @@ def test_the_queue_and_the_outcomes_have_a_bound(state: ClusterState) -> None:
     state.client.zadd(keys.PENDING, {f"{number:016}x": 0 for number in range(100_000)})
     with pytest.raises(ConfigurationError, match="100,000 jobs are pending"):
         state.schedule(job())
+    assert beat(state, "a", takes=True).taken is None, "they have no records"
 
 
 def test_ten_thousand_jobs_are_listed_within_a_second(state: ClusterState) -> None:
