@@ -63,12 +63,12 @@ def share(value: float | None) -> str:
 def duration(seconds: float | None) -> str:
     """Return a time in its two largest units.
 
-    >>> duration(0.25), duration(59), duration(3600), duration(93784)
-    ('0 s', '59 s', '1 h', '1 d 2 h')
+    >>> duration(-1), duration(0.25), duration(59), duration(3600), duration(93784)
+    ('0 s', '0 s', '59 s', '1 h', '1 d 2 h')
     """
     if seconds is None or math.isinf(seconds):
         return NONE
-    minutes, left = divmod(round(seconds), 60)
+    minutes, left = divmod(max(0, round(seconds)), 60)
     hours, minutes = divmod(minutes, 60)
     parts = zip((*divmod(hours, 24), minutes, left), ("d", "h", "min", "s"), strict=True)
     return " ".join([f"{count} {unit}" for count, unit in parts if count][:2]) or "0 s"

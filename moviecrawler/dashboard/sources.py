@@ -13,6 +13,7 @@ from scrapy.settings import Settings
 from moviecrawler.catalogue.figures import SiteFigures, figures
 from moviecrawler.clock import utc_now
 from moviecrawler.dashboard.sql import read_sql
+from moviecrawler.errors import AwayError
 from moviecrawler.frontier.report import read_frontier
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ class Sources:
         # Spiders take REDIS_URL from the environment, whatever a settings file says.
         self.settings.set("REDIS_URL", os.environ.get("REDIS_URL", ""), "cmdline")
         self._counting = threading.Lock()
-        self._counts: Counts | None = None
+        self._counts: Counts | AwayError | None = None
+        """The last count, or why there is none."""
         self._count_again_at = 0.0
 
     def counts(self) -> Counts | None:
@@ -59,10 +61,15 @@ class Sources:
             return None
         with self._counting:
             began = time.monotonic()
-            if self._counts is None or began >= self._count_again_at:
-                self._counts = self._count()
+            if began >= self._count_again_at:
+                try:
+                    self._counts = self._count()
+                except AwayError as error:
+                    self._counts = error
                 took = time.monotonic() - began
                 self._count_again_at = time.monotonic() + max(_MIN_PAUSE_SECONDS, _PAUSE_FACTOR * took)
+            if isinstance(self._counts, AwayError):
+                raise AwayError(str(self._counts))
             return self._counts
 
     def _count(self) -> Counts:

@@ -12,15 +12,10 @@ from tests.services.postgres import execute
 from tests.services.redis import RedisServer
 
 LOGIN = ("operator", "of-operators")
-TITLES = 700
-MANY = 600
 DONE = 12
-PER_SECOND = 3
-"""By which the crawl goes on for 200 s: longer than all tests take on a machine that does other things, too."""
 PER_DAY = 6000
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
 """A title that a site could give itself."""
-HOSTILE_ID = "tt99990001"
 PASSWORD = "s3cret-of-the-proxy"  # noqa: S105 - the test's own
 USER = "customer-alice"
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 from scrapyd.config import Config
@@ -13,6 +14,8 @@ from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.state import NodeInfo
 from moviecrawler.dashboard.pages import PageRequest
 from moviecrawler.dashboard.site import MENU, Root
+from moviecrawler.dashboard.sources import Sources
+from moviecrawler.errors import AwayError
 from tests.dashboard.operated import text_of
 from tests.services.postgres import PostgresServer, new_database
 from tests.services.redis import RedisServer
@@ -67,6 +70,17 @@ def test_stores_that_go_and_come_back(node_of: Callable[..., Callable[[str], str
         assert "things need attention. " in page("/")
         redis.start()
         wait_for(lambda: "Not all" not in page("/crawls"))
+
+
+def test_database_that_takes_too_long_is_not_asked_by_each_page_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    figures = MagicMock(side_effect=[AwayError("the database took too long to answer"), []])
+    monkeypatch.setattr("moviecrawler.dashboard.sources.figures", figures)
+    sources = Sources(MagicMock())
+    for _ in range(2):
+        with pytest.raises(AwayError, match="too long"):
+            sources.counts()
+    sources._count_again_at = 0.0
+    assert sources.counts() is not None
 
 
 def test_node_without_stores_says_what_is_not_set(node_of: Callable[..., Callable[[str], str]], redis_url: str) -> None:
