@@ -9,8 +9,10 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
+from urllib3 import encode_multipart_formdata
 
 from tests.cluster.nodes import Node, cluster, toy_egg
 from tests.deploy.checkout import Ran, run
@@ -63,9 +65,12 @@ def web(programs: Path, nodes: list[Node], tmp_path_factory: pytest.TempPathFact
     made = "".join(f"\n{name} = {value!r}" for name, value in settings.items())
     (folder / "scrapydweb_settings_v11.py").write_text(usual + made)
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "DATA_PATH": str(folder / "data")}
+    environment["PYTHONWARNINGS"] = "ignore"
 
-    def ask(path: str) -> str:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/{path}", timeout=60) as answer:
+    def ask(path: str, **fields: Any) -> str:
+        body, kind = encode_multipart_formdata(fields) if fields else (None, "")
+        request = urllib.request.Request(f"http://127.0.0.1:{port}/{path}", body, {"Content-Type": kind})
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return str(answer.read().decode())
 
     def answers() -> bool:
@@ -75,13 +80,7 @@ def web(programs: Path, nodes: list[Node], tmp_path_factory: pytest.TempPathFact
         return False
 
     with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [programs / "scrapydweb"],
-            cwd=folder,
-            env={**environment, "PYTHONWARNINGS": "ignore"},
-            stdout=log,
-            stderr=log,
-        )
+        process = subprocess.Popen([programs / "scrapydweb"], cwd=folder, env=environment, stdout=log, stderr=log)
         try:
             wait_for(answers)
             yield ask
@@ -118,6 +117,14 @@ def test_scrapydweb_reads_the_page_of_jobs_and_a_log_and_cancels_through_the_oth
     wait_for(lambda: not nodes[0].jobs("running"))
     assert all(jobs()[job]["finish"] for job in slow if found[job]["start"])
     assert json.loads(web("2/api/start/toy/quick/"))["status"] == "ok"
+
+
+def test_scrapydweb_deploys_an_egg_and_deletes_its_project(web: Callable[..., str], nodes: list[Node]) -> None:
+    about = {"project": "web", "version": "v2", "1": "on", "checked_amount": "1"}
+    web("1/deploy/upload/", **about, file=("web.egg", toy_egg()))
+    assert json.loads(web("2/api/listversions/web/"))["versions"] == ["v2"]
+    assert json.loads(web("1/api/delproject/web/"))["status"] == "ok"
+    assert nodes[1].get("listprojects.json").json["projects"] == ["toy"]
 
 
 # --- Others -----------------------------------------------------------------------------------------------------------
