@@ -153,7 +153,7 @@ class SqliteStore(Store):
         self._open = open_embedded(self._folder)
 
     def write(self, records: Sequence[Record]) -> None:
-        """Store the records in one transaction; then export the CSV files when that is due."""
+        """Store the records in one transaction; then export the CSV files when that is due and the spider is not closing."""
         connection = self._connection
         try:
             with transaction(connection, "IMMEDIATE"):
@@ -168,7 +168,7 @@ class SqliteStore(Store):
             raise RejectedError(str(error)) from error
         except sqlite3.DatabaseError as error:
             raise TransientStoreError(str(error)) from error
-        if self._with_csv and not self.hurried and time.monotonic() >= self._next_export:
+        if self._with_csv and not (self.closing or self.hurried) and time.monotonic() >= self._next_export:
             self._export(0)
 
     def close(self) -> None:
@@ -260,12 +260,12 @@ class SqliteStore(Store):
                 # Another process may have exported our rows while we waited.
                 if self._export_pending():
                     began = time.monotonic()
-                    export(self._connection, self._folder, lambda: self._check_time(began))
+                    export(self._connection, self._folder, lambda: self._check_time(began, longest_wait))
                     self._export_error = ""
         except Timeout:
             logger.debug("Another process is exporting the CSV files")
         except OutOfTimeError:
-            logger.debug("An export was broken off, as this process is shutting down")
+            logger.debug("An export was broken off, as the spider is closing")
         except Exception as error:  # noqa: BLE001 - every row is stored, so no item is to blame; the next export writes it
             self._export_error = str(error)
             logger.warning(
@@ -275,9 +275,10 @@ class SqliteStore(Store):
         ended = time.monotonic()
         self._next_export = ended + max(least_pause, _EXPORT_SHARE * (ended - began))
 
-    def _check_time(self, began: float) -> None:
-        """Raise OutOfTimeError when an export takes too long after SIGTERM or Ctrl-C."""
-        if self.hurried and time.monotonic() - began > _HURRIED_EXPORT_SECONDS:
+    def _check_time(self, began: float, longest_wait: float) -> None:
+        """Raise OutOfTimeError when an export takes too long after SIGTERM or Ctrl-C, or keeps batches waiting while the spider closes."""
+        keeps_batches = self.closing and not longest_wait
+        if keeps_batches or (self.hurried and time.monotonic() - began > _HURRIED_EXPORT_SECONDS):
             raise OutOfTimeError
 
 

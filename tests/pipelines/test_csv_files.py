@@ -3,8 +3,9 @@
 import csv
 import sqlite3
 import threading
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -23,6 +24,7 @@ from tests.crawling import scrapy
 from tests.pipelines.runs import crawl, make_miss, make_movie, record_of, running
 from tests.pipelines.stored import board_of, opened
 from tests.pipelines.test_contract import ALL, FULL, IMDB, METACRITIC, TOMATOES
+from tests.processes import CONTEXT
 from tests.tables import MOVIE_COLUMNS, read_movies
 from tests.waiting import until
 
@@ -83,14 +85,8 @@ def test_a_crawl_whose_files_can_not_be_replaced_ends_with_code_1(tmp_path: Path
 
 def test_rows_are_in_chart_order_then_in_the_order_of_arrival(tmp_path: Path) -> None:
     ranked = [make_movie(number, list_name="top", list_rank=rank) for number, rank in ((3, 10), (1, 2), (2, 1))]
-    crawl(
-        SqliteStore(tmp_path),
-        tmp_path,
-        make_movie(9),
-        make_movie(8),
-        *ranked,
-        make_movie(7, list_name="popular", list_rank=5),
-    )
+    popular = make_movie(7, list_name="popular", list_rank=5)
+    crawl(SqliteStore(tmp_path), tmp_path, make_movie(9), make_movie(8), *ranked, popular)
     assert [row["site_id"][-1] for row in rows(tmp_path / "movies.csv")] == list("721398")
 
 
@@ -100,6 +96,25 @@ def test_files_are_exported_while_the_crawl_goes_on(tmp_path: Path) -> None:
         assert len(rows(tmp_path / "movies.csv")) == 1
         (missed,) = rows(tmp_path / "misses.csv")
         assert (missed["site_id"], missed["outcome"], missed["reason"]) == ("tt0000002", "failed", "HTTP status 500")
+
+
+async def test_a_long_export_keeps_no_title_from_being_durable_when_the_spider_closes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began = threading.Event()
+
+    def export(_: object, __: Path, check_time: Callable[[], None]) -> None:
+        for _ in range(0 if began.is_set() else 1000):  # 20 s, but for the last
+            began.set()
+            time.sleep(0.02)
+            check_time()
+
+    monkeypatch.setattr("moviecrawler.pipelines.sqlite.export", export)
+    async with running(SqliteStore(tmp_path), tmp_path, close_seconds=10) as run:
+        await run.pipeline.process_item(make_movie(1))
+        await until(began.is_set)
+        await run.pipeline.process_item(make_movie(2))
+    assert run.outcomes() == {"tt0000001": "durable", "tt0000002": "durable"}
 
 
 def test_a_file_that_was_removed_is_exported_again(tmp_path: Path) -> None:
@@ -165,16 +180,9 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_fresh_folder_may_be_opened_by_many_all_at_once(tmp_path: Path) -> None:
-    start = threading.Barrier(12)
-
-    def open_store(_: int) -> None:
-        start.wait(60)
-        with opened(SqliteStore(tmp_path)):
-            pass
-
-    with ThreadPoolExecutor(12) as pool:
-        list(pool.map(open_store, range(12)))
+def test_processes_may_open_a_fresh_folder_all_at_once(tmp_path: Path) -> None:
+    with ProcessPoolExecutor(6, CONTEXT, CONTEXT.Barrier(6).wait, (60,)) as pool:
+        list(pool.map(SqliteStore.open, [SqliteStore(tmp_path)] * 6))
 
 
 def written(folder: Path, *movies: Movie, hurried: bool = False) -> None:
