@@ -239,13 +239,16 @@ class BatchingPipeline:
     async def _load_spool(self) -> None:
         try:
             for path in await asyncio.to_thread(self._spool_files.begin_loading):
-                records = await asyncio.to_thread(self._read_file, path)
-                for record in records:
-                    await self._enqueue(record)
-                self._writer.hurry()  # the file has waited long enough
-                await self._until(partial(self._pending.keys().isdisjoint, records))
-                await asyncio.to_thread(path.unlink, missing_ok=True)
-                logger.info("%s: loaded %d items from %s", self.store.name, len(records), path)
+                try:
+                    records = await asyncio.to_thread(self._read_file, path)
+                    for record in records:
+                        await self._enqueue(record)
+                    self._writer.hurry()  # the file has waited long enough
+                    await self._until(partial(self._pending.keys().isdisjoint, records))
+                    await asyncio.to_thread(path.unlink, missing_ok=True)
+                    logger.info("%s: loaded %d items from %s", self.store.name, len(records), path)
+                except OSError as error:
+                    logger.warning("%s: %s can't be loaded: %s", self.store.name, path, error)
         except OSError as error:
             logger.warning("%s: spool files of earlier runs can't be loaded: %s", self.store.name, error)
         finally:
