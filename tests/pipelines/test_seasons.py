@@ -1,6 +1,7 @@
 """Seasons and episodes of two sites are one title when their series are and their numbers are the same, never by their titles."""
 
 import random
+import sqlite3
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
@@ -208,14 +209,16 @@ def test_what_was_taken_for_a_series_becomes_a_season_of_its_own(database_url: s
     assert execute(database_url, "SELECT count(*) FROM titles WHERE season IS NOT NULL") == [(0,)]
 
 
+POPCORNMETER = Score(kind="popcornmeter", value=70)
 RATED = [
-    rotten("s01", scores=[Score(kind="tomatometer", value=88, count=30), Score(kind="popcornmeter", value=70)]),
+    rotten("s01", episode_count=8, scores=[Score(kind="tomatometer", value=88, count=30), POPCORNMETER]),
     critic(
         "season-1",
         title="Salt Harbour",
+        episode_count=10,
         scores=[Score(kind="metascore", value=71), Score(kind="metacritic_user", value=7.5, count=9)],
     ),
-    critic("season-2", title="Salt Harbour"),
+    critic("season-2", title="Salt Harbour", episode_count=12),
     episode(11, 1, 1, scores=[Score(kind="imdb", value=8.0, count=300)]),
     episode(12, 1, 2, scores=[Score(kind="imdb", value=9.1, count=100)]),
     episode(13, 1, 3),
@@ -255,7 +258,7 @@ def test_the_views_have_every_score_of_seasons_and_episodes(database_url: str) -
     series = {"series_title": "Salt Harbour", "series_imdb_id": "tt0000001"}
     imdb = {"imdb_rating_derived": True, "imdb_votes": 500, "episodes": 3, "episodes_rated": 2}
     metacritic = {"metascore": 71, "metacritic_user_score": 7.5, "metacritic_user_ratings": 9}
-    tomatoes = {"tomatometer": 88, "tomatometer_reviews": 30, "popcornmeter": 70}
+    tomatoes = {"tomatometer": 88, "tomatometer_reviews": 30, "popcornmeter": 70, "episode_count": 8}
     assert first == {"season": 1, "title": "Season 1", **series, **ids, **imdb, **metacritic, **tomatoes}
     assert (second["metacritic_id"], second["imdb_votes"]) == ("tv/salt-harbour/season-2", 50)
     assert "title_id" not in third
@@ -281,6 +284,9 @@ def test_the_scoreboard_of_each_kind_is_that_of_the_csv_files(database_url: str,
     write(database_url, *movies)
     with opened(SqliteStore(tmp_path)) as store:
         store.write([record_of(movie) for movie in movies])
+    counts = "SELECT season, episode_count FROM season_scores WHERE episode_count IS NOT NULL ORDER BY season"
+    with closing(sqlite3.connect(tmp_path / "movies.sqlite3")) as database:
+        assert database.execute(counts).fetchall() == execute(database_url, counts) == [(1, 8), (2, 12)]
     kinds: tuple[TitleKind | None, ...] = (None, "movie", "series", "season", "episode")
     boards = {kind: list(read_scoreboard(database_url, kind=kind)) for kind in kinds}
     for kind, rows in boards.items():

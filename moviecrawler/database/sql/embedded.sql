@@ -273,7 +273,7 @@ FROM movies m;
 -- those of one site with the same season and episode number.
 CREATE VIEW parts AS
 SELECT p.series_title_id, p.of_series AS series_title, p.series_imdb_id, p.series, p.kind, p.season, p.episode, p.nth,
-    max(p.episode_count) AS episode_count,
+    coalesce(max(p.episode_count) FILTER (WHERE p.site = 'rottentomatoes'), max(p.episode_count)) AS episode_count,
     coalesce(max(p.title) FILTER (WHERE p.site = 'imdb'), max(p.title) FILTER (WHERE p.site = 'rottentomatoes'), max(p.title)) AS title,
     coalesce(max(p.year) FILTER (WHERE p.site = 'imdb'), max(p.year) FILTER (WHERE p.site = 'rottentomatoes'), max(p.year)) AS year,
     max(p.site_id) FILTER (WHERE p.site = 'imdb') AS imdb_id,
@@ -296,18 +296,24 @@ FROM (
 ) p
 GROUP BY p.series, p.kind, p.season, p.episode, p.nth;
 
-CREATE VIEW episode_scores AS SELECT * FROM parts WHERE kind = 'episode';
+CREATE VIEW episode_scores AS
+SELECT series_title_id, series_title, series_imdb_id, season, episode, title, year, imdb_id, metacritic_id, rottentomatoes_id, imdb_rating, imdb_votes,
+    metascore, metascore_reviews, metacritic_user_score, metacritic_user_ratings, tomatometer, tomatometer_reviews, popcornmeter, popcornmeter_ratings
+FROM parts WHERE kind = 'episode';
 
 -- IMDb rates no seasons: `imdb_rating` is derived, the mean of its episodes weighted by votes.
 CREATE VIEW season_scores AS
 SELECT p.series_title_id, p.series_title, p.series_imdb_id, p.season,
-    min(s.title) AS title, min(s.year) AS year, min(s.metacritic_id) AS metacritic_id, min(s.rottentomatoes_id) AS rottentomatoes_id,
+    min(p.title) FILTER (WHERE p.kind = 'season') AS title, min(p.year) FILTER (WHERE p.kind = 'season') AS year,
+    min(p.metacritic_id) FILTER (WHERE p.kind = 'season') AS metacritic_id, min(p.rottentomatoes_id) FILTER (WHERE p.kind = 'season') AS rottentomatoes_id,
     round(sum(p.imdb_rating * p.imdb_votes) * 1.0 / sum(p.imdb_votes), 2) AS imdb_rating, sum(p.imdb_votes) IS NOT NULL AS imdb_rating_derived,
     sum(p.imdb_votes) AS imdb_votes, sum(p.kind = 'episode') AS episodes, count(p.imdb_votes) AS episodes_rated,
-    max(s.episode_count) AS episode_count, max(s.metascore) AS metascore, max(s.metascore_reviews) AS metascore_reviews,
-    max(s.metacritic_user_score) AS metacritic_user_score, max(s.metacritic_user_ratings) AS metacritic_user_ratings,
-    max(s.tomatometer) AS tomatometer, max(s.tomatometer_reviews) AS tomatometer_reviews,
-    max(s.popcornmeter) AS popcornmeter, max(s.popcornmeter_ratings) AS popcornmeter_ratings
-FROM parts p LEFT JOIN parts s ON p.kind = 'season' AND s.kind = 'season' AND s.series = p.series AND s.season = p.season AND s.nth = p.nth
+    max(p.episode_count) FILTER (WHERE p.kind = 'season') AS episode_count,
+    max(p.metascore) FILTER (WHERE p.kind = 'season') AS metascore, max(p.metascore_reviews) FILTER (WHERE p.kind = 'season') AS metascore_reviews,
+    max(p.metacritic_user_score) FILTER (WHERE p.kind = 'season') AS metacritic_user_score,
+    max(p.metacritic_user_ratings) FILTER (WHERE p.kind = 'season') AS metacritic_user_ratings,
+    max(p.tomatometer) FILTER (WHERE p.kind = 'season') AS tomatometer, max(p.tomatometer_reviews) FILTER (WHERE p.kind = 'season') AS tomatometer_reviews,
+    max(p.popcornmeter) FILTER (WHERE p.kind = 'season') AS popcornmeter, max(p.popcornmeter_ratings) FILTER (WHERE p.kind = 'season') AS popcornmeter_ratings
+FROM parts p
 WHERE p.season IS NOT NULL
 GROUP BY p.series, p.season;

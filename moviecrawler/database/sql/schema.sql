@@ -727,7 +727,8 @@ $$;
 -- more votes is newer and counts. Ask for one series, by `series_title_id` or `series_imdb_id`: that reads its own episodes only.
 CREATE VIEW parts AS
 SELECT p.series_title_id, coalesce(title_shown(p.series_title_id), p.series) AS series_title, p.series_imdb_id, p.series, p.kind, p.season, p.episode,
-    p.nth, min(p.title_id) AS title_id, max(p.episode_count) AS episode_count,
+    p.nth, min(p.title_id) AS title_id,
+    (array_agg(p.episode_count ORDER BY p.place) FILTER (WHERE p.episode_count IS NOT NULL))[1] AS episode_count,
     (array_agg(p.title ORDER BY p.place, p.title_id NULLS FIRST) FILTER (WHERE p.title IS NOT NULL))[1] AS title,
     (array_agg(p.year ORDER BY p.place, p.title_id NULLS FIRST) FILTER (WHERE p.year IS NOT NULL))[1] AS year,
     max(p.site_id) FILTER (WHERE p.site = 'imdb') AS imdb_id,
@@ -764,7 +765,11 @@ LEFT JOIN LATERAL (
 ) s ON true
 GROUP BY p.series_title_id, p.series_imdb_id, p.series, p.kind, p.season, p.episode, p.nth;
 
-CREATE VIEW episode_scores AS SELECT * FROM parts WHERE kind = 'episode';
+CREATE VIEW episode_scores AS
+SELECT series_title_id, series_title, series_imdb_id, season, episode, title_id, title, year, imdb_id, metacritic_id, rottentomatoes_id, imdb_rating,
+    imdb_votes, metascore, metascore_reviews, metacritic_user_score, metacritic_user_ratings, tomatometer, tomatometer_reviews, popcornmeter,
+    popcornmeter_ratings
+FROM parts WHERE kind = 'episode';
 
 -- One row a season. IMDb rates no seasons: `imdb_rating` is derived, the mean of its episodes weighted by votes, with the sum of the votes;
 -- `episode_count` is what a site states.
