@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import re
 from collections import defaultdict
@@ -14,7 +15,7 @@ import boto3
 import botocore.session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, ConnectionError, HTTPClientError  # noqa: A004 - its name
-from isal import igzip
+from isal import igzip, isal_zlib
 from scrapy.exceptions import NotConfigured
 
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from moviecrawler.pipelines.store import Record
 
 _MB = 1024 * 1024
-_TRY_LATER = frozenset({408, 409, 429, 500, 502, 503, 504})  # HTTP statuses
+_TRY_LATER = frozenset({408, 409, 429, *range(500, 600)})  # HTTP statuses
 
 S3_LIMITS = Limits(
     # A few large objects are cheaper to write, list and read than many small ones. But each movie takes 20 kB of memory until its batch is
@@ -84,10 +85,10 @@ class Bucket:
             s3={
                 # Bucket names in host names need DNS entries, which other endpoints than Amazon's seldom have.
                 "addressing_style": "path" if self._endpoint_url else "auto",
-                # TLS protects an upload; to sign its SHA-256, too, would take a quarter of the archive's time.
+                # TLS and our checksum protect an upload; to sign its SHA-256, too, would take a quarter of the archive's time.
                 "payload_signing_enabled": (self._endpoint_url or "").startswith("http:"),
             },
-            # boto3 sends checksums in a trailer, which not every endpoint understands.
+            # `put` sends a checksum as a header; boto3 would send it in a trailer, which not every endpoint understands.
             request_checksum_calculation="when_required",
             response_checksum_validation="when_required",
         )
@@ -113,9 +114,11 @@ class Bucket:
             self._client = None
 
     def put(self, key: str, data: bytes, content_type: str) -> None:
-        """Write an object. Raises TransientStoreError or RejectedError."""
+        """Write an object with its checksum, which buckets with Object Lock ask for. Raises TransientStoreError or RejectedError."""
+        checksum = base64.b64encode(isal_zlib.crc32(data).to_bytes(4)).decode()
+        more = {"ContentType": content_type, "ChecksumCRC32": checksum}
         with _errors_translated():
-            self._client.put_object(Bucket=self._name, Key=self._prefix + key, Body=data, ContentType=content_type)
+            self._client.put_object(Bucket=self._name, Key=self._prefix + key, Body=data, **more)
 
     def keys(self, folder: str) -> Iterator[str]:
         """Yield the keys that begin with `folder`, without the bucket's prefix, sorted. Raises TransientStoreError."""

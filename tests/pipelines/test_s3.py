@@ -54,25 +54,33 @@ def test_a_batch_written_again_replaces_itself_only(s3_url: str, bucket_name: st
 
 
 @pytest.mark.parametrize("tls", [False, True], ids=["http", "https"])
-def test_an_upload_without_tls_is_signed(
+def test_an_upload_has_a_checksum_and_without_tls_a_digest(
     own_s3: S3Server, own_bucket: str, monkeypatch: pytest.MonkeyPatch, tls: bool
 ) -> None:
-    sent: list[bytes] = []
+    sent: list[list[bytes]] = []
+    names = ("x-amz-checksum-crc32", "x-amz-content-sha256")
     with HttpsFront(own_s3.url) as front, closing(Bucket(own_bucket, "", front.url if tls else own_s3.url)) as bucket:
         monkeypatch.setenv("AWS_CA_BUNDLE", str(front.certificate))
         bucket.open()
         bucket._client.meta.events.register(
-            "before-send.s3.PutObject", lambda request, **_: sent.append(request.headers["x-amz-content-sha256"])
+            "before-send.s3.PutObject", lambda request, **_: sent.append([request.headers[name] for name in names])
         )
         bucket.put("small", b"lamp", "text/plain")
         assert bucket.get("small") == b"lamp"
-    assert sent == [b"UNSIGNED-PAYLOAD" if tls else hashlib.sha256(b"lamp").hexdigest().encode()]
+    digest = b"UNSIGNED-PAYLOAD" if tls else hashlib.sha256(b"lamp").hexdigest().encode()
+    assert sent == [[b"mfdSZg==", digest]]
+
+
+def test_a_server_that_fails_in_any_way_may_be_tried_again(own_s3: S3Server, own_bucket: str) -> None:
+    own_s3.failures = ["507 Insufficient Storage"]
+    with pytest.raises(TransientStoreError):
+        Bucket(own_bucket, endpoint_url=own_s3.url).open()
 
 
 async def test_an_endpoint_that_answers_503_is_asked_again(own_s3: S3Server, own_bucket: str, tmp_path: Path) -> None:
     async with running(S3Store(Bucket(own_bucket, endpoint_url=own_s3.url)), tmp_path) as run:
         await until(lambda: own_s3.requests[-1:] == [f"HEAD /{own_bucket}"])
-        own_s3.failures = 4  # more than boto3 itself tries
+        own_s3.failures = ["503 Service Unavailable"] * 4  # more than boto3 itself tries
         for number in range(30):
             await run.pipeline.process_item(make_movie(number))
     assert run.count("retries") >= 1

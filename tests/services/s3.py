@@ -29,8 +29,8 @@ class S3Server:
     """An endpoint of our own in a thread, which fails when a test says so. Used as a context manager."""
 
     def __init__(self) -> None:
-        self.failures = 0
-        """Requests from now on that are answered with 503."""
+        self.failures: list[str] = []
+        """The statuses that the next requests are answered with."""
         self.requests: list[str] = []
         """Method and path of each request."""
 
@@ -51,11 +51,10 @@ class S3Server:
 
     def _answer(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         self.requests.append(f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}")
-        if self.failures > 0:
-            self.failures -= 1
+        if self.failures:
             # Else what is left of the request would be taken for the next one.
             environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
-            start_response("503 Service Unavailable", [("Content-Type", "application/xml")])
+            start_response(self.failures.pop(), [("Content-Type", "application/xml")])
             return [_SLOW_DOWN]
         answer: Iterable[bytes] = self._app(environ, start_response)
         return answer
