@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 
     from psycopg2.extensions import connection as Connection  # noqa: N812 - psycopg2 writes its classes in small letters
 
-
 _FORM = "postgresql://user:password@host:5432/database"
-
-
 _SESSION = """
 SET TimeZone = 'UTC';
 SET statement_timeout = '60s';

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from moviecrawler.catalogue.matching import match_keys, match_titles
+from moviecrawler.database.connection import as_json
 from moviecrawler.database.sql import read_sql
 from moviecrawler.items import Movie
 from moviecrawler.sites import BY_AUTHORITY
@@ -41,8 +42,6 @@ _STORED_SITES = (
 _BY_IMDB_ID = "SELECT title_id, imdb_id FROM titles WHERE imdb_id = ANY (%s)"
 _NEW_KEYS = "UPDATE records SET match_keys = %s WHERE record_id = %s"
 _NEW_TITLE = "INSERT INTO titles DEFAULT VALUES RETURNING title_id"
-
-
 _MAX_RECORDS = 100
 """A search that finds more records than this says nothing."""
 _SEARCH_BATCH = 1_000
@@ -221,10 +220,4 @@ def _regroup(cursor: Cursor, pool: Sequence[Stored], groups: Iterable[MatchedTit
         give(title_id, [record for record in records if record not in crowded_out], matched_by)
         for record in crowded_out:
             give(claim([record.title_id]), [record], [])
-    cursor.execute(
-        _REGROUP,
-        {
-            "moves": msgspec.json.encode(moves).decode(),
-            "reasons": msgspec.json.encode(reasons).decode(),
-        },
-    )
+    cursor.execute(_REGROUP, {"moves": as_json(moves), "reasons": as_json(reasons)})

@@ -225,8 +225,8 @@ class PostgresStore(Store):
             with _savepoint(cursor):
                 apply_plan(cursor, plan_titles(cursor, stored), stored)
         except _MATCH_ERRORS as error:
-            if len(stored) > 1:
-                raise  # the writer halves the batch
+            if len(stored) != 1:
+                raise  # the writer halves the batch; that of `open` is empty
             lacking, reason = "not compared with other sites' titles", in_one_line(str(error))
         if not lacking:
             return

@@ -8,12 +8,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+from psycopg2.errors import QueryCanceled
 
 from moviecrawler.database import connection
 from moviecrawler.database.titles import Plan, Stored, plan_titles
-from moviecrawler.errors import TransientStoreError
+from moviecrawler.errors import TooSlowError, TransientStoreError
 from moviecrawler.items import Miss, Movie, Score
 from moviecrawler.pipelines import postgres
 from moviecrawler.pipelines.postgres import PostgresStore
@@ -111,6 +113,12 @@ def test_a_process_that_is_to_end_waits_for_others_no_longer(writers: Writers, m
             writers.write(make_movie(2)).result(LIMIT)
     writers.write(make_movie(2)).result(LIMIT)
     assert execute(writers.url, "SELECT count(*) FROM records") == [(2,)]
+
+
+def test_a_cancelled_batch_of_none_may_be_tried_again(writers: Writers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres, "plan_titles", Mock(side_effect=QueryCanceled))
+    with pytest.raises(TooSlowError):
+        writers.other.write([])
 
 
 def test_who_stands_still_while_it_writes_is_ended_and_loses_nothing(
