@@ -1,4 +1,4 @@
-"""The archive: records that other tools read too, an index that finds one page, and nothing lost or doubled."""
+"""The archive: records that other tools read too, damage that is noticed, and nothing lost or doubled."""
 
 import asyncio
 import gzip

@@ -102,7 +102,7 @@ FULL = Movie(
     list_rank=3,
     list_computed=True,
     scraped_at=BEGIN + timedelta(microseconds=123_000),
-    fetch=Fetch(url="https://www.imdb.com/title/tt0000045/?a=%20", status=200, attempts=2, wire_bytes=9, body_bytes=99),
+    fetch=Fetch(url="https://a.b/?a=%20", status=200, attempts=2, wire_bytes=9, body_bytes=99, archive_id="urn:a"),
 )
 IMDB = page(
     "imdb",
@@ -143,6 +143,14 @@ def test_all_stores_hold_what_the_newest_reading_of_each_field_says(every_store:
         else:  # a late reading fills what all others do not mention
             expected = complete(joined(readings), late[number])
         assert found[expected.site_id] == in_order(expected)
+
+
+@pytest.mark.parametrize("step", [1, -1], ids=["in order", "late"])
+def test_offers_that_a_newer_page_does_not_mention_were_seen_when_they_were(every_store: Stored, step: int) -> None:
+    newer = page("metacritic", "movie/salt-harbour", 1, unknown_fields=["offers"])
+    for movie in (METACRITIC, newer)[::step]:
+        every_store.write(movie)
+    assert {offer.seen_at for offer in every_store.movie().offers} == {BEGIN}
 
 
 def joined(readings: list[Movie]) -> Movie:

@@ -1,4 +1,4 @@
-"""The Mongo store's own promises: what stands in a document, which reading wins, and what it survives."""
+"""The Mongo store's own promises: which reading wins, and what it survives."""
 
 import logging
 from collections.abc import Sequence
@@ -13,22 +13,11 @@ from pymongo.errors import BulkWriteError, WTimeoutError
 from scrapy.settings import Settings
 
 from moviecrawler.errors import ConfigurationError, TransientStoreError
-from moviecrawler.items import Fetch
 from moviecrawler.pipelines.mongo import MongoPipeline, MongoStore
 from tests.pipelines.runs import BEGIN, crawl, make_movie, record_of
 from tests.services.mongo import documents
 
 KEY = "imdb/tt0000001"
-
-
-def test_a_document_says_what_was_read_and_how_it_was_fetched(mongo_url: str, tmp_path: Path) -> None:
-    url = "https://www.imdb.com/title/tt0000001/"
-    fetch = Fetch(url=url, status=200, attempts=2, wire_bytes=9, body_bytes=99, archive_id="urn:a")
-    crawl(MongoStore(mongo_url), tmp_path, make_movie(1, fetch=fetch))
-    document = documents(mongo_url, "movies")[KEY]
-    assert (document["scraped_at"], document["title"], document["plot"]) == (BEGIN, make_movie(1).title, None)
-    assert document["credits"][1]["character"] == "Wick"
-    assert (document["fetch"]["attempts"], document["fetch"]["archive_id"]) == (2, "urn:a")
 
 
 @pytest.mark.parametrize(("name", "value"), [("certificate", "PG"), ("critic_review_count", 7)])
