@@ -10,11 +10,11 @@ Outcome = Literal["durable", "rejected", "spooled", "lost"]
 same store says whether it became durable or was rejected. `lost`: the run ended before the store had it, and no spool
 file could be written; its title has to be crawled again."""
 
-item_outcome = object()
-"""Sent once an item and store, with the outcome.
+item_outcomes = object()
+"""Sent when a store's batch ends, with what became of its items; each item is in it once for each store.
 
-Keyword arguments: `item` (Movie, Miss or RawPage), `store` (str), `outcome` (Outcome), `reason` (str for `rejected`
-and `lost`, else None), and `earlier` (bool: the item is an earlier run's, from a spool file, and of no request of this one).
+Keyword arguments: `items` (Sequence of Movie, Miss or RawPage), `store` (str), `outcome` (Outcome), `reason` (str for `rejected`
+and `lost`, else None), and `earlier` (bool: the items are an earlier run's, from a spool file, and of no request of this one).
 Handlers run in the event loop's thread and must not block.
 """
 

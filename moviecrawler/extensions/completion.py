@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 
 from moviecrawler.items import Miss, Movie, RawPage
-from moviecrawler.signals import item_completed, item_outcome, item_passed, page_archived, store_opened
+from moviecrawler.signals import item_completed, item_outcomes, item_passed, page_archived, store_opened
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Self
 
     from scrapy import Request
@@ -50,7 +51,7 @@ class ItemCompletion:
         self._dropped: dict[int, Any] = {}
         """Items that a pipeline dropped or failed on. An earlier store may still send an outcome of them."""
         manager.connect(self._store_opened, store_opened)
-        manager.connect(self._item_outcome, item_outcome)
+        manager.connect(self._item_outcomes, item_outcomes)
         manager.connect(self._item_scraped, signals.item_scraped)
         manager.connect(self._item_scraped, page_archived)
         manager.connect(self._item_dropped, signals.item_dropped)
@@ -71,12 +72,13 @@ class ItemCompletion:
         self._manager.send_catch_log(item_passed, item=item, request=entry.request)
         self._check(entry)
 
-    def _item_outcome(self, item: Any, store: str, outcome: Outcome, earlier: bool = False) -> None:
-        if earlier or id(item) in self._dropped:
-            return  # nothing of this run waits for it
-        entry = self._items.setdefault(id(item), _Followed(item))
-        entry.outcomes[store] = outcome
-        self._check(entry)
+    def _item_outcomes(self, items: Sequence[Any], store: str, outcome: Outcome, earlier: bool = False) -> None:
+        for item in items:
+            if earlier or id(item) in self._dropped:
+                continue  # nothing of this run waits for it
+            entry = self._items.setdefault(id(item), _Followed(item))
+            entry.outcomes[store] = outcome
+            self._check(entry)
 
     def _item_dropped(self, item: Any) -> None:
         self._items.pop(id(item), None)

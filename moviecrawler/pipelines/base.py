@@ -1,6 +1,6 @@
 """The base class of the stores' pipelines: items are buffered, written in batches, and each item's outcome is reported.
 
-    process_item → buffer → batch → Store.write → `item_outcome`: durable, rejected, spooled or lost
+    process_item → buffer → batch → Store.write → `item_outcomes`: durable, rejected, spooled or lost
 
 The event loop never blocks on a store. A store that is slow or down fills its buffer; `process_item` then waits for space, which slows the crawl
 down, so that memory stays bounded and nothing is lost. A store that can neither write nor spool stops the crawl at once until it can.
@@ -27,7 +27,7 @@ from moviecrawler.pipelines.files import REJECTED, append_rejected, check_data_d
 from moviecrawler.pipelines.spool import Spool
 from moviecrawler.pipelines.store import Limits, Record
 from moviecrawler.pipelines.writer import StoreWriter
-from moviecrawler.signals import end_asked, item_outcome, item_rejected, nothing_queued, store_opened
+from moviecrawler.signals import end_asked, item_outcomes, item_rejected, nothing_queued, store_opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -62,7 +62,7 @@ def check_stores(settings: BaseSettings) -> None:
 class BatchingPipeline:
     """A Scrapy item pipeline that writes items of its `item_types` to a store, and passes all items on.
 
-    Sends `moviecrawler.signals.item_outcome` once for each item, and `item_rejected`. Counts, under `store/<name>/`: `durable`, `rejected`,
+    Sends `moviecrawler.signals.item_outcomes`, with each item once, and `item_rejected`. Counts, under `store/<name>/`: `durable`, `rejected`,
     `spooled` and `lost` items, `batches`, `retries`, `seconds` of writing, `buffered_max` items; in `items/unrecorded` the rejected items
     that could not be written to `rejected.jsonl`. Runs in the event loop; calls that block run in the `StoreWriter`'s thread.
     """
@@ -209,14 +209,10 @@ class BatchingPipeline:
             self._pending_bytes -= len(record.encoded)
             if outcome == "rejected":
                 self._send_rejected(reason or "", record.item)
-            self._signals.send_catch_log(
-                item_outcome,
-                item=record.item,
-                store=self.store.name,
-                outcome=outcome,
-                reason=reason,
-                earlier=record.spool is not None,
-            )
+        for earlier in (False, True):
+            if items := [record.item for record in finished if (record.spool is not None) is earlier]:
+                told = {"store": self.store.name, "outcome": outcome, "reason": reason, "earlier": earlier}
+                self._signals.send_catch_log(item_outcomes, items=items, **told)
         self._progress.set()
 
     async def _spool(self, records: Sequence[Record]) -> None:

@@ -22,7 +22,7 @@ from moviecrawler.extensions import summary
 from moviecrawler.extensions.catalogue import CatalogueRecorder
 from moviecrawler.extensions.completion import ItemCompletion
 from moviecrawler.items import Miss, Movie
-from moviecrawler.signals import item_outcome, site_refused, store_opened
+from moviecrawler.signals import item_outcomes, site_refused, store_opened
 from moviecrawler.spiders.imdb import ImdbSpider
 from tests.services.postgres import execute
 from tests.waiting import LONGEST, until
@@ -95,7 +95,7 @@ def test_outcome_of_a_title_is_what_became_of_its_item_in_all_stores(
     crawl.send(signal, item=item, response=None if no_request else crawl.response)
     for store, outcome in (("csv", "durable"), ("postgres", stored)):
         if outcome is not None:
-            crawl.send(item_outcome, item=item, store=store, outcome=outcome, reason=None)
+            crawl.send(item_outcomes, items=[item], store=store, outcome=outcome, reason=None)
     assert crawl.state() == state
 
 
@@ -146,7 +146,7 @@ def test_claims_of_titles_without_an_outcome_are_not_extended(crawl: Crawl, monk
         request = Request("https://www.imdb.com/", cb_kwargs={"site_id": ID, "due": due}, meta={"site": "imdb"})
         item = movie()
         crawl.send(signals.item_scraped, item=item, response=Response(request.url, request=request), spider=None)
-        crawl.send(item_outcome, item=item, store="postgres", outcome=outcome, reason=None)
+        crawl.send(item_outcomes, items=[item], store="postgres", outcome=outcome, reason=None)
     away = open_catalogue(Settings({"DATABASE_URL": "postgresql://a@127.0.0.1:1/b"}))
     monkeypatch.setattr(recorder, "_database", away)
     asyncio.run(recorder.flush())

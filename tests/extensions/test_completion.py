@@ -12,7 +12,7 @@ from scrapy.utils.test import get_crawler
 from moviecrawler.extensions.completion import ItemCompletion
 from moviecrawler.extensions.outcomes import TitleOutcomes
 from moviecrawler.items import Miss, Movie
-from moviecrawler.signals import item_completed, item_outcome, store_opened
+from moviecrawler.signals import item_completed, item_outcomes, store_opened
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -39,7 +39,7 @@ class Crawl:
         if not earlier:
             self.send(signals.item_scraped, item=item, response=None)
         for store, outcome in outcomes.items():
-            self.send(item_outcome, item=item, store=store, outcome=outcome, reason=None, earlier=earlier)
+            self.send(item_outcomes, items=[item], store=store, outcome=outcome, reason=None, earlier=earlier)
 
     @property
     def counted(self) -> dict[str, int]:
@@ -58,7 +58,7 @@ def test_worst_outcome_in_any_store_is_the_titles(csv: str, postgres: str, title
     crawl, item = Crawl("csv", "postgres"), movie()
     crawl.item(item, csv=csv)
     assert crawl.counted == {}
-    crawl.send(item_outcome, item=item, store="postgres", outcome=postgres, reason=None)
+    crawl.send(item_outcomes, items=[item], store="postgres", outcome=postgres, reason=None)
     assert crawl.counted == {title: 1}
     assert not crawl.completion._items
 
@@ -76,21 +76,21 @@ def test_a_page_is_not_held_while_a_store_fills_its_batch_and_what_was_asked_for
     crawl.send(signals.item_scraped, item=item, response=response, spider=None)
     del response
     assert page() is None
-    crawl.send(item_outcome, item=item, store="csv", outcome="durable", reason=None)
+    crawl.send(item_outcomes, items=[item], store="csv", outcome="durable", reason=None)
     assert completed == [request]
 
 
 def test_each_item_is_counted_once_by_its_kind_and_an_earlier_runs_or_a_dropped_one_is_forgotten() -> None:
     crawl, early, dropped = Crawl("csv", "postgres"), movie(), movie()
-    crawl.send(item_outcome, item=early, store="csv", outcome="durable", reason=None)  # before it has passed
+    crawl.send(item_outcomes, items=[early], store="csv", outcome="durable", reason=None)  # before it has passed
     assert crawl.counted == {}
     crawl.item(early, postgres="durable")
     crawl.item(movie(), csv="durable", postgres="durable")  # which is equal to it
     assert crawl.counted == {"stored": 2}
     crawl.item(movie(), earlier=True, csv="durable")
-    crawl.send(item_outcome, item=dropped, store="csv", outcome="durable", reason=None)
+    crawl.send(item_outcomes, items=[dropped], store="csv", outcome="durable", reason=None)
     crawl.send(signals.item_dropped, item=dropped, response=None, exception=None)
-    crawl.send(item_outcome, item=dropped, store="postgres", outcome="durable", reason=None)
+    crawl.send(item_outcomes, items=[dropped], store="postgres", outcome="durable", reason=None)
     assert crawl.counted == {"stored": 2, "rejected": 1}
     absent = Miss(site="imdb", site_id="tt1", url="u", outcome="absent", reason="404", checked_at=NOW)
     for item in (absent, movie("list")):

@@ -12,7 +12,7 @@ from moviecrawler.extensions.completion import ItemCompletion
 from moviecrawler.frontier.engine import NOT_SENT
 from moviecrawler.frontier.leases import LeaseTracker
 from moviecrawler.items import Miss, Movie, RawPage
-from moviecrawler.signals import item_outcome, list_missed, page_archived, store_opened
+from moviecrawler.signals import item_outcomes, list_missed, page_archived, store_opened
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 ODD = Failure(ValueError("odd"))  # type: ignore[no-untyped-call]
@@ -54,7 +54,7 @@ class Crawl:
 
     def completed(self, item: Any = MOVIE, *stores: str, outcome: str = "durable") -> None:
         for store in stores or ("csv", "postgres"):
-            self.send(item_outcome, item=item, store=store, outcome=outcome, reason=None)
+            self.send(item_outcomes, items=[item], store=store, outcome=outcome, reason=None)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import json
 import resource
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -22,7 +22,7 @@ from moviecrawler.fields import unknown_fields_of
 from moviecrawler.items import Credit, Miss, Movie, Score
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.store import Limits, Record, Store
-from moviecrawler.signals import item_outcome, item_rejected
+from moviecrawler.signals import item_outcomes, item_rejected
 
 LIMIT = 10.0
 """Seconds after which a test that waits for something fails."""
@@ -95,17 +95,16 @@ class Run:
         self.reported: list[tuple[str | None, str, str | None]] = []
         self.told: list[tuple[str, Any]] = []
         """Of `item_rejected`, reason and item."""
-        self.crawler.signals.connect(self._note, item_outcome)
+        self.crawler.signals.connect(self._note, item_outcomes)
         self.crawler.signals.connect(self._note_rejected, item_rejected)
         self.pipeline = BatchingPipeline(self.crawler, store, limits)
 
     async def _end(self, *, reason: str) -> None:
         self.ended_by.append(reason)
 
-    def _note(self, item: Movie, store: str, outcome: str, reason: str | None) -> None:
+    def _note(self, items: Sequence[Movie], store: str, outcome: str, reason: str | None) -> None:
         assert store == self.pipeline.store.name
-        if isinstance(item, Movie | Miss):
-            self.reported.append((item.site_id, outcome, reason))
+        self.reported += [(item.site_id, outcome, reason) for item in items if isinstance(item, Movie | Miss)]
 
     def _note_rejected(self, item: Any, store: str, reason: str) -> None:
         assert store == self.pipeline.store.name
