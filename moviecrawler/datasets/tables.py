@@ -142,7 +142,8 @@ class Tables:
                 raise MovieCrawlerError(f"{reason}; free some space there, or set DATA_DIR to a larger disk") from error
             if dataset is None or not isinstance(error, duckdb.IOException | duckdb.InvalidInputException):
                 raise
-            raise self._damaged(dataset, f"damaged or cut short: {reason}") from error
+            damaged = next((name for name, path in self.files.items() if str(path) in str(error)), dataset)
+            raise self._damaged(damaged, f"damaged or cut short: {reason}") from error
 
     def source(self, dataset: str) -> str:
         """Return SQL that reads a dataset's columns as text. Raises ExtractionError for a damaged file, or a missing column."""

@@ -197,9 +197,12 @@ class ImdbSpider(MovieSpider):
                 # The request goes back to a shared queue.
                 self.crawler.signals.send_catch_log(list_missed, url=response.url, reason=str(error), refused=True)
             except Exception as error:  # else the titles that wait for the pass would wait for ever
+                reason = str(error)
                 if not isinstance(error, MovieCrawlerError):
+                    reason = f"{type(error).__name__}: {error}"
                     logger.exception("IMDb's datasets can't be read", extra={"spider": self})
-                for item in self._pass_failed(missing, f"{type(error).__name__}: {error}"):
+                    self.crawler.stats.inc_value("extraction/errors/dataset")
+                for item in self._pass_failed(missing, reason):
                     yield item
             finally:
                 watch.cancel()

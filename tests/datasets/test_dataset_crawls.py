@@ -5,11 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from scrapy.http import Response
 
+from moviecrawler.spiders.imdb import ImdbSpider
 from tests.catalogue.files import FileServer
 from tests.crawling import Finished, crawl_command, environment, scrapy
 from tests.datasets.rows import put
 from tests.processes import start
+from tests.spiders.answers import spider_of
 from tests.waiting import wait_for
 
 RATINGS = {"tt0900001": ("8.7", 30_000), "tt0900002": ("6.1", 1_000), "tt0900003": ("5.0", 2_000)}
@@ -23,9 +26,7 @@ def server(tmp_path: Path) -> Iterator[FileServer]:
     folder.mkdir()
     paths = [
         put(folder, "title.ratings", *(f"{site_id}|{rating}|{votes}" for site_id, (rating, votes) in RATINGS.items())),
-        put(
-            folder, "title.basics", *(rf"{site_id}|movie|Kettle {site_id}|\N|1999|\N|118|Drama" for site_id in RATINGS)
-        ),
+        put(folder, "title.basics", *(rf"{site_id}|movie|Kettle|\N|1999|\N|118|Drama" for site_id in RATINGS)),
         put(folder, "title.crew", *(rf"{site_id}|nm0900001|\N" for site_id in RATINGS)),
         put(folder, "title.principals", *(rf'{site_id}|1|nm0900002|actress|["Vera"]' for site_id in RATINGS)),
         put(folder, "title.akas", *(rf"{site_id}|1|Kessel|DE|de|\N" for site_id in RATINGS)),
@@ -117,6 +118,15 @@ def test_datasets_that_can_not_be_had_are_failures_of_all_that_was_asked(server:
     found = crawl(server, tmp_path / "data", "via=datasets", "list=top", f"ids={','.join(ASKED)}")
     assert (found.code, found.misses) == (1, dict.fromkeys(ASKED, "failed"))
     assert "title.crew.tsv.gz: HTTP status 404" in found.log
+    assert "Error: " not in (tmp_path / "data" / "misses.csv").read_text("utf-8")
+
+
+async def test_what_nobody_foresaw_is_counted_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    spider = spider_of(ImdbSpider, via="datasets", ids="tt0900001")
+    monkeypatch.setattr(spider, "_movies", lambda *_: (1 // 0 for _ in ASKED))
+    (miss,) = [item async for item in spider.read_datasets(Response("https://datasets.imdbws.com/"))]
+    assert "IMDb's datasets: ZeroDivisionError: " in str(miss)
+    assert spider.crawler.stats.get_value("extraction/errors/dataset") == 1
 
 
 @pytest.mark.parametrize("moment", ["fetching", pytest.param("reading", marks=pytest.mark.long)])

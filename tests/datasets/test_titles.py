@@ -191,13 +191,16 @@ def test_columns_are_found_by_name_and_a_missing_one_is_named(tmp_path: Path, da
 )
 def test_a_file_that_is_damaged_is_an_error_before_the_first_title(tmp_path: Path, damage: object) -> None:
     files = files_of(tmp_path)
-    path = files["title.principals"]
+    path = files["title.ratings"]
     path.write_bytes(damage(path.read_bytes()))  # type: ignore[operator]
     with (
         closing(Tables(files, tmp_path)) as tables,
         pytest.raises(ExtractionError, match=r"damaged or cut short|no such column; it has ") as error,
     ):
         next(read_wanted(tables))
+    assert error.value.url == str(path)
+    with closing(Tables(files, tmp_path)) as tables, pytest.raises(ExtractionError) as error:
+        tables.want_chart("top", None)  # which reads two files at once
     assert error.value.url == str(path)
 
 
@@ -250,19 +253,11 @@ def chart(folder: Path, films: list[str], name: str, limit: int | None = None) -
         # The second has the higher mean, but of few votes; the mean of all draws it below the first.
         ("top", "movie Drama 9.0 900000; movie Drama 9.5 25000; movie Drama 5.0 900000", ""),
         ("top", "movie Drama 8.0 25000; movie Drama 8.0 25001", "movie Drama 9.0 24999; tvMovie Drama 9.0 90000"),
-        (
-            "top",
-            "movie Drama 8.0 25000",
-            "tvSeries Drama 9 90000; short Drama 9 90000; movie Documentary,Music 9 90000",
-        ),
+        ("top", "movie Drama 8 25000", "tvSeries Drama 9 90000; short Drama 9 90000; movie Documentary,Music 9 90000"),
         ("toptv", "tvSeries Documentary 9.0 90000; tvMiniSeries Drama 8.0 90000", "tvEpisode Drama 9.9 90000"),
         ("toptv", "tvSeries Drama 8.0 25000", "movie Drama 9.9 90000; tvSeries Drama 9.9 24999"),
         ("top", "; ".join(f"movie Drama 8.0 {26_000 - n}" for n in range(250)), "movie Drama 8.0 25700"),
-        (
-            "popular",
-            "tvMovie Drama 2.0 1001; movie Documentary 9.0 1000",
-            "movie Drama 9.0 999; tvSeries Drama 9.0 2000",
-        ),
+        ("popular", "tvMovie Drama 2 1001; movie Documentary 9 1000", "movie Drama 9 999; tvSeries Drama 9 2000"),
         ("populartv", "; ".join(f"tvSeries Drama 8.0 {26_000 - n}" for n in range(100)), "tvSeries Drama 9.0 2000"),
     ],
     ids=["weighted", "films", "no-documentaries", "series", "no-films", "250", "popular", "populartv"],
