@@ -6,7 +6,6 @@ import asyncio
 import logging
 from argparse import ArgumentTypeError
 from collections import Counter
-from contextlib import suppress
 from datetime import date
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, get_args
@@ -70,7 +69,7 @@ class Command(BaseCommand, ScrapyCommand):
     def execute(self, opts: argparse.Namespace) -> None:
         """Replay; exit code 1 when a page could not be read or an item not stored."""
         from moviecrawler.pipelines.archive import archived_files, open_archive
-        from moviecrawler.pipelines.files import check_data_dir
+        from moviecrawler.pipelines.files import check_data_dir, replacing
         from moviecrawler.pipelines.store import path_of_stores
         from moviecrawler.spiders.base import MovieSpider
 
@@ -89,10 +88,13 @@ class Command(BaseCommand, ScrapyCommand):
         progress = ReplayProgress(path_of_stores(self.settings, "replay-{}.txt", opts.source))
         self.crawler_process.crawl(ReplaySpider, archive=archive, files=files, readers=readers, progress=progress)
         self.crawler_process.start()
-        if progress.done.issuperset(files):
-            progress.path.unlink(missing_ok=True)
-        else:
+        if not progress.done.issuperset(files):
             self.exitcode = 1
+        elif others := progress.done.difference(files):  # of a replay of other sites or days, which goes on later
+            with replacing(progress.path) as file:
+                file.writelines(f"{key}\n" for key in sorted(others))
+        else:
+            progress.path.unlink(missing_ok=True)
 
 
 class ReplaySpider(Spider):
@@ -218,9 +220,11 @@ class ReplayProgress:
         self._left[key] -= 1
         if not self._left[key]:
             self.done.add(key)
-            # A name that can't be written down is that of a file which the next replay reads again.
-            with suppress(OSError), self.path.open("a", encoding="utf-8") as file:
-                file.write(f"{key}\n")
+            try:
+                with self.path.open("a", encoding="utf-8") as file:
+                    file.write(f"{key}\n")
+            except OSError as error:
+                logger.warning("%s is done, but the next replay reads it again, as that can't be noted: %s", key, error)
 
     def _item_ended(self, item: Any, outcomes: Collection[Outcome] = ()) -> None:
         key = self._files_of.pop(id(item), None)

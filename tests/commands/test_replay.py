@@ -18,10 +18,12 @@ from moviecrawler.pipelines.warc import read_record, read_records, write_record
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.signals import item_completed
 from moviecrawler.sites import SITES
-from tests.crawling import Finished, counts, crawl_command, scrapy
+from tests.crawling import Finished, counts, crawl_command, environment, scrapy
 from tests.pipelines.stored import sqlite_movies
+from tests.processes import start
 from tests.services.mongo import documents
-from tests.services.s3 import CREDENTIALS, S3Server, objects, s3_client
+from tests.services.s3 import CREDENTIALS, S3Server, objects, s3_client, s3_movies
+from tests.waiting import wait_for
 
 TABLES = ("movies.csv", "people.csv", "credits.csv", "scores.csv", "misses.csv")
 CRAWLS = {
@@ -134,6 +136,8 @@ def test_a_folder_is_an_archive_too_and_one_site_can_be_chosen(crawled: Crawled,
     assert ended.code == 0, ended.log
     assert len(ended.movies) == 12
     assert {movie.site for movie in ended.movies} == {"metacritic"}
+    ended = crawled.run("replay", "--from", "2999-01-01", str(tmp_path), data=tmp_path)
+    assert (ended.code, "holds no pages of that site and time" in ended.log) == (2, True)
 
 
 def test_a_bucket_that_is_not_there_is_told(crawled: Crawled, tmp_path: Path) -> None:
@@ -159,11 +163,12 @@ def test_a_replay_that_was_broken_off_goes_on(crawled: Crawled, tmp_path: Path) 
     file, ended = broken_off(crawled, tmp_path, "--site", "imdb")
     assert f"{file.name} can't be read to its end" in ended.log
     assert len(ended.movies) < 40
+    assert crawled.run("replay", "--site", "metacritic", str(tmp_path), data=tmp_path).code == 0
     ended = crawled.run("replay", "--site", "imdb", str(tmp_path), data=tmp_path)
     assert ended.code == 0
     assert "An earlier replay has read" in ended.log
     assert 0 < ended.stat("titles/asked") <= 10
-    assert len(ended.movies) == len([movie for movie in crawled.movies if movie.site == "imdb"])
+    assert len(ended.movies) == len([movie for movie in crawled.movies if movie.site != "rottentomatoes"])
     assert not list(tmp_path.glob("replay-*"))
 
 
@@ -212,8 +217,8 @@ def test_no_page_keeps_others_from_being_read_nor_has_a_site_asked(crawled: Craw
     assert ended.stat("downloader/request_count") == 0
 
 
-def test_a_file_of_which_an_item_was_lost_is_not_done(tmp_path: Path) -> None:
-    progress, manager = ReplayProgress(tmp_path / "replay.txt"), SignalManager()
+def test_a_file_of_which_an_item_was_lost_is_not_done(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    progress, manager = ReplayProgress(tmp_path / "missing" / "replay.txt"), SignalManager()
     progress.connect(manager)
     for key, outcomes in (("a.warc", {"durable"}), ("b.warc", {"durable", "lost"}), ("c.warc", {"spooled"})):
         item = object()
@@ -223,6 +228,21 @@ def test_a_file_of_which_an_item_was_lost_is_not_done(tmp_path: Path) -> None:
         for _, result in manager.send_catch_log(item_completed, item=item, request=None, outcomes=frozenset(outcomes)):
             assert result is None
     assert progress.done == {"a.warc", "c.warc"}
+    assert caplog.text.count("warc is done, but the next replay reads it again, as that can't be noted: ") == 2
+
+
+@pytest.mark.promise("A crawl that is killed loses nothing that was stored, and leaves nothing half written.")
+def test_a_crawl_that_is_killed_while_it_archives_leaves_only_whole_files(crawled: Crawled, tmp_path: Path) -> None:
+    settings = {"S3_BUCKET": crawled.bucket, "S3_PREFIX": "killed", "STORE_BATCH_ITEMS": "3"}
+    env = environment(tmp_path, crawled.replica, **crawled.services, **settings)
+    process = start(["crawl", "imdb"], env=env, cwd=tmp_path)
+    wait_for(lambda: objects(crawled.endpoint, crawled.bucket, "killed/raw/"))
+    process.kill()
+    process.wait()
+    for key, content in objects(crawled.endpoint, crawled.bucket, "killed/raw/").items():
+        assert not key.endswith(".warc") or list(map(read_record, read_records(BytesIO(content))))
+    assert crawled.run("crawl", "imdb", data=tmp_path, **settings).code == 0
+    assert len(s3_movies(crawled.endpoint, crawled.bucket, "killed")) == 40
 
 
 def test_a_refusal_is_not_archived(crawled: Crawled, tmp_path: Path) -> None:
