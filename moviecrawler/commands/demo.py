@@ -61,6 +61,8 @@ class Command(BaseCommand, ScrapyCommand):
 
 def _crawl_all(sites: Mapping[str, str]) -> list[str]:
     """Run all spiders, each in a process of its own as in production, and print what each has done; return those that failed."""
+    from moviecrawler.replica.process import stop
+
     environment = {key: os.environ[key] for key in _INHERITED if key in os.environ}
     environment |= {"SCRAPY_SETTINGS_MODULE": "moviecrawler.settings", "DATA_DIR": str(_FOLDER), **sites}
     crawls: dict[str, subprocess.Popen[str]] = {}
@@ -74,9 +76,7 @@ def _crawl_all(sites: Mapping[str, str]) -> list[str]:
                 text=True,
                 start_new_session=True,  # a terminal's Ctrl-C reaches the demo alone
             )
-            stack.callback(crawls[name].wait)
-        for process in crawls.values():
-            stack.callback(process.terminate)
+            stack.callback(stop, crawls[name], within=30)
         for process in crawls.values():
             print(process.communicate()[1].partition("\n")[0], flush=True)
     return [name for name, process in crawls.items() if process.returncode]

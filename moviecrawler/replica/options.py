@@ -11,7 +11,6 @@ from msgspec import Meta
 
 from moviecrawler import options
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.replica.words import Dice
 
 if TYPE_CHECKING:
     import argparse
@@ -59,6 +58,8 @@ def choose(seed: int, shares: Mapping[Fault, float], path: str, attempt: int) ->
 
     The same crawl meets the same faults, and a retry is another attempt, which can succeed.
     """
+    from moviecrawler.replica.words import Dice  # noqa: PLC0415 - every command of Scrapy's imports this module
+
     point = Dice(seed, attempt, path).random() if shares else 1.0
     for fault, share in shares.items():
         point -= share

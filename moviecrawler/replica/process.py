@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from typing import Self
 
 _START_WITHIN = 60  # seconds
-_STOP_WITHIN = 10  # seconds
 
 
 class ReplicaError(MovieCrawlerError):
@@ -58,6 +57,7 @@ class ReplicaProcess:
             )
             assert self._process.stdout is not None  # noqa: S101 - a pipe was asked for
             too_late = threading.Timer(_START_WITHIN, self._process.kill)
+            too_late.daemon = True  # which an interrupt does not wait for
             too_late.start()
             lines = [self._process.stdout.readline().split() for _ in SITES]
             too_late.cancel()
@@ -71,9 +71,14 @@ class ReplicaProcess:
     def __exit__(self, *_: object) -> None:
         """Stop it."""
         assert self._process is not None  # noqa: S101 - it was started on entering
-        self._process.terminate()
-        try:
-            self._process.communicate(timeout=_STOP_WITHIN)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.communicate()
+        stop(self._process, within=10)
+
+
+def stop(process: subprocess.Popen[str], within: float) -> None:
+    """End a process; it is killed when that takes more than so many seconds."""
+    process.terminate()
+    try:
+        process.communicate(timeout=within)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
