@@ -14,7 +14,9 @@ from scrapy.settings import Settings
 from scrapy.spiderloader import SpiderLoader
 
 from moviecrawler.addon import check
+from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
+from moviecrawler.sites import SITES
 from tests.conftest import PROJECT
 from tests.crawling import Finished, scrapy
 
@@ -54,6 +56,7 @@ ELSEWHERE = {
 }
 """Where the commands that are none of `scrapy` are run, or why they are not."""
 TITLES = 12
+FORMS = ("{:.1f}", "{:.0f}", "{:.1f}", "{:.0f}%", "{:.0f}%")
 
 
 @pytest.fixture(scope="module")
@@ -72,9 +75,22 @@ def test_demo_prints_what_the_readme_shows(demo: Finished) -> None:
     assert demo.code == 0, demo.log
     shown = re.search(r"shortened\):\n\n(.*?)\n\n[^ ]", README, re.DOTALL)
     assert shown is not None
-    for line in shown[1].splitlines():
+    printed = iter(re.sub(r"in [\d.]+ s", "in", demo.output).splitlines())
+    for line in shown[1].splitlines():  # which are some of those printed, in their order
         expected = re.sub(r"in [\d.]+ s", "in", line.removeprefix("    "))
-        assert expected in re.sub(r"in [\d.]+ s", "in", demo.output), line
+        assert any(expected in one for one in printed), line
+
+
+def test_table_of_the_demo_has_the_scores_of_the_replica_s_titles(demo: Finished) -> None:
+    rows = {cells[-5]: line for line in demo.output.splitlines() if len(cells := line.split()) > 6}
+    for movies in (Collection(1, TITLES).title(number).movies for number in range(TITLES)):
+        imdb, metacritic, tomatoes = (movies.get(site, movies["imdb"]) for site in SITES)  # IMDb has Metascores, too
+        scores = [imdb.score("imdb"), metacritic.score("metascore"), metacritic.score("metacritic_user")]
+        scores += [tomatoes.score("tomatometer"), tomatoes.score("popcornmeter")]
+        shown = [form.format(one.value) if one else "–" for one, form in zip(scores, FORMS, strict=True)]
+        votes = f"{scores[0].count:,}" if scores[0] else "–"
+        assert rows[votes].split()[-7:] == [str(imdb.year), shown[0], votes, *shown[1:]]
+        assert imdb.title.startswith(rows[votes].partition(f"  {imdb.year}  ")[0].rstrip(" …"))
 
 
 def test_record_is_what_the_scoreboard_prints(demo: Finished) -> None:
