@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
+import unicodedata
 from argparse import ArgumentTypeError
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -41,10 +42,10 @@ def option(*names: str, **parameters: Any) -> Option:
     return names, parameters
 
 
-def positive(text: str) -> int:
+def whole_number(text: str, above: int = 0) -> int:
     """Return the number of an argument."""
-    if not text.isascii() or not text.isdigit() or not int(text):
-        raise ArgumentTypeError(f"{text!r} is no whole number above 0")
+    if not text.isascii() or not text.isdigit() or int(text) <= above:
+        raise ArgumentTypeError(f"{text!r} is no whole number above {above}")
     return int(text)
 
 
@@ -80,8 +81,11 @@ class BaseCommand(_Base):
             parser.add_argument(*names, **parameters)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        if args:
-            raise UsageError(f"takes no argument {args[0]!r}", print_help=False)
+        lists = [getattr(opts, names[0]) for names, parameters in self.options if parameters.get("nargs") in {"*", "+"}]
+        for argument in args:  # what argparse leaves over: unknown options, and what follows an option within a list
+            if not lists or argument.startswith("-"):
+                raise UsageError(f"takes no argument {argument!r}", print_help=False)
+            lists[0].append(argument)
         try:
             self.execute(opts)
             sys.stdout.flush()
@@ -127,18 +131,23 @@ def table_lines(rows: Sequence[Sequence[str]], *, right: bool = False, width: in
 
     With `right`, all but the first column are aligned to the right. With a width, the first column is cut so that the others fit.
     """
-    from tqdm.utils import disp_len, disp_trim  # which know that some letters are two columns wide
-
-    widths = [max(map(disp_len, column)) for column in zip(*rows, strict=True)]
+    widths = [max(map(_columns, column)) for column in zip(*rows, strict=True)]
     if width is not None:
         available = width - sum(widths[1:]) - len(_GAP) * (len(widths) - 1)
         widths[0] = min(widths[0], max(available, _MIN_FIRST_COLUMN))
     lines = []
-    for first, *others in (rows[0], ["─" * columns for columns in widths], *rows[1:]):
-        cut = first if disp_len(first) <= widths[0] else disp_trim(first, widths[0] - 1).rstrip() + "…"
-        cells = [cut + " " * (widths[0] - disp_len(cut))]
+    for name, *others in (rows[0], ["─" * columns for columns in widths], *rows[1:]):
+        first = name
+        while _columns(first) > widths[0]:
+            first = first.removesuffix("…")[:-1].rstrip() + "…"
+        cells = [first + " " * (widths[0] - _columns(first))]
         for cell, columns in zip(others, widths[1:], strict=True):
-            space = " " * (columns - disp_len(cell))
+            space = " " * (columns - _columns(cell))
             cells.append(space + cell if right else cell + space)
         lines.append(_GAP.join(cells).rstrip())
     return lines
+
+
+def _columns(text: str) -> int:
+    """Return how many columns of a terminal a text takes."""
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, get_args
 
 from scrapy.commands import ScrapyCommand
 
-from moviecrawler.commands.base import JSON, NONE, BaseCommand, Option, option, positive, print_json, table_lines
+from moviecrawler.commands.base import JSON, NONE, BaseCommand, Option, option, print_json, table_lines, whole_number
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.sites import SITES, datasets_url
 from moviecrawler.texts import fold, printable
@@ -79,8 +79,8 @@ def _years(text: str) -> tuple[int | None, int | None]:
     first, dash, last = text.partition("-")
     if not (first or last):
         raise ArgumentTypeError(f"{text!r}; give such as 1990-1999, 1990- or 2001")
-    begin = positive(first) if first else None
-    return begin, positive(last) if last else None if dash else begin
+    begin = whole_number(first) if first else None
+    return begin, whole_number(last) if last else None if dash else begin
 
 
 def _kinds(text: str) -> frozenset[str]:
@@ -257,10 +257,10 @@ def _review(command: BaseCommand, database: Database, opts: argparse.Namespace) 
     from moviecrawler.catalogue.outcomes import decide
     from moviecrawler.clock import utc_now
 
-    is_decided = opts.accept is not None
-    if is_decided != (opts.site is not None) or (opts.title is None) == is_decided:
+    decisions = opts.accept + opts.refuse
+    if not decisions == (opts.site is not None) == (opts.title is not None):
         raise ConfigurationError("to decide, give IMDb id, site and --accept or --refuse")
-    if not is_decided:
+    if not decisions:
         rows = reviews(database, opts.limit)
         for row in rows:
             title = f"{row.imdb_id or '?':12} {fold(row.title or '')} ({row.year or '?'})"
@@ -275,14 +275,14 @@ def _review(command: BaseCommand, database: Database, opts: argparse.Namespace) 
         command.fail(f"nothing of {imdb_id} is under review on {opts.site}")
 
 
-_LIMIT = option("--limit", type=positive, default=20, metavar="N", help="rows to show (default: 20)")
+_LIMIT = option("--limit", type=whole_number, default=20, metavar="N", help="rows to show (default: 20)")
 _SITE = option("site", nargs="?", choices=tuple(SITES), metavar="SITE")
 _ACTIONS: dict[Callable[..., None], tuple[Option, ...]] = {
     _import: (
         option("source", choices=("imdb", "episodes", "tmdb", "wikidata", "csv")),
         option("--from", dest="origin", type=_origin, metavar="PATH|URL", help="a file or folder, or another server"),
         option("--kinds", type=_kinds, metavar="KIND,…", help="imdb: which titles (default: movie)"),
-        option("--min-votes", type=positive, default=0, metavar="N", help="imdb: titles with at least N votes"),
+        option("--min-votes", type=partial(whole_number, above=-1), default=0, help="imdb: titles with so many votes"),
         option("--years", type=_years, default=(None, None), metavar="A-B", help="imdb: of these years, such as 1990-"),
     ),
     _status: (JSON,),
@@ -294,10 +294,8 @@ _ACTIONS: dict[Callable[..., None], tuple[Option, ...]] = {
     _review: (
         option("title", nargs="?", metavar="IMDB_ID"),
         _SITE,
-        option("--accept", action="store_const", const=True, help="the page is the title's"),
-        option(
-            "--refuse", dest="accept", action="store_const", const=False, help="it is not, and won't be tried again"
-        ),
+        option("--accept", action="store_true", help="the page is the title's"),
+        option("--refuse", action="store_true", help="it is not, and won't be tried again"),
         option("--page", metavar="SITE_ID", help="of several pages under review, this one"),
         _LIMIT,
     ),

@@ -25,10 +25,8 @@ class Command(BaseCommand, ScrapyCommand):
 
     arguments = "[--json] | clear [PROXY|POOL...]"
     options = (
-        option(
-            "action", nargs="?", choices=["clear"], help="end the quarantines of the proxies or pools named, or all"
-        ),
-        option("names", nargs="*", metavar="PROXY"),
+        option("action", nargs="?", choices=["clear"], help="end all quarantines, or those of the names"),
+        option("names", nargs="*", metavar="PROXY|POOL"),
         JSON,
     )
 
@@ -99,7 +97,7 @@ def _rows(site_pools: SitePools, bans: dict[Site, dict[str, Ban]]) -> Iterator[d
 def _rows_of(proxy: dict[str, Any], bans: dict[Site | None, Ban | None]) -> Iterator[dict[str, Any]]:
     for site, ban in bans.items():
         state = "quarantined" if ban and ban.until > time.time() else "usable"
-        figures = {"until": ban.until, "bans": ban.bans, "reason": ban.reason} if ban else {}
+        figures = {"until": ban and ban.until, "bans": ban.bans if ban else 0, "reason": ban and ban.reason}
         yield {**proxy, "site": site, "state": state, **figures}
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.commands import ScrapyCommand
 
-from moviecrawler.commands.base import NONE, BaseCommand, option, positive, table_lines
+from moviecrawler.commands.base import NONE, BaseCommand, option, table_lines, whole_number
 from moviecrawler.texts import printable
 
 if TYPE_CHECKING:
@@ -48,7 +48,9 @@ _PART_COLUMNS = {
 """Further columns of seasons and episodes."""
 _MAX_TABLE_ROWS = 100_000
 """Rows of a table: all of them are in memory, as their widths are measured before the first is printed."""
-_CRAWL_FIRST = "crawl first, such as with: scrapy crawl imdb -a list=top"
+_SERIES = "rottentomatoes -a list=tv_series_browse -a limit=20"
+_CRAWLS: dict[TitleKind, str] = {"series": _SERIES, "season": _SERIES, "episode": "imdb -a ids=ID_OF_AN_EPISODE"}
+"""Arguments of `scrapy crawl` that get titles of a kind other than films."""
 _ID_MIN_WIDTH = 110
 """A table with so many columns shows IMDb's ids, too."""
 _FULL_NAMES_MIN_WIDTH = 96
@@ -67,16 +69,17 @@ class Command(BaseCommand, ScrapyCommand):
             help="print these only; default: all but seasons and episodes. IMDb's rating of a season is the mean of its episodes",
         ),
         option("--format", choices=["table", "csv", "json", "parquet"], default="table", help="default: table"),
-        option("--limit", type=positive, metavar="N", help="print the first N rows only"),
+        option("--limit", type=whole_number, metavar="N", help="print the first N rows only"),
     )
 
     def execute(self, opts: argparse.Namespace) -> None:
         """Print the rows; exit code 1 when there are none."""
+        crawl_first = f"crawl first, such as with: scrapy crawl {_CRAWLS.get(opts.kind, 'imdb -a list=top')}"
         try:
             with _opened(self.settings, opts.kind, opts.limit) as (rows, source):
                 first = list(islice(rows, 1))
                 if not first:
-                    self.fail(f"{source} holds no {opts.kind or 'title'} yet; {_CRAWL_FIRST}")
+                    self.fail(f"{source} holds no {opts.kind or 'title'} yet; {crawl_first}")
                     return
                 if isinstance(sys.stdout, io.TextIOWrapper):
                     if opts.format == "csv":  # as in the files
@@ -86,8 +89,9 @@ class Command(BaseCommand, ScrapyCommand):
                 _print(chain(first, rows), opts.format, opts.kind)
         except FileNotFoundError as error:
             demo = Path(error.filename).parent / "demo"
-            hint = f"; the demo's movies are shown by: scrapy scoreboard -s DATA_DIR={demo}" if demo.exists() else ""
-            self.fail(f"there is no {error.filename} yet; {_CRAWL_FIRST}{hint}")
+            if (demo / "movies.sqlite3").exists():
+                crawl_first += f"; the demo's movies are shown by: scrapy scoreboard -s DATA_DIR={demo}"
+            self.fail(f"there is no {error.filename} yet; {crawl_first}")
 
 
 @contextmanager
@@ -128,10 +132,11 @@ def _print(rows: Iterator[ScoreboardRow], form: str, kind: TitleKind | None) -> 
 
 
 def _records(rows: Iterator[ScoreboardRow], names: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """Yield the values of each row by name; whole numbers are integers, as a row has 93 % as 93.0."""
+    """Yield the values of each row by name; a row has scores that are whole numbers as floats, too."""
     for row in rows:
         values = {name: getattr(row, name) for name in names}
-        yield {name: int(v) if isinstance(v, float) and v.is_integer() else v for name, v in values.items()}
+        whole = {name: values[name] for name in ("metascore", "tomatometer", "popcornmeter")}
+        yield values | {name: int(value) for name, value in whole.items() if value is not None}
 
 
 def _print_json(records: Iterator[dict[str, Any]]) -> None:
@@ -168,7 +173,8 @@ def _print_parquet(records: Iterator[dict[str, Any]], columns: dict[str, str]) -
 
 
 def _cell(value: Any) -> Any:
-    return str(value).lower() if isinstance(value, bool) else value
+    value = str(value).lower() if isinstance(value, bool) else value
+    return int(value) if isinstance(value, float) and value.is_integer() else value  # 9.0 as 9
 
 
 def render_table(rows: Sequence[ScoreboardRow], width: int = 100) -> str:

@@ -32,11 +32,7 @@ def seed(replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp
     """Return the id of the dead letter of a bad seed; there are two more, of a forged request and of what is none."""
     redis_client.rpush("imdb:start_urls", "rubbish\x07")
     with Workers(
-        *("imdb", f"ids={IDS[0]}"),
-        data=tmp_path,
-        replica=replica,
-        redis_url=redis_url,
-        FRONTIER_RUN="default",
+        "imdb", f"ids={IDS[0]}", data=tmp_path, replica=replica, redis_url=redis_url, FRONTIER_RUN="default"
     ) as workers:
         with paused(replica):
             workers.start()
@@ -77,7 +73,7 @@ def test_they_are_listed_with_nothing_that_could_move_a_cursor_and_queued_again_
     assert dropped.code == 1
     assert dropped.log.endswith("scrapy deadletters: there is no dead letter missing\n")
     assert dropped.output == f"{seed} is dropped from imdb (default)\n"
-    again = dead_letters(redis_url, tmp_path, "requeue", "forged")
+    again = dead_letters(redis_url, tmp_path, "requeue", "-s", "LOG_LEVEL=INFO", "forged")
     assert again.output == "forged is queued again in imdb (default); start the crawl's command again\n"
     assert list(as_json(redis_url, tmp_path)) == ["pickle"]
     dead_letters(redis_url, tmp_path, "drop", "--all", "--site", "metacritic")

@@ -12,16 +12,14 @@ PAGES = PROJECT / "tests" / "pages"
 
 
 def test_each_file_is_one_line_in_order_and_what_can_not_be_read_is_an_error(tmp_path: Path) -> None:
-    pages = [
-        str(next(PAGES.glob(f"{case}*/page.*")))
-        for case in ("imdb/title-2025", "metacritic/nuxt3", "rottentomatoes/2026")
-    ]
+    cases = ("imdb/title-2025", "metacritic/nuxt3", "rottentomatoes/2026")
+    pages = [str(next(PAGES.glob(f"{case}*/page.*"))) for case in cases]
     (tmp_path / "letter.txt").write_text("Dear Sir")
     (tmp_path / "empty.html").write_text("")
     (tmp_path / "cut.html").write_bytes(Path(pages[0]).read_bytes()[:1500])
     (tmp_path / "block.html").write_text("<html><head><title>Just a moment...</title></head><body></body></html>")
     wrong = ["letter.txt", "empty.html", "cut.html", "missing.html", str(tmp_path), "block.html"]
-    finished = scrapy("extract", *wrong, *pages, data=tmp_path)
+    finished = scrapy("extract", *wrong, "-s", "LOG_LEVEL=INFO", *pages, data=tmp_path)
     lines = [json.loads(line) for line in finished.output.splitlines()]
     assert [line["file"] for line in lines] == [*wrong, *pages]
     assert ["error" in line for line in lines] == [True] * 5 + [False] * 4

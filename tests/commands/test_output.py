@@ -62,9 +62,10 @@ def test_version_says_scrapys_and_ours(tmp_path: Path) -> None:
 
 
 def test_scoreboard_says_where_the_demo_s_movies_are(tmp_path: Path) -> None:
+    (tmp_path / "demo").mkdir()
     before = scrapy("scoreboard", data=tmp_path)
     assert (before.code, "demo" in before.log) == (1, False)
-    (tmp_path / "demo").mkdir()
+    (tmp_path / "demo" / "movies.sqlite3").touch()
     assert f"scrapy scoreboard -s DATA_DIR={tmp_path}/demo" in scrapy("scoreboard", data=tmp_path).log
 
 

@@ -49,11 +49,12 @@ def test_table_shows_quarantines_and_clear_ends_them(
 
     expected = {"proxy": "datacenter:1", "site": "imdb", "state": "quarantined", "bans": 1, "reason": "202 challenge"}
     assert rows()[0].items() >= expected.items()
+    assert rows()[1].items() >= {"site": None, "state": "usable", "until": None, "bans": 0, "reason": None}.items()
 
     unknown = shared("clear", "datacenter:99")
     assert unknown.code == 2
     assert "there is no proxy datacenter:99" in unknown.log
-    assert shared("clear", "datacenter:1").output == "datacenter:1 may be used for imdb again\n"
+    assert shared("clear", "-s", "LOG_LEVEL=INFO", "datacenter:1").output == "datacenter:1 may be used for imdb again\n"
     states = {row["proxy"]: row["state"] for row in rows()}
     assert (states["datacenter:1"], states["datacenter:3"]) == ("usable", "quarantined")
     assert "datacenter:3 may be used for imdb again" in shared("clear").output
