@@ -58,7 +58,6 @@ for key in pairs(named) do
     end
 end
 
-local taken
 local first = ARGV[5] == '1' and redis.call('ZPOPMIN', PENDING)[1]
 local key = first and string.sub(first, 17)
 local record = key and read(key)
@@ -67,9 +66,8 @@ if record then
     run(key, record, node)
     count('started')
     is_change = true
-    taken = {job = record.job, queued_at = string.sub(first, 1, 16) / 1e6, start = record.starts}
 end
 if is_change then
     changed()
 end
-return cjson.encode({stop = stop, cancels = cancels, dead = dead, next_end = (leases[2] - NOW) / 1000, taken = taken})
+return cjson.encode({stop = stop, cancels = cancels, dead = dead, next_end = (leases[2] - NOW) / 1000, taken = record or nil})

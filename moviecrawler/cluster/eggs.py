@@ -55,21 +55,22 @@ class RedisEggStorage:
     """The cluster's eggs. Lists are those of the snapshot; the other methods ask Redis, block, and raise redis.RedisError."""
 
     def __init__(self, config: Config) -> None:
-        self._node: Node = config.node
-        self._state = self._node.state
-        self._folder = Path(self._node.options.eggs_dir).absolute()
-        self._new = self._folder / f"new-{self._node.name}"
-        """The folder in which eggs are unpacked and checked."""
+        node: Node = config.node
+        self._state = node.state
+        self._folder = Path(node.options.eggs_dir).absolute()
+        self._new = self._folder / f"new-{node.name}"
+        """The folder in which eggs are unpacked and checked. What is there at the start was left by a node that was killed."""
+        shutil.rmtree(self._new, ignore_errors=True)
         self._checking = Lock()
         self._client = self._state.connect(_EGG_SECONDS)
 
     def list(self, project: str) -> Sequence[str]:
         """Return a project's versions; the last one was deployed last."""
-        return [egg.version for egg in self._node.snapshot.eggs if egg.project == project]
+        return [egg.version for egg in self._state.seen.get().eggs if egg.project == project]
 
     def list_projects(self) -> Sequence[str]:
         """Return the projects."""
-        return self._node.snapshot.projects
+        return self._state.seen.get().projects
 
     def put(self, data: bytes, project: str, version: str) -> Egg:
         """Check an egg by listing its spiders, then make it a version on all nodes. Raises ConfigurationError."""
@@ -126,10 +127,6 @@ class RedisEggStorage:
                 if copy.stem not in {egg.sha256, *in_use, *(one.sha256 for one in eggs)}:
                     shutil.rmtree(copy, ignore_errors=True)
         return egg, self._copy(egg.sha256)
-
-    def remove_unfinished(self) -> None:
-        """Remove the eggs that this node was checking when it was killed."""
-        shutil.rmtree(self._new, ignore_errors=True)
 
     def _copy(self, digest: str) -> Path:
         return self._folder / f"{digest}.egg"

@@ -95,9 +95,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Outcome(msgspec.Struct, kw_only=True, omit_defaults=True):
     """How a job ended. A figure is None when it is unknown."""
 
-    started_at: float = 0.0
-    """When the job was last started. Both times are in milliseconds since 1970, by Redis' clock, and the scripts set them."""
     ended_at: float = 0.0
+    """Seconds since 1970, by Redis' clock: the scripts set it."""
     reason: str
     """Scrapy's finish reason, or a sentence."""
     version: str | None = None
@@ -112,11 +111,6 @@ class Outcome(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Bytes of responses as they were sent."""
     summary: list[str] = []
     """The lines in which the spider sums up what it has done."""
-
-    @property
-    def seconds(self) -> float:
-        """Seconds from the last start to the end."""
-        return (self.ended_at - self.started_at) / 1000
 
 
 class Report(msgspec.Struct):

@@ -10,6 +10,7 @@ from uuid import uuid4
 import redis
 from scrapyd.interfaces import IEggStorage, IEnvironment, IPoller
 from scrapyd.launcher import Launcher
+from scrapyd.poller import QueuePoller
 from twisted.internet.defer import Deferred, DeferredLock, DeferredQueue, succeed
 from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread, deferToThreadPool
@@ -18,8 +19,7 @@ from twisted.python.threadpool import ThreadPool
 
 from moviecrawler.cluster.jobs import Outcome, check_job, classify_end
 from moviecrawler.cluster.process import POLL_SECONDS, SpiderProcess, last_lines, memory_of, reactor, spider_settings
-from moviecrawler.cluster.state import NodeInfo
-from moviecrawler.cluster.views import Processes
+from moviecrawler.cluster.state import NodeInfo, Processes, RedisSpiderQueue
 from moviecrawler.errors import ConfigurationError, Outages
 from moviecrawler.figures import Totals
 from moviecrawler.redis_client import describe_error
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from scrapyd.config import Config
 
     from moviecrawler.cluster.jobs import RunEnd
-    from moviecrawler.cluster.state import Beat, LeasedJob
+    from moviecrawler.cluster.state import Beat, JobStatus
 
 journal = Logger()
 
@@ -50,7 +50,7 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         self.options = self.node.options
         self.state = self.node.state
         self.node_id = f"{self.options.node_name}:{uuid4().hex[:8]}"
-        self.processes = Processes(self.node, "running")
+        self.processes = Processes(self.state, "running")
         self.slots: dict[int, SpiderProcess] = {}
         """This node's own jobs."""
         self._pool = ThreadPool(0, 1, "node")
@@ -58,7 +58,7 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         self.draining = False
         self.last_beat_at: float | None = None
         """When Redis accepted the last heartbeat, by the monotonic clock; None before the first."""
-        self._free: DeferredQueue[LeasedJob] = app.getComponent(IPoller).dq
+        self._free: DeferredQueue[JobStatus] = app.getComponent(IPoller).dq
         """The queue at which Scrapyd's free slots wait for a job."""
         self._started_at = time.time()
         self._totals = Totals()
@@ -73,7 +73,6 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
     # --- Life ---------------------------------------------------------------------------------------------------------
 
     def startService(self) -> None:
-        self.app.getComponent(IEggStorage).remove_unfinished()
         self._pool.start()
         reactor.addSystemEventTrigger("after", "shutdown", self._pool.stop)
         super().startService()
@@ -108,7 +107,7 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         self._seen = None
         super()._get_message(slot)
 
-    def _spawn_process(self, message: LeasedJob, slot: int) -> None:
+    def _spawn_process(self, message: JobStatus, slot: int) -> None:
         """Run the job that a slot has got; Scrapyd's launcher calls this."""
         self.slots[slot] = process = SpiderProcess(message)
         running = Deferred.fromCoroutine(self._run(process))
@@ -242,3 +241,22 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         # A node that drains since drops the job. Its own next heartbeats queue it again, or another node's once this one has left.
         if beat.taken is not None and not self.draining:
             self._free.put(beat.taken)
+
+
+class RedisPoller(QueuePoller):  # type: ignore[misc]  # Scrapyd has no types
+    """Scrapyd's poller over the cluster's queues. Each second it has the launcher exchange news with the cluster."""
+
+    def update_projects(self) -> None:
+        """Do nothing: `queues` reads the snapshot."""
+
+    @property
+    def queues(self) -> dict[str, RedisSpiderQueue]:
+        """The queues of all projects that have a version or a job."""
+        snapshot = self.config.node.state.seen.get()
+        projects = {*snapshot.projects, *(status.job.project for status in snapshot.jobs)}
+        return {project: RedisSpiderQueue(self.config, project) for project in sorted(projects)}
+
+    def poll(self) -> Deferred[None]:
+        """Exchange news with the cluster."""
+        exchanged: Deferred[None] = self.config.node.launcher.exchange()
+        return exchanged

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-import threading
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,7 +18,7 @@ from moviecrawler.cluster.jobs import check_job
 from moviecrawler.cluster.options import NodeOptions, chosen
 from moviecrawler.cluster.process import POLL_SECONDS, reactor
 from moviecrawler.cluster.secrets import redacted
-from moviecrawler.cluster.state import ClusterState, Snapshot
+from moviecrawler.cluster.state import ClusterState
 from moviecrawler.database.short_transactions import ShortTransactions
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.redis_client import connect
@@ -57,23 +56,11 @@ class Node:
         self.has_database = bool(url)
         self.has_frontier = bool(os.environ.get("REDIS_URL"))
         """Whether spiders share a frontier."""
-        self._of_thread = threading.local()
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The cluster as this thread read it last."""
-        found: Snapshot = getattr(self._of_thread, "snapshot", Snapshot())
-        return found
-
-    def refresh(self) -> Snapshot:
-        """Read the cluster for this thread. Raises redis.RedisError."""
-        self._of_thread.snapshot = self.state.snapshot()
-        return self.snapshot
 
     def schedule(self, job: Job) -> None:
         """Queue a job. Raises ConfigurationError for a job that is refused, and redis.RedisError."""
         check_job(job, self.options.job_settings)
-        if job.spider not in find_egg(self.refresh().eggs, job.project, job.version).spiders:
+        if job.spider not in find_egg(self.state.snapshot().eggs, job.project, job.version).spiders:
             raise ConfigurationError(f"spider '{job.spider}' not found")
         if not self.state.schedule(job):
             raise ConfigurationError(

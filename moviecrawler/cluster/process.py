@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from moviecrawler.cluster.jobs import Outcome, RunEnd
     from moviecrawler.cluster.options import NodeOptions
-    from moviecrawler.cluster.state import Egg, LeasedJob
+    from moviecrawler.cluster.state import Egg, JobStatus
 
 journal = Logger()
 
@@ -61,7 +61,7 @@ class SpiderProcess(ProcessProtocol):
     transport: Any
     """Twisted's type for it lacks `writeToChild`."""
 
-    def __init__(self, leased: LeasedJob) -> None:
+    def __init__(self, leased: JobStatus) -> None:
         self.leased = leased
         self.job = leased.job
         self.egg: Egg | None = None
@@ -130,7 +130,7 @@ class SpiderProcess(ProcessProtocol):
         """Write the task. Standard input stays open as long as the node lives."""
         self.pid = self.transport.pid
         self.transport.writeToChild(_STDIN, self._task)
-        what = {"job": self.job.key, "pid": self.pid, "start": self.leased.start}
+        what = {"job": self.job.key, "pid": self.pid, "start": self.leased.starts}
         journal.info("Started {job} as process {pid}, start {start}", **what)
 
     def childDataReceived(self, childFD: int, data: bytes) -> None:
@@ -164,7 +164,7 @@ def spider_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str
     return kept | {"PYTHONIOENCODING": "UTF-8"}
 
 
-def spider_settings(options: NodeOptions, leased: LeasedJob, scrapyd_settings: Mapping[str, str]) -> dict[str, str]:
+def spider_settings(options: NodeOptions, leased: JobStatus, scrapyd_settings: Mapping[str, str]) -> dict[str, str]:
     """Return a job's settings with those of its node and of Scrapyd."""
     job = leased.job
     given = {"FRONTIER_NODE": options.node_name, "FRONTIER_RUN": job.run}

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
+from scrapyd.interfaces import IJobStorage, ISpiderQueue
+from zope.interface import implementer
 
 from moviecrawler.cluster import keys
 from moviecrawler.cluster.jobs import Job, Outcome
@@ -15,7 +20,9 @@ from moviecrawler.options import read_package_file
 from moviecrawler.redis_client import connect_blocking
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
+
+    from scrapyd.config import Config
 
     from moviecrawler.cluster.jobs import RunEnd
     from moviecrawler.cluster.options import NodeOptions
@@ -77,6 +84,8 @@ class JobStatus(msgspec.Struct, kw_only=True):
     state: Literal["pending", "running", "finished"]
     queue_member: str = ""
     """The job's member in the ZSET of pending jobs."""
+    starts: int = 0
+    """How often the job was started."""
     node_id: str = ""
     """The node that runs the job, or ran it last."""
     started_at: float | None = None
@@ -87,6 +96,16 @@ class JobStatus(msgspec.Struct, kw_only=True):
     """The version that the process runs; None when `pid` is."""
     outcome: Outcome | None = None
     """How a finished job ended."""
+
+    @property
+    def queued_at(self) -> float:
+        """When the job was queued, the same at each start: seconds since 1970, by Redis' clock."""
+        return int(self.queue_member[:16]) / 1e6
+
+    @property
+    def seconds(self) -> float:
+        """Seconds from a finished job's last start to its end."""
+        return (self.outcome.ended_at if self.outcome else 0.0) - (self.started_at or 0.0)
 
     @property
     def node(self) -> str:
@@ -129,16 +148,6 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         return next((one for one in self.jobs if (one.job.project, one.job.id) == (project, job)), None)
 
 
-class LeasedJob(msgspec.Struct, frozen=True):
-    """A job that is leased to a node."""
-
-    job: Job
-    queued_at: float
-    """Seconds since 1970, by Redis' clock: the same at each start."""
-    start: int
-    """The number of this start of the job, from 1."""
-
-
 class Beat(msgspec.Struct, frozen=True):
     """The answer to a heartbeat. Keys and ids come as names with a value, as Lua's JSON does not tell an empty list."""
 
@@ -150,7 +159,7 @@ class Beat(msgspec.Struct, frozen=True):
     """Nodes whose lease has ended."""
     next_end: float
     """Seconds until the next lease ends."""
-    taken: LeasedJob | None = None
+    taken: JobStatus | None = None
     """The job that the node takes."""
 
 
@@ -166,6 +175,8 @@ class ClusterState:
             for name in _SCRIPTS
         }
         self._snapshot = Snapshot()
+        self.seen = ContextVar("seen", default=self._snapshot)
+        """The snapshot that this thread read last: all of an answer is made from one."""
         self._reading = threading.Lock()
 
     def connect(self, answer_seconds: float) -> Any:
@@ -194,6 +205,7 @@ class ClusterState:
             changed = self.changed()
             if changed is None or changed != self._snapshot.changed:
                 self._snapshot = self._read()
+            self.seen.set(self._snapshot)
             return self._snapshot
 
     def _read(self) -> Snapshot:
@@ -264,6 +276,62 @@ class ClusterState:
         """Remove a node. If it still has jobs, the next heartbeat of another node queues them again."""
         pipe = self.client.pipeline().zrem(keys.NODES, node).hdel(keys.NODE_INFOS, node)
         pipe.set(keys.CHANGED, f"{node} left").execute()
+
+
+# --- For Scrapyd's own web services -----------------------------------------------------------------------------------
+
+
+def local_time(seconds: float) -> datetime:
+    """Return a time as Scrapyd shows it: the node's local time, without a time zone."""
+    return datetime.fromtimestamp(seconds, UTC).astimezone().replace(tzinfo=None)
+
+
+class Processes:
+    """The cluster's jobs of one state, as Scrapyd's launcher and its job storage list them."""
+
+    def __init__(self, cluster: ClusterState, state: Literal["running", "finished"]) -> None:
+        self._cluster = cluster
+        self._state = state
+
+    def __len__(self) -> int:
+        return len(getattr(self._cluster.seen.get(), self._state))
+
+    def __iter__(self) -> Iterator[SimpleNamespace]:
+        """Yield the jobs with the attributes that Scrapyd's services read."""
+        for one in getattr(self._cluster.seen.get(), self._state):
+            ended = local_time(one.outcome.ended_at) if one.outcome else None
+            times = {"start_time": local_time(one.started_at or 0), "end_time": ended}
+            yield SimpleNamespace(project=one.job.project, spider=one.job.spider, job=one.job.id, pid=one.pid, **times)
+
+    values = __iter__
+
+
+@implementer(IJobStorage)
+class RedisJobStorage(Processes):
+    """The finished jobs, the latest first."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config.node.state, "finished")
+
+
+@implementer(ISpiderQueue)
+class RedisSpiderQueue:
+    """The pending jobs of one project. Nodes take the jobs of all projects by priority."""
+
+    def __init__(self, config: Config, project: str) -> None:
+        pending = config.node.state.seen.get().pending
+        self._jobs = [status.job for status in pending if status.job.project == project]
+
+    def list(self) -> list[dict[str, Any]]:
+        """Return Scrapyd's messages, the next one first."""
+        return [
+            {"name": job.spider, "_job": job.id, "_version": job.version, "settings": job.settings, **job.arguments}
+            for job in self._jobs
+        ]
+
+    def count(self) -> int:
+        """Return how many jobs are pending."""
+        return len(self._jobs)
 
 
 def _info(text: bytes) -> NodeInfo:

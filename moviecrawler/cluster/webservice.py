@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import msgspec
-import redis
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
@@ -23,8 +22,7 @@ from moviecrawler.cluster.eggs import find_egg
 from moviecrawler.cluster.jobs import Job
 from moviecrawler.cluster.process import log_url
 from moviecrawler.cluster.secrets import redacted
-from moviecrawler.cluster.state import EVENTS, NODE_LOST
-from moviecrawler.cluster.views import local_time
+from moviecrawler.cluster.state import EVENTS, NODE_LOST, local_time
 from moviecrawler.cluster.website import refuse
 from moviecrawler.errors import AwayError, ConfigurationError, MovieCrawlerError
 from moviecrawler.frontier.report import read_frontier
@@ -50,6 +48,10 @@ _MAX_WEIGHT = 1e6
 class ClusterService(WsResource):  # type: ignore[misc]  # Scrapyd has no types
     """A web service that answers as Scrapyd's do, but logs in one line why it refused a request."""
 
+    def __init__(self, root: Any) -> None:
+        super().__init__(root)
+        self.node: Node = root.node
+
     def render(self, txrequest: Request) -> bytes:
         code = http.OK  # as Scrapyd's clients expect it also for a request that is refused
         try:
@@ -62,8 +64,6 @@ class ClusterService(WsResource):  # type: ignore[misc]  # Scrapyd has no types
             code, why = int(error.status), (error.message or b"").decode()
         except UnsupportedMethod:
             code, why = http.NOT_ALLOWED, f"use one of {self.methods}"
-        except redis.exceptions.RedisError as error:
-            code, why = http.SERVICE_UNAVAILABLE, f"Redis can't be reached: {error}"
         except AwayError as error:
             code, why = http.SERVICE_UNAVAILABLE, str(error)
         except (MovieCrawlerError, UnicodeDecodeError) as error:
@@ -71,12 +71,6 @@ class ClusterService(WsResource):  # type: ignore[misc]  # Scrapyd has no types
         path = txrequest.path.decode(errors="replace")
         journal.info("{path} was refused: {why}", path=path, why=redacted(why))
         return refuse(txrequest, code, why, self.root.node_name)
-
-    @property
-    def node(self) -> Node:
-        """The node that answers."""
-        node: Node = self.root.node
-        return node
 
     def check_project(self, project: str | None) -> None:
         """Raise ConfigurationError for a project that has neither a version nor a job."""
@@ -129,7 +123,7 @@ class ListJobs(ClusterService):
     def render_GET(self, txrequest: Request, *, project: str | None) -> dict[str, Any]:
         self.check_project(project)
         found: dict[str, list[dict[str, Any]]] = {"pending": [], "running": [], "finished": []}
-        for status in self.node.snapshot.jobs:
+        for status in self.node.state.seen.get().jobs:
             if project in {None, status.job.project}:
                 found[status.state].append(_row(status))
         return found
@@ -145,7 +139,7 @@ def _row(status: JobStatus) -> dict[str, Any]:
     row |= {"log_url": log_url(job.project, job.spider, job.id), "items_url": None}
     if ended is None:
         return {**row, "pid": status.pid}
-    row |= {"end_time": str(local_time(ended.ended_at / 1000)), "seconds": round(ended.seconds, 3)}
+    row |= {"end_time": str(local_time(ended.ended_at)), "seconds": round(status.seconds, 3)}
     for name in ("reason", "exit_code", "items", "errors", "pages", "bytes", "summary"):
         row[name] = getattr(ended, name)
     return row
@@ -157,7 +151,7 @@ class ListSpiders(ClusterService):
     @param("project")
     @param("_version", dest="version", required=False)
     def render_GET(self, txrequest: Request, *, project: str, version: str | None) -> dict[str, Any]:
-        return {"spiders": find_egg(self.node.snapshot.eggs, project, version).spiders}
+        return {"spiders": find_egg(self.node.state.seen.get().eggs, project, version).spiders}
 
 
 class AddVersion(ClusterService):
@@ -198,7 +192,7 @@ class Nodes(ClusterService):
     """`nodes.json`: the live nodes, and the jobs of each."""
 
     def render_GET(self, txrequest: Request) -> dict[str, Any]:
-        running = self.node.snapshot.running
+        running = self.node.state.seen.get().running
         return {
             "nodes": [
                 {**msgspec.to_builtins(node), "running": [one.job.key for one in running if one.node_id == node.id]}
@@ -256,14 +250,16 @@ class Ready(ClusterService):
         return {}
 
 
-class _Cluster(Collector):
-    """Reads the figures of the whole cluster at each scrape."""
+class Metrics(ClusterService, Collector):
+    """`metrics`: the cluster's figures and those of this node's spiders, in the format of Prometheus."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
+    def render(self, txrequest: Request) -> bytes:
+        txrequest.setHeader("Content-Type", CONTENT_TYPE_LATEST)
+        return generate_latest(self)
 
     def collect(self) -> Iterable[Metric]:
-        state, jobs = self._node.state, self._node.snapshot
+        """Yield the metric families; it is the method of a Prometheus collector."""
+        state, jobs = self.node.state, self.node.state.seen.get()
         nodes, counters = state.nodes(), state.counters()
         slots = sum(node.slots for node in nodes if not node.draining)
         yield GaugeMetricFamily("moviecrawler_jobs_pending", "Jobs that wait for a slot.", len(jobs.pending))
@@ -284,12 +280,4 @@ class _Cluster(Collector):
             for node, figure in zip(nodes, figures, strict=True):
                 family.add_metric([node.name], figure)
             yield family
-        yield from self._node.launcher.figures().collect()
-
-
-class Metrics(ClusterService):
-    """`metrics`: the cluster's figures and those of this node's spiders, in the format of Prometheus."""
-
-    def render(self, txrequest: Request) -> bytes:
-        txrequest.setHeader("Content-Type", CONTENT_TYPE_LATEST)
-        return generate_latest(_Cluster(self.node))
+        yield from self.node.launcher.figures().collect()

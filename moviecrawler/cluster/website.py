@@ -17,6 +17,7 @@ from twisted.logger import Logger
 from twisted.web import http
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
+from twisted.web.static import Data
 
 from moviecrawler.cluster.process import log_url
 
@@ -52,7 +53,7 @@ class InThread(Resource):
 
     def _render(self, request: Request) -> bytes:
         try:
-            self._node.refresh()
+            self._node.state.snapshot()
             content: bytes = self._resource.render(request)
         except redis.exceptions.RedisError as error:
             return refuse(request, http.SERVICE_UNAVAILABLE, f"Redis can't be reached: {error}", self._node.name)
@@ -93,15 +94,12 @@ def refuse(request: Request, code: int, sentence: str, node: str) -> bytes:
     return json.dumps({"status": "error", "message": sentence, "node_name": node}).encode() + b"\n"
 
 
-class _Refusal(Resource):
+class _Refusal(Data):
     isLeaf = True
-
-    def __init__(self, code: int, sentence: str, node: str) -> None:
-        super().__init__()
-        self._answer = code, sentence, node
+    data: bytes
 
     def render(self, request: Request) -> bytes:
-        return refuse(request, *self._answer)
+        return self.data
 
 
 class Root(ScrapydRoot):  # type: ignore[misc]  # Scrapyd has no types
@@ -126,7 +124,7 @@ class Root(ScrapydRoot):  # type: ignore[misc]  # Scrapyd has no types
             request.setHeader(name, value)
         refused = refusal(self.node.options, request, path)
         if refused is not None:
-            return _Refusal(*refused, self.node.name)
+            return _Refusal(refuse(request, *refused, self.node.name), "")
         child = super().getChildWithDefault(path, request)
         return InThread(child, self.node) if isinstance(child, WsResource | Jobs) and path not in _PROBES else child
 
@@ -201,7 +199,7 @@ class MissingLog(Resource):
     def render(self, request: Request) -> bytes:
         path = request.path.decode("ascii", errors="replace")
         project, _, log = ["", *path.split("/")][-3:]
-        status = self._node.snapshot.find(project, log.removesuffix(".log"))
+        status = self._node.state.seen.get().find(project, log.removesuffix(".log"))
         code, sentence = http.NOT_FOUND, "there is no such log"
         if status is not None and status.node not in {"", self._node.name}:
             url = next((one.url for one in self._node.state.nodes() if one.id == status.node_id), "")

@@ -120,7 +120,7 @@ def failed_jobs(finished: Sequence[JobStatus], now: float) -> list[JobStatus]:
         for status in latest.values()
         if status.outcome is not None
         and is_failure(status.outcome)
-        and now - status.outcome.ended_at / 1000 < _RECENTLY_SECONDS
+        and now - status.outcome.ended_at < _RECENTLY_SECONDS
     ]
 
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import urllib.request
@@ -14,7 +13,7 @@ from typing import Any
 import pytest
 from urllib3 import encode_multipart_formdata
 
-from tests.cluster.nodes import Node, cluster, toy_egg
+from tests.cluster.nodes import Node, cluster, free_port, toy_egg
 from tests.deploy.checkout import Ran, run
 from tests.services.redis import RedisServer
 from tests.waiting import wait_for
@@ -53,11 +52,9 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Node]]:
 def web(programs: Path, nodes: list[Node], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], str]]:
     """Run scrapydweb; return what asks it for a page."""
     folder = tmp_path_factory.mktemp("web")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
     settings = {
         "SCRAPYDWEB_BIND": "127.0.0.1",
-        "SCRAPYDWEB_PORT": port,
+        "SCRAPYDWEB_PORT": (port := free_port()),
         "SCRAPYD_SERVERS": [f"{AUTH[0]}:{AUTH[1]}@127.0.0.1:{node.port}" for node in nodes],
         "DATA_PATH": str(folder / "data"),
     }

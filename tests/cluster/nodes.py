@@ -7,23 +7,21 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 from urllib.parse import urlencode
 
 from urllib3 import encode_multipart_formdata
 
 from tests.conftest import PROJECT
-from tests.processes import ForkedCommand, Process
+from tests.processes import ForkedCommand
 from tests.waiting import wait_for
 
-ENTRYPOINT = PROJECT / "scrapyd" / "entrypoint.sh"
 _LEASE_SECONDS = "4"
 """A node that died is soon replaced."""
 AUTH, DEPLOY_PASSWORD = ("operator", "pass:word"), "of-deployers"
@@ -45,13 +43,12 @@ class Quick(scrapy.Spider):
     version = "VERSION"
 
     async def start(self):
-        folder = Path(self.settings["NOTES"])
-        note = folder / (getattr(self, "note", "note") + f"-{os.getpid()}")
-        note.write_text("\\n".join([self.version, *(f"{k}={v}" for k, v in sorted(os.environ.items()))]))
+        note = Path(self.settings["NOTES"]) / getattr(self, "note", "note")
+        about = [self.version, *(f"{k}={v}" for k, v in sorted(os.environ.items()))]
+        note.with_name(f"{note.name}-{os.getpid()}").write_text("\\n".join(about))
         self.logger.info("a quick spider of version %s", self.version)
         arguments = {key: value for key, value in vars(self).items() if key not in {"crawler", "settings", "start_urls"}}
-        if "note" in arguments:
-            (folder / f"{arguments['note']}.arguments").write_text(repr(arguments))
+        note.with_suffix(".arguments").write_text(repr(arguments))
         yield {"arguments": arguments}
 
 
@@ -120,6 +117,11 @@ def project_egg(changes: Mapping[str, Callable[[str], str]] | None = None) -> by
     return egg(files, "moviecrawler.settings")
 
 
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
 @dataclass(frozen=True)
 class Answer:
     """What a node has answered."""
@@ -135,7 +137,7 @@ class Answer:
 
 
 class Node:
-    """One node, forked from a process that has imported what it needs, or started by the script of the image."""
+    """One node, forked from a process that has imported what it needs."""
 
     def __init__(
         self, folder: Path, environment: Mapping[str, str], name: str, *, auth: tuple[str, str] | None
@@ -145,8 +147,7 @@ class Node:
         self.name = name
         self.auth = auth
         self.deployer = auth and (auth[0], environment.get("SCRAPYD_DEPLOY_PASSWORD", auth[1]))
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.environment = {
             **{key: value for key, value in os.environ.items() if key in {"PATH", "HOME", "LANG", "TMPDIR"}},
@@ -157,19 +158,12 @@ class Node:
             **environment,
         }
 
-    def start(self, *, wait: bool = True, entrypoint: bool = False) -> Self:
+    def start(self) -> None:
+        with suppress(FileExistsError):
+            (self.folder / "scrapyd.conf").symlink_to(PROJECT / "scrapyd" / "scrapyd.conf")
         with (self.folder / "node.log").open("ab") as log:
             given: Any = {"env": self.environment, "cwd": self.folder, "stdout": log, "stderr": log}
-            if entrypoint:
-                given["env"] = {**self.environment, "PYTHON": sys.executable}
-                self.process: Process = subprocess.Popen([ENTRYPOINT], **given, stdin=subprocess.DEVNULL)
-            else:
-                with suppress(FileExistsError):
-                    (self.folder / "scrapyd.conf").symlink_to(ENTRYPOINT.with_name("scrapyd.conf"))
-                self.process = ForkedCommand(["--pidfile="], **given, program="scrapyd")
-        if wait:
-            self.wait_until_ready()
-        return self
+            self.process = ForkedCommand(["--pidfile="], **given, program="scrapyd")
 
     def wait_until_ready(self) -> None:
         def is_ready() -> bool:
@@ -265,36 +259,32 @@ class Cluster:
         self.environment = {"SCRAPYD_REDIS_URL": redis_url, "SCRAPYD_EGGS_DIR": str(folder / "eggs"), **options}
         self.nodes: list[Node] = []
 
-    def add(self, *, wait: bool = True, entrypoint: bool = False) -> Node:
-        """Start one more node."""
-        name = f"node{len(self.nodes) + 1}"
-        self.nodes.append(Node(self.folder / name, self.environment, name, auth=self.auth))
-        return self.nodes[-1].start(wait=wait, entrypoint=entrypoint)
-
-    def stop(self) -> None:
-        """Stop those that live."""
-        for node in self.nodes:
-            node.process.send_signal(signal.SIGTERM)
-        for node in self.nodes:
-            try:
-                node.process.wait(30)
-            except subprocess.TimeoutExpired:
-                node.kill()
+    def add(self, count: int = 1) -> Node:
+        """Start more nodes, and wait until they are ready; return the last one."""
+        for _ in range(count):
+            name = f"node{len(self.nodes) + 1}"
+            self.nodes.append(Node(self.folder / name, self.environment, name, auth=self.auth))
+            self.nodes[-1].start()
+        for node in self.nodes[-count:]:
+            node.wait_until_ready()
+        return self.nodes[-1]
 
 
 @contextmanager
 def cluster(folder: Path, redis_url: str, count: int, **options: Any) -> Iterator[Cluster]:
-    """Run so many nodes; with `entrypoint` by the script of the image."""
-    entrypoint = options.pop("entrypoint", False)
+    """Run so many nodes, and stop those that live at the end."""
     running = Cluster(folder, redis_url, **options)
     try:
-        for _ in range(count):
-            running.add(wait=False, entrypoint=entrypoint)
-        for node in running.nodes:
-            node.wait_until_ready()
+        running.add(count)
         yield running
     finally:
-        running.stop()
+        for node in running.nodes:
+            node.process.send_signal(signal.SIGTERM)
+        for node in running.nodes:
+            try:
+                node.process.wait(30)
+            except subprocess.TimeoutExpired:
+                node.kill()
 
 
 def name_of(job: dict[str, Any]) -> str:

@@ -159,10 +159,9 @@ def test_versions_have_a_bound_and_so_has_what_a_node_keeps_on_its_disk(
     store: RedisEggStorage, make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(eggs, "VERSIONS_KEPT", 2)
-    other = make("other")
     left = tmp_path / "other" / f"new-{gethostname()}" / "tmpx.egg"
     left.mkdir(parents=True)
-    other.remove_unfinished()
+    other = make("other")
     hashes: list[str] = []
     for version in ("1", "2", "3", "4"):
         put(store, version, toy_egg(version))

@@ -13,7 +13,7 @@ from moviecrawler.cluster import process
 from moviecrawler.cluster.jobs import JOB_SETTINGS, Job, Report, check_job, classify_end
 from moviecrawler.cluster.launcher import _DRAIN_SECONDS
 from moviecrawler.cluster.secrets import holds_secret, redacted
-from moviecrawler.cluster.state import LeasedJob
+from moviecrawler.cluster.state import JobStatus
 from moviecrawler.errors import ConfigurationError
 
 
@@ -89,7 +89,7 @@ def test_end_of_a_process_means(reason: str | None, stats: str, ended: dict[str,
 
 def test_spider_that_ignores_the_end_of_its_node_is_killed_before_that(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "reactor", clock := Clock())
-    spider = process.SpiderProcess(LeasedJob(job(), 0.0, 1))
+    spider = process.SpiderProcess(JobStatus(job=job(), state="running"))
     monkeypatch.setattr(spider, "send", sent := Mock())
     spider.stop()
     clock.advance(24)

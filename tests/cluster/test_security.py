@@ -4,6 +4,7 @@ import html
 import json
 import socket
 import urllib.parse
+from contextvars import ContextVar
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -165,8 +166,10 @@ def test_every_log_is_plain_text(tmp_path: Path, name: str) -> None:
 def test_log_of_another_node_redirects_or_says_where_it_is(url: str, code: int) -> None:
     job = Job(project="toy", spider="slow", id="a1")
     running = JobStatus(job=job, state="running", node_id="node2:abc", started_at=1.0)
-    state = SimpleNamespace(nodes=lambda: [SimpleNamespace(id="node2:abc", url=url)])
-    node: Any = SimpleNamespace(name="node1", snapshot=Snapshot(running=[running]), state=state)
+    seen: ContextVar[Snapshot] = ContextVar("seen")
+    seen.set(Snapshot(running=[running]))
+    state = SimpleNamespace(nodes=lambda: [SimpleNamespace(id="node2:abc", url=url)], seen=seen)
+    node: Any = SimpleNamespace(name="node1", state=state)
     request: Any = DummyRequest([])
     request.path = b"/logs/toy/slow/a1.log"
     assert (MissingLog(node).render(request), request.responseCode) == (b"the log is on node2\n", code)

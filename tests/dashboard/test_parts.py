@@ -34,8 +34,7 @@ def test_work_without_a_worker_is_a_concern_unless_a_job_is_pending() -> None:
 
 def test_job_that_did_not_do_all_is_a_concern_until_it_is_run_again_with_success_or_a_day_has_passed() -> None:
     def over(spider: str, code: int | None, ago: float, reason: str = "finished") -> JobStatus:
-        ended = 1000 * (NOW - ago)
-        outcome = Outcome(started_at=ended, ended_at=ended, reason=reason, exit_code=code)
+        outcome = Outcome(ended_at=NOW - ago, reason=reason, exit_code=code)
         job = Job(project="p", spider=spider, id=f"{spider}-{ago}", arguments={"list": "top"})
         return JobStatus(job=job, state="finished", outcome=outcome)
 

@@ -16,8 +16,8 @@ SPIDERS = ["imdb", "metacritic", "rottentomatoes"]
 def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Node]]:
     """Return two nodes of a cluster that takes deploys with a password of its own."""
     folder = tmp_path_factory.mktemp("deploy-node")
-    options = {"SCRAPYD_DEPLOY_PASSWORD": DEPLOY_PASSWORD, "entrypoint": True}
-    with RedisServer() as redis, cluster(folder, redis.url, 2, auth=AUTH, **options) as running:
+    given = {"SCRAPYD_DEPLOY_PASSWORD": DEPLOY_PASSWORD}
+    with RedisServer() as redis, cluster(folder, redis.url, 2, auth=AUTH, **given) as running:
         yield running.nodes
 
 

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import socket
 import subprocess
 import urllib.parse
 import urllib.request
@@ -16,7 +15,7 @@ import yaml  # type: ignore[import-untyped]
 
 from moviecrawler.figures import FIGURES
 from moviecrawler.replica.process import ReplicaProcess
-from tests.cluster.nodes import Node, cluster, project_egg
+from tests.cluster.nodes import Node, cluster, free_port, project_egg
 from tests.conftest import PROJECT
 from tests.crawling import change, crawl
 from tests.extensions.test_coverage import IDENTITY, RATING
@@ -61,11 +60,9 @@ def test_each_alert_has_its_entry_in_the_runbook_and_its_test() -> None:
 
 def test_dashboard_can_be_loaded() -> None:
     source = yaml.safe_load((MONITORING / "grafana-datasource.yml").read_text("utf-8"))["datasources"][0]["uid"]
-    ids = [panel["id"] for panel in DASHBOARD["panels"]]
-    assert len(ids) == len(set(ids))
-    for panel in PANELS:
-        assert panel["datasource"]["uid"] == source
-        assert len({target["refId"] for target in panel["targets"]}) == len(panel["targets"]) > 0
+    assert len({panel["id"] for panel in DASHBOARD["panels"]}) == len(DASHBOARD["panels"])
+    assert {panel["datasource"]["uid"] for panel in PANELS} == {source}
+    assert len(QUERIES) == sum(len(panel["targets"]) for panel in PANELS)
 
 
 # --- With Prometheus' own programs ------------------------------------------------------------------------------------
@@ -106,19 +103,18 @@ def test_alerts_fire_and_end_on_the_figures_of_real_crawls(
     before = figures_of(tmp_path)
     change(replica, **options)
     crawl("imdb", *arguments, **given, FRESHNESS_MARGIN="0", **settings)
-    grown = {name: f"{before.get(name, 0)}x120 {value}x1800" for name, value in figures_of(tmp_path).items()}
+    series = [
+        {"series": name, "values": f"{before.get(name, 0)}x120 {value}x1800"}
+        for name, value in figures_of(tmp_path).items()
+    ]
     firing = [{"labels": f'{{alertname="{name}"}}', "value": 1} for name in sorted(alerts)]
     expression = 'group by (alertname) (ALERTS{alertname!="NoNode",alertstate="firing"})'
     asked = [
         {"expr": expression, "eval_time": time, "exp_samples": samples}
         for time, samples in (("119m", []), ("130m", firing), ("30h", []))
     ]
-    series = [{"series": name, "values": values} for name, values in grown.items()]
-    test = {
-        "rule_files": [str(MONITORING / "rules.yml")],
-        "evaluation_interval": "1m",
-        "tests": [{"interval": "1m", "input_series": series, "promql_expr_test": asked}],
-    }
+    tests = [{"interval": "1m", "input_series": series, "promql_expr_test": asked}]
+    test = {"rule_files": [str(MONITORING / "rules.yml")], "evaluation_interval": "1m", "tests": tests}
     (tmp_path / "test.yml").write_text(yaml.safe_dump(test))
     promtool_agrees(tmp_path / "test.yml")
 
@@ -138,23 +134,22 @@ def test_promtool_finds_that_the_rules_say_what_they_should() -> None:
 @pytest.fixture
 def prometheus(replica: ReplicaProcess, tmp_path: Path) -> Iterator[str]:
     """Run Prometheus on the figures of a node, whose crawls have a bit of everything; return its URL."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
     given = {**replica.settings, "DATA_DIR": str(tmp_path), "RETRY_TIMES": "1", "RETRY_BACKOFF": "0.02"}
     with RedisServer() as redis, cluster(tmp_path / "nodes", redis.url, 1, **given) as nodes:
-        node = nodes.nodes[0]
-        targets = [{"targets": [node.url.removeprefix("http://")]}]
+        [node] = nodes.nodes
+        targets = [{"targets": [f"127.0.0.1:{node.port}"]}]
         config = {
             "global": {"scrape_interval": "1s"},
             "scrape_configs": [{"job_name": "all", "static_configs": targets}],
         }
         (tmp_path / "prometheus.yml").write_text(yaml.safe_dump(config))
+        address = f"127.0.0.1:{free_port()}"
         files = [f"--config.file={tmp_path}/prometheus.yml", f"--storage.tsdb.path={tmp_path}/db"]
-        command = [program("prometheus"), *files, f"--web.listen-address=127.0.0.1:{port}"]
+        command = [program("prometheus"), *files, f"--web.listen-address={address}"]
         with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
             try:
                 crawl_on(node, replica)
-                yield f"http://127.0.0.1:{port}"
+                yield f"http://{address}"
             finally:
                 process.kill()
 

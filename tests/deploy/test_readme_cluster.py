@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.cluster.nodes import free_port
 from tests.conftest import PROJECT
 from tests.deploy.checkout import copy_project
 from tests.services.redis import executable
@@ -22,14 +23,9 @@ _HEAD = "two nodes on one machine:\n\n"
 _INSTALL = "pip install -e '.[cluster]'"  # they are there already
 
 
-def _free_port() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return str(free.getsockname()[1])
-
-
-def _is_open(port: str) -> bool:
+def _is_open(port: int) -> bool:
     with socket.socket() as client:
-        return client.connect_ex(("127.0.0.1", int(port))) == 0
+        return client.connect_ex(("127.0.0.1", port)) == 0
 
 
 @pytest.mark.long
@@ -38,17 +34,16 @@ def test_two_nodes_start_and_take_a_job(tmp_path: Path) -> None:
     shutil.copytree(PROJECT / "scrapyd", folder / "scrapyd")
     (folder / "redis-server").symlink_to(executable())
     shown = (PROJECT / "README.md").read_text("utf-8").partition(_HEAD)[2].partition("\n\n")[0]
-    redis, one, two = _free_port(), _free_port(), _free_port()
     commands = [line.strip() for line in shown.splitlines() if _INSTALL not in line]
     script = "\n".join(["set -e", *commands]).replace("--appendonly yes", "--appendonly yes --port 6379")
-    ports = {"6379": redis, "6800": one, "6801": two}
-    script = re.sub("|".join(ports), lambda port: ports[port[0]], script)
+    ports = {usual: free_port() for usual in ("6379", "6800", "6801")}
+    script = re.sub("|".join(ports), lambda port: str(ports[port[0]]), script)
     target = folder / "scrapy.cfg"
-    target.write_text(target.read_text("utf-8").replace("6800", one))
+    target.write_text(target.read_text("utf-8").replace("6800", str(ports["6800"])))
     environment = {
         "PATH": f"{Path(sys.executable).parent}:{folder}:{os.environ['PATH']}",
         "HOME": str(tmp_path),
-        "SCRAPYD_HTTP_PORT": one,
+        "SCRAPYD_HTTP_PORT": str(ports["6800"]),
         "IMDB_URL": "http://127.0.0.1:9",  # the job asks nobody
     }
     output = tmp_path / "output"
@@ -60,7 +55,7 @@ def test_two_nodes_start_and_take_a_job(tmp_path: Path) -> None:
             assert code == 0, output.read_text("utf-8")
             (answer,) = re.findall(r"^{.*\bjobid\b.*}$", output.read_text("utf-8"), re.MULTILINE)
             assert json.loads(answer)["status"] == "ok"
-            wait_for(lambda: _is_open(two))
+            wait_for(lambda: _is_open(ports["6801"]))
         finally:
             os.killpg(shell.pid, signal.SIGTERM)
-            wait_for(lambda: not any(map(_is_open, (redis, one, two))))
+            wait_for(lambda: not any(map(_is_open, ports.values())))
