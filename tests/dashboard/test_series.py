@@ -71,8 +71,8 @@ def test_a_series_has_its_seasons_and_a_grid_and_its_parts_lead_back(database_ur
         for name in ("seasons", "episodes")
     )
     assert cells(seasons)[1:] == [
-        ["Season 1", "–", "3", "8.3 derived", "400", "71", "7.5", "88", "70"],
-        ["Season 2", "–", "1", "6.0 derived", "5,000", "–", "–", "–", "–"],
+        ["Season 1", "–", "8", "8.3 derived", "400", "71", "7.5", "88", "70"],
+        ["Season 2", "–", "12", "6.0 derived", "5,000", "–", "–", "–", "–"],
         ["Season 3", "–", "1", "7.0 derived", "5", "–", "–", "–", "–"],
     ]
     assert cells(grid) == [
