@@ -88,7 +88,8 @@ class RedisEggStorage:
             raise ConfigurationError("the egg holds no spider")
         egg = Egg(project=project, version=version, sha256=digest, spiders=spiders, added_at=self._state.now())
         others = [one for one in self._state.eggs() if one.project == project and one.version != version]
-        pipe = self._client.pipeline().set(keys.egg(egg.key), data).hset(keys.EGGS, egg.key, msgspec.json.encode(egg))
+        pipe = self._client.pipeline().hset(keys.EGG_FILES, egg.key, data)
+        pipe.hset(keys.EGGS, egg.key, msgspec.json.encode(egg))
         self._delete(pipe, others[: -VERSIONS_KEPT + 1])
         return egg
 
@@ -101,7 +102,7 @@ class RedisEggStorage:
 
     def _delete(self, pipe: Any, eggs: Collection[Egg]) -> None:
         for egg in eggs:
-            pipe.hdel(keys.EGGS, egg.key).delete(keys.egg(egg.key))
+            pipe.hdel(keys.EGGS, egg.key).hdel(keys.EGG_FILES, egg.key)
         pipe.set(keys.CHANGED, uuid4().hex).execute()
 
     # --- On this node's disk ------------------------------------------------------------------------------------------
@@ -116,7 +117,7 @@ class RedisEggStorage:
         egg = find_egg(eggs, project, version)
         if not self._copy(egg.sha256).is_dir():
             # Both are read at once, as the version may be deployed again in between.
-            described, data = self._client.pipeline().hget(keys.EGGS, egg.key).get(keys.egg(egg.key)).execute()
+            described, data = self._client.pipeline().hget(keys.EGGS, egg.key).hget(keys.EGG_FILES, egg.key).execute()
             if not described or not data:
                 raise ConfigurationError(f"the egg of version '{egg.version}' is gone; deploy it again")
             egg = msgspec.json.decode(described, type=Egg)

@@ -25,11 +25,8 @@ CHANGED = "{cluster}:changed"
 """STRING: a new text after each change of the state; figures of memory don't count as one."""
 EGGS = "{cluster}:eggs"
 """HASH: `<project>/<version>` → JSON of `Egg`. At most 20 a project."""
+EGG_FILES = "{cluster}:egg_files"
+"""HASH: `<project>/<version>` → bytes of the egg."""
 
 SCRIPT_KEYS = (PENDING, JOBS, RUNNING, FINISHED, NODES, NODE_INFOS, LAST_BEAT, COUNTERS, CHANGED)
 """KEYS of every script, in the order of `common.lua`."""
-
-
-def egg(version: str) -> str:
-    """Return the key of a STRING: the bytes of a version's egg. `version` is `<project>/<version>`. Deleted with the version."""
-    return f"{{cluster}}:egg:{version}"

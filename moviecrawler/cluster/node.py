@@ -7,7 +7,7 @@ import os
 import socket
 from contextlib import aclosing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from scrapyd.app import application as scrapyd_application
 from scrapyd.exceptions import ConfigError
@@ -21,17 +21,16 @@ from moviecrawler.cluster.secrets import redacted
 from moviecrawler.cluster.state import ClusterState
 from moviecrawler.database.short_transactions import ShortTransactions
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.frontier.report import read_frontier
 from moviecrawler.redis_client import connect
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
+    from scrapy.settings import BaseSettings
     from scrapyd.config import Config
 
     from moviecrawler.cluster.jobs import Job
     from moviecrawler.cluster.launcher import ClusterLauncher
-
-T = TypeVar("T")
+    from moviecrawler.frontier.report import Frontier
 
 journal = Logger()
 
@@ -46,8 +45,7 @@ class Node:
 
     launcher: ClusterLauncher
 
-    def __init__(self, config: Config, options: NodeOptions) -> None:
-        self.config = config
+    def __init__(self, options: NodeOptions) -> None:
         self.options = options
         self.name = options.node_name
         self.state = ClusterState(options)
@@ -76,17 +74,17 @@ class Node:
             )
         return self._database
 
-    def ask_frontier(self, ask: Callable[[Any], Awaitable[T]]) -> T:
-        """Return what `ask` returns for a client of the frontier's Redis. Raises redis.RedisError and ConfigurationError."""
+    def frontier(self, settings: BaseSettings | None = None) -> Frontier:
+        """Return the state of the shared crawls. Raises redis.RedisError and ConfigurationError."""
         url = os.environ.get("REDIS_URL")
         if not url:
             raise ConfigurationError("REDIS_URL is not set in the node's environment, so spiders share no frontier")
 
-        async def asked() -> T:
+        async def read() -> Frontier:
             async with aclosing(connect(url, **_TIMEOUTS)) as client:
-                return await ask(client)
+                return await read_frontier(client, settings)
 
-        return asyncio.run(asked())
+        return asyncio.run(read())
 
 
 def application(config: Config) -> Any:
@@ -96,7 +94,7 @@ def application(config: Config) -> Any:
         _check_port(options)
     except ConfigurationError as error:
         raise ConfigError(str(error)) from error
-    config.node = Node(config, options)
+    config.node = Node(options)
     own = {"node_name": options.node_name, "max_proc": str(options.max_proc), "poll_interval": str(POLL_SECONDS)}
     # Scrapyd's own check knows one password, and would ask the probes for it too.
     own |= {"username": "", "password": "", "logs_dir": str(Path(options.logs_dir).absolute())}

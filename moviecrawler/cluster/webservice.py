@@ -25,7 +25,6 @@ from moviecrawler.cluster.secrets import redacted
 from moviecrawler.cluster.state import EVENTS, NODE_LOST, local_time
 from moviecrawler.cluster.website import refuse
 from moviecrawler.errors import AwayError, ConfigurationError, MovieCrawlerError
-from moviecrawler.frontier.report import read_frontier
 from moviecrawler.urls import parse_title_id
 
 if TYPE_CHECKING:
@@ -140,9 +139,8 @@ def _row(status: JobStatus) -> dict[str, Any]:
     if ended is None:
         return {**row, "pid": status.pid}
     row |= {"end_time": str(local_time(ended.ended_at)), "seconds": round(status.seconds, 3)}
-    for name in ("reason", "exit_code", "items", "errors", "pages", "bytes", "summary"):
-        row[name] = getattr(ended, name)
-    return row
+    names = ("reason", "exit_code", "items", "errors", "pages", "bytes", "summary")
+    return row | {name: getattr(ended, name) for name in names}
 
 
 class ListSpiders(ClusterService):
@@ -189,23 +187,17 @@ class DeleteVersion(DeleteProject):
 
 
 class Nodes(ClusterService):
-    """`nodes.json`: the live nodes, and the jobs of each."""
+    """`nodes.json`: the live nodes, and the processes of each."""
 
     def render_GET(self, txrequest: Request) -> dict[str, Any]:
-        running = self.node.state.seen.get().running
-        return {
-            "nodes": [
-                {**msgspec.to_builtins(node), "running": [one.job.key for one in running if one.node_id == node.id]}
-                for node in self.node.state.nodes()
-            ]
-        }
+        return {"nodes": msgspec.to_builtins(self.node.state.nodes())}
 
 
 class Progress(ClusterService):
     """`progress.json`: how far the current runs of the shared frontier are."""
 
     def render_GET(self, txrequest: Request) -> dict[str, Any]:
-        runs = self.node.ask_frontier(read_frontier).runs
+        runs = self.node.frontier().runs
         return {"runs": [run.as_json() for run in runs if run.is_current]}
 
 

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy.settings import Settings
 
@@ -14,7 +14,6 @@ from moviecrawler.catalogue.figures import SiteFigures, figures
 from moviecrawler.clock import utc_now
 from moviecrawler.dashboard.sql import read_sql
 from moviecrawler.errors import AwayError
-from moviecrawler.frontier.report import read_frontier
 
 if TYPE_CHECKING:
     from moviecrawler.cluster.node import Node
@@ -87,9 +86,6 @@ class Sources:
         if not self.node.has_frontier:
             return None
 
-        async def read(client: Any) -> Frontier:
-            found = await read_frontier(client, self.settings)
-            found.runs.sort(key=lambda run: (not run.workers, not run.to_go, -(run.ended_at or run.started_at)))
-            return found
-
-        return self.node.ask_frontier(read)
+        found = self.node.frontier(self.settings)
+        found.runs.sort(key=lambda run: (not run.workers, not run.to_go, -(run.ended_at or run.started_at)))
+        return found

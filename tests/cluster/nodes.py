@@ -300,11 +300,11 @@ def alive(pid: int) -> bool:
         return False
 
 
-def ran(notes: Path, *prefixes: str) -> list[str]:
+def ran(notes: Path, prefix: str) -> list[str]:
     """Return the notes of the toy's spiders whose names begin so."""
-    return sorted(path.name for prefix in prefixes for path in notes.glob(f"{prefix}-*"))
+    return sorted(path.name for path in notes.glob(f"{prefix}-*"))
 
 
-def pids(notes: Path, *prefixes: str) -> list[int]:
-    """Return the processes that have left these notes."""
-    return [int(name.rpartition("-")[2]) for name in ran(notes, *prefixes)]
+def pid_of(note: str) -> int:
+    """Return the process that has left a note."""
+    return int(note.rpartition("-")[2])

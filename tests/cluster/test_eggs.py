@@ -40,7 +40,7 @@ def make(tmp_path: Path, redis_url: str) -> Make:
 
     def made(folder: str) -> RedisEggStorage:
         config = Config({})
-        config.node = Node(config, NodeOptions(redis_url=redis_url, eggs_dir=str(tmp_path / folder)))
+        config.node = Node(NodeOptions(redis_url=redis_url, eggs_dir=str(tmp_path / folder)))
         return RedisEggStorage(config)
 
     return made
@@ -86,7 +86,7 @@ def test_latest_deploy_is_the_latest_version_on_all_nodes(store: RedisEggStorage
     other.delete("toy", "1763730000")
     assert store.fetch("toy", None)[0].version == "v1.2.0"
     other.delete("toy")
-    assert known(store) == store._client.keys("*egg:*") == []
+    assert known(store) == store._client.keys("*egg*") == []
 
 
 def test_spiders_of_an_egg_are_listed_in_a_process_that_knows_no_secret_of_the_node(
@@ -146,10 +146,10 @@ def test_copy_that_is_gone_is_fetched_again_and_an_egg_writes_nowhere_but_into_i
         assert (path / "toy" / "spiders.py").stat().st_size > 0
         assert path.parent.stat().st_mode & 0o077 == 0
         shutil.rmtree(path)
-    redis_client.set(keys.egg("toy/1"), toy_egg())  # which others have written there
+    redis_client.hset(keys.EGG_FILES, "toy/1", toy_egg())  # which others have written there
     with pytest.raises(ConfigurationError, match="damaged; deploy it again"):
         store.fetch("toy", "1")
-    redis_client.delete(keys.egg("toy/1"))
+    redis_client.delete(keys.EGG_FILES)
     with pytest.raises(ConfigurationError, match="gone"):
         store.fetch("toy", "1")
 

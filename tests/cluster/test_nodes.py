@@ -14,13 +14,12 @@ import redis
 from scrapyd_client import ScrapydClient
 
 from moviecrawler.cluster.state import EVENTS
-from tests.cluster.nodes import AUTH, DEPLOY_PASSWORD, Node, alive, cluster, name_of, pids, ran, toy_egg
+from tests.cluster.nodes import AUTH, DEPLOY_PASSWORD, Node, alive, cluster, name_of, pid_of, ran, toy_egg
 from tests.deploy.checkout import run
 from tests.services.redis import RedisServer
 from tests.waiting import wait_for
 
 HOSTILE = {"name": "renamed", "x": "a=b -s LOG_FILE=/x", "y": "--help", "z": 'é"\n$(id)'}
-COLUMNS = ["Project", "Spider", "Job", "PID", "Start", "Runtime", "Finish", "Log", "Cancel"]
 
 
 @pytest.mark.promise("Any node answers for all: jobs are listed, and cancelled wherever they run.")
@@ -28,10 +27,6 @@ COLUMNS = ["Project", "Spider", "Job", "PID", "Start", "Runtime", "Finish", "Log
 def test_jobs_run_across_all_nodes_none_twice_and_report_how_they_ended(nodes: list[Node], notes: Path) -> None:
     one, two = nodes
     assert one.deploy(toy_egg("2", notes), version="2").json["spiders"] == 4
-    for node in nodes:
-        assert node.get("listprojects.json").json["projects"] == ["toy"]
-        assert node.get("listversions.json", project="toy").json["versions"] == ["1", "2"]
-        assert "slow" in node.get("listspiders.json", project="toy").json["spiders"]
     jobs = [
         two.schedule("quick", settings=None, _version="1", note="hostile", **HOSTILE),
         *(one.schedule("quick", note=f"plain{number}") for number in range(2)),
@@ -98,8 +93,7 @@ def test_running_jobs_are_listed_and_cancelled_by_any_node(nodes: list[Node], no
     wait_for(lambda: sum(len(node["processes"]) for node in two.get("nodes.json").json["nodes"]) == 2)
     output = two.get("nodes.json").json["nodes"]
     assert [node["name"] for node in output] == ["node1", "node2"]
-    keys = sorted(key for node in output for key in node["running"])
-    assert keys == sorted([f"other/{running[0]}", f"toy/{running[1]}"])
+    assert {key for node in output for key in node["processes"]} == {f"other/{running[0]}", f"toy/{running[1]}"}
     assert all(node["memory"] > 0 and node["heard_seconds_ago"] < 12 for node in output)
     figures = one.get("metrics").text
     for line in ("moviecrawler_slots 2.0", "moviecrawler_jobs_running 2.0", "moviecrawler_nodes_lost_total 0.0"):
@@ -107,7 +101,6 @@ def test_running_jobs_are_listed_and_cancelled_by_any_node(nodes: list[Node], no
     # What has not happened yet is told as 0: of a series that begins later, Prometheus sees no increase.
     assert re.findall(r'moviecrawler_jobs_total\{event="(\w+)"\}', figures) == sorted(EVENTS)
     page = two.get("jobs").text  # Scrapyd's own
-    assert re.findall("<th>(.*?)</th>", page) == COLUMNS
     assert all(job in page for job in (*running, high, low))
     listed = subprocess.run(["ps", "axww", "-o", "args"], capture_output=True, text=True, check=True).stdout
     assert running[1] in listed
@@ -185,14 +178,14 @@ def test_node_that_ends_or_is_killed_gives_its_jobs_to_the_others_and_leaves_no_
         wait_for(lambda: len(ran(tmp_path, "long")) == 1)
         second = running.add()
         first.stop()
-        [before] = pids(tmp_path, "long")
-        assert not alive(before)
+        [before] = ran(tmp_path, "long")
+        assert not alive(pid_of(before))
         wait_for(lambda: len(ran(tmp_path, "long")) == 2)
         assert re.search(rf"Started toy/{long} as process \d+, start 2\n", second.log)
         assert [node["name"] for node in second.get("nodes.json").json["nodes"]] == ["node2"]
         first.start()
         wait_for(lambda: len(second.get("nodes.json").json["nodes"]) == 2)
-        [left] = [pid for pid in pids(tmp_path, "long") if pid != before]
+        [left] = [pid_of(note) for note in ran(tmp_path, "long") if note != before]
         # It is stopped at that moment, as by a terminal that closes.
         os.kill(left, signal.SIGSTOP)
         second.kill()

@@ -15,7 +15,7 @@ from twisted.web.test.requesthelper import DummyRequest
 from moviecrawler.cluster.jobs import Job
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.state import ClusterState, JobStatus, Snapshot
-from moviecrawler.cluster.website import Logs, MissingLog, refusal
+from moviecrawler.cluster.website import MissingLog, refusal
 from tests.cluster.nodes import AUTH, DEPLOY_PASSWORD, Node, toy_egg
 from tests.conftest import PROJECT
 from tests.deploy.checkout import run
@@ -80,7 +80,6 @@ def test_node_without_a_password_answers_by_its_own_name_only(host: str, is_answ
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({"setting": "LOG_FILE=/x"}, "setting LOG_FILE can't be made by a job"),
         ({"setting": "DATABASE_URL=postgresql://u:hunter2@h/x"}, "holds a secret"),
         ({"setting": "no-equals"}, "give NAME=VALUE"),
         ({"priority": "high"}, "priority is invalid"),
@@ -154,12 +153,11 @@ def test_pages_show_hostile_names_as_text_and_no_secret_is_logged(node: Node) ->
 
 
 @pytest.mark.parametrize("name", ["page.html", "a1.log", "image.svg", "page.html.gz"])
-def test_every_log_is_plain_text(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_text("<script>")
-    request: Any = DummyRequest([])
-    Logs(str(tmp_path), "text/plain").getChild(name.encode(), request).render_HEAD(request)
-    assert request.responseHeaders.getRawHeaders("Content-Type") == ["text/plain"]
-    assert request.responseHeaders.getRawHeaders("Content-Encoding") is None
+def test_every_log_is_plain_text(node: Node, name: str) -> None:
+    (node.folder / "logs").mkdir(exist_ok=True)
+    (node.folder / "logs" / name).write_text("<script>")
+    headers = node.get(f"logs/{name}").headers
+    assert (headers["Content-Type"], headers.get("Content-Encoding")) == ("text/plain; charset=utf-8", None)
 
 
 @pytest.mark.parametrize(("url", "code"), [("", 404), ("http://10.0.0.2:6800/", 307)])

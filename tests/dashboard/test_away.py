@@ -36,7 +36,7 @@ def node_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ca
         monkeypatch.setattr("moviecrawler.database.short_transactions._AWAY_SECONDS", 0.1)
         options = NodeOptions(redis_url=redis_url, eggs_dir=str(tmp_path / "eggs"), logs_dir=str(tmp_path / "logs"))
         config = Config({})
-        config.node = node = Node(config, options)
+        config.node = node = Node(options)
         here = NodeInfo(id="a", name="a", url="", slots=6, started_at=0, draining=False, memory=1, processes={})
         node.state.beat(here, [])
         root = Root(config, Application("test"))  # type: ignore[no-untyped-call]

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -131,29 +130,6 @@ def test_promtool_finds_that_the_rules_say_what_they_should() -> None:
     promtool_agrees(RULES_TEST)
 
 
-@pytest.fixture
-def prometheus(replica: ReplicaProcess, tmp_path: Path) -> Iterator[str]:
-    """Run Prometheus on the figures of a node, whose crawls have a bit of everything; return its URL."""
-    given = {**replica.settings, "DATA_DIR": str(tmp_path), "RETRY_TIMES": "1", "RETRY_BACKOFF": "0.02"}
-    with RedisServer() as redis, cluster(tmp_path / "nodes", redis.url, 1, **given) as nodes:
-        [node] = nodes.nodes
-        targets = [{"targets": [f"127.0.0.1:{node.port}"]}]
-        config = {
-            "global": {"scrape_interval": "1s"},
-            "scrape_configs": [{"job_name": "all", "static_configs": targets}],
-        }
-        (tmp_path / "prometheus.yml").write_text(yaml.safe_dump(config))
-        address = f"127.0.0.1:{free_port()}"
-        files = [f"--config.file={tmp_path}/prometheus.yml", f"--storage.tsdb.path={tmp_path}/db"]
-        command = [program("prometheus"), *files, f"--web.listen-address={address}"]
-        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
-            try:
-                crawl_on(node, replica)
-                yield f"http://{address}"
-            finally:
-                process.kill()
-
-
 def crawl_on(node: Node, replica: ReplicaProcess) -> None:
     """Have a node crawl pages that lack a field, and then a site that refuses."""
     assert node.deploy(project_egg(), "moviecrawler", "v1").json["status"] == "ok"
@@ -165,11 +141,13 @@ def crawl_on(node: Node, replica: ReplicaProcess) -> None:
 
 
 @pytest.mark.prometheus
-def test_prometheus_has_data_for_every_panel_that_is_not_about_proxies(prometheus: str) -> None:
+def test_prometheus_has_data_for_every_panel_that_is_not_about_proxies(replica: ReplicaProcess, tmp_path: Path) -> None:
+    address = f"127.0.0.1:{free_port()}"
+
     def has_data(query: str) -> bool:
         query = urllib.parse.urlencode({"query": query.replace("$site", ".*")})
         try:
-            with urllib.request.urlopen(f"{prometheus}/api/v1/query?{query}", timeout=10) as answer:
+            with urllib.request.urlopen(f"http://{address}/api/v1/query?{query}", timeout=10) as answer:
                 return bool(json.load(answer)["data"]["result"])
         except OSError:  # it is still starting
             return False
@@ -177,4 +155,20 @@ def test_prometheus_has_data_for_every_panel_that_is_not_about_proxies(prometheu
     def without_data() -> list[str]:
         return [name for name, query in QUERIES.items() if "proxy" not in query and not has_data(query)]
 
-    wait_for(lambda: not without_data(), 2 * LONGEST, without_data)
+    given = {**replica.settings, "DATA_DIR": str(tmp_path), "RETRY_TIMES": "1", "RETRY_BACKOFF": "0.02"}
+    with RedisServer() as redis, cluster(tmp_path / "nodes", redis.url, 1, **given) as nodes:
+        [node] = nodes.nodes
+        targets = [{"targets": [f"127.0.0.1:{node.port}"]}]
+        config = {
+            "global": {"scrape_interval": "1s"},
+            "scrape_configs": [{"job_name": "all", "static_configs": targets}],
+        }
+        (tmp_path / "prometheus.yml").write_text(yaml.safe_dump(config))
+        files = [f"--config.file={tmp_path}/prometheus.yml", f"--storage.tsdb.path={tmp_path}/db"]
+        command = [program("prometheus"), *files, f"--web.listen-address={address}"]
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+            try:
+                crawl_on(node, replica)
+                wait_for(lambda: not without_data(), 2 * LONGEST, without_data)
+            finally:
+                process.kill()
