@@ -23,12 +23,15 @@ from isal import isal_zlib
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.datasets import Dataset
-from moviecrawler.replica.options import Fault, Options, choose
+from moviecrawler.replica.options import Fault, Options
 from moviecrawler.replica.payloads import MARKUP
 from moviecrawler.replica.sources import Answer, Generated, SavedPages
+from moviecrawler.replica.words import Dice
 from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from moviecrawler.items import Site
 
 _CONTROL = "/__replica__/"
@@ -65,6 +68,19 @@ class Counts(msgspec.Struct):
         self.paths[path] += 1
         for counter in (self.clients, self.latest):
             counter[client] += 1
+
+
+def choose(seed: int, shares: Mapping[Fault, float], path: str, attempt: int) -> Fault | None:
+    """Return what happens to the `attempt`th request for a path, counted from 1; None for a proper answer.
+
+    The same crawl meets the same faults, and a retry is another attempt, which can succeed.
+    """
+    point = Dice(seed, attempt, path).random() if shares else 1.0
+    for fault, share in shares.items():
+        point -= share
+        if point < 0:
+            return fault
+    return None
 
 
 class Replica:
@@ -114,7 +130,7 @@ class Replica:
         client = f"{address} {request.headers.get('User-Agent', '')}"
         counts.arrive(url.raw_path_qs, client, int(time.time()))
         if options.rate_limit is not None and counts.latest[client] > options.rate_limit:
-            return await self._send(request, _refusal("rate-limit"))
+            return self._send(request, _refusal("rate-limit"))
         if options.latency:
             await asyncio.sleep(options.latency / 1000)
         fault = options.clients.get(address)
@@ -134,11 +150,11 @@ class Replica:
                 return web.Response()
             case Fault.REDIRECT:
                 where = str(request.rel_url.extend_query({_REDIRECTED: "1"}))
-                return await self._send(request, Answer(b"", status=302, headers={"Location": where}))
+                return self._send(request, Answer(b"", status=302, headers={"Location": where}))
             case None | Fault.TRUNCATED:
                 return await self._serve(site, request, url.query, truncated=fault is not None)
             case _:
-                return await self._send(request, _refusal(f"challenge-{site}" if fault == Fault.CHALLENGE else fault))
+                return self._send(request, _refusal(f"challenge-{site}" if fault == Fault.CHALLENGE else fault))
 
     async def _serve(self, site: Site, request: web.Request, query: Any, *, truncated: bool) -> web.StreamResponse:
         try:
@@ -151,21 +167,18 @@ class Replica:
             if not truncated:
                 return web.FileResponse(file, headers={"Content-Type": "binary/octet-stream"})
             found = Answer(file.read_bytes(), "binary/octet-stream")
-        return await self._send(request, found or _refusal("404"), truncated=truncated)
+        return self._send(request, found or _refusal("404"), truncated=truncated)
 
-    async def _send(self, request: web.Request, answer: Answer, *, truncated: bool = False) -> web.StreamResponse:
+    def _send(self, request: web.Request, answer: Answer, *, truncated: bool = False) -> web.Response:
         content = self._renamed(answer.body)
         headers = {"Content-Type": answer.content_type, "Vary": "Accept-Encoding", **answer.headers}
         if _TAKES_GZIP.search(request.headers.get("Accept-Encoding", "")):
             content, headers["Content-Encoding"] = isal_zlib.compress(content, 1, _GZIP_MEMBER), "gzip"
         if not truncated:
             return web.Response(body=content, status=answer.status, headers=headers)
-        response = web.StreamResponse(status=answer.status, headers=headers)
-        response.content_length = len(content)
-        await response.prepare(request)
-        await response.write(content[: len(content) // 2])
-        if request.transport is not None:
-            request.transport.close()  # before all that was announced
+        headers["Content-Length"] = str(len(content))
+        response = web.Response(body=content[: len(content) // 2], status=answer.status, headers=headers)
+        response.force_close()  # before all that was announced
         return response
 
     def _renamed(self, content: bytes) -> bytes:

@@ -159,7 +159,7 @@ class Collection(Titles):
     def _make(self, index: int) -> Title:
         title = Title({"imdb": self._on_imdb(index)})
         for site in OTHERS:
-            if site_id := self._ids[site].get(index):
+            if site_id := self.ids[site].get(index):
                 dice, year = self.dice(site, index), self._year(site, index)
                 users = self._score(index, dice, 0.07)
                 # Rotten Tomatoes tells no day in theaters of what only streams.
@@ -182,12 +182,12 @@ class Collection(Titles):
         all_awards = Award(event=None, wins=dice.below(9), nominations=1 + dice.below(4))
         release, minutes, related = dice.day_in(outline.year), 58 + dice.below(110), self._similar("imdb", index)
         if _is_remake(index):
-            first = self.imdb_id(index - _TO_REMAKE)
+            first = self.ids["imdb"][index - _TO_REMAKE]
             related.append(
                 RelatedTitle(relation="connection", site_id=first, title=outline.title, connection="Version of")
             )
         return on_imdb(
-            *(index, self.imdb_id(index), "movie", dice),
+            *(index, self.ids["imdb"][index], "movie", dice),
             is_upcoming=outline.is_upcoming,
             title=outline.title,
             original_title=outline.original,
@@ -217,9 +217,9 @@ class Collection(Titles):
     def _similar(self, site: Site, index: int) -> list[RelatedTitle]:
         """Return the films before and behind one in popularity that it recommends, as far as the site has them."""
         return [
-            RelatedTitle(relation="similar", site_id=self._ids[site][other], title=self._outlines[other].title)
+            RelatedTitle(relation="similar", site_id=self.ids[site][other], title=self._outlines[other].title)
             for other in (index + _TO_SIMILAR, index - _TO_SIMILAR)
-            if other in self._ids[site]
+            if other in self.ids[site]
         ]
 
 

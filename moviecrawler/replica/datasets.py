@@ -5,11 +5,10 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from moviecrawler.items import Movie
@@ -28,8 +27,7 @@ _COLUMNS: Final = {
 FILES: Final = tuple(f"{name}.tsv.gz" for name in _COLUMNS)
 
 
-@dataclass(slots=True, frozen=True)
-class Dataset:
+class Dataset(NamedTuple):
     """One of FILES in a folder."""
 
     collection: Collection
@@ -41,8 +39,9 @@ class Dataset:
         path, name = self.folder / self.file, self.file.removesuffix(".tsv.gz")
         if not path.exists():
             self.folder.mkdir(parents=True, exist_ok=True)
-            rows = sorted(_rows(self.collection, name), key=lambda row: row.partition("\t")[0])
-            lines = ["\t".join(_COLUMNS[name].split()), *rows]
+            found = (row for movie in self.collection.pages("imdb") for row in _rows(movie, name))
+            rows = dict.fromkeys("\t".join(map(_cell, row)) for row in found)  # who is in several titles comes once
+            lines = ["\t".join(_COLUMNS[name].split()), *sorted(rows, key=lambda row: row.partition("\t")[0])]
             path.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode(), 1, mtime=0))
             # Of the time and the size the web server makes an ETag, which is then the same for the same titles.
             day = self.collection.series.today.toordinal() * 86_400
@@ -50,15 +49,7 @@ class Dataset:
         return path
 
 
-def _rows(collection: Collection, name: str) -> Iterable[str]:
-    movies = collection.pages("imdb")
-    if name == "name.basics":
-        people = {str(credit.person_id): credit.name for movie in movies for credit in movie.credits}
-        return [f"{person}\t{named}\t{_NULL}\t{_NULL}\tactor\t{_NULL}" for person, named in people.items()]
-    return ("\t".join(map(_cell, row)) for movie in movies for row in _rows_of(movie, name))
-
-
-def _rows_of(movie: Movie, name: str) -> Iterator[tuple[object, ...]]:
+def _rows(movie: Movie, name: str) -> Iterator[tuple[object, ...]]:
     """Yield the rows of one title in a dataset; None is what it doesn't know."""
     rating, original = movie.score("imdb"), movie.original_title or movie.title
     if name == "title.basics":
@@ -81,6 +72,8 @@ def _rows_of(movie: Movie, name: str) -> Iterator[tuple[object, ...]]:
         yield movie.site_id, 1, original, None, None, "original", None, 1
         yield movie.site_id, 2, movie.title, "US", "en", "imdbDisplay", None, 0
         yield movie.site_id, 3, f"{movie.title} {movie.year}", "XWW", None, "working\x02festival", None, 0
+    elif name == "name.basics":
+        yield from ((credit.person_id, credit.name, None, None, "actor", None) for credit in movie.credits)
 
 
 def _cell(value: object) -> str:

@@ -7,17 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 from moviecrawler.replica.payloads import Page, Templates, page
 
 if TYPE_CHECKING:
-    from moviecrawler.items import Award, Movie
+    from moviecrawler.items import Movie
     from moviecrawler.replica.collection import Collection
 
 _POPULAR_SIZE, _BOX_OFFICE_SIZE = 100, 10
 CHARTS: Final = ("top", "moviemeter", "boxoffice", "toptv", "tvmeter")
 _TYPES: Final = {"movie": "Movie", "tvMovie": "TV Movie", "tvSeries": "TV Series", "tvEpisode": "TV Episode"}
 """What pages call each type of title."""
-
-
-def _award(award: Award) -> dict[str, Any]:
-    return {"wins": award.wins, "nominations": award.nominations, "award": {"text": award.event}}
 
 
 _render: Final = Templates(
@@ -35,7 +31,10 @@ _render: Final = Templates(
         # All awards together are the first in the list.
         "wins": lambda movie: movie.awards[0].wins if movie.awards else 0,
         "nominations": lambda movie: movie.awards[0].nominations if movie.awards else 0,
-        "most_telling": lambda awards: next((_award(one) for one in awards[1:]), None),
+        "most_telling": lambda awards: next(
+            ({"wins": one.wins, "nominations": one.nominations, "award": {"text": one.event}} for one in awards[1:]),
+            None,
+        ),
         "bars": lambda votes: [{"rating": bar, "voteCount": count} for bar, count in enumerate(votes, start=1)],
         "seasons": lambda count: [{"number": number + 1} for number in range(count)],
     },
@@ -46,26 +45,22 @@ def title_page(movie: Movie) -> Page:
     """Return the page of a film, a series or an episode."""
     named, dated, above, main = (_render(name, movie) for name in ("named", "dated", "above_the_fold", "main_column"))
     data = {"tconst": movie.site_id, "aboveTheFoldData": {**named, **dated, **above}, "mainColumnData": main}
-    return _page("/title/[tconst]", f"{movie.title} ({movie.year})", str(movie.url), data)
+    name = f"{movie.title} ({movie.year}) - IMDb"
+    return page("imdb.html", title=name, url=movie.url, route="/title/[tconst]", data=data)
 
 
 def chart(collection: Collection, name: str) -> Page:
     """Return a chart of titles in their order. The box office gives no ranks, years or running times."""
     titles = collection.series if "tv" in name else collection
     size = _BOX_OFFICE_SIZE if name == "boxoffice" else _POPULAR_SIZE
-    indexes = titles.top if name.startswith("top") else range(min(titles.count, size))
+    indexes = titles.top_ranks if name.startswith("top") else range(min(titles.count, size))
     movies = [titles.title(index).movies["imdb"] for index in indexes]
-    rows = [_render("named", movie) for movie in movies]
     if name == "boxoffice":
-        data: dict[str, Any] = {
-            "topGrossingReleases": {"edges": [{"node": {"release": {"titles": [row]}}} for row in rows]}
-        }
+        edges: list[Any] = [{"node": {"release": {"titles": [_render("named", movie)]}}} for movie in movies]
     else:
-        dated = [{**row, **_render("dated", movie)} for row, movie in zip(rows, movies, strict=True)]
-        edges = [{"currentRank": rank, "node": row} for rank, row in enumerate(dated, start=1)]
-        data = {"chartTitles": {"edges": edges}}
-    return _page(f"/chart/{name}", name, f"https://www.imdb.com/chart/{name}/", {"pageData": data})
-
-
-def _page(route: str, title: str, url: str, data: dict[str, Any]) -> Page:
-    return page("imdb.html", title=f"{title} - IMDb", url=url, route=route, data=data)
+        rows = [{**_render("named", movie), **_render("dated", movie)} for movie in movies]
+        edges = [{"currentRank": rank, "node": row} for rank, row in enumerate(rows, start=1)]
+    data = {"topGrossingReleases" if name == "boxoffice" else "chartTitles": {"edges": edges}}
+    route = f"/chart/{name}"
+    url = f"https://www.imdb.com{route}/"
+    return page("imdb.html", title=f"{name} - IMDb", url=url, route=route, data={"pageData": data})

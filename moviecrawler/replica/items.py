@@ -105,10 +105,11 @@ def on_site(site: SlugSite, base: Movie, site_id: str, dice: Dice, **facts: Any)
             if credit.role != "cast" or credit.position <= _MOST_CAST[site]
         ],
         offers=[_offer(site, base, *offer) for offer in WORDS["offers"][dice.pick((0, 1, 2, 3, 5)) :]],
-        external_ids=external_ids(site, base, dice),
         **facts,
     )
     if site == "metacritic":
+        path = f"/us/{'movie' if base.kind == 'movie' else 'tv-show'}/{slugify(base.title, '-') or base.site_id}"
+        found.external_ids = {"metacritic": _own_number(dice), "justwatch": path}
         found.imdb_id = base.imdb_id if dice.chance(0.92) else None
         if base.poster_url:
             found.poster_url = f"https://www.metacritic.com/a/img/catalog/provider/2/13/2-{base.site_id}.jpg"
@@ -124,8 +125,20 @@ def on_site(site: SlugSite, base: Movie, site_id: str, dice: Dice, **facts: Any)
         if amount.kind == "domestic":  # the site abbreviates sums: "$53.1M"
             step = 100_000 if amount.value >= _MILLION else 100
             found.amounts = [replace(amount, value=round(amount.value / step) * step)]
-    found.consensus = consensus(found.scores, dice)
-    return found
+    return add_own(found, dice)
+
+
+def add_own(movie: Movie, dice: Dice) -> Movie:
+    """Add Rotten Tomatoes' ids of a title, and what critics agree upon, where enough of them have written."""
+    number, text = _own_number(dice), str(UUID(int=dice.getrandbits(128)))
+    movie.external_ids = {"ems": text, "rottentomatoes": number}
+    text = f"A {dice.word('adjectives').lower()} tale {dice.word('troubles')}"
+    movie.consensus = text if movie.score("tomatometer_top") else None
+    return movie
+
+
+def _own_number(dice: Dice) -> str:
+    return str(2_000_000_000 + dice.below(100_000_000))
 
 
 def scores_on(site: SlugSite, critics: int | None, users: int | None, dice: Dice, most: int = 300) -> list[Score]:
@@ -166,21 +179,6 @@ def _score(kind: ScoreKind, value: float, count: int) -> Score:
         "sentiment": words[share < _FRESH],
     }
     return Score(kind=kind, value=float(value), **{name: facts[name] for name in form.facts})
-
-
-def consensus(scores: Iterable[Score], dice: Dice) -> str | None:
-    """Return what critics agree upon, where enough of them have written."""
-    text = f"A {dice.word('adjectives').lower()} tale {dice.word('troubles')}"
-    return text if any(score.kind == "tomatometer_top" for score in scores) else None
-
-
-def external_ids(site: SlugSite, base: Movie, dice: Dice) -> dict[str, str]:
-    """Return the other ids that a site has of a title."""
-    number = str(2_000_000_000 + dice.below(100_000_000))
-    if site == "rottentomatoes":
-        return {"ems": str(UUID(int=dice.getrandbits(128))), "rottentomatoes": number}
-    path = f"/us/{'movie' if base.kind == 'movie' else 'tv-show'}/{slugify(base.title, '-') or base.site_id}"
-    return {"metacritic": number, "justwatch": path}
 
 
 def _offer(site: SlugSite, base: Movie, provider: str, kind: Any, quality: str, price: float) -> Offer:

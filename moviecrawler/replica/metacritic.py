@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from moviecrawler.replica.payloads import Page, Templates, encode, page
+from moviecrawler.replica.payloads import Page, Templates, page
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,7 +79,7 @@ def title_page(title: Title, movie: Movie) -> Page:
     return page("metacritic.html", title=name, url=movie.url, linked=linked, values=_flattened(state))
 
 
-def finder(collection: Collection, query: Mapping[str, str], host: str) -> bytes | None:
+def finder(collection: Collection, query: Mapping[str, str], host: str) -> dict[str, Any] | None:
     """Return rows of the finder; None for a kind of title that it doesn't have. Raises ValueError for a number that is none.
 
     Where the last row ties with the one after it, that one is there too, as rows that tie come up on both pages.
@@ -98,13 +98,13 @@ def finder(collection: Collection, query: Mapping[str, str], host: str) -> bytes
     links = {"next": {"href": f"{address}{end}"}} if end < len(ordered) else {}
     movies = [titles.title(index).movies["metacritic"] for _, index in shown]
     items = [{**_render("listed", movie), **_render("scores_of_row", movie)} for movie in movies]
-    return encode({"data": {"totalResults": len(ordered), "items": items}, "links": links})
+    return {"data": {"totalResults": len(ordered), "items": items}, "links": links}
 
 
 @functools.lru_cache(maxsize=16)
 def _ordered(titles: Titles, order: str) -> list[tuple[int, int]]:
     """Return the indexes of all titles with what they are ordered by, the first one first."""
-    return sorted((titles.order(order, index), index) for index in titles.site_ids("metacritic"))
+    return sorted((titles.order(order, index), index) for index in titles.ids["metacritic"])
 
 
 def _flattened(value: Any) -> list[Any]:
@@ -113,13 +113,11 @@ def _flattened(value: Any) -> list[Any]:
     numbers: dict[str, int] = {}
 
     def add(part: Any) -> int:
-        if isinstance(part, str) and part in numbers:
-            return numbers[part]
-        number = len(flat)
+        number = numbers.setdefault(part, len(flat)) if isinstance(part, str) else len(flat)
+        if number < len(flat):
+            return number
         flat.append(part)
-        if isinstance(part, str):
-            numbers[part] = number
-        elif isinstance(part, dict):
+        if isinstance(part, dict):
             flat[number] = {key: add(inner) for key, inner in part.items()}
         elif isinstance(part, list):
             flat[number] = [add(inner) for inner in part]

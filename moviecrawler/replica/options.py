@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
-
-Robots = Literal["open", "live"]
 TODAY: Final = date(2026, 11, 1)
 """The replica's date: titles without a release before it are upcoming and unrated."""
 MOST_TITLES, MOST_SERIES = 200_000, 10_000
@@ -44,30 +42,6 @@ class Fault(StrEnum):
     NOT_FOUND = "404"
 
 
-def check_shares(shares: Mapping[Fault, float]) -> None:
-    """Raise ConfigurationError unless the shares of requests that meet each fault are 0 to 1, and at most 1 together."""
-    for fault, share in shares.items():
-        if not 0 <= share <= 1:
-            raise ConfigurationError(f"the share of {fault} is {share:g}; use 0 to 1")
-    if sum(shares.values()) > 1:
-        raise ConfigurationError(f"the shares of faults add up to {sum(shares.values()):g}; use at most 1")
-
-
-def choose(seed: int, shares: Mapping[Fault, float], path: str, attempt: int) -> Fault | None:
-    """Return what happens to the `attempt`th request for a path, counted from 1; None for a proper answer.
-
-    The same crawl meets the same faults, and a retry is another attempt, which can succeed.
-    """
-    from moviecrawler.replica.words import Dice  # noqa: PLC0415 - every command of Scrapy's imports this module
-
-    point = Dice(seed, attempt, path).random() if shares else 1.0
-    for fault, share in shares.items():
-        point -= share
-        if point < 0:
-            return fault
-    return None
-
-
 class Options(options.Options, frozen=True, kw_only=True):
     """How a replica behaves; `_HELP` says what those are that its command takes."""
 
@@ -83,7 +57,7 @@ class Options(options.Options, frozen=True, kw_only=True):
     """Whether pages are a few kB, without the bulk that the sites' pages have around their data."""
     latency: Annotated[float, Meta(ge=0, le=86_400_000)] = 0.0
     rate_limit: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
-    robots: Robots = "open"
+    robots: Literal["open", "live"] = "open"
     faults: dict[Fault, float] = msgspec.field(default_factory=dict)
     """Share of requests that meet each fault."""
     clients: dict[str, Fault] = msgspec.field(default_factory=dict)
@@ -95,7 +69,11 @@ class Options(options.Options, frozen=True, kw_only=True):
     """Answers that are as before."""
 
     def __post_init__(self) -> None:
-        check_shares(self.faults)
+        for fault, share in self.faults.items():
+            if not 0 <= share <= 1:
+                raise ConfigurationError(f"the share of {fault} is {share:g}; use 0 to 1")
+        if (together := sum(self.faults.values())) > 1:
+            raise ConfigurationError(f"the shares of faults add up to {together:g}; use at most 1")
 
     def change(self, given: Mapping[str, Any]) -> Options:
         """Return these options with others in their places. Raises ConfigurationError."""
@@ -117,7 +95,7 @@ _HELP = {
     "pages": ("DIR", "serve the pages that DIR/INDEX.tsv names instead"),
     "latency": ("MS", "milliseconds before every answer (default: 0)"),
     "rate_limit": ("N", "requests a second and client; more get 429"),
-    "robots": ("MODE", f"robots.txt: {get_args(Robots)[0]} (default), or live as today"),
+    "robots": ("MODE", "robots.txt: open (default), or live as today"),
 }
 
 
@@ -133,20 +111,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--light", action="store_true", help="pages of a few kB, with the same data")
 
 
-def _parse_share(text: str) -> tuple[Fault, float]:
-    """Return a fault and its share from "KIND:SHARE", such as "500:0.1". Raises ConfigurationError."""
-    kind, _, share = text.rpartition(":")
-    try:
-        return Fault(kind), float(share)
-    except ValueError:
-        form = f"use KIND:SHARE, such as 500:0.1, with a KIND of {', '.join(Fault)}"
-        raise ConfigurationError(f"--fail is {text!r}; {form}") from None
-
-
 def parse_options(given: argparse.Namespace) -> Options:
     """Return the options given on a command line. Raises ConfigurationError for the first that can't be right."""
     faults: dict[Fault, float] = {}
     for text in given.fail:
-        fault, share = _parse_share(text)
-        faults[fault] = faults.get(fault, 0) + share
+        kind, _, share = text.rpartition(":")
+        try:
+            faults[Fault(kind)] = faults.get(Fault(kind), 0) + float(share)
+        except ValueError:
+            form = f"use KIND:SHARE, such as 500:0.1, with a KIND of {', '.join(Fault)}"
+            raise ConfigurationError(f"--fail is {text!r}; {form}") from None
     return Options.read({**{name: getattr(given, name) for name in _HELP}, "light": given.light, "faults": faults})

@@ -24,8 +24,6 @@ from moviecrawler.replica.words import WORDS, Dice, read_toml
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-encode = msgspec.json.Encoder().encode
-"""Returns JSON."""
 _VALUE: Final = re.compile(r"\$([\w.]*)(?:\|(.+?))?(?: or (.+))?")
 _LISTS: Final = {"credits": "role", "related": "relation", "offers": "kind"}
 """Fields that have several items of a kind, and the attribute that says which."""
@@ -94,7 +92,7 @@ def _filler(form: str, size: int, *, light: bool) -> Markup:
 _TEMPLATES: Final = Environment(
     loader=PackageLoader("moviecrawler.replica", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True
 )
-_TEMPLATES.filters["json"] = lambda data: Markup(encode(data).decode())  # noqa: S704 - as the sites do it
+_TEMPLATES.filters["json"] = lambda data: Markup(msgspec.json.encode(data).decode())  # noqa: S704 - as the sites do it
 # What has no value is left out of schema.org's data.
 _TEMPLATES.filters["known"] = lambda data: {key: value for key, value in data.items() if value is not None}
 

@@ -30,7 +30,6 @@ class ReplicaProcess:
     def __init__(self, **options: Any) -> None:
         """Take the fields of `Options`; without `port`, any free ports are used. Raises ConfigurationError."""
         self._options = Options.read(options)
-        self._process: subprocess.Popen[str] | None = None
         self.urls: dict[str, str] = {}
         """Each site's scheme, host and port."""
 
@@ -70,7 +69,6 @@ class ReplicaProcess:
 
     def __exit__(self, *_: object) -> None:
         """Stop it."""
-        assert self._process is not None  # noqa: S101 - it was started on entering
         stop(self._process, within=10)
 
 

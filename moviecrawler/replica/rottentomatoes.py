@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 from datetime import date
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from moviecrawler.replica.payloads import Page, Templates, encode, page
+from moviecrawler.replica.payloads import Page, Templates, page
 
 if TYPE_CHECKING:
-    from moviecrawler.items import Movie
+    from moviecrawler.items import Movie, ScoreKind
     from moviecrawler.replica.collection import Collection
     from moviecrawler.replica.titles import Title
 
@@ -27,6 +28,19 @@ def _released(movie: Movie) -> str:
     return f"{date.fromisoformat(movie.release_date or f'{movie.year}-01-01'):%b %d, %Y}"
 
 
+def _below_title(movie: Movie) -> list[str]:
+    """Return what stands below a title: its certificate, and when it was released or shown."""
+    release = {"movie": f"Released {_released(movie)}", "series": f"{movie.year}-{movie.end_year or ''}"}
+    return [*filter(None, [movie.certificate]), release.get(movie.kind, str(movie.year))]
+
+
+def _score(side: str, kinds: tuple[ScoreKind, ...], movie: Movie) -> dict[str, Any]:
+    """Return the first score that there is of the critics or of the audience; before there are reviews it has no key `score`."""
+    score = next(filter(None, map(movie.score, kinds)), None)
+    found = _render(side, score) if score else {"certified": False}
+    return {**found, "title": "Tomatometer" if side == "critics" else "Popcornmeter"}
+
+
 _render: Final = Templates(
     "rottentomatoes",
     {
@@ -39,6 +53,12 @@ _render: Final = Templates(
         "dollars": lambda sum_: f"${sum_ / _MILLION:.1f}M" if sum_ >= _MILLION else f"${sum_ / 1000:.1f}K",
         "hours": lambda minutes: f"{minutes // 60}h {minutes % 60}m".removeprefix("0h "),
         "month": lambda day: f"{date.fromisoformat(f'{day}-01'):%b %Y}",
+        "below_title": _below_title,
+        "critics": partial(_score, "critics", ("tomatometer",)),
+        "top_critics": partial(_score, "critics", ("tomatometer_top",)),
+        "audience": partial(_score, "audience", ("popcornmeter_verified", "popcornmeter_all")),
+        "everybody": partial(_score, "audience", ("popcornmeter_all",)),
+        "verified": partial(_score, "audience", ("popcornmeter_verified",)),
         "opening": lambda movie: f"{'Opened' if movie.release_date else 'Streaming'} {_released(movie)}",
     },
 )
@@ -46,53 +66,22 @@ _render: Final = Templates(
 
 def title_page(title: Title, movie: Movie) -> Page:
     """Return the page of a title, or of a season or an episode of it."""
-    details = {name: [found] if isinstance(found, dict) else found for name, found in _render("details", movie).items()}
-    label, release, below = "Premiere Date", _released(movie), str(movie.year)
+    label, release = "Premiere Date", _released(movie)
     if movie.kind == "movie":
-        label, below = f"Release Date ({'Theaters' if movie.release_date else 'Streaming'})", f"Released {release}"
+        label = f"Release Date ({'Theaters' if movie.release_date else 'Streaming'})"
         release += ", Wide" if movie.release_date else ""
-    elif movie.kind == "series":
-        below = f"{movie.year}-{movie.end_year or ''}"
     return page(
         "rottentomatoes.html",
         title=f"{movie.title} | Rotten Tomatoes",
         url=movie.url,
         linked=_render("json_ld", movie),
-        scripts=_scripts(movie, [*filter(None, [movie.certificate]), below]),
+        scripts=_render("scripts", movie),
         movie=movie,
         seasons=[_render("season", one) for one in title.listed["rottentomatoes"]] if movie.kind == "series" else [],
-        people=[*movie.people("director"), *movie.people("cast")],
         offers=[offer for offer in movie.offers if offer.kind in _LICENCES],
         licences=_LICENCES,
-        details={label: [{"text": release}], **details},
+        details={label: {"text": release}, **_render("details", movie)},
     )
-
-
-def _scripts(movie: Movie, props: list[str]) -> dict[str, Any]:
-    scores = {
-        **{f"audience{who}": _score(movie, f"popcornmeter_{who.lower()}", "audience") for who in ("All", "Verified")},
-        "criticsAll": _score(movie, "tomatometer", "critics"),
-        "criticsTop": _score(movie, "tomatometer_top", "critics"),
-    }
-    verified, everybody = scores["audienceVerified"], scores["audienceAll"]
-    return {
-        "media-hero-json": {"content": {"mediaType": _TYPES[movie.kind], "title": movie.title, "metadataProps": props}},
-        "media-scorecard-json": {
-            "audienceScore": verified if "score" in verified else everybody,
-            "criticsScore": scores["criticsAll"],
-            "description": movie.plot,
-            "overlay": scores,
-            "primaryImageUrl": movie.poster_url,
-        },
-        "curation-json": _render("curation", movie),
-    }
-
-
-def _score(movie: Movie, kind: Any, side: str) -> dict[str, Any]:
-    """Return a score of the critics or of the audience, which has no key `score` before there are reviews."""
-    score = movie.score(kind)
-    found = _render(side, score) if score else {"certified": False}
-    return {**found, "title": "Tomatometer" if side == "critics" else "Popcornmeter"}
 
 
 def browse(collection: Collection, name: str) -> Page:
@@ -102,18 +91,18 @@ def browse(collection: Collection, name: str) -> Page:
     return page("rottentomatoes_list.html", title=f"{name} | Rotten Tomatoes", url=url, rows=rows, info=info)
 
 
-def browse_json(collection: Collection, name: str, after: str | None) -> bytes | None:
+def browse_json(collection: Collection, name: str, after: str | None) -> dict[str, Any] | None:
     """Return what follows a cursor in a list, None without one. Raises ValueError for a cursor that is none."""
     if after is None:
         return None
     rows, info = _browsed(collection, name, int(base64.b64decode(after, validate=True)) + 1)
-    return encode({"grid": {"id": name, "list": rows}, "pageInfo": info})
+    return {"grid": {"id": name, "list": rows}, "pageInfo": info}
 
 
 def _browsed(collection: Collection, name: str, first: int) -> tuple[list[Any], dict[str, Any]]:
     """Return the rows on a page of a list, and its pageInfo."""
     titles = collection.series if name.startswith("tv_") else collection
-    indexes = list(titles.site_ids("rottentomatoes"))
+    indexes = list(titles.ids["rottentomatoes"])
     if name.startswith("movies_in_theaters"):
         indexes = indexes[:IN_THEATERS]
     shown = indexes[first : first + BROWSE_ROWS]

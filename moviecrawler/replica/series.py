@@ -11,18 +11,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from moviecrawler.items import Movie, Score
-from moviecrawler.replica.items import (
-    OTHERS,
-    consensus,
-    external_ids,
-    identity,
-    imdb_scores,
-    on_imdb,
-    on_site,
-    people,
-    rate,
-    scores_on,
-)
+from moviecrawler.replica.items import OTHERS, add_own, identity, imdb_scores, on_imdb, on_site, people, rate, scores_on
 from moviecrawler.replica.options import TODAY
 from moviecrawler.replica.titles import FIRST_SERIES_ID, IDS_OF_SERIES, Title, Titles
 from moviecrawler.replica.words import WORDS, slugify
@@ -108,19 +97,18 @@ class Series(Titles):
         imdb, shape = self._on_imdb(index), self.shape(index)
         starts = [start for start in self.starts(index) if start <= self.today]
         specials = [day for start in starts[: shape.specials] if (day := start + _TO_SPECIAL) <= self.today]
+        days = [specials, *([start + n * _BETWEEN_EPISODES for n in range(shape.episodes)] for start in starts)]
         # The first ids behind the series' own are those of specials, also of those to come.
-        seasons = {0: [self._episode(index, imdb, n, None, None, day) for n, day in enumerate(specials, 1)]}
-        for season, start in enumerate(starts, 1):
-            first = shape.specials + (season - 1) * shape.episodes
-            seasons[season] = [
-                self._episode(index, imdb, first + n, season, n, start + (n - 1) * _BETWEEN_EPISODES)
-                for n in range(1, shape.episodes + 1)
-            ]
+        firsts = [0, *range(shape.specials, IDS_OF_SERIES, shape.episodes)]
+        seasons = {
+            season: [self._episode(index, imdb, firsts[season] + n, season, n, day) for n, day in enumerate(shown, 1)]
+            for season, shown in enumerate(days)
+        }
         parts = [episode for episodes in seasons.values() for episode in episodes]
         imdb.episode_count, imdb.season_count = len(parts), len(starts)
         title = Title({"imdb": imdb}, parts={"imdb": parts})
         for site in OTHERS:
-            if index in self._ids[site]:
+            if index in self.ids[site]:
                 self._add_site(site, title, index, {n: episodes for n, episodes in seasons.items() if episodes})
         return rate(title, self.rating(index))
 
@@ -129,7 +117,7 @@ class Series(Titles):
         last, pool = starts[-1] + (shape.episodes - 1) * _BETWEEN_EPISODES, index % self._films // 50 * 60
         team = dice.sample(range(pool, pool + 200), 9)
         return on_imdb(
-            *(index, self.imdb_id(index), "series", dice),
+            *(index, self.ids["imdb"][index], "series", dice),
             is_upcoming=False,
             title=self._name(index),
             title_type="tvSeries",
@@ -144,10 +132,8 @@ class Series(Titles):
             critic_review_count=1 + self.rating(index)[1] // 450,
         )
 
-    def _episode(
-        self, index: int, series: Movie, number: int, season: int | None, episode: int | None, day: date
-    ) -> Movie:
-        """Return IMDb's item of an episode, which is unrated until it is shown."""
+    def _episode(self, index: int, series: Movie, number: int, season: int, episode: int, day: date) -> Movie:
+        """Return IMDb's item of an episode, which is unrated until it is shown; specials, of season 0, have no place there."""
         dice, (mean, votes) = self.dice("episode", index, number), self.rating(index)
         imdb_id = f"tt{FIRST_SERIES_ID + index * IDS_OF_SERIES + number}"
         is_rated = day <= self.today and not dice.chance(0.04)
@@ -157,14 +143,15 @@ class Series(Titles):
         of_series = dict.fromkeys(("end_year", "imdb_top250_tv_rank", "critic_review_count", "popularity_rank"))
         found = replace(series, **of_series, **identity("imdb", imdb_id), imdb_id=imdb_id)  # type: ignore[arg-type]
         found.title, found.kind, found.title_type, found.plot = title, "episode", "tvEpisode", f"{title} is opened."
-        found.year, found.release_date, found.season, found.episode = day.year, day.isoformat(), season, episode
+        found.year, found.release_date = day.year, day.isoformat()
+        found.season, found.episode = (season, episode) if season else (None, None)
         found.series_id, found.series_title = series.site_id, series.title
         found.credits, found.scores = credits_, imdb_scores(rating)
         return found
 
     def _add_site(self, site: SlugSite, title: Title, index: int, seasons: dict[int, list[Movie]]) -> None:
         """Add what another site says of a series, its seasons and episodes; specials are season 0 there, without scores."""
-        imdb, site_id, is_metacritic = title.movies["imdb"], self._ids[site][index], site == "metacritic"
+        imdb, site_id, is_metacritic = title.movies["imdb"], self.ids[site][index], site == "metacritic"
         series = title.movies[site] = on_site(
             *(site, imdb, site_id, self.dice(f"{site} series", index)),
             year=imdb.year,
@@ -195,7 +182,7 @@ class Series(Titles):
                 row.scores = [score for score in scores if score.kind == "metascore"]
             else:
                 page.release_date, page.episode_count = release, len(episodes)
-                self._add_own(page, imdb)
+                add_own(page, self.dice("own", page.site_id))
                 row.scores = [Score(kind=one.kind, value=one.value) for one in scores if one.kind in SCOREBOARD_KINDS]
             title.listed[site].insert(len(title.listed[site]) if is_metacritic else 0, row)
             last = episodes[-1]
@@ -208,12 +195,6 @@ class Series(Titles):
         is_scored = season != 0 if season is not None else site == "metacritic" or index % 4 != 1
         critics = dice.near(mean) if is_scored and dice.chance(0.75) else None
         return scores_on(site, critics, dice.near(mean) if is_scored and dice.chance(0.85) else None, dice, 90)
-
-    def _add_own(self, page: Movie, base: Movie) -> Movie:
-        """Add what Rotten Tomatoes' page of a season or an episode has of its own."""
-        dice = self.dice("own", page.site_id)
-        page.external_ids, page.consensus = external_ids("rottentomatoes", base, dice), consensus(page.scores, dice)
-        return page
 
     def _on_other_site(self, season: Movie, index: int, episode: Movie, *, is_last: bool) -> Movie:
         """Return what another site's page says of an episode.
@@ -231,4 +212,5 @@ class Series(Titles):
             return Movie(**own, scores=[Score(kind="metacritic_user", value=score / 10, count=count)] if score else [])
         own |= identity("rottentomatoes", f"{season.site_id}/e{episode.episode:02}")
         scores = scores_on("rottentomatoes", score, None, dice, 30)
-        return self._add_own(replace(season, **own, plot=episode.plot, episode_count=None, scores=scores), episode)
+        page = replace(season, **own, plot=episode.plot, episode_count=None, scores=scores)
+        return add_own(page, self.dice("own", page.site_id))

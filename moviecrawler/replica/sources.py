@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import functools
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, urlsplit
 from xml.sax.saxutils import escape
+
+import msgspec
 
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.replica import imdb, metacritic, rottentomatoes
@@ -102,7 +104,7 @@ class Generated:
         """Return the ids of the titles in a sitemap; Metacritic has series and their seasons in one."""
         titles = self._collection if "movie" in name else self._collection.series
         found = []
-        for index, site_id in titles.site_ids(site).items():
+        for index, site_id in titles.ids[site].items():
             found += [] if "seasons" in name else [site_id]
             if "tvshows" in name or "seasons" in name:
                 found += [str(season.site_id) for season in titles.title(index).listed[site]]
@@ -125,7 +127,7 @@ class SavedPages:
         try:
             with index.open(encoding="utf-8", newline="") as lines:
                 rows = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
-            for row in sorted(rows, key=_age):
+            for row in sorted(rows, key=lambda row: (row["captured"].removeprefix("<="), row["captured"][:1] != "<")):
                 site, address = site_of(row["url"]), urlsplit(row["url"])
                 if site is not None and row["kind"] != "redirect":
                     query = parse_qsl(address.query, keep_blank_values=True)
@@ -139,11 +141,9 @@ class SavedPages:
     def answer(self, site: Site, path: str, query: Mapping[str, str], host: str) -> Answer | None:
         """Return the newest page that was saved from an address, or None; see `Generated.answer`."""
         del host  # links in saved pages stay as they are
-        found = self._files.get(_key(site, path, query.items()))
-        return None if found is None else self._read(site, *found)
-
-    @functools.lru_cache(maxsize=64)  # noqa: B019 - one folder is served as long as the process lives
-    def _read(self, site: Site, file: str, url: str) -> Answer:
+        file, url = self._files.get(_key(site, path, query.items()), ("", ""))
+        if not file:
+            return None
         content = (self._folder / file).read_bytes()
         is_page = urlsplit(url).netloc == urlsplit(SITES[site].home).netloc and not urlsplit(url).path.endswith(".json")
         if not is_page:
@@ -154,16 +154,12 @@ class SavedPages:
         return Answer(content)
 
 
-def _age(row: Mapping[str, str]) -> tuple[str, bool]:
-    return row["captured"].removeprefix("<="), not row["captured"].startswith("<=")
-
-
 def _key(site: Site, path: str, query: Iterable[tuple[str, str]]) -> _Key:
     return site, path.rstrip("/"), tuple(sorted(query))
 
 
-def _json(body: bytes | None) -> Answer | None:
-    return None if body is None else Answer(body, JSON)
+def _json(data: dict[str, Any] | None) -> Answer | None:
+    return None if data is None else Answer(msgspec.json.encode(data), JSON)
 
 
 def _xml(root: str, element: str, locations: list[str]) -> Answer:

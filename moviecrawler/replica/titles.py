@@ -41,7 +41,8 @@ class Titles:
 
     def __init__(self, seed: int, count: int) -> None:
         self.seed, self.count = seed, count
-        self._ids: dict[Site, dict[int, str]] = {site: {} for site in SITES}
+        self.ids: dict[Site, dict[int, str]] = {site: {} for site in SITES}
+        """The ids of all titles that a site has by their index; IMDb has all titles."""
         self._indexes: dict[tuple[Site, str], int] = {}
         self.title = functools.lru_cache(_CACHED)(self._make)
 
@@ -65,24 +66,16 @@ class Titles:
         """Give a title the ids of its pages, or others where another title has them."""
         for site, site_id in ids.items():
             free = site_id if _key(site, site_id) not in self._indexes else f"{site_id}-{index}"
-            self._indexes[_key(site, free)], self._ids[site][index] = index, free
+            self._indexes[_key(site, free)], self.ids[site][index] = index, free
 
     def dice(self, *purpose: object) -> Dice:
         """Return random numbers for a purpose."""
         return Dice(self.seed, *purpose)
 
-    def imdb_id(self, index: int) -> str:
-        """Return a title's id on IMDb, which has all of them."""
-        return self._ids["imdb"][index]
-
     @property
     def imdb_ids(self) -> list[str]:
         """The ids of all titles on IMDb, the most popular first."""
-        return list(self._ids["imdb"].values())
-
-    def site_ids(self, site: Site) -> dict[int, str]:
-        """Return the ids of all titles that a site has by their index."""
-        return self._ids[site]
+        return list(self.ids["imdb"].values())
 
     def find(self, site: Site, site_id: str) -> tuple[Title, Movie] | None:
         """Return the title and the item of the page with an id; None when the site has no such page.
@@ -97,7 +90,7 @@ class Titles:
 
     def pages(self, site: Site) -> Iterator[Movie]:
         """Yield the items of all pages that a site has: of the titles, and of their seasons and episodes."""
-        for index in self._ids[site]:
+        for index in self.ids[site]:
             yield from self.title(index).pages(site)
 
     def every(self, site: Site) -> dict[str, Movie]:
@@ -105,15 +98,11 @@ class Titles:
         return {str(movie.site_id): movie for movie in self.pages(site)}
 
     @functools.cached_property
-    def top(self) -> list[int]:
-        """The indexes of the Top 250's titles in chart order; fewer when there are fewer."""
-        weights = {index: self._weight(index) for index in range(min(self.count, _CACHED))}
-        return sorted(filter(weights.get, weights), key=lambda index: (-weights[index], index))[:CHART_SIZE]
-
-    @functools.cached_property
     def top_ranks(self) -> dict[int, int]:
-        """The rank, from 1, of each title in that chart."""
-        return {index: rank for rank, index in enumerate(self.top, start=1)}
+        """The rank, from 1, of each title in the Top 250 by its index, in chart order; fewer when there are fewer."""
+        weights = {index: self._weight(index) for index in range(min(self.count, _CACHED))}
+        top = sorted(filter(weights.get, weights), key=lambda index: (-weights[index], index))[:CHART_SIZE]
+        return {index: rank for rank, index in enumerate(top, start=1)}
 
 
 def _spelt(site: Site, site_id: str) -> str:

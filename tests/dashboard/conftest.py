@@ -54,7 +54,7 @@ def world(tmp_path_factory: pytest.TempPathFactory, postgres_server: str) -> Ite
             one, two = running.nodes
             assert one.deploy(project_egg(), "moviecrawler", "v1").json["status"] == "ok"
             quick = {"AUTOTHROTTLE_ENABLED": "0", "FRONTIER_RUN": "over"}
-            slugs = list(collection.site_ids("metacritic").values())[:DONE]
+            slugs = list(collection.ids["metacritic"].values())[:DONE]
             done = two.schedule("metacritic", "moviecrawler", quick, ids=",".join(slugs))
             slowly = {**quick, "FRONTIER_RUN": "running"}
             job = two.schedule("imdb", "moviecrawler", slowly, ids=",".join(collection.imdb_ids[:600]))

@@ -33,7 +33,7 @@ def test_workers_together_store_the_site_and_ask_for_no_page_twice(
         workers.start(2)
         assert workers.wait() == [0, 0], workers.log
         movies = workers.movies
-    expected = set(COLLECTION.site_ids(spider).values())  # type: ignore[arg-type]
+    expected = set(COLLECTION.ids[spider].values())  # type: ignore[index]
     assert {movie.site_id for movie in movies} == expected
     assert len(movies) == len(expected)
     assert set(counts(replica, spider)["paths"].values()) == {1}
@@ -160,7 +160,7 @@ def test_refusal_stops_all_workers_and_what_is_queued_is_stored_once_the_site_an
         redis_client.hset(SiteKeys("metacritic").circuit, "until", 1)
         assert patient.wait() == [0], patient.log
     read = [movie.site_id for movie in (*workers.movies, *patient.movies) if movie.source == "page"]
-    assert len(read) == len(set(read)) == len(COLLECTION.site_ids("metacritic"))
+    assert len(read) == len(set(read)) == len(COLLECTION.ids["metacritic"])
     assert not redis_client.exists("{metacritic}:circuit")
 
 

@@ -23,7 +23,7 @@ COLLECTION = Collection(1, TITLES)
 def movies(site: Site) -> list[Movie]:
     """Return what is read from a site's title pages."""
     found = []
-    for site_id in COLLECTION.site_ids(site).values():
+    for site_id in COLLECTION.ids[site].values():
         read = read_page(page_of(COLLECTION, site, site_id), title_url(site, site_id)).movie
         assert read is not None
         found.append(read)

@@ -37,7 +37,7 @@ def test_sign_rests_the_proxies_and_then_the_site_for_all_nodes(
     redis_client: redis.Redis,
     tmp_path: Path,
 ) -> None:
-    ids = ",".join(list(COLLECTION.site_ids(site).values())[:6])
+    ids = ",".join(list(COLLECTION.ids[site].values())[:6])
     change(replica, faults={fault: 1})
     with ProxyFleet([Mode.WORK] * 4) as fleet:
         finished = crawl(

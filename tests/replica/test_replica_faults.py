@@ -6,7 +6,8 @@ from urllib.error import HTTPError
 import pytest
 
 from moviecrawler.items import Site
-from moviecrawler.replica.options import Fault, choose
+from moviecrawler.replica.app import choose
+from moviecrawler.replica.options import Fault
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change, counts
 from tests.replica.client import ask

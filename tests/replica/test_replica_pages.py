@@ -24,10 +24,10 @@ from tests.services.replica import page_of
 TITLES = 300
 COLLECTION = Collection(1, TITLES, 20)
 SERIES = COLLECTION.series
-SLUG = SERIES.site_ids("metacritic")[1]
+SLUG = SERIES.ids["metacritic"][1]
 FINDER = "/finder/metacritic/web?mcoTypeId=2&limit=24&sortBy="
-ON_METACRITIC, ON_TOMATOES = (list(COLLECTION.site_ids(site)) for site in ("metacritic", "rottentomatoes"))
-TOMATOES = SERIES.site_ids("rottentomatoes")[1]
+ON_METACRITIC, ON_TOMATOES = (list(COLLECTION.ids[site]) for site in ("metacritic", "rottentomatoes"))
+TOMATOES = SERIES.ids["rottentomatoes"][1]
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def test_a_new_season_begins_on_its_day(replica: ReplicaProcess) -> None:
     assert after.movies["imdb"].season_count == (before.movies["imdb"].season_count or 0) + 1
     new = [one for one in after.parts["imdb"] if one.season == after.movies["imdb"].season_count]
     assert not any(one.scores for one in new[1:]), "the others are announced"
-    address = f"{replica.urls['rottentomatoes']}/{SERIES.site_ids('rottentomatoes')[0]}/s04"
+    address = f"{replica.urls['rottentomatoes']}/{SERIES.ids['rottentomatoes'][0]}/s04"
     basics = f"{replica.urls['imdb']}/datasets/title.basics.tsv.gz"
     asked = [(ask(address).status, ask(basics, method="HEAD").headers["etag"])]
     change(replica, today=begins.isoformat())
@@ -92,7 +92,7 @@ def test_a_new_season_begins_on_its_day(replica: ReplicaProcess) -> None:
     [("imdb", 1_200_000, 1_500_000), ("metacritic", 400_000, 600_000), ("rottentomatoes", 350_000, 450_000)],
 )
 def test_title_pages_have_the_sites_sizes(replica: ReplicaProcess, site: Site, smallest: int, largest: int) -> None:
-    site_id = COLLECTION.site_ids(site)[1]
+    site_id = COLLECTION.ids[site][1]
     url = title_url(site, site_id, replica.urls[site])
     whole, light = ask(url).body, page_of(COLLECTION, site, site_id)
     assert smallest < len(whole) < largest
@@ -105,7 +105,7 @@ def test_title_pages_have_the_sites_sizes(replica: ReplicaProcess, site: Site, s
 
 @pytest.mark.parametrize("accepted", ["", "identity", "br", "br, gzip;q=0", "gzip", "GZIP;q=0.5", "gzip, deflate, br"])
 def test_a_page_is_encoded_as_asked(replica: ReplicaProcess, accepted: str) -> None:
-    url = f"{replica.urls['imdb']}/title/{COLLECTION.imdb_id(3)}/"
+    url = f"{replica.urls['imdb']}/title/{COLLECTION.ids['imdb'][3]}/"
     reply, plain = ask(url, {"Accept-Encoding": accepted}), ask(url).body
     is_compressed = "gzip" in accepted.lower() and "q=0" not in accepted.split(";")[1:]
     assert reply.headers.get("content-encoding") == ("gzip" if is_compressed else None)
@@ -115,7 +115,7 @@ def test_a_page_is_encoded_as_asked(replica: ReplicaProcess, accepted: str) -> N
 @pytest.mark.parametrize(
     ("site", "path", "places"),
     [
-        ("imdb", "/chart/top/", COLLECTION.top),
+        ("imdb", "/chart/top/", COLLECTION.top_ranks),
         ("imdb", "/chart/moviemeter/", range(100)),
         ("imdb", "/chart/boxoffice/", range(10)),
         *(
@@ -156,7 +156,7 @@ def test_a_list_has_its_titles_in_order_to_its_end(
 @pytest.mark.parametrize(
     ("site", "path", "status"),
     [
-        ("imdb", f"/title/{SERIES.imdb_id(1)[:-2]}99/", 404),
+        ("imdb", f"/title/{SERIES.ids['imdb'][1][:-2]}99/", 404),
         ("imdb", "/datasets/title.none.tsv.gz", 404),
         ("metacritic", "/movie/no-such-movie/", 404),
         ("metacritic", f"/{SLUG}/season-6/", 404),
@@ -174,11 +174,11 @@ def test_what_is_not_there_is_not_served(replica: ReplicaProcess, site: Site, pa
 
 
 def test_addresses_redirect_to_the_canonical_ones(replica: ReplicaProcess) -> None:
-    imdb_id = COLLECTION.imdb_id(0)
+    imdb_id = COLLECTION.ids["imdb"][0]
     reply = ask(f"{replica.urls['imdb']}/title/{imdb_id}")
     assert (reply.status, reply.headers["location"]) == (308, f"/title/{imdb_id}/")
     assert ask(f"{replica.urls['metacritic']}/{SLUG}").headers["location"] == f"/{SLUG}/"
-    ids = COLLECTION.site_ids("rottentomatoes").values()
+    ids = COLLECTION.ids["rottentomatoes"].values()
     for mark, other in (("_", "-"), ("-", "_")):
         site_id = next(site_id for site_id in ids if mark in site_id and other not in site_id)
         reply = ask(f"{replica.urls['rottentomatoes']}/{site_id.replace(mark, other)}")

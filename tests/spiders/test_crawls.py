@@ -31,7 +31,7 @@ def test_spider_stores_every_title_of_its_site_once(spider: Site, replica: Repli
     assert not finished.misses
     assert finished.stat("titles/stored") == len(true)
     if spider == "imdb":
-        assert ids(finished.movies) == [IDS[index] for index in COLLECTION.top]
+        assert ids(finished.movies) == [IDS[index] for index in COLLECTION.top_ranks]
         assert [movie.list_rank for movie in finished.movies] == list(range(1, TITLES + 1))
         assert {movie.list_name for movie in finished.movies} == {"top"}
     # Crawled again, each title has one row, which is newer; and a limit is how many titles are asked for.
@@ -46,7 +46,7 @@ def test_spider_stores_every_title_of_its_site_once(spider: Site, replica: Repli
     assert len(titles) == 10
 
 
-RENAMED = next(site_id for site_id in COLLECTION.site_ids("rottentomatoes").values() if "_" in site_id)
+RENAMED = next(site_id for site_id in COLLECTION.ids["rottentomatoes"].values() if "_" in site_id)
 
 
 @pytest.mark.promise("Every title asked for ends as stored, as a miss with its reason, or as a dead letter.")

@@ -24,7 +24,7 @@ from tests.spiders.dying import MARK
 TITLES = 10
 COLLECTION = Collection(1, TITLES, 2 * len(SHAPES))
 SERIES = COLLECTION.series
-TOMATOES = SERIES.site_ids("rottentomatoes")
+TOMATOES = SERIES.ids["rottentomatoes"]
 LISTS = {"metacritic": "tv-new", "rottentomatoes": "tv_series_browse/sort:newest"}
 
 
@@ -95,7 +95,7 @@ def test_imdb_gives_a_chart_of_series_which_is_computed_where_pages_may_not_be_h
         rated = {number: votes for number in range(SERIES.count) if (votes := SERIES.rating(number)[1]) >= 1_000}
         ranks = {number: rank for rank, number in enumerate(sorted(rated, key=lambda number: -rated[number]), 1)}
     assert {movie.site_id: movie.list_rank for movie in finished.movies} == {
-        SERIES.imdb_id(number): rank for number, rank in ranks.items()
+        SERIES.ids["imdb"][number]: rank for number, rank in ranks.items()
     }
     assert {(movie.kind, bool(movie.list_computed)) for movie in finished.movies} == {("series", robots == "live")}
 
