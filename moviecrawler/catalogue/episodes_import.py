@@ -8,10 +8,12 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from msgspec import json
+
 from moviecrawler.catalogue.imdb_import import BASICS, EPISODES, RATINGS, ImdbFiles
 from moviecrawler.catalogue.loading import Done, Imported, copy_rows
 from moviecrawler.catalogue.sql import read_sql
-from moviecrawler.datasets.titles import Number, Text, TitleId, Value, Votes, reader
+from moviecrawler.datasets.titles import Number, Text, TitleId, Value, Votes
 from moviecrawler.extract.values import check_year
 from moviecrawler.texts import on_one_line
 
@@ -29,7 +31,8 @@ _BEGIN = (
 _PART = 50_000
 """Rows that are copied at once, about 5 MB."""
 _ROWS = """
-SELECT e.tconst, parentTconst, seasonNumber, episodeNumber, primaryTitle, startYear, averageRating, numVotes
+SELECT e.tconst, json_array(e.tconst, parentTconst, seasonNumber, episodeNumber), json_array(primaryTitle, startYear),
+    json_array(averageRating, numVotes)
 FROM episodes e LEFT JOIN names USING (tconst) LEFT JOIN ratings USING (tconst)
 """
 _EPISODES_ONLY = "tconst IN (SELECT tconst FROM episodes)"
@@ -50,13 +53,13 @@ class ImdbEpisodes(ImdbFiles):
             tables.load("episodes", "title.episode", "true", once=True)
             tables.load("names", "title.basics", _EPISODES_ONLY, once=True)
             tables.load("ratings", "title.ratings", _EPISODES_ONLY, once=True)
-            for row in tables.select(_ROWS):
+            for site_id, *rows in tables.select(_ROWS):
                 found: list[Any] = []
-                for dataset, read in _READERS.items():
+                for row, (dataset, read) in zip(rows, _READERS.items(), strict=True):
                     try:
                         found += read(row)
                     except ValueError as error:
-                        tables.note(dataset, str(row[0]), str(error))
+                        tables.note(dataset, site_id, str(error))
                         found += [None, None]
                 if found[0] is not None:
                     yield tuple(found)
@@ -77,27 +80,27 @@ class ImdbEpisodes(ImdbFiles):
             return Imported(**cursor.fetchone()._asdict())
 
 
-_numbers = reader(tuple[TitleId, TitleId, Number, Number])
-_title = reader(tuple[Text, Number])
-_score = reader(tuple[Value, Votes])
+_numbers = json.Decoder(tuple[TitleId, TitleId, Number, Number], strict=False)
+_title = json.Decoder(tuple[Text, Number], strict=False)
+_score = json.Decoder(tuple[Value, Votes], strict=False)
 
 
-def _name(row: Row) -> Row:
+def _name(row: str) -> Row:
     """Return an episode's title and year. Raises ValueError."""
-    text, year = _title(row[4:6])
+    text, year = _title.decode(row)
     title = on_one_line(text or "") or None
     if title is not None and len(title) > _MAX_TITLE_CHARS:
         raise ValueError(f"a title of {len(title)} characters")
     return title, None if year is None else check_year(year)
 
 
-def _rating(row: Row) -> Row:
+def _rating(row: str) -> Row:
     """Return an episode's rating and votes. Raises ValueError."""
-    return (None, None) if row[6] is row[7] is None else _score(row[6:])
+    return (None, None) if row == "[null,null]" else _score.decode(row)
 
 
-_READERS: dict[str, Callable[[Row], Row]] = {
-    "title.episode": lambda row: _numbers(row[:4]),
+_READERS: dict[str, Callable[[str], Row]] = {
+    "title.episode": _numbers.decode,
     "title.basics": _name,
     "title.ratings": _rating,
 }

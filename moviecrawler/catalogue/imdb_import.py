@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 BASICS, RATINGS, EPISODES = "title.basics.tsv.gz", "title.ratings.tsv.gz", "title.episode.tsv.gz"
 _SUFFIX = ".tsv.gz"
 _TITLES = f"""
-SELECT b.*, NULL, coalesce(TRY_CAST(numVotes AS BIGINT), 0) AS votes
-FROM (SELECT {COLUMNS["title.basics"]} FROM {{}}) b LEFT JOIN ratings USING (tconst)
+SELECT tconst, json_array({COLUMNS["title.basics"]}, NULL), coalesce(TRY_CAST(numVotes AS BIGINT), 0) AS votes
+FROM {{}} LEFT JOIN ratings USING (tconst)
 WHERE titleType IN $types AND votes >= $fewest
 """  # noqa: S608 - the columns are ours
-"""The columns of each title and its votes, in the order of the file."""
+"""The id of each title, its columns and its votes, in the order of the file."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -110,7 +110,7 @@ class ImdbDatasets(ImdbFiles):
         chosen = self._selection
         with self.tables() as tables:
             tables.load("ratings", "title.ratings", "true", once=True)
-            for *row, votes in tables.select(
+            for site_id, row, votes in tables.select(
                 _TITLES.format(tables.source("title.basics")),
                 "title.basics",
                 types=types_of(chosen.kinds),
@@ -119,7 +119,7 @@ class ImdbDatasets(ImdbFiles):
                 try:
                     movie = movie_of(row)
                 except ValueError as error:
-                    tables.note("title.basics", str(row[0]), str(error))
+                    tables.note("title.basics", site_id, str(error))
                     self.count(tables)
                     continue
                 # The other sites don't have titles of the genre "Adult".
