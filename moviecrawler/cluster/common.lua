@@ -32,7 +32,8 @@ end
 
 -- Keep the outcome of a job, and delete that of the oldest one.
 local function finish(key, record, event, outcome)
-    record.started_at, outcome.ended_at = record.started_at or SECONDS, SECONDS
+    record.started_at = record.started_at or SECONDS
+    outcome.ended_at, outcome.seconds = SECONDS, SECONDS - record.started_at
     record.state, record.outcome = 'finished', outcome
     write(key, record)
     redis.call('HDEL', RUNNING, key)

@@ -139,7 +139,12 @@ class RedisEggStorage:
         with TemporaryDirectory(dir=self._new) as new:
             folder = Path(new) / "unpacked.egg"  # the suffix makes it an egg for Python
             with ZipFile(BytesIO(data)) as archive:
-                _check_members(archive)
+                size = sum(member.file_size for member in archive.infolist())
+                if size > _MAX_UNPACKED_BYTES or len(archive.infolist()) > _MAX_FILES:
+                    raise ConfigurationError(
+                        f"the egg has {len(archive.infolist()):,} files of {size:,} bytes when it is unpacked; "
+                        f"it may have {_MAX_FILES:,} of {_MAX_UNPACKED_BYTES:,}"
+                    )
                 archive.extractall(folder)
             checked = check(folder)
             # An OSError means that another thread has done so already.
@@ -157,16 +162,6 @@ def find_egg(eggs: Collection[Egg], project: str, version: str | None = None) ->
         if version in {None, egg.version}:
             return egg
     raise ConfigurationError(f"version '{version}' not found")
-
-
-def _check_members(archive: ZipFile) -> None:
-    """Raise ConfigurationError for an egg that is too large when it is unpacked."""
-    members = archive.infolist()
-    size = sum(member.file_size for member in members)
-    if size > _MAX_UNPACKED_BYTES or len(members) > _MAX_FILES:
-        raise ConfigurationError(
-            f"the egg has {len(members):,} files of {size:,} bytes when it is unpacked; it may have {_MAX_FILES:,} of {_MAX_UNPACKED_BYTES:,}"
-        )
 
 
 def list_spiders(egg: Path) -> list[str]:

@@ -96,7 +96,9 @@ class Outcome(msgspec.Struct, kw_only=True, omit_defaults=True):
     """How a job ended. A figure is None when it is unknown."""
 
     ended_at: float = 0.0
-    """Seconds since 1970, by Redis' clock: the scripts set it."""
+    """Seconds since 1970, by Redis' clock. The scripts set both."""
+    seconds: float = 0.0
+    """Seconds from the last start to the end."""
     reason: str
     """Scrapy's finish reason, or a sentence."""
     version: str | None = None

@@ -103,10 +103,6 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
 
     # --- A slot's job -------------------------------------------------------------------------------------------------
 
-    def _get_message(self, slot: int) -> None:
-        self._seen = None
-        super()._get_message(slot)
-
     def _spawn_process(self, message: JobStatus, slot: int) -> None:
         """Run the job that a slot has got; Scrapyd's launcher calls this."""
         self.slots[slot] = process = SpiderProcess(message)
@@ -131,17 +127,15 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             folder, settings = await deferToThread(self._prepare, process)
         except ConfigurationError as error:
             return "finished", str(error)
-        errors = ""
         if not process.cancelled and not process.stopped:
             await process.start(folder, settings)
-            errors = process.errors
             if process.report.reason is None:
-                errors = await deferToThread(last_lines, Path(settings["LOG_FILE"]), errors)
+                process.errors = await deferToThread(last_lines, Path(settings["LOG_FILE"]), process.errors)
         return classify_end(
             process.report,
             signal=process.signal,
             exit_code=process.exit_code,
-            errors=errors,
+            errors=process.errors,
             cancelled=bool(process.cancelled),
             stopped=process.stopped,
         )
@@ -149,8 +143,9 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
     def _prepare(self, process: SpiderProcess) -> tuple[Path, dict[str, str]]:
         """Return the folder of a job's version, and its settings. This blocks."""
         job = process.job
-        in_use = {other.egg.sha256 for other in list(self.slots.values()) if other.egg is not None}
-        process.egg, folder = self.app.getComponent(IEggStorage).fetch(job.project, job.version, in_use)
+        in_use = {other.sha256 for other in list(self.slots.values())}
+        egg, folder = self.app.getComponent(IEggStorage).fetch(job.project, job.version, in_use)
+        process.version, process.sha256 = egg.version, egg.sha256
         message = {"_project": job.project, "_spider": job.spider, "_job": job.id}
         scrapyds = self.app.getComponent(IEnvironment).get_settings(message)
         return folder, spider_settings(self.options, process.leased, scrapyds)
@@ -182,7 +177,7 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             takes = bool(self._free.waiting) and not self.draining
             is_change = (changed is None or changed != self._seen) and bool(takes or self.slots)
             info = self.info()
-            is_news = (info.draining, info.processes) != self._reported
+            is_news = (info.draining, info.processes, takes) != self._reported
             if is_change or is_news or time.monotonic() >= self._next_beat:
                 await self._beat(info, is_news=is_news, takes=takes)
             self._seen = changed
@@ -224,7 +219,7 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         """Send a heartbeat, and act on the answer."""
         own, now = {process.job.key: process for process in self.slots.values()}, time.monotonic()
         beat: Beat = await self.ask(self.state.beat, info, list(own), is_news=is_news, takes=takes)
-        self._reported, self.last_beat_at = (info.draining, info.processes), now
+        self._reported, self.last_beat_at = (info.draining, info.processes, takes), now
         # When another node's lease ends, this heartbeat queues that node's jobs again. The nearest poll sends it: the next one after
         # that time might be so late that the cluster would think that Redis was away.
         self._next_beat = now + min(self.options.lease_seconds / _BEATS, beat.next_end) - POLL_SECONDS / 2

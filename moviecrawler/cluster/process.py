@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from moviecrawler.cluster.jobs import Outcome, RunEnd
     from moviecrawler.cluster.options import NodeOptions
-    from moviecrawler.cluster.state import Egg, JobStatus
+    from moviecrawler.cluster.state import JobStatus
 
 journal = Logger()
 
@@ -64,8 +64,10 @@ class SpiderProcess(ProcessProtocol):
     def __init__(self, leased: JobStatus) -> None:
         self.leased = leased
         self.job = leased.job
-        self.egg: Egg | None = None
-        """The version that the process runs."""
+        self.version: str | None = None
+        """The name of the version that the process runs; None when there is none to run."""
+        self.sha256 = ""
+        """The SHA-256 of that version's egg."""
         self.cancelled = ""
         """The signal with which the job was cancelled; empty when it was not."""
         self.stopped = False
@@ -83,11 +85,6 @@ class SpiderProcess(ProcessProtocol):
         """How the job ended; None until it has."""
         self._ended: Deferred[None] = Deferred()
         self._line = b""
-
-    @property
-    def version(self) -> str | None:
-        """The name of that version; None when there is none to run."""
-        return self.egg.version if self.egg else None
 
     def start(self, folder: Path, settings: dict[str, str]) -> Deferred[None]:
         """Start the process from an egg's folder; the Deferred fires when all its output is read. Raises OSError."""

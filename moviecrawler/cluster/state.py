@@ -103,11 +103,6 @@ class JobStatus(msgspec.Struct, kw_only=True):
         return int(self.queue_member[:16]) / 1e6
 
     @property
-    def seconds(self) -> float:
-        """Seconds from a finished job's last start to its end."""
-        return (self.outcome.ended_at if self.outcome else 0.0) - (self.started_at or 0.0)
-
-    @property
     def node(self) -> str:
         """The node's name."""
         return self.node_id.rpartition(":")[0] or self.node_id

@@ -138,7 +138,7 @@ def _row(status: JobStatus) -> dict[str, Any]:
     row |= {"log_url": log_url(job.project, job.spider, job.id), "items_url": None}
     if ended is None:
         return {**row, "pid": status.pid}
-    row |= {"end_time": str(local_time(ended.ended_at)), "seconds": round(status.seconds, 3)}
+    row |= {"end_time": str(local_time(ended.ended_at)), "seconds": round(ended.seconds, 3)}
     names = ("reason", "exit_code", "items", "errors", "pages", "bytes", "summary")
     return row | {name: getattr(ended, name) for name in names}
 
