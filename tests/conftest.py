@@ -1,5 +1,6 @@
 """What all tests share: the servers that they need, and the groups that they are in."""
 
+import gc
 import os
 
 from hypothesis import settings
@@ -10,6 +11,8 @@ settings.register_profile("patient", deadline=None)  # a busy machine is no faul
 settings.load_profile("patient")
 # Else each of the many processes compiles every module for itself.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# What is made while tests are collected lives until the end: it is not looked through for what could go.
+gc.disable()
 
 __all__ = ["PROJECT"]
 
@@ -27,3 +30,8 @@ pytest_plugins = [
     "tests.frontier.workers",
     "tests.services.browser",
 ]
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()

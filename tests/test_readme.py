@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import matplotlib as mpl
 import pytest
-from matplotlib import pyplot as plt
 from scrapy.settings import Settings
 from scrapy.spiderloader import SpiderLoader
 
@@ -106,6 +104,9 @@ def test_the_notebook_draws_three_plots_of_the_demo(demo: Finished, monkeypatch:
     cells = json.loads((PROJECT / "moviecrawler/examples/scores.ipynb").read_text("utf-8"))["cells"]
     assert not any(cell.get("outputs") for cell in cells)
     monkeypatch.chdir(demo.data)
+    import matplotlib as mpl  # noqa: PLC0415 - it takes a second, in each process
+    from matplotlib import pyplot as plt  # noqa: PLC0415 - as above
+
     mpl.use("Agg")
     names: dict[str, Any] = {}
     for cell in cells:

@@ -85,7 +85,7 @@ def test_bombs_are_refused_and_a_size_at_the_limit_is_taken(middleware: GzipMidd
 
 
 @pytest.mark.parametrize("status", [202, 204, 403, 404, 429, 503])
-@pytest.mark.parametrize("body", [b"not gzip at all", gzip.compress(bytes(50_000_000))], ids=["no gzip", "bomb"])
+@pytest.mark.parametrize("body", [b"not gzip at all", gzip.compress(bytes(50_000_000), 1)], ids=["no gzip", "bomb"])
 def test_refusal_whose_body_is_damaged_is_a_refusal(middleware: GzipMiddleware, status: int, body: bytes) -> None:
     told = received(body, "gzip", status, **{"x-amzn-waf-action": "challenge"})
     response = middleware.process_response(Request(URL), told)

@@ -12,7 +12,6 @@ from typing import Any, Self, cast
 import boto3
 import msgspec
 import pytest
-from moto.server import ThreadedMotoServer
 
 from moviecrawler.catalogue.merging import merged
 from moviecrawler.clock import latest
@@ -35,6 +34,8 @@ class S3Server:
         """Method and path of each request."""
 
     def __enter__(self) -> Self:
+        from moto.server import ThreadedMotoServer  # noqa: PLC0415 - most processes never start one
+
         logging.getLogger("werkzeug").disabled = True  # it logs each request
         self._moto = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
         self._moto.start()
