@@ -176,11 +176,6 @@ def spider_settings(options: NodeOptions, leased: JobStatus, scrapyd_settings: M
     return {**given, **scrapyd_settings}
 
 
-def log_path(options: NodeOptions, project: str, spider: str, job: str) -> Path:
-    """Return the path of a job's log on the node that runs it."""
-    return Path(options.logs_dir).absolute() / project / spider / f"{job}.log"
-
-
 def log_url(project: str, spider: str, job: str) -> str:
     """Return the path of a job's log in the URL of any node."""
     return quote(f"/logs/{project}/{spider}/{job}.log")

@@ -34,12 +34,9 @@ _END_SECONDS = 15.0
 
 
 def _read_task() -> Any:
-    line = b""
-    while not line.endswith(b"\n"):
-        part = os.read(0, 65_536)
-        if not part:
-            sys.exit("the node wrote no task to standard input")
-        line += part
+    line = sys.stdin.buffer.readline()
+    if not line.endswith(b"\n"):
+        sys.exit("the node wrote no task to standard input")
     return json.loads(line)
 
 

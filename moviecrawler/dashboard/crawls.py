@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 from uuid import uuid4
 
+from scrapyd.utils import get_file_path
+
 from moviecrawler.cluster.eggs import find_egg
 from moviecrawler.cluster.jobs import Job
-from moviecrawler.cluster.process import log_path, log_url, read_end
+from moviecrawler.cluster.process import log_url, read_end
 from moviecrawler.cluster.state import Snapshot
 from moviecrawler.dashboard.pages import MOST_PAGES, Page, PageRequest, RefusedError
 
@@ -140,7 +143,8 @@ def _log_tail(node: Node, status: JobStatus) -> tuple[str, str]:
     """Return the last lines of a job's log, and a sentence that says why there are none."""
     job = status.job
     try:
-        return read_end(log_path(node.options, job.project, job.spider, job.id), _TAIL_BYTES), ""
+        path = get_file_path(node.options.logs_dir, job.project, job.spider, f"{job.id}.log").path
+        return read_end(Path(path), _TAIL_BYTES), ""
     except OSError:
         pass
     if not status.node:
