@@ -75,12 +75,8 @@ def choose(seed: int, shares: Mapping[Fault, float], path: str, attempt: int) ->
 
     The same crawl meets the same faults, and a retry is another attempt, which can succeed.
     """
-    point = Dice(seed, attempt, path).random() if shares else 1.0
-    for fault, share in shares.items():
-        point -= share
-        if point < 0:
-            return fault
-    return None
+    faults, weights = [*shares, None], [*shares.values(), 1 - sum(shares.values())]
+    return Dice(seed, attempt, path).choices(faults, weights)[0]
 
 
 class Replica:

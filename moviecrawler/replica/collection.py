@@ -47,11 +47,8 @@ class Outline(NamedTuple):
     title_type: str
     country: str
     language: str
-
-    @property
-    def is_upcoming(self) -> bool:
-        """Whether it is unreleased and unrated."""
-        return self.year > TODAY.year
+    is_upcoming: bool
+    """Whether it is unreleased and unrated."""
 
 
 class Collection(Titles):
@@ -78,7 +75,8 @@ class Collection(Titles):
         dice, is_well_known = self.dice("outline", index), index < CHART_SIZE
         if _is_remake(index):
             first = self._outlines[index - _TO_REMAKE]
-            return first._replace(original=None, year=min(first.year, TODAY.year) - 9 - dice.below(30))
+            year = min(first.year, TODAY.year) - 9 - dice.below(30)
+            return first._replace(original=None, year=year, is_upcoming=False)
         is_upcoming = dice.chance(0.04) and not is_well_known
         lap, pair = divmod(index * _PAIR_STEP + self.seed, _PAIRS)
         adjective, noun = divmod(pair, len(WORDS["nouns"]))
@@ -96,7 +94,7 @@ class Collection(Titles):
             original, country, language = dice.word("originals")
         year = TODAY.year + 1 if is_upcoming else TODAY.year - int(98 * dice.random() ** 2.2)
         title_type = "tvMovie" if dice.chance(0.03) and not is_well_known else "movie"
-        return Outline(title, english, original, year, title_type, country, language)
+        return Outline(title, english, original, year, title_type, country, language, is_upcoming)
 
     def _ids_of(self, index: int) -> dict[Site, str]:
         """Return a film's ids, whose slugs are as irregular as the sites' own; each site but IMDb lacks some films."""

@@ -40,7 +40,8 @@ class Dataset(NamedTuple):
         if not path.exists():
             self.folder.mkdir(parents=True, exist_ok=True)
             found = (row for movie in self.collection.pages("imdb") for row in _rows(movie, name))
-            rows = dict.fromkeys("\t".join(map(_cell, row)) for row in found)  # who is in several titles comes once
+            # Who is in several titles comes once.
+            rows = dict.fromkeys("\t".join(_NULL if cell is None else str(cell) for cell in row) for row in found)
             lines = ["\t".join(_COLUMNS[name].split()), *sorted(rows, key=lambda row: row.partition("\t")[0])]
             path.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode(), 1, mtime=0))
             # Of the time and the size the web server makes an ETag, which is then the same for the same titles.
@@ -74,7 +75,3 @@ def _rows(movie: Movie, name: str) -> Iterator[tuple[object, ...]]:
         yield movie.site_id, 3, f"{movie.title} {movie.year}", "XWW", None, "working\x02festival", None, 0
     elif name == "name.basics":
         yield from ((credit.person_id, credit.name, None, None, "actor", None) for credit in movie.credits)
-
-
-def _cell(value: object) -> str:
-    return _NULL if value is None else str(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from moviecrawler.replica.payloads import Page, Templates, page
+from moviecrawler.replica.payloads import Templates, page
 
 if TYPE_CHECKING:
     from moviecrawler.items import Movie
@@ -41,15 +41,15 @@ _render: Final = Templates(
 )
 
 
-def title_page(movie: Movie) -> Page:
+def title_page(movie: Movie, *, light: bool) -> bytes:
     """Return the page of a film, a series or an episode."""
     named, dated, above, main = (_render(name, movie) for name in ("named", "dated", "above_the_fold", "main_column"))
     data = {"tconst": movie.site_id, "aboveTheFoldData": {**named, **dated, **above}, "mainColumnData": main}
     name = f"{movie.title} ({movie.year}) - IMDb"
-    return page("imdb.html", title=name, url=movie.url, route="/title/[tconst]", data=data)
+    return page("imdb.html", light=light, title=name, url=movie.url, route="/title/[tconst]", data=data)
 
 
-def chart(collection: Collection, name: str) -> Page:
+def chart(collection: Collection, name: str, *, light: bool) -> bytes:
     """Return a chart of titles in their order. The box office gives no ranks, years or running times."""
     titles = collection.series if "tv" in name else collection
     size = _BOX_OFFICE_SIZE if name == "boxoffice" else _POPULAR_SIZE
@@ -62,5 +62,5 @@ def chart(collection: Collection, name: str) -> Page:
         edges = [{"currentRank": rank, "node": row} for rank, row in enumerate(rows, start=1)]
     data = {"topGrossingReleases" if name == "boxoffice" else "chartTitles": {"edges": edges}}
     route = f"/chart/{name}"
-    url = f"https://www.imdb.com{route}/"
-    return page("imdb.html", title=f"{name} - IMDb", url=url, route=route, data={"pageData": data})
+    url, title = f"https://www.imdb.com{route}/", f"{name} - IMDb"
+    return page("imdb.html", light=light, title=title, url=url, route=route, data={"pageData": data})

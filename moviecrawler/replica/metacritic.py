@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from moviecrawler.replica.payloads import Page, Templates, page
+from moviecrawler.replica.payloads import Templates, page
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +31,7 @@ def _crew(movie: Movie) -> list[Credit]:
     creators = {credit.name for credit in movie.people("creator")}
     words = {False: "screenplay", True: "created by"}
     writers = [replace(one, character=words[one.name in creators]) for one in movie.people("writer")]
-    return [*movie.people("director"), *writers]
+    return movie.people("director") + writers
 
 
 def _address(reviews: str, movie: Movie) -> str:
@@ -68,7 +68,7 @@ _render: Final = Templates(
 )
 
 
-def title_page(title: Title, movie: Movie) -> Page:
+def title_page(title: Title, movie: Movie, *, light: bool) -> bytes:
     """Return the page of a title, or of a season or an episode of it."""
     section, slug = str(movie.site_id).split("/", 1)
     key = f"loadPage:{'movies' if section == 'movie' else 'shows'}:{slug.replace('/', ':')}:"
@@ -76,7 +76,7 @@ def title_page(title: Title, movie: Movie) -> Page:
     of_episode = _render("of_episode", movie) if movie.kind == "episode" else {}
     linked = {**_render("json_ld", movie), **of_episode}
     name = f"{movie.title} Reviews - Metacritic"
-    return page("metacritic.html", title=name, url=movie.url, linked=linked, values=_flattened(state))
+    return page("metacritic.html", light=light, title=name, url=movie.url, linked=linked, values=_flattened(state))
 
 
 def finder(collection: Collection, query: Mapping[str, str], host: str) -> dict[str, Any] | None:

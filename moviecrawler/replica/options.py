@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 TODAY: Final = date(2026, 11, 1)
 """The replica's date: titles without a release before it are upcoming and unrated."""
-MOST_TITLES, MOST_SERIES = 200_000, 10_000
 
 
 class Fault(StrEnum):
@@ -47,8 +46,8 @@ class Options(options.Options, frozen=True, kw_only=True):
 
     port: Annotated[int, Meta(ge=0, le=65_533)] = 0
     host: str = "127.0.0.1"
-    titles: Annotated[int, Meta(ge=1, le=MOST_TITLES)] = 1_000
-    series: Annotated[int, Meta(ge=0, le=MOST_SERIES)] | None = None
+    titles: Annotated[int, Meta(ge=1, le=200_000)] = 1_000
+    series: Annotated[int, Meta(ge=0, le=10_000)] | None = None
     today: date = TODAY
     """The day on which the replica shows its series: seasons that begin later are not there yet."""
     seed: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 1

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,7 +21,7 @@ from moviecrawler.options import read_package_file
 from moviecrawler.replica.words import WORDS, Dice, read_toml
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 _VALUE: Final = re.compile(r"\$([\w.]*)(?:\|(.+?))?(?: or (.+))?")
 _LISTS: Final = {"credits": "role", "related": "relation", "offers": "kind"}
@@ -96,11 +95,10 @@ _TEMPLATES.filters["json"] = lambda data: Markup(msgspec.json.encode(data).decod
 # What has no value is left out of schema.org's data.
 _TEMPLATES.filters["known"] = lambda data: {key: value for key, value in data.items() if value is not None}
 
-Page = Callable[[bool], bytes]
-"""Returns a page of HTML; with True, with little more than its data, but above the 2 kB below which a page passes for a throttle."""
 
+def page(template: str, *, light: bool, **variables: Any) -> bytes:
+    """Return the page that a template of this folder makes.
 
-def page(template: str, **variables: Any) -> Page:
-    """Return the page that a template of this folder makes."""
-    made = _TEMPLATES.get_template(template)
-    return lambda light: made.render(variables, filler=partial(_filler, light=light)).encode()
+    `light`: with little more than its data, but above the 2 kB below which a page passes for a throttle.
+    """
+    return _TEMPLATES.get_template(template).render(variables, filler=partial(_filler, light=light)).encode()

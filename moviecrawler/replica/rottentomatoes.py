@@ -7,7 +7,7 @@ from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from moviecrawler.replica.payloads import Page, Templates, page
+from moviecrawler.replica.payloads import Templates, page
 
 if TYPE_CHECKING:
     from moviecrawler.items import Movie, ScoreKind
@@ -19,8 +19,6 @@ IN_THEATERS: Final = 56
 BROWSE_ROWS: Final = 28
 _MILLION: Final = 1_000_000
 _TYPES: Final = {"movie": "Movie", "series": "TvSeries", "season": "TvSeason", "episode": "TvEpisode"}
-_LICENCES: Final = {"free": "Free", "ads": "Free with ads", "subscription": "Subscription", "rent": "Rent/buy"}
-"""What can be rented can be bought, too."""
 
 
 def _released(movie: Movie) -> str:
@@ -64,7 +62,7 @@ _render: Final = Templates(
 )
 
 
-def title_page(title: Title, movie: Movie) -> Page:
+def title_page(title: Title, movie: Movie, *, light: bool) -> bytes:
     """Return the page of a title, or of a season or an episode of it."""
     label, release = "Premiere Date", _released(movie)
     if movie.kind == "movie":
@@ -72,23 +70,22 @@ def title_page(title: Title, movie: Movie) -> Page:
         release += ", Wide" if movie.release_date else ""
     return page(
         "rottentomatoes.html",
+        light=light,
         title=f"{movie.title} | Rotten Tomatoes",
         url=movie.url,
         linked=_render("json_ld", movie),
         scripts=_render("scripts", movie),
         movie=movie,
         seasons=[_render("season", one) for one in title.listed["rottentomatoes"]] if movie.kind == "series" else [],
-        offers=[offer for offer in movie.offers if offer.kind in _LICENCES],
-        licences=_LICENCES,
         details={label: {"text": release}, **_render("details", movie)},
     )
 
 
-def browse(collection: Collection, name: str) -> Page:
+def browse(collection: Collection, name: str, *, light: bool) -> bytes:
     """Return the first page of a list: movies_in_theaters, tv_series_browse, or all films by popularity."""
     rows, info = _browsed(collection, name, 0)
-    url = f"https://www.rottentomatoes.com/browse/{name}"
-    return page("rottentomatoes_list.html", title=f"{name} | Rotten Tomatoes", url=url, rows=rows, info=info)
+    url, title = f"https://www.rottentomatoes.com/browse/{name}", f"{name} | Rotten Tomatoes"
+    return page("rottentomatoes_list.html", light=light, title=title, url=url, rows=rows, info=info)
 
 
 def browse_json(collection: Collection, name: str, after: str | None) -> dict[str, Any] | None:

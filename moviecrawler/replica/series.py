@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from moviecrawler.items import Movie, Score
 from moviecrawler.replica.items import OTHERS, add_own, identity, imdb_scores, on_imdb, on_site, people, rate, scores_on
@@ -27,8 +27,6 @@ _SLUGS: Final[dict[SlugSite, tuple[str, int]]] = {"metacritic": ("-", 9), "rotte
 """What joins the words of slugs, and which of ten series the site lacks."""
 _GUESTS: Final = 4
 """How many of its series' cast play in an episode."""
-_ON_BOTH_PAGES: Final = ("site_id", "url", "title", "kind", "year", "series_id", "series_title", "season")
-"""What a season's own page and its series' page both say."""
 
 
 class Shape(NamedTuple):
@@ -163,18 +161,16 @@ class Series(Titles):
         for number, episodes in seasons.items():
             release, scores = str(episodes[0].release_date), self._scores(site, index, number)
             slug = f"season-{number}" if is_metacritic else f"s{number:02}"
-            row = Movie(
+            both: dict[str, Any] = {  # what a season's own page and its series' page both say
                 **identity(site, f"{site_id}/{slug.replace('season-0', 'specials')}"),
-                title=series.title if is_metacritic else f"Season {number}" if number else "Specials",
-                kind="season",
-                year=int(release[:4]),
-                release_date=None if is_metacritic else release[:7],
-                series_id=site_id,
-                series_title=series.title,
-                season=number,
-                source="list",
-            )
-            both = {name: getattr(row, name) for name in _ON_BOTH_PAGES}
+                "title": series.title if is_metacritic else f"Season {number}" if number else "Specials",
+                "kind": "season",
+                "year": int(release[:4]),
+                "series_id": site_id,
+                "series_title": series.title,
+                "season": number,
+            }
+            row = Movie(**both, release_date=None if is_metacritic else release[:7], source="list")
             page = replace(series, **both, scores=scores, end_year=None, season_count=None)
             if is_metacritic:  # the page has what it says of the series, and the season's own scores
                 page.imdb_id = page.release_date = None

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Site
     from moviecrawler.replica.collection import Collection
-    from moviecrawler.replica.payloads import Page
 
 _Key = tuple["Site", str, tuple[tuple[str, str], ...]]
 HTML, JSON = "text/html; charset=utf-8", "application/json"
@@ -56,7 +55,7 @@ class Generated:
         titles = self._collection
         match site, path.strip("/").split("/"):
             case "imdb", ["chart", name] if name in imdb.CHARTS:
-                return self._html(imdb.chart(titles, name))
+                return Answer(imdb.chart(titles, name, light=self._light))
             case "imdb", ["datasets", file]:
                 return Dataset(titles, self._folder, file) if self._folder and file in FILES else None
             case "metacritic", ["finder", "metacritic", "web"]:
@@ -64,7 +63,7 @@ class Generated:
             case "metacritic", ["movies.xml" | "tvshows.xml" as name]:
                 return self._sitemap_index(site, [f"{name.removesuffix('.xml')}/"], host)
             case "rottentomatoes", ["browse", *name]:
-                return self._html(rottentomatoes.browse(titles, "/".join(name)))
+                return Answer(rottentomatoes.browse(titles, "/".join(name), light=self._light))
             case "rottentomatoes", ["cnapi", "browse", *name]:
                 return _json(rottentomatoes.browse_json(titles, "/".join(name), query.get("after")))
             case "rottentomatoes", ["sitemaps", "sitemap.xml"]:
@@ -73,9 +72,6 @@ class Generated:
             case _, ["movies" | "tvshows" | "sitemaps", file] if file.endswith(".xml"):
                 return self._sitemap(site, path.strip("/").removesuffix(".xml"), host)
         return self._title(site, path)
-
-    def _html(self, page: Page) -> Answer:
-        return Answer(page(self._light))
 
     def _title(self, site: Site, path: str) -> Answer | None:
         found = self._collection.find(site, path.strip("/").removeprefix("title/"))
@@ -86,8 +82,9 @@ class Generated:
         if path != canonical:
             return Answer(b"", status=308 if site == "imdb" else 301, headers={"Location": canonical})
         if site == "imdb":
-            return self._html(imdb.title_page(movie))
-        return self._html((metacritic if site == "metacritic" else rottentomatoes).title_page(title, movie))
+            return Answer(imdb.title_page(movie, light=self._light))
+        module = metacritic if site == "metacritic" else rottentomatoes
+        return Answer(module.title_page(title, movie, light=self._light))
 
     def _sitemap_index(self, site: Site, names: list[str], host: str) -> Answer:
         parts = [(name, part) for name in names for part in range(-(-len(self._listed(site, name)) // SITEMAP_PART))]

@@ -53,7 +53,7 @@ def cpu_milliseconds(way: Callable[[bytes], object], body: bytes) -> float:
 def main() -> None:
     files = [Path(name) for name in sys.argv[1:]] or sorted((PAGES / "imdb" / "title").glob("*.html"))
     read = [file.read_bytes() for file in files] or [
-        title_page(title.movies["imdb"])(False) for title in map(Collection(1, 12).title, range(12))
+        title_page(title.movies["imdb"], light=False) for title in map(Collection(1, 12).title, range(12))
     ]
     bodies = [body for body in read if len(body) > 1_000_000 and b"__NEXT_DATA__" in body]
     if not bodies:

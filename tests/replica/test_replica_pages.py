@@ -178,8 +178,7 @@ def test_addresses_redirect_to_the_canonical_ones(replica: ReplicaProcess) -> No
     reply = ask(f"{replica.urls['imdb']}/title/{imdb_id}")
     assert (reply.status, reply.headers["location"]) == (308, f"/title/{imdb_id}/")
     assert ask(f"{replica.urls['metacritic']}/{SLUG}").headers["location"] == f"/{SLUG}/"
-    ids = COLLECTION.ids["rottentomatoes"].values()
     for mark, other in (("_", "-"), ("-", "_")):
-        site_id = next(site_id for site_id in ids if mark in site_id and other not in site_id)
+        site_id = next(one for one in COLLECTION.ids["rottentomatoes"].values() if mark in one and other not in one)
         reply = ask(f"{replica.urls['rottentomatoes']}/{site_id.replace(mark, other)}")
         assert (reply.status, reply.headers["location"]) == (301, f"/{site_id}")
