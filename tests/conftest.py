@@ -5,16 +5,12 @@ import os
 
 from hypothesis import settings
 
-from tests.shared import PROJECT
-
 settings.register_profile("patient", deadline=None)  # a busy machine is no fault
 settings.load_profile("patient")
 # Else each of the many processes compiles every module for itself.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # What is made while tests are collected lives until the end: it is not looked through for what could go.
 gc.disable()
-
-__all__ = ["PROJECT"]
 
 pytest_plugins = [
     "pytester",

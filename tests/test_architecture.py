@@ -13,8 +13,8 @@ import pytest
 
 from moviecrawler.options import SETTINGS
 from tests import groups
-from tests.conftest import PROJECT
 from tests.settings_table import table
+from tests.shared import PROJECT
 
 PACKAGE = PROJECT / "moviecrawler"
 MODULES = sorted(PACKAGE.rglob("*.py"))

@@ -15,8 +15,8 @@ from moviecrawler.addon import check
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.sites import SITES
-from tests.conftest import PROJECT
 from tests.crawling import Finished, scrapy
+from tests.shared import PROJECT
 
 README = (PROJECT / "README.md").read_text("utf-8")
 READMES = sorted(

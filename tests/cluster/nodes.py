@@ -18,8 +18,8 @@ from urllib.parse import urlencode
 
 from urllib3 import encode_multipart_formdata
 
-from tests.conftest import PROJECT
 from tests.processes import ForkedCommand
+from tests.shared import PROJECT
 from tests.waiting import wait_for
 
 _LEASE_SECONDS = "4"

@@ -5,7 +5,7 @@ from scrapyd.config import Config
 
 from moviecrawler.cluster.options import NodeOptions, chosen
 from moviecrawler.errors import ConfigurationError
-from tests.conftest import PROJECT
+from tests.shared import PROJECT
 
 REDIS = {"REDIS_URL": "redis://:hunter2@127.0.0.1:1/0"}
 OTHERS = ("0.0.0.0", "::", "10.0.0.1", "node1")  # noqa: S104 - it is refused without a password

@@ -17,8 +17,8 @@ from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.state import ClusterState, JobStatus, Snapshot
 from moviecrawler.cluster.website import MissingLog, refusal
 from tests.cluster.nodes import AUTH, DEPLOY_PASSWORD, Node, toy_egg
-from tests.conftest import PROJECT
 from tests.deploy.checkout import run
+from tests.shared import PROJECT
 
 HOSTILE = "x<img src=x onerror=alert(1)>\"'&"
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import PROJECT
 from tests.crawling import scrapy
+from tests.shared import PROJECT
 
 PAGES = PROJECT / "tests" / "pages"
 

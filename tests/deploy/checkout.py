@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.conftest import PROJECT
+from tests.shared import PROJECT
 
 LONGEST = 120
 """Seconds that a command may take before it counts as hung."""

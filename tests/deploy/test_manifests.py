@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_name
 from moviecrawler.cluster.jobs import Job, check_job
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.process import STOP_SECONDS
-from tests.conftest import PROJECT
+from tests.shared import PROJECT
 
 KUBERNETES = PROJECT / "scrapyd" / "kubernetes"
 MANIFESTS: list[dict[str, Any]] = [

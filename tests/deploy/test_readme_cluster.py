@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from tests.cluster.nodes import free_port
-from tests.conftest import PROJECT
 from tests.deploy.checkout import copy_project
 from tests.services.redis import executable
+from tests.shared import PROJECT
 from tests.waiting import wait_for
 
 _HEAD = "two nodes on one machine:\n\n"
