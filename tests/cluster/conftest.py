@@ -22,6 +22,7 @@ def shared_nodes(tmp_path_factory: pytest.TempPathFactory, notes: Path) -> Itera
         "DATABASE_URL": "postgresql://store:of-the-stores@127.0.0.1:1/x",
         "SCRAPYD_DEPLOY_PASSWORD": DEPLOY_PASSWORD,
         "SCRAPYD_MAX_PROC": "1",
+        "SCRAPYD_NODE_URL": "http://nodes.example:6800/",
         # Where a loaded machine is not taken for a dead node.
         "SCRAPYD_LEASE_SECONDS": "12",
     }

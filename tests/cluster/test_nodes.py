@@ -66,7 +66,7 @@ def test_jobs_run_across_all_nodes_none_twice_and_report_how_they_ended(nodes: l
             end = node.request(hostile["log_url"].lstrip("/"), headers={"Range": "bytes=-100"})
             assert (end.code, end.text) == (206, log.text[-100:])
         else:
-            assert (log.code, log.text) == (404, f"the log is on {name_of(hostile)}\n")
+            assert (log.code, log.headers["Location"]) == (307, f"http://nodes.example:6800{hostile['log_url']}")
 
 
 @pytest.mark.promise("Any node answers for all: jobs are listed, and cancelled wherever they run.")
@@ -220,7 +220,10 @@ def test_node_that_can_start_no_process_gives_the_job_back_at_once(tmp_path: Pat
         wait_for(lambda: f"toy/{job} can't be started here: [Errno 20] Not a directory" in bad.log)
         wait_for(lambda: good.jobs("pending"))
         good.post("cancel.json", project="toy", job=occupies, signal="KILL")
-        assert name_of(good.wait_for_end(job)[0]) == "node1"
+        [done] = good.wait_for_end(job)
+        assert name_of(done) == "node1"
+        log = bad.get(done["log_url"].lstrip("/"))
+        assert (log.code, log.text) == (404, "the log is on node1\n")
         assert bad.log.count("can't be started here") <= 1 + (time.monotonic() - began) / 10
         assert len(list(logs.iterdir())) == 4  # three of others, and its own
 

@@ -4,9 +4,7 @@ import html
 import json
 import socket
 import urllib.parse
-from contextvars import ContextVar
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,8 +12,8 @@ from twisted.web.test.requesthelper import DummyRequest
 
 from moviecrawler.cluster.jobs import Job
 from moviecrawler.cluster.options import NodeOptions
-from moviecrawler.cluster.state import ClusterState, JobStatus, Snapshot
-from moviecrawler.cluster.website import MissingLog, refusal
+from moviecrawler.cluster.state import ClusterState
+from moviecrawler.cluster.website import refusal
 from tests.cluster.nodes import AUTH, DEPLOY_PASSWORD, Node, toy_egg
 from tests.deploy.checkout import run
 from tests.shared import PROJECT
@@ -119,9 +117,6 @@ def test_odd_request_is_refused_in_a_sentence(node: Node) -> None:
         assert (node.get(path).code, node.get(path).text) == (404, "there is no such log\n")
     for path in ("logs/../node.log", "logs/%2e%2e/node.log", "logs/toy/..%2f..%2f/node.log", "logs/toy/%2e%2e/x.log"):
         assert node.get(path).code == 404, path
-    # scrapyd-client asks so where its URL ends in a slash.
-    for path in ("/listprojects.json", "//listprojects.json?x=//"):
-        assert node.get(path).json["projects"] == node.get("listprojects.json").json["projects"] != []
 
 
 # --- What is shown ----------------------------------------------------------------------------------------------------
@@ -158,19 +153,6 @@ def test_every_log_is_plain_text(node: Node, name: str) -> None:
     (node.folder / "logs" / name).write_text("<script>")
     headers = node.get(f"logs/{name}").headers
     assert (headers["Content-Type"], headers.get("Content-Encoding")) == ("text/plain; charset=utf-8", None)
-
-
-def test_log_of_another_node_redirects_to_its_url() -> None:
-    job = Job(project="toy", spider="slow", id="a1")
-    running = JobStatus(job=job, state="running", node_id="node2:abc", started_at=1.0)
-    seen: ContextVar[Snapshot] = ContextVar("seen")
-    seen.set(Snapshot(running=[running]))
-    state = SimpleNamespace(nodes=lambda: [SimpleNamespace(id="node2:abc", url="http://10.0.0.2:6800/")], seen=seen)
-    node: Any = SimpleNamespace(name="node1", state=state)
-    request: Any = DummyRequest([])
-    request.path = b"/logs/toy/slow/a1.log"
-    assert (MissingLog(node).render(request), request.responseCode) == (b"the log is on node2\n", 307)
-    assert request.responseHeaders.getRawHeaders("Location") == ["http://10.0.0.2:6800/logs/toy/slow/a1.log"]
 
 
 # --- Starting ---------------------------------------------------------------------------------------------------------
