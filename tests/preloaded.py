@@ -6,23 +6,29 @@ import pkgutil
 import sys
 import threading
 
-import moviecrawler
-
 _CLIENTS = (
     "scrapy.cmdline", "scrapy.crawler", "scrapy.core.downloader.handlers.http11", "scrapy.core.engine", "scrapy.core.scheduler",
-    "scrapy.commands.crawl", "scrapy.extensions.corestats", "scrapy.pipelines", "scrapy.squeues",
-    "twisted.internet.asyncioreactor", "twisted.web.client", "redis.asyncio", "psycopg2", "pymongo", "boto3", "botocore.session",
+    "scrapy.dupefilters", "scrapy.pipelines", "scrapy.pqueues", "scrapy.robotstxt", "scrapy.squeues", "scrapy.statscollectors",
+    "scrapy.utils.engine", "twisted.internet.asyncioreactor", "twisted.web.client", "redis.asyncio", "psycopg2", "pymongo", "boto3", "botocore.session",
     "botocore.client", "botocore.endpoint", "aiohttp", "stem.control", "spidermon", "msgspec", "lxml.html", "parsel", "tqdm", "scrapyd.app",
     "scrapyd.website", "scrapyd.webservice", "twisted.scripts.twistd", "prometheus_client", "jinja2",
 )  # fmt: skip
-_NOT = ("moviecrawler.settings", "moviecrawler.cluster", "moviecrawler.dashboard", "moviecrawler.replica")
-"""Read the environment when they are imported, or belong to other processes."""
+_PACKAGES = (
+    "moviecrawler",
+    *(f"scrapy.{part}" for part in ("commands", "downloadermiddlewares", "extensions", "spidermiddlewares")),
+)
+_NOT = (
+    *("moviecrawler.settings", "moviecrawler.cluster", "moviecrawler.dashboard", "moviecrawler.replica"),
+    "scrapy.extensions.statsmailer",
+)
+"""Read the environment when they are imported, belong to other processes, or warn."""
 
 for _name in _CLIENTS:
     importlib.import_module(_name)
-for _module in pkgutil.walk_packages(moviecrawler.__path__, "moviecrawler."):
-    if not _module.name.startswith(_NOT) and not _module.name.endswith("__main__"):
-        importlib.import_module(_module.name)
+for _package in _PACKAGES:
+    for _module in pkgutil.walk_packages(importlib.import_module(_package).__path__, f"{_package}."):
+        if not _module.name.startswith(_NOT) and not _module.name.endswith("__main__"):
+            importlib.import_module(_module.name)
 assert "moviecrawler.settings" not in sys.modules, "it would read the wrong environment"
 assert "twisted.internet.reactor" not in sys.modules, "a reactor does not survive a fork"
 assert threading.active_count() == 1, "threads do not survive a fork"
