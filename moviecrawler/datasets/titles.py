@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import partial
-from itertools import groupby, pairwise
+from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -47,7 +47,6 @@ _ORDERING = itemgetter(1)
 """The number by which rows of people and of other titles are in order: that of lines is never the order of the billing."""
 _MAX_CHARACTERS, _MAX_TITLE = 9_000, 500
 """Characters of text. A person with more small parts gets the first ones."""
-_TITLES_AT_ONCE = 10_000  # DuckDB has the rows of so many in memory
 _WANTED = "tconst IN (SELECT tconst FROM wanted)"
 _TABLES: Final = {
     "episode": (EPISODE, _WANTED, "parentTconst"),
@@ -95,20 +94,17 @@ def read_titles(tables: Tables) -> Iterator[Movie]:
             values = f"{columns.partition(',')[0]}, '{dataset}', json_array({columns}, name)"
             names = f"(SELECT nconst AS named, primaryName AS name FROM names) ON named = {refers_to}"
             tables.run(f"INSERT INTO rows SELECT {values} FROM {table} LEFT JOIN {names}")
-    numbered = "SELECT tconst, row_number() OVER (ORDER BY tconst) AS number FROM basics"
-    every = f"SELECT tconst FROM ({numbered}) WHERE number % {_TITLES_AT_ONCE} = 0 ORDER BY number"
-    part = """SELECT id, dataset, string_agg(row, '\n') FROM rows
-        WHERE id > $low AND id <= $high GROUP BY id, dataset ORDER BY id"""
-    for low, high in pairwise(["", *(site_id for (site_id,) in tables.run(every)), "u"]):
-        for site_id, of_title in groupby(tables.select(part, low=low, high=high), itemgetter(0)):
-            if (movie := _movie(tables, site_id, {dataset: rows for _, dataset, rows in of_title})) is not None:
-                yield movie
+    found = tables.select("SELECT id, dataset, row FROM rows ORDER BY id, dataset")  # partly in files
+    for site_id, of_title in groupby(found, itemgetter(0)):
+        rows = {dataset: [row for _, _, row in group] for dataset, group in groupby(of_title, itemgetter(1))}
+        if (movie := _movie(tables, site_id, rows)) is not None:
+            yield movie
 
 
-def _movie(tables: Tables, site_id: str, rows: dict[str, str]) -> Movie | None:
+def _movie(tables: Tables, site_id: str, rows: dict[str, list[str]]) -> Movie | None:
     """Return a title by its rows in each dataset; None when that in `title.basics` is damaged."""
     if RATINGS in tables.files:
-        rows.setdefault(RATINGS, "")
+        rows.setdefault(RATINGS, [])
     found: dict[str, Any] = {}
     for dataset, read in _READERS.items():
         if dataset in rows and (dataset, site_id) not in tables.damaged:
@@ -152,11 +148,11 @@ def movie_of(row: str) -> Movie:
     )
 
 
-def _credits(roles: dict[str, Role], rows: str) -> list[Credit]:
+def _credits(roles: dict[str, Role], rows: list[str]) -> list[Credit]:
     """Return the people of each role, each once, with the characters of all their rows."""
     names: dict[Role, dict[str, Text]] = {role: {} for role in roles.values()}
     characters: defaultdict[str, dict[str, None]] = defaultdict(dict)
-    for _, _, person, category, played, name in sorted(_people.decode_lines(rows), key=_ORDERING):
+    for _, _, person, category, played, name in sorted(map(_people.decode, rows), key=_ORDERING):
         role = roles.get(category)
         if role is not None and person:
             names[role][person] = name
@@ -170,10 +166,6 @@ def _credits(roles: dict[str, Role], rows: str) -> list[Credit]:
     ]
 
 
-def _first(rows: str) -> str:
-    return rows.partition("\n")[0]
-
-
 def _joined(characters: Iterable[str]) -> str | None:
     text = " / ".join(filter(None, map(str.strip, characters)))
     if len(text) > _MAX_CHARACTERS:
@@ -181,23 +173,23 @@ def _joined(characters: Iterable[str]) -> str | None:
     return text or None
 
 
-def _other_titles(rows: str) -> list[OtherTitle]:
+def _other_titles(rows: list[str]) -> list[OtherTitle]:
     """Return the titles in other countries. Several types of one title are separated by a control character."""
     return [
         OtherTitle(title=title, country=country, language=language, kind=types and types.replace("\x02", ", "))
-        for _, _, title, country, language, types, _ in sorted(_akas.decode_lines(rows), key=_ORDERING)
+        for _, _, title, country, language, types, _ in sorted(map(_akas.decode, rows), key=_ORDERING)
         if len(title) <= _MAX_TITLE
     ]
 
 
-_READERS: Final[dict[str, Callable[[str], Any]]] = {
-    BASICS: lambda rows: movie_of(_first(rows)),
+_READERS: Final[dict[str, Callable[[list[str]], Any]]] = {
+    BASICS: lambda rows: movie_of(rows[0]),
     RATINGS: lambda rows: [
-        Score(kind="imdb", value=mean, count=votes) for _, mean, votes, _ in _ratings.decode_lines(_first(rows))
+        Score(kind="imdb", value=mean, count=votes) for _, mean, votes, _ in map(_ratings.decode, rows[:1])
     ],
     CREW: partial(_credits, _CREW),
     PRINCIPALS: partial(_credits, _CAST),
     AKAS: _other_titles,
-    EPISODE: lambda rows: _episode.decode(_first(rows)),
+    EPISODE: lambda rows: _episode.decode(rows[0]),
 }
-"""What the rows of a title in each dataset, lines of JSON, are read by. A ValueError says that they are damaged."""
+"""What the rows of a title in each dataset, each in JSON, are read by. A ValueError says that they are damaged."""
