@@ -53,8 +53,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Run three processes a core, as tests mostly wait for servers; and test files that are named one by one in this process."""
+    """Run two processes a core, as tests mostly wait for servers; and test files that are named one by one in this process."""
     named = [Path(argument.split("::")[0]) for argument in config.args]
     if len(named) <= 2 and all(path.is_file() for path in named):
         return 0  # servers of each process cost more than they save
-    return 3 * len(os.sched_getaffinity(0))
+    return 2 * len(os.sched_getaffinity(0))
