@@ -13,6 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 import psycopg2
 import pytest
+from filelock import FileLock
 
 from moviecrawler.database.schema import update_schema
 from moviecrawler.items import Movie
@@ -33,7 +34,9 @@ class PostgresServer:
         self._folder = tempfile.TemporaryDirectory(prefix="pg-", ignore_cleanup_errors=True)
         # Started by root, the server runs as a user of its own, who must get at its folder.
         Path(self._folder.name).chmod(0o755)
-        self._server = get_server(Path(self._folder.name) / "data", cleanup_mode="stop")
+        # The first server that root starts on a machine makes that user, and two at once would both try.
+        with FileLock(Path(tempfile.gettempdir()) / f"pgserver-{os.getuid()}.lock"):
+            self._server = get_server(Path(self._folder.name) / "data", cleanup_mode="stop")
         # No test cuts the machine's power, and without a wait for the disk databases are made in no time.
         for name in ("fsync", "full_page_writes"):
             execute(self.url, f"ALTER SYSTEM SET {name} TO off")
