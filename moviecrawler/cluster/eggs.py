@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import zlib
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -30,7 +30,7 @@ from moviecrawler.cluster.state import Egg
 from moviecrawler.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from scrapyd.config import Config
 
@@ -77,15 +77,8 @@ class RedisEggStorage:
         check_name("project", project)
         check_name("version", version)
         digest = sha256(data).hexdigest()
-        try:
-            with self._checking:
-                spiders = self._unpack(data, digest, list_spiders)
-        except _ZIP_ERRORS as error:
-            # The text of an OSError has a path of this node.
-            reason = getattr(error, "strerror", None) or str(error) or repr(error)
-            raise ConfigurationError(f"the egg can't be unpacked: {reason}") from None
-        if not spiders:
-            raise ConfigurationError("the egg holds no spider")
+        with self._checking, self._unpacked(data, digest) as folder:
+            spiders = list_spiders(folder)
         egg = Egg(project=project, version=version, sha256=digest, spiders=spiders, added_at=self._state.now())
         others = [one for one in self._state.eggs() if one.project == project and one.version != version]
         pipe = self._client.pipeline().hset(keys.EGG_FILES, egg.key, data)
@@ -123,7 +116,8 @@ class RedisEggStorage:
             egg = msgspec.json.decode(described, type=Egg)
             if sha256(data).hexdigest() != egg.sha256:
                 raise ConfigurationError(f"the egg of version '{egg.version}' is damaged; deploy it again")
-            self._unpack(data, egg.sha256, lambda _: [])
+            with self._unpacked(data, egg.sha256):
+                pass
             for copy in self._folder.glob("*.egg"):
                 if copy.stem not in {egg.sha256, *in_use, *(one.sha256 for one in eggs)}:
                     shutil.rmtree(copy, ignore_errors=True)
@@ -132,25 +126,30 @@ class RedisEggStorage:
     def _copy(self, digest: str) -> Path:
         return self._folder / f"{digest}.egg"
 
-    def _unpack(self, data: bytes, digest: str, check: Callable[[Path], list[str]]) -> list[str]:  # type: ignore[valid-type]  # `list` is a method here
-        """Unpack an egg into a folder, in which Python compiles its modules once; return what `check` returns for the folder."""
+    @contextmanager
+    def _unpacked(self, data: bytes, digest: str) -> Iterator[Path]:
+        """Unpack an egg into a folder, and keep that as its copy unless the block fails. Raises ConfigurationError."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._new.mkdir(exist_ok=True)
         with TemporaryDirectory(dir=self._new) as new:
             folder = Path(new) / "unpacked.egg"  # the suffix makes it an egg for Python
-            with ZipFile(BytesIO(data)) as archive:
-                size = sum(member.file_size for member in archive.infolist())
-                if size > _MAX_UNPACKED_BYTES or len(archive.infolist()) > _MAX_FILES:
-                    raise ConfigurationError(
-                        f"the egg has {len(archive.infolist()):,} files of {size:,} bytes when it is unpacked; "
-                        f"it may have {_MAX_FILES:,} of {_MAX_UNPACKED_BYTES:,}"
-                    )
-                archive.extractall(folder)
-            checked = check(folder)
+            try:
+                with ZipFile(BytesIO(data)) as archive:
+                    size = sum(member.file_size for member in archive.infolist())
+                    if size > _MAX_UNPACKED_BYTES or len(archive.infolist()) > _MAX_FILES:
+                        raise ConfigurationError(
+                            f"the egg has {len(archive.infolist()):,} files of {size:,} bytes when it is unpacked; "
+                            f"it may have {_MAX_FILES:,} of {_MAX_UNPACKED_BYTES:,}"
+                        )
+                    archive.extractall(folder)
+            except _ZIP_ERRORS as error:
+                # The text of an OSError has a path of this node.
+                reason = getattr(error, "strerror", None) or str(error) or repr(error)
+                raise ConfigurationError(f"the egg can't be unpacked: {reason}") from None
+            yield folder  # in which Python compiles the modules
             # An OSError means that another thread has done so already.
             with suppress(OSError):
                 folder.rename(self._copy(digest))
-        return checked
 
 
 def find_egg(eggs: Collection[Egg], project: str, version: str | None = None) -> Egg:
@@ -165,7 +164,7 @@ def find_egg(eggs: Collection[Egg], project: str, version: str | None = None) ->
 
 
 def list_spiders(egg: Path) -> list[str]:
-    """List the spiders of an egg in a separate process. Raises ConfigurationError with the output of that."""
+    """List the spiders of an egg in a separate process. Raises ConfigurationError, with the output of that, when there are none."""
     try:
         ended = subprocess.run(  # noqa: S603 - this package's own program
             [sys.executable, "-P", RUNNER, "list"],
@@ -181,7 +180,9 @@ def list_spiders(egg: Path) -> list[str]:
         raise ConfigurationError(f"listing the egg's spiders took more than {_LIST_SECONDS:g} s") from None
     with suppress(msgspec.DecodeError):
         if ended.returncode == 0:
-            return msgspec.json.decode(ended.stdout, type=list[str])
+            if spiders := msgspec.json.decode(ended.stdout, type=list[str]):
+                return spiders
+            raise ConfigurationError("the egg holds no spider")
     output = redacted(ended.stderr.strip()[-_ERROR_CHARACTERS:])
     reason = output.rpartition("\n")[2] or f"exit code {ended.returncode}"
     raise ConfigurationError(f"the egg's spiders can't be listed: {reason}\n{output}")

@@ -57,8 +57,13 @@ _MAX_SUMMARY = 20
 """Lines of a summary that are kept."""
 _HANG = re.compile(r"^Timeout \(\d", re.MULTILINE)
 """The begin of the traceback that `faulthandler` writes before it kills a process that hangs."""
-_INTERRUPTED = {"frontier_unreachable"}
-"""Finish reasons of a crawl that failed for reasons outside of it: its job is started again."""
+_FIGURES = {
+    "items": ("item_scraped_count",),
+    "errors": ("log_count/ERROR", "log_count/CRITICAL"),
+    "pages": ("response_received_count",),
+    "bytes": ("downloader/response_bytes",),
+}
+"""The stats whose sum is a figure of an `Outcome`."""
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -73,13 +78,6 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     arguments: dict[str, str] = {}
     priority: float = 0.0
     """Jobs with a higher priority start first; among equals, those that were scheduled first."""
-
-    def __post_init__(self) -> None:
-        """Sort settings and arguments by their names, as Redis' scripts don't keep an order."""
-        for values in (self.settings, self.arguments):
-            given = sorted(values.items())
-            values.clear()
-            values.update(given)
 
     @property
     def key(self) -> str:
@@ -116,39 +114,58 @@ class Outcome(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class Report(msgspec.Struct):
-    """What a spider's process has reported to its node. Each line replaces the values that it has."""
+    """What a node knows of a job's process: first what the process reports, then how it ended."""
 
     reason: str | None = None
     """Scrapy's finish reason; None before the end."""
     stats: dict[str, float] = {}
     summary: list[str] = []
+    cancelled: str = ""
+    """The signal with which the job was cancelled; empty when it was not."""
+    stopped: bool = False
+    """Whether the node has stopped the process."""
+    signal: int | None = None
+    """The signal that killed the process, if one did."""
+    exit_code: int | None = None
+    errors: str = ""
+    """The end of what the process wrote to standard error."""
 
     def update(self, line: bytes) -> None:
-        """Take over a line of JSON; ignore a line that is something else."""
+        """Take over a line of JSON that the process wrote; ignore a line that is something else. Each line replaces the values that it has."""
         with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             report = msgspec.json.decode(line, type=Report)
             self.reason = report.reason or self.reason
             self.stats = {**self.stats, **report.stats}
             self.summary = [text[:500] for text in report.summary[:_MAX_SUMMARY]] or self.summary
 
-    @property
-    def pages(self) -> int:
-        """The number of responses."""
-        return int(self.stats.get("response_received_count", 0))
+    def outcome(self, reason: str, version: str | None) -> Outcome:
+        """Return how the job ended. Its figures are unknown when no stats were reported."""
+        sums = _FIGURES if self.stats else {}
+        found: Any = {figure: int(sum(self.stats.get(stat, 0) for stat in stats)) for figure, stats in sums.items()}
+        return Outcome(reason=reason, version=version, exit_code=self.exit_code, summary=self.summary, **found)
 
-    @property
-    def figures(self) -> dict[str, Any]:
-        """The fields that `Outcome` takes from the report."""
-        if not self.stats:
-            return {"summary": self.summary}
-        total = lambda *names: int(sum(self.stats.get(name, 0) for name in names))  # noqa: E731
-        return {
-            "items": total("item_scraped_count"),
-            "errors": total("log_count/ERROR", "log_count/CRITICAL"),
-            "pages": self.pages,
-            "bytes": total("downloader/response_bytes"),
-            "summary": self.summary,
-        }
+    def classify(self) -> tuple[RunEnd, str]:
+        """Return how a process that is over has ended, and why."""
+        if self.cancelled:
+            return "cancelled", "cancelled"
+        if self.stopped and self.reason in {None, "shutdown"}:
+            return "handed_back", "its node was stopped"
+        if self.reason is None:
+            if _HANG.search(self.errors):
+                return "died", "killed, as its event loop did not run for too long"
+            if self.signal is not None:
+                return "died", f"killed by signal {self.signal}"
+            last_line = self.errors.strip().rpartition("\n")[2] or "it wrote nothing"
+            return "finished", f"exit code {self.exit_code}: {last_line}"[:500]
+        if self.reason in {"recycled", "memusage_exceeded"}:
+            if not self.stats.get("response_received_count"):
+                # A job that can fetch no page within its limits would be started again for ever.
+                return "died", self.reason
+            # After the memory limit only a shared crawl can go on: without a shared frontier its queue is gone.
+            is_shared = any(name.startswith("frontier/") for name in self.stats)
+            return ("recycled" if is_shared or self.reason == "recycled" else "finished"), self.reason
+        # A crawl that could not reach the frontier failed for a reason outside of it: its job is started again.
+        return ("died" if self.reason == "frontier_unreachable" else "finished"), self.reason
 
 
 def check_name(what: Literal["project", "version", "spider", "jobid"], name: str) -> None:
@@ -198,32 +215,3 @@ def _check_value(what: str, name: str, value: str) -> None:
         raise ConfigurationError(
             f"{what} {name} holds a secret, and whoever may list jobs can read it; set it in the nodes' environment instead"
         )
-
-
-def classify_end(
-    report: Report, *, signal: int | None, exit_code: int | None, errors: str, cancelled: bool, stopped: bool
-) -> tuple[RunEnd, str]:
-    """Return how a process of a job ended, and why.
-
-    Either `signal` or `exit_code` is None. `errors` are the last lines that the process wrote; `stopped` says whether its node has
-    stopped it.
-    """
-    if cancelled:
-        return "cancelled", "cancelled"
-    if stopped and report.reason in {None, "shutdown"}:
-        return "handed_back", "its node was stopped"
-    if report.reason is None:
-        if _HANG.search(errors):
-            return "died", "killed, as its event loop did not run for too long"
-        if signal is not None:
-            return "died", f"killed by signal {signal}"
-        last_line = errors.strip().rpartition("\n")[2] or "it wrote nothing"
-        return "finished", f"exit code {exit_code}: {last_line}"[:500]
-    if report.reason in {"recycled", "memusage_exceeded"}:
-        if not report.pages:
-            # A job that can fetch no page within its limits would be started again for ever.
-            return "died", report.reason
-        # After the memory limit only a shared crawl can go on: without a shared frontier its queue is gone.
-        is_shared = any(name.startswith("frontier/") for name in report.stats)
-        return ("recycled" if is_shared or report.reason == "recycled" else "finished"), report.reason
-    return ("died" if report.reason in _INTERRUPTED else "finished"), report.reason

@@ -10,16 +10,15 @@ from uuid import uuid4
 import redis
 from scrapyd.interfaces import IEggStorage, IEnvironment, IPoller
 from scrapyd.launcher import Launcher
-from scrapyd.poller import QueuePoller
-from twisted.internet.defer import Deferred, DeferredLock, DeferredQueue, succeed
-from twisted.internet.task import deferLater
+from twisted.internet.defer import Deferred, DeferredQueue
+from twisted.internet.task import LoopingCall, deferLater
 from twisted.internet.threads import deferToThread, deferToThreadPool
 from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 
-from moviecrawler.cluster.jobs import Outcome, check_job, classify_end
+from moviecrawler.cluster.jobs import check_job
 from moviecrawler.cluster.process import POLL_SECONDS, SpiderProcess, last_lines, memory_of, reactor, spider_settings
-from moviecrawler.cluster.state import NodeInfo, Processes, RedisSpiderQueue
+from moviecrawler.cluster.state import NodeInfo
 from moviecrawler.errors import ConfigurationError, Outages
 from moviecrawler.figures import Totals
 from moviecrawler.redis_client import describe_error
@@ -27,7 +26,7 @@ from moviecrawler.redis_client import describe_error
 if TYPE_CHECKING:
     from scrapyd.config import Config
 
-    from moviecrawler.cluster.jobs import RunEnd
+    from moviecrawler.cluster.jobs import Outcome, RunEnd
     from moviecrawler.cluster.state import Beat, JobStatus
 
 journal = Logger()
@@ -50,7 +49,6 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         self.options = self.node.options
         self.state = self.node.state
         self.node_id = f"{self.options.node_name}:{uuid4().hex[:8]}"
-        self.processes = Processes(self.state, "running")
         self.slots: dict[int, SpiderProcess] = {}
         """This node's own jobs."""
         self._pool = ThreadPool(0, 1, "node")
@@ -62,7 +60,7 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         """The queue at which Scrapyd's free slots wait for a job."""
         self._started_at = time.time()
         self._totals = Totals()
-        self._exchanging = DeferredLock()
+        self._polling = LoopingCall(self._poll)
         self._seen: bytes | None = None
         """The last change of the cluster that this node has handled."""
         self._reported: Any = None
@@ -76,6 +74,7 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         self._pool.start()
         reactor.addSystemEventTrigger("after", "shutdown", self._pool.stop)
         super().startService()
+        self._polling.start(POLL_SECONDS)
 
     def stopService(self) -> Deferred[None]:
         """Drain: take no more jobs, have spiders end, hand their jobs back, and leave the cluster."""
@@ -88,9 +87,10 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             process.stop()
         until = time.monotonic() + _DRAIN_SECONDS
         while self.slots and time.monotonic() < until:
-            await self.exchange()
             await deferLater(reactor, POLL_SECONDS / 10)
-        await self._exchanging.acquire()  # for good, as a heartbeat would make the node join again
+        stopped: Any = self._polling.deferred
+        self._polling.stop()
+        await stopped  # as a heartbeat after its leaving would make the node join again
         try:
             await self.ask(self.state.leave, self.node_id)
         except redis.exceptions.RedisError as error:
@@ -116,10 +116,9 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             journal.warn("{job} can't be started here: {error}", job=process.job.key, error=error)
             # Another node may be able to start it, or this one later.
             how, reason = "handed_back", "its node can't start it"
-        figures = process.report.figures
-        process.end = how, Outcome(reason=reason, version=process.version, exit_code=process.exit_code, **figures)
+        version = process.egg.version if process.egg else None
+        process.end = how, process.report.outcome(reason, version)
         journal.info("{job} {how}: {reason}", job=process.job.key, how=how.replace("_", " "), reason=reason)
-        await self.exchange()
 
     async def _crawl(self, process: SpiderProcess) -> tuple[RunEnd, str]:
         try:
@@ -127,25 +126,18 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             folder, settings = await deferToThread(self._prepare, process)
         except ConfigurationError as error:
             return "finished", str(error)
-        if not process.cancelled and not process.stopped:
+        report = process.report
+        if not report.cancelled and not report.stopped:
             await process.start(folder, settings)
-            if process.report.reason is None:
-                process.errors = await deferToThread(last_lines, Path(settings["LOG_FILE"]), process.errors)
-        return classify_end(
-            process.report,
-            signal=process.signal,
-            exit_code=process.exit_code,
-            errors=process.errors,
-            cancelled=bool(process.cancelled),
-            stopped=process.stopped,
-        )
+            if report.reason is None:
+                report.errors = await deferToThread(last_lines, Path(settings["LOG_FILE"]), report.errors)
+        return report.classify()
 
     def _prepare(self, process: SpiderProcess) -> tuple[Path, dict[str, str]]:
         """Return the folder of a job's version, and its settings. This blocks."""
         job = process.job
-        in_use = {other.sha256 for other in list(self.slots.values())}
-        egg, folder = self.app.getComponent(IEggStorage).fetch(job.project, job.version, in_use)
-        process.version, process.sha256 = egg.version, egg.sha256
+        in_use = {other.egg.sha256 for other in list(self.slots.values()) if other.egg}
+        process.egg, folder = self.app.getComponent(IEggStorage).fetch(job.project, job.version, in_use)
         message = {"_project": job.project, "_spider": job.spider, "_job": job.id}
         scrapyds = self.app.getComponent(IEnvironment).get_settings(message)
         return folder, spider_settings(self.options, process.leased, scrapyds)
@@ -158,17 +150,15 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
 
     # --- The cluster --------------------------------------------------------------------------------------------------
 
-    def exchange(self) -> Deferred[None]:
-        """Record the ends of jobs, and send a heartbeat, which may bring a job for a free slot, when it is time.
-
-        The poller calls this each second. While nothing has changed, its only round trip is to read `keys.CHANGED`.
-        """
-        if self._exchanging.locked:
-            return succeed(None)
-        exchanged: Deferred[None] = self._exchanging.run(Deferred.fromCoroutine, self._exchange())
+    def _poll(self) -> Deferred[None]:
+        exchanged: Deferred[None] = Deferred.fromCoroutine(self._exchange())
         return exchanged.addErrback(lambda failure: journal.failure("The exchange with the cluster failed", failure))
 
     async def _exchange(self) -> None:
+        """Record the ends of jobs, and send a heartbeat, which may bring a job for a free slot, when it is time.
+
+        It is called each second. While nothing has changed, its only round trip is to read `keys.CHANGED`.
+        """
         try:
             for slot, process in list(self.slots.items()):
                 if process.end is not None:
@@ -196,9 +186,10 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             journal.warn("{job} had already been given to another node", job=process.job.key)
         self.figures().end(process)
         del self.slots[slot]
-        if not self.draining:
-            could_not_start = end[0] == "handed_back" and not process.stopped
-            reactor.callLater(_START_FAILURE_PAUSE_SECONDS if could_not_start else 0, self._get_message, slot)
+        if end[0] == "handed_back" and not process.report.stopped:
+            reactor.callLater(_START_FAILURE_PAUSE_SECONDS, self._get_message, slot)
+        elif not self.draining:
+            self._get_message(slot)
 
     def info(self) -> NodeInfo:
         """Return what a heartbeat reports of this node."""
@@ -212,7 +203,7 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             draining=self.draining,
             memory=memory_of(),
             spiders_memory=sum(memory_of(process.pid) for process in running),
-            processes={one.job.key: (one.pid or 0, one.version) for one in running},
+            processes={one.job.key: (one.pid or 0, one.egg.version if one.egg else None) for one in running},
         )
 
     async def _beat(self, info: NodeInfo, *, is_news: bool, takes: bool) -> None:
@@ -226,32 +217,13 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         for node in beat.dead:
             journal.warn("Node {node} is dead: its jobs are queued again", node=node)
         for key in beat.stop:
-            if not own[key].stopped:
+            if not own[key].report.stopped:
                 journal.warn("{job} is over, or runs on another node now; stopping it here", job=key)
                 own[key].stop()
         for key, signal in beat.cancels.items():
-            if signal != own[key].cancelled:
+            if signal != own[key].report.cancelled:
                 journal.info("Cancelling {job} by {signal}", job=key, signal=signal)
                 own[key].cancel(signal)
         # A node that drains since drops the job. Its own next heartbeats queue it again, or another node's once this one has left.
         if beat.taken is not None and not self.draining:
             self._free.put(beat.taken)
-
-
-class RedisPoller(QueuePoller):  # type: ignore[misc]  # Scrapyd has no types
-    """Scrapyd's poller over the cluster's queues. Each second it has the launcher exchange news with the cluster."""
-
-    def update_projects(self) -> None:
-        """Do nothing: `queues` reads the snapshot."""
-
-    @property
-    def queues(self) -> dict[str, RedisSpiderQueue]:
-        """The queues of all projects that have a version or a job."""
-        snapshot = self.config.node.state.seen.get()
-        projects = {*snapshot.projects, *(status.job.project for status in snapshot.jobs)}
-        return {project: RedisSpiderQueue(self.config, project) for project in sorted(projects)}
-
-    def poll(self) -> Deferred[None]:
-        """Exchange news with the cluster."""
-        exchanged: Deferred[None] = self.config.node.launcher.exchange()
-        return exchanged

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import socket
-from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,26 +14,19 @@ from twisted.logger import Logger
 from moviecrawler.cluster.eggs import find_egg
 from moviecrawler.cluster.jobs import check_job
 from moviecrawler.cluster.options import NodeOptions, chosen
-from moviecrawler.cluster.process import POLL_SECONDS, reactor
+from moviecrawler.cluster.process import reactor
 from moviecrawler.cluster.secrets import redacted
 from moviecrawler.cluster.state import ClusterState
-from moviecrawler.database.short_transactions import ShortTransactions
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.frontier.report import read_frontier
-from moviecrawler.redis_client import connect
 
 if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
     from scrapyd.config import Config
 
     from moviecrawler.cluster.jobs import Job
     from moviecrawler.cluster.launcher import ClusterLauncher
-    from moviecrawler.frontier.report import Frontier
 
 journal = Logger()
 
-_TIMEOUTS = {"socket_connect_timeout": 1.0, "socket_timeout": 2.0}
-"""Seconds. They are short, so that a request is answered soon also when Redis can't be reached."""
 _THREADS = 30
 """Web services and pages that answer at once; others wait."""
 
@@ -49,11 +40,6 @@ class Node:
         self.options = options
         self.name = options.node_name
         self.state = ClusterState(options)
-        url = os.environ.get("DATABASE_URL")
-        self._database = ShortTransactions(url) if url else None
-        self.has_database = bool(url)
-        self.has_frontier = bool(os.environ.get("REDIS_URL"))
-        """Whether spiders share a frontier."""
 
     def schedule(self, job: Job) -> None:
         """Queue a job. Raises ConfigurationError for a job that is refused, and redis.RedisError."""
@@ -65,27 +51,6 @@ class Node:
                 f"job '{job.id}' is pending or running already, with other arguments; leave out jobid"
             )
 
-    @property
-    def database(self) -> ShortTransactions:
-        """The database of the catalogue. Raises ConfigurationError when DATABASE_URL is not set."""
-        if self._database is None:
-            raise ConfigurationError(
-                "DATABASE_URL is not set in the node's environment, so there are no titles and no catalogue"
-            )
-        return self._database
-
-    def frontier(self, settings: BaseSettings | None = None) -> Frontier:
-        """Return the state of the shared crawls. Raises redis.RedisError and ConfigurationError."""
-        url = os.environ.get("REDIS_URL")
-        if not url:
-            raise ConfigurationError("REDIS_URL is not set in the node's environment, so spiders share no frontier")
-
-        async def read() -> Frontier:
-            async with aclosing(connect(url, **_TIMEOUTS)) as client:
-                return await read_frontier(client, settings)
-
-        return asyncio.run(read())
-
 
 def application(config: Config) -> Any:
     """Return the application; Scrapyd prints the sentence of a ConfigError and exits."""
@@ -95,7 +60,7 @@ def application(config: Config) -> Any:
     except ConfigurationError as error:
         raise ConfigError(str(error)) from error
     config.node = Node(options)
-    own = {"node_name": options.node_name, "max_proc": str(options.max_proc), "poll_interval": str(POLL_SECONDS)}
+    own = {"node_name": options.node_name, "max_proc": str(options.max_proc)}
     # Scrapyd's own check knows one password, and would ask the probes for it too.
     own |= {"username": "", "password": "", "logs_dir": str(Path(options.logs_dir).absolute())}
     own["jobs_to_keep"] = os.environ.get("SCRAPYD_JOBS_TO_KEEP") or chosen(config).get("jobs_to_keep", "100")

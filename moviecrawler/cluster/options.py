@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 
     from scrapyd.config import Config
 
-_SCRAPYDS = {
-    *("application", "webroot", "spiderqueue", "poller", "eggstorage", "jobstorage", "launcher", "dbs_dir"),
-    "jobs_to_keep",
-}
+_SCRAPYDS = {"application", "webroot", "eggstorage", "launcher", "jobs_to_keep"}
 """Options that Scrapyd itself reads."""
 _OTHER_VARIABLES = {"SCRAPYD_CONF", "SCRAPYD_URL", "SCRAPYD_JOBS_TO_KEEP"}
 """Variables that are no options of a node: entrypoint.sh, scrapy.cfg and Scrapyd's cleaning of logs use them."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from moviecrawler.cluster.jobs import Outcome, RunEnd
     from moviecrawler.cluster.options import NodeOptions
-    from moviecrawler.cluster.state import JobStatus
+    from moviecrawler.cluster.state import Egg, JobStatus
 
 journal = Logger()
 
@@ -64,23 +64,11 @@ class SpiderProcess(ProcessProtocol):
     def __init__(self, leased: JobStatus) -> None:
         self.leased = leased
         self.job = leased.job
-        self.version: str | None = None
-        """The name of the version that the process runs; None when there is none to run."""
-        self.sha256 = ""
-        """The SHA-256 of that version's egg."""
-        self.cancelled = ""
-        """The signal with which the job was cancelled; empty when it was not."""
-        self.stopped = False
-        """Whether this node has stopped the process."""
+        self.egg: Egg | None = None
+        """The version that the process runs; None when there is none to run."""
         self.pid: int | None = None
         """The process' id; None before the start and after the end."""
-        self.signal: int | None = None
-        """The signal that killed the process, if one did."""
-        self.exit_code: int | None = None
         self.report = Report()
-        """What the process has reported of its crawl."""
-        self.errors = ""
-        """The end of what the process wrote to standard error."""
         self.end: tuple[RunEnd, Outcome] | None = None
         """How the job ended; None until it has."""
         self._ended: Deferred[None] = Deferred()
@@ -109,12 +97,12 @@ class SpiderProcess(ProcessProtocol):
 
     def stop(self) -> None:
         """Stop the process, as its job goes to another node."""
-        self.stopped = True
+        self.report.stopped = True
         self._end("TERM", STOP_SECONDS)
 
     def cancel(self, signal: str) -> None:
         """End the process, as its job was cancelled."""
-        self.cancelled = signal
+        self.report.cancelled = signal
         self._end(signal, _CANCEL_SECONDS)
 
     def _end(self, signal: str, seconds: float) -> None:
@@ -140,14 +128,14 @@ class SpiderProcess(ProcessProtocol):
         text = redacted(data.decode(errors="backslashreplace"))
         journal.info("{job}: {text}", job=self.job.key, text=text.rstrip())
         if childFD == _STDERR:
-            self.errors = (self.errors + text)[-_MAX_ERRORS_LENGTH:]
+            self.report.errors = (self.report.errors + text)[-_MAX_ERRORS_LENGTH:]
 
     def processExited(self, reason: Failure) -> None:
         reactor.callLater(_OUTPUT_SECONDS, self.transport.loseConnection)
 
     def processEnded(self, reason: Failure) -> None:
         value: Any = reason.value
-        self.signal, self.exit_code = value.signal, value.exitCode
+        self.report.signal, self.report.exit_code = value.signal, value.exitCode
         self.pid = None
         self._ended.callback(None)
 

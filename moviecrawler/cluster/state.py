@@ -5,13 +5,9 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from contextvars import ContextVar
-from datetime import UTC, datetime
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
-from scrapyd.interfaces import IJobStorage, ISpiderQueue
-from zope.interface import implementer
 
 from moviecrawler.cluster import keys
 from moviecrawler.cluster.jobs import Job, Outcome
@@ -20,16 +16,13 @@ from moviecrawler.options import read_package_file
 from moviecrawler.redis_client import connect_blocking
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from scrapyd.config import Config
+    from collections.abc import Iterable
 
     from moviecrawler.cluster.jobs import RunEnd
     from moviecrawler.cluster.options import NodeOptions
 
 _ANSWER_SECONDS = 3.0
 """Seconds to connect, and seconds to get an answer."""
-_MAX_CONNECTIONS = 32
 _SCRIPTS = ("put", "beat", "record_end", "cancel")
 
 EVENTS = ("scheduled", "started", "finished", "cancelled", "died", "recycled", "handed_back", "gave_up")
@@ -177,7 +170,7 @@ class ClusterState:
     def connect(self, answer_seconds: float) -> Any:
         """Return a client with a time-out."""
         limits = {"socket_timeout": answer_seconds, "socket_connect_timeout": _ANSWER_SECONDS}
-        return connect_blocking(self.options.redis_url, **limits, max_connections=_MAX_CONNECTIONS)
+        return connect_blocking(self.options.redis_url, **limits)
 
     def _run(self, name: str, *arguments: Any) -> Any:
         return self._scripts[name](keys=keys.SCRIPT_KEYS, args=arguments)
@@ -271,62 +264,6 @@ class ClusterState:
         """Remove a node. If it still has jobs, the next heartbeat of another node queues them again."""
         pipe = self.client.pipeline().zrem(keys.NODES, node).hdel(keys.NODE_INFOS, node)
         pipe.set(keys.CHANGED, f"{node} left").execute()
-
-
-# --- For Scrapyd's own web services -----------------------------------------------------------------------------------
-
-
-def local_time(seconds: float) -> datetime:
-    """Return a time as Scrapyd shows it: the node's local time, without a time zone."""
-    return datetime.fromtimestamp(seconds, UTC).astimezone().replace(tzinfo=None)
-
-
-class Processes:
-    """The cluster's jobs of one state, as Scrapyd's launcher and its job storage list them."""
-
-    def __init__(self, cluster: ClusterState, state: Literal["running", "finished"]) -> None:
-        self._cluster = cluster
-        self._state = state
-
-    def __len__(self) -> int:
-        return len(getattr(self._cluster.seen.get(), self._state))
-
-    def __iter__(self) -> Iterator[SimpleNamespace]:
-        """Yield the jobs with the attributes that Scrapyd's services read."""
-        for one in getattr(self._cluster.seen.get(), self._state):
-            ended = local_time(one.outcome.ended_at) if one.outcome else None
-            times = {"start_time": local_time(one.started_at or 0), "end_time": ended}
-            yield SimpleNamespace(project=one.job.project, spider=one.job.spider, job=one.job.id, pid=one.pid, **times)
-
-    values = __iter__
-
-
-@implementer(IJobStorage)
-class RedisJobStorage(Processes):
-    """The finished jobs, the latest first."""
-
-    def __init__(self, config: Config) -> None:
-        super().__init__(config.node.state, "finished")
-
-
-@implementer(ISpiderQueue)
-class RedisSpiderQueue:
-    """The pending jobs of one project. Nodes take the jobs of all projects by priority."""
-
-    def __init__(self, config: Config, project: str) -> None:
-        pending = config.node.state.seen.get().pending
-        self._jobs = [status.job for status in pending if status.job.project == project]
-
-    def list(self) -> list[dict[str, Any]]:
-        """Return Scrapyd's messages, the next one first."""
-        return [
-            {"name": job.spider, "_job": job.id, "_version": job.version, "settings": job.settings, **job.arguments}
-            for job in self._jobs
-        ]
-
-    def count(self) -> int:
-        """Return how many jobs are pending."""
-        return len(self._jobs)
 
 
 def _info(text: bytes) -> NodeInfo:

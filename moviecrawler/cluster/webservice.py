@@ -17,15 +17,13 @@ from twisted.web import http
 from twisted.web.error import Error, UnsupportedMethod
 from twisted.web.resource import Resource
 
-from moviecrawler.clock import utc_now
 from moviecrawler.cluster.eggs import find_egg
 from moviecrawler.cluster.jobs import Job
 from moviecrawler.cluster.process import log_url
 from moviecrawler.cluster.secrets import redacted
-from moviecrawler.cluster.state import EVENTS, NODE_LOST, local_time
-from moviecrawler.cluster.website import refuse
+from moviecrawler.cluster.state import EVENTS, NODE_LOST
+from moviecrawler.cluster.website import local_time, refuse
 from moviecrawler.errors import AwayError, ConfigurationError, MovieCrawlerError
-from moviecrawler.urls import parse_title_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,26 +31,21 @@ if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
     from twisted.web.server import Request
 
-    from moviecrawler.cluster.node import Node
     from moviecrawler.cluster.state import JobStatus
 
 journal = Logger()
 
 _SIGNALS = {"2": "INT", "9": "KILL", "15": "TERM"}
-_MAX_BOOSTED = 1000
-"""Titles that one request may name."""
-_MAX_WEIGHT = 1e6
 
 
 class ClusterService(WsResource):  # type: ignore[misc]  # Scrapyd has no types
     """A web service that answers as Scrapyd's do, but logs in one line why it refused a request."""
 
-    def __init__(self, root: Any) -> None:
-        super().__init__(root)
-        self.node: Node = root.node
+    refused_code = http.OK
+    """The status of a refusal; Scrapyd's clients expect this one."""
 
     def render(self, txrequest: Request) -> bytes:
-        code = http.OK  # as Scrapyd's clients expect it also for a request that is refused
+        code: int = self.refused_code
         try:
             data: Any = Resource.render(self, txrequest)
             if data is None:  # to OPTIONS
@@ -96,7 +89,7 @@ class Schedule(ClusterService):
         arguments = {name.decode(): values[0].decode() for name, values in (txrequest.args or {}).items()}
         made = dict(setting.split("=", 1) for setting in settings)
         job = Job(id=id or uuid4().hex, settings=made, arguments=arguments, **given)
-        self.node.schedule(job)
+        self.root.node.schedule(job)
         return {"jobid": job.id}
 
 
@@ -112,7 +105,7 @@ class Cancel(ClusterService):
         if name not in _SIGNALS.values():
             raise ConfigurationError(f"signal is {signal[:20]!r}; give one of {', '.join(_SIGNALS.values())}")
         self.check_project(project)
-        return {"prevstate": self.node.state.cancel(project, job, name)}
+        return {"prevstate": self.root.node.state.cancel(project, job, name)}
 
 
 class ListJobs(ClusterService):
@@ -122,7 +115,7 @@ class ListJobs(ClusterService):
     def render_GET(self, txrequest: Request, *, project: str | None) -> dict[str, Any]:
         self.check_project(project)
         found: dict[str, list[dict[str, Any]]] = {"pending": [], "running": [], "finished": []}
-        for status in self.node.state.seen.get().jobs:
+        for status in self.root.node.state.seen.get().jobs:
             if project in {None, status.job.project}:
                 found[status.state].append(_row(status))
         return found
@@ -149,21 +142,19 @@ class ListSpiders(ClusterService):
     @param("project")
     @param("_version", dest="version", required=False)
     def render_GET(self, txrequest: Request, *, project: str, version: str | None) -> dict[str, Any]:
-        return {"spiders": find_egg(self.node.state.seen.get().eggs, project, version).spiders}
+        return {"spiders": find_egg(self.root.node.state.seen.get().eggs, project, version).spiders}
 
 
 class AddVersion(ClusterService):
     """`addversion.json`: check an egg, and make it the latest version on all nodes."""
 
+    refused_code = http.BAD_REQUEST  # with status 200, as Scrapyd has it, scrapyd-deploy would exit with 0
+
     @param("project")
     @param("version")
     @param("egg", type=bytes)
     def render_POST(self, txrequest: Request, *, project: str, version: str, egg: bytes) -> dict[str, Any]:
-        try:
-            added = self.root.eggstorage.put(egg, project, version)
-        except ConfigurationError as error:
-            # With status 200, as Scrapyd has it, scrapyd-deploy would exit with 0.
-            raise Error(http.BAD_REQUEST, str(error).encode()) from None
+        added = self.root.eggstorage.put(egg, project, version)
         journal.info("{project} {version} deployed", project=project, version=version)
         return {"project": project, "version": version, "spiders": len(added.spiders)}
 
@@ -190,35 +181,7 @@ class Nodes(ClusterService):
     """`nodes.json`: the live nodes, and the processes of each."""
 
     def render_GET(self, txrequest: Request) -> dict[str, Any]:
-        return {"nodes": msgspec.to_builtins(self.node.state.nodes())}
-
-
-class Progress(ClusterService):
-    """`progress.json`: how far the current runs of the shared frontier are."""
-
-    def render_GET(self, txrequest: Request) -> dict[str, Any]:
-        runs = self.node.frontier().runs
-        return {"runs": [run.as_json() for run in runs if run.is_current]}
-
-
-class Boost(ClusterService):
-    """`boost.json`: have titles fetched soon on all sites. `id` is one IMDb id or URL, or several with commas."""
-
-    @param("id", dest="given", multiple=True)
-    @param("weight", required=False, default=1.0, type=lambda given: float(given or 1))
-    def render_POST(self, txrequest: Request, *, given: list[str], weight: float) -> dict[str, Any]:
-        """Answer with how many titles were named, and how many of them the catalogue knows."""
-        texts = ",".join(given).split(",")
-        ids = list(dict.fromkeys(parse_title_id("imdb", text) for text in texts if text.strip()))
-        if not ids:
-            raise ConfigurationError("'id' parameter is required")
-        if len(ids) > _MAX_BOOSTED:
-            raise ConfigurationError(f"{len(ids):,} titles are named; name at most {_MAX_BOOSTED:,}")
-        if not 0 < weight <= _MAX_WEIGHT:
-            raise ConfigurationError(f"weight is {weight}; give a number above 0 and up to {_MAX_WEIGHT:,.0f}")
-        with self.node.database.transaction(write=True) as cursor:
-            cursor.execute("SELECT boost_titles(%s, %s, %s)", (ids, weight, utc_now()))
-            return {"named": len(ids), "boosted": cursor.fetchone()[0]}
+        return {"nodes": msgspec.to_builtins(self.root.node.state.nodes())}
 
 
 class Health(ClusterService):
@@ -232,12 +195,12 @@ class Ready(ClusterService):
     """`readyz`: this node can reach Redis, and takes jobs."""
 
     def render_GET(self, txrequest: Request) -> dict[str, Any]:
-        launcher = self.node.launcher
+        launcher = self.root.node.launcher
         if launcher.draining:
             raise Error(http.SERVICE_UNAVAILABLE, b"the node is draining")
         if launcher.last_beat_at is None:
             raise Error(http.SERVICE_UNAVAILABLE, b"the node has not reached Redis yet")
-        if time.monotonic() - launcher.last_beat_at > self.node.options.lease_seconds:
+        if time.monotonic() - launcher.last_beat_at > self.root.node.options.lease_seconds:
             raise Error(http.SERVICE_UNAVAILABLE, b"Redis can't be reached")
         return {}
 
@@ -251,7 +214,7 @@ class Metrics(ClusterService, Collector):
 
     def collect(self) -> Iterable[Metric]:
         """Yield the metric families; it is the method of a Prometheus collector."""
-        state, jobs = self.node.state, self.node.state.seen.get()
+        state, jobs = self.root.node.state, self.root.node.state.seen.get()
         nodes, counters = state.nodes(), state.counters()
         slots = sum(node.slots for node in nodes if not node.draining)
         yield GaugeMetricFamily("moviecrawler_jobs_pending", "Jobs that wait for a slot.", len(jobs.pending))
@@ -272,4 +235,4 @@ class Metrics(ClusterService, Collector):
             for node, figure in zip(nodes, figures, strict=True):
                 family.add_metric([node.name], figure)
             yield family
-        yield from self.node.launcher.figures().collect()
+        yield from self.root.node.launcher.figures().collect()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from hmac import compare_digest
 from ipaddress import ip_address
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -12,8 +14,8 @@ import redis
 from scrapyd.webservice import WsResource
 from scrapyd.website import File, Jobs
 from scrapyd.website import Root as ScrapydRoot
+from twisted.internet.defer import CancelledError
 from twisted.internet.threads import deferToThread
-from twisted.logger import Logger
 from twisted.web import http
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
@@ -22,14 +24,16 @@ from twisted.web.static import Data
 from moviecrawler.cluster.process import log_url
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapyd.config import Config
     from twisted.internet.defer import Deferred
+    from twisted.python.failure import Failure
     from twisted.web.server import Request
 
     from moviecrawler.cluster.node import Node
     from moviecrawler.cluster.options import NodeOptions
-
-journal = Logger()
+    from moviecrawler.cluster.state import JobStatus, Snapshot
 
 _HEADERS = {"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Cache-Control": "no-store"}
 """Headers of all answers, also of logs, which contain text from sites and spiders."""
@@ -39,14 +43,14 @@ _DEPLOYING = (b"addversion.json", b"delversion.json", b"delproject.json")
 
 
 class InThread(Resource):
-    """Reads a snapshot of the cluster in a thread, and lets a resource answer there."""
+    """Reads a snapshot of the cluster in a thread, and has a function answer there."""
 
     isLeaf = True
 
-    def __init__(self, resource: Resource, node: Node) -> None:
+    def __init__(self, node: Node, answer: Callable[[Request], bytes]) -> None:
         super().__init__()
-        self._resource = resource
         self._node = node
+        self._answer = answer
 
     def render(self, request: Request) -> int:
         return answer_later(request, deferToThread(self._render, request))
@@ -54,7 +58,7 @@ class InThread(Resource):
     def _render(self, request: Request) -> bytes:
         try:
             self._node.state.snapshot()
-            content: bytes = self._resource.render(request)
+            content = self._answer(request)
         except redis.exceptions.RedisError as error:
             return refuse(request, http.SERVICE_UNAVAILABLE, f"Redis can't be reached: {error}", self._node.name)
         # Scrapyd sets it, so that pages of any site could read the answers.
@@ -64,22 +68,17 @@ class InThread(Resource):
 
 def answer_later(request: Request, answering: Deferred[bytes]) -> int:
     """Send the content when a thread returns it, unless the client is gone by then."""
-    gone: list[Any] = []
-    request.notifyFinish().addErrback(gone.append)
+    request.notifyFinish().addErrback(lambda _: answering.cancel())
 
     def send(content: bytes) -> None:
-        if gone:
-            return
         request.setHeader("Content-Length", str(len(content)))
         if request.method != b"HEAD":
             request.write(content)
         request.finish()
 
-    def fail(failure: Any) -> None:
-        journal.failure("An answer failed", failure)
-        if not gone:
-            request.setResponseCode(http.INTERNAL_SERVER_ERROR)
-            request.finish()
+    def fail(failure: Failure) -> None:
+        if not failure.check(CancelledError):
+            request.processingFailed(failure)
 
     answering.addCallback(send).addErrback(fail)
     return NOT_DONE_YET
@@ -96,10 +95,52 @@ def refuse(request: Request, code: int, sentence: str, node: str) -> bytes:
 
 class _Refusal(Data):
     isLeaf = True
-    data: bytes
+    render = Data.render_GET
 
-    def render(self, request: Request) -> bytes:
-        return self.data
+
+class View:
+    """The cluster at one moment as Scrapyd's own services read it, in place of its poller, launcher and scheduler."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    @property
+    def queues(self) -> dict[str, SimpleNamespace]:
+        """The queue of each project that has a version or a job, with the methods that Scrapyd's services call."""
+        projects = {*self._snapshot.projects, *(status.job.project for status in self._snapshot.jobs)}
+        found: dict[str, list[dict[str, Any]]] = {project: [] for project in sorted(projects)}
+        for job in (status.job for status in self._snapshot.pending):
+            message = {"name": job.spider, "_job": job.id, "_version": job.version, "settings": job.settings}
+            found[job.project].append({**message, **job.arguments})
+        return {name: SimpleNamespace(list=jobs.copy, count=jobs.__len__) for name, jobs in found.items()}
+
+    @property
+    def processes(self) -> dict[str, SimpleNamespace]:
+        """The running jobs."""
+        return {status.job.key: _process(status) for status in self._snapshot.running}
+
+    @property
+    def finished(self) -> list[SimpleNamespace]:
+        """The finished jobs, the latest first."""
+        return [_process(status) for status in self._snapshot.finished]
+
+    def list_projects(self) -> list[str]:
+        """Return the projects that have a version."""
+        return self._snapshot.projects
+
+
+def _process(status: JobStatus) -> SimpleNamespace:
+    """Return a job with the attributes of Scrapyd's processes."""
+    ended = local_time(status.outcome.ended_at) if status.outcome else None
+    times = {"start_time": local_time(status.started_at or 0), "end_time": ended}
+    return SimpleNamespace(
+        project=status.job.project, spider=status.job.spider, job=status.job.id, pid=status.pid, **times
+    )
+
+
+def local_time(seconds: float) -> datetime:
+    """Return a time as Scrapyd shows it: the node's local time, without a time zone."""
+    return datetime.fromtimestamp(seconds, UTC).astimezone().replace(tzinfo=None)
 
 
 class Root(ScrapydRoot):  # type: ignore[misc]  # Scrapyd has no types
@@ -109,13 +150,15 @@ class Root(ScrapydRoot):  # type: ignore[misc]  # Scrapyd has no types
         self.node: Node = config.node
         super().__init__(config, app)
         logs = Logs(self.node.options.logs_dir, "text/plain; charset=utf-8")
-        logs.childNotFound = InThread(MissingLog(self.node), self.node)
+        logs.childNotFound = InThread(self.node, self._answer_without_log)
         self.putChild(b"logs", logs)
 
     @property
-    def scheduler(self) -> Any:
-        """Scrapyd's services use the scheduler only to list projects, which the egg storage does."""
-        return self.eggstorage
+    def poller(self) -> View:
+        """The cluster. Scrapyd's services read its queues here, its processes and finished jobs at `launcher`, its projects at `scheduler`."""
+        return View(self.node.state.seen.get())
+
+    launcher = scheduler = poller
 
     def getChildWithDefault(self, path: bytes, request: Any) -> Any:
         while not path and request.postpath:  # scrapyd-client puts two slashes where its URL ends in one
@@ -124,13 +167,30 @@ class Root(ScrapydRoot):  # type: ignore[misc]  # Scrapyd has no types
             request.setHeader(name, value)
         refused = refusal(self.node.options, request, path)
         if refused is not None:
-            return _Refusal(refuse(request, *refused, self.node.name), "")
+            return _Refusal(refuse(request, *refused, self.node.name), "application/json")
         child = super().getChildWithDefault(path, request)
-        return InThread(child, self.node) if isinstance(child, WsResource | Jobs) and path not in _PROBES else child
+        is_service = isinstance(child, WsResource | Jobs) and path not in _PROBES
+        return InThread(self.node, child.render) if is_service else child
 
     def get_log_url(self, job: Any) -> str:
         """Return the path of a job's log; any node serves it or redirects."""
         return log_url(job.project, job.spider, job.job)
+
+    def _answer_without_log(self, request: Request) -> bytes:
+        """Answer for a log that is not in this node's folder: redirect to the node that has it, or name that."""
+        path = request.path.decode("ascii", errors="replace")
+        project, _, log = ["", *path.split("/")][-3:]
+        status = self.node.state.seen.get().find(project, log.removesuffix(".log"))
+        code, sentence = http.NOT_FOUND, "there is no such log"
+        if status is not None and status.node not in {"", self.node.name}:
+            url = next((one.url for one in self.node.state.nodes() if one.id == status.node_id), "")
+            sentence = f"the log is on {status.node}"
+            if url:
+                code = http.TEMPORARY_REDIRECT
+                request.setHeader("Location", url.rstrip("/") + path)
+        request.setResponseCode(code)
+        request.setHeader("Content-Type", "text/plain; charset=utf-8")
+        return f"{sentence}\n".encode()
 
 
 # --- Access -----------------------------------------------------------------------------------------------------------
@@ -187,26 +247,3 @@ class Logs(File):  # type: ignore[misc]  # Scrapyd has no types
 
     def getChild(self, path: bytes, request: Any) -> Any:
         return self.childNotFound if b"\0" in path else super().getChild(path, request)
-
-
-class MissingLog(Resource):
-    """A file that is not in this node's folder. A job's log redirects to the node that has it, or names that."""
-
-    def __init__(self, node: Node) -> None:
-        super().__init__()
-        self._node = node
-
-    def render(self, request: Request) -> bytes:
-        path = request.path.decode("ascii", errors="replace")
-        project, _, log = ["", *path.split("/")][-3:]
-        status = self._node.state.seen.get().find(project, log.removesuffix(".log"))
-        code, sentence = http.NOT_FOUND, "there is no such log"
-        if status is not None and status.node not in {"", self._node.name}:
-            url = next((one.url for one in self._node.state.nodes() if one.id == status.node_id), "")
-            sentence = f"the log is on {status.node}"
-            if url:
-                code = http.TEMPORARY_REDIRECT
-                request.setHeader("Location", url.rstrip("/") + path)
-        request.setResponseCode(code)
-        request.setHeader("Content-Type", "text/plain; charset=utf-8")
-        return f"{sentence}\n".encode()

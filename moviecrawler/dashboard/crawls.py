@@ -107,7 +107,10 @@ def _path_of(job: Job) -> str:
 def _form(again: JobStatus | None) -> dict[str, str]:
     """Return the values of the schedule form: those of a job that is to run again, if any."""
     job = again.job if again else Job(project="", spider="", id="")
-    lines = ["\n".join(f"{name}={value}" for name, value in values.items()) for values in (job.arguments, job.settings)]
+    lines = [
+        "\n".join(f"{name}={value}" for name, value in sorted(values.items()))
+        for values in (job.arguments, job.settings)
+    ]
     return {
         "spider": f"{job.project}/{job.spider}",
         "arguments": lines[0],

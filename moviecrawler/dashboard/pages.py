@@ -184,8 +184,8 @@ class Page(Resource):
             "menu": self.menu,
             "troubles": request.troubles,
             "node": self.node.name,
-            "has_database": self.node.has_database,
-            "has_frontier": self.node.has_frontier,
+            "has_database": self.sources.has_database,
+            "has_frontier": self.sources.has_frontier,
             "now": time.time(),
         }
         headers = {"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store", **SECURITY}

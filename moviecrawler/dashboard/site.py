@@ -26,10 +26,10 @@ class Root(ClusterRoot):
     """Everything under `/`: Scrapyd's web services, the logs and the dashboard's pages."""
 
     def __init__(self, config: Config, app: Any) -> None:
+        self.sources = Sources(config.node)
         super().__init__(config, app)
-        sources = Sources(self.node)
-        pages = {path: page(sources, path, MENU) for path, page in PAGES.items()}
-        PageService(sources, list(pages.values())).setServiceParent(app)
+        pages = {path: page(self.sources, path, MENU) for path, page in PAGES.items()}
+        PageService(self.sources, list(pages.values())).setServiceParent(app)
         for path, page in pages.items():
             self.putChild(path[1:].encode(), page)
         self.putChild(b"static", Static(str(STATIC)))
@@ -50,8 +50,8 @@ class PageService(Service):
 
     def stopService(self) -> Any:
         super().stopService()
-        if self._sources.node.has_database:
-            self._sources.node.database.interrupt()
+        if self._sources.has_database:
+            self._sources.database.interrupt()
 
 
 def warm_up(pages: list[Page]) -> None:

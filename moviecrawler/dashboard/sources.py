@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 import time
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,13 +15,18 @@ from scrapy.settings import Settings
 from moviecrawler.catalogue.figures import SiteFigures, figures
 from moviecrawler.clock import utc_now
 from moviecrawler.dashboard.sql import read_sql
-from moviecrawler.errors import AwayError
+from moviecrawler.database.short_transactions import ShortTransactions
+from moviecrawler.errors import AwayError, ConfigurationError
+from moviecrawler.frontier.report import read_frontier
+from moviecrawler.redis_client import connect
 
 if TYPE_CHECKING:
     from moviecrawler.cluster.node import Node
     from moviecrawler.frontier.report import Frontier
     from moviecrawler.items import Site
 
+_TIMEOUTS = {"socket_connect_timeout": 1.0, "socket_timeout": 2.0}
+"""Seconds. They are short, so that a request is answered soon also when Redis can't be reached."""
 _MIN_PAUSE_SECONDS = 5.0
 _PAUSE_FACTOR = 20
 """The next count of the catalogue waits this many times as long as the last one took: 1 s with 3,000,000 rows."""
@@ -47,16 +54,28 @@ class Sources:
         self.node = node
         self.settings = Settings()
         self.settings.setmodule("moviecrawler.settings")
-        # Spiders take REDIS_URL from the environment, whatever a settings file says.
-        self.settings.set("REDIS_URL", os.environ.get("REDIS_URL", ""), "cmdline")
+        # Spiders take both from the environment, whatever a settings file says.
+        self._redis_url, database_url = os.environ.get("REDIS_URL"), os.environ.get("DATABASE_URL")
+        self.settings.set("REDIS_URL", self._redis_url or "", "cmdline")
+        self.has_frontier, self.has_database = bool(self._redis_url), bool(database_url)
+        self._database = ShortTransactions(database_url) if database_url else None
         self._counting = threading.Lock()
         self._counts: Counts | AwayError | None = None
         """The last count, or why there is none."""
         self._count_again_at = 0.0
 
+    @property
+    def database(self) -> ShortTransactions:
+        """The database of the catalogue. Raises ConfigurationError when DATABASE_URL is not set."""
+        if self._database is None:
+            raise ConfigurationError(
+                "DATABASE_URL is not set in the node's environment, so there are no titles and no catalogue"
+            )
+        return self._database
+
     def counts(self) -> Counts | None:
         """Return the catalogue's figures of some seconds ago at most; None without a database. Raises AwayError."""
-        if not self.node.has_database:
+        if not self.has_database:
             return None
         with self._counting:
             began = time.monotonic()
@@ -73,9 +92,9 @@ class Sources:
 
     def _count(self) -> Counts:
         now = utc_now()
-        sites = {site.site: site for site in figures(self.node.database, now, _MAX_COUNT_SECONDS)}
+        sites = {site.site: site for site in figures(self.database, now, _MAX_COUNT_SECONDS)}
         hours = {site: [0] * HOURS for site in sites}
-        with self.node.database.transaction() as cursor:
+        with self.database.transaction() as cursor:
             cursor.execute(_READ_BY_HOUR, {"now": now, "hours": HOURS})
             for site, ago, count in cursor.fetchall():
                 hours[site][HOURS - 1 - ago] = count
@@ -83,9 +102,14 @@ class Sources:
 
     def frontier(self) -> Frontier | None:
         """Return the state of the shared crawls; None when spiders share no frontier. Raises redis.RedisError and ConfigurationError."""
-        if not self.node.has_frontier:
+        url = self._redis_url
+        if not url:
             return None
 
-        found = self.node.frontier(self.settings)
+        async def read() -> Frontier:
+            async with aclosing(connect(url, **_TIMEOUTS)) as client:
+                return await read_frontier(client, self.settings)
+
+        found = asyncio.run(read())
         found.runs.sort(key=lambda run: (not run.workers, not run.to_go, -(run.ended_at or run.started_at)))
         return found

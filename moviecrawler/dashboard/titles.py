@@ -43,21 +43,21 @@ class Titles(Page):
 
         def find() -> list[Any]:
             if text:
-                return search(self.node.database, text, first, _ROWS + 1)
-            return popular(self.node.database, first, _ROWS + 1)
+                return search(self.sources.database, text, first, _ROWS + 1)
+            return popular(self.sources.database, first, _ROWS + 1)
 
         found = request.attempt(find, otherwise=[])
         ids = [row.title_id for row in found]
         return {
             "q": text,
             "found": found[:_ROWS],
-            "series_of": request.attempt(series_of, self.node.database, ids, otherwise={}) if ids else {},
+            "series_of": request.attempt(series_of, self.sources.database, ids, otherwise={}) if ids else {},
             "has_more": len(found) > _ROWS and request.page < MOST_PAGES,
             "page": request.page,
         }
 
     def _one(self, request: PageRequest) -> dict[str, Any]:
-        title_id, database = _title_id(request), self.node.database
+        title_id, database = _title_id(request), self.sources.database
         found = read_title(database, title_id)
         if found is None:
             raise RefusedError("there is no such title; it may have been matched with another", 404)
@@ -76,7 +76,7 @@ class Titles(Page):
 
     def do_boost(self, request: PageRequest) -> tuple[str, str]:
         title_id = _title_id(request)
-        with self.node.database.transaction(write=True) as cursor:
+        with self.sources.database.transaction(write=True) as cursor:
             cursor.execute("SELECT lock_titles()")  # stores lock the same rows in another order
             cursor.execute("SELECT boost_title_ids(ARRAY[%s]::bigint[], 1, %s)", (title_id, utc_now()))
             known = cursor.fetchone()[0]

@@ -10,7 +10,7 @@ from twisted.internet.task import Clock
 
 from moviecrawler import settings
 from moviecrawler.cluster import process
-from moviecrawler.cluster.jobs import JOB_SETTINGS, Job, Report, check_job, classify_end
+from moviecrawler.cluster.jobs import JOB_SETTINGS, Job, Outcome, Report, check_job
 from moviecrawler.cluster.launcher import _DRAIN_SECONDS
 from moviecrawler.cluster.secrets import holds_secret, redacted
 from moviecrawler.cluster.state import JobStatus
@@ -63,7 +63,7 @@ def test_hostile_job_is_refused_with_a_sentence(changed: dict[str, Any], expecte
         ("site_stopped", "pages", {}, "finished"),
         ("shutdown", "pages", {}, "finished"),
         ("shutdown", "pages", {"stopped": True}, "handed_back"),
-        ("shutdown", "pages", {"cancelled": True}, "cancelled"),
+        ("shutdown", "pages", {"cancelled": "TERM"}, "cancelled"),
         ("recycled", "pages", {}, "recycled"),
         ("recycled", "", {}, "died"),
         ("memusage_exceeded", "pages frontier", {}, "recycled"),
@@ -74,15 +74,14 @@ def test_hostile_job_is_refused_with_a_sentence(changed: dict[str, Any], expecte
         (None, "", {"exit_code": 1, "errors": "Timeout (0:01:00.1)!\nThread 0x1"}, "died"),
         (None, "", {"signal": 9}, "died"),
         (None, "", {"signal": 9, "stopped": True}, "handed_back"),
-        (None, "", {"signal": 2, "cancelled": True}, "cancelled"),
+        (None, "", {"signal": 2, "cancelled": "INT"}, "cancelled"),
     ],
 )
 def test_end_of_a_process_means(reason: str | None, stats: str, ended: dict[str, Any], expected: str) -> None:
-    told = Report(reason=reason)
+    told = Report(**{"reason": reason, "errors": "x\nno such list\n", **ended})
     told.stats |= {"response_received_count": 10.0} if "pages" in stats else {}
     told.stats |= {"frontier/errors": 0.0} if "frontier" in stats else {}
-    usual = {"signal": None, "exit_code": None, "errors": "x\nno such list\n", "cancelled": False, "stopped": False}
-    how, why = classify_end(told, **{**usual, **ended})
+    how, why = told.classify()
     assert how == expected
     assert ended != {"exit_code": 2} or why == "exit code 2: no such list"
 
@@ -108,9 +107,9 @@ def test_what_a_spider_has_told_last_stands_in_the_outcome_and_nonsense_is_ignor
     ):
         told.update(line)
     assert (told.reason, told.stats["pages/read"]) == ("finished", 1)
-    expected = {"items": 3, "errors": 2, "pages": 0, "bytes": 0, "summary": ["3 titles asked for", "3 stored"]}
-    assert told.figures == expected
-    assert Report().figures == {"summary": []}
+    figures: Any = {"items": 3, "errors": 2, "pages": 0, "bytes": 0, "summary": ["3 titles asked for", "3 stored"]}
+    assert told.outcome("finished", "v1") == Outcome(reason="finished", version="v1", **figures)
+    assert Report(exit_code=1).outcome("x", None) == Outcome(reason="x", exit_code=1)
 
 
 @pytest.mark.promise("A job makes no setting that names a class, a path or a URL, and shows no secret.")

@@ -73,6 +73,7 @@ def test_stores_that_go_and_come_back(node_of: Callable[..., Callable[[str], str
 
 
 def test_database_that_takes_too_long_is_not_asked_by_each_page_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://127.0.0.1:1/x")
     figures = MagicMock(side_effect=[AwayError("the database took too long to answer"), []])
     monkeypatch.setattr("moviecrawler.dashboard.sources.figures", figures)
     sources = Sources(MagicMock())
@@ -80,6 +81,7 @@ def test_database_that_takes_too_long_is_not_asked_by_each_page_anew(monkeypatch
         with pytest.raises(AwayError, match="too long"):
             sources.counts()
     sources._count_again_at = 0.0
+    sources._database = MagicMock()
     assert sources.counts() is not None
 
 

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -21,10 +22,9 @@ EPISODES = 30
 @pytest.fixture
 def titles(database_url: str) -> Titles:
     """Return the page of titles of a database, without a node around it."""
-    node = SimpleNamespace(
-        name="node1", database=ShortTransactions(database_url), has_database=True, has_frontier=False
-    )
-    return Titles(SimpleNamespace(node=node), "/titles", {})  # type: ignore[arg-type]  # all that it needs
+    node, database = SimpleNamespace(name="node1"), ShortTransactions(database_url)
+    sources: Any = SimpleNamespace(node=node, database=database, has_database=True, has_frontier=False)
+    return Titles(sources, "/titles", {})
 
 
 def shown(page: Titles, *path: str, **values: str) -> str:

@@ -13,7 +13,7 @@ from twisted.web.test.requesthelper import DummyRequest
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.store import open_catalogue
-from moviecrawler.cluster.webservice import Boost
+from moviecrawler.dashboard.services import Boost
 from moviecrawler.database.short_transactions import ShortTransactions
 from tests.services.postgres import execute
 
@@ -23,7 +23,7 @@ def boost(url: str, ids: str, weight: str = "") -> dict[str, Any]:
     request: Any = DummyRequest([])
     request.path, request.method = b"/boost.json", b"POST"
     request.args = {b"id": [ids.encode()], b"weight": [weight.encode()]}
-    root: Any = SimpleNamespace(node=SimpleNamespace(database=ShortTransactions(url)), node_name="node1")
+    root: Any = SimpleNamespace(node=None, sources=SimpleNamespace(database=ShortTransactions(url)), node_name="node1")
     return dict(json.loads(Boost(root).render(request)))
 
 

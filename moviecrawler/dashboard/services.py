@@ -1,0 +1,49 @@
+"""Web services that answer from the catalogue and the shared frontier, as the pages do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scrapyd.webservice import param
+
+from moviecrawler.clock import utc_now
+from moviecrawler.cluster.webservice import ClusterService
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.urls import parse_title_id
+
+if TYPE_CHECKING:
+    from twisted.web.server import Request
+
+_MAX_BOOSTED = 1000
+"""Titles that one request may name."""
+_MAX_WEIGHT = 1e6
+
+
+class Progress(ClusterService):
+    """`progress.json`: how far the current runs of the shared frontier are."""
+
+    def render_GET(self, txrequest: Request) -> dict[str, Any]:
+        frontier = self.root.sources.frontier()
+        if frontier is None:
+            raise ConfigurationError("REDIS_URL is not set in the node's environment, so spiders share no frontier")
+        return {"runs": [run.as_json() for run in frontier.runs if run.is_current]}
+
+
+class Boost(ClusterService):
+    """`boost.json`: have titles fetched soon on all sites. `id` is one IMDb id or URL, or several with commas."""
+
+    @param("id", dest="given", multiple=True)
+    @param("weight", required=False, default=1.0, type=lambda given: float(given or 1))
+    def render_POST(self, txrequest: Request, *, given: list[str], weight: float) -> dict[str, Any]:
+        """Answer with how many titles were named, and how many of them the catalogue knows."""
+        texts = ",".join(given).split(",")
+        ids = list(dict.fromkeys(parse_title_id("imdb", text) for text in texts if text.strip()))
+        if not ids:
+            raise ConfigurationError("'id' parameter is required")
+        if len(ids) > _MAX_BOOSTED:
+            raise ConfigurationError(f"{len(ids):,} titles are named; name at most {_MAX_BOOSTED:,}")
+        if not 0 < weight <= _MAX_WEIGHT:
+            raise ConfigurationError(f"weight is {weight}; give a number above 0 and up to {_MAX_WEIGHT:,.0f}")
+        with self.root.sources.database.transaction(write=True) as cursor:
+            cursor.execute("SELECT boost_titles(%s, %s, %s)", (ids, weight, utc_now()))
+            return {"named": len(ids), "boosted": cursor.fetchone()[0]}
