@@ -189,7 +189,16 @@ def check_job(job: Job, job_settings: JobSettings = "allowed") -> None:
         raise ConfigurationError(f"priority is {job.priority}; use a number between -1e9 and 1e9")
     for what, values in (("setting", job.settings), ("argument", job.arguments)):
         for name, value in values.items():
-            _check_value(what, name, value)
+            if not _VALUE_NAME.fullmatch(name):
+                raise ConfigurationError(
+                    f"{what} is called {name[:80]!r}; use up to 64 letters, digits and underscores"
+                )
+            if "\x00" in value:
+                raise ConfigurationError(f"{what} {name} has a NUL character in it")
+            if holds_secret(name, value):
+                raise ConfigurationError(
+                    f"{what} {name} holds a secret, and whoever may list jobs can read it; set it in the nodes' environment instead"
+                )
     if len(msgspec.json.encode(job)) > _MAX_BYTES:
         raise ConfigurationError(f"the job's settings and arguments are longer than {_MAX_BYTES:,} bytes together")
     if job_settings == "any":
@@ -203,15 +212,4 @@ def check_job(job: Job, job_settings: JobSettings = "allowed") -> None:
     if "file" in job.arguments:
         raise ConfigurationError(
             "argument file names a path, and a job may read none of its node; give ids, or push the titles to the site's list of seeds"
-        )
-
-
-def _check_value(what: str, name: str, value: str) -> None:
-    if not _VALUE_NAME.fullmatch(name):
-        raise ConfigurationError(f"{what} is called {name[:80]!r}; use up to 64 letters, digits and underscores")
-    if "\x00" in value:
-        raise ConfigurationError(f"{what} {name} has a NUL character in it")
-    if holds_secret(name, value):
-        raise ConfigurationError(
-            f"{what} {name} holds a secret, and whoever may list jobs can read it; set it in the nodes' environment instead"
         )

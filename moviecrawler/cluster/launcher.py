@@ -54,8 +54,8 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         self._pool = ThreadPool(0, 1, "node")
         """The thread that asks Redis, so that a heartbeat waits for no web service."""
         self.draining = False
-        self.last_beat_at: float | None = None
-        """When Redis accepted the last heartbeat, by the monotonic clock; None before the first."""
+        self.last_beat_at = float("-inf")
+        """When Redis accepted the last heartbeat, by the monotonic clock."""
         self._free: DeferredQueue[JobStatus] = app.getComponent(IPoller).dq
         """The queue at which Scrapyd's free slots wait for a job."""
         self._started_at = time.time()
@@ -106,12 +106,13 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
     def _spawn_process(self, message: JobStatus, slot: int) -> None:
         """Run the job that a slot has got; Scrapyd's launcher calls this."""
         self.slots[slot] = process = SpiderProcess(message)
-        running = Deferred.fromCoroutine(self._run(process))
-        running.addErrback(lambda failure: journal.failure("A slot takes no more jobs", failure))
+        Deferred.fromCoroutine(self._run(process))
 
     async def _run(self, process: SpiderProcess) -> None:
         try:
             how, reason = await self._crawl(process)
+        except ConfigurationError as error:
+            how, reason = "finished", str(error)
         except Exception as error:  # noqa: BLE001 - Redis, the disk or the system may fail
             journal.warn("{job} can't be started here: {error}", job=process.job.key, error=error)
             # Another node may be able to start it, or this one later.
@@ -121,11 +122,8 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         journal.info("{job} {how}: {reason}", job=process.job.key, how=how.replace("_", " "), reason=reason)
 
     async def _crawl(self, process: SpiderProcess) -> tuple[RunEnd, str]:
-        try:
-            check_job(process.job, self.options.job_settings)  # again, as it may come from a node with other options
-            folder, settings = await deferToThread(self._prepare, process)
-        except ConfigurationError as error:
-            return "finished", str(error)
+        check_job(process.job, self.options.job_settings)  # again, as it may come from a node with other options
+        folder, settings = await deferToThread(self._prepare, process)
         report = process.report
         if not report.cancelled and not report.stopped:
             await process.start(folder, settings)

@@ -33,13 +33,6 @@ _END_SECONDS = 15.0
 """Seconds that a spider may take to end when its node is gone; fewer than that node's lease has."""
 
 
-def _read_task() -> Any:
-    line = sys.stdin.buffer.readline()
-    if not line.endswith(b"\n"):
-        sys.exit("the node wrote no task to standard input")
-    return json.loads(line)
-
-
 def _activate(egg: str) -> str:
     """Put the egg first in `sys.path`; return the name of its settings module."""
     sys.path.insert(0, egg)
@@ -112,7 +105,10 @@ def _list() -> None:
 
 
 def _main(command: str, spider: str = "") -> None:
-    task = _read_task()
+    line = sys.stdin.buffer.readline()
+    if not line.endswith(b"\n"):
+        sys.exit("the node wrote no task to standard input")
+    task = json.loads(line)
     os.environ["SCRAPY_SETTINGS_MODULE"] = _activate(task["egg"])
     if command == "list":
         _list()

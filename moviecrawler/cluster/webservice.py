@@ -198,8 +198,6 @@ class Ready(ClusterService):
         launcher = self.root.node.launcher
         if launcher.draining:
             raise Error(http.SERVICE_UNAVAILABLE, b"the node is draining")
-        if launcher.last_beat_at is None:
-            raise Error(http.SERVICE_UNAVAILABLE, b"the node has not reached Redis yet")
         if time.monotonic() - launcher.last_beat_at > self.root.node.options.lease_seconds:
             raise Error(http.SERVICE_UNAVAILABLE, b"Redis can't be reached")
         return {}
