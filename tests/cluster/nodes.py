@@ -145,8 +145,7 @@ class Node:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.name = name
-        self.auth = auth
-        self.deployer = auth and (auth[0], environment.get("SCRAPYD_DEPLOY_PASSWORD", auth[1]))
+        self.auth = auth and (auth[0], environment.get("SCRAPYD_DEPLOY_PASSWORD", auth[1]))
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.environment = {
@@ -218,11 +217,7 @@ class Node:
         """Upload an egg, as scrapyd-deploy does."""
         fields: dict[str, Any] = {"project": project, "version": version, "egg": ("project.egg", data)}
         body, kind = encode_multipart_formdata(fields)
-        return self.request("addversion.json", body, {"Content-Type": kind}, self.deployer)
-
-    def delete(self, path: str, **parameters: str) -> dict[str, Any]:
-        """Delete a version or a project."""
-        return self.request(path, urlencode(parameters).encode(), auth=self.deployer).json
+        return self.request("addversion.json", body, {"Content-Type": kind})
 
     def schedule(
         self, spider: str, project: str = "toy", settings: Mapping[str, str] | None = None, **more: str

@@ -1,24 +1,13 @@
 """`scrapyd-deploy`: what is in the egg, and what is on the cluster afterwards."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cluster.nodes import AUTH, DEPLOY_PASSWORD, Node, cluster, toy_egg
+from tests.cluster.nodes import AUTH, DEPLOY_PASSWORD, Node, toy_egg
 from tests.deploy.checkout import Ran, copy_project, run
-from tests.services.redis import RedisServer
 
 SPIDERS = ["imdb", "metacritic", "rottentomatoes"]
-
-
-@pytest.fixture(scope="module")
-def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Node]]:
-    """Return two nodes of a cluster that takes deploys with a password of its own."""
-    folder = tmp_path_factory.mktemp("deploy-node")
-    given = {"SCRAPYD_DEPLOY_PASSWORD": DEPLOY_PASSWORD}
-    with RedisServer() as redis, cluster(folder, redis.url, 2, auth=AUTH, **given) as running:
-        yield running.nodes
 
 
 @pytest.fixture(scope="module")
@@ -48,10 +37,11 @@ def test_deploys_every_file_from_a_checkout_to_all_nodes(checkout: Path, nodes: 
     for node in nodes:
         assert node.get("listversions.json", project="moviecrawler").json["versions"] == ["v0.1.0"]
         assert node.get("listspiders.json", project="moviecrawler").json["spiders"] == SPIDERS
-    [egg_there] = (nodes[0].folder.parent / "eggs").glob("*.egg")
-    assert "settings = moviecrawler.settings" in (egg_there / "EGG-INFO" / "entry_points.txt").read_text()
-    assert files_of(egg_there / "moviecrawler") == files_of(checkout / "moviecrawler")
-    assert {Path(name).suffix for name in files_of(egg_there)} >= {".py", ".sql", ".lua", ".typed", ".html", ".css"}
+    [package] = (nodes[0].folder.parent / "eggs").glob("*.egg/moviecrawler")
+    assert "settings = moviecrawler.settings" in (package.parent / "EGG-INFO" / "entry_points.txt").read_text()
+    assert files_of(package) == files_of(checkout / "moviecrawler")
+    assert {Path(name).suffix for name in files_of(package)} >= {".py", ".sql", ".lua", ".typed", ".html", ".css"}
+    assert nodes[1].post("delproject.json", project="moviecrawler").json["status"] == "ok"
 
 
 @pytest.mark.promise("A broken version never becomes one, and `scrapyd-deploy` says why and exits with 1.")
@@ -67,12 +57,11 @@ def test_deploys_every_file_from_a_checkout_to_all_nodes(checkout: Path, nodes: 
 def test_deploy_that_is_refused_exits_with_1_and_the_version_before_stays(
     checkout: Path, tmp_path: Path, nodes: list[Node], spiders: str, password: str, expected: str
 ) -> None:
-    assert nodes[0].deploy(toy_egg(), "broken", "1").json["status"] == "ok"
+    before = [nodes[1].get(path, project="toy").text for path in ("listversions.json", "listspiders.json")]
     path = tmp_path / "toy.egg"
     path.write_bytes(toy_egg(more={"toy/spiders.py": spiders}))
-    ran = scrapyd_deploy(checkout, nodes[0], "-p", "broken", "--egg", str(path), password=password)
+    ran = scrapyd_deploy(checkout, nodes[0], "-p", "toy", "--egg", str(path), password=password)
     assert ran.code == 1
     assert expected in ran.output
     assert password not in ran.output
-    assert nodes[1].get("listversions.json", project="broken").json["versions"] == ["1"]
-    assert "quick" in nodes[1].get("listspiders.json", project="broken").json["spiders"]
+    assert [nodes[1].get(path, project="toy").text for path in ("listversions.json", "listspiders.json")] == before
