@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from urllib3 import encode_multipart_formdata
 
-from tests.cluster.nodes import Node, cluster, free_port, toy_egg
 from tests.deploy.checkout import Ran, run
+from tests.services.nodes import Node, cluster, free_port, toy_egg
 from tests.services.redis import RedisServer
 from tests.waiting import wait_for
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.nodes import AUTH, DEPLOY_PASSWORD, Node, cluster, toy_egg
+from tests.services.nodes import AUTH, DEPLOY_PASSWORD, Node, cluster, toy_egg
 from tests.services.redis import RedisServer
 from tests.waiting import wait_for
 

@@ -9,8 +9,8 @@ import pytest
 
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
-from tests.cluster.nodes import Cluster, Node, cluster, name_of, project_egg
 from tests.crawling import FAST, change, counts, reset
+from tests.services.nodes import Cluster, Node, cluster, name_of, project_egg
 from tests.services.postgres import execute, new_database, postgres_movies
 from tests.services.redis import RedisServer
 from tests.tables import read_movies

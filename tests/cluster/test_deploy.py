@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.nodes import AUTH, DEPLOY_PASSWORD, Node, toy_egg
 from tests.deploy.checkout import Ran, copy_project, run
+from tests.services.nodes import AUTH, DEPLOY_PASSWORD, Node, toy_egg
 
 SPIDERS = ["imdb", "metacritic", "rottentomatoes"]
 

@@ -4,7 +4,6 @@ import io
 import re
 import shutil
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from socket import gethostname
 
@@ -18,10 +17,9 @@ from moviecrawler.cluster.node import Node
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.state import Egg
 from moviecrawler.errors import ConfigurationError
-from tests.cluster.nodes import egg, toy_egg
+from tests.services.nodes import egg, toy_egg
 
 OTHER = {"toy/spiders.py": "import scrapy\n\n\nclass Other(scrapy.Spider):\n    name = 'other'\n"}
-Make = Callable[[str], RedisEggStorage]
 
 
 def zipped(content: bytes, damage: bytes = b"", method: int = zipfile.ZIP_DEFLATED) -> bytes:
@@ -34,21 +32,16 @@ def zipped(content: bytes, damage: bytes = b"", method: int = zipfile.ZIP_DEFLAT
     return bytes(data)
 
 
-@pytest.fixture
-def make(tmp_path: Path, redis_url: str) -> Make:
-    """Return what makes the storage of a node with a folder of its own."""
-
-    def made(folder: str) -> RedisEggStorage:
-        config = Config({})
-        config.node = Node(NodeOptions(redis_url=redis_url, eggs_dir=str(tmp_path / folder)))
-        return RedisEggStorage(config)
-
-    return made
+def storage(folder: Path, redis_url: str) -> RedisEggStorage:
+    """Return the storage of a node with a folder of its own."""
+    config = Config({})
+    config.node = Node(NodeOptions(redis_url=redis_url, eggs_dir=str(folder)))
+    return RedisEggStorage(config)
 
 
 @pytest.fixture
-def store(make: Make) -> RedisEggStorage:
-    return make("eggs")
+def store(tmp_path: Path, redis_url: str) -> RedisEggStorage:
+    return storage(tmp_path / "eggs", redis_url)
 
 
 @pytest.fixture
@@ -60,25 +53,22 @@ def named_in(path: Path) -> list[str]:
     return re.findall(r"name = .(\w+).", (path / "toy" / "spiders.py").read_text())
 
 
-def put(store: RedisEggStorage, version: str = "1", data: bytes | None = None) -> None:
-    store.put(toy_egg() if data is None else data, "toy", version)
-
-
 def known(store: RedisEggStorage) -> list[Egg]:
     return list(store._state.eggs())
 
 
 @pytest.mark.promise("A deployed version is on all nodes at once.")
 @pytest.mark.usefixtures("_listed_by_text")
-def test_latest_deploy_is_the_latest_version_on_all_nodes(store: RedisEggStorage, make: Make) -> None:
-    first, second = toy_egg("1"), toy_egg("2", more=OTHER)
-    other = make("other")
-    for version, data in (("1763730000", first), ("v1.2.0", second)):
-        put(store, version, data)
+def test_latest_deploy_is_the_latest_version_on_all_nodes(
+    store: RedisEggStorage, tmp_path: Path, redis_url: str
+) -> None:
+    first, other = toy_egg("1"), storage(tmp_path / "other", redis_url)
+    store.put(first, "toy", "1763730000")
+    store.put(toy_egg("2", more=OTHER), "toy", "v1.2.0")
     assert [one.version for one in known(other)] == ["1763730000", "v1.2.0"]
     assert named_in(other.fetch("toy", None)[1]) == ["other"]
     assert "quick" in named_in(other.fetch("toy", "1763730000")[1])
-    put(store, "1763730000", first)
+    store.put(first, "toy", "1763730000")
     assert find_egg(known(other), "toy").version == "1763730000"
     for project, version, expected in (("toy", "2", "version '2' not found"), ("boy", "1", "project 'boy' not found")):
         with pytest.raises(ConfigurationError, match=expected):
@@ -98,7 +88,7 @@ def test_spiders_of_an_egg_are_listed_in_a_process_that_knows_no_secret_of_the_n
     )
     for name in ("SCRAPYD_USERNAME", "SCRAPYD_PASSWORD", "DATABASE_URL"):
         monkeypatch.setenv(name, "known")
-    put(store, data=toy_egg(more={"toy/spiders.py": curious}))
+    store.put(toy_egg(more={"toy/spiders.py": curious}), "toy", "1")
     assert known(store)[0].spiders == ["knownDATABASE_URL", "noneSCRAPYD_PASSWORD", "noneSCRAPYD_REDIS_URL"]
 
 
@@ -127,7 +117,7 @@ def test_broken_egg_never_becomes_a_version(
     for name, most in (("_MAX_UNPACKED_BYTES", 10 * 2**20), ("_MAX_FILES", 150)):
         monkeypatch.setattr(eggs, name, most)
     with pytest.raises(ConfigurationError) as error:
-        put(store, "broken", data)
+        store.put(data, "toy", "broken")
     assert expected in str(error.value)
     assert str(tmp_path) not in str(error.value).partition("\n")[0]
     assert known(store) == []
@@ -138,7 +128,7 @@ def test_broken_egg_never_becomes_a_version(
 def test_copy_that_is_gone_is_fetched_again_and_an_egg_writes_nowhere_but_into_its_folder(
     store: RedisEggStorage, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
-    put(store, data=toy_egg(more={"../../outside": "x", "/absolute-of-an-egg": "x"}))
+    store.put(toy_egg(more={"../../outside": "x", "/absolute-of-an-egg": "x"}), "toy", "1")
     assert [path.name for path in tmp_path.iterdir()] == ["eggs"]
     assert not Path("/absolute-of-an-egg").exists()
     for _ in range(2):
@@ -156,15 +146,15 @@ def test_copy_that_is_gone_is_fetched_again_and_an_egg_writes_nowhere_but_into_i
 
 @pytest.mark.usefixtures("_listed_by_text")
 def test_versions_have_a_bound_and_so_has_what_a_node_keeps_on_its_disk(
-    store: RedisEggStorage, make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: RedisEggStorage, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(eggs, "VERSIONS_KEPT", 2)
     left = tmp_path / "other" / f"new-{gethostname()}" / "tmpx.egg"
     left.mkdir(parents=True)
-    other = make("other")
+    other = storage(tmp_path / "other", redis_url)
     hashes: list[str] = []
     for version in ("1", "2", "3", "4"):
-        put(store, version, toy_egg(version))
+        store.put(toy_egg(version), "toy", version)
         hashes.append(other.fetch("toy", version, hashes[1:2])[0].sha256)
     assert [one.version for one in known(store)] == ["3", "4"]
     # The second one is gone, and a spider still runs from it.

@@ -16,8 +16,8 @@ from scrapyd_client import ScrapydClient
 
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.state import EVENTS, ClusterState
-from tests.cluster.nodes import AUTH, DEPLOY_PASSWORD, Cluster, Node, alive, cluster, name_of, pid_of, ran, toy_egg
 from tests.deploy.checkout import run
+from tests.services.nodes import AUTH, DEPLOY_PASSWORD, Cluster, Node, alive, cluster, name_of, pid_of, ran, toy_egg
 from tests.services.redis import RedisServer
 from tests.waiting import wait_for
 

@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 
 from moviecrawler.cluster.process import RUNNER
-from tests.cluster.nodes import toy_egg
+from tests.services.nodes import toy_egg
 from tests.waiting import wait_for
 
 

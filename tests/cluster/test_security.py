@@ -14,8 +14,8 @@ from moviecrawler.cluster.jobs import Job
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.state import ClusterState
 from moviecrawler.cluster.website import refusal
-from tests.cluster.nodes import AUTH, DEPLOY_PASSWORD, Node, toy_egg
 from tests.deploy.checkout import run
+from tests.services.nodes import AUTH, DEPLOY_PASSWORD, Node, toy_egg
 from tests.shared import PROJECT
 
 HOSTILE = "x<img src=x onerror=alert(1)>\"'&"

@@ -28,18 +28,16 @@ def job(number: int = 1, /, priority: float = 0.0, **arguments: str) -> Job:
     return Job(project="movies", spider="imdb", id=f"job{number}", arguments=arguments, priority=priority)
 
 
-def beat(state: ClusterState, node: str, *held: str, takes: bool = False) -> Beat:
+def beat(state: ClusterState, node: str, *named: str, takes: bool = False) -> Beat:
+    """Send a node's heartbeat, which names the jobs that run there, or the given ones: "" for none."""
+    held = [one.job.key for one in state.snapshot().running if one.node == node]
     about = NodeInfo(id=node, name=node, url="http://x", slots=6, started_at=0, draining=False, memory=1, processes={})
-    return state.beat(about, held, is_news=False, takes=takes)
+    return state.beat(about, named or held, is_news=False, takes=takes)
 
 
 def take(state: ClusterState, node: str) -> JobStatus | None:
     """Let a node take the next job."""
-    return beat(state, node, *held_by(state, node), takes=True).taken
-
-
-def held_by(state: ClusterState, node: str) -> list[str]:
-    return [one.job.key for one in state.snapshot().running if one.node == node]
+    return beat(state, node, takes=True).taken
 
 
 def counts(state: ClusterState) -> tuple[int, int, int]:
@@ -52,11 +50,10 @@ def end_job(state: ClusterState, node: str, how: RunEnd = "finished", number: in
     return state.record_end(node, job(number), how, Outcome(reason=reason or how, items=3))
 
 
-def dies(state: ClusterState, node: str, other: str | None = None) -> None:
+def dies(state: ClusterState, node: str, other: str = "") -> None:
     """Let a node's lease end; the next heartbeat, of another one if it is named, finds it out."""
     state.client.zadd(keys.NODES, {node: state.now() * 1000 - 1})
-    if other is not None:
-        assert node in beat(state, other, *held_by(state, other)).dead
+    assert not other or node in beat(state, other).dead
 
 
 def began(state: ClusterState, seconds_ago: float) -> None:
@@ -78,11 +75,10 @@ def runs_on(state: ClusterState) -> list[str]:
     return [one.node for one in state.snapshot().running]
 
 
-def reason(state: ClusterState) -> str:
+def reason(state: ClusterState) -> str | None:
     """Return why the job that is over last has ended."""
     done = state.snapshot().finished[0].outcome
-    assert done is not None
-    return done.reason
+    return done.reason if done else None
 
 
 # --- The queue --------------------------------------------------------------------------------------------------------
@@ -245,7 +241,7 @@ def test_job_whose_hand_over_did_not_arrive_goes_back(state: ClusterState) -> No
     a_takes_a_job(state)
     for seconds_ago, expected in ((9, (0, 1, 0)), (11, (1, 0, 0))):
         began(state, seconds_ago)
-        beat(state, "a")
+        beat(state, "a", "")
         assert counts(state) == expected
 
 

@@ -12,9 +12,9 @@ import pytest
 from moviecrawler.database.connection import open_database
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
-from tests.cluster.nodes import Node, cluster, project_egg
 from tests.dashboard.operated import DONE, HOSTILE, LOGIN, PASSWORD, PER_DAY, USER, Operated
 from tests.frontier.workers import keys_of
+from tests.services.nodes import Node, cluster, project_egg
 from tests.services.postgres import new_database
 from tests.services.redis import RedisServer
 from tests.waiting import wait_for

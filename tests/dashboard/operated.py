@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from tests.cluster.nodes import Answer, Cluster, Node
+from tests.services.nodes import Answer, Cluster, Node
 from tests.services.postgres import execute
 from tests.services.redis import RedisServer
 

@@ -14,9 +14,9 @@ import yaml  # type: ignore[import-untyped]
 
 from moviecrawler.figures import FIGURES
 from moviecrawler.replica.process import ReplicaProcess
-from tests.cluster.nodes import Node, cluster, free_port, project_egg
 from tests.crawling import change, crawl
 from tests.extensions.test_coverage import IDENTITY, RATING
+from tests.services.nodes import Node, cluster, free_port, project_egg
 from tests.services.redis import RedisServer
 from tests.services.replica import IDS
 from tests.shared import PROJECT

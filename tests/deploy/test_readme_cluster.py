@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.nodes import free_port
 from tests.deploy.checkout import copy_project
+from tests.services.nodes import free_port
 from tests.services.redis import executable
 from tests.shared import PROJECT
 from tests.waiting import wait_for
