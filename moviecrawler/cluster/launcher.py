@@ -44,10 +44,8 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
 
     def __init__(self, config: Config, app: Any) -> None:
         super().__init__(config, app)
-        self.node = config.node
-        self.node.launcher = self
-        self.options = self.node.options
-        self.state = self.node.state
+        config.node.launcher = self
+        self.options, self.state = config.node.options, config.node.state
         self.node_id = f"{self.options.node_name}:{uuid4().hex[:8]}"
         self.slots: dict[int, SpiderProcess] = {}
         """This node's own jobs."""
@@ -95,7 +93,6 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             await self.ask(self.state.leave, self.node_id)
         except redis.exceptions.RedisError as error:
             journal.warn("Redis can't be reached ({error}): the other nodes will take this one for dead", error=error)
-        journal.info("Drained")
 
     def ask(self, function: Any, *arguments: Any, **options: Any) -> Any:
         """Call a method of the cluster's state in a thread."""
@@ -169,14 +166,13 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             if is_change or is_news or time.monotonic() >= self._next_beat:
                 await self._beat(info, is_news=is_news, takes=takes)
             self._seen = changed
+            if self._outages.mark_up():
+                journal.info("Redis answers again")
         except redis.exceptions.RedisError as error:
             self._seen = None
             if self._outages.mark_down():
                 why = describe_error(error)
                 journal.warn("Redis can't be reached: {why}; spiders go on, and the node tries again", why=why)
-            return
-        if self._outages.mark_up():
-            journal.info("Redis answers again")
 
     async def _record_end(self, slot: int, process: SpiderProcess, end: tuple[RunEnd, Outcome]) -> None:
         """Record how a job ended, and free its slot."""

@@ -46,10 +46,7 @@ class Node:
         check_job(job, self.options.job_settings)
         if job.spider not in find_egg(self.state.snapshot().eggs, job.project, job.version).spiders:
             raise ConfigurationError(f"spider '{job.spider}' not found")
-        if not self.state.schedule(job):
-            raise ConfigurationError(
-                f"job '{job.id}' is pending or running already, with other arguments; leave out jobid"
-            )
+        self.state.schedule(job)
 
 
 def application(config: Config) -> Any:
@@ -64,8 +61,7 @@ def application(config: Config) -> Any:
     # Scrapyd's own check knows one password, and would ask the probes for it too.
     own |= {"username": "", "password": "", "logs_dir": str(Path(options.logs_dir).absolute())}
     own["jobs_to_keep"] = os.environ.get("SCRAPYD_JOBS_TO_KEEP") or chosen(config).get("jobs_to_keep", "100")
-    for name, value in own.items():
-        config.cp.set(config.SECTION, name, value)
+    config.cp.read_dict({config.SECTION: own})
     for name in ("SCRAPYD_USERNAME", "SCRAPYD_PASSWORD", "SCRAPYD_DEPLOY_PASSWORD"):
         os.environ.pop(name, None)
     reactor.suggestThreadPoolSize(_THREADS)

@@ -109,14 +109,11 @@ class SpiderProcess(ProcessProtocol):
         self.send(signal)
         reactor.callLater(seconds, self.send, "KILL")
 
-    # --- Twisted's interface ------------------------------------------------------------------------------------------
-
     def connectionMade(self) -> None:
         """Write the task. Standard input stays open as long as the node lives."""
         self.pid = self.transport.pid
         self.transport.writeToChild(_STDIN, self._task)
-        what = {"job": self.job.key, "pid": self.pid, "start": self.leased.starts}
-        journal.info("Started {job} as process {pid}, start {start}", **what)
+        journal.info("Started {one.job.key} as process {one.pid}, start {one.leased.starts}", one=self)
 
     def childDataReceived(self, childFD: int, data: bytes) -> None:
         if childFD == _FIGURES:

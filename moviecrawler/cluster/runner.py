@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 _FIGURES = 3
-_STATUS = Path("/proc/self/status")
 _BEATS = 24
 """Heartbeats of the event loop within `hang_seconds`."""
 _STARTUP_FACTOR = 10
@@ -72,7 +71,7 @@ def _report(sender: Any) -> None:
 
 def _peak_memory(_: Any) -> int:
     """Return the most bytes that this process has used. Scrapy's own figure starts with the memory of the node that spawned it."""
-    return int(_STATUS.read_text("utf-8").partition("VmHWM:")[2].split()[0]) * 1024
+    return int(Path("/proc/self/status").read_text("utf-8").partition("VmHWM:")[2].split()[0]) * 1024
 
 
 def _crawl(task: Any, spider: str) -> None:
@@ -85,7 +84,7 @@ def _crawl(task: Any, spider: str) -> None:
     from scrapy.cmdline import execute  # noqa: PLC0415
     from scrapy.extensions.memusage import MemoryUsage  # noqa: PLC0415
 
-    if _STATUS.exists():  # on Linux
+    if sys.platform == "linux":
         MemoryUsage.get_virtual_size = _peak_memory  # type: ignore[assignment, method-assign]
     dispatcher.connect(_report, signal=signals.engine_stopped, sender=dispatcher.Any, weak=False)
     _expect_beat_within(task["hang_seconds"] * _STARTUP_FACTOR)

@@ -54,6 +54,9 @@ class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds since the last heartbeat, set when the node is read."""
 
 
+_info = msgspec.json.Decoder(NodeInfo).decode
+
+
 class Egg(msgspec.Struct, frozen=True, kw_only=True):
     """A version of a project."""
 
@@ -213,15 +216,15 @@ class ClusterState:
             eggs=_sorted(eggs),
         )
 
-    def schedule(self, job: Job) -> bool:
-        """Queue a checked job; return False when another job with that id is pending or running. Raises ConfigurationError.
-
-        When the same job is pending or running, nothing changes and True is returned, so that clients may repeat a request.
-        """
+    def schedule(self, job: Job) -> None:
+        """Queue a checked job, unless it is pending or running, as clients may repeat a request. Raises ConfigurationError."""
         answer = self._run("put", job.key, msgspec.json.encode(job), -job.priority)
         if answer == -1:
             raise ConfigurationError("100,000 jobs are pending; wait for some, or cancel them")
-        return answer is None or msgspec.json.decode(answer, type=Job) == job
+        if answer is not None and msgspec.json.decode(answer, type=Job) != job:
+            raise ConfigurationError(
+                f"job '{job.id}' is pending or running already, with other arguments; leave out jobid"
+            )
 
     def cancel(self, project: str, job: str, signal: str = "TERM") -> str | None:
         """Cancel a job; return whether it was 'pending' or 'running', None when it was neither."""
@@ -264,10 +267,6 @@ class ClusterState:
         """Remove a node. If it still has jobs, the next heartbeat of another node queues them again."""
         pipe = self.client.pipeline().zrem(keys.NODES, node).hdel(keys.NODE_INFOS, node)
         pipe.set(keys.CHANGED, f"{node} left").execute()
-
-
-def _info(text: bytes) -> NodeInfo:
-    return msgspec.json.decode(text, type=NodeInfo)
 
 
 def _sorted(eggs: Iterable[bytes]) -> list[Egg]:

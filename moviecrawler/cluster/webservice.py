@@ -100,8 +100,7 @@ class Cancel(ClusterService):
     @param("job")
     @param("signal", required=False, default="TERM")
     def render_POST(self, txrequest: Request, *, project: str, job: str, signal: str) -> dict[str, Any]:
-        name = signal.upper().removeprefix("SIG")
-        name = _SIGNALS.get(name, name)
+        name = _SIGNALS.get(signal, signal)
         if name not in _SIGNALS.values():
             raise ConfigurationError(f"signal is {signal[:20]!r}; give one of {', '.join(_SIGNALS.values())}")
         self.check_project(project)

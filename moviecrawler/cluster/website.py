@@ -99,7 +99,7 @@ class _Refusal(Data):
 
 
 class View:
-    """The cluster at one moment as Scrapyd's own services read it, in place of its poller, launcher and scheduler."""
+    """The cluster at one moment as Scrapyd's own services read it, in place of its poller and launcher."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -123,10 +123,6 @@ class View:
     def finished(self) -> list[SimpleNamespace]:
         """The finished jobs, the latest first."""
         return [_process(status) for status in self._snapshot.finished]
-
-    def list_projects(self) -> list[str]:
-        """Return the projects that have a version."""
-        return self._snapshot.projects
 
 
 def _process(status: JobStatus) -> SimpleNamespace:
@@ -155,10 +151,12 @@ class Root(ScrapydRoot):  # type: ignore[misc]  # Scrapyd has no types
 
     @property
     def poller(self) -> View:
-        """The cluster. Scrapyd's services read its queues here, its processes and finished jobs at `launcher`, its projects at `scheduler`."""
+        """The cluster. Scrapyd's services read its queues here, and its processes and finished jobs at `launcher`."""
         return View(self.node.state.seen.get())
 
-    launcher = scheduler = poller
+    launcher = poller
+    scheduler = ScrapydRoot.eggstorage
+    """Of which Scrapyd's services only list the projects."""
 
     def getChildWithDefault(self, path: bytes, request: Any) -> Any:
         while not path and request.postpath:  # scrapyd-client puts two slashes where its URL ends in one

@@ -86,7 +86,7 @@ def reason(state: ClusterState) -> str | None:
 
 def test_higher_priority_goes_first_and_among_equals_who_came_first(state: ClusterState) -> None:
     for number, priority in enumerate([0.0, 5.5, 0.0, -1.0, 5.5, 1e9]):
-        assert state.schedule(job(number, priority=priority))
+        state.schedule(job(number, priority=priority))
     expected = ["job5", "job1", "job4", "job0", "job2", "job3"]
     assert [pending.job.id for pending in state.snapshot().pending] == expected
     beat(state, "a")
@@ -98,14 +98,15 @@ def test_higher_priority_goes_first_and_among_equals_who_came_first(state: Clust
 def test_job_that_is_sent_twice_is_queued_once_until_it_is_over_and_is_then_a_new_run(state: ClusterState) -> None:
     beat(state, "a")
     given = {"ids": "tt1", "name": 'é"\n\\/\x7f\u2028', "none": ""}
-    assert state.schedule(job(1, 0.0, **given))
+    state.schedule(job(1, 0.0, **given))
     for expected in ((1, 0, 0), (0, 1, 0)):
-        assert state.schedule(job(1, 0.0, **given))
-        assert not state.schedule(job(1, ids="tt2"))
+        state.schedule(job(1, 0.0, **given))
+        with pytest.raises(ConfigurationError, match="'job1' is pending or running already, with other arguments"):
+            state.schedule(job(1, ids="tt2"))
         assert counts(state) == expected
         take(state, "a")
     assert end_job(state, "a")
-    assert state.schedule(job(1, ids="tt2"))
+    state.schedule(job(1, ids="tt2"))
     assert counts(state) == (1, 0, 0)
     taken = take(state, "a")
     assert taken is not None
