@@ -62,6 +62,7 @@ def application(config: Config) -> Any:
     own |= {"username": "", "password": "", "logs_dir": str(Path(options.logs_dir).absolute())}
     own["jobs_to_keep"] = os.environ.get("SCRAPYD_JOBS_TO_KEEP") or chosen(config).get("jobs_to_keep", "100")
     config.cp.read_dict({config.SECTION: own})
+    config.cp.remove_section("settings")  # of a scrapy.cfg nearby: a cluster's projects are its eggs
     for name in ("SCRAPYD_USERNAME", "SCRAPYD_PASSWORD", "SCRAPYD_DEPLOY_PASSWORD"):
         os.environ.pop(name, None)
     reactor.suggestThreadPoolSize(_THREADS)

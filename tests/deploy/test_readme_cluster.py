@@ -56,6 +56,7 @@ def test_two_nodes_start_and_take_a_job(tmp_path: Path) -> None:
             (answer,) = re.findall(r"^{.*\bjobid\b.*}$", output.read_text("utf-8"), re.MULTILINE)
             assert json.loads(answer)["status"] == "ok"
             wait_for(lambda: _is_open(ports["6801"]))
+            assert not [*folder.rglob("dbs")], "no project is that of scrapy.cfg, and no queue a file"
         finally:
             os.killpg(shell.pid, signal.SIGTERM)
             wait_for(lambda: not any(map(_is_open, ports.values())))
