@@ -1,6 +1,7 @@
 """Reads and writes the WARC 1.1 records that responses of the sites are archived as.
 
-Records are not compressed, as sites send pages compressed: one range request gets a page, and archiving costs no more than a checksum.
+Records are not compressed, as sites send pages compressed: one range request gets a page, and archiving costs hardly more than a copy. A body
+that is gzip has a checksum of its own, which decompressing it compares; any other has a digest in its record.
 Not warcio: it takes 2.3 to 2.9 times the processor time to write a record, and reads a file that was cut off without an error.
 """
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _END = b"\r\n\r\n"
 """The end of a record's header, of its HTTP header, and of the record itself."""
 _VERSION = b"WARC/1.1"
+_GZIP_MAGIC = b"\x1f\x8b"
 _MAX_LINE_BYTES = 1024 * 1024
 """A longer header line means that the file is damaged."""
 _MAX_BLOCK_BYTES = 1024**3
@@ -74,7 +76,7 @@ def write_record(answer: Answer) -> RawPage:
         "WARC-Record-ID": f"<{answer.archive_id}>",
         "WARC-Date": answer.fetched_at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z"),
         "WARC-Target-URI": answer.url,
-        "WARC-Payload-Digest": _digest(answer.body),
+        **_digest(answer.body),
         "WARC-JSON-Metadata": msgspec.json.encode(metadata).decode(),
         "Content-Type": "application/http; msgtype=response",
         "Content-Length": str(len(http_head) + len(answer.body)),
@@ -91,11 +93,11 @@ def write_record(answer: Answer) -> RawPage:
 
 
 def read_record(record: bytes) -> Answer:
-    """Return the response that a record holds. Raises ArchiveError when it is damaged or not this project's."""
+    """Return the response that a record holds, whose body may be damaged if it is gzip. Raises ArchiveError for any other damage."""
     try:
         fields, (status_line, *lines), begin = _heads(record)
         body = record[begin : -len(_END)]
-        if fields["warc-payload-digest"] != _digest(body):
+        if any(fields[name.lower()] != digest for name, digest in _digest(body).items()):
             raise ArchiveError(f"{fields['warc-record-id']}: the body is not the one that was archived")
         metadata = msgspec.json.decode(fields["warc-json-metadata"], type=Request)
         return Answer(
@@ -155,6 +157,10 @@ def _pair(line: str) -> tuple[str, str]:
     return name, value
 
 
-def _digest(body: bytes) -> str:
+def _digest(body: bytes) -> dict[str, str]:
+    """Return the field of a body's digest, which takes longer than all else of a record; none for gzip."""
+    if body.startswith(_GZIP_MAGIC):
+        return {}
     # Other tools compare SHA-1 in base 32.
-    return "sha1:" + base64.b32encode(hashlib.sha1(body, usedforsecurity=False).digest()).decode()
+    digest = base64.b32encode(hashlib.sha1(body, usedforsecurity=False).digest()).decode()
+    return {"WARC-Payload-Digest": f"sha1:{digest}"}

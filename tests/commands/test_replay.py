@@ -212,7 +212,7 @@ def test_no_page_keeps_others_from_being_read_nor_has_a_site_asked(crawled: Craw
     assert ended.code == 1
     assert ended.log.count(f"{file.name}: a page can't be read") == 3
     assert f"{endless.name} can't be read to its end" in ended.log
-    assert "the body is not the one that was archived" in ended.log
+    assert "the body is damaged" in ended.log
     assert len({movie.site_id for movie in movies} - {movie.site_id for movie in ended.movies}) == 1
     assert ended.stat("downloader/request_count") == 0
 

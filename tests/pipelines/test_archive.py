@@ -62,17 +62,21 @@ def test_any_body_and_text_come_back(body: bytes, text: str) -> None:
     assert read_record(records[0]) == answer
 
 
+PLAIN = replace(ANSWER, headers=ANSWER.headers[:-1], body=HTML)
+
+
 @pytest.mark.promise("A page is archived as it was sent, and other tools can read it.")
-def test_another_tool_reads_the_same() -> None:
-    record = next(ArchiveIterator(BytesIO(write_record(ANSWER).record), check_digests="raise"))
+@pytest.mark.parametrize("answer", [ANSWER, PLAIN], ids=["gzip", "plain"])
+def test_another_tool_reads_the_same(answer: Answer) -> None:
+    record = next(ArchiveIterator(BytesIO(write_record(answer).record), check_digests="raise"))
     assert record.content_stream().read() == HTML
     assert record.rec_headers.get_header("WARC-Target-URI") == ANSWER.url
     assert record.rec_headers.get_header("WARC-Date") == "2026-03-01T12:00:00.000007Z"
     assert record.http_headers.get_statuscode() == "200"
-    assert record.digest_checker.passed
+    assert record.digest_checker.passed is (True if answer is PLAIN else None)  # gzip has a checksum of its own
 
 
-RECORD = write_record(ANSWER).record
+RECORD = write_record(PLAIN).record
 LENGTH = b"WARC/1.1\r\nWARC-Type: response\r\nContent-Length: %b\r\n\r\nabc\r\n\r\n"
 
 
@@ -88,7 +92,7 @@ def damaged(place: int) -> bytes:
     [
         *(RECORD + RECORD[:-cut] for cut in (1, 4, 100, 300)),
         *(LENGTH % length for length in (b"9" * 40, b"99999999999", b"-3", b"-9", b"9" * 5000, b"1e3")),
-        *(damaged(place) for place in (0, 20, -30)),
+        *(damaged(place) for place in (0, 20, -10)),
         RECORD.replace(b"WARC-JSON-Metadata", b"WARC-JSON-Something"),
     ],
     ids=len,
