@@ -64,7 +64,7 @@ ID_FIELDS = {site: f"{site}_id" for site in SITES if f"{site}_id" in _FIELDS}
 """The fields of each kind's value, and of each site's id; the databases' views have columns of the same names."""
 
 _COMPARED = read_sql("embedded_pool.sql")
-_ROWS = read_sql("embedded_scoreboard.sql")
+_ROWS = read_sql("embedded_scoreboard.sql").format(rows=read_sql("scoreboard_rows.sql"))
 _SHOWN = f"{', '.join(VALUE_FIELDS.values())}, imdb_votes, {{imdb_id}} AS imdb_id, metacritic_id, rottentomatoes_id"
 _PARTS_SHOWN = """
 SELECT coalesce(title, {name}) AS title, year, '{kind}' AS kind, {shown}, NULL AS tmdb_id, '[]' AS matched_by, series_title, series_imdb_id,

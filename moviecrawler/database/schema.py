@@ -1,4 +1,4 @@
-"""The schema of the Postgres store: `sql/schema.sql` is version 1, and each file of `sql/migrations/` makes the next version."""
+"""The schema of the Postgres store: version 1 is `sql/schema.sql` with the views that follow it, and each file of `sql/migrations/` makes the next."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def schema_versions() -> list[str]:
     """Return the SQL of each version of the schema, from an empty database on."""
     folder = files("moviecrawler.database.sql").joinpath("migrations")
     later = sorted(folder.iterdir(), key=lambda script: script.name) if folder.is_dir() else []
-    return [read_sql("schema.sql"), *(script.read_text("utf-8") for script in later)]
+    scoreboard = f"CREATE VIEW scoreboard AS {read_sql('scoreboard_rows.sql')};"
+    first = [read_sql("schema.sql"), scoreboard, read_sql("part_scores.sql"), read_sql("analysis.sql")]
+    return ["\n".join(first), *(script.read_text("utf-8") for script in later)]
 
 
 def update_schema(connection: Connection, is_ending: Callable[[], bool] = lambda: False) -> None:

@@ -64,7 +64,7 @@ _WRITE_RECORDS = read_sql("write_records.sql").format(
     others="{" + ",".join((*_COLUMNS, "credits", "scores", "offers")) + "}",
 )
 _WRITE_MOVIES = ";\n".join(
-    ("ANALYZE incoming", _WRITE_RECORDS, "ANALYZE written", read_sql("write_scores.sql"), read_sql("write_parts.sql"))
+    ("ANALYZE incoming", _WRITE_RECORDS, read_sql("write_scores.sql"), read_sql("write_parts.sql"))
 )
 _WRITE_MISSES = read_sql("write_misses.sql")
 _END_MISSES = read_sql("end_misses.sql")
@@ -81,7 +81,7 @@ _SCOREBOARDS: dict[TitleKind | None, str] = {
     "episode": _OF_PARTS(view="episode_scores", name="s.imdb_id", imdb_id="s.imdb_id", episode="s.episode"),
 }
 """The queries of the kinds that have views of their own."""
-_COPY = "COPY incoming (record_id, title_id, is_new, match_keys, item) FROM STDIN"
+_COPY = "COPY incoming (record_id, title_id, is_new, site, scraped_at, match_keys, item) FROM STDIN"
 _ROWS_AT_ONCE = 2_000
 _STATEMENT_TIMEOUT = "60s"
 _WAIT = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = %s"
@@ -204,13 +204,13 @@ class PostgresStore(Store):
             if movie.imdb_id is None and verified_imdb_id is not None:
                 movie = replace(movie, imdb_id=verified_imdb_id)
             keys = hash_keys(movie)
-            rows.write(_copy_row(record_id, title_id, known_keys is None, keys, encoded))
+            rows.write(_copy_row(record_id, title_id, known_keys is None, movie, keys, encoded))
             is_new, is_changed = known_keys is None and not is_known, keys != known_keys and not by_hand
             stored.append(
                 Stored(record_id=record_id, title_id=title_id, movie=movie, is_new=is_new, is_changed=is_changed)
             )
         rows.seek(0)
-        cursor.execute("TRUNCATE incoming, written, incoming_credits")
+        cursor.execute("TRUNCATE incoming, incoming_credits")
         cursor.copy_expert(_COPY, rows)
         cursor.execute(_WRITE_MOVIES)
         return stored
@@ -287,7 +287,8 @@ def _names(keys: Sequence[tuple[Site, str]]) -> dict[str, list[Any]]:
     return {"sites": [site for site, _ in keys], "site_ids": [site_id for _, site_id in keys]}
 
 
-def _copy_row(record_id: int, title_id: int, is_new: bool, keys: Sequence[int], item: bytes) -> bytes:
+def _copy_row(record_id: int, title_id: int, is_new: bool, movie: Movie, keys: Sequence[int], item: bytes) -> bytes:
     """Return a line of COPY's text format. Encoded JSON has no tabs or line breaks; its backslashes are doubled."""
     array = "{" + ",".join(map(str, keys)) + "}"
-    return f"{record_id}\t{title_id}\t{is_new}\t{array}\t".encode() + item.replace(b"\\", b"\\\\") + b"\n"
+    columns = (record_id, title_id, is_new, movie.site, time_of(movie).isoformat(), array)
+    return "\t".join(map(str, columns)).encode() + b"\t" + item.replace(b"\\", b"\\\\") + b"\n"

@@ -19,9 +19,8 @@ from filelock import FileLock, Timeout
 from moviecrawler.catalogue.merging import merged
 from moviecrawler.catalogue.scoreboard import make_scoreboard, titles_in
 from moviecrawler.clock import latest, utc_now
-from moviecrawler.database.embedded import FILE, open_embedded, transaction
+from moviecrawler.database.embedded import AMOUNTS, FILE, JSON_COLUMNS, PARTS, PLAIN_COLUMNS, open_embedded, transaction
 from moviecrawler.errors import OutputError, RejectedError, TransientStoreError
-from moviecrawler.fields import NUMBERS, TEXT_LISTS, TEXTS
 from moviecrawler.items import Miss, Movie
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.csv_export import FILES, OutOfTimeError, export
@@ -41,32 +40,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_PLAIN_COLUMNS = ("site", "title", "kind", "source", "list_computed", *NUMBERS, *TEXTS)
-_LISTS = ("unknown_fields", *TEXT_LISTS)
 _ROLES: dict[str, Role] = {"directors": "director", "writers": "writer", "creators": "creator"}
-_AMOUNTS = {
-    "budget": "budget",
-    "opening_weekend": "opening_weekend",
-    "domestic": "domestic_gross",
-    "worldwide": "worldwide_gross",
-}
-"""The column of each kind of amount; the column of its currency ends in _currency."""
-_PARTS: dict[str, tuple[str, ...]] = {
-    "scores": (
-        *("kind", "value", "scale", "count", "average", "average_scale", "reviews", "liked", "neutral", "disliked"),
-        *("certified", "sentiment", "histogram"),
-    ),
-    "credits": ("role", "position", "person_id", "name", "character"),
-    "offers": ("provider", "kind", "country", "quality", "price", "currency", "url", "source", "seen_at"),
-    "related": ("relation", "related_id", "title", "connection", "position"),
-    "awards": ("event", "wins", "nominations"),
-    "other_titles": ("title", "country", "language", "kind", "position"),
-}
-"""The tables of a movie's lists of objects, with their columns after `site` and `site_id`."""
 _COLUMNS = (
-    *(*_PLAIN_COLUMNS, *_LISTS, "external_ids", *_ROLES, "scraped_at", "fetch", "updated_at"),
+    *(*PLAIN_COLUMNS, *JSON_COLUMNS, *_ROLES, "scraped_at", "fetch", "updated_at"),
     *(column for form in SCORES.values() if form.columns for column in form.columns),
-    *(name for column in _AMOUNTS.values() for name in (column, f"{column}_currency")),
+    *(name for column in AMOUNTS.values() for name in (column, f"{column}_currency")),
 )
 """The columns of `movies`."""
 
@@ -81,7 +59,7 @@ def _upsert(changing: Iterable[str]) -> str:
 _UPSERT_CHANGED, _UPSERT_SAME = _upsert(_COLUMNS), _upsert(name for name in _COLUMNS if name != "updated_at")
 _INSERTS = {
     table: f"INSERT INTO {table} (site, site_id, {', '.join(columns)}) VALUES (?, ?{', ?' * len(columns)})"  # noqa: S608 - ours
-    for table, columns in _PARTS.items()
+    for table, columns in PARTS.items()
 }
 _ITEM = "SELECT item FROM items WHERE site = ? AND site_id = ?"
 _ADD_HISTORY = (
@@ -212,7 +190,7 @@ class SqliteStore(Store):
         values = _values(movie) | {"updated_at": _text(utc_now())}
         is_changed = known is None or replace(known, scraped_at=movie.scraped_at, fetch=movie.fetch) != movie
         connection.execute(_UPSERT_CHANGED if is_changed else _UPSERT_SAME, values)
-        for table, columns in _PARTS.items():
+        for table, columns in PARTS.items():
             if known is not None and getattr(known, table) == getattr(movie, table):
                 continue
             if known is not None:
@@ -293,15 +271,15 @@ def _json(value: Any) -> str:
 def _values(movie: Movie) -> dict[str, Any]:
     """Return a movie's row in `movies`, but for `updated_at`."""
     row: dict[str, Any] = dict.fromkeys(_COLUMNS)
-    row |= {name: getattr(movie, name) for name in _PLAIN_COLUMNS}
-    row |= {name: _json(getattr(movie, name)) for name in (*_LISTS, "external_ids")}
+    row |= {name: getattr(movie, name) for name in PLAIN_COLUMNS}
+    row |= {name: _json(getattr(movie, name)) for name in JSON_COLUMNS}
     for column, role in _ROLES.items():
         row[column] = _json([credit.name for credit in movie.people(role) if credit.name])
     for score in movie.scores:
         if columns := SCORES[score.kind].columns:
             row[columns[0]], row[columns[1]] = score.value, score.count
     for amount in movie.amounts:
-        column = _AMOUNTS[amount.kind]
+        column = AMOUNTS[amount.kind]
         row[column], row[f"{column}_currency"] = amount.value, amount.currency
     row["scraped_at"] = _text(time_of(movie))
     row["fetch"] = None if movie.fetch is None else _json(movie.fetch)
@@ -309,7 +287,7 @@ def _values(movie: Movie) -> dict[str, Any]:
 
 
 def _rows(movie: Movie, table: str, columns: Sequence[str]) -> Iterator[list[Any]]:
-    """Yield the values of a movie's rows in one of `_PARTS`."""
+    """Yield the values of a movie's rows in one of `PARTS`."""
     for position, part in enumerate(getattr(movie, table), 1):
         row = {name: getattr(part, name, None) for name in columns}
         if table == "scores":

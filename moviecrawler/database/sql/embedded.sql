@@ -227,53 +227,11 @@ CREATE TABLE state (  -- one row: how many batches were written, and how many of
 );
 INSERT INTO state DEFAULT VALUES;
 
--- Each row of `movies` with all that belongs to it, as JSON of moviecrawler.items.Movie.
-CREATE VIEW items AS
-SELECT m.id, m.site, m.site_id, json_object(
-    'site', m.site, 'site_id', m.site_id, 'url', m.url, 'title', m.title, 'kind', m.kind, 'imdb_id', m.imdb_id,
-    'original_title', m.original_title, 'title_type', m.title_type, 'year', m.year, 'end_year', m.end_year,
-    'release_date', m.release_date, 'runtime_minutes', m.runtime_minutes, 'genres', json(m.genres), 'countries', json(m.countries),
-    'languages', json(m.languages), 'certificate', m.certificate, 'plot', m.plot, 'poster_url', m.poster_url,
-    'poster_width', m.poster_width, 'poster_height', m.poster_height, 'keywords', json(m.keywords), 'interests', json(m.interests),
-    'taglines', json(m.taglines), 'consensus', m.consensus, 'external_ids', json(m.external_ids),
-    'imdb_top250_rank', m.imdb_top250_rank, 'imdb_top250_tv_rank', m.imdb_top250_tv_rank, 'critic_review_count', m.critic_review_count,
-    'popularity_rank', m.popularity_rank, 'series_id', m.series_id, 'series_title', m.series_title, 'season', m.season,
-    'episode', m.episode, 'season_count', m.season_count, 'episode_count', m.episode_count, 'list_name', m.list_name,
-    'list_rank', m.list_rank, 'list_computed', json(iif(m.list_computed, 'true', 'false')), 'source', m.source, 'unknown_fields', json(m.unknown_fields),
-    'scraped_at', m.scraped_at, 'fetch', json(m."fetch"),
-    'credits', (SELECT json_group_array(json_object('name', c.name, 'role', c.role, 'position', c.position, 'person_id', c.person_id,
-            'character', c.character)) FROM (
-        SELECT * FROM credits x WHERE x.site = m.site AND x.site_id = m.site_id
-        ORDER BY instr('director writer creator cast', x.role), x.position) c),
-    'scores', (SELECT json_group_array(json_object('kind', s.kind, 'value', s.value, 'count', s.count, 'average', s.average,
-            'reviews', s.reviews, 'liked', s.liked, 'neutral', s.neutral, 'disliked', s.disliked, 'certified', json(CASE s.certified WHEN 1 THEN 'true' WHEN 0 THEN 'false' END),
-            'sentiment', s.sentiment, 'histogram', json(s.histogram))) FROM (
-        SELECT * FROM scores x WHERE x.site = m.site AND x.site_id = m.site_id
-        ORDER BY instr('imdb metascore metacritic_user tomatometer, popcornmeter, tomatometer_top popcornmeter_all popcornmeter_verified',
-            x.kind)) s),
-    'offers', (SELECT json_group_array(json_object('provider', o.provider, 'kind', o.kind, 'country', o.country, 'quality', o.quality,
-            'price', o.price, 'currency', o.currency, 'url', o.url, 'source', o.source, 'seen_at', o.seen_at)) FROM (
-        SELECT * FROM offers x WHERE x.site = m.site AND x.site_id = m.site_id ORDER BY x.rowid) o),
-    'related', (SELECT json_group_array(json_object('relation', r.relation, 'site_id', r.related_id, 'title', r.title,
-            'connection', r.connection)) FROM (
-        SELECT * FROM related x WHERE x.site = m.site AND x.site_id = m.site_id ORDER BY x.position) r),
-    'awards', (SELECT json_group_array(json_object('event', a.event, 'wins', a.wins, 'nominations', a.nominations)) FROM (
-        SELECT * FROM awards x WHERE x.site = m.site AND x.site_id = m.site_id ORDER BY x.rowid) a),
-    'other_titles', (SELECT json_group_array(json_object('title', t.title, 'country', t.country, 'language', t.language, 'kind', t.kind))
-        FROM (SELECT * FROM other_titles x WHERE x.site = m.site AND x.site_id = m.site_id ORDER BY x.position) t),
-    'amounts', (SELECT json_group_array(json_object('kind', a.kind, 'value', a.value, 'currency', a.currency)) FROM (
-        SELECT 'budget' AS kind, m.budget AS value, m.budget_currency AS currency
-        UNION ALL SELECT 'opening_weekend', m.opening_weekend, m.opening_weekend_currency
-        UNION ALL SELECT 'domestic', m.domestic_gross, m.domestic_gross_currency
-        UNION ALL SELECT 'worldwide', m.worldwide_gross, m.worldwide_gross_currency) a WHERE a.value IS NOT NULL)
-    ) AS item
-FROM movies m;
-
 -- The seasons and episodes of all sites: one row for those of a series with the same numbers. `series` identifies the series; `nth` numbers
 -- those of one site with the same season and episode number.
 CREATE VIEW parts AS
 SELECT p.series_title_id, p.of_series AS series_title, p.series_imdb_id, p.series, p.kind, p.season, p.episode, p.nth,
-    coalesce(max(p.episode_count) FILTER (WHERE p.site = 'rottentomatoes'), max(p.episode_count)) AS episode_count,
+    min(p.id) AS title_id, coalesce(max(p.episode_count) FILTER (WHERE p.site = 'rottentomatoes'), max(p.episode_count)) AS episode_count,
     coalesce(max(p.title) FILTER (WHERE p.site = 'imdb'), max(p.title) FILTER (WHERE p.site = 'rottentomatoes'), max(p.title)) AS title,
     coalesce(max(p.year) FILTER (WHERE p.site = 'imdb'), max(p.year) FILTER (WHERE p.site = 'rottentomatoes'), max(p.year)) AS year,
     max(p.site_id) FILTER (WHERE p.site = 'imdb') AS imdb_id,
@@ -295,25 +253,3 @@ FROM (
     ) x
 ) p
 GROUP BY p.series, p.kind, p.season, p.episode, p.nth;
-
-CREATE VIEW episode_scores AS
-SELECT series_title_id, series_title, series_imdb_id, season, episode, title, year, imdb_id, metacritic_id, rottentomatoes_id, imdb_rating, imdb_votes,
-    metascore, metascore_reviews, metacritic_user_score, metacritic_user_ratings, tomatometer, tomatometer_reviews, popcornmeter, popcornmeter_ratings
-FROM parts WHERE kind = 'episode';
-
--- IMDb rates no seasons: `imdb_rating` is derived, the mean of its episodes weighted by votes.
-CREATE VIEW season_scores AS
-SELECT p.series_title_id, p.series_title, p.series_imdb_id, p.season,
-    min(p.title) FILTER (WHERE p.kind = 'season') AS title, min(p.year) FILTER (WHERE p.kind = 'season') AS year,
-    min(p.metacritic_id) FILTER (WHERE p.kind = 'season') AS metacritic_id, min(p.rottentomatoes_id) FILTER (WHERE p.kind = 'season') AS rottentomatoes_id,
-    round(sum(p.imdb_rating * p.imdb_votes) * 1.0 / sum(p.imdb_votes), 2) AS imdb_rating, sum(p.imdb_votes) IS NOT NULL AS imdb_rating_derived,
-    sum(p.imdb_votes) AS imdb_votes, sum(p.kind = 'episode') AS episodes, count(p.imdb_votes) AS episodes_rated,
-    max(p.episode_count) FILTER (WHERE p.kind = 'season') AS episode_count,
-    max(p.metascore) FILTER (WHERE p.kind = 'season') AS metascore, max(p.metascore_reviews) FILTER (WHERE p.kind = 'season') AS metascore_reviews,
-    max(p.metacritic_user_score) FILTER (WHERE p.kind = 'season') AS metacritic_user_score,
-    max(p.metacritic_user_ratings) FILTER (WHERE p.kind = 'season') AS metacritic_user_ratings,
-    max(p.tomatometer) FILTER (WHERE p.kind = 'season') AS tomatometer, max(p.tomatometer_reviews) FILTER (WHERE p.kind = 'season') AS tomatometer_reviews,
-    max(p.popcornmeter) FILTER (WHERE p.kind = 'season') AS popcornmeter, max(p.popcornmeter_ratings) FILTER (WHERE p.kind = 'season') AS popcornmeter_ratings
-FROM parts p
-WHERE p.season IS NOT NULL
-GROUP BY p.series, p.season;

@@ -9,23 +9,16 @@ SET default_statistics_target = 10;
 SET jit = off;  -- enable_seqscan makes plans look so expensive that each would be compiled, which takes longer than a batch
 
 CREATE TEMPORARY TABLE incoming (
-    record_id  bigint NOT NULL,
+    record_id  bigint PRIMARY KEY,
     title_id   bigint NOT NULL,
     is_new     boolean NOT NULL,  -- `locate.sql` found no record
+    site       site NOT NULL,
+    scraped_at timestamptz NOT NULL,
     match_keys bigint[] NOT NULL,
     item       jsonb NOT NULL
 ) WITH (toast_tuple_target = 8160) ON COMMIT DELETE ROWS;
 -- An item is read many times and short-lived: it is not compressed, and stays in its row if it fits into a page.
 ALTER TABLE incoming ALTER item SET STORAGE EXTERNAL;
-
-CREATE TEMPORARY TABLE written (  -- the records that were inserted or updated
-    record_id  bigint PRIMARY KEY,
-    is_new     boolean NOT NULL,  -- the record was inserted
-    site       site NOT NULL,
-    scraped_at timestamptz NOT NULL
-) ON COMMIT DELETE ROWS;
-
-CREATE TEMPORARY VIEW written_items AS SELECT w.*, i.item FROM written w JOIN incoming i USING (record_id);
 
 CREATE TEMPORARY TABLE incoming_credits (
     record_id  bigint NOT NULL,

@@ -6,11 +6,9 @@ WITH upserted AS (
     SELECT i.record_id, i.title_id, i.match_keys, i.item - '{others}'::text[], {values}
     FROM incoming i CROSS JOIN LATERAL jsonb_populate_record(NULL::records, i.item) m
     ON CONFLICT (site, site_id) DO UPDATE SET {changes}
-    RETURNING record_id, title_id, site, title, original_title, kind, year, runtime_minutes, scraped_at
-), begun AS (
-    -- The title gets the names that `sync_catalogue` would give it, but no IMDb id: its record may still be matched with a title that has it.
-    INSERT INTO titles (title_id, title, original_title, kind, year, runtime_minutes)
-    SELECT title_id, title, original_title, kind, year, runtime_minutes FROM upserted JOIN incoming USING (record_id, title_id) WHERE is_new
-    ON CONFLICT DO NOTHING
+    RETURNING record_id, title_id, title, original_title, kind, year, runtime_minutes
 )
-INSERT INTO written SELECT record_id, is_new, site, scraped_at FROM upserted JOIN incoming USING (record_id)
+-- The title gets the names that `sync_catalogue` would give it, but no IMDb id: its record may still be matched with a title that has it.
+INSERT INTO titles (title_id, title, original_title, kind, year, runtime_minutes)
+SELECT title_id, title, original_title, kind, year, runtime_minutes FROM upserted JOIN incoming USING (record_id, title_id) WHERE is_new
+ON CONFLICT DO NOTHING
