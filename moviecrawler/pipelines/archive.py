@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import RawPage
 from moviecrawler.pipelines.base import BatchingPipeline
-from moviecrawler.pipelines.s3 import S3_LIMITS, Bucket, BucketStore, by_folder, object_name
+from moviecrawler.pipelines.s3 import S3_LIMITS, Bucket, S3Store, by_folder, object_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,7 +41,7 @@ class ArchivePipeline(BatchingPipeline):
         return item.record
 
 
-class ArchiveStore(BucketStore):
+class ArchiveStore(S3Store):
     """WARC files in a bucket. A file is only ever overwritten by the same pages."""
 
     name = "archive"

@@ -56,8 +56,7 @@ def check_data_dir(path: str | os.PathLike[str]) -> Path:
 def replacing(path: Path) -> Iterator[TextIO]:
     """Give a file that replaces `path` when the block ends without an error, so that no reader ever sees half of it.
 
-    Only one process at a time may write a `path`: the draft's name is fixed, so that the next try overwrites the draft of a killed process;
-    `Spool.begin_loading` deletes those of spool files.
+    Only one process at a time may write a `path`: the draft's name is fixed, so that the next try overwrites the draft of a killed process.
     """
     draft = path.with_name(f".{path.name}.draft")
     try:

@@ -123,9 +123,7 @@ class MongoStore(Store):
             key = _key(movie)
             now = replace(movie, scraped_at=_milliseconds(time_of(movie)))
             before = newest.get(key) or stored.get(key)
-            merged_movie = now if before is None else merged(now, before, self._margin, latest())
-            if merged_movie is not None:
-                newest[key] = merged_movie
+            newest[key] = now if before is None else merged(now, before, self._margin, latest()) or before
         writes: list[Any] = []
         for key, movie in newest.items():
             if key not in stored:
@@ -136,8 +134,7 @@ class MongoStore(Store):
         if self._bulk("movies", writes) < len(writes):
             raise TransientStoreError("another process wrote the same titles meanwhile; they are compared again")
         # A movie from a list does not show that its page exists.
-        read = [movie for movie in movies if movie.source != "list"]
-        self._bulk("misses", [DeleteOne(_older_miss(movie)) for movie in read])
+        self._bulk("misses", [DeleteOne(_older_miss(movie)) for movie in movies if movie.source != "list"])
 
     def _write_misses(self, misses: Sequence[Miss]) -> None:
         read = {

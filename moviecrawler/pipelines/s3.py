@@ -18,7 +18,7 @@ from botocore.exceptions import BotoCoreError, ClientError, ConnectionError, HTT
 from isal import igzip, isal_zlib
 from scrapy.exceptions import NotConfigured
 
-from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
+from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.items import Movie
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.store import Limits, Store, time_of
@@ -31,17 +31,15 @@ if TYPE_CHECKING:
 
     from moviecrawler.pipelines.store import Record
 
-_MB = 1024 * 1024
 _TRY_LATER = frozenset({408, 409, 429, *range(500, 600)})  # HTTP statuses
 
 S3_LIMITS = Limits(
-    # A few large objects are cheaper to write, list and read than many small ones. But each movie takes 20 kB of memory until its batch is
-    # written: with batches of 5,000, a fast crawl grew by 80 MB.
+    # Few large objects are cheaper than many small ones, but a movie takes 20 kB of memory until its batch is written.
     batch_items=1_000,
-    batch_bytes=8 * _MB,
+    batch_bytes=8 * 1024 * 1024,
     batch_seconds=60.0,
     buffer_items=10_000,
-    buffer_bytes=24 * _MB,
+    buffer_bytes=24 * 1024 * 1024,
 )
 """The default limits of both stores in a bucket."""
 
@@ -99,8 +97,10 @@ class Bucket:
             boto = boto3.session.Session(botocore_session=session)
             self._client = boto.client("s3", endpoint_url=self._endpoint_url, config=config)
             self._client.head_bucket(Bucket=self._name)
+        except (ConnectionError, HTTPClientError) as error:
+            raise TransientStoreError(_message(error)) from None
         except (ClientError, BotoCoreError, ValueError) as error:
-            if _is_transient(error):
+            if isinstance(error, ClientError) and error.response["ResponseMetadata"]["HTTPStatusCode"] in _TRY_LATER:
                 raise TransientStoreError(_message(error)) from None
             raise ConfigurationError(
                 f"the bucket {self._name!r} can't be used ({_message(error)}); create it, let these credentials list and write it,"
@@ -114,11 +114,12 @@ class Bucket:
             self._client = None
 
     def put(self, key: str, data: bytes, content_type: str) -> None:
-        """Write an object with its checksum, which buckets with Object Lock ask for. Raises TransientStoreError or RejectedError."""
+        """Write an object with its checksum, which buckets with Object Lock ask for. Raises TransientStoreError."""
         checksum = base64.b64encode(isal_zlib.crc32(data).to_bytes(4)).decode()
-        more = {"ContentType": content_type, "ChecksumCRC32": checksum}
         with _errors_translated():
-            self._client.put_object(Bucket=self._name, Key=self._prefix + key, Body=data, **more)
+            self._client.put_object(
+                Bucket=self._name, Key=self._prefix + key, Body=data, ContentType=content_type, ChecksumCRC32=checksum
+            )
 
     def keys(self, folder: str) -> Iterator[str]:
         """Yield the keys that begin with `folder`, without the bucket's prefix, sorted. Raises TransientStoreError."""
@@ -135,8 +136,14 @@ class Bucket:
             return body
 
 
-class BucketStore(Store):
-    """A store whose batches are objects in a bucket."""
+class S3Store(Store):
+    """Movies as `movies/site=…/date=…/*.jsonl.gz` and misses as `misses/…`: an item a line, by the date of its page.
+
+    A title has a line for each time that it was stored; `catalogue.merging.merged` makes one record of them. A batch that is written again
+    replaces its own objects.
+    """
+
+    name = "s3"
 
     def __init__(self, bucket: Bucket) -> None:
         self._bucket = bucket
@@ -148,16 +155,6 @@ class BucketStore(Store):
     def close(self) -> None:
         """Disconnect."""
         self._bucket.close()
-
-
-class S3Store(BucketStore):
-    """Movies as `movies/site=…/date=…/*.jsonl.gz` and misses as `misses/…`: an item a line, by the date of its page.
-
-    A title has a line for each time that it was stored; `catalogue.merging.merged` makes one record of them. A batch that is written again
-    replaces its own objects.
-    """
-
-    name = "s3"
 
     def write(self, records: Sequence[Record]) -> None:
         """Write an object for each kind of item, site and date of the batch."""
@@ -190,23 +187,11 @@ def _service_models() -> Any:
     return botocore.session.get_session().get_component("data_loader")
 
 
-def _is_transient(error: Exception) -> bool:
-    """Return whether an error is the network's or the server's, so that a later try may work."""
-    if isinstance(error, ClientError):
-        return error.response["ResponseMetadata"]["HTTPStatusCode"] in _TRY_LATER
-    return isinstance(error, (ConnectionError, HTTPClientError))
-
-
 @contextmanager
 def _errors_translated() -> Iterator[None]:
     try:
         yield
-    except ClientError as error:
-        # S3 stores any bytes: only the size of an object can be wrong.
-        if error.response["Error"]["Code"] in {"EntityTooLarge", "KeyTooLongError"}:
-            raise RejectedError(_message(error)) from None
-        raise TransientStoreError(_message(error)) from None
-    except BotoCoreError as error:
+    except (ClientError, BotoCoreError) as error:  # S3 stores any bytes, so no item is to blame
         raise TransientStoreError(_message(error)) from None
 
 

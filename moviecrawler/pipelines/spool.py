@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import time
-from contextlib import suppress
 from shutil import disk_usage
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +16,6 @@ from moviecrawler.pipelines.files import replacing
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
-
-_ABANDONED_SECONDS = 86_400.0  # the age of a draft whose writer was killed
 
 
 class _Line(msgspec.Struct):
@@ -54,17 +51,13 @@ class Spool:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def begin_loading(self) -> list[Path]:
-        """Return the files of earlier runs, oldest first; none while another process loads them. Then call `end_loading`. Deletes old drafts."""
+        """Return the files of earlier runs, oldest first; none while another process loads them. Then call `end_loading`."""
         if not self._folder.is_dir():
             return []
         try:
             self._lock.acquire()
         except Timeout:
             return []
-        for draft in self._folder.glob(f".{self._store}-*.draft"):
-            with suppress(OSError):
-                if time.time() - draft.stat().st_mtime > _ABANDONED_SECONDS:
-                    draft.unlink()
         return sorted(self._folder.glob(f"{self._store}-*.jsonl"))
 
     def end_loading(self) -> None:

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Miss
 
-_WHICH = ("CSV_ENABLED", "DATABASE_URL", "MONGO_URL", "S3_BUCKET", "S3_PREFIX", "S3_ENDPOINT_URL")
-"""The settings that choose the stores."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -64,9 +61,10 @@ def path_of_stores(settings: BaseSettings, name: str, *of: str) -> Path:
 
     The file is deleted when the embedded database is missing: its progress was lost with the database.
     """
-    named = repr([*of, *(str(settings.get(name) or "") for name in _WHICH)])
+    which = ("DATABASE_URL", "MONGO_URL", "S3_BUCKET", "S3_PREFIX", "S3_ENDPOINT_URL")
+    named = repr([*of, *(str(settings.get(setting) or "") for setting in which)])
     path = Path(settings["DATA_DIR"], name.format(blake2b(named.encode(), digest_size=6).hexdigest()))
-    if settings.getbool("CSV_ENABLED") and not Path(settings["DATA_DIR"], "movies.sqlite3").exists():
+    if not Path(settings["DATA_DIR"], "movies.sqlite3").exists():
         path.unlink(missing_ok=True)
     return path
 
