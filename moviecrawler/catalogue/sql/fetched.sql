@@ -12,7 +12,10 @@ WITH found AS (
     ) s
     ORDER BY s.title_id, s.site, o.n DESC
 ), due AS (
-    SELECT o.*, due_again(o.outcome, o.at, o.failed, o.every, s.next_due) AS again,
+    -- After an error a title is due a day later, doubled with each further error in a row, up to its interval. A block says nothing of the title:
+    -- it stays due as before.
+    SELECT o.*, CASE o.outcome WHEN 'ok' THEN o.at + o.every WHEN 'absent' THEN o.at + interval '90 days'
+            WHEN 'error' THEN o.at + least(interval '1 day' * 2 ^ least(o.failed - 1, 10), o.every) ELSE s.next_due END AS again,
         -- A success or an absence ends the boost; after a failure it holds for a few more tries.
         o.outcome = 'blocked' OR o.outcome = 'error' AND o.failed < 3 AND s.boost_due IS NOT NULL AS is_boosted
     FROM found o JOIN title_sites s USING (title_id, site)

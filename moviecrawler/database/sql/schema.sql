@@ -91,7 +91,6 @@ CREATE FUNCTION plain_keywords(keywords text[]) RETURNS text[] LANGUAGE sql IMMU
 $$ SELECT ARRAY(SELECT lower(replace(k, '-', ' ')) FROM unnest(keywords) k) $$;
 CREATE INDEX records_keywords ON records USING gin (plain_keywords(keywords)) WITH (fastupdate = off) WHERE keywords <> '{}';
 CREATE INDEX records_interests ON records USING gin (interests) WITH (fastupdate = off) WHERE interests <> '{}';
-CREATE INDEX records_genres ON records USING gin (genres) WITH (fastupdate = off) WHERE genres <> '{}';
 CREATE INDEX records_related ON records USING gin (jsonb_path_query_array(related, '$[*].site_id') jsonb_path_ops)
     WITH (fastupdate = off) WHERE related <> '[]';
 
@@ -174,7 +173,7 @@ CREATE TABLE misses (  -- titles that were requested and whose page could not be
     checked_at timestamptz NOT NULL,
     PRIMARY KEY (site, site_id)
 );
-CREATE INDEX misses_failed ON misses (checked_at) WHERE outcome = 'failed';
+CREATE INDEX misses_checked_at ON misses (checked_at);
 
 -- The catalogue: which titles exist, where each is on each site, and when each is due there --------------------------
 --
@@ -524,14 +523,6 @@ CREATE FUNCTION fetch_interval(id bigint, released date, at timestamptz) RETURNS
             (SELECT make_date(max(e.year), 12, 31) FROM imdb_episodes e WHERE e.series_imdb_id = t.imdb_id)) AS newest
         FROM titles t WHERE t.title_id = id
     ) known
-$$;
-
--- When a title is due again after an outcome. After an error that is a day later, doubled with each further error in a row (`failures` counts
--- this one), up to the title's interval. A block says nothing of the title: it stays due as before.
-CREATE FUNCTION due_again(outcome site_state, at timestamptz, failures integer, every interval, before timestamptz) RETURNS timestamptz
-LANGUAGE sql IMMUTABLE AS $$
-    SELECT CASE outcome WHEN 'ok' THEN at + every WHEN 'absent' THEN at + interval '90 days'
-        WHEN 'error' THEN at + least(interval '1 day' * 2 ^ least(greatest(failures, 1) - 1, 10), every) ELSE before END
 $$;
 
 -- Views, not materialised: they are always as current as the tables ------------------------------------------------------

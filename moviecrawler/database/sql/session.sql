@@ -24,11 +24,9 @@ CREATE TEMPORARY TABLE incoming_credits (
     record_id  bigint NOT NULL,
     role       credit_role NOT NULL,
     position   integer NOT NULL,
-    site       site NOT NULL,
     person_key text NOT NULL,
     site_person_id text,
     name       text,
-    named_at   timestamptz NOT NULL,
     character  text,
     person_id  bigint,  -- null: the person is new
     known_name text

@@ -1,7 +1,7 @@
 -- Stores credits and offers of the records in `incoming`.
 -- A person is looked up once; the lateral join with a LIMIT makes the planner use the index.
 INSERT INTO incoming_credits
-SELECT w.record_id, c.role, c.position, w.site, k.person_key, c.person_id, c.name, w.scraped_at, c.character, p.person_id, p.name
+SELECT w.record_id, c.role, c.position, k.person_key, c.person_id, c.name, c.character, p.person_id, p.name
 FROM incoming w
 CROSS JOIN LATERAL jsonb_to_recordset(w.item -> 'credits')
     AS c (role credit_role, position integer, person_id text, name text, character text)
@@ -10,10 +10,10 @@ LEFT JOIN LATERAL (
     SELECT p.person_id, p.name FROM people p WHERE p.site = w.site AND p.person_key = k.person_key LIMIT 1) p ON true;
 
 INSERT INTO people AS stored (site, site_person_id, name, named_at)
-SELECT DISTINCT ON (c.site, c.person_key) c.site, c.site_person_id, c.name, c.named_at
-FROM incoming_credits c
+SELECT DISTINCT ON (w.site, c.person_key) w.site, c.site_person_id, c.name, w.scraped_at
+FROM incoming_credits c JOIN incoming w USING (record_id)
 WHERE c.person_id IS NULL OR c.name <> coalesce(c.known_name, '')
-ORDER BY c.site, c.person_key, c.name IS NULL, c.named_at DESC, c.role, c.position
+ORDER BY w.site, c.person_key, c.name IS NULL, w.scraped_at DESC, c.role, c.position
 ON CONFLICT (site, person_key) DO UPDATE SET name = excluded.name, named_at = excluded.named_at
 WHERE stored.name IS NULL OR excluded.named_at > stored.named_at OR stored.named_at > now() + interval '10 minutes';
 
@@ -26,7 +26,7 @@ WHERE stored.record_id = w.record_id AND NOT w.is_new AND NOT EXISTS (
 
 INSERT INTO credits (record_id, role, position, person_id, name, character)
 SELECT c.record_id, c.role, c.position,
-    coalesce(c.person_id, (SELECT p.person_id FROM people p WHERE p.site = c.site AND p.person_key = c.person_key)),
+    coalesce(c.person_id, (SELECT p.person_id FROM people p WHERE p.site = w.site AND p.person_key = c.person_key)),
     c.name, c.character
 FROM incoming_credits c JOIN incoming w USING (record_id)
 -- count(*), as the planner would answer EXISTS by reading all credits.
