@@ -22,8 +22,10 @@ _BATCH_ROWS = 500
 """Rows that are written before the time is checked again."""
 _CHART_ORDER = "site, list_name IS NULL, list_name, list_rank IS NULL, list_rank, id"
 """The order of the list that led to a title; `movies` has an index on it."""
-_ESCAPED = """CASE WHEN substr(ltrim({0}, ''''), 1, 1) IN ('=', '+', '-', '@', char(9), char(13), char(10), '＝', '＋', '－', '＠')
-    THEN '''' || {0} ELSE {0} END"""  # noqa: RUF001 - spreadsheets run full-width forms too
+_FORMULA = "=+@\t\r\n＝＋－＠-"  # noqa: RUF001 - spreadsheets run full-width forms too
+# The first GLOB is false of nearly all cells, and faster than a function.
+_ESCAPED = f"""CASE WHEN {{0}} GLOB '[''{_FORMULA}]*' AND ltrim({{0}}, '''') GLOB '[{_FORMULA}]*'
+    THEN '''' || {{0}} ELSE {{0}} END"""
 _LIST = "(SELECT group_concat(value, '; ') FROM json_each(m.{0}))"
 _OBJECT = "(SELECT group_concat(key || '=' || value, '; ') FROM json_each(m.{0}))"
 _BOOLEAN = "CASE m.{0} WHEN 1 THEN 'true' WHEN 0 THEN 'false' END"
