@@ -5,7 +5,7 @@ IMDb rates no seasons: a season's rating is the mean of its episodes', weighted 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -13,7 +13,7 @@ import msgspec
 from moviecrawler.database.embedded import transaction
 from moviecrawler.database.sql import read_sql
 from moviecrawler.items import Movie, TitleKind
-from moviecrawler.sites import BY_AUTHORITY, SCORES, SITES
+from moviecrawler.sites import BY_AUTHORITY
 
 if TYPE_CHECKING:
     import sqlite3
@@ -43,7 +43,7 @@ class ScoreboardRow:
     rottentomatoes_id: str | None
     tmdb_id: int | None
     """TMDB's id: of a series under themoviedb.org/tv/, of everything else under themoviedb.org/movie/."""
-    matched_by: list[str]
+    matched_by: list[str] = field(default_factory=list)
     """Why the sites' records are taken for one title."""
     series_title: str | None = None
     """This and the following fields are of seasons and episodes only."""
@@ -58,30 +58,46 @@ class ScoreboardRow:
         return self.kind == "season" and self.imdb_rating is not None
 
 
-_FIELDS = {field.name for field in fields(ScoreboardRow)}
-VALUE_FIELDS = {kind: form.columns[0] for kind, form in SCORES.items() if form.columns and form.columns[0] in _FIELDS}
-ID_FIELDS = {site: f"{site}_id" for site in SITES if f"{site}_id" in _FIELDS}
-"""The fields of each kind's value, and of each site's id; the databases' views have columns of the same names."""
-
 _COMPARED = read_sql("embedded_pool.sql")
-_ROWS = read_sql("embedded_scoreboard.sql").format(rows=read_sql("scoreboard_rows.sql"))
-_SHOWN = f"{', '.join(VALUE_FIELDS.values())}, imdb_votes, {{imdb_id}} AS imdb_id, metacritic_id, rottentomatoes_id"
-_PARTS_SHOWN = """
-SELECT coalesce(title, {name}) AS title, year, '{kind}' AS kind, {shown}, NULL AS tmdb_id, '[]' AS matched_by, series_title, series_imdb_id,
-    season, {episode} AS episode
-FROM {kind}_scores
-ORDER BY imdb_votes DESC NULLS LAST, series_title NULLS LAST, season NULLS LAST, {episode} NULLS LAST, {imdb_id} NULLS LAST,
-    rottentomatoes_id NULLS LAST, metacritic_id NULLS LAST
-LIMIT :most
-"""
-_TITLES_SHOWN = """
-SELECT title, year, kind, {shown}, tmdb_id, matched_by
+_ROWS = read_sql("embedded_scoreboard.sql").format(rows=read_sql("scoreboard.sql"))
+_SCORES = ("imdb_rating", "metascore", "metacritic_user_score", "tomatometer", "popcornmeter")
+_VALUES = ", ".join(f"CAST({name} AS double precision) AS {name}" for name in _SCORES)
+_TITLES = """
+SELECT title, year, kind, {values}, imdb_votes, imdb_id, metacritic_id, rottentomatoes_id, tmdb_id, matched_by
 FROM scoreboard
-WHERE :kind IS NULL OR kind = :kind
-ORDER BY iif(imdb_list_rank IS NULL, NULL, imdb_list_name) NULLS LAST, iif(imdb_list_name IS NULL, NULL, imdb_list_rank) NULLS LAST,
-    imdb_votes DESC NULLS LAST, best_list_rank NULLS LAST, title_id
-LIMIT :most
+{where}
+ORDER BY CASE WHEN imdb_list_rank IS NOT NULL THEN imdb_list_name END COLLATE {bytes} NULLS LAST,
+    CASE WHEN imdb_list_name IS NOT NULL THEN imdb_list_rank END NULLS LAST, imdb_votes DESC NULLS LAST, best_list_rank NULLS LAST,
+    title COLLATE {bytes}, imdb_id COLLATE {bytes} NULLS LAST, rottentomatoes_id COLLATE {bytes} NULLS LAST,
+    metacritic_id COLLATE {bytes} NULLS LAST
 """
+_PARTS = """
+SELECT coalesce(title, {name}) AS title, year, '{kind}' AS kind, {values}, imdb_votes, {imdb_id} AS imdb_id, metacritic_id,
+    rottentomatoes_id, NULL AS tmdb_id, series_title, series_imdb_id, season, {episode} AS episode
+FROM {kind}_scores
+ORDER BY imdb_votes DESC NULLS LAST, series_title COLLATE {bytes} NULLS LAST, season NULLS LAST, {episode} NULLS LAST,
+    {imdb_id} COLLATE {bytes} NULLS LAST, rottentomatoes_id COLLATE {bytes} NULLS LAST, metacritic_id COLLATE {bytes} NULLS LAST
+"""
+_OF_PARTS: dict[TitleKind | None, dict[str, str]] = {
+    "season": {
+        "name": "'Season ' || season",
+        "imdb_id": "CAST(NULL AS text)",
+        "episode": "CAST(NULL AS integer)",
+    },
+    "episode": {"name": "imdb_id", "imdb_id": "imdb_id", "episode": "episode"},
+}
+
+
+def scoreboard_query(collation: str, kind: TitleKind | None, limit: int | None) -> str:
+    """Return the query of a database for the rows of a kind, or of all titles but seasons and episodes: all or the first `limit`.
+
+    IMDb's lists come first, in their order, then the other titles by votes. `collation` is the database's name for the order of bytes.
+    """
+    if kind in _OF_PARTS:
+        query = _PARTS.format(kind=kind, values=_VALUES, bytes=collation, **_OF_PARTS[kind])
+    else:
+        query = _TITLES.format(values=_VALUES, bytes=collation, where=f"WHERE kind = '{kind}'" if kind else "")
+    return query if limit is None else f"{query} LIMIT {limit:d}"
 
 
 def titles_in(connection: sqlite3.Connection) -> int:
@@ -122,20 +138,11 @@ def make_scoreboard(connection: sqlite3.Connection) -> None:
 def scoreboard_rows(
     connection: sqlite3.Connection, kind: TitleKind | None = None, limit: int | None = None
 ) -> Iterator[ScoreboardRow]:
-    """Yield the embedded database's rows of a kind, or of all titles but seasons and episodes.
-
-    IMDb's lists come first, in their order, then the other titles by votes.
-    """
-    if kind == "season":
-        query = _PARTS_SHOWN.format(kind=kind, name="'Season ' || season", shown=_SHOWN, episode="NULL", imdb_id="NULL")
-    elif kind == "episode":
-        query = _PARTS_SHOWN.format(kind=kind, name="imdb_id", shown=_SHOWN, episode="episode", imdb_id="imdb_id")
-    else:
-        query = _TITLES_SHOWN.format(shown=_SHOWN)
-    query = query.format(imdb_id="NULL" if kind == "season" else "imdb_id")
-    found = connection.execute(query, {"kind": kind, "most": -1 if limit is None else limit})
+    """Yield the embedded database's rows of `scoreboard_query`."""
+    found = connection.execute(scoreboard_query("BINARY", kind, limit))
     names = [name for name, *_ in found.description]
     for row in found:
         values: dict[str, Any] = dict(zip(names, row, strict=True))
-        values["matched_by"] = msgspec.json.decode(values["matched_by"])
+        if "matched_by" in values:
+            values["matched_by"] = msgspec.json.decode(values["matched_by"])
         yield ScoreboardRow(**values)

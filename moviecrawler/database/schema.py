@@ -30,7 +30,7 @@ def schema_versions() -> list[str]:
     """Return the SQL of each version of the schema, from an empty database on."""
     folder = files("moviecrawler.database.sql").joinpath("migrations")
     later = sorted(folder.iterdir(), key=lambda script: script.name) if folder.is_dir() else []
-    scoreboard = f"CREATE VIEW scoreboard AS {read_sql('scoreboard_rows.sql')};"
+    scoreboard = f"CREATE VIEW scoreboard AS {read_sql('scoreboard.sql')};"
     first = [read_sql("schema.sql"), scoreboard, read_sql("part_scores.sql"), read_sql("analysis.sql")]
     return ["\n".join(first), *(script.read_text("utf-8") for script in later)]
 

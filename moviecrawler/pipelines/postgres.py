@@ -11,7 +11,6 @@ import logging
 from collections import defaultdict
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
-from functools import partial
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ import psycopg2
 from scrapy.exceptions import NotConfigured
 
 from moviecrawler.catalogue.merging import merged
-from moviecrawler.catalogue.scoreboard import ID_FIELDS, VALUE_FIELDS, ScoreboardRow
+from moviecrawler.catalogue.scoreboard import ScoreboardRow, scoreboard_query
 from moviecrawler.clock import latest
 from moviecrawler.database.connection import (
     REJECTIONS,
@@ -68,19 +67,6 @@ _WRITE_MOVIES = ";\n".join(
 )
 _WRITE_MISSES = read_sql("write_misses.sql")
 _END_MISSES = read_sql("end_misses.sql")
-_SHOWN = {
-    "values": ", ".join(f"s.{field}::float" for field in VALUE_FIELDS.values()),
-    "ids": ", ".join(f"s.{field}" for site, field in ID_FIELDS.items() if site != "imdb"),
-}
-_SCOREBOARD = read_sql("scoreboard.sql").format(
-    first=" ".join(f"WHEN s.{site}_fetched_at IS NOT NULL THEN '{site}'::site" for site in ID_FIELDS), **_SHOWN
-)
-_OF_PARTS = partial(read_sql("scoreboard_of_parts.sql").format, **_SHOWN)
-_SCOREBOARDS: dict[TitleKind | None, str] = {
-    "season": _OF_PARTS(view="season_scores", name="'Season ' || s.season", imdb_id="NULL", episode="NULL::integer"),
-    "episode": _OF_PARTS(view="episode_scores", name="s.imdb_id", imdb_id="s.imdb_id", episode="s.episode"),
-}
-"""The queries of the kinds that have views of their own."""
 _COPY = "COPY incoming (record_id, title_id, is_new, site, scraped_at, match_keys, item) FROM STDIN"
 _ROWS_AT_ONCE = 2_000
 _STATEMENT_TIMEOUT = "60s"
@@ -240,10 +226,7 @@ class PostgresStore(Store):
 
 
 def read_scoreboard(url: str, limit: int | None = None, kind: TitleKind | None = None) -> Iterator[ScoreboardRow]:
-    """Yield the scoreboard's rows in order: of a kind, or of all but seasons and episodes; all or the first `limit`.
-
-    A database without the tables has none. Raises the same as `connect`.
-    """
+    """Yield the rows of `scoreboard_query`. A database without the tables has none. Raises the same as `connect`."""
     with (
         closing(connect(url)) as connection,
         errors_translated(),
@@ -251,7 +234,7 @@ def read_scoreboard(url: str, limit: int | None = None, kind: TitleKind | None =
         connection.cursor("scoreboard") as cursor,
     ):
         try:
-            cursor.execute(_SCOREBOARDS.get(kind, _SCOREBOARD), {"limit": limit, "kind": kind})
+            cursor.execute(scoreboard_query('"C"', kind, limit))
             found = cursor.fetchmany(_ROWS_AT_ONCE)
         except psycopg2.errors.UndefinedTable:
             return
