@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, ClassVar
 from moviecrawler.catalogue.file_source import FileSource
 from moviecrawler.catalogue.popularity import popularity_of_votes
 from moviecrawler.catalogue.rows import ImportRow
-from moviecrawler.datasets.tables import COLUMNS, Tables, types_of
+from moviecrawler.datasets.tables import COLUMNS, Tables
 from moviecrawler.datasets.titles import movie_of
 from moviecrawler.errors import ConfigurationError, ExtractionError
+from moviecrawler.extract.imdb_values import TITLE_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -112,8 +113,7 @@ class ImdbDatasets(ImdbFiles):
             tables.load("ratings", "title.ratings", "true", once=True)
             for site_id, row, votes in tables.select(
                 _TITLES.format(tables.source("title.basics")),
-                "title.basics",
-                types=types_of(chosen.kinds),
+                types=[name for name, kind in TITLE_KINDS.items() if kind in chosen.kinds],
                 fewest=chosen.min_votes,
             ):
                 try:

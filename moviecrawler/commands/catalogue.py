@@ -132,11 +132,8 @@ def _import(command: BaseCommand, database: Database, opts: argparse.Namespace) 
     # There is one table of episodes, whatever they were read from.
     name = source.name if opts.origin is None or opts.source == "episodes" else f"{source.name} {opts.origin}"
     if source.is_remote:
-        client = FileClient(
-            user_agent(command.settings),
-            obey_robots=command.settings.getbool("ROBOTSTXT_OBEY"),
-            report=partial(print, file=sys.stderr),
-        )
+        obey_robots = command.settings.getbool("ROBOTSTXT_OBEY")
+        client = FileClient(user_agent(command.settings), partial(print, file=sys.stderr), obey_robots=obey_robots)
         try:
             source.fetch(client)
         except DownloadError as error:

@@ -43,9 +43,7 @@ class MissingFileError(DownloadError):
 class FileClient:
     """Fetches files with the project's user agent, as robots.txt allows. Its methods block: call them off the event loop."""
 
-    def __init__(
-        self, user_agent: str, *, obey_robots: bool = True, report: Callable[[str], object] = lambda _: None
-    ) -> None:
+    def __init__(self, user_agent: str, report: Callable[[str], object], *, obey_robots: bool = True) -> None:
         """Call `report` with a line of progress every ten seconds."""
         self._headers = {"User-Agent": user_agent, "Accept-Encoding": "identity"}
         self._get = partial(requests.get, stream=True, timeout=_TIMEOUTS)
@@ -99,7 +97,7 @@ class FileClient:
             if status in _MISSING:
                 raise MissingFileError(f"{url}: HTTP status {status}")
             if status == requests.codes.requested_range_not_satisfiable:
-                forget(part)  # with its ETag, by which the file before it would pass for this one
+                etag_path.unlink(missing_ok=True)  # without it, the part is not resumed
             answer.raise_for_status()
             begin = have if given.get("Content-Range", "").startswith(f"bytes {have}-") else 0
             if status != (requests.codes.partial_content if begin else requests.codes.ok):
@@ -121,7 +119,8 @@ class FileClient:
                         left = (now - started) / 60 * max(0, total - have) / (have - begin)
                         self._report(f"{path.name}: {have / _MB:,.0f} of {total / _MB:,.0f} MB, {left:.0f} min left")
         if path.suffix == ".gz" and (damage := self._damage_of(part)):
-            forget(part)
+            etag_path.unlink()  # by which the file before it would pass for this one
+            part.unlink()
             raise DownloadError(f"{url} is no whole gzip file, and is fetched anew next time: {damage}")
         part.replace(path)
 
@@ -148,9 +147,3 @@ class FileClient:
             self._rules[robots] = Protego.parse(rules.decode(errors="replace"))
         if self._obey_robots and not self._rules[robots].can_fetch(url, self._agent):
             raise DownloadError(f"{url} is disallowed by robots.txt")
-
-
-def forget(damaged: Path) -> None:
-    """Remove a file that turned out to be damaged, or its part, and its ETag; it is then fetched anew."""
-    damaged.unlink(missing_ok=True)
-    damaged.with_name(f"{damaged.name.removesuffix('.part')}.etag").unlink(missing_ok=True)

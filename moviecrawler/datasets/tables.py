@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import gzip
 import shutil
 import time
-import zlib
 from contextlib import suppress
-from itertools import islice
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
 
-from moviecrawler.datasets.files import forget
 from moviecrawler.errors import ExtractionError, InterruptedReadError, MovieCrawlerError
 from moviecrawler.extract.imdb_values import TITLE_KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
-
-    from moviecrawler.items import TitleKind
 
 BASICS, RATINGS, CREW, PRINCIPALS = "title.basics", "title.ratings", "title.crew", "title.principals"
 AKAS, EPISODE, NAMES = "title.akas", "title.episode", "name.basics"
@@ -36,11 +30,10 @@ COLUMNS: Final[Mapping[str, str]] = {
 }
 """The columns that are read of each dataset; the first is its id."""
 _MAX_ROWS_OF_AN_ID = 10_000  # the most known are some 2,000 rows of `title.akas`. A file with more is damaged
-_MAX_HEADER_BYTES = 1 << 20
 _ROWS_AT_ONCE = 5_000
 _MAX_PASS_SECONDS = 86_400
-# What needs more memory goes to files; an extension would be downloaded.
-_SETTINGS = """SET threads = 1; SET memory_limit = '320MB'; SET preserve_insertion_order = false; SET enable_progress_bar = false;
+# What needs more memory goes to files beside the database; an extension would be downloaded.
+_SETTINGS = """SET threads = 1; SET memory_limit = '320MB'; SET preserve_insertion_order = false;
     SET autoinstall_known_extensions = false; SET autoload_known_extensions = false"""
 _WEIGHTED = "(votes * rating + 25000 * mean) / (votes + 25000)"
 _CHARTS: Final = {
@@ -67,8 +60,7 @@ class Tables:
                 shutil.rmtree(left, ignore_errors=True)
         self._folder = TemporaryDirectory(prefix="pass-", dir=scratch)
         self._connection = duckdb.connect(f"{self._folder.name}/tables")
-        scratch_setting = f"SET temp_directory = {_quoted(self._folder.name)}"
-        self.run(f"{_SETTINGS}; {scratch_setting}; CREATE TABLE wanted (tconst VARCHAR)")
+        self.run(f"{_SETTINGS}; CREATE TABLE wanted (tconst VARCHAR)")
 
     def close(self) -> None:
         """Close the database, and remove its files."""
@@ -80,11 +72,10 @@ class Tables:
         with suppress(duckdb.ConnectionException):  # it is closed
             self._connection.interrupt()
 
-    def want(self, ids: Iterable[str]) -> None:
+    def want(self, ids: Sequence[str]) -> None:
         """Have the rows of these titles read, too."""
-        ids = iter(ids)
-        while some := list(islice(ids, _ROWS_AT_ONCE)):
-            self.run("INSERT INTO wanted SELECT unnest($some)", some=some)
+        for begin in range(0, len(ids), _ROWS_AT_ONCE):
+            self.run("INSERT INTO wanted SELECT unnest($some)", some=ids[begin : begin + _ROWS_AT_ONCE])
 
     def want_chart(self, name: str, limit: int | None) -> dict[str, int]:
         """Have the rows of a chart's titles read, too; return their ranks by id.
@@ -92,10 +83,11 @@ class Tables:
         `top` and `toptv` are the 250 titles of the highest weighted rating by IMDb's formula, v/(v+m)·R + m/(v+m)·C with m = 25,000
         votes and C the mean vote; `popular` and `populartv` the 100 of the most votes; `all` is every movie and series, unranked.
         """
+        ranks: dict[str, int] = {}
         if name == "all":
             query = f"INSERT INTO wanted SELECT tconst FROM {self.source(BASICS)} WHERE titleType IN $types LIMIT $size"
-            self.run(query, BASICS, types=types_of({"movie", "series"}), size=limit)
-            ranks = {}
+            types = [name for name, kind in TITLE_KINDS.items() if kind in {"movie", "series"}]
+            self.run(query, types=types, size=limit)
         else:
             types, chosen, points, size = _CHARTS[name]
             query = f"""
@@ -105,9 +97,9 @@ class Tables:
                 ), mean AS (SELECT sum(rating * votes) / sum(votes) AS mean FROM rated)
                 SELECT tconst, row_number() OVER (ORDER BY {points} DESC, votes DESC, CAST(substr(tconst, 3) AS BIGINT)) AS rank
                 FROM rated, mean WHERE {chosen} ORDER BY rank LIMIT $size"""
-            ranks = dict(self.run(query, BASICS, types=types, size=min(size, limit or size)))
-        self.run("DELETE FROM reject_errors")
-        self.want(ranks)
+            ranks = dict(self.run(query, types=types, size=min(size, limit or size)))
+        self.run("DELETE FROM reject_errors")  # they are noted when the rows are loaded
+        self.want(list(ranks))
         return ranks
 
     def load(self, table: str, dataset: str, rows: str, *, once: bool = False) -> None:
@@ -121,15 +113,14 @@ class Tables:
             self.run(f"CREATE OR REPLACE TABLE {table} ({columns.replace(',', ' VARCHAR,')} VARCHAR)")
             return
         chosen = f"DISTINCT ON ({site_id}) {columns}" if once else columns
-        query = f"CREATE OR REPLACE TABLE {table} AS SELECT {chosen} FROM {self.source(dataset)} WHERE {rows}"
-        self.run(query, dataset)
+        self.run(f"CREATE OR REPLACE TABLE {table} AS SELECT {chosen} FROM {self.source(dataset)} WHERE {rows}")
         self.note_rejects(dataset)
-        most = self.run(f"SELECT {site_id}, count(*) FROM {table} GROUP BY 1 ORDER BY 2 DESC LIMIT 1")
-        if most and most[0][1] > _MAX_ROWS_OF_AN_ID:
-            raise self._damaged(dataset, f"damaged: it has {most[0][1]} rows of {most[0][0]}")
+        many = f"SELECT {site_id}, count(*) FROM {table} GROUP BY 1 HAVING count(*) > {_MAX_ROWS_OF_AN_ID}"
+        for row_id, count in self.run(many):
+            raise self._damaged(dataset, f"damaged: it has {count} rows of {row_id}")
 
-    def select(self, query: str, dataset: str | None = None, **parameters: Any) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a query, which may read the file of a dataset."""
+    def select(self, query: str, **parameters: Any) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a query. Raises ExtractionError for a damaged file, and InterruptedReadError."""
         try:
             found = self._connection.execute(query, parameters or None)
             while rows := found.fetchmany(_ROWS_AT_ONCE):
@@ -140,30 +131,29 @@ class Tables:
             reason = str(error).partition("\n")[0]
             if self._folder.name in reason:
                 raise MovieCrawlerError(f"{reason}; free some space there, or set DATA_DIR to a larger disk") from error
-            if dataset is None or not isinstance(error, duckdb.IOException | duckdb.InvalidInputException):
-                raise
-            damaged = next((name for name, path in self.files.items() if str(path) in str(error)), dataset)
-            raise self._damaged(damaged, f"damaged or cut short: {reason}") from error
+            for dataset, path in self.files.items():
+                # Errors of other kinds may quote the query.
+                if str(path) in str(error) and isinstance(error, duckdb.IOException | duckdb.InvalidInputException):
+                    raise self._damaged(dataset, f"damaged or cut short: {reason}") from error
+            raise
 
     def source(self, dataset: str) -> str:
         """Return SQL that reads a dataset's columns as text. Raises ExtractionError for a damaged file, or a missing column."""
-        try:
-            with gzip.open(self.files[dataset]) as file:
-                header = file.readline(_MAX_HEADER_BYTES).decode(errors="replace").rstrip("\r\n").split("\t")
-        except (OSError, EOFError, zlib.error) as error:
-            raise self._damaged(dataset, f"damaged or cut short: {error}") from error
+        path = str(self.files[dataset]).replace("'", "''")
+        options = (
+            r"delim='\t', quote='', escape='', nullstr=['\N', ''], header=true, all_varchar=true, compression='gzip'"
+        )
+        # Of a small sample, no more than the names of the columns are guessed.
+        file = f"read_csv('{path}', {options}, sample_size=1, buffer_size=4000000, store_rejects=true)"
+        header = [name for name, *_ in self.run(f"DESCRIBE FROM {file}")]
         for column in COLUMNS[dataset].split(", "):
             if column not in header:
                 raise self._damaged(dataset, f"the file has no such column; it has {', '.join(header)}", column)
-        columns = ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in header)
-        return (
-            f"read_csv({_quoted(str(self.files[dataset]))}, delim='\t', quote='', escape='', nullstr=['\\N', ''], header=true,"
-            f" compression='gzip', auto_detect=false, columns={{{columns}}}, store_rejects=true) AS \"{dataset}\""
-        )
+        return f'{file} AS "{dataset}"'
 
     def _damaged(self, dataset: str, reason: str, field: str = "dataset") -> ExtractionError:
         if self._is_downloaded:
-            forget(self.files[dataset])
+            self.files[dataset].unlink(missing_ok=True)
             reason += "; the file is fetched anew next time"
         return ExtractionError(field, str(self.files[dataset]), reason)
 
@@ -179,15 +169,6 @@ class Tables:
         rows, first = self.damaged.get((dataset, row_id), (0, reason))
         self.damaged[dataset, row_id] = rows + 1, first
 
-    def run(self, query: str, dataset: str | None = None, **parameters: Any) -> list[tuple[Any, ...]]:
+    def run(self, query: str, **parameters: Any) -> list[tuple[Any, ...]]:
         """Run a statement; return the rows that it gives."""
-        return list(self.select(query, dataset, **parameters))
-
-
-def types_of(kinds: Collection[TitleKind]) -> list[str]:
-    """Return IMDb's title types of some kinds of titles."""
-    return [name for name, kind in TITLE_KINDS.items() if kind in kinds]
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+        return list(self.select(query, **parameters))

@@ -96,15 +96,13 @@ def read_titles(tables: Tables) -> Iterator[Movie]:
             tables.run(f"INSERT INTO rows SELECT {values} FROM {table} LEFT JOIN {names}")
     found = tables.select("SELECT id, dataset, row FROM rows ORDER BY id, dataset")  # partly in files
     for site_id, of_title in groupby(found, itemgetter(0)):
-        rows = {dataset: [row for _, _, row in group] for dataset, group in groupby(of_title, itemgetter(1))}
+        rows = {RATINGS: []} | {name: [row for *_, row in group] for name, group in groupby(of_title, itemgetter(1))}
         if (movie := _movie(tables, site_id, rows)) is not None:
             yield movie
 
 
 def _movie(tables: Tables, site_id: str, rows: dict[str, list[str]]) -> Movie | None:
     """Return a title by its rows in each dataset; None when that in `title.basics` is damaged."""
-    if RATINGS in tables.files:
-        rows.setdefault(RATINGS, [])
     found: dict[str, Any] = {}
     for dataset, read in _READERS.items():
         if dataset in rows and (dataset, site_id) not in tables.damaged:
@@ -158,9 +156,8 @@ def _credits(roles: dict[str, Role], rows: list[str]) -> list[Credit]:
             names[role][person] = name
             if played:
                 characters[person].update(dict.fromkeys(json.decode(played, type=list[str])))
-    texts = {person: _joined(parts) for person, parts in characters.items()}
     return [
-        Credit(name=name, role=role, position=position, person_id=person, character=texts.get(person))
+        Credit(name=name, role=role, position=position, person_id=person, character=_joined(characters[person]))
         for role, named in names.items()
         for position, (person, name) in enumerate(named.items(), start=1)
     ]

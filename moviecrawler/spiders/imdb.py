@@ -228,8 +228,8 @@ class ImdbSpider(MovieSpider):
 
         client = FileClient(
             self.settings["USER_AGENT"],
+            lambda line: logger.info("IMDb's datasets: %s", line, extra={"spider": self}),
             obey_robots=self.settings.getbool("ROBOTSTXT_OBEY"),
-            report=lambda line: logger.info("IMDb's datasets: %s", line, extra={"spider": self}),
         )
         interrupts.append(client.interrupt)
         folder = Path(self.settings["DATA_DIR"]) / "datasets"

@@ -100,7 +100,7 @@ def test_the_newest_exports_are_fetched_and_older_ones_forgotten(
 
         def fetched() -> TmdbExport:
             source = TmdbExport(f"{server.url}/p", tmp_path, day=DAY)
-            source.fetch(FileClient("moviecrawler/0"))
+            source.fetch(FileClient("moviecrawler/0", print))
             return source
 
         server.files["/p/" + file_name(date(2026, 10, 28))] = gzip.compress(EXPORT, mtime=0)

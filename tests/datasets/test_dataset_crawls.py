@@ -56,9 +56,7 @@ def test_titles_of_the_datasets_are_stored_and_the_others_are_misses(server: Fil
 
 @pytest.mark.promise("Where robots.txt forbids IMDb's pages, its datasets are read, and charts marked as computed.")
 @pytest.mark.parametrize("is_allowed", [True, False])
-def test_the_source_is_decided_once_by_robots_txt_before_the_first_page(
-    server: FileServer, tmp_path: Path, is_allowed: bool
-) -> None:
+def test_robots_txt_decides_before_the_first_page(server: FileServer, tmp_path: Path, is_allowed: bool) -> None:
     rules = b"User-agent: *\nDisallow: /title/\nDisallow: /chart/\n"
     server.replies["/robots.txt"] = lambda _: None if is_allowed else (200, {}, rules)
     found = crawl(server, tmp_path / "data", "ids=tt0900001,tt0900002", IMDB_URL=server.url)

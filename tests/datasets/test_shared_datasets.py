@@ -20,20 +20,15 @@ from tests.tables import read_movies, restore
 
 pytestmark = pytest.mark.shared("datasets")
 FOLDER = SHARED / "datasets"
+PLAIN = ("title", "original_title", "kind", "title_type", "year", "end_year", "runtime_minutes", "genres")
 
 
 def expected(truth: dict[str, Any]) -> dict[str, Any]:
     """What is to be stored of a title."""
     people = {role: [(p["id"], p["name"]) for p in truth[f"{role}s"] or []] for role in ("director", "writer")}
     return {
-        "title": truth["title"],
+        **{name: truth[name] for name in PLAIN},
         "original_title": truth["original_title"] if truth["original_title"] != truth["title"] else None,
-        "kind": truth["kind"],
-        "title_type": truth["title_type"],
-        "year": truth["year"],
-        "end_year": truth["end_year"],
-        "runtime_minutes": truth["runtime_minutes"],
-        "genres": truth["genres"],
         "score": None if truth["rating"] is None else (float(truth["rating"]), truth["votes"]),
         **people,
         "cast": [(p["id"], p["name"], " / ".join(p["characters"]) or None) for p in truth["cast"] or []],
@@ -83,9 +78,8 @@ def facts(movie: Movie) -> dict[str, Any]:
     named = [(other.title, other.country) for other in movie.other_titles]
     credits_ = sorted(movie.credits, key=lambda credit: credit.position)
     people = {role: [credit for credit in credits_ if credit.role == role] for role in ("director", "writer", "cast")}
-    plain = ("title", "original_title", "kind", "title_type", "year", "end_year", "runtime_minutes", "genres")
     return {
-        **{name: getattr(movie, name) for name in plain},
+        **{name: getattr(movie, name) for name in PLAIN},
         "score": None if score is None else (score.value, score.count),
         **{role: [(credit.person_id, credit.name) for credit in people[role]] for role in ("director", "writer")},
         "cast": [(credit.person_id, credit.name, credit.character) for credit in people["cast"]],

@@ -23,7 +23,7 @@ def test_datasets_are_read_as_the_items_of_the_pages(tmp_path: Path) -> None:
     files = {name: Dataset(collection, tmp_path, f"{name}.tsv.gz").write() for name in names}
     true = collection.every("imdb")
     with closing(Tables(files, tmp_path)) as tables:
-        tables.want(true)
+        tables.want(list(true))
         movies = list(read_titles(tables))
         assert not tables.damaged
     for movie in movies:
