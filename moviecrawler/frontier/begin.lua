@@ -1,4 +1,5 @@
--- Every script begins with this: its arguments, and the time in ms by Redis' clock, the only one that leases and budgets go by.
+-- Every script begins with this: its arguments, and the time by Redis' clock, the only one that leases and budgets go by.
 local given = cmsgpack.unpack(ARGV[1])
 local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local microseconds = time[1] * 1000000 + time[2]
+local now = math.floor(microseconds / 1000)  -- in ms

@@ -45,10 +45,10 @@ class Keys:
     def __post_init__(self) -> None:
         self.prefix = f"{{{self.site.site}}}:{self.run}:{self.number}:"
         self.state = f"{self.prefix}state"
-        """HASH of the run's figures: `arguments`; `order`, the number of the request queued last; `total`, `done`, `failed` (dead
-        letters); `over_at` (ms) when all is done; `cursor` of the search for requests that `queue` or `leases` has lost."""
+        """HASH of the run's figures: `arguments`; `total`, `done`, `failed` (dead letters); `over_at` (ms) when all is done; `cursor`
+        of the search for requests that `queue` or `leases` has lost."""
         self.queue = f"{self.prefix}queue"
-        """ZSET of requests that wait: id → level of priority and order within the level."""
+        """ZSET of requests that wait: id → level of priority, and when it was queued (µs)."""
         self.leases = f"{self.prefix}leases"
         """ZSET of leased requests: id → when the lease ends (ms), unless the worker renews it."""
         self.requests = f"{self.prefix}requests"

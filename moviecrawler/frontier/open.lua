@@ -7,11 +7,8 @@
 
 local number, prefix = redis.call('GET', KEYS[1]), KEYS[1]:match('^(.*)latest$')
 local asked_at = given.asked_at < 0 and now + given.asked_at or given.asked_at
-local arguments, over_at, total, done, failed
-if number then
-    over_at, arguments, total, done, failed =
-        unpack(redis.call('HMGET', prefix .. number .. ':state', 'over_at', 'arguments', 'total', 'done', 'failed'))
-end
+local over_at, arguments, total, done, failed =
+    unpack(redis.call('HMGET', prefix .. (number or '') .. ':state', 'over_at', 'arguments', 'total', 'done', 'failed'))
 if not number or over_at and (tonumber(over_at) < asked_at or total - done - failed > 0) then
     number, arguments, over_at = tostring(now), given.arguments, ''
     redis.call('HSET', prefix .. number .. ':state', 'arguments', arguments)

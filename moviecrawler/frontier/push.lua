@@ -21,7 +21,6 @@ local function is_seen(id)
 end
 
 local queued, filtered = 0, 0
-local order = tonumber(redis.call('HGET', state, 'order'))
 for _, push in ipairs(given.pushes) do
     local level, id, body, title = unpack(push)
     local is_counted = given.limit > 0 and title ~= '' and redis.call('SISMEMBER', titles, title) == 0
@@ -30,14 +29,13 @@ for _, push in ipairs(given.pushes) do
             filtered = filtered + 1
         else
             queued = queued + 1
-            put(id, level, order + queued, 0, body)
+            put(id, level, microseconds + queued, 0, body)
             if is_counted then
                 redis.call('SADD', titles, title)
             end
         end
     end
 end
-redis.call('HINCRBY', state, 'order', queued)
 redis.call('HINCRBY', state, 'total', queued)
 end_step()
 return filtered

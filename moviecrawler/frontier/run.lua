@@ -3,7 +3,7 @@
 -- KEYS  1 state  2 queue  3 leases  4 requests  5 seen  6 dead  7 titles  8 workers; `keys.py` says what each holds
 
 local state, queue, leases, requests, seen, dead, titles, workers = unpack(KEYS)
-local LEVEL = 2 ^ 44  -- distance between the scores of two levels of priority
+local LEVEL = 3e15  -- distance between the scores of two levels of priority: above all microseconds until 2065
 
 -- Return level, deliveries and body. A damaged value is handed out as it is: its worker makes it a dead letter, with the reason.
 local function parse(value)
@@ -52,10 +52,10 @@ if not given.pushes then
 end
 if redis.call('HEXISTS', state, 'total') == 0 then
     -- The run begins, or its state was lost. Its first request stands for the arguments: who leases that queues what they name,
-    -- and as nothing may count as seen, all of it. `order` is above every number that was given before.
+    -- and as nothing may count as seen, all of it.
     put('arguments-' .. time[1] .. time[2], -1, 0, 0, '')  -- an id that no earlier one had
     local failed = redis.call('HLEN', dead)
     redis.call('UNLINK', seen)
-    redis.call('HSET', state, 'arguments', given.arguments, 'total', redis.call('HLEN', requests) + failed, 'done', 0,
-        'failed', failed, 'order', now)
+    local total = redis.call('HLEN', requests) + failed
+    redis.call('HSET', state, 'arguments', given.arguments, 'total', total, 'done', 0, 'failed', failed)
 end

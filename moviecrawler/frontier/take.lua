@@ -19,7 +19,7 @@ local popped = pop and given.want > 0 and redis.call(pop, start_urls, given.want
 for number = 1, #popped, pop == 'ZPOPMAX' and 2 or 1 do  -- in a sorted set, each is followed by its score
     local priority = tonumber(popped[number]:match('"priority"%s*:%s*(%d+)') or 0)
     local id = string.format('seed-%s%06d-%d', time[1], time[2], number)  -- new even when the state was lost
-    put(id, priority >= 100 and 0 or 2, redis.call('HINCRBY', state, 'order', 1), 0, popped[number])
+    put(id, priority >= 100 and 0 or 2, microseconds + number, 0, popped[number])
     redis.call('HINCRBY', state, 'total', 1)
 end
 

@@ -56,7 +56,7 @@ def make_run(client: redis.Redis, run: str = "default", site: Site = "imdb", ago
     """Write the state of a run, as its workers do, that was begun some seconds ago."""
     began = round(1000 * (time.time() - ago))
     keys = Keys(SiteKeys(site), run, str(began))
-    figures: dict[Any, Any] = {"arguments": "ids=tt1 (0)", "order": 0, "total": 0, "done": 0, "failed": 0, **state}
+    figures: dict[Any, Any] = {"arguments": "ids=tt1 (0)", "total": 0, "done": 0, "failed": 0, **state}
     client.hset(keys.state, mapping=figures)
     client.zadd(keys.site.runs, {f"{run}:{began}": began})
     client.set(keys.site.latest(run), began)
