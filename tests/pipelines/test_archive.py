@@ -41,6 +41,7 @@ ANSWER = Answer(
     attempts=2,
     found={"list_name": "top", "list_rank": 1, "entry": {"title": "Lámpa\r\n\u2028 映画", "scores": []}},
 )
+PLAIN = replace(ANSWER, headers=ANSWER.headers[:-1], body=HTML)
 
 
 def page(number: int, **changes: Any) -> RawPage:
@@ -60,9 +61,6 @@ def test_any_body_and_text_come_back(body: bytes, text: str) -> None:
     records = [write_record(answer).record] * 2
     assert list(read_records(BytesIO(b"".join(records)))) == records
     assert read_record(records[0]) == answer
-
-
-PLAIN = replace(ANSWER, headers=ANSWER.headers[:-1], body=HTML)
 
 
 @pytest.mark.promise("A page is archived as it was sent, and other tools can read it.")
