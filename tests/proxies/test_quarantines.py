@@ -99,12 +99,6 @@ async def test_a_thousand_proxies_cost_a_worker_one_command_a_second(redis_url: 
         before, began = calls(), time.monotonic()
         await asyncio.sleep(3)
         assert (calls() - before) / (time.monotonic() - began) / len(made) <= 2
-        began = time.process_time()
-        for _ in range(1000):
-            proxy = made[0].pool.take()
-            assert proxy is not None
-            proxy.is_busy = False
-        assert time.process_time() - began < 0.1  # 0.1 ms a request
 
 
 def test_workers_go_on_alone_while_redis_is_away_and_share_later() -> None:
