@@ -16,7 +16,7 @@ from tests.services.replica import TITLES
 from tests.waiting import LONGEST, wait_for
 
 SITES: tuple[Site, ...] = ("imdb", "metacritic", "rottentomatoes")
-FILMS, SERIES = 20, 10
+FILMS, SERIES = 12, 6
 SEASON = re.compile(r"/tv/[^/]+/(?:s\d|season-)")
 
 

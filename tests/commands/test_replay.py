@@ -1,6 +1,7 @@
 """`scrapy replay` gives what the crawls gave, and asks no site."""
 
 import gzip
+import signal
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from moviecrawler.pipelines.warc import read_record, read_records, write_record
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.signals import item_completed
 from moviecrawler.sites import SITES
-from tests.crawling import Finished, counts, crawl_command, environment, scrapy
+from tests.crawling import Finished, change, counts, crawl_command, environment, scrapy
 from tests.pipelines.stored import sqlite_movies
 from tests.processes import start
 from tests.services.mongo import documents
@@ -26,10 +27,11 @@ from tests.services.s3 import CREDENTIALS, S3Server, objects, s3_client, s3_movi
 from tests.waiting import wait_for
 
 TABLES = ("movies.csv", "people.csv", "credits.csv", "scores.csv", "misses.csv")
+TITLES, LIMIT, BATCH = 20, 6, 5
 CRAWLS = {
     "imdb": ("list=top", "ids=tt9999999"),
-    "metacritic": ("list=sitemap", "limit=12"),
-    "rottentomatoes": ("list=sitemap", "limit=12"),
+    "metacritic": ("list=sitemap", f"limit={LIMIT}"),
+    "rottentomatoes": ("list=sitemap", f"limit={LIMIT}"),
 }
 
 
@@ -68,13 +70,13 @@ class Crawled:
 @pytest.fixture(scope="module")
 def crawled(own_s3: S3Server, mongo_server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
     data, name = tmp_path_factory.mktemp("crawled"), f"test-{uuid.uuid4().hex}"
-    with ReplicaProcess(titles=40, seed=3, light=True) as replica, pytest.MonkeyPatch.context() as patch:
+    with ReplicaProcess(titles=TITLES, seed=3, light=True) as replica, pytest.MonkeyPatch.context() as patch:
         for variable, value in CREDENTIALS.items():
             patch.setenv(variable, value)
         crawled = Crawled(replica, own_s3.url, name, f"{mongo_server}/{name}", data)
         s3_client(own_s3.url).create_bucket(Bucket=name)
         for spider, arguments in CRAWLS.items():
-            command = crawl_command(spider, *arguments, STORE_BATCH_ITEMS="10")
+            command = crawl_command(spider, *arguments, STORE_BATCH_ITEMS=str(BATCH))
             ended = crawled.run(*command, data=data, S3_BUCKET=crawled.bucket, MONGO_URL=crawled.mongo)
             assert ended.code == 0, ended.log
         yield crawled
@@ -134,7 +136,7 @@ def test_a_folder_is_an_archive_too_and_one_site_can_be_chosen(crawled: Crawled,
     crawled.download(tmp_path)
     ended = crawled.run("replay", "--site", "metacritic", str(tmp_path), data=tmp_path)
     assert ended.code == 0, ended.log
-    assert len(ended.movies) == 12
+    assert len(ended.movies) == LIMIT
     assert {movie.site for movie in ended.movies} == {"metacritic"}
     ended = crawled.run("replay", "--from", "2999-01-01", str(tmp_path), data=tmp_path)
     assert (ended.code, "holds no pages of that site and time" in ended.log) == (2, True)
@@ -162,12 +164,12 @@ def broken_off(crawled: Crawled, folder: Path, *arguments: str, **settings: str)
 def test_a_replay_that_was_broken_off_goes_on(crawled: Crawled, tmp_path: Path) -> None:
     file, ended = broken_off(crawled, tmp_path, "--site", "imdb")
     assert f"{file.name} can't be read to its end" in ended.log
-    assert len(ended.movies) < 40
+    assert len(ended.movies) < TITLES
     assert crawled.run("replay", "--site", "metacritic", str(tmp_path), data=tmp_path).code == 0
     ended = crawled.run("replay", "--site", "imdb", str(tmp_path), data=tmp_path)
     assert ended.code == 0
     assert "An earlier replay has read" in ended.log
-    assert 0 < ended.stat("titles/asked") <= 10
+    assert 0 < ended.stat("titles/asked") <= BATCH
     assert len(ended.movies) == len([movie for movie in crawled.movies if movie.site != "rottentomatoes"])
     assert not list(tmp_path.glob("replay-*"))
 
@@ -235,14 +237,16 @@ def test_a_file_of_which_an_item_was_lost_is_not_done(tmp_path: Path, caplog: py
 def test_a_crawl_that_is_killed_while_it_archives_leaves_only_whole_files(crawled: Crawled, tmp_path: Path) -> None:
     settings = {"S3_BUCKET": crawled.bucket, "S3_PREFIX": "killed", "STORE_BATCH_ITEMS": "3"}
     env = environment(tmp_path, crawled.replica, **crawled.services, **settings)
-    process = start(["crawl", "imdb"], env=env, cwd=tmp_path)
+    change(crawled.replica, latency=200)
+    process = start(["crawl", "imdb", "-s", "CONCURRENT_REQUESTS=3"], env=env, cwd=tmp_path)
     wait_for(lambda: objects(crawled.endpoint, crawled.bucket, "killed/raw/"))
     process.kill()
-    process.wait()
+    assert process.wait() == -signal.SIGKILL
+    change(crawled.replica, latency=0)
     for key, content in objects(crawled.endpoint, crawled.bucket, "killed/raw/").items():
         assert not key.endswith(".warc") or list(map(read_record, read_records(BytesIO(content))))
     assert crawled.run("crawl", "imdb", data=tmp_path, **settings).code == 0
-    assert len(s3_movies(crawled.endpoint, crawled.bucket, "killed")) == 40
+    assert len(s3_movies(crawled.endpoint, crawled.bucket, "killed")) == TITLES
 
 
 def test_a_refusal_is_not_archived(crawled: Crawled, tmp_path: Path) -> None:

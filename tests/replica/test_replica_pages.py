@@ -15,6 +15,7 @@ from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.options import TODAY
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.rottentomatoes import IN_THEATERS
+from moviecrawler.replica.series import SHAPES
 from moviecrawler.sites import SCOREBOARD_KINDS, SCORES
 from moviecrawler.urls import title_url
 from tests.crawling import change, reset
@@ -44,16 +45,17 @@ def replica(running: ReplicaProcess) -> ReplicaProcess:
 
 @pytest.mark.parametrize("site", get_args(Site))
 def test_every_page_is_read_as_its_item(site: Site) -> None:
-    movies = COLLECTION.every(site)
+    collection = Collection(1, 60, len(SHAPES))
+    movies = collection.every(site)
     kinds = {"imdb": {"movie", "series", "episode"}}.get(site, {"movie", "series", "season", "episode"})
     assert {movie.kind for movie in movies.values()} == kinds
     for site_id, movie in movies.items():
-        page = read_page(page_of(COLLECTION, site, site_id), str(movie.url))
+        page = read_page(page_of(collection, site, site_id), str(movie.url))
         assert page.movie is not None
         assert replace(page.movie, unknown_fields=[]) == movie
         if site == "imdb":
             assert set(page.movie.unknown_fields) == {"offers", "taglines"}, "what other pages tell"
-        found = COLLECTION.find(site, site_id)
+        found = collection.find(site, site_id)
         assert found is not None
         listed = found[0].listed.get(site, []) if movie.kind == "series" else []
         assert [replace(season, unknown_fields=[]) for season in page.seasons] == listed
