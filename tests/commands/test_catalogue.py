@@ -15,7 +15,7 @@ from moviecrawler.catalogue.store import pause
 from moviecrawler.catalogue.wikidata_import import QUERY
 from moviecrawler.replica.process import ReplicaProcess
 from tests.catalogue.catalogued import Catalogued, judged, outcome, row
-from tests.crawling import Finished, counts, environment, reset, scrapy
+from tests.crawling import Finished, counts, environment, scrapy
 from tests.processes import start
 from tests.services.postgres import execute
 from tests.waiting import LONGEST, wait_for
@@ -26,7 +26,7 @@ ONLY_FILMS = "only films were asked for; --kinds movie,series takes series, too\
 
 
 @pytest.fixture(scope="module")
-def replica() -> Iterator[ReplicaProcess]:
+def running_replica() -> Iterator[ReplicaProcess]:
     with ReplicaProcess(titles=300, light=True) as running:
         yield running
 
@@ -47,7 +47,6 @@ def run(database_url: str, tmp_path: Path) -> Run:
 def test_datasets_are_imported_once_and_only_what_changed_again(
     run: Run, database_url: str, replica: ReplicaProcess
 ) -> None:
-    reset(replica)
     first = run("import", "imdb", replica=replica, CONTACT="https://example.org").output
     (client,) = counts(replica)["clients"]
     assert (" moviecrawler/" in client, client.endswith(" (+https://example.org)")) == (True, True)

@@ -70,10 +70,9 @@ def test_parquet_has_each_row_with_its_type(folder: Path) -> None:
         assert connection.execute(query).fetchone() == (2000, True, 7.5)
 
 
-def test_scrapys_own_feeds_have_whole_items(tmp_path: Path) -> None:
-    with ReplicaProcess(titles=3, light=True) as replica:
-        target = str(tmp_path / "movies.json")
-        ended = crawling.scrapy("crawl", "imdb", "-a", "limit=1", "-O", target, data=tmp_path, replica=replica)
+def test_scrapys_own_feeds_have_whole_items(replica: ReplicaProcess, tmp_path: Path) -> None:
+    target = str(tmp_path / "movies.json")
+    ended = crawling.scrapy("crawl", "imdb", "-a", "limit=1", "-O", target, data=tmp_path, replica=replica)
     assert ended.code == 0, ended.log
     (movie,) = json.loads((tmp_path / "movies.json").read_text())
     assert (movie["site"], movie["scores"][0]["kind"]) == ("imdb", "imdb")

@@ -15,7 +15,7 @@ from moviecrawler.frontier.scheduler import BATCH
 from moviecrawler.items import Movie
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import change, counts, reset
+from tests.crawling import change, counts
 from tests.frontier.workers import SURE, Workers, WorkersOf, paused, workers_on
 from tests.services.mongo import mongo_movies
 from tests.services.postgres import postgres_movies
@@ -306,4 +306,3 @@ def test_page_that_kills_its_workers_is_the_only_dead_letter_of_its_batch(
         assert "1 are dead letters" in workers.log
         [(_, letter)] = own_redis.client.hgetall(workers.keys.dead).items()
         assert given[16].encode() in letter
-    reset(replica)

@@ -14,7 +14,7 @@ import redis
 from moviecrawler.frontier.keys import SiteKeys
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import Finished, change, counts, reset, scrapy
+from tests.crawling import Finished, change, counts, scrapy
 from tests.frontier.workers import SURE, WorkersOf, workers_on
 from tests.services.replica import COLLECTION, EVERYTHING, IDS, SPIDERS
 from tests.waiting import wait_for
@@ -88,7 +88,6 @@ def test_limit_is_that_of_all_workers_and_no_title_is_lost_though_pages_are_miss
         ended = {movie.site_id for movie in workers.movies} | set(Finished(0, "", "", tmp_path).misses)
         assert len(ended) == workers.count("titles") == 40
         assert workers.state("failed") == 0
-    reset(replica)
 
 
 @pytest.mark.promise("Seeds that others push are fetched, and bad ones become dead letters.")

@@ -29,8 +29,8 @@ def test_proxies_that_fail_cost_no_title(
     is_https = "TunnelError (407)" in failing.values()
     https = {"IMDB_URL": front.url, "DOWNLOAD_VERIFY_CERTIFICATES": "0"} if is_https else {}
     with ProxyFleet([*failing, *[Mode.WORK] * 3]) as fleet:
-        finished = crawl_imdb(tmp_path, replica, fleet, titles=60, **https)
-        assert (finished.code, len(finished.movies)) == (0, 60)
+        finished = crawl_imdb(tmp_path, replica, fleet, titles=30, **https)
+        assert (finished.code, len(finished.movies)) == (0, 30)
         for number, text in enumerate(failing.values(), 1):
             assert f"via datacenter:{number} → {text}\n" in finished.log
             assert f"datacenter:{number} is not used for imdb for 30 minutes ({text})" in finished.log

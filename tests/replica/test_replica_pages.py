@@ -18,7 +18,7 @@ from moviecrawler.replica.rottentomatoes import IN_THEATERS
 from moviecrawler.replica.series import SHAPES
 from moviecrawler.sites import SCOREBOARD_KINDS, SCORES
 from moviecrawler.urls import title_url
-from tests.crawling import change, reset
+from tests.crawling import change
 from tests.replica.client import ask
 from tests.services.replica import page_of
 
@@ -32,15 +32,9 @@ TOMATOES = SERIES.ids["rottentomatoes"][1]
 
 
 @pytest.fixture(scope="module")
-def running() -> Iterator[ReplicaProcess]:
+def running_replica() -> Iterator[ReplicaProcess]:
     with ReplicaProcess(titles=TITLES, series=20) as process:
         yield process
-
-
-@pytest.fixture
-def replica(running: ReplicaProcess) -> ReplicaProcess:
-    reset(running)
-    return running
 
 
 @pytest.mark.parametrize("site", get_args(Site))

@@ -19,7 +19,7 @@ from tests.services.mongo import mongo_movies
 from tests.services.postgres import new_database, postgres_movies
 from tests.services.s3 import CREDENTIALS, s3_movies
 
-TITLES, SERIES = 30, 12
+TITLES, SERIES = 15, 6
 COLLECTION = Collection(1, TITLES, SERIES)
 OF_CRAWLS = {"scraped_at", "fetch", "list_name", "list_rank", "list_computed", "unknown_fields"}
 """Fields that say how a title was read, and not what its page says."""

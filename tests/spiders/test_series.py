@@ -14,7 +14,7 @@ from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.series import SHAPES
 from moviecrawler.settings import ITEM_PIPELINES
 from moviecrawler.sites import SCOREBOARD_KINDS
-from tests.crawling import Finished, change, counts, crawl, reset
+from tests.crawling import Finished, change, counts, crawl
 from tests.frontier.workers import Workers
 from tests.middlewares.sites import Site as StandIn
 from tests.middlewares.sites import Told
@@ -22,22 +22,16 @@ from tests.services.replica import Scores, page_of, scores_of, series_of
 from tests.spiders.dying import MARK
 
 TITLES = 10
-COLLECTION = Collection(1, TITLES, 2 * len(SHAPES))
+COLLECTION = Collection(1, TITLES, len(SHAPES))
 SERIES = COLLECTION.series
 TOMATOES = SERIES.ids["rottentomatoes"]
 LISTS = {"metacritic": "tv-new", "rottentomatoes": "tv_series_browse/sort:newest"}
 
 
 @pytest.fixture(scope="module")
-def running() -> Iterator[ReplicaProcess]:
+def running_replica() -> Iterator[ReplicaProcess]:
     with ReplicaProcess(titles=TITLES, series=SERIES.count, light=True) as replica:
         yield replica
-
-
-@pytest.fixture
-def replica(running: ReplicaProcess) -> ReplicaProcess:
-    reset(running)
-    return running
 
 
 def shown(scores: Scores) -> Scores:
