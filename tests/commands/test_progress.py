@@ -51,8 +51,6 @@ def test_figures_are_those_of_all_workers(
     assert (run["total"], run["done"], run["failed"], run["to_go"]) == (TITLES, done, 0, TITLES - done)
     assert run["per_second"] == pytest.approx(done / ((run["ended_at"] or run["now"]) - run["started_at"]))
     assert run["seconds_left"] == pytest.approx((TITLES - done) / run["per_second"])
-    assert not figures(redis_url, tmp_path, "--run", "other")
-    assert not figures(redis_url, tmp_path, "--site", "metacritic")
     header, _, row = progress(redis_url, tmp_path).output.splitlines()
     assert header.split("  ")[-1] == "today"
     assert row.startswith("imdb")
@@ -64,6 +62,8 @@ def test_spent_budget_and_refusal_are_shown(redis_url: str, redis_client: redis.
     keys = write_run(redis_client, done=3)
     redis_client.hset(keys.site.budget, mapping={"used": 3, "day": int(time.time()) // 86_400})
     options = ["-s", f"SITE_BUDGETS={json.dumps({'www.imdb.com': {'per_day': 3}})}"]
+    assert not figures(redis_url, tmp_path, "--run", "other")
+    assert not figures(redis_url, tmp_path, "--site", "metacritic")
     [run] = figures(redis_url, tmp_path, *options)
     assert (run["state"], run["used_today"], run["budget"]["per_day"]) == ("budget spent", 3, 3)
     assert progress(redis_url, tmp_path, *options).output.endswith("  3 of 3\n")
