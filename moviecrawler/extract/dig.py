@@ -92,8 +92,8 @@ def size(data: Any, *path: str) -> int | None:
     return value
 
 
-def pixels(data: Any, *path: str) -> int | None:
-    """Return the width or height at `path`; 0 is none."""
+def positive(data: Any, *path: str) -> int | None:
+    """Return the number of something at `path`, 1 and up; 0 says nothing."""
     return size(data, *path) or None
 
 

@@ -14,6 +14,7 @@ from moviecrawler.extract import dig
 from moviecrawler.extract.embedded import decode_json, scripts, stated_addresses
 from moviecrawler.extract.findings import ABSENT, Findings, ShapeError, attempt, new_credits, new_score
 from moviecrawler.extract.values import check_runtime, parse_count, parse_date, parse_decimal, parse_runtime
+from moviecrawler.sites import SCORES
 from moviecrawler.urls import id_in_url, site_of
 
 if TYPE_CHECKING:
@@ -109,11 +110,12 @@ def _people(role: Role, value: Any) -> list[Credit]:
 
 
 def _score(kind: ScoreKind, value: Any) -> Score | None:
-    """Return the score that JSON-LD states. Metacritic's episodes have that of its users under the same key."""
+    """Return the score that JSON-LD states; None for one of another scale. Metacritic's episodes have that of its users under the same key."""
     rating = _first(value)
-    if ("user" in (dig.text(rating, "name") or "").lower()) != (kind == "metacritic_user"):
+    is_users = "user" in (dig.text(rating, "name") or "").lower()
+    best, *counts = (attempt(partial(_number, dig.at(rating, k))) for k in ("bestRating", "ratingCount", "reviewCount"))
+    if is_users != (kind == "metacritic_user") or best not in {None, SCORES[kind].scale}:
         return None
-    counts = [attempt(partial(_number, dig.at(rating, key))) for key in ("reviewCount", "ratingCount")]
     count, share = next(filter(None, counts), 0), _number(dig.at(rating, "ratingValue"))
     return new_score(kind, share, int(count)) if share is not None and (share or count) else None
 

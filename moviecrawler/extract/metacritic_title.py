@@ -50,8 +50,8 @@ _OF_WHOLE_TITLES: Final[tuple[Fact, ...]] = (
 )
 """What the product says of the title that it is, and not of a season."""
 _OF_PICTURES: Final[tuple[Fact, ...]] = (
-    ("poster_width", dig.pixels, "width"),
-    ("poster_height", dig.pixels, "height"),
+    ("poster_width", dig.positive, "width"),
+    ("poster_height", dig.positive, "height"),
 )
 _SCORE_FACTS: Final[tuple[Fact, ...]] = (
     ("liked", dig.size, "positiveCount"),
@@ -83,7 +83,7 @@ def read_title(components: Components, stated: str | None = None) -> Findings:
     movie, site_id = found.movie, found.movie.site_id or ""
     dig.look(found, _FACTS, [product])
     if movie.kind == "series":
-        found.look("season_count", *dig.readers(values.read_number, [product], "seasonCount", "numberOfSeasons"))
+        found.look("season_count", *dig.readers(dig.positive, [product], "seasonCount", "numberOfSeasons"))
         # Few series have their creators marked; a crew without them doesn't say that there are none.
         found.look("credits.creator", lambda: values.read_creators(dig.at(product, "production", "crew")))
     row, watch = _season_row(components, site_id), attempt(lambda: dig.at(components.get(_OFFERS), "data", "item"))

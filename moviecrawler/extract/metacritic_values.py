@@ -127,11 +127,6 @@ def read_imdb_id(value: Any) -> str | None:
     return imdb_id
 
 
-def read_number(value: Any) -> int | None:
-    """Return how many of something there are; 0 says nothing."""
-    return dig.size(value) or None
-
-
 def read_minutes(value: Any) -> int | NoValue:
     """Return a runtime in minutes; 0 is none."""
     minutes = dig.integer(value)
