@@ -43,9 +43,9 @@ def movie(body: bytes, url: str | None = None) -> Page:
     """
     check_whole(body)
     tree, linked = tree_of(body), linked_data.title_of(body)
-    scorecard, hero = (values.json_of(tree, script_id) for script_id in ("media-scorecard-json", "media-hero-json"))
+    scorecard, hero = (values.json_of(tree, name) or None for name in ("media-scorecard-json", "media-hero-json"))
     if scorecard is None and hero is None:
-        scorecard = values.json_of(tree, "scoreDetails")
+        scorecard = values.json_of(tree, "scoreDetails") or None
     if scorecard is None and hero is None and not linked:
         raise ShapeError("page", "neither the scripts nor the JSON-LD of a title is there in a form that is known")
     addresses = (dig.text(linked, "url"), attempt(lambda: dig.text(scorecard, "criticsScore", "reviewsPageUrl")))
