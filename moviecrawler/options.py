@@ -79,6 +79,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             message, _, path = str(error).rstrip("`").partition(" - at `$.")
             for pattern, form in _FORMS.items():
                 message = message.replace(f"Expected `str` matching regex {pattern!r}", f"set it to {form}")
+            message = message.replace("Expected `bool`, got `str`", "set it to 1 or 0")
             raise ConfigurationError(f"{path} is wrong: {message}" if path else message) from None
 
     @classmethod

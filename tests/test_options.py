@@ -56,7 +56,6 @@ WRONG: dict[str, list[object]] = {
     "METACRITIC_URL": ["http://"],
     "ROTTENTOMATOES_URL": ["https://www.rottentomatoes.com/?a=1"],
     "IMDB_DATASETS_URL": ["https://mirror.example/#top"],
-    "CSV_ENABLED": ["maybe"],
     "RETRY_BACKOFF": ["soon", -1],
     "STORE_UNREACHABLE": ["ignore"],
     "STORE_BATCH_ITEMS": ["0"],
@@ -79,6 +78,7 @@ SENTENCES: dict[str, tuple[str, list[object]]] = {
             *("redis://:123/hunter2@h", "redis://u:123?hunter2@h", "unix://:123/hunter2@/run/redis.sock"),
         ],
     ),
+    "CSV_ENABLED": ("is wrong: set it to 1 or 0", ["maybe"]),
     "IMDB_DATASETS_URL": ("is wrong: set it to a scheme and", ["https://u:hun/ter2@mirror.example"]),
     "TOR_CONTROL": ("is wrong: set it to Tor's ControlPort, such as ", ["u:hunter2@127.0.0.1:1"]),
     "SITE_BUDGETS": (
