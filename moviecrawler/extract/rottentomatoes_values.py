@@ -147,9 +147,10 @@ def _critics_count(summary: Any) -> int | None:
 
 def _audience_count(summary: Any) -> int | None:
     """Return how many have rated. Since 2024 pages show a band of that only ("250,000+ Ratings"), and who liked it and who didn't."""
-    rated = attempt(partial(dig.size, summary, "ratingCount"))
+    if dig.at(summary, "ratingCount"):
+        return attempt(partial(dig.size, summary, "ratingCount"))
     liked, disliked = (attempt(partial(dig.size, summary, key)) for key in ("likedCount", "notLikedCount"))
-    return rated or (None if liked is None or disliked is None else liked + disliked)
+    return None if liked is None or disliked is None else liked + disliked
 
 
 def facts_of_score(kind: ScoreKind) -> tuple[Fact, ...]:
