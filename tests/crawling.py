@@ -39,19 +39,14 @@ class Finished:
     @property
     def misses(self) -> dict[str, str]:
         """Outcome by site_id, of misses.csv."""
-        return read_misses(self.data)
+        path = self.data / "misses.csv"
+        lines = path.read_text("utf-8").splitlines() if path.exists() else []
+        return {row["site_id"]: row["outcome"] for row in csv.DictReader(lines)}
 
     def stat(self, name: str) -> int:
         """A number of the stats that Scrapy logs at the end; 0 when it is not there."""
         found = re.search(rf"'{re.escape(name)}': (\d+)", self.log)
         return int(found[1]) if found else 0
-
-
-def read_misses(data: Path) -> dict[str, str]:
-    """Return the outcome by site_id, of misses.csv in a folder."""
-    path = data / "misses.csv"
-    lines = path.read_text("utf-8").splitlines() if path.exists() else []
-    return {row["site_id"]: row["outcome"] for row in csv.DictReader(lines)}
 
 
 def environment(data: Path, replica: ReplicaProcess | None, **settings: str) -> dict[str, str]:

@@ -16,7 +16,7 @@ def settings(per_day: int, **more: str) -> dict[str, str]:
     return {"FRONTIER_PATIENCE": "0", "SITE_BUDGETS": f'{{"127.0.0.1": {{"per_day": {per_day}}}}}', **more}
 
 
-@pytest.mark.promise("No more is claimed than the budget allows.")
+@pytest.mark.promise("No more is claimed than the budget allows, and a claim that is given back counts as none.")
 @pytest.mark.parametrize("workers", [1, 3])
 def test_crawls_fetch_what_the_budget_allows_and_leave_the_rest_unclaimed(
     due: Due, redis_url: str, workers: int

@@ -30,6 +30,7 @@ def test_titles_that_an_import_has_locked_are_not_taken_for_none(store: Catalogu
     assert store.claim_ids() == []
 
 
+@pytest.mark.promise("No more is claimed than the budget allows, and a claim that is given back counts as none.")
 def test_a_claim_ends_with_its_lease_or_when_its_worker_gives_it_back(store: Catalogued) -> None:
     store.bring_in(row(1), row(2))
     assert store.claim_ids(worker="dead") == ["tt1000001", "tt1000002"]
@@ -39,6 +40,7 @@ def test_a_claim_ends_with_its_lease_or_when_its_worker_gives_it_back(store: Cat
     assert store.claim_ids(now=NOW + LEASE, worker="second") == ["tt1000002"]
     release(store, "first")
     assert store.claim_ids(now=NOW + LEASE, worker="second") == ["tt1000001"]
+    assert store.state("tt1000001").claims == 2  # the dead one's and the second's: to be given back is none
 
 
 def test_a_claim_that_was_lost_on_its_way_is_not_kept(store: Catalogued) -> None:

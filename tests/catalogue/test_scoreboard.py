@@ -42,6 +42,7 @@ WIDE = title("imdb", "tt0000003", "千年の灯 Que\u0301 q\u0301" * 6, Score(ki
 FORMULA = title("imdb", "tt0000004", "=Lamp", Score(kind="imdb", value=5.5, count=99))
 
 
+@pytest.mark.promise("The scoreboard has one row a title, with the scores of all sites: lists first, then by votes.")
 def test_lists_come_first_in_their_order_then_what_most_voted_on(tmp_path: Path) -> None:
     def voted(number: int, votes: int | None, **more: Any) -> Movie:
         scores = [Score(kind="imdb", value=7, count=votes)] if votes else []

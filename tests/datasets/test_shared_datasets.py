@@ -20,14 +20,14 @@ from tests.tables import read_movies, restore
 
 pytestmark = pytest.mark.shared("datasets")
 FOLDER = SHARED / "datasets"
-PLAIN = ("title", "original_title", "kind", "title_type", "year", "end_year", "runtime_minutes", "genres")
+SAME_NAMES = ("title", "kind", "title_type", "year", "end_year", "runtime_minutes", "genres")
 
 
 def expected(truth: dict[str, Any]) -> dict[str, Any]:
     """What is to be stored of a title."""
     people = {role: [(p["id"], p["name"]) for p in truth[f"{role}s"] or []] for role in ("director", "writer")}
     return {
-        **{name: truth[name] for name in PLAIN},
+        **{name: truth[name] for name in SAME_NAMES},
         "original_title": truth["original_title"] if truth["original_title"] != truth["title"] else None,
         "score": None if truth["rating"] is None else (float(truth["rating"]), truth["votes"]),
         **people,
@@ -78,8 +78,9 @@ def facts(movie: Movie) -> dict[str, Any]:
     named = [(other.title, other.country) for other in movie.other_titles]
     credits_ = sorted(movie.credits, key=lambda credit: credit.position)
     people = {role: [credit for credit in credits_ if credit.role == role] for role in ("director", "writer", "cast")}
+    plain = ("title", "original_title", "kind", "title_type", "year", "end_year", "runtime_minutes", "genres")
     return {
-        **{name: getattr(movie, name) for name in PLAIN},
+        **{name: getattr(movie, name) for name in plain},
         "score": None if score is None else (score.value, score.count),
         **{role: [(credit.person_id, credit.name) for credit in people[role]] for role in ("director", "writer")},
         "cast": [(credit.person_id, credit.name, credit.character) for credit in people["cast"]],

@@ -62,7 +62,7 @@ def crawl() -> Crawl:
     return Crawl()
 
 
-@pytest.mark.promise("A request is done only when its items are durable in every store.")
+@pytest.mark.promise("A request is done only when its items are durable everywhere, and what it leads to is queued.")
 def test_request_is_done_when_its_page_is_in_the_archive_and_its_item_in_every_store(crawl: Crawl) -> None:
     crawl.tell(page_archived, item=PAGE)
     crawl.ended(MOVIE)
@@ -74,7 +74,7 @@ def test_request_is_done_when_its_page_is_in_the_archive_and_its_item_in_every_s
     assert not crawl.completion._items
 
 
-@pytest.mark.promise("A request is done only when its items are durable in every store.")
+@pytest.mark.promise("A request is done only when its items are durable everywhere, and what it leads to is queued.")
 @pytest.mark.parametrize("early", [False, True])
 @pytest.mark.parametrize(
     ("outcome", "how"), [("durable", "done"), ("spooled", "back"), ("lost", "back"), ("rejected", "done")]

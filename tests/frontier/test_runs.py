@@ -201,6 +201,7 @@ async def test_what_was_handed_out_twice_is_handed_out_alone_and_buried_at_last(
     assert (reply.total, reply.done, reply.failed, reply.open) == (9, 8, 1, 0)
 
 
+@pytest.mark.promise("A request is done only when its items are durable everywhere, and what it leads to is queued.")
 async def test_leases_end_only_after_what_came_of_them_is_queued(make: Make) -> None:
     queue = await seeded(make(), "list")
     sent: list[str] = []

@@ -59,7 +59,7 @@ def assert_same(movies: dict[tuple[Site, str | None], Movie], expected: dict[tup
 
 
 @pytest.mark.promise("Every store holds the same records, and a replay of the archived pages gives them again.")
-@pytest.mark.promise("The scoreboard has one row a title, with the scores of all sites.")
+@pytest.mark.promise("The scoreboard has one row a title, with the scores of all sites: lists first, then by votes.")
 def test_three_sites_are_the_same_in_every_store_on_one_scoreboard_and_from_the_archive(
     database_url: str, mongo_url: str, s3_url: str, bucket_name: str, postgres_server: str, tmp_path: Path
 ) -> None:
