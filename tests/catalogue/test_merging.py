@@ -50,7 +50,8 @@ def test_what_stands_beside_a_score_stays_while_readings_are_silent_of_it() -> N
     assert unscored.unknown_fields == newer.unknown_fields
     # An id that a page does not name is kept.
     known.external_ids = {"ems": "1-2", "rottentomatoes": "77"}
-    assert complete(replace(known, external_ids={"ems": "1-3"}), known).external_ids["rottentomatoes"] == "77"
+    newer = replace(known, external_ids={"ems": "1-3"})
+    assert complete(newer, known).external_ids == {"ems": "1-3", "rottentomatoes": "77"}
 
 
 def test_a_dataset_adds_to_a_page_and_erases_nothing_of_it() -> None:

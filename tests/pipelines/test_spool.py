@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -161,4 +162,7 @@ def test_a_crawl_whose_disk_is_full_ends_with_code_1_and_says_what_it_did_not_st
         assert process.wait(LIMIT) == 1
     told = "".join(log)
     assert "items are lost: neither stored nor spooled" in told
-    assert " lost" in next(line for line in log if "titles asked for" in line)
+    titles = next(line for line in log if "titles asked for" in line)
+    assert " lost" in titles
+    undone = sum(map(int, re.findall(r"(\d+) (?:lost|not done)", titles)))
+    assert f"next: {undone} titles of this crawl were not done" in told

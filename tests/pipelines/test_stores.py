@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from scrapy.exceptions import CloseSpider
 
-from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
+from moviecrawler.errors import ConfigurationError, RejectedError, TooSlowError, TransientStoreError
 from moviecrawler.items import Movie
 from moviecrawler.pipelines.store import Record, Store
 from tests.pipelines.runs import LIMIT, make_movie, running
@@ -92,6 +92,14 @@ async def test_transient_errors_are_retried_until_they_pass(
     assert run.count("retries") == 2
     assert set(run.outcomes().values()) == {"durable"}
     assert len(memory.movies) == 5
+
+
+async def test_one_item_that_takes_too_long_is_tried_again(memory: MemoryStore, tmp_path: Path) -> None:
+    memory.before_write = failing(1, TooSlowError("the server is busy"))
+    async with running(memory, tmp_path) as run:
+        await run.pipeline.process_item(make_movie(1))
+        await until(lambda: bool(run.outcomes()))
+    assert run.outcomes() == {"tt0000001": "durable"}
 
 
 @pytest.mark.promise("An item that a store can't hold is rejected alone, with its reason.")

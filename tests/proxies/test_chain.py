@@ -68,14 +68,10 @@ async def test_a_site_without_an_order_is_asked_directly_and_a_block_stops_it(tm
 @pytest.mark.parametrize(
     ("body", "headers", "settings"),
     [
-        pytest.param(b"<html></html>", {}, {}, id="unexpected-page"),
-        pytest.param(
-            PAGE,
-            {"X-Go-Away": "1"},
-            {"ROTATING_PROXY_BAN_POLICY": f"{__name__}.GoAwayPolicy"},
-            id="by-an-operators-policy",
-        ),
+        (b"<html></html>", {}, {}),
+        (PAGE, {"X-Go-Away": "1"}, {"ROTATING_PROXY_BAN_POLICY": f"{__name__}.GoAwayPolicy"}),
     ],
+    ids=["unexpected-page", "by-an-operators-policy"],
 )
 async def test_a_proxy_that_is_refused_rests_while_others_go_on(
     body: bytes, headers: dict[str, str], settings: dict[str, str], tmp_path: Path
@@ -89,6 +85,16 @@ async def test_a_proxy_that_is_refused_rests_while_others_go_on(
     assert all(one.body == PAGE and not one.headers for one in answers)
     assert Counter(proxy for proxy, _ in chain.sent) == {"datacenter:1": 1, "datacenter:2": 4, "datacenter:3": 4}
     assert chain.proxies.order[0].dead == {"datacenter:1"}
+
+
+async def test_a_proxy_rests_after_two_failures_in_a_row_and_not_after_one(tmp_path: Path) -> None:
+    async def answer(request: Request) -> Response:
+        return page(request, 504 if request.meta["proxy_name"] == "datacenter:1" else 200)
+
+    chain = Chain(2, tmp_path, answer)
+    for dead in (set(), {"datacenter:1"}):
+        await chain.send()
+        assert chain.proxies.order[0].dead == dead
 
 
 @pytest.mark.parametrize(
@@ -146,9 +152,10 @@ async def test_a_request_leaves_by_the_pool_that_it_is_bound_to_and_robots_txt_p
     [
         (TOR, [403] * 6, "403.* no proxy is left of tor"),
         (GATEWAY, [403] * 6, "403.* no proxy is left of home"),
+        ({}, [403, 404], "403.* no proxy is left of datacenter"),
         ({}, [403, 200], r"us \(no proxy is left of datacenter\); ask again in 0.5 h"),
     ],
-    ids=["tor", "gateway", "those that die are not taken for refused"],
+    ids=["tor", "gateway", "a 404 shows nothing", "those that die are not taken for refused"],
 )
 async def test_a_session_that_is_refused_gets_a_fresh_one_twice_and_at_last_the_site_is_stopped(
     settings: dict[str, str], statuses: list[int], told: str, tmp_path: Path
