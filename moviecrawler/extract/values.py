@@ -110,15 +110,13 @@ def parse_year(text: str) -> int:
     return int(found[1])
 
 
-def iso_date(year: int, month: int | None = None, day: int | None = None) -> str | None:
-    """Return `YYYY-MM-DD` or `YYYY-MM`, or None for a bare year, which is not a date. Raises ValueError.
+def iso_date(year: int, month: int, day: int | None = None) -> str:
+    """Return `YYYY-MM-DD` or `YYYY-MM`. Raises ValueError.
 
-    >>> iso_date(1999, 3, 31), iso_date(1999, 3), iso_date(1999)
-    ('1999-03-31', '1999-03', None)
+    >>> iso_date(1999, 3, 31), iso_date(1999, 3)
+    ('1999-03-31', '1999-03')
     """
     check_year(year)
-    if month is None:
-        return None
     date(year, month, 1 if day is None else day)
     return f"{year:04}-{month:02}" if day is None else f"{year:04}-{month:02}-{day:02}"
 
@@ -139,9 +137,7 @@ def parse_date(text: str) -> str:
 def _date(found: re.Match[str]) -> str:
     parts = found.groupdict()
     name, day = parts.get("month"), parts.get("d")
-    parsed = iso_date(int(parts["y"]), _month_number(name) if name else int(parts["m"]), int(day) if day else None)
-    assert parsed is not None  # noqa: S101 - every form has a month
-    return parsed
+    return iso_date(int(parts["y"]), _month_number(name) if name else int(parts["m"]), int(day) if day else None)
 
 
 def _month_number(name: str) -> int:
