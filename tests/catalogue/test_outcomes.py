@@ -20,14 +20,14 @@ DUE: list[tuple[str, date | None, int, int]] = [
     ("ok", YOUNG - 180 * DAY, 0, 90),
     ("ok", YOUNG, 0, 14),
     ("ok", YOUNG + 400 * DAY, 0, 14),
-    ("ok", None, 0, 90),
+    ("ok", None, 5, 90),
     # Failures wait twice as long each time, up to the regular interval.
     *(
         ("error", OLD, failures, days)
         for failures, days in ((0, 1), (1, 2), (2, 4), (3, 8), (6, 64), (7, 90), (5_000, 90))
     ),
     ("error", YOUNG, 5, 14),
-    ("absent", YOUNG, 0, 90),
+    ("absent", YOUNG, 2, 90),
     ("blocked", OLD, 3, 0),  # says nothing of a title: it stays due as it was
 ]
 
