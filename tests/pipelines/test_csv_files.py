@@ -96,6 +96,8 @@ def test_files_are_exported_while_the_crawl_goes_on(tmp_path: Path) -> None:
         assert len(rows(tmp_path / "movies.csv")) == 1
         (missed,) = rows(tmp_path / "misses.csv")
         assert (missed["site_id"], missed["outcome"], missed["reason"]) == ("tt0000002", "failed", "HTTP status 500")
+        store.write([record_of(make_movie(3))])
+    assert len(rows(tmp_path / "movies.csv")) == 2
 
 
 async def test_a_long_export_keeps_no_title_from_being_durable_when_the_spider_closes(

@@ -40,6 +40,7 @@ async def test_one_process_loads_what_was_spooled(tmp_path: Path) -> None:
             async with running(other, tmp_path) as run:
                 await run.pipeline.process_item(make_movie(2))
             assert set(run.outcomes()) == {"tt0000002"}
+        assert len(run.spool_files()) == 1, "it would be lost if this process were killed now"
         gate.set()
     assert loading.outcomes() == {"tt0000001": "durable"}
     assert run.spool_files() == []
