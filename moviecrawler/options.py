@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+"""Hosts that are this machine itself."""
 _SIMILARITY = 0.87
 """As `difflib` reckons it: DATABASE_URI is so near to DATABASE_URL, and no name of Spidermon's or scrapy-redis' is to one of ours."""
 _HOST_AND_PORT = r"(?!\S*@)[\w.:\[\]-]+:\d{1,5}"

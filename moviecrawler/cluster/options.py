@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from moviecrawler.cluster.jobs import JobSettings  # noqa: TC001 - msgspec reads the type
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.options import Name, Options, is_redis_url
+from moviecrawler.options import LOOPBACK, Name, Options, is_redis_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +25,6 @@ _SCRAPYDS = {"application", "webroot", "eggstorage", "launcher", "jobs_to_keep"}
 """Options that Scrapyd itself reads."""
 _OTHER_VARIABLES = {"SCRAPYD_CONF", "SCRAPYD_URL", "SCRAPYD_JOBS_TO_KEEP"}
 """Variables that are no options of a node: entrypoint.sh, scrapy.cfg and Scrapyd's cleaning of logs use them."""
-_LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
 class NodeOptions(Options, frozen=True, kw_only=True):
@@ -88,7 +87,7 @@ class NodeOptions(Options, frozen=True, kw_only=True):
             raise ConfigurationError("set username and password, or neither of them")
         if options.deploy_password and not options.password:
             raise ConfigurationError("deploy_password is set without password; set both, or everybody may do the rest")
-        if not options.password and options.bind_address not in _LOOPBACK:
+        if not options.password and options.bind_address not in LOOPBACK:
             raise ConfigurationError(
                 f"bind_address is {options.bind_address!r}, which others can reach; set SCRAPYD_USERNAME and SCRAPYD_PASSWORD, "
                 "or bind to 127.0.0.1"

@@ -20,6 +20,7 @@ from scrapy.exceptions import NotConfigured
 
 from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.items import Movie
+from moviecrawler.options import LOOPBACK, split_url
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.store import Limits, Store, time_of
 
@@ -77,14 +78,18 @@ class Bucket:
     def open(self) -> None:
         """Connect, and check that the bucket exists. Raises ConfigurationError or TransientStoreError."""
         self.close()
+        endpoint = split_url(self._endpoint_url or "")
         config = Config(
             connect_timeout=5,
             read_timeout=30,
             s3={
                 # Bucket names in host names need DNS entries, which other endpoints than Amazon's seldom have.
                 "addressing_style": "path" if self._endpoint_url else "auto",
-                # TLS and our checksum protect an upload; to sign its SHA-256, too, would take a quarter of the archive's time.
-                "payload_signing_enabled": (self._endpoint_url or "").startswith("http:"),
+                # TLS and our checksum protect an upload, and nobody is between a machine and itself; to sign its SHA-256, too,
+                # would take a third of the archive's time.
+                "payload_signing_enabled": bool(endpoint)
+                and endpoint.scheme == "http"
+                and endpoint.hostname not in LOOPBACK,
             },
             # `put` sends a checksum as a header; boto3 would send it in a trailer, which not every endpoint understands.
             request_checksum_calculation="when_required",

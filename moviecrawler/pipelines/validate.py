@@ -36,6 +36,8 @@ _MAX_REASON_CHARS = 500
 """Longer reasons are cut in the middle."""
 _PATH_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 """A step of the path in a message of msgspec, such as `$.credits[0].position`."""
+_MAY_BE_UNCLEAN = re.compile(r'\\[^"\\]|[:,\[]" ')
+"""JSON escapes some control characters, and the others are not printable. A text of spaces alone begins with one."""
 _PAID = frozenset({"rent", "buy"})
 _DECODERS = {kind: msgspec.json.Decoder(kind) for kind in (Movie, Miss)}
 
@@ -86,8 +88,7 @@ def check(item: Movie | Miss, *, is_read: bool = False) -> None:
     if isinstance(item, Miss):
         item.reason = shortened(item.reason, _MAX_REASON_CHARS) or item.outcome
     encoded = _encoded(item)
-    # JSON escapes some control characters, and the others are not printable. A text of spaces alone begins with one.
-    if "\\" in encoded or '" ' in encoded or not encoded.isprintable():
+    if _MAY_BE_UNCLEAN.search(encoded) or not encoded.isprintable():
         _clean(item)
         encoded = _encoded(item)
     try:
