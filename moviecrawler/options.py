@@ -336,6 +336,12 @@ def is_http_url(text: str) -> bool:
     return parts is not None and parts.scheme in {"http", "https"} and bool(parts.hostname)
 
 
+def is_open_to_others(url: str) -> bool:
+    """Return whether what is sent to a URL can be changed on the way: it goes to another machine without TLS."""
+    parts = split_url(url)
+    return parts is not None and parts.scheme == "http" and parts.hostname not in LOOPBACK
+
+
 def is_redis_url(text: str) -> bool:
     """Return whether a text is a URL that redis-py accepts."""
     parts = split_url(text)

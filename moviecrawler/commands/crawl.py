@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import gc
+import logging
 from typing import TYPE_CHECKING
 
 from scrapy import signals
@@ -59,6 +60,8 @@ class Command(CrawlCommand):
             except ConfigurationError as error:
                 raise UsageError(str(error), print_help=False) from error
         crawler.signals.connect(tune_memory, signals.engine_started)
+        # Scrapy makes two records of each page for its log that no handler of this level takes.
+        logging.getLogger("scrapy").setLevel(crawler.settings["LOG_LEVEL"])
         wait_for_stores_on_sigint(crawler)
         self.crawler_process.crawl(crawler, **opts.spargs)
         self.crawler_process.start()

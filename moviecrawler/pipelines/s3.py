@@ -20,7 +20,7 @@ from scrapy.exceptions import NotConfigured
 
 from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.items import Movie
-from moviecrawler.options import LOOPBACK, split_url
+from moviecrawler.options import is_open_to_others
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.store import Limits, Store, time_of
 
@@ -78,18 +78,14 @@ class Bucket:
     def open(self) -> None:
         """Connect, and check that the bucket exists. Raises ConfigurationError or TransientStoreError."""
         self.close()
-        endpoint = split_url(self._endpoint_url or "")
         config = Config(
             connect_timeout=5,
             read_timeout=30,
             s3={
                 # Bucket names in host names need DNS entries, which other endpoints than Amazon's seldom have.
                 "addressing_style": "path" if self._endpoint_url else "auto",
-                # TLS and our checksum protect an upload, and nobody is between a machine and itself; to sign its SHA-256, too,
-                # would take a third of the archive's time.
-                "payload_signing_enabled": bool(endpoint)
-                and endpoint.scheme == "http"
-                and endpoint.hostname not in LOOPBACK,
+                # TLS and our checksum protect an upload; to sign its SHA-256, too, would take a third of the archive's time.
+                "payload_signing_enabled": is_open_to_others(self._endpoint_url or ""),
             },
             # `put` sends a checksum as a header; boto3 would send it in a trailer, which not every endpoint understands.
             request_checksum_calculation="when_required",
@@ -170,13 +166,11 @@ class S3Store(Store):
             self._bucket.put(f"{folder}/{name}.jsonl.gz", igzip.compress(lines), "application/gzip")
 
 
-def by_folder(
-    records: Sequence[Record], kind_and_time: Callable[[Any], tuple[str, datetime]]
-) -> dict[str, list[Record]]:
+def by_folder(records: Sequence[Record], placed: Callable[[Any], tuple[str, datetime]]) -> dict[str, list[Record]]:
     """Return the records of each folder, which has those of a kind, a site and a day: `raw/site=imdb/date=2026-03-01`."""
     found: dict[str, list[Record]] = defaultdict(list)
     for record in records:
-        kind, time = kind_and_time(record.item)
+        kind, time = placed(record.item)
         found[f"{kind}/site={record.item.site}/date={time.astimezone(UTC):%Y-%m-%d}"].append(record)
     return found
 
