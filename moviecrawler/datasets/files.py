@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
 import shutil
-import zlib
 from contextlib import suppress
 from functools import partial
 from threading import Event
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
 import requests
 from filelock import FileLock, Timeout
+from isal import igzip, isal_zlib
 from protego import Protego
 
 from moviecrawler.errors import InterruptedReadError, MovieCrawlerError
@@ -29,6 +28,7 @@ _SPARE_BYTES = 64 * 1024 * 1024  # that a download leaves free on the disk
 _BLOCK = 1 << 20
 _MB = 1_000_000
 _ENDED = "the crawl was ended before all files were fetched"
+_DAMAGES: Any = (OSError, EOFError, isal_zlib.error)  # of a gzip file that is read
 _MISSING = (403, 404, 410)  # a bucket that may not be listed says 403 of a file that is not there
 
 
@@ -128,12 +128,12 @@ class FileClient:
         """Return what is wrong with a gzip file, if anything is: DuckDB, which reads it, looks at no checksum."""
         last = b"\n"
         try:
-            with gzip.open(part) as file:
+            with igzip.open(part) as file:  # type: ignore[no-untyped-call]
                 while block := file.read(_BLOCK):
                     if self._ended.is_set():
                         raise InterruptedReadError(_ENDED)
                     last = block[-1:]
-        except (OSError, EOFError, zlib.error) as error:
+        except _DAMAGES as error:
             return str(error)
         return "" if last == b"\n" else "a line is cut"
 
