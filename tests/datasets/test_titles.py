@@ -188,10 +188,9 @@ def test_a_file_that_is_damaged_is_an_error_before_the_first_title(tmp_path: Pat
     files = files_of(tmp_path)
     path = files["title.ratings"]
     path.write_bytes(damage(path.read_bytes()))  # type: ignore[operator]
-    told = r"damaged or cut short|no such column; it has "
     with closing(Tables(files, tmp_path)) as tables:
         tables.want(["tt0900001"])
-        with pytest.raises(ExtractionError, match=told) as error:
+        with pytest.raises(ExtractionError, match=r"damaged or cut short|no such column; it has ") as error:
             next(read_titles(tables))
     assert error.value.url == str(path)
     with closing(Tables(files, tmp_path)) as tables, pytest.raises(ExtractionError) as error:
