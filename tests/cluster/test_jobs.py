@@ -12,6 +12,7 @@ from moviecrawler import settings
 from moviecrawler.cluster import process
 from moviecrawler.cluster.jobs import JOB_SETTINGS, Job, Outcome, Report, check_job
 from moviecrawler.cluster.launcher import _DRAIN_SECONDS
+from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.secrets import holds_secret, redacted
 from moviecrawler.cluster.state import JobStatus
 from moviecrawler.errors import ConfigurationError
@@ -29,6 +30,12 @@ def test_ordinary_job_may_pass() -> None:
     check_job(job(settings={"FEEDS": "{}"}, arguments={"file": "ids.txt"}), "any")
     with pytest.raises(ConfigurationError, match="holds a secret"):
         check_job(job(settings={"DATABASE_URL": "postgresql://u:hunter2@h/d"}), "any")
+
+
+def test_a_job_may_only_lower_the_memory_limit_of_its_node() -> None:
+    leased = JobStatus(job=job(settings={"MEMUSAGE_LIMIT_MB": "301"}), state="running", queue_member="1" * 16)
+    given = process.spider_settings(NodeOptions(redis_url="", memory_limit_mb=300), leased, {})
+    assert given["MEMUSAGE_LIMIT_MB"] == "300"
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,7 @@ def test_store_that_may_be_waited_for_loses_nothing(replica: ReplicaProcess, tmp
         ({"titles/asked": 2, "titles/stored": 2, "items/unrecorded": 1}, False),
         ({"lists/missed": 1}, False),
         ({"titles/asked": 1, "titles/stored": 1, "finish_reason": "shutdown"}, False),
+        ({"titles/asked": 1, "titles/stored": 1, "finish_reason": "recycled", "frontier/run/dead": 1}, True),
     ],
 )
 def test_exit_code_says_whether_the_crawl_did_all_of_its_work(stats: dict[str, int], right: bool) -> None:

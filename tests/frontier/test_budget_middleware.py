@@ -177,4 +177,5 @@ def test_a_crawl_without_redis_keeps_the_budget_of_the_day(replica: Any, tmp_pat
     ended = crawl("imdb", f"ids={','.join(IDS[:9])}", data=tmp_path, replica=replica, **settings)
     assert (ended.code, len(ended.movies)) == (1, 4), ended.log
     assert "the crawl waits until" in ended.log
+    assert "9 titles asked for: 4 stored, 5 not done; " in ended.log
     assert counts(replica)["requests"] == 4

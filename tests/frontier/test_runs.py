@@ -199,6 +199,9 @@ async def test_what_was_handed_out_twice_is_handed_out_alone_and_buried_at_last(
         await queue.finish([End(one.id, "done")])
         reply = await queue.take(8)
     assert (reply.total, reply.done, reply.failed, reply.open) == (9, 8, 1, 0)
+    await client.delete(queue.keys.state)
+    await take_arguments(queue)
+    assert (await queue.take()).failed == 1, "it still counts when the state is lost"
     assert await queue.finish([End(killer, "again")]) == 1
     assert [one.number for one in (await queue.take(1)).deliveries] == [1], (
         "asked for again, it has all its tries again"

@@ -10,7 +10,7 @@ from scrapy.utils.test import get_crawler
 
 from moviecrawler.frontier.budget_middleware import BudgetMiddleware
 from moviecrawler.frontier.budgets import UNLIMITED
-from moviecrawler.middlewares.blocks import SiteBlockMiddleware, SiteStopped
+from moviecrawler.middlewares.blocks import ROBOTS_OF, SiteBlockMiddleware, SiteStopped
 from moviecrawler.spiders.imdb import ImdbSpider
 
 PAGE = b"<html>" + b"x" * 5000 + b"</html>"
@@ -64,6 +64,9 @@ def test_three_unexpected_pages_in_a_row_stop_the_site(middleware: SiteBlockMidd
         assert isinstance(answer(middleware, request(path), PAGE), Response)  # which begins the count anew
     for path in "ab":
         assert isinstance(answer(middleware, request(path), TINY), Request)
+    robots = Request("https://example.com/robots.txt", meta={ROBOTS_OF: "imdb"})
+    assert isinstance(answer(middleware, robots), Response)  # which shows no proper page
+    assert isinstance(answer(middleware, request(), b"", 404), Response)
     with pytest.raises(SiteStopped):
         answer(middleware, request("c"), TINY)
 

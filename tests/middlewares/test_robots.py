@@ -97,6 +97,8 @@ def allowed(middleware: CautiousRobotsTxtMiddleware) -> bool:
         # A word of CONTACT, which is no name of ours.
         (200, b"User-agent: Example\nAllow: /\n\n" + NOTHING, False),
         (200, NOTHING + b"# too much\n" * 1_000_000 + b"Allow: /\n", False),
+        # Half a line at the end of what is read.
+        (200, NOTHING + b"\nAllow: /nothing/else\n".rjust(512 * 1024 + 13 - len(NOTHING), b"#"), False),
     ],
 )
 def test_what_it_says_holds(status: int, body: bytes, open_to_us: bool) -> None:

@@ -95,6 +95,11 @@ async def test_a_proxy_rests_after_two_failures_in_a_row_and_not_after_one(tmp_p
     for dead in (set(), {"datacenter:1"}):
         await chain.send()
         assert chain.proxies.order[0].dead == dead
+    chain = Chain(3, tmp_path, 504)  # when three in a row fail, it is the site
+    for _ in range(2):
+        with pytest.raises(AttemptsFailedError):
+            await chain.send()
+    assert not chain.proxies.order[0].dead
 
 
 @pytest.mark.parametrize(
