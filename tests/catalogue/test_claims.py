@@ -48,6 +48,7 @@ def test_a_claim_that_was_lost_on_its_way_is_not_kept(store: Catalogued) -> None
     assert store.claim_ids(1) == ["tt1000001"]  # of which the answer never arrived
     known = {found.title_id for found in store.claims_of(1)}
     assert extend(store, "w", NOW + 2 * LEASE, known) == known
+    assert extend(store, "other", NOW + 2 * LEASE, known) == set()
     assert store.claim_ids(worker="other", now=NOW + LEASE) == ["tt1000001"]
     # What others have fetched is no longer kept either.
     store.record(outcome("tt1000002"))

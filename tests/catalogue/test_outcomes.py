@@ -108,7 +108,7 @@ def test_a_page_that_is_another_titles_is_not_tried_again_and_the_lists_are_sear
 
 @pytest.mark.promise("What can't be decided waits for a person.")
 def test_a_doubtful_page_waits_for_a_person(store: Catalogued) -> None:
-    store.bring_in(row(1, title="Dune"), row(2))
+    store.bring_in(row(1, title="Dune"), row(2, title="Two"))
     store.list_names(SITE, "m/dune")
     (found,) = store.unfound()
     doubtful = judged("m/two", store.title_id("tt1000002"), decision="review")
@@ -121,11 +121,14 @@ def test_a_doubtful_page_waits_for_a_person(store: Catalogued) -> None:
     assert decide(store, "tt1000001", SITE, None, accept=True, now=NOW) == ["m/dune"]
     assert decide(store, "tt1000002", SITE, "m/two", accept=False, now=NOW) == ["m/two"]
     assert decide(store, "tt1000002", SITE, "m/two", accept=False, now=NOW) == []
+    store.record(doubtful)
     assert reviews(store, 10) == []
     # What a person accepts is fetched then, and needs no check; what a person refused stays refused.
     (again,) = store.claims_of(site=SITE)
     assert (again.ids, again.wanted, store.state("tt1000001", SITE).id_source) == (["m/dune"], None, "given")
     assert store.bring_in(wikidata(2, "m/two"), now=NOW + 1000 * DAY).ids == 0
+    store.list_names(SITE, "m/two")
+    assert store.unfound(now=NOW + 1000 * DAY) == []
 
 
 def test_listed_ids_are_tried_by_year_and_never_another_titles(store: Catalogued) -> None:

@@ -188,7 +188,8 @@ def test_one_batch_may_name_a_title_many_times(stored: Stored) -> None:
 
 
 def test_a_miss_stands_until_the_titles_own_page_is_read(stored: Stored) -> None:
-    stored.write(make_miss(1, 50), make_miss(1, 60, outcome="failed"))
+    for age in (50, 60):
+        stored.write(make_miss(1, age))
     assert stored.misses() == 1
     # Neither what a list says of it ends the miss, nor a page that was read before.
     stored.write(make_movie(1, 40, source="list"), make_movie(1, 55))

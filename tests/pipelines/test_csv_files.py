@@ -96,7 +96,9 @@ def test_files_are_exported_while_the_crawl_goes_on(tmp_path: Path) -> None:
         assert len(rows(tmp_path / "movies.csv")) == 1
         (missed,) = rows(tmp_path / "misses.csv")
         assert (missed["site_id"], missed["outcome"], missed["reason"]) == ("tt0000002", "failed", "HTTP status 500")
-        store.write([record_of(make_movie(3))])
+        for age in (9000, 0):
+            store.write([record_of(make_movie(3, age))])
+        assert store._connection.execute("SELECT count(*) FROM score_history").fetchone() == (2,)
     assert len(rows(tmp_path / "movies.csv")) == 2
 
 

@@ -190,12 +190,12 @@ def test_the_scoreboard_view_holds_every_score_with_its_count_and_means(database
     write(database_url, title("imdb", ID, imdb_id=ID, year=2001, runtime_minutes=90, scores=scores))
     tomatoes = [Score(kind="tomatometer", value=90, count=30), Score(kind="popcornmeter", value=75)]
     write(database_url, title("rottentomatoes", "m/salt_harbour", year=2001, scores=tomatoes))
-    write(database_url, title("metacritic", "movie/salt", title="Salt"))
+    write(database_url, title("metacritic", "movie/salt", title="Salt", scores=[Score(kind="metascore", value=50)]))
     rows: Any = execute(
         database_url,
         "SELECT to_jsonb(s), ARRAY[critics_mean, users_mean, overall]::float[] FROM scoreboard s ORDER BY imdb_id",
     )
-    (row, means), (other, no_means) = rows
+    (row, means), (other, of_critics) = rows
     assert (
         row.items()
         >= {
@@ -211,7 +211,7 @@ def test_the_scoreboard_view_holds_every_score_with_its_count_and_means(database
         }.items()
     )
     assert row["matched_by"] == ["same title, same year, but only 900 votes on IMDb"]
-    assert (means, no_means) == ([75, 80, 77.5], [None] * 3)
+    assert (means, of_critics) == ([75, 80, 77.5], [50, None, 50])
     assert (other["title"], other["metacritic_id"]) == ("Salt", "movie/salt")
 
 

@@ -3,13 +3,17 @@
 import re
 import urllib.request
 from pathlib import Path
+from types import SimpleNamespace
 
+import msgspec
 import pytest
+from scrapy.http import Response
+from scrapy.spidermiddlewares.httperror import HttpError
 
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.extract import imdb
 from moviecrawler.extract.embedded import reader
-from moviecrawler.items import Miss
+from moviecrawler.items import Entry, Miss
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.spiders.arguments import Seed
 from moviecrawler.spiders.imdb import ImdbSpider
@@ -26,10 +30,21 @@ def test_title_whose_reader_fails_as_nobody_foresaw_is_a_miss(monkeypatch: pytes
         raise OverflowError(body[:4], url)
 
     monkeypatch.setattr(imdb, "title", title)
-    (miss,) = answer(spider_of(ImdbSpider).title_request("tt0900005", None), b"<html>")
+    entry = msgspec.to_builtins(Entry(site_id="tt0900005", title="Salt", kind="movie"))
+    found = {"list_name": "top", "list_rank": 7, "entry": entry}
+    miss, listed = answer(spider_of(ImdbSpider).title_request("tt0900005", found), b"<html>")
     assert isinstance(miss, Miss)
     assert miss.outcome == "failed"
     assert "OverflowError" in miss.reason
+    assert (listed.source, listed.list_rank) == ("list", 7)  # what the list says of it is stored
+
+
+def test_the_next_id_that_may_be_a_titles_is_tried_when_the_site_has_no_such_page() -> None:
+    spider = spider_of(ImdbSpider)
+    request = spider._due_request({"ids": ["tt0900005", "tt0900006"], "boosted": False})
+    absent = SimpleNamespace(value=HttpError(Response(request.url, status=404)), request=request)
+    _, following = spider.title_failed(absent)
+    assert following.cb_kwargs["site_id"] == "tt0900006"
 
 
 @pytest.mark.promise("A page of another title is never stored as the one that was asked for.")
