@@ -126,6 +126,7 @@ def test_a_doubtful_page_waits_for_a_person(store: Catalogued) -> None:
     # What a person accepts is fetched then, and needs no check; what a person refused stays refused.
     (again,) = store.claims_of(site=SITE)
     assert (again.ids, again.wanted, store.state("tt1000001", SITE).id_source) == (["m/dune"], None, "given")
+    assert store.bring_in(wikidata(1, "m/else", "given")).ids == 0
     assert store.bring_in(wikidata(2, "m/two"), now=NOW + 1000 * DAY).ids == 0
     store.list_names(SITE, "m/two")
     assert store.unfound(now=NOW + 1000 * DAY) == []
