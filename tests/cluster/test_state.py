@@ -119,6 +119,11 @@ def test_the_queue_and_the_outcomes_have_a_bound(state: ClusterState) -> None:
         end_job(state, "a", number=number)
     assert {each.job.id for each in state.snapshot().finished} == {f"job{number}" for number in range(2, 1002)}
     assert state.client.hlen(keys.JOBS) == 1000
+    for number in (2, 1002):  # the oldest of them runs again
+        state.schedule(job(number))
+        take(state, "a")
+    end_job(state, "a", number=1002)
+    assert [each.job.id for each in state.snapshot().running] == ["job2"]
     state.client.zadd(keys.PENDING, {f"{number:016}x": 0 for number in range(100_000)})
     with pytest.raises(ConfigurationError, match="100,000 jobs are pending"):
         state.schedule(job())
