@@ -20,6 +20,7 @@ ENVIRONMENT = {**os.environ, "SCRAPY_SETTINGS_MODULE": "moviecrawler.settings"}
 
 def start(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
     command, pipe = [sys.executable, "-m", "scrapy", *arguments], subprocess.PIPE
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell without job control has its children ignore it
     return subprocess.Popen(
         command, env=ENVIRONMENT, cwd=cwd, stdout=pipe, stderr=pipe, text=True, start_new_session=True
     )
