@@ -3,9 +3,10 @@
 import gc
 import os
 
+import scrapy.core.downloader.handlers.http11  # noqa: F401 - takes long when more has been imported
 from hypothesis import settings
 
-settings.register_profile("patient", deadline=None)  # a busy machine is no fault
+settings.register_profile("patient", deadline=None, max_examples=40)  # a busy machine is no fault
 settings.load_profile("patient")
 # Else each of the many processes compiles every module for itself.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -84,7 +84,7 @@ def crawl_command(spider: str, *arguments: str, **settings: str) -> list[str]:
 
 def counts(replica: ReplicaProcess, site: str = "imdb") -> Any:
     """Return what the replica has counted for a site."""
-    with urllib.request.urlopen(f"{replica.urls[site]}/__replica__/counts", timeout=10) as answer:
+    with urllib.request.urlopen(f"{replica.urls[site]}/__replica__/counts", timeout=LONGEST) as answer:
         return json.load(answer)[site]
 
 
@@ -99,4 +99,4 @@ def reset(replica: ReplicaProcess) -> None:
 
 
 def _post(replica: ReplicaProcess, what: str, body: bytes) -> None:
-    urllib.request.urlopen(f"{replica.urls['imdb']}/__replica__/{what}", data=body, timeout=10).close()
+    urllib.request.urlopen(f"{replica.urls['imdb']}/__replica__/{what}", data=body, timeout=LONGEST).close()

@@ -1,10 +1,12 @@
 """Imports what crawls and commands import, once, in the process from which `tests.processes` forks them."""
 
+import functools
 import gc
 import importlib
 import pkgutil
 import sys
 import threading
+from typing import Any
 
 _CLIENTS = (
     "scrapy.cmdline", "scrapy.crawler", "scrapy.core.downloader.handlers.http11", "scrapy.core.engine", "scrapy.core.scheduler",
@@ -18,7 +20,7 @@ _PACKAGES = (
     *(f"scrapy.{part}" for part in ("commands", "downloadermiddlewares", "extensions", "spidermiddlewares")),
 )
 _NOT = (
-    *("moviecrawler.settings", "moviecrawler.cluster", "moviecrawler.dashboard", "moviecrawler.replica"),
+    *("moviecrawler.settings", "moviecrawler.cluster", "moviecrawler.dashboard"),
     "scrapy.extensions.statsmailer",
 )
 """Read the environment when they are imported, belong to other processes, or warn."""
@@ -29,6 +31,10 @@ for _package in _PACKAGES:
     for _module in pkgutil.walk_packages(importlib.import_module(_package).__path__, f"{_package}."):
         if not _module.name.startswith(_NOT) and not _module.name.endswith("__main__"):
             importlib.import_module(_module.name)
+# Scrapy looks through all that is installed for commands that others bring.
+cmdline: Any = importlib.import_module("scrapy.cmdline")
+cmdline.entry_points = functools.cache(cmdline.entry_points)
+cmdline.entry_points(group="scrapy.commands")
 assert "moviecrawler.settings" not in sys.modules, "it would read the wrong environment"
 assert "twisted.internet.reactor" not in sys.modules, "a reactor does not survive a fork"
 assert threading.active_count() == 1, "threads do not survive a fork"

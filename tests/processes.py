@@ -5,6 +5,7 @@ it has not: an interpreter that started for it, and so no use for PYTHONPATH, no
 these, and of the start itself, use `subprocess`.
 """
 
+import asyncio
 import atexit
 import faulthandler
 import logging
@@ -13,11 +14,12 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import suppress
+from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import IO, Self
+
+from moviecrawler.replica.options import Options
 
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["tests.preloaded"])
@@ -93,12 +95,13 @@ def start(
     return ForkedCommand(arguments, env=env, cwd=cwd, stdout=stdout, stderr=stderr)
 
 
-def printed(end: int) -> Iterator[bytes]:
-    """Yield what is written to a pipe or a terminal, of which `end` is the other end, until nobody writes to it any more."""
-    with suppress(OSError):  # that is how a terminal tells it
-        while chunk := os.read(end, 4096):
-            yield chunk
-    os.close(end)
+def serve_replica(options: Options, end: Connection) -> None:
+    """Be a replica until the other end of a pipe is closed, to which its URLs are written."""
+    from moviecrawler.replica.app import serve  # noqa: PLC0415 - the process that starts this one has no need of it
+
+    os.dup2(end.fileno(), 1)
+    sys.stdin = os.fdopen(end.fileno())
+    asyncio.run(serve(options, until_input_ends=True))
 
 
 def _run(arguments: list[str], env: dict[str, str], cwd: Path, *outputs: Path) -> None:

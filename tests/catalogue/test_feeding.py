@@ -7,12 +7,11 @@ from typing import Any
 
 from moviecrawler.items import Site
 from moviecrawler.replica.collection import Collection
-from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.titles import Title
 from moviecrawler.sites import SCOREBOARD_KINDS
 from tests.catalogue.crawls import Due
 from tests.crawling import change, counts, crawl_command, reset
-from tests.services.replica import TITLES
+from tests.services.replica import TITLES, ForkedReplica
 from tests.waiting import LONGEST, wait_for
 
 SITES: tuple[Site, ...] = ("imdb", "metacritic", "rottentomatoes")
@@ -68,7 +67,7 @@ def test_from_an_empty_database_each_title_and_season_is_stored_with_its_scores_
     collection = Collection(1, FILMS, SERIES)
     titles = [*map(collection.title, range(FILMS)), *map(collection.series.title, range(SERIES))]
     write_crosswalk(tmp_path / "wikidata.csv", titles)
-    with ReplicaProcess(titles=FILMS, series=SERIES, light=True) as replica:
+    with ForkedReplica(titles=FILMS, series=SERIES, light=True) as replica:
         due = Due(database_url, replica, tmp_path)
         for source in (["imdb", "--kinds", "movie,series"], ["wikidata", "--from", "wikidata.csv"]):
             finished = due.scrapy("catalogue", "import", *source)

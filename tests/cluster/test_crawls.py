@@ -13,6 +13,7 @@ from tests.crawling import FAST, change, counts, reset
 from tests.services.nodes import Cluster, Node, cluster, name_of, project_egg
 from tests.services.postgres import execute, new_database, postgres_movies
 from tests.services.redis import RedisServer
+from tests.services.replica import ForkedReplica
 from tests.tables import read_movies
 from tests.waiting import wait_for
 
@@ -46,7 +47,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def replica() -> Iterator[ReplicaProcess]:
     # Slow enough for a crawl to have a middle.
-    with ReplicaProcess(titles=TITLES, light=True, latency=250) as running:
+    with ForkedReplica(titles=TITLES, light=True, latency=250) as running:
         yield running
 
 

@@ -1,12 +1,14 @@
 """What may stand in a job, and what its end means."""
 
 import re
+import time
 from typing import Any
 from unittest.mock import Mock, call
 
 import pytest
 from scrapy.settings import default_settings
 from twisted.internet.task import Clock
+from twisted.web.error import Error
 
 from moviecrawler import settings
 from moviecrawler.cluster import process
@@ -15,6 +17,7 @@ from moviecrawler.cluster.launcher import _DRAIN_SECONDS
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.secrets import holds_secret, redacted
 from moviecrawler.cluster.state import JobStatus
+from moviecrawler.cluster.webservice import Ready
 from moviecrawler.errors import ConfigurationError
 
 
@@ -102,6 +105,13 @@ def test_spider_that_ignores_the_end_of_its_node_is_killed_before_that(monkeypat
     assert sent.call_args_list == [call("TERM")]
     clock.advance(_DRAIN_SECONDS - 24 - 4)
     assert sent.call_args_list == [call("TERM"), call("KILL")]
+
+
+def test_a_node_that_drains_is_not_ready() -> None:
+    launcher = Mock(draining=True, last_beat_at=time.monotonic())
+    node = Mock(launcher=launcher, options=NodeOptions(redis_url=""))
+    with pytest.raises(Error, match="draining"):
+        Ready(Mock(node=node)).render_GET(Mock())
 
 
 def test_what_a_spider_has_told_last_stands_in_the_outcome_and_nonsense_is_ignored() -> None:

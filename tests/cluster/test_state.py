@@ -29,9 +29,9 @@ def job(number: int = 1, /, priority: float = 0.0, **arguments: str) -> Job:
 
 def beat(state: ClusterState, node: str, *named: str, takes: bool = False) -> Beat:
     """Send a node's heartbeat, which names the jobs that run there, or the given ones: "" for none."""
-    held = [one.job.key for one in state.snapshot().running if one.node == node]
+    held = named or [one.job.key for one in state.snapshot().running if one.node == node]
     about = NodeInfo(id=node, name=node, url="http://x", slots=6, started_at=0, draining=False, memory=1, processes={})
-    return state.beat(about, named or held, is_news=False, takes=takes)
+    return state.beat(about, held, is_news=False, takes=takes)
 
 
 def take(state: ClusterState, node: str) -> JobStatus | None:
@@ -115,7 +115,7 @@ def test_job_that_is_sent_twice_is_queued_once_until_it_is_over_and_is_then_a_ne
 def test_the_queue_and_the_outcomes_have_a_bound(state: ClusterState) -> None:
     for number in range(1002):
         state.schedule(job(number))
-        beat(state, "a", takes=True)
+        beat(state, "a", "", takes=True)
         end_job(state, "a", number=number)
     assert {each.job.id for each in state.snapshot().finished} == {f"job{number}" for number in range(2, 1002)}
     assert state.client.hlen(keys.JOBS) == 1000

@@ -18,6 +18,7 @@ from tests.catalogue.catalogued import Catalogued, judged, outcome, row
 from tests.crawling import Finished, counts, environment, scrapy
 from tests.processes import start
 from tests.services.postgres import execute
+from tests.services.replica import ForkedReplica
 from tests.waiting import LONGEST, wait_for
 
 Run = Callable[..., Finished]
@@ -27,7 +28,7 @@ ONLY_FILMS = "only films were asked for; --kinds movie,series takes series, too\
 
 @pytest.fixture(scope="module")
 def running_replica() -> Iterator[ReplicaProcess]:
-    with ReplicaProcess(titles=300, light=True) as running:
+    with ForkedReplica(titles=300, light=True) as running:
         yield running
 
 

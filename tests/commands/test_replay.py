@@ -23,6 +23,7 @@ from tests.crawling import Finished, change, counts, crawl_command, environment,
 from tests.pipelines.stored import sqlite_movies
 from tests.processes import start
 from tests.services.mongo import documents
+from tests.services.replica import ForkedReplica
 from tests.services.s3 import CREDENTIALS, S3Server, objects, s3_client, s3_movies
 from tests.waiting import wait_for
 
@@ -70,7 +71,7 @@ class Crawled:
 @pytest.fixture(scope="module")
 def crawled(own_s3: S3Server, mongo_server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
     data, name = tmp_path_factory.mktemp("crawled"), f"test-{uuid.uuid4().hex}"
-    with ReplicaProcess(titles=TITLES, seed=3, light=True) as replica, pytest.MonkeyPatch.context() as patch:
+    with ForkedReplica(titles=TITLES, seed=3, light=True) as replica, pytest.MonkeyPatch.context() as patch:
         for variable, value in CREDENTIALS.items():
             patch.setenv(variable, value)
         crawled = Crawled(replica, own_s3.url, name, f"{mongo_server}/{name}", data)
@@ -249,11 +250,11 @@ def test_a_crawl_that_is_killed_while_it_archives_leaves_only_whole_files(crawle
     assert len(s3_movies(crawled.endpoint, crawled.bucket, "killed")) == TITLES
 
 
-def test_a_refusal_is_not_archived(crawled: Crawled, tmp_path: Path) -> None:
-    with ReplicaProcess(titles=5, faults={"challenge": 1.0}, light=True) as replica:
-        before = objects(crawled.endpoint, crawled.bucket, "raw/")
-        refused = Crawled(replica, crawled.endpoint, crawled.bucket, crawled.mongo, tmp_path)
-        ended = refused.run("crawl", "metacritic", data=tmp_path, S3_BUCKET=crawled.bucket)
-        assert ended.code == 1
-        assert "metacritic refused us" in ended.log
+def test_a_refusal_is_not_archived(crawled: Crawled, replica: ReplicaProcess, tmp_path: Path) -> None:
+    change(replica, faults={"challenge": 1.0})
+    before = objects(crawled.endpoint, crawled.bucket, "raw/")
+    refused = Crawled(replica, crawled.endpoint, crawled.bucket, crawled.mongo, tmp_path)
+    ended = refused.run("crawl", "metacritic", data=tmp_path, S3_BUCKET=crawled.bucket)
+    assert ended.code == 1
+    assert "metacritic refused us" in ended.log
     assert objects(crawled.endpoint, crawled.bucket, "raw/") == before

@@ -11,12 +11,12 @@ import pytest
 
 from moviecrawler.database.connection import open_database
 from moviecrawler.replica.collection import Collection
-from moviecrawler.replica.process import ReplicaProcess
 from tests.dashboard.operated import DONE, HOSTILE, LOGIN, PASSWORD, PER_DAY, USER, Operated
 from tests.frontier.workers import keys_of
 from tests.services.nodes import Node, cluster, project_egg
 from tests.services.postgres import new_database
 from tests.services.redis import RedisServer
+from tests.services.replica import ForkedReplica
 from tests.waiting import wait_for
 
 TITLES = 700
@@ -35,7 +35,7 @@ def world(tmp_path_factory: pytest.TempPathFactory, postgres_server: str) -> Ite
     with closing(psycopg2.connect(database_url)) as connection, connection, connection.cursor() as cursor:
         cursor.execute(script, {"hostile": HOSTILE, "imdb_id": "tt99990001"})
     proxies = [f"http://{USER}:{PASSWORD}@127.0.0.1:9", f"http://bob:{PASSWORD}@proxy.example:3128"]
-    with RedisServer() as redis, ReplicaProcess(titles=TITLES, light=True) as replica:
+    with RedisServer() as redis, ForkedReplica(titles=TITLES, light=True) as replica:
         options = {
             **replica.settings,
             "REDIS_URL": redis.url,

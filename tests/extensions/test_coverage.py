@@ -14,6 +14,7 @@ from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change, crawl, scrapy
 from tests.services.mongo import mongo_movies
 from tests.services.postgres import postgres_movies
+from tests.services.replica import ForkedReplica
 
 TITLES = 80
 AS_BEFORE = 20
@@ -31,7 +32,7 @@ IDENTITY = {"titleText": "nameOfTheTitle", "og:title": "og:name", "<title>": "<n
 
 @pytest.fixture(scope="module")
 def running_replica() -> Iterator[ReplicaProcess]:
-    with ReplicaProcess(titles=TITLES, light=True) as running:
+    with ForkedReplica(titles=TITLES, light=True) as running:
         yield running
 
 

@@ -47,12 +47,6 @@ def test_summary_names_the_reasons_of_failures(replica: ReplicaProcess, tmp_path
     assert "http://" not in told["imdb"]
 
 
-def test_summary_says_why_a_site_was_stopped(replica: ReplicaProcess, tmp_path: Path) -> None:
-    change(replica, faults={"403": 1})
-    told = summary(crawl("imdb", f"ids={THIRTY}", "via=pages", data=tmp_path, replica=replica))
-    assert "imdb refused us" in told["refusals"]
-
-
 def test_a_crawl_that_cannot_begin_has_a_summary(tmp_path: Path) -> None:
     told = summary(crawl("imdb", "ids=tt0000001", data=tmp_path, DATABASE_URL="postgresql://127.0.0.1:1/x"))
     assert re.fullmatch(r"0 titles asked for: the crawl ended first; in [\d.]+ s \(store_unavailable\)", told["imdb"])

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from moviecrawler.errors import ExtractionError
-from moviecrawler.extract.embedded import decode_json, decode_text
+from moviecrawler.extract.embedded import check_whole, decode_json, decode_text
+from moviecrawler.extract.findings import ShapeError
 from moviecrawler.extract.pages import read_page
 from tests.extract.golden import body_of
 
@@ -39,6 +40,12 @@ def test_page_that_names_no_address_of_a_site_is_unknown(body: bytes) -> None:
     for url in (None, "", "http://[::1", "https://[www.imdb.com/title/tt9100001/"):
         with pytest.raises(ExtractionError):
             read_page(body, url)
+
+
+def test_page_that_ends_inside_a_script_is_not_whole_though_the_script_writes_an_end_tag() -> None:
+    check_whole(b"<html><script>write('</html>')</script></html>")
+    with pytest.raises(ShapeError, match="ends before its end tag"):
+        check_whole(b"<html><script>write('</html>')")
 
 
 @pytest.mark.parametrize("head", ["", '<meta charset="utf-8">', '<meta charset="iso-8859-1">'])

@@ -13,7 +13,6 @@ PARSERS: list[Callable[[str], Any]] = [parse_count, parse_date, parse_decimal, p
 
 READ: dict[Callable[[str], Any], dict[str, Any]] = {
     parse_count: {
-        "2.5M": (2_500_000, False),
         "2.5m votes": (2_500_000, False),
         "1K": (1_000, False),
         "12.34K": (12_340, False),
@@ -30,8 +29,6 @@ READ: dict[Callable[[str], Any], dict[str, Any]] = {
         **dict.fromkeys(("95 min", "1 hr 35 mins"), 95),
         "PT126M": 126,
         "PT1H0M30S": 60,
-        "2 hr. 11 min.": 131,
-        "1h 58m": 118,
         "45m": 45,
         **dict.fromkeys(("2 hours, 5 minutes", "PT2H5M0.000S"), 125),
     },

@@ -21,7 +21,7 @@ from tests.services.mongo import mongo_movies
 from tests.services.postgres import postgres_movies
 from tests.services.proxy import Proxy
 from tests.services.redis import RedisServer
-from tests.services.replica import IDS, TITLES
+from tests.services.replica import IDS, TITLES, ForkedReplica
 from tests.services.s3 import CREDENTIALS, s3_movies
 from tests.waiting import wait_for
 
@@ -78,7 +78,7 @@ def test_killed_workers_lose_no_title_and_double_none(
     (tmp_path / "ids").write_text("\n".join(expected))
     stores = {"DATABASE_URL": database_url, "MONGO_URL": mongo_url, "S3_BUCKET": bucket_name, "S3_ENDPOINT_URL": s3_url}
     with (
-        ReplicaProcess(titles=titles, light=True, latency=100) as replica,
+        ForkedReplica(titles=titles, light=True, latency=100) as replica,
         Workers(
             *("imdb", f"file={tmp_path / 'ids'}"),
             data=tmp_path,

@@ -262,6 +262,13 @@ async def test_keys_of_a_run_expire_a_week_after_their_last_use(make: Make, clie
         assert 6.9 * 86400 < await client.ttl(key) <= 7 * 86400, key
 
 
+async def test_a_run_is_not_over_while_a_worker_holds_a_request_that_was_lost(make: Make, client: Any) -> None:
+    one = await seeded(make(), "a")
+    await one.take(1)
+    await client.delete(one.keys.requests)
+    assert (await one.take(0)).open == 1
+
+
 @pytest.mark.promise("Any worker may be killed: others get what it held, no title is lost and none doubled.")
 @pytest.mark.parametrize("how", ["back", "dead"])
 async def test_a_worker_whose_lease_went_to_another_ends_nothing_of_it(make: Make, client: Any, how: Any) -> None:

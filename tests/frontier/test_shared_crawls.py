@@ -16,7 +16,7 @@ from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, change, counts, scrapy
 from tests.frontier.workers import SURE, WorkersOf, workers_on
-from tests.services.replica import COLLECTION, EVERYTHING, IDS, SPIDERS
+from tests.services.replica import COLLECTION, EVERYTHING, IDS, SPIDERS, ForkedReplica
 from tests.waiting import wait_for
 
 logger = logging.getLogger(__name__)
@@ -80,13 +80,13 @@ def test_limit_is_that_of_all_workers_and_no_title_is_lost_though_pages_are_miss
 ) -> None:
     change(replica, latency=100)
     # No batch is due by its age: the last ones are written as nothing is queued.
-    with workers_of("metacritic", "list=sitemap", "limit=40", STORE_BATCH_SECONDS="3600") as workers:
+    with workers_of("metacritic", "list=sitemap", "limit=25", STORE_BATCH_SECONDS="3600") as workers:
         workers.start(2)
-        wait_for(lambda: workers.count("titles") == 40)
+        wait_for(lambda: workers.count("titles") == 25)
         change(replica, faults={"404": 0.15})
         assert workers.wait() == [0, 0], workers.log
         ended = {movie.site_id for movie in workers.movies} | set(Finished(0, "", "", tmp_path).misses)
-        assert len(ended) == workers.count("titles") == 40
+        assert len(ended) == workers.count("titles") == 25
         assert workers.state("failed") == 0
 
 
@@ -122,7 +122,7 @@ def test_workers_together_keep_the_budget(redis_url: str, tmp_path: Path) -> Non
     wanted = tmp_path / "ids"
     wanted.write_text("\n".join(Collection(1, titles).imdb_ids))
     budget: dict[str, Any] = {"SITE_BUDGETS": json.dumps({"127.0.0.1": {"per_second": PER_SECOND}}), "CSV_ENABLED": "0"}
-    with ReplicaProcess(titles=titles, light=True) as replica:
+    with ForkedReplica(titles=titles, light=True) as replica:
         with workers_on(replica, redis_url, tmp_path)("imdb", f"file={wanted}", **budget) as workers:
             workers.start(3)
             assert workers.wait() == [0] * 3, workers.log

@@ -17,7 +17,6 @@ from tests.pipelines.runs import make_movie, record_of
 from tests.pipelines.stored import opened
 from tests.services.postgres import execute
 
-NOW = utc_now()
 AHEAD = timedelta(days=400)
 
 

@@ -74,10 +74,9 @@ def test_the_files_have_all_that_is_stored(tmp_path: Path) -> None:
     assert {row["name"]: row["position"] for row in rows(tmp_path / "credits.csv")}["An Extra"] == "2"
 
 
-def test_a_crawl_whose_files_can_not_be_replaced_ends_with_code_1(tmp_path: Path) -> None:
+def test_a_crawl_whose_files_can_not_be_replaced_ends_with_code_1(replica: ReplicaProcess, tmp_path: Path) -> None:
     (tmp_path / "movies.csv").mkdir()
-    with ReplicaProcess(titles=3, light=True) as replica:
-        ended = scrapy("crawl", "imdb", "-a", "limit=1", data=tmp_path, replica=replica)
+    ended = scrapy("crawl", "imdb", "-a", "limit=1", data=tmp_path, replica=replica)
     assert ended.code == 1
     assert "are as old as before, as they could not be replaced" in ended.log
     assert len(board_of(tmp_path)) == 1

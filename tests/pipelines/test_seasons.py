@@ -304,10 +304,3 @@ def test_the_scoreboard_of_each_kind_is_that_of_the_csv_files(database_url: str,
     assert lines[2].startswith("Salt Harbour, season 1 ")
     assert "8.3*" in lines[2]
     assert lines[-1].startswith("* derived")
-
-
-@pytest.mark.parametrize("view", ["season_scores", "episode_scores"])
-@pytest.mark.parametrize("asked", ["series_title_id = 1", "series_imdb_id = 'tt0000001'"])
-def test_one_series_is_read_by_indexes_alone(database_url: str, view: str, asked: str) -> None:
-    query = f"SET enable_seqscan = off; EXPLAIN SELECT * FROM {view} WHERE {asked}"  # noqa: S608 - named above
-    assert "Seq Scan" not in f"{execute(database_url, query)}"

@@ -138,19 +138,18 @@ def test_rejected_items_turn_over_and_their_lines_have_a_length(
 
 
 @pytest.mark.promise("The exit code is 0 only when every title asked for was stored or stated absent.")
-def test_a_crawl_whose_disk_is_full_ends_with_code_1_and_says_what_it_did_not_store(tmp_path: Path) -> None:
+def test_a_crawl_whose_disk_is_full_ends_with_code_1_and_says_what_it_did_not_store(
+    replica: ReplicaProcess, tmp_path: Path
+) -> None:
     settings = {**FAST, "STORE_CLOSE_SECONDS": "1", "STORE_UNREACHABLE": "wait"}
     options = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
-    with (
-        ReplicaProcess(titles=60, light=True) as replica,
-        subprocess.Popen(
-            [sys.executable, "-m", "scrapy", "crawl", "imdb", "-a", "list=top", *options],
-            env=environment(tmp_path, replica, PYTHONDONTWRITEBYTECODE="1"),  # which it would cut
-            cwd=tmp_path,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as process,
-    ):
+    with subprocess.Popen(
+        [sys.executable, "-m", "scrapy", "crawl", "imdb", "-a", "list=top", *options],
+        env=environment(tmp_path, replica, PYTHONDONTWRITEBYTECODE="1"),  # which it would cut
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
         assert process.stderr is not None
         log = []
         for line in process.stderr:

@@ -11,7 +11,7 @@ class Reply(NamedTuple):
     body: bytes
 
 
-def ask(url: str, headers: dict[str, str] | None = None, *, method: str = "GET", timeout: float = 5) -> Reply:
+def ask(url: str, headers: dict[str, str] | None = None, *, method: str = "GET", timeout: float = 60) -> Reply:
     """Send one request; redirects are not followed, and bodies not decompressed."""
     parts = urlsplit(url)
     connection = http.client.HTTPConnection(parts.netloc, timeout=timeout)

@@ -20,7 +20,7 @@ from moviecrawler.sites import SCOREBOARD_KINDS, SCORES
 from moviecrawler.urls import title_url
 from tests.crawling import change
 from tests.replica.client import ask
-from tests.services.replica import page_of
+from tests.services.replica import ForkedReplica, page_of
 
 TITLES = 300
 COLLECTION = Collection(1, TITLES, 20)
@@ -33,13 +33,13 @@ TOMATOES = SERIES.ids["rottentomatoes"][1]
 
 @pytest.fixture(scope="module")
 def running_replica() -> Iterator[ReplicaProcess]:
-    with ReplicaProcess(titles=TITLES, series=20) as process:
+    with ForkedReplica(titles=TITLES, series=20) as process:
         yield process
 
 
 @pytest.mark.parametrize("site", get_args(Site))
 def test_every_page_is_read_as_its_item(site: Site) -> None:
-    collection = Collection(1, 60, len(SHAPES))
+    collection = Collection(1, 30, len(SHAPES))
     movies = collection.every(site)
     kinds = {"imdb": {"movie", "series", "episode"}}.get(site, {"movie", "series", "season", "episode"})
     assert {movie.kind for movie in movies.values()} == kinds

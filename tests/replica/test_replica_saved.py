@@ -4,10 +4,10 @@ import pytest
 
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import Site
-from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.sources import SavedPages
 from moviecrawler.sites import SITES
 from tests.replica.client import ask
+from tests.services.replica import ForkedReplica
 
 ROWS: list[tuple[str, Site, str, str, str]] = [
     ("old.html", "imdb", "title", "/title/tt7777771/", "2024-01"),
@@ -31,7 +31,7 @@ def test_saved_pages_are_served_under_their_addresses(tmp_path: Path) -> None:
     contents |= {"data.json": '{"props": 1}', "nuxt.json": "[1, 2]", "finder.json": '{"data": 1}'}
     for file, content in contents.items():
         (tmp_path / file).write_text(content, encoding="utf-8")
-    with ReplicaProcess(pages=str(tmp_path), robots="live") as replica:
+    with ForkedReplica(pages=str(tmp_path), robots="live") as replica:
         imdb, metacritic, rottentomatoes = replica.urls.values()
         assert ask(imdb + "/title/tt7777771/").body == ask(imdb + "/title/tt7777771").body == b"<html>new.html</html>"
         for missing in ("/title/tt7777771/?other=1", "/title/tt7777772/", "/chart/top/"):

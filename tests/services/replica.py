@@ -1,6 +1,8 @@
 """One replica for all tests of a process, which each of them finds as it was at the start, and the items that it serves."""
 
+import os
 from collections.abc import Iterator
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 import pytest
@@ -11,10 +13,12 @@ from moviecrawler.items import Movie, Site
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.sources import Answer, Generated
+from moviecrawler.sites import SITES
 from moviecrawler.urls import title_url
 from tests.crawling import reset
+from tests.processes import CONTEXT, serve_replica
 
-TITLES = 60
+TITLES = 40
 COLLECTION = Collection(1, TITLES)
 IDS = COLLECTION.imdb_ids
 SPIDERS = SpiderLoader(Settings({"SPIDER_MODULES": ["moviecrawler.spiders"]})).list()
@@ -22,16 +26,33 @@ EVERYTHING = {"imdb": [], "metacritic": ["list=new"], "rottentomatoes": ["list=m
 """Arguments with which each spider finds all that its site has."""
 
 
+class ForkedReplica(ReplicaProcess):
+    """A replica forked from a process that has imported what it needs; it ends when its `with` block, or this process, does."""
+
+    def __enter__(self) -> Self:
+        self._here, there = CONTEXT.Pipe()
+        self._process: Any = CONTEXT.Process(target=serve_replica, args=(self._options, there), daemon=True)
+        self._process.start()
+        there.close()
+        with os.fdopen(os.dup(self._here.fileno())) as lines:
+            self.urls = dict(lines.readline().split() for _ in SITES)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._here.close()
+        self._process.join()
+
+
 @pytest.fixture(scope="session")
 def running_replica() -> Iterator[ReplicaProcess]:
     """Return a replica as the last test has left it."""
-    with ReplicaProcess(titles=TITLES, light=True) as running:
+    with ForkedReplica(titles=TITLES, light=True) as running:
         yield running
 
 
 @pytest.fixture
 def replica(running_replica: ReplicaProcess) -> ReplicaProcess:
-    """Return a replica of 60 titles on light pages."""
+    """Return a replica of 40 titles on light pages."""
     reset(running_replica)
     return running_replica
 

@@ -11,12 +11,12 @@ from moviecrawler.catalogue.scoreboard import ScoreboardRow
 from moviecrawler.items import Movie, Site
 from moviecrawler.pipelines.postgres import read_scoreboard
 from moviecrawler.replica.collection import Collection
-from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.sites import SITES
 from tests.crawling import counts, reset, scrapy
 from tests.pipelines.stored import board_of, in_order, sqlite_movies
 from tests.services.mongo import mongo_movies
 from tests.services.postgres import new_database, postgres_movies
+from tests.services.replica import ForkedReplica
 from tests.services.s3 import CREDENTIALS, s3_movies
 
 TITLES, SERIES = 15, 6
@@ -65,7 +65,7 @@ def test_three_sites_are_the_same_in_every_store_on_one_scoreboard_and_from_the_
 ) -> None:
     s3 = {"S3_ENDPOINT_URL": s3_url, **{name: os.environ[name] for name in CREDENTIALS}}
     stores = {"DATABASE_URL": database_url, "MONGO_URL": mongo_url, "S3_BUCKET": bucket_name, **s3}
-    with ReplicaProcess(titles=TITLES, series=SERIES, light=True) as replica:
+    with ForkedReplica(titles=TITLES, series=SERIES, light=True) as replica:
         for site, (films, series) in LISTS.items():
             parts = ",".join(str(movie.site_id) for movie in COLLECTION.series.title(1).parts[site])
             # A season's own page says more than its series' page, and is here the newer one of the two.

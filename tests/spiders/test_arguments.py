@@ -62,13 +62,6 @@ def test_arguments_that_scrapyd_adds_are_accepted(settings: Settings) -> None:
     ImdbSpider.parse_arguments(settings, {"_job": "abc", "_version": "1"})
 
 
-@pytest.mark.parametrize("spider", [ImdbSpider, MetacriticSpider, RottenTomatoesSpider])
-def test_without_arguments_the_default_list_is_crawled(settings: Settings, spider: type[MovieSpider]) -> None:
-    plan = spider.parse_arguments(settings, {})
-    assert plan.list_name == spider.default_list
-    assert not plan.titles
-
-
 def test_ids_and_file_together_name_each_title_once_in_order(tmp_path: Path) -> None:
     file = tmp_path / "titles.txt"
     file.write_text("\ufeff# first\ntt0000002\n\n https://www.imdb.com/title/tt0000003/?ref_=x \ntt0000001\n", "utf-8")

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from moviecrawler.replica.collection import Collection
-from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import crawl
 from tests.hostile_site import KINDS, HostileSite
+from tests.services.replica import ForkedReplica
 
 MEMORY_MB = 300
 """What a node gives a spider."""
@@ -26,7 +26,7 @@ def test_one_worker_stores_what_is_good_and_accounts_for_the_rest(tmp_path: Path
     good = Collection(1, 20).imdb_ids
     bad = {f"tt77{number:05}": kind for number, kind in enumerate(KINDS)}
     (tmp_path / "ids.txt").write_text("\n".join(chain.from_iterable(zip_longest(good, bad, fillvalue=""))))
-    with ReplicaProcess(titles=20, light=True) as replica, HostileSite(replica.urls["imdb"], bad) as site:
+    with ForkedReplica(titles=20, light=True) as replica, HostileSite(replica.urls["imdb"], bad) as site:
         settings = {**SETTINGS, "IMDB_URL": site.url}
         done = crawl("imdb", "file=ids.txt", "via=pages", data=tmp_path, replica=replica, **settings)
     assert {movie.site_id for movie in done.movies} == set(good)

@@ -18,7 +18,7 @@ from tests.crawling import Finished, change, counts, crawl
 from tests.frontier.workers import Workers
 from tests.middlewares.sites import Site as StandIn
 from tests.middlewares.sites import Told
-from tests.services.replica import Scores, page_of, scores_of, series_of
+from tests.services.replica import ForkedReplica, Scores, page_of, scores_of, series_of
 from tests.spiders.dying import MARK
 
 TITLES = 10
@@ -30,7 +30,7 @@ LISTS = {"metacritic": "tv-new", "rottentomatoes": "tv_series_browse/sort:newest
 
 @pytest.fixture(scope="module")
 def running_replica() -> Iterator[ReplicaProcess]:
-    with ReplicaProcess(titles=TITLES, series=SERIES.count, light=True) as replica:
+    with ForkedReplica(titles=TITLES, series=SERIES.count, light=True) as replica:
         yield replica
 
 
