@@ -1,12 +1,10 @@
 """`lane=due` claims no more than the budget of the day allows, and ends when that is spent."""
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
 
 import pytest
 import redis
 
-from moviecrawler.frontier.budgets import until_next_day
 from moviecrawler.frontier.keys import SiteKeys
 from tests.catalogue.crawls import Due
 from tests.waiting import LONGEST, wait_for
@@ -52,9 +50,3 @@ def test_a_crawl_that_is_to_stay_waits_for_the_next_day(due: Due, redis_url: str
     assert sum(due.pages().values()) == 12
     assert due.log.count(told) <= 2
     assert due.claimed() == 0
-
-
-def test_a_day_is_a_utc_day() -> None:
-    last = datetime(2026, 11, 1, 23, 59, 59, tzinfo=UTC)
-    assert until_next_day(last.astimezone()) == timedelta(seconds=1)
-    assert until_next_day(last + timedelta(seconds=1)) == timedelta(days=1)

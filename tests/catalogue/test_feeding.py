@@ -10,7 +10,7 @@ from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.titles import Title
 from moviecrawler.sites import SCOREBOARD_KINDS
 from tests.catalogue.crawls import Due
-from tests.crawling import change, counts, crawl_command, reset
+from tests.crawling import change, counts, reset
 from tests.services.replica import TITLES, ForkedReplica
 from tests.waiting import LONGEST, wait_for
 
@@ -131,10 +131,3 @@ def test_imdb_titles_come_from_its_datasets_where_its_pages_may_not_be_had(due: 
     assert due.pages() == {}
     assert due.sql("SELECT DISTINCT source::text FROM records") == [("dataset",)]
     assert due.fetch("imdb", "via=datasets").stat("titles/asked") == 0
-
-
-def test_other_crawls_tell_the_catalogue_too(due: Due) -> None:
-    finished = due.scrapy(*crawl_command("imdb", "list=top", "limit=20"))
-    assert finished.code == 0, finished.log
-    assert due.states() == {"ok": 20, "never": TITLES - 20}
-    assert due.fetch().stat("titles/asked") == TITLES - 20

@@ -163,6 +163,7 @@ def slow(pattern: re.Pattern[Any], size: int, seconds: float) -> list[str]:
     return found
 
 
+@pytest.mark.long
 def test_search_for_slow_patterns_finds_those_that_are() -> None:
     assert slow(re.compile(r"(?:co-?[\s-]*)*director"), 1000, 0.05)
     assert slow(re.compile(rb"<script\b[^>]*>"), 100_000, 0.05)
@@ -190,10 +191,7 @@ def test_every_reader_has_no_other_failure_than_extraction_error(read: Callable[
     assert raised.value.url == "https://www.example.com/"
 
 
-@pytest.mark.parametrize(
-    "error",
-    [OverflowError, TypeError, KeyError, AttributeError, ZeroDivisionError, MemoryError, RecursionError, LookupError],
-)
+@pytest.mark.parametrize("error", [KeyError, MemoryError, RecursionError])
 def test_any_exception_of_a_reader_is_an_error_of_its_page(error: type[Exception]) -> None:
     @reader
     def read(body: bytes, url: str) -> None:

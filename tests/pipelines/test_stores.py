@@ -9,9 +9,8 @@ from unittest.mock import Mock
 
 import msgspec
 import pytest
-from scrapy.exceptions import CloseSpider
 
-from moviecrawler.errors import ConfigurationError, RejectedError, TooSlowError, TransientStoreError
+from moviecrawler.errors import RejectedError, TooSlowError, TransientStoreError
 from moviecrawler.items import Movie
 from moviecrawler.pipelines.store import Record, Store
 from tests.pipelines.runs import LIMIT, make_movie, running
@@ -247,13 +246,3 @@ async def test_a_store_that_is_down_at_the_start_is_opened_later(
         await run.pipeline.process_item(make_movie(1))
         await until(lambda: run.count("durable") == 1)
     assert "KeyError: 'unforeseen'" in caplog.text
-
-
-async def test_a_store_that_can_never_work_stops_the_crawl_before_it_starts(
-    memory: MemoryStore, tmp_path: Path
-) -> None:
-    memory.before_open = failing(1, ConfigurationError("no such database"))
-    with pytest.raises(CloseSpider) as caught:
-        async with running(memory, tmp_path):
-            pass
-    assert str(caught.value.__cause__) == "no such database"
