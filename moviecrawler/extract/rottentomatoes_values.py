@@ -142,7 +142,8 @@ def read_score(kind: ScoreKind, summary: Any) -> Score | NoValue:
 
 
 def _critics_count(summary: Any) -> int | None:
-    return next((found for key in _CRITICS_COUNTS if (found := attempt(partial(dig.size, summary, key)))), None)
+    counts = [found for key in _CRITICS_COUNTS if (found := attempt(partial(dig.size, summary, key))) is not None]
+    return next(filter(None, counts), min(counts, default=None))
 
 
 def _audience_count(summary: Any) -> int | None:

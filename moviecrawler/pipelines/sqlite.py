@@ -66,7 +66,7 @@ _ADD_HISTORY = (
     "INSERT OR REPLACE INTO score_history (site, site_id, kind, since, value, count) VALUES (?, ?, ?, ?, ?, ?)"
 )
 # A score dated in the future came from a wrong clock: its entry is replaced by one of now.
-_END_FUTURE = "DELETE FROM score_history WHERE site = ? AND site_id = ? AND since > ? AND since > ?"
+_END_FUTURE = "DELETE FROM score_history WHERE site = ? AND site_id = ? AND since > ? AND since > ? RETURNING kind"
 _ADD_PERSON = """
 INSERT INTO people (site, person_id, name, named_at) VALUES (?, ?, ?, ?)
 ON CONFLICT (site, person_id) WHERE person_id IS NOT NULL DO UPDATE SET name = excluded.name, named_at = excluded.named_at
@@ -181,12 +181,13 @@ class SqliteStore(Store):
             connection.execute(_END_MISS, (*key, scraped, last))
         row = connection.execute(_ITEM, key).fetchone()
         known = None if row is None else msgspec.json.decode(row[0], type=Movie)
+        ended: set[str] = set()
         if known is not None:
             merged_movie = merged(movie, known, self._margin, latest())
             if merged_movie is None:
                 return
             movie, scraped = merged_movie, _text(time_of(merged_movie))
-            connection.execute(_END_FUTURE, (*key, scraped, last))
+            ended = {kind for (kind,) in connection.execute(_END_FUTURE, (*key, scraped, last))}
         values = _values(movie) | {"updated_at": _text(utc_now())}
         is_changed = known is None or replace(known, scraped_at=movie.scraped_at, fetch=movie.fetch) != movie
         connection.execute(_UPSERT_CHANGED if is_changed else _UPSERT_SAME, values)
@@ -198,7 +199,7 @@ class SqliteStore(Store):
             connection.executemany(_INSERTS[table], ((*key, *row) for row in _rows(movie, table, columns)))
         before = {score.kind: (score.value, score.count) for score in known.scores} if known is not None else {}
         now = {score.kind: (score.value, score.count) for score in movie.scores}
-        changed = [kind for kind in before | now if before.get(kind) != now.get(kind)]
+        changed = [kind for kind in before | now if kind in ended or before.get(kind) != now.get(kind)]
         connection.executemany(_ADD_HISTORY, ((*key, kind, scraped, *now.get(kind, (None, None))) for kind in changed))
         if known is None or known.credits != movie.credits:
             people = ((movie.site, credit.person_id, credit.name, scraped, last) for credit in movie.credits)

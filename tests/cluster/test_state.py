@@ -161,8 +161,8 @@ def test_any_change_is_seen_in_the_next_snapshot_and_without_one_nothing_is_read
 def test_dead_node_s_job_goes_back_to_its_place_and_its_late_word_is_not_heard(state: ClusterState) -> None:
     for node in "ab":
         beat(state, node)
-    for number in (1, 2):
-        state.schedule(job(number))
+    for number, priority in ((2, 0), (1, 1)):
+        state.schedule(job(number, priority))
     first = take(state, "a")
     assert first is not None
     assert 0 < state.now() - first.queued_at < 60

@@ -35,6 +35,7 @@ def write_run(client: redis.Redis, done: int, workers: int = 0) -> Keys:
         client.hset(keys.requests, str(number), "2 0 \n[]")
     for number in range(workers):
         client.zadd(keys.workers, {str(number): 1e15})
+    client.zadd(keys.workers, {"killed": 1000 * time.time() - 1})
     return keys
 
 

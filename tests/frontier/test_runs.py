@@ -202,10 +202,13 @@ async def test_what_was_handed_out_twice_is_handed_out_alone_and_buried_at_last(
     await client.delete(queue.keys.state)
     await take_arguments(queue)
     assert (await queue.take()).failed == 1, "it still counts when the state is lost"
+    assert await queue.push(pushes("7")) == 0, "but nothing counts as seen"
     assert await queue.finish([End(killer, "again")]) == 1
     assert [one.number for one in (await queue.take(1)).deliveries] == [1], (
         "asked for again, it has all its tries again"
     )
+    await queue.finish([End(killer, "dead", 1), End(killer, "done")])  # its worker was only slow
+    assert (await queue.take()).failed == 0
 
 
 @pytest.mark.promise("A request is done only when its items are durable everywhere, and what it leads to is queued.")

@@ -198,7 +198,7 @@ def test_a_miss_stands_until_the_titles_own_page_is_read(stored: Stored) -> None
     assert stored.misses() == 0
     stored.write(make_miss(1, 35))
     assert stored.misses() == 0
-    stored.write(make_miss(1, 20, outcome="blocked"))
+    stored.write(make_miss(1, 20, outcome="blocked"), make_miss(1, 35))
     assert stored.misses() == 1
     assert stored.movie().scraped_at == make_movie(1, 30).scraped_at
 

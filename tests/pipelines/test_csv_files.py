@@ -14,7 +14,7 @@ from scrapy.exceptions import CloseSpider
 
 from moviecrawler.errors import ConfigurationError, OutputError
 from moviecrawler.extensions.summary import _stores
-from moviecrawler.items import Movie
+from moviecrawler.items import Credit, Movie
 from moviecrawler.pipelines.files import check_data_dir, replacing
 from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.pipelines.store import Record
@@ -51,7 +51,8 @@ def check_readable(folder: Path) -> dict[str | None, Movie]:
 
 
 def test_the_files_have_all_that_is_stored(tmp_path: Path) -> None:
-    crawl(SqliteStore(tmp_path), tmp_path, *ALL, FULL)
+    older = make_movie(8, 90, credits=[Credit(name="S. Body", role="cast", position=1, person_id="nm0000008")])
+    crawl(SqliteStore(tmp_path), tmp_path, *ALL, FULL, older)
     assert tuple(rows(tmp_path / "movies.csv")[0]) == MOVIE_COLUMNS
     found = {
         row["site_id"]: {name: cell for name, cell in row.items() if cell} for row in rows(tmp_path / "movies.csv")
@@ -70,7 +71,8 @@ def test_the_files_have_all_that_is_stored(tmp_path: Path) -> None:
     assert {row["title"] for row in rows(tmp_path / "related.csv")} == {"The Lamp", "Salt", 'The "Lamp"; =1+1'}
     assert rows(tmp_path / "awards.csv")[0]["event"] == "Oscar"
     assert rows(tmp_path / "other_titles.csv")[1]["title"] == "Lampa"
-    assert ["imdb", "", "An Extra"] in [list(row.values()) for row in rows(tmp_path / "people.csv")]
+    named = {(row["person_id"], row["name"]) for row in rows(tmp_path / "people.csv")}
+    assert named >= {("", "An Extra"), ("nm0000008", "Somebody")}
     assert {row["name"]: row["position"] for row in rows(tmp_path / "credits.csv")}["An Extra"] == "2"
 
 

@@ -63,7 +63,7 @@ def test_an_upload_has_a_checksum_and_to_another_machine_without_tls_a_digest(
     sent: list[list[bytes]] = []
     names = ("x-amz-checksum-crc32", "x-amz-content-sha256")
     with HttpsFront(own_s3.url) as front:
-        bucket = Bucket(own_bucket, "", front.url if tls else own_s3.url.replace(_HERE, host))
+        bucket = Bucket(own_bucket, "some", front.url if tls else own_s3.url.replace(_HERE, host))
         monkeypatch.setenv("AWS_CA_BUNDLE", str(front.certificate))
         bucket.open()
         bucket._client.meta.events.register(

@@ -138,6 +138,8 @@ async def test_every_attempt_is_a_line_and_the_last_says_how_all_ended(
     assert attempts == [f"attempt {n}/3 GET {URL} via {name} → 500" for n, name in enumerate(names, 1)]
     assert str(failed.value) == "; ".join(f"{name} → 500" for name in names)
     assert not chain.proxies.order[0].dead  # a broken server is not the proxies' fault
+    with pytest.raises(AttemptsFailedError, match="direct → 500; datacenter:1 → 500; direct → 500"):
+        await Chain(1, tmp_path, 500, PROXY_ORDER="direct,datacenter").send()
 
 
 async def test_a_request_leaves_by_the_pool_that_it_is_bound_to_and_robots_txt_proves_nothing_of_a_proxy(
