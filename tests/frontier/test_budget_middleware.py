@@ -105,7 +105,8 @@ async def test_a_day_spent_at_23_59_goes_on_at_00_01_in_the_same_run(client: Any
     scripts, queue = await queue_of(client, Budget(per_day=1), 3)
     assert not (await scripts.ask(SITE, charge=True)).spent
     site = (await queue.take(9)).site
-    assert (site.spent, site.blocked) == (True, pytest.approx(-time.time() % 86_400 * 1000, abs=5_000))
+    assert site.spent
+    assert site.blocked == pytest.approx(-time.time() % 86_400 * 1000, abs=5_000)
     await client.hincrby(SITE.budget, "day", -1)  # as if it were 00:01
     again = SharedQueue(scripts, SITE, FrontierOptions(lease=3600), worker="two")
     assert await again.open("run", -0.001) is None
