@@ -6,7 +6,8 @@ import os
 import scrapy.core.downloader.handlers.http11  # noqa: F401 - takes long when more has been imported
 from hypothesis import settings
 
-settings.register_profile("patient", deadline=None, max_examples=40)  # a busy machine is no fault
+# A busy machine is no fault; 40 examples instead of 100 keep the suite short.
+settings.register_profile("patient", deadline=None, max_examples=40)
 settings.load_profile("patient")
 # Else each of the many processes compiles every module for itself.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

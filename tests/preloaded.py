@@ -32,9 +32,9 @@ for _package in _PACKAGES:
         if not _module.name.startswith(_NOT) and not _module.name.endswith("__main__"):
             importlib.import_module(_module.name)
 # Scrapy looks through all that is installed for commands that others bring.
-cmdline: Any = importlib.import_module("scrapy.cmdline")
-cmdline.entry_points = functools.cache(cmdline.entry_points)
-cmdline.entry_points(group="scrapy.commands")
+_cmdline: Any = importlib.import_module("scrapy.cmdline")
+_cmdline.entry_points = functools.cache(_cmdline.entry_points)
+_cmdline.entry_points(group="scrapy.commands")
 assert "moviecrawler.settings" not in sys.modules, "it would read the wrong environment"
 assert "twisted.internet.reactor" not in sys.modules, "a reactor does not survive a fork"
 assert threading.active_count() == 1, "threads do not survive a fork"

@@ -114,7 +114,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         raise TransientStoreError(f"another process has been opening {path} for {_LOCK_TIMEOUT_SECONDS:g} s") from None
     # A commit must be on the disk when it returns, as the batch is then reported durable.
     connection.execute("PRAGMA synchronous = FULL")
-    # kB. A batch of titles writes to the indexes of people everywhere: with the 2 MB of the default, a sixth of a large crawl's time is reading them.
+    # 32 MB: a batch of titles writes all over the indexes of people, and with SQLite's 2 MB a sixth of a large crawl's time is reading them.
     connection.execute("PRAGMA cache_size = -32000")
 
 

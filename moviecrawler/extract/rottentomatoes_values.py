@@ -142,6 +142,7 @@ def read_score(kind: ScoreKind, summary: Any) -> Score | NoValue:
 
 
 def _critics_count(summary: Any) -> int | None:
+    """Return how many critics have reviewed, 0 where no key says more; None where none tells a number."""
     counts = [found for key in _CRITICS_COUNTS if (found := attempt(partial(dig.size, summary, key))) is not None]
     return next(filter(None, counts), min(counts, default=None))
 

@@ -1,10 +1,12 @@
 """`lane=due` claims no more than the budget of the day allows, and ends when that is spent."""
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 
 import pytest
 import redis
 
+from moviecrawler.frontier.budgets import until_next_day
 from moviecrawler.frontier.keys import SiteKeys
 from tests.catalogue.crawls import Due
 from tests.waiting import LONGEST, wait_for
@@ -19,7 +21,7 @@ def settings(per_day: int, **more: str) -> dict[str, str]:
 def test_crawls_fetch_what_the_budget_allows_and_leave_the_rest_unclaimed(
     due: Due, redis_url: str, workers: int
 ) -> None:
-    given = settings(25, REDIS_URL=redis_url if workers > 1 else "")
+    given = settings(17, REDIS_URL=redis_url if workers > 1 else "")
     with ThreadPoolExecutor(workers) as pool:
         ended = list(pool.map(lambda _: due.fetch(**given), range(workers)))
     # They did what they were to do, and say why they did no more.
@@ -28,9 +30,9 @@ def test_crawls_fetch_what_the_budget_allows_and_leave_the_rest_unclaimed(
     spent = ["(budget_spent)" in finished.log and "is spent" in finished.log for finished in ended]
     assert all(by_budget or "claimed by other workers" in one.log for by_budget, one in zip(spent, ended, strict=True))
     assert any(spent)
-    assert due.states()["ok"] == 25
+    assert due.states()["ok"] == 17
     assert due.fetch(**given).code == 0  # the same day again: nothing is asked for
-    assert sum(due.pages().values()) == 25
+    assert sum(due.pages().values()) == 17
     # Workers that begin at the same moment don't know of each other yet; a batch of each of the three would be 75.
     assert due.claimed() <= (0 if workers == 1 else 20)
 
@@ -50,3 +52,9 @@ def test_a_crawl_that_is_to_stay_waits_for_the_next_day(due: Due, redis_url: str
     assert sum(due.pages().values()) == 12
     assert due.log.count(told) <= 2
     assert due.claimed() == 0
+
+
+def test_a_day_is_a_utc_day() -> None:
+    last = datetime(2026, 11, 1, 23, 59, 59, tzinfo=UTC)
+    assert until_next_day(last.astimezone()) == timedelta(seconds=1)
+    assert until_next_day(last + timedelta(seconds=1)) == timedelta(days=1)

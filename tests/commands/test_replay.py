@@ -133,6 +133,23 @@ def test_a_replay_into_empty_stores_gives_the_same_rows(crawled: Crawled, tmp_pa
     assert documents(mongo, "movies") == documents(crawled.mongo, "movies")
 
 
+def test_a_folder_is_an_archive_too_and_one_site_can_be_chosen(crawled: Crawled, tmp_path: Path) -> None:
+    crawled.download(tmp_path)
+    ended = crawled.run("replay", "--site", "metacritic", str(tmp_path), data=tmp_path)
+    assert ended.code == 0, ended.log
+    assert len(ended.movies) == LIMIT
+    assert {movie.site for movie in ended.movies} == {"metacritic"}
+    ended = crawled.run("replay", "--from", "2999-01-01", str(tmp_path), data=tmp_path)
+    assert (ended.code, "holds no pages of that site and time" in ended.log) == (2, True)
+
+
+def test_a_bucket_that_is_not_there_is_told(crawled: Crawled, tmp_path: Path) -> None:
+    ended = crawled.run("replay", "s3://no-such-bucket", data=tmp_path)
+    assert ended.code == 2
+    assert "no-such-bucket" in ended.output + ended.log
+    assert "Traceback" not in ended.log
+
+
 def broken_off(crawled: Crawled, folder: Path, *arguments: str, **settings: str) -> tuple[Path, Finished]:
     """Replay a copy of the archive of which a file is cut, make that whole again, and return it with what became of the replay."""
     file = crawled.download(folder)[1]
@@ -156,8 +173,6 @@ def test_a_replay_that_was_broken_off_goes_on(crawled: Crawled, tmp_path: Path) 
     assert 0 < ended.stat("titles/asked") <= BATCH
     assert len(ended.movies) == len([movie for movie in crawled.movies if movie.site != "rottentomatoes"])
     assert not list(tmp_path.glob("replay-*"))
-    ended = crawled.run("replay", "--from", "2999-01-01", str(tmp_path), data=tmp_path)
-    assert (ended.code, "holds no pages of that site and time" in ended.log) == (2, True)
 
 
 def test_a_replay_into_another_database_or_into_csv_files_that_were_removed_begins_anew(

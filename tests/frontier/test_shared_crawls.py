@@ -4,6 +4,7 @@ import json
 import logging
 import signal
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -172,3 +173,19 @@ def test_titles_that_may_not_be_fetched_are_read_from_the_datasets_by_one_worker
             assert workers.wait() == [0, 0], workers.log
             assert workers.movies
     assert not [path for path in counts(replica)["paths"] if path.startswith(("/title", "/chart"))]
+
+
+def test_a_worker_that_starts_while_the_site_refuses_us_says_so_and_ends(
+    redis_url: str, redis_client: redis.Redis, replica: ReplicaProcess, tmp_path: Path
+) -> None:
+    until = (datetime.now(UTC).timestamp() + 3600) * 1000
+    redis_client.hset(
+        SiteKeys("metacritic").circuit,
+        mapping={"until": f"{until:.0f}", "reason": "metacritic refused us", "trips": 1},
+    )
+    finished = scrapy("crawl", "metacritic", data=tmp_path, replica=replica, REDIS_URL=redis_url, FRONTIER_PATIENCE="0")
+    assert finished.code == 1
+    assert "metacritic refused us; nothing is handed out for 1.0 h" in finished.log
+    assert "(site_stopped)" in finished.log
+    assert "Traceback" not in finished.log, finished.log
+    assert counts(replica, "metacritic")["requests"] == 0

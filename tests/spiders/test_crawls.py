@@ -101,10 +101,10 @@ def test_title_that_is_missed_is_told_and_no_longer_when_it_is_found(
 @pytest.mark.promise("Faults that pass, such as a broken connection or a 500, cost no title.")
 def test_faults_that_pass_lose_no_title(replica: ReplicaProcess, tmp_path: Path) -> None:
     faults = ("500", "reset", "truncated", "timeout", "redirect")
-    change(replica, faults=dict.fromkeys(faults, 0.1))
+    change(replica, faults=dict.fromkeys(faults, 0.12))
     finished = crawl("imdb", data=tmp_path, replica=replica, RETRY_TIMES="9", DOWNLOAD_TIMEOUT="1")
     met = counts(replica)["faults"]
-    assert all(met[fault] >= 3 for fault in faults), met
+    assert all(met[fault] > 3 for fault in faults), met
     assert finished.code == 0
     assert sorted(map(str, ids(finished.movies))) == sorted(IDS)
     assert not finished.misses
