@@ -178,14 +178,15 @@ def test_worker_that_closes_takes_nothing_more_and_gives_back_however_slow_the_s
     workers_of: WorkersOf, replica: ReplicaProcess, own_redis: RedisServer
 ) -> None:
     with workers_of("imdb", "via=pages", ALL, **{**SURE, "DOWNLOAD_TIMEOUT": "600"}) as workers, paused(replica):
-        workers.start()
         workers.start(environment={"FRONTIER_MAX_PAGES": "4"})
+        wait_for(lambda: workers.count("leases") == 4)  # before the other takes all
+        workers.start()
         wait_for(lambda: workers.count("requests") == TITLES and workers.count("leases") > BATCH + 2)
         wait_for(lambda: "(recycled)" in workers.log)
         own_redis.client.rpush("imdb:start_urls", IDS[0])
         began = time.monotonic()
-        workers.running[0].send_signal(signal.SIGTERM)
-        assert workers.wait() == [1, 0], workers.log
+        workers.running[1].send_signal(signal.SIGTERM)
+        assert workers.wait() == [0, 1], workers.log
         assert time.monotonic() - began < 15
         assert workers.count("leases") == 0
         assert workers.count("queue") == TITLES
