@@ -13,8 +13,8 @@ settings.register_profile("patient", deadline=None, max_examples=40)
 settings.load_profile("patient")
 # Else each of the many processes compiles every module for itself.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-# Files in memory, where there is room for 4 GB and programs may be run from there, take a seventh of the suite's processor time less: every
-# database has 300. All quick tests together need 0.4 GB at a time.
+# Files lie in memory where there is room for 4 GB and programs may be run from there: that saves a seventh of the suite's processor time, as
+# each of the many databases has 300. At most 0.4 GB is taken at a time.
 _IN_MEMORY = "/dev/shm"  # noqa: S108 - `tempfile` makes folders there that nobody else can get at
 with suppress(OSError):
     _room = os.statvfs(_IN_MEMORY)
