@@ -87,6 +87,7 @@ METAREFRESH_ENABLED = False
 # Scrapy starts this many tasks for every response, to hand what its callback yields to the pipelines. More would gain nothing: an item
 # waits only while a store's buffer is full, and then the others would wait as well.
 CONCURRENT_ITEMS = 1
+STATS_CLASS = "moviecrawler.extensions.stats.PlainStatsCollector"
 # Reads and parses the source of every callback, for a mistake that mypy finds.
 WARN_ON_GENERATOR_RETURN_VALUE = False
 # In the order asked for, so that a chart is fetched from its top.

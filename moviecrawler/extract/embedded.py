@@ -111,22 +111,36 @@ def scripts(body: bytes, sign: bytes) -> Iterator[bytes]:
     """Yield the contents of every script whose tag has `sign` in it. Raises ShapeError when the page ends inside one."""
     at = body.find(sign)
     while at != -1:
-        start = body.rfind(b"<", max(at - _LONGEST_TAG, 0), at)
-        opened = _SCRIPT.match(body, start) if start != -1 else None
-        if opened and opened.end() > at:
-            # IMDb's JSON has no "<", and one byte is found many times faster than several.
-            end = body.find(b"<", opened.end())
-            closed = _END_OF_SCRIPT.search(body, end) if end != -1 else None
-            if closed is None:
-                raise ShapeError("page", "the page ends inside a script")
-            yield body[opened.end() : closed.start()].strip()
-            at = closed.end()
-        at = body.find(sign, at + 1)
+        end = at
+        if place := _script_at(body, at):
+            yield body[place].strip()
+            end = place.stop
+        at = body.find(sign, end + 1)
 
 
 def script(body: bytes, script_id: str) -> bytes | None:
     """Return the contents of `<script id="script_id">`, or None without it. Raises ShapeError as `scripts` does."""
-    return next(scripts(body, script_id.encode()), None)
+    sign = script_id.encode()
+    at = body.rfind(sign)  # Python finds a text of several bytes three times faster from the end
+    while at != -1:
+        if place := _script_at(body, at):
+            return body[place].strip()
+        at = body.rfind(sign, 0, at)
+    return None
+
+
+def _script_at(body: bytes, at: int) -> slice | None:
+    """Return where the contents are of a script that has `at` within its tag; None if there is none."""
+    start = body.rfind(b"<", max(at - _LONGEST_TAG, 0), at)
+    opened = _SCRIPT.match(body, start) if start != -1 else None
+    if opened is None or opened.end() <= at:
+        return None
+    # IMDb's JSON has no "<", and one byte is found many times faster than several.
+    end = body.find(b"<", opened.end())
+    closed = _END_OF_SCRIPT.search(body, end) if end != -1 else None
+    if closed is None:
+        raise ShapeError("page", "the page ends inside a script")
+    return slice(opened.end(), closed.start())
 
 
 def decode_json(raw: bytes, shape: Any = Any) -> Any:

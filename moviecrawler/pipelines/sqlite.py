@@ -88,7 +88,8 @@ _EXPORT_TIMEOUT_SECONDS = 600.0
 """Seconds to wait for another process's export when the spider closes."""
 _HURRIED_EXPORT_SECONDS = 5.0
 """Seconds that waiting, and then exporting, may take after SIGTERM or Ctrl-C."""
-_MIN_EXPORT_INTERVAL_SECONDS = 2.0
+_MIN_EXPORT_INTERVAL_SECONDS = 10.0
+"""Seconds from one export to the next, at least: an export writes all rows anew, and who wants them at once has the database."""
 _RETRY_EXPORT_SECONDS = 60.0
 """Seconds to wait after an export that failed."""
 _EXPORT_SHARE = 50
@@ -100,7 +101,7 @@ MOST_TITLES_AT_THE_END = 50_000
 class SqlitePipeline(BatchingPipeline):
     """Writes movies and misses to `movies.sqlite3` in DATA_DIR, and from there to CSV files unless CSV_ENABLED is 0."""
 
-    # Small batches let the CSV files follow the crawl; a commit costs only a few milliseconds.
+    # Small batches let readers of the database follow the crawl; a commit costs only a few milliseconds.
     default_limits = Limits(batch_seconds=0.5)
 
     @classmethod
