@@ -77,7 +77,10 @@ def _list_parts(settings: BaseSettings) -> None:
 
 
 def check(settings: BaseSettings, spidercls: type[Spider]) -> None:
-    """Raise ConfigurationError for the first setting of a crawl of a site that can't be right; nothing is connected."""
+    """Raise ConfigurationError for the first setting of a crawl of a site that can't be right; nothing is connected.
+
+    The components whose settings have a value are listed, if they are not yet.
+    """
     from moviecrawler.frontier.budgets import site_budget  # noqa: PLC0415 - Scrapy imports this module for every command
     from moviecrawler.monitors.actions import chosen_actions  # noqa: PLC0415 - as above
     from moviecrawler.options import check_settings  # noqa: PLC0415 - as above
@@ -89,7 +92,6 @@ def check(settings: BaseSettings, spidercls: type[Spider]) -> None:
         return  # such as `scrapy replay`, which asks no site
     check_settings(settings)
     check_data_dir(settings["DATA_DIR"])
-    settings = settings.copy()
     _list_parts(settings)
     check_stores(settings)
     site_budget(settings, spidercls.site)

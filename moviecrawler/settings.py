@@ -148,5 +148,6 @@ globals().update({name: value for name, value in os.environ.items() if name.star
 
 # --- What is shown ---------------------------------------------------------------------------------------------------
 LOG_LEVEL = os.environ.get("LOG_LEVEL") or "INFO"
+LOG_VERSIONS: list[str] = []  # `scrapy version -v` says them; to look them up takes a twentieth of a small crawl
 LOG_FORMATTER = "moviecrawler.extensions.logformatter.TerseLogFormatter"
 LOGSTATS_INTERVAL = 15.0
