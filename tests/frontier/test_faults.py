@@ -5,12 +5,14 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from moviecrawler.database.embedded import open_embedded, transaction
 from moviecrawler.frontier.scheduler import BATCH
 from moviecrawler.items import Movie
 from moviecrawler.replica.collection import Collection
@@ -163,7 +165,9 @@ def test_worker_that_slept_for_two_leases_changes_nothing_of_what_others_did(wor
     with workers_of("imdb", ALL, FRONTIER_LEASE="1", **SLOWLY) as workers:
         workers.start(2)
         wait_for(lambda: len(workers.holders()) == 2)
-        workers.running[0].send_signal(signal.SIGSTOP)
+        # Not while it writes to the database of the folder that they share: the other would wait for it.
+        with closing(open_embedded(workers.data)) as database, transaction(database, "IMMEDIATE"):
+            workers.running[0].send_signal(signal.SIGSTOP)
         wait_for(lambda: workers.count("requests") == 0)
         time.sleep(2)
         workers.running[0].send_signal(signal.SIGCONT)
