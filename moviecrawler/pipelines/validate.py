@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from dataclasses import fields, is_dataclass
+from itertools import filterfalse
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -88,7 +89,8 @@ def check(item: Movie | Miss, *, is_read: bool = False) -> None:
     if isinstance(item, Miss):
         item.reason = shortened(item.reason, _MAX_REASON_CHARS) or item.outcome
     encoded = _encoded(item)
-    if _MAY_BE_UNCLEAN.search(encoded) or not encoded.isprintable():
+    may_be = "\\" in encoded or '" ' in encoded  # which takes a tenth of the time of the pattern
+    if (may_be and _MAY_BE_UNCLEAN.search(encoded)) or not encoded.isprintable():
         _clean(item)
         encoded = _encoded(item)
     try:
@@ -177,10 +179,11 @@ def _rules_of_parts(movie: Movie) -> Iterator[_Rule]:
         yield field, len(set(found)) < len(found), "two of them have the same kind or the same position"
     nameless = any(credit.name is None and credit.person_id is None for credit in movie.credits)
     yield "credits", nameless, "a person has neither a name nor an id"
-    for score in movie.scores:
-        yield "scores", not _fits_its_kind(score), f"{score!r} is beyond what a score of that kind can be"
-    for offer in movie.offers:
-        yield "offers", not _has_right_price(offer), f"{offer.kind} for {offer.price!r} {offer.currency}"
+    # A sentence with all of a part is written only where it is wrong: that takes longer than to look.
+    for score in filterfalse(_fits_its_kind, movie.scores):
+        yield "scores", True, f"{score!r} is beyond what a score of that kind can be"
+    for offer in filterfalse(_has_right_price, movie.offers):
+        yield "offers", True, f"{offer.kind} for {offer.price!r} {offer.currency}"
     for title in movie.related:
         yield "related", not _is_id(movie.site, title.site_id), f"{title.site_id!r} is not an id of {movie.site}"
 
