@@ -1,4 +1,4 @@
-"""Programs that others wrote, at two nodes: scrapydweb, logparser, python-scrapyd-api and gerapy's calls."""
+"""Programs that others wrote: at two nodes scrapydweb, logparser, python-scrapyd-api and gerapy's calls; kubernetes-validate."""
 
 import json
 import os
@@ -16,6 +16,7 @@ from urllib3 import encode_multipart_formdata
 from tests.deploy.checkout import Ran, run
 from tests.services.nodes import Node, cluster, free_port, toy_egg
 from tests.services.redis import RedisServer
+from tests.shared import PROJECT
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.clients
@@ -159,6 +160,13 @@ api.add_version("gerapy", version, open(egg, "rb").read())
 print(api.delete_project(project="gerapy"))
 """
 """The calls of gerapy 0.9.13 (server/core/views.py, utils.py), by python-scrapyd-api and requests, with more patience."""
+
+
+def test_manifests_are_right_by_kubernetes_own_schemas(programs: Path) -> None:
+    manifests = [
+        path for path in (PROJECT / "scrapyd" / "kubernetes").glob("*.yaml") if path.name != "kustomization.yaml"
+    ]
+    subprocess.run([programs / "kubernetes-validate", "--strict", "-k", "1.37.0", *manifests], check=True)
 
 
 def test_logparser_reads_a_log(programs: Path, nodes: list[Node], tmp_path: Path) -> None:

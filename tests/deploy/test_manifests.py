@@ -10,7 +10,6 @@ from importlib.metadata import requires, version
 from pathlib import Path
 from typing import Any
 
-import kubernetes_validate  # type: ignore[import-untyped]
 import pytest
 import yaml  # type: ignore[import-untyped]
 from packaging.requirements import Requirement
@@ -52,9 +51,7 @@ def test_files_are_right_by_their_published_schema(schema: str, paths: list[Path
     assert checked.returncode == 0, checked.stdout
 
 
-def test_manifests_are_right_by_kubernetes_own_schemas() -> None:
-    for document in MANIFESTS:
-        kubernetes_validate.validate(document, "1.37", strict=True)
+def test_kubernetes_gets_every_manifest_but_the_example() -> None:
     listed = yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text("utf-8"))["resources"]
     assert {path.name for path in KUBERNETES.glob("*.yaml")} == {*listed, "kustomization.yaml", "secret.example.yaml"}
 
