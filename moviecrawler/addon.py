@@ -64,7 +64,6 @@ class ConfiguredParts:
         from moviecrawler.options import warn_of_names  # noqa: PLC0415 - Scrapy imports this module for every command
 
         warn_of_names(settings)
-        _list_parts(settings)
         check(settings, self._spidercls)
 
 
@@ -77,9 +76,9 @@ def _list_parts(settings: BaseSettings) -> None:
 
 
 def check(settings: BaseSettings, spidercls: type[Spider]) -> None:
-    """Raise ConfigurationError for the first setting of a crawl of a site that can't be right; nothing is connected.
+    """List the components whose settings have a value, unless they are listed; nothing is connected.
 
-    The components whose settings have a value are listed, if they are not yet.
+    Raises ConfigurationError for the first setting of a crawl of a site that can't be right.
     """
     from moviecrawler.frontier.budgets import site_budget  # noqa: PLC0415 - Scrapy imports this module for every command
     from moviecrawler.monitors.actions import chosen_actions  # noqa: PLC0415 - as above
@@ -88,11 +87,11 @@ def check(settings: BaseSettings, spidercls: type[Spider]) -> None:
     from moviecrawler.pipelines.files import check_data_dir  # noqa: PLC0415 - as above
     from moviecrawler.proxies.site_pools import SitePools  # noqa: PLC0415 - as above
 
+    _list_parts(settings)
     if not hasattr(spidercls, "site"):
         return  # such as `scrapy replay`, which asks no site
     check_settings(settings)
     check_data_dir(settings["DATA_DIR"])
-    _list_parts(settings)
     check_stores(settings)
     site_budget(settings, spidercls.site)
     if settings.get("REDIS_URL"):

@@ -315,13 +315,8 @@ def warn_of_names(settings: BaseSettings) -> None:
 
     known, scrapys = project_settings({}), vars(default_settings)
     for name in sorted({*settings, *os.environ} - known.keys() - scrapys.keys()):
-        # Scrapy reads no setting of its own from the environment. To compare with all names would take 10 ms of each start.
-        others = [
-            one
-            for one in (*known, *(scrapys if name in settings else ()))
-            if one[:2] == name[:2] or one[-2:] == name[-2:]
-        ]
-        for meant in get_close_matches(name, others, 1, _SIMILARITY):
+        # Scrapy reads no setting of its own from the environment.
+        for meant in get_close_matches(name, [*known, *(scrapys if name in settings else ())], 1, _SIMILARITY):
             logger.warning("Nothing reads the setting %s; is %s meant?", name, meant)
 
 

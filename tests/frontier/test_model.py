@@ -195,7 +195,7 @@ class Frontier(RuleBasedStateMachine):
 
 
 @pytest.mark.promise("Any worker may be killed: others get what it held, no title is lost and none doubled.")
-@pytest.mark.parametrize("examples", [15, pytest.param(100, marks=pytest.mark.long)])
+@pytest.mark.parametrize("examples", [15, pytest.param(250, marks=pytest.mark.long)])
 def test_no_request_is_lost_doubled_or_in_two_places(redis_url: str, examples: int) -> None:
     machine = type("Machine", (Frontier,), {"redis_url": redis_url})
     run_state_machine_as_test(
