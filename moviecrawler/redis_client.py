@@ -17,8 +17,9 @@ from redis.retry import Retry
 
 from moviecrawler.errors import ConfigurationError
 
-_TIMEOUTS = {"socket_connect_timeout": 5.0, "socket_timeout": 5.0}
-"""Seconds to connect, and to get an answer. A query in REDIS_URL, such as `?socket_timeout=2`, comes first."""
+_OPTIONS = {"socket_connect_timeout": 5.0, "socket_timeout": 5.0, "driver_info": None}
+"""Seconds to connect, and to get an answer. A query in REDIS_URL, such as `?socket_timeout=2`, comes first. Without `driver_info`,
+redis-py would look up its own version and tell it with each connection."""
 _RETRY_PAUSE_SECONDS = 0.02
 
 
@@ -27,7 +28,7 @@ def connect(url: str, **given: Any) -> Any:  # redis-py's types leave open wheth
 
     It never repeats a command that failed, because the server may have run it.
     """
-    return _client(redis.asyncio.Redis, url, {**_TIMEOUTS, **given, "retry": AsyncRetry(NoBackoff(), 0)})
+    return _client(redis.asyncio.Redis, url, {**_OPTIONS, **given, "retry": AsyncRetry(NoBackoff(), 0)})
 
 
 def connect_blocking(url: str, **given: Any) -> Any:
@@ -36,7 +37,7 @@ def connect_blocking(url: str, **given: Any) -> Any:
     Raises ConfigurationError.
     """
     retry = Retry(ConstantBackoff(_RETRY_PAUSE_SECONDS), 1, supported_errors=(redis.exceptions.ConnectionError,))
-    return _client(redis.Redis, url, {**_TIMEOUTS, "retry": retry, **given})
+    return _client(redis.Redis, url, {**_OPTIONS, "retry": retry, **given})
 
 
 def _client(kind: Any, url: str, given: dict[str, Any]) -> Any:
