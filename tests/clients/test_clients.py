@@ -31,9 +31,9 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     given = os.environ.get("CLIENTS_VENV")
     folder = Path(given) if given else tmp_path_factory.mktemp("clients") / "venv"
     if not given:
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
         install = ["install", "--quiet", "--disable-pip-version-check", "-r", str(HERE / "requirements.txt")]
-        subprocess.run([folder / "bin" / "pip", *install], check=True)
+        subprocess.run([sys.executable, "-m", "pip", "--python", folder, *install], check=True)
     return folder / "bin"
 
 
