@@ -6,8 +6,10 @@ it. Tests marked `shared` run wherever the folder that they read is.
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 from tests import shared
 
@@ -18,6 +20,9 @@ GROUPS = {
     "tor": "takes a private Tor network, and so Debian's `tor`",
     "long": "takes minutes: damage at full size, many kills in a row, an image built step by step",
 }
+
+WAITING = {"cluster", "frontier"}
+"""Folders whose tests mostly wait: one process begins with all of such a folder, while others use the processor."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -41,7 +46,8 @@ def _is_left_out(item: pytest.Item) -> bool:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     left = [item for item in items if _is_left_out(item)]
     config.hook.pytest_deselected(items=left)
-    items[:] = [item for item in items if item not in left]
+    left_in = [item for item in items if item not in left]
+    items[:] = sorted(left_in, key=lambda item: (item.path.parent.name not in WAITING, item.path.name))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -58,3 +64,14 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     if len(named) <= 2 and all(path.is_file() for path in named):
         return 0  # servers of each process cost more than they save
     return 2 * len(os.sched_getaffinity(0))
+
+
+class _Scheduling(LoadFileScheduling):  # type: ignore[misc]
+    def _split_scope(self, nodeid: str) -> str:
+        folder = Path(super()._split_scope(nodeid)).parent
+        return folder.name if folder.name in WAITING else super()._split_scope(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling:
+    return _Scheduling(config, log)

@@ -19,12 +19,10 @@ _PACKAGES = (
     "moviecrawler",
     *(f"scrapy.{part}" for part in ("commands", "downloadermiddlewares", "extensions", "spidermiddlewares")),
 )
-_NOT = (
-    *("moviecrawler.settings", "moviecrawler.cluster", "moviecrawler.dashboard"),
-    "scrapy.extensions.statsmailer",
-)
+_NOT = (*("moviecrawler.settings", "moviecrawler.cluster", "moviecrawler.dashboard"), "scrapy.extensions.statsmailer")
 """Read the environment when they are imported, belong to other processes, or warn."""
 
+gc.disable()  # what is imported stays
 for _name in _CLIENTS:
     importlib.import_module(_name)
 for _package in _PACKAGES:
@@ -40,3 +38,4 @@ assert "twisted.internet.reactor" not in sys.modules, "a reactor does not surviv
 assert threading.active_count() == 1, "threads do not survive a fork"
 gc.collect()
 gc.freeze()  # what is never looked at again by the collector stays shared
+gc.enable()

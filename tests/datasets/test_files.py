@@ -16,7 +16,7 @@ from moviecrawler.datasets.files import DownloadError, FileClient, MissingFileEr
 from tests.catalogue.files import FileServer, Reply
 from tests.waiting import wait_for
 
-BODY = gzip.compress(os.urandom(3 << 20) + b"\n")
+BODY = gzip.compress(os.urandom(3 << 20) + b"\n", 0)
 CHANGED = gzip.compress(b"others\n" * 1_000)
 AGENT = "moviecrawler/0 (+https://example.org)"
 

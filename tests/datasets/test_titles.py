@@ -37,6 +37,7 @@ GIVEN: dict[str, list[str | bytes]] = {
     "title.episode": [],
     "name.basics": ["nm0900001|Aino Välimäki", "nm0900002|Berit Storm", "nm0900003|Cato Lund"],
 }
+IDS = [f"tt090000{number}" for number in range(1, 8)]
 
 
 def files_of(folder: Path, **rows: list[str | bytes]) -> dict[str, Path]:
@@ -45,10 +46,15 @@ def files_of(folder: Path, **rows: list[str | bytes]) -> dict[str, Path]:
 
 
 def read_files(files: dict[str, Path], folder: Path) -> tuple[list[Movie], dict[tuple[str, str], tuple[int, str]]]:
-    """Return what is read of a title, and what is damaged."""
+    """Return what is read of those of IDS that the files have, and what is damaged."""
     with closing(Tables(files, folder)) as tables:
-        tables.want(["tt0900001"])
+        tables.want(IDS)
         return list(read_titles(tables)), tables.damaged
+
+
+def rows_of(told: list[str]) -> list[str | bytes]:
+    """Return rows of the first of IDS; of each, what follows the id. A lone surrogate stands for a byte that is no text."""
+    return [f"{site_id}|{text}".encode(errors="surrogateescape") for site_id, text in zip(IDS, told, strict=False)]
 
 
 def read(folder: Path, **rows: list[str | bytes]) -> tuple[list[Movie], dict[tuple[str, str], tuple[int, str]]]:
@@ -114,49 +120,36 @@ def test_an_episode_has_its_number_and_the_title_of_its_series(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("dataset", "row", "field"),
+    ("dataset", "field", "rows"),
     [
-        ("ratings", "tt0900001|8.7", "scores.imdb"),
-        ("ratings", "tt0900001|8.7|5|6", "scores.imdb"),
-        ("ratings", "tt0900001|0.0|5", "scores.imdb"),
-        ("ratings", "tt0900001|10.1|5", "scores.imdb"),
-        ("ratings", "tt0900001|nan|5", "scores.imdb"),
-        ("ratings", "tt0900001|8.7|0", "scores.imdb"),
-        ("ratings", r"tt0900001|8.7|\N", "scores.imdb"),
-        ("crew", "tt0900001|nm0900001", "credits.director"),
-        ("crew", r"tt0900001|Aino|\N", "credits.writer"),
-        ("principals", r"tt0900001|one|nm0900001|actor|\N", "credits.cast"),
-        ("principals", 'tt0900001|1|nm0900001|actor|[["Ole"]]', "credits.cast"),
-        ("principals", b'tt0900001|1|nm0900001|actor|["\xe9"]', "credits.cast"),
-        ("akas", r"tt0900001|1|\N|FR|fr|\N", "other_titles"),
-        ("episode", r"tt0900001|Salt|1|2", "series_id"),
+        ("ratings", "scores.imdb", ["8.7", "8.7|5|6", "0.0|5", "10.1|5", "nan|5", "8.7|0", r"8.7|\N"]),
+        ("crew", "credits.director", ["nm0900001"]),
+        ("crew", "credits.writer", [r"Aino|\N"]),
+        (
+            "principals",
+            "credits.cast",
+            [r"one|nm0900001|self|\N", '1|nm0900001|self|[["A"]]', '1|nm0900001|self|["\udce9"]'],
+        ),
+        ("akas", "other_titles", [r"1|\N|FR|fr|\N"]),
+        ("episode", "series_id", ["Salt|1|2"]),
     ],
 )
-def test_a_damaged_row_is_counted_and_tells_nothing(tmp_path: Path, dataset: str, row: str | bytes, field: str) -> None:
-    basics: list[str | bytes] = [r"tt0900001|tvEpisode|Pilot|\N|1999|\N|\N|\N"]
-    (movie,), damaged = read(tmp_path, **{"basics": basics, dataset: [row]})
-    assert field in movie.unknown_fields
-    assert damaged.keys() == {(f"title.{dataset}", "tt0900001")}
-    (movie,), damaged = read(tmp_path, **{"basics": basics, dataset: []})
+def test_a_damaged_row_is_counted_and_tells_nothing(tmp_path: Path, dataset: str, field: str, rows: list[str]) -> None:
+    basics = rows_of([r"tvEpisode|Pilot|\N|1999|\N|\N|\N"] * len(IDS))
+    movies, damaged = read(tmp_path, **{"basics": basics, dataset: rows_of(rows)})
+    assert [field in movie.unknown_fields for movie in movies] == [True] * len(IDS)
+    assert damaged.keys() == {(f"title.{dataset}", site_id) for site_id in IDS[: len(rows)]}
+    movies, damaged = read(tmp_path, **{"basics": basics, dataset: []})
     assert not damaged
     # Only titles with five votes stand among the ratings.
-    assert (field in movie.unknown_fields) == (dataset != "ratings")
+    assert [field in movie.unknown_fields for movie in movies] == [dataset != "ratings"] * len(IDS)
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        r"tt0900001|movie",
-        r"tt0900001|movie|\N|\N|1999|\N|118|Drama",
-        r"tt0900001|movie|Kettle|\N|15|\N|118|Drama",
-        r"tt0900001|movie|Kettle|\N|19x9|\N|118|Drama",
-        b"tt0900001|movie|Kettl\xe9|\\N|1999|\\N|118|Drama",
-    ],
-)
-def test_a_title_whose_own_row_is_damaged_is_no_title(tmp_path: Path, row: str | bytes) -> None:
-    movies, damaged = read(tmp_path, basics=[row])
+def test_a_title_whose_own_row_is_damaged_is_no_title(tmp_path: Path) -> None:
+    told = (r"movie|\N|\N|1999", r"movie|Kettle|\N|15", r"movie|Kettle|\N|19x9", "movie|Kettl\udce9|\\N|1999")
+    movies, damaged = read(tmp_path, basics=rows_of(["movie", *(rf"{row}|\N|118|Drama" for row in told)]))
     assert not movies
-    assert damaged.keys() == {("title.basics", "tt0900001")}
+    assert damaged.keys() == {("title.basics", site_id) for site_id in IDS[:5]}
 
 
 def test_a_long_list_of_characters_is_cut_between_two(tmp_path: Path) -> None:

@@ -180,8 +180,7 @@ def test_a_worker_that_starts_while_the_site_refuses_us_says_so_and_ends(
 ) -> None:
     until = (datetime.now(UTC).timestamp() + 3600) * 1000
     redis_client.hset(
-        SiteKeys("metacritic").circuit,
-        mapping={"until": f"{until:.0f}", "reason": "metacritic refused us", "trips": 1},
+        SiteKeys("metacritic").circuit, mapping={"until": f"{until:.0f}", "reason": "metacritic refused us", "trips": 1}
     )
     finished = scrapy("crawl", "metacritic", data=tmp_path, replica=replica, REDIS_URL=redis_url, FRONTIER_PATIENCE="0")
     assert finished.code == 1

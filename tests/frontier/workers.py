@@ -21,13 +21,7 @@ from tests.crawling import environment as crawl_environment
 from tests.processes import Process, start
 from tests.tables import read_movies
 
-QUICK = {
-    **FAST,
-    "FRONTIER_LEASE": "2",
-    "STORE_BATCH_SECONDS": "0.3",
-    "LOG_LEVEL": "INFO",
-    "LOGSTATS_INTERVAL": "0",
-}
+QUICK = {**FAST, "FRONTIER_LEASE": "2", "STORE_BATCH_SECONDS": "0.3", "LOG_LEVEL": "INFO", "LOGSTATS_INTERVAL": "0"}
 """Settings with which a worker that died is soon replaced. On a busy machine, so is one that is only slow."""
 SURE: dict[str, Any] = {"FRONTIER_LEASE": "60", "DOWNLOAD_TIMEOUT": "60"}
 """For workers of which none dies, where each page is to be asked for once, however busy the machine is."""

@@ -25,11 +25,7 @@ class Mode(StrEnum):
     BROKEN = "broken"  # 502: it does not reach the site
 
 
-_SAYS = {
-    Mode.REJECT: "407 Proxy Authentication Required",
-    Mode.ECHO: "403 Forbidden",
-    Mode.BROKEN: "502 Bad Gateway",
-}
+_SAYS = {Mode.REJECT: "407 Proxy Authentication Required", Mode.ECHO: "403 Forbidden", Mode.BROKEN: "502 Bad Gateway"}
 
 
 class Asked(NamedTuple):

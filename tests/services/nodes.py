@@ -93,7 +93,8 @@ def egg(files: Mapping[str, str], settings: str | None) -> bytes:
 def toy_egg(version: str = "1", notes: Path = Path("/tmp"), more: Mapping[str, str] | None = None) -> bytes:  # noqa: S108 - only listed then
     """Return an egg of a small project, whose spiders tell in files of `notes` that they ran."""
     settings = (
-        f'SPIDER_MODULES = ["toy.spiders"]\nBOT_NAME = "toy"\nNOTES = {str(notes)!r}\nTELNETCONSOLE_ENABLED = False\n'
+        f'SPIDER_MODULES = ["toy.spiders"]\nBOT_NAME = "toy"\nNOTES = {str(notes)!r}\n'
+        "TELNETCONSOLE_ENABLED = REMOTE_CONTROL_ENABLED = False\n"
     )
     files = {
         "toy/__init__.py": "",

@@ -37,8 +37,8 @@ class PostgresServer:
         # The first server that root starts on a machine makes that user, and two at once would both try.
         with FileLock(Path(tempfile.gettempdir()) / f"pgserver-{os.getuid()}.lock"):
             self._server = get_server(Path(self._folder.name) / "data", cleanup_mode="stop")
-        # No test cuts the machine's power, and without a wait for the disk databases are made in no time.
-        for name in ("fsync", "full_page_writes"):
+        # No test cuts the machine's power, and without a wait for the disk databases are made in no time; nor do they live long.
+        for name in ("fsync", "full_page_writes", "autovacuum"):
             execute(self.url, f"ALTER SYSTEM SET {name} TO off")
         execute(self.url, "SELECT pg_reload_conf()")
         return self

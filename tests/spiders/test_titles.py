@@ -72,11 +72,7 @@ def test_a_seed_says_how_its_title_is_asked_for() -> None:
     request = spider_of(ImdbSpider).seed_request(
         b'{"url": "https://m.imdb.com/title/tt0000001/?ref_=x", "priority": 100, "proxy_pool": "tor", "max_retries": 0}'
     )
-    assert (request.url, request.priority, request.dont_filter) == (
-        "https://www.imdb.com/title/tt0000001/",
-        100,
-        True,
-    )
+    assert (request.url, request.priority, request.dont_filter) == ("https://www.imdb.com/title/tt0000001/", 100, True)
     assert (request.meta["proxy_pool"], request.meta["max_retry_times"]) == ("tor", 0)
 
 
