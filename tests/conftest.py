@@ -5,8 +5,12 @@ import os
 import tempfile
 from contextlib import suppress
 
-import pytest
+import scrapy.core.downloader.handlers.http11  # noqa: F401 - takes long when more has been imported
+from hypothesis import settings
 
+# A busy machine is no fault; 40 examples instead of 100 keep the suite short.
+settings.register_profile("patient", deadline=None, max_examples=40)
+settings.load_profile("patient")
 # Else each of the many processes compiles every module for itself.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # Files lie in memory where there is room for 4 GB and programs may be run from there: that saves a seventh of the suite's processor time, as
@@ -20,24 +24,21 @@ with suppress(OSError):
 # What is made while tests are collected lives until the end: it is not looked through for what could go.
 gc.disable()
 
-pytest_plugins = ["pytester", "tests.groups", "tests.coroutines"]
-_SERVICES = ("postgres", "mongo", "s3", "redis", "replica", "https", "tor", "browser")
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    if config.getoption("dist") != "no" and not config.getoption("collectonly"):
-        return  # this process only hands tests out to others
-    import scrapy.core.downloader.handlers.http11  # noqa: F401, PLC0415 - takes long when more has been imported
-    from hypothesis import settings  # noqa: PLC0415
-
-    # A busy machine is no fault; 40 examples instead of 100 keep the suite short.
-    settings.register_profile("patient", deadline=None, max_examples=40)
-    settings.load_profile("patient")
-    for name in ("tests.frontier.workers", *(f"tests.services.{service}" for service in _SERVICES)):
-        config.pluginmanager.import_plugin(name)
+pytest_plugins = [
+    "tests.groups",
+    "tests.coroutines",
+    "tests.services.postgres",
+    "tests.services.mongo",
+    "tests.services.s3",
+    "tests.services.redis",
+    "tests.services.replica",
+    "tests.services.https",
+    "tests.services.tor",
+    "tests.frontier.workers",
+    "tests.services.browser",
+]
 
 
 def pytest_collection_finish() -> None:
     gc.freeze()
-    gc.set_threshold(10_000)
     gc.enable()
