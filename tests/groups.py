@@ -1,4 +1,4 @@
-"""Groups of tests that plain `pytest` leaves out, which the summary says in one line; and how many processes run.
+"""Groups of tests that plain `pytest` leaves out, which the summary says in one line; and how many processes run which tests.
 
 Groups are for what takes programs that PyPI can't bring (`browser`, `tor`) or much time (`long`). A group runs when `-m` names
 it. Tests marked `shared` run wherever the folder that they read is.
@@ -46,8 +46,8 @@ def _is_left_out(item: pytest.Item) -> bool:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     left = [item for item in items if _is_left_out(item)]
     config.hook.pytest_deselected(items=left)
-    left_in = [item for item in items if item not in left]
-    items[:] = sorted(left_in, key=lambda item: (item.path.parent.name not in WAITING, item.path.name))
+    items[:] = [item for item in items if item not in left]
+    items.sort(key=lambda item: (item.path.parent.name not in WAITING, item.path.name))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -66,12 +66,13 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return 2 * len(os.sched_getaffinity(0))
 
 
-class _Scheduling(LoadFileScheduling):  # type: ignore[misc]
+class _ByFileOrFolder(LoadFileScheduling):  # type: ignore[misc]
     def _split_scope(self, nodeid: str) -> str:
-        folder = Path(super()._split_scope(nodeid)).parent
-        return folder.name if folder.name in WAITING else super()._split_scope(nodeid)
+        file: str = super()._split_scope(nodeid)
+        folder = Path(file).parent.name
+        return folder if folder in WAITING else file
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling:
-    return _Scheduling(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
+    return _ByFileOrFolder(config, log) if config.getoption("dist") == "loadfile" else None

@@ -25,11 +25,11 @@ MANIFESTS: list[dict[str, Any]] = [
     document
     for path in sorted(KUBERNETES.glob("*.yaml"))
     if path.name != "kustomization.yaml"
-    for document in yaml.load_all(path.read_text("utf-8"), yaml.CSafeLoader)
+    for document in yaml.safe_load_all(path.read_text("utf-8"))
 ]
 WORKFLOWS = sorted((PROJECT / ".github" / "workflows").glob("*.yml"))
 ENTRYPOINT = (PROJECT / "scrapyd" / "entrypoint.sh").read_text("utf-8")
-COMPOSE: dict[str, Any] = yaml.load((PROJECT / "docker-compose.yml").read_text("utf-8"), yaml.CSafeLoader)
+COMPOSE: dict[str, Any] = yaml.safe_load((PROJECT / "docker-compose.yml").read_text("utf-8"))
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 POD: dict[str, Any] = yaml.safe_load((KUBERNETES / "deployment.yaml").read_text("utf-8"))["spec"]["template"]["spec"]
 FROM_FILES = set(re.findall(r"[A-Z_]{5,}", ENTRYPOINT.partition("for name in")[2].partition("; do")[0]))

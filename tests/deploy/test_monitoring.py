@@ -23,7 +23,7 @@ from tests.shared import PROJECT
 from tests.waiting import LONGEST, wait_for
 
 MONITORING = PROJECT / "scrapyd" / "monitoring"
-RULES = yaml.load((MONITORING / "rules.yml").read_text("utf-8"), yaml.CSafeLoader)["groups"]
+RULES = yaml.safe_load((MONITORING / "rules.yml").read_text("utf-8"))["groups"]
 ALERTS = {rule["alert"]: rule for group in RULES for rule in group["rules"]}
 RULES_TEST = PROJECT / "tests" / "deploy" / "rules_test.yml"
 DASHBOARD = json.loads((MONITORING / "grafana-dashboard.json").read_text("utf-8"))
