@@ -21,8 +21,8 @@ GROUPS = {
     "long": "takes minutes: damage at full size, many kills in a row, an image built step by step",
 }
 
-WAITING = {"cluster", "frontier"}
-"""Folders whose tests mostly wait: one process begins with all of such a folder, while others use the processor."""
+WAITING = ("tests/cluster/", "tests/frontier/test_faults.py")
+"""What mostly waits: one process begins with all tests of one of these, while others use the processor."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -47,7 +47,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left = [item for item in items if _is_left_out(item)]
     config.hook.pytest_deselected(items=left)
     items[:] = [item for item in items if item not in left]
-    items.sort(key=lambda item: (item.path.parent.name not in WAITING, item.path.name))
+    items.sort(key=lambda item: (not item.nodeid.startswith(WAITING), item.path.name))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -68,9 +68,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 class _ByFileOrFolder(LoadFileScheduling):  # type: ignore[misc]
     def _split_scope(self, nodeid: str) -> str:
-        file: str = super()._split_scope(nodeid)
-        folder = Path(file).parent.name
-        return folder if folder in WAITING else file
+        return next(filter(nodeid.startswith, WAITING), super()._split_scope(nodeid))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -255,9 +255,10 @@ def test_seconds_without_redis_lose_and_double_nothing(breakable: Cluster, serve
     assert (refused.code, refused.json["status"]) == (503, "error")
     assert one.get("healthz").code == 200
     wait_for(lambda: one.get("readyz").code == 503)
-    assert one.log.count("Redis can't be reached: ") == 1
+    wait_for(lambda: "Redis can't be reached: " in one.log)
     assert two.get("jobs").code == 503
     time.sleep(3.5)  # longer than a lease
+    assert one.log.count("Redis can't be reached: ") == 1
     server.start()
     for node in (one, two):
         node.wait_until_ready()
