@@ -62,7 +62,7 @@ class LocalBudget:
                 return SiteReply(blocked=ceil(until_next_day(now).total_seconds() * 1000), spent=True, used=used)
         start = max(self._next, monotonic())
         self._next = start + 1 / (self._budget.per_second or inf)
-        return SiteReply(delay=round(1000 * (start - monotonic())), used=used)
+        return SiteReply(delay=ceil(1000 * (start - monotonic())), used=used)
 
 
 class BudgetMiddleware:
