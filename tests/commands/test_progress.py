@@ -46,6 +46,7 @@ def write_run(client: redis.Redis, done: int, workers: int = 0) -> Keys:
 def test_figures_are_those_of_all_workers(
     done: int, workers: int, state: str, redis_url: str, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
+    make_run(redis_client, ago=600, total=9, done=9, over_at=1)  # an earlier run of the same name
     write_run(redis_client, done, workers)
     [run] = figures(redis_url, tmp_path, "--site", "imdb", "--run", "default")
     assert (run["site"], run["run"], run["state"], run["workers"]) == ("imdb", "default", state, workers)

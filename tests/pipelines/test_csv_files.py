@@ -152,13 +152,14 @@ def test_a_damaged_or_newer_file_stops_the_crawl_with_a_sentence(tmp_path: Path)
     with pytest.raises(CloseSpider) as caught:
         crawl(SqliteStore(tmp_path), tmp_path)
     assert "move it away" in str(caught.value.__cause__)
-    (tmp_path / "movies.sqlite3").unlink()
-    connection = sqlite3.connect(tmp_path / "movies.sqlite3")
-    connection.execute("PRAGMA user_version = 99")
-    connection.close()
-    with pytest.raises(CloseSpider) as caught:
-        crawl(SqliteStore(tmp_path), tmp_path)
-    assert "another version" in str(caught.value.__cause__)
+    for made_by in ("PRAGMA user_version = 99", "CREATE TABLE of_another_program (id)"):
+        (tmp_path / "movies.sqlite3").unlink()
+        connection = sqlite3.connect(tmp_path / "movies.sqlite3")
+        connection.execute(made_by)
+        connection.close()
+        with pytest.raises(CloseSpider) as caught:
+            crawl(SqliteStore(tmp_path), tmp_path)
+        assert "another version" in str(caught.value.__cause__)
 
 
 def test_an_unwritable_data_dir_is_told_in_a_sentence(tmp_path: Path) -> None:
