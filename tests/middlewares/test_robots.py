@@ -89,7 +89,7 @@ def allowed(middleware: CautiousRobotsTxtMiddleware) -> bool:
         (200, NOTHING, False),
         (401, NOTHING, True),
         (410, NOTHING, True),
-        (502, b"", False),
+        (500, b"", False),
         (200, b"\xef\xbb\xbf" + NOTHING, False),
         (200, NOTHING.replace(b"\n", b"\r").rstrip(), False),
         (200, b"User-agent: MovieCrawler\nDisallow: /\n\nUser-agent: *\nAllow: /\n", False),
