@@ -6,15 +6,18 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
 from scrapy.exceptions import CloseSpider
 
+from moviecrawler.database.embedded import open_embedded
 from moviecrawler.errors import ConfigurationError, OutputError
 from moviecrawler.extensions.summary import _stores
 from moviecrawler.items import Credit, Movie
+from moviecrawler.pipelines.csv_export import export
 from moviecrawler.pipelines.files import check_data_dir, replacing
 from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.pipelines.store import Record
@@ -108,18 +111,25 @@ async def test_a_long_export_keeps_no_title_from_being_durable_when_the_spider_c
 ) -> None:
     began = threading.Event()
 
-    def export(_: object, __: Path, check_time: Callable[[], None]) -> None:
+    def slowly(_: object, __: Path, check_time: Callable[[], None]) -> None:
         for _ in range(0 if began.is_set() else 1000):  # 20 s, but for the last
             began.set()
             time.sleep(0.02)
             check_time()
 
-    monkeypatch.setattr("moviecrawler.pipelines.sqlite.export", export)
+    monkeypatch.setattr("moviecrawler.pipelines.sqlite.export", slowly)
     async with running(SqliteStore(tmp_path), tmp_path, close_seconds=10) as run:
         await run.pipeline.process_item(make_movie(1))
         await until(began.is_set)
         await run.pipeline.process_item(make_movie(2))
     assert run.outcomes() == {"tt0000001": "durable", "tt0000002": "durable"}
+
+
+def test_what_is_written_during_an_export_is_left_for_the_next(tmp_path: Path) -> None:
+    crawl(SqliteStore(tmp_path), tmp_path, make_movie(1))
+    with closing(open_embedded(tmp_path)) as one, closing(open_embedded(tmp_path)) as other:
+        export(one, tmp_path, lambda: other.execute("UPDATE state SET written = 99"))
+        assert one.execute("SELECT exported < written FROM state").fetchone() == (1,)
 
 
 def test_a_file_that_was_removed_is_exported_again(tmp_path: Path) -> None:

@@ -23,15 +23,16 @@ def offered(url: str) -> list[tuple[object, ...]]:
 
 def test_offers_begin_change_and_end(database_url: str) -> None:
     """A page that does not mention offers ends none; the same page read again corrects what was misread."""
-    free = Offer(provider="Misread", kind="free")
+    free, finer = Offer(provider="Misread", kind="free"), replace(RENT, quality="4K", price=9.5)
     readings: list[tuple[float, list[Offer], list[str], set[tuple[str, float | None, int]]]] = [
         (0, [STREAM, RENT], [], {("Netflix", None, 0), ("Vudu", 3.99, 0)}),
         (1, [], ["offers"], {("Netflix", None, 0), ("Vudu", 3.99, 0)}),
         (2, [STREAM, replace(RENT, price=2.5)], [], {("Netflix", None, 0), ("Vudu", 2.5, 0)}),
         (3, [RENT, free], [], {("Vudu", 3.99, 0), ("Misread", None, 3)}),
         (3, [RENT], [], {("Vudu", 3.99, 0)}),
-        (4, [RENT, STREAM], [], {("Vudu", 3.99, 0), ("Netflix", None, 4)}),
-        (5, [], [], set()),
+        (4, [RENT, finer, STREAM], [], {("Vudu", 3.99, 0), ("Vudu", 9.5, 4), ("Netflix", None, 4)}),
+        (5, [RENT], [], {("Vudu", 3.99, 0)}),
+        (6, [], [], set()),
     ]
     for day, offers, unknown, expected in readings:
         write(database_url, page("metacritic", "movie/salt-harbour", day, offers=offers, unknown_fields=unknown))

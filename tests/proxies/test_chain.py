@@ -67,10 +67,7 @@ async def test_a_site_without_an_order_is_asked_directly_and_a_block_stops_it(tm
 
 @pytest.mark.parametrize(
     ("body", "headers", "settings"),
-    [
-        (b"<html></html>", {}, {}),
-        (PAGE, {"X-Go-Away": "1"}, {"ROTATING_PROXY_BAN_POLICY": f"{__name__}.GoAwayPolicy"}),
-    ],
+    [(b"<html></html>", {}, {}), (PAGE, {"X-Go-Away": "1"}, {"ROTATING_PROXY_BAN_POLICY": f"{__name__}.GoAwayPolicy"})],
     ids=["unexpected-page", "by-an-operators-policy"],
 )
 async def test_a_proxy_that_is_refused_rests_while_others_go_on(

@@ -62,6 +62,8 @@ def test_a_proxy_keeps_its_key_when_its_place_in_the_list_changes() -> None:
     one, other = "http://u:p@h:1", "http://v:p@h:1"
     assert len({*keys(one, other)}) == 2  # the same host and port with other credentials is another proxy
     assert keys(one, other) == keys(other, one)[::-1]
+    own = {read(FRONTIER_NODE=node).pools["direct"].members["direct"].key for node in ("node1", "node2")}
+    assert len(own) == 2  # each node has an address of its own
 
 
 @pytest.mark.parametrize(

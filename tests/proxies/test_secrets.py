@@ -39,8 +39,11 @@ def test_credentials_are_seen_nowhere(
 ) -> None:
     with ProxyFleet(MODES) as fleet:
         change(replica, faults={"500": 0.1, "redirect": 0.1})
-        pools = json.dumps({"datacenter": {"kind": "datacenter", "urls": [one.url for one in fleet.proxies]}})
-        given = {"PROXY_POOLS": pools, "PROXY_ORDER": "datacenter", "LOG_LEVEL": "DEBUG", "REDIS_URL": redis_url}
+        fleet.proxies[2].takes_all = True  # as a gateway that has sessions
+        home = {"kind": "residential", "urls": [fleet.proxies[2].url.replace("//", "//{session}")], "sessions": 1}
+        every = {"kind": "datacenter", "urls": [one.url for one in fleet.proxies]}
+        pools = json.dumps({"home": home, "datacenter": every})
+        given = {"PROXY_POOLS": pools, "PROXY_ORDER": "home,datacenter", "LOG_LEVEL": "DEBUG", "REDIS_URL": redis_url}
         arguments = crawl_command("imdb", write_ids(tmp_path, 12), "via=pages")
         seen = {"processes": crawl_seen(arguments, tmp_path, environment(tmp_path, replica, **given))}
         assert "scrapy crawl imdb" in seen["processes"]
