@@ -128,7 +128,7 @@ async def test_a_long_export_keeps_no_title_from_being_durable_when_the_spider_c
 def test_what_is_written_during_an_export_is_left_for_the_next(tmp_path: Path) -> None:
     crawl(SqliteStore(tmp_path), tmp_path, make_movie(1))
     with closing(open_embedded(tmp_path)) as one, closing(open_embedded(tmp_path)) as other:
-        export(one, tmp_path, lambda: other.execute("UPDATE state SET written = 99"))
+        export(one, tmp_path, lambda: other.execute("UPDATE state SET written = 99").close())
         assert one.execute("SELECT exported < written FROM state").fetchone() == (1,)
 
 
