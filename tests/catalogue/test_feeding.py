@@ -131,3 +131,6 @@ def test_imdb_titles_come_from_its_datasets_where_its_pages_may_not_be_had(due: 
     assert due.pages() == {}
     assert due.sql("SELECT DISTINCT source::text FROM records") == [("dataset",)]
     assert due.fetch("imdb", "via=datasets").stat("titles/asked") == 0
+    due.sql("UPDATE title_sites SET next_due = 'epoch'")
+    assert due.fetch("imdb", "via=datasets", IMDB_DATASETS_URL="http://127.0.0.1:1", RETRY_TIMES="0").code == 1
+    assert due.claimed() == 0

@@ -5,14 +5,17 @@ import os
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
+from scrapy.utils.test import get_crawler
 
-from moviecrawler.extensions.metrics import add_to_file, hand_over
-from moviecrawler.figures import DESCRIPTOR, FIGURES, samples_of
+from moviecrawler.extensions.metrics import Metrics, hand_over
+from moviecrawler.figures import DESCRIPTOR, FIGURES
 from moviecrawler.replica.process import ReplicaProcess
+from moviecrawler.spiders.imdb import ImdbSpider
 from tests.crawling import crawl, crawl_command, environment
 
 
@@ -52,11 +55,15 @@ def test_file_tells_what_was_stored_and_grows_with_each_crawl(replica: ReplicaPr
             assert not any(re.search(r"tt\d|/", label) for label in sample.labels.values())
 
 
-def test_crawls_that_write_at_once_and_a_damaged_file_lose_no_figure(tmp_path: Path) -> None:
+async def test_crawls_add_what_the_file_has_not_yet_and_a_damaged_one_loses_no_figure(tmp_path: Path) -> None:
     file = tmp_path / "moviecrawler_imdb.prom"
     file.write_text("}{ no metrics")
     for stored in (3, 4):
-        add_to_file(file, "imdb", samples_of({"titles/stored": stored}))
+        crawler: Any = get_crawler(ImdbSpider, {"METRICS_FOLDER": str(tmp_path)})
+        crawler.stats.set_value("titles/stored", stored)
+        metrics = Metrics.from_crawler(crawler)
+        await metrics._report()
+        await metrics._report()
     assert value(read(tmp_path), "moviecrawler_titles", outcome="stored") == 7
 
 

@@ -71,15 +71,10 @@ def test_similar_titles_share_what_is_rare(database_url: str) -> None:
 
     common = [like(100 + n, keywords=["love"], interests=["Drama"]) for n in range(30)]
     director = [Credit(name="Odile Farrow", role="director", position=1, person_id="nm7")]
+    fourth = [RelatedTitle(relation="similar", site_id="tt0000004", title="Film 4")]
     beside = [RelatedTitle(relation="similar", site_id="tt0000001", title="Film 1")]
     movies = [
-        like(
-            1,
-            keywords=["lighthouse", "love"],
-            interests=["Drama"],
-            credits=director,
-            related=[RelatedTitle(relation="similar", site_id="tt0000004", title="Film 4")],
-        ),
+        like(1, keywords=["lighthouse", "love"], interests=["Drama"], credits=director, related=fourth),
         like(2, keywords=["lighthouse"]),
         like(3, keywords=["love"], credits=director),
         like(4),
