@@ -193,8 +193,8 @@ def test_job_is_scheduled_cancelled_and_run_again_by_forms_on_different_nodes(wo
     assert fields == ["spider", "arguments", "settings", "priority", "action"]
     again = world.page(query("/crawls", schedule=f"moviecrawler/{world.done}"))
     assert '<option value="moviecrawler/metacritic" selected>' in again
-    assert re.search(r">ids=[^<]+</textarea>", again)
-    assert re.search(r"[>\n]FRONTIER_RUN=over[<\n]", again)
+    assert re.search(r'name="arguments"[^>]*>ids=[^<]+</textarea>', again)
+    assert re.search(r'name="settings"[^>]*>([^<]+\n)?FRONTIER_RUN=over[<\n]', again)
     gone = world.sent("/crawls", action="cancel", project="moviecrawler", job="nothing")
     assert gone == "/crawls?notice=no-job"
     one.post("cancel.json", project="moviecrawler", job=filler, signal="KILL")
