@@ -75,7 +75,7 @@ def test_a_title_whose_claims_come_to_nothing_counts_as_failed(store: Catalogued
 
 @pytest.mark.promise("A title is claimed by one worker at a time, and what a killed worker had is fetched by another.")
 def test_eight_claimers_at_once_never_get_the_same_title_and_leave_none(store: Catalogued) -> None:
-    store.bring_in(*(row(number, popularity=50.0) for number in range(1_000)))
+    fill(store, boosted=200, unread=400, stale=400)
 
     def work(number: int) -> list[str]:
         got: list[str] = []
