@@ -7,6 +7,7 @@ from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
 from moviecrawler.middlewares.retry import BackoffRetryMiddleware, backoff_seconds
+from moviecrawler.settings import RETRY_HTTP_CODES
 
 URL = "https://example.com/"
 
@@ -24,7 +25,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 @pytest.fixture
 def middleware() -> BackoffRetryMiddleware:
-    settings = {"RETRY_TIMES": 3, "RETRY_BACKOFF": 2.0, "RETRY_HTTP_CODES": [500, 503]}
+    settings = {"RETRY_TIMES": 3, "RETRY_BACKOFF": 2.0, "RETRY_HTTP_CODES": RETRY_HTTP_CODES}
     crawler = get_crawler(Spider, settings)
     crawler.spider = Spider.from_crawler(crawler, name="test")
     return BackoffRetryMiddleware.from_crawler(crawler)
@@ -35,8 +36,9 @@ def test_waits_double_and_then_it_gives_up(middleware: BackoffRetryMiddleware, w
     result: Request | Response | None = asyncio.run(
         middleware.process_exception(Request(URL), DownloadTimeoutError("slow"))
     )
+    statuses = iter((503, 522, 524))
     while isinstance(result, Request):
-        result = asyncio.run(middleware.process_response(result, Response(URL, status=503)))
+        result = asyncio.run(middleware.process_response(result, Response(URL, status=next(statuses))))
     assert isinstance(result, Response)
     for waited, full in zip(waits, (2, 4, 8), strict=True):
         assert full / 2 <= waited <= full

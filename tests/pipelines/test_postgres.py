@@ -60,15 +60,15 @@ def test_people_are_one_row_each_with_their_newest_name(database_url: str) -> No
 
 @pytest.mark.promise("Postgres keeps each value that a score had.")
 def test_the_history_keeps_each_value_that_a_score_had(database_url: str) -> None:
-    def scored(days: int, *values: float) -> Movie:
-        scores = [Score(kind="imdb", value=value, count=10) for value in values]
+    def scored(days: int, *values: float, mean: float = 7.9) -> Movie:
+        scores = [Score(kind="tomatometer", value=value, count=10, average=mean) for value in values]
         return make_movie(1, scores=scores, scraped_at=BEGIN + timedelta(days=days))
 
-    for movie in (scored(0, 7.5), scored(1, 7.5), scored(2, 7.6), scored(3), scored(4, 7.6)):
+    for movie in (scored(0, 75), scored(1, 75), scored(2, 76), scored(3), scored(4, 76), scored(5, 76, mean=8.1)):
         write(database_url, movie)
     history = execute(database_url, "SELECT since, value::float FROM score_history ORDER BY since")
     assert history == [
-        (BEGIN + timedelta(days=days), value) for days, value in ((0, 7.5), (2, 7.6), (3, None), (4, 7.6))
+        (BEGIN + timedelta(days=days), value) for days, value in ((0, 75), (2, 76), (3, None), (4, 76), (5, 76))
     ]
 
 
@@ -189,7 +189,7 @@ def test_the_scoreboard_view_holds_every_score_with_its_count_and_means(database
     scores = [Score(kind="imdb", value=8.5, count=900), Score(kind="metascore", value=60)]
     write(database_url, title("imdb", ID, imdb_id=ID, year=2001, runtime_minutes=90, scores=scores))
     tomatoes = [Score(kind="tomatometer", value=90, count=30), Score(kind="popcornmeter", value=75)]
-    write(database_url, title("rottentomatoes", "m/salt_harbour", year=2001, scores=tomatoes))
+    write(database_url, title("rottentomatoes", "m/salt_harbour", year=2001, scores=tomatoes, list_rank=4))
     critics = [Score(kind="metascore", value=62)]  # IMDb's page shows an older one
     write(database_url, title("metacritic", "movie/salt-harbour", year=2001, scores=critics))
     write(database_url, title("metacritic", "movie/salt", title="Salt", scores=[Score(kind="metascore", value=50)]))
@@ -199,7 +199,7 @@ def test_the_scoreboard_view_holds_every_score_with_its_count_and_means(database
     )
     (row, means), (other, of_critics) = rows
     told: dict[str, Any] = {"imdb_votes": 900, "imdb_rating_100": 85, "popcornmeter": 75, "metacritic_user_score": None}
-    told |= {"metascore_100": 62, "tomatometer_100": 90, "tomatometer_reviews": 30}
+    told |= {"metascore_100": 62, "tomatometer_100": 90, "tomatometer_reviews": 30, "best_list_rank": 4}
     told |= {"imdb_url": f"https://example.com/{ID}", "rottentomatoes_id": "m/salt_harbour"}
     assert row.items() >= told.items()
     assert row["matched_by"] == [same := "same title, same year", f"{same}, but only 900 votes on IMDb"]
