@@ -5,6 +5,7 @@ import json
 import logging
 from collections import Counter
 from pathlib import Path
+from unittest.mock import AsyncMock
 
 import pytest
 from scrapy import Request
@@ -16,11 +17,8 @@ from moviecrawler.proxies.middleware import AttemptsFailedError
 from moviecrawler.proxies.policy import SiteBanPolicy
 from tests.proxies.chain import PAGE, URL, Chain, page
 
-TOR = {
-    "TOR_TUNNEL": "http://127.0.0.1:9",
-    "PROXY_ORDER": "tor",
-    "PROXY_POOLS": '{"tor": {"kind": "tor", "sessions": 2}}',
-}
+CIRCUITS = '{"tor": {"kind": "tor", "sessions": 2}}'
+TOR = {"TOR_TUNNEL": "http://127.0.0.1:9", "PROXY_ORDER": "tor", "PROXY_POOLS": CIRCUITS}
 _SESSIONS = {"kind": "residential", "urls": ["http://me-{session}:pa55word@127.0.0.1:9"], "sessions": 2}
 GATEWAY = {"PROXY_POOLS": json.dumps({"home": _SESSIONS}), "PROXY_ORDER": "home"}
 
@@ -174,3 +172,12 @@ async def test_a_session_that_is_refused_gets_a_fresh_one_twice_and_at_last_the_
         _ = [await chain.send() for _ in range(2)]
     tokens = {authorization for _, authorization in chain.sent} - {None}
     assert len(tokens) == len(statuses)
+
+
+@pytest.mark.promise("Over Tor each circuit has credentials of its own; when all are refused, new ones are asked for.")
+async def test_tor_is_asked_for_a_new_identity_though_another_pool_is_left(tmp_path: Path) -> None:
+    chain = Chain(1, tmp_path, 403, PROXY_ATTEMPTS=20, **{**TOR, "PROXY_ORDER": "tor,direct"})
+    identity = chain.proxies.order[0].on_exhausted = AsyncMock()
+    with pytest.raises(AttemptsFailedError):
+        await chain.send(proxy_pool="tor")
+    identity.assert_awaited_once()
