@@ -31,8 +31,7 @@ except SystemExit:
 @pytest.mark.promise("A crawl imports no client of a store that is not configured.")
 def test_a_crawl_into_csv_files_imports_no_client_of_another_store(replica: ReplicaProcess, tmp_path: Path) -> None:
     command = [sys.executable, "-c", _RUN, json.dumps(["crawl", "imdb", "-a", "limit=1"])]
-    env = environment(tmp_path, replica)
-    printed = subprocess.check_output(command, env=env, cwd=tmp_path, text=True, timeout=60)
+    printed = subprocess.check_output(command, env=environment(tmp_path, replica), cwd=tmp_path, text=True, timeout=60)
     assert (tmp_path / "movies.csv").exists()
     assert not CLIENTS.intersection(json.loads(printed.splitlines()[-1]))
 

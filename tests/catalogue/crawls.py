@@ -32,13 +32,9 @@ class Due:
         movies = [COLLECTION.title(number).movies["imdb"] for number in range(titles)]
         rows = [
             ImportRow(
-                imdb_id=movie.imdb_id,
-                title=movie.title,
-                kind="movie",
-                year=movie.year,
-                popularity=max(popularity - n / 10, 0),
+                imdb_id=m.imdb_id, title=m.title, kind="movie", year=m.year, popularity=max(popularity - n / 10, 0)
             )
-            for n, movie in enumerate(movies)
+            for n, m in enumerate(movies)
         ]
         with closing(open_catalogue(Settings({"DATABASE_URL": self.url}))) as store:
             load(store, "test", str(popularity), rows, titles, datetime.now(UTC))

@@ -107,6 +107,13 @@ def test_spider_that_ignores_the_end_of_its_node_is_killed_before_that(monkeypat
     assert sent.call_args_list == [call("TERM"), call("KILL")]
 
 
+@pytest.mark.promise("No secret is in a log, a queue or a command line.")
+def test_what_a_spider_writes_to_standard_error_is_kept_without_secrets() -> None:
+    spider = process.SpiderProcess(JobStatus(job=job(), state="running"))
+    spider.childDataReceived(2, b"no connection to postgresql://u:hunter2@h/d")
+    assert ("@h/d" in spider.report.errors, "hunter2" in spider.report.errors) == (True, False)
+
+
 def test_a_node_that_drains_is_not_ready() -> None:
     launcher = Mock(draining=True, last_beat_at=time.monotonic())
     node = Mock(launcher=launcher, options=NodeOptions(redis_url=""))

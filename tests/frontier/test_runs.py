@@ -270,6 +270,8 @@ async def test_a_run_is_not_over_while_a_worker_holds_a_request_that_was_lost(ma
     await one.take(1)
     await client.delete(one.keys.requests)
     assert (await one.take(0)).open == 1
+    await client.zadd(one.keys.leases, {"a": 1})  # the worker died
+    assert (await one.take(0)).open == 0
 
 
 @pytest.mark.promise("Any worker may be killed: others get what it held, no title is lost and none doubled.")

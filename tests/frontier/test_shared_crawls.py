@@ -12,6 +12,7 @@ import pytest
 import redis
 
 from moviecrawler.frontier.keys import SiteKeys
+from moviecrawler.frontier.shared import describe_arguments
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, change, counts, scrapy
@@ -72,6 +73,8 @@ def test_run_of_a_name_is_made_once_and_refused_to_other_arguments(
             assert says in workers.log
             assert f"this worker has ids={IDS[1]}" in workers.log or not code
     assert counts(replica)["requests"] == 1
+    long = ",".join(IDS)
+    assert describe_arguments([f"{long},tt1"], {}) != describe_arguments([f"{long},tt2"], {})
 
 
 @pytest.mark.promise("A limit is kept, with no more list pages than it needs.")

@@ -83,8 +83,9 @@ def test_what_is_wrong_is_posted_with_the_summary(stats: dict[str, Any], said: s
         {"titles/asked": 0},
         # A pass over datasets fetches few files, and stores titles all the while.
         {"downloader/response_count": 7, "titles/stored": 0, "titles/unchanged": 100, "pages/read": 0},
+        {"titles/stored": 0, "titles/absent": 0, "titles/unchanged": 100},
     ],
-    ids=["well", "few refusals", "few answers", "nothing due", "datasets"],
+    ids=["well", "few refusals", "few answers", "nothing due", "datasets", "nothing new"],
 )
 def test_nobody_is_told_of_a_crawl_that_went_well(stats: dict[str, Any]) -> None:
     assert told(stats) == []
@@ -94,14 +95,9 @@ def test_slack_telegram_and_discord_get_the_text(monkeypatch: pytest.MonkeyPatch
     with Webhook() as hook:
         monkeypatch.setattr(slack, "WebClient", partial(WebClient, base_url=f"{hook.url}/slack/"))
         monkeypatch.setattr(SimplyTelegramClient, "send_message_api", hook.url + "/{token}?chat={chat_id}&text={text}")
-        given = {
-            "SPIDERMON_SLACK_RECIPIENTS": "#movies",
-            "SPIDERMON_SLACK_SENDER_TOKEN": "xoxb",
-            "SPIDERMON_SLACK_SENDER_NAME": "moviecrawler",
-            "SPIDERMON_TELEGRAM_RECIPIENTS": "-100",
-            "SPIDERMON_TELEGRAM_SENDER_TOKEN": "t0ken",
-            "SPIDERMON_DISCORD_WEBHOOK_URL": f"{hook.url}/discord",
-        }
+        given = {"SPIDERMON_SLACK_RECIPIENTS": "#movies", "SPIDERMON_SLACK_SENDER_NAME": "moviecrawler"}
+        given |= {"SPIDERMON_SLACK_SENDER_TOKEN": "xoxb", "SPIDERMON_DISCORD_WEBHOOK_URL": f"{hook.url}/discord"}
+        given |= {"SPIDERMON_TELEGRAM_RECIPIENTS": "-100", "SPIDERMON_TELEGRAM_SENDER_TOKEN": "t0ken"}
         run({"blocks/imdb/stopped": "refused_us"}, **given)
     sent = dict(zip((path.partition("s3cret-token")[2] for _, path, _ in hook.requests), hook.bodies, strict=True))
     assert "refused_us" in sent["/slack/chat.postMessage"].decode()

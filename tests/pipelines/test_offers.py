@@ -15,9 +15,8 @@ from tests.services.postgres import execute
 
 def offered(url: str) -> list[tuple[object, ...]]:
     """Return provider, kind, price and the days since the tests' time of its beginning, of each offer."""
-    found: Any = execute(
-        url, "SELECT provider, kind::text, price::float, since FROM offers ORDER BY since, provider, kind"
-    )
+    query = "SELECT provider, kind::text, price::float, since FROM offers ORDER BY since, provider, kind"
+    found: Any = execute(url, query)
     return [(*row[:3], (row[3] - BEGIN).days) for row in found]
 
 

@@ -193,10 +193,8 @@ def test_the_scoreboard_view_holds_every_score_with_its_count_and_means(database
     critics = [Score(kind="metascore", value=62)]  # IMDb's page shows an older one
     write(database_url, title("metacritic", "movie/salt-harbour", year=2001, scores=critics))
     write(database_url, title("metacritic", "movie/salt", title="Salt", scores=[Score(kind="metascore", value=50)]))
-    rows: Any = execute(
-        database_url,
-        "SELECT to_jsonb(s), ARRAY[critics_mean, users_mean, overall]::float[] FROM scoreboard s ORDER BY imdb_id",
-    )
+    query = "SELECT to_jsonb(s), ARRAY[critics_mean, users_mean, overall]::float[] FROM scoreboard s ORDER BY imdb_id"
+    rows: Any = execute(database_url, query)
     (row, means), (other, of_critics) = rows
     told: dict[str, Any] = {"imdb_votes": 900, "imdb_rating_100": 85, "popcornmeter": 75, "metacritic_user_score": None}
     told |= {"metascore_100": 62, "tomatometer_100": 90, "tomatometer_reviews": 30, "best_list_rank": 4}
