@@ -37,6 +37,7 @@ def test_request_comes_back_as_it_was(spider: ImdbSpider) -> None:
         {"body": b"x"},
         {"cookies": {"session": "secret"}},
         {"url": "https://user:secret@www.imdb.com/"},
+        {"url": "https://secret@www.imdb.com/"},
         {"callback": None},
         {"errback": None},
         {"cb_kwargs": {"site_id": object()}},
