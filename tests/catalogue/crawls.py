@@ -9,9 +9,9 @@ from typing import Any
 from scrapy.settings import Settings
 
 from moviecrawler.catalogue.loading import load
-from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.replica.process import ReplicaProcess
+from tests.catalogue.catalogued import row
 from tests.crawling import Finished, counts, crawl_command, environment, scrapy
 from tests.processes import ForkedCommand
 from tests.services.postgres import execute
@@ -31,10 +31,8 @@ class Due:
         """Have the catalogue know the replica's titles, the popular first, without an import's command."""
         movies = [COLLECTION.title(number).movies["imdb"] for number in range(titles)]
         rows = [
-            ImportRow(
-                imdb_id=m.imdb_id, title=m.title, kind="movie", year=m.year, popularity=max(popularity - n / 10, 0)
-            )
-            for n, m in enumerate(movies)
+            row(n, imdb_id=movie.imdb_id, title=movie.title, year=movie.year, popularity=max(popularity - n / 10, 0))
+            for n, movie in enumerate(movies)
         ]
         with closing(open_catalogue(Settings({"DATABASE_URL": self.url}))) as store:
             load(store, "test", str(popularity), rows, titles, datetime.now(UTC))

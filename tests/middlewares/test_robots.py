@@ -90,6 +90,7 @@ def allowed(middleware: CautiousRobotsTxtMiddleware) -> bool:
         (401, NOTHING, True),
         (410, NOTHING, True),
         (500, b"", False),
+        (502, b"", False),
         (200, b"\xef\xbb\xbf" + NOTHING, False),
         (200, NOTHING.replace(b"\n", b"\r").rstrip(), False),
         (200, b"User-agent: MovieCrawler\nDisallow: /\n\nUser-agent: *\nAllow: /\n", False),

@@ -64,11 +64,11 @@ def test_the_history_keeps_each_value_that_a_score_had(database_url: str) -> Non
         scores = [Score(kind="tomatometer", value=value, count=10, average=mean) for value in values]
         return make_movie(1, scores=scores, scraped_at=BEGIN + timedelta(days=days))
 
-    for movie in (scored(0, 75), scored(1, 75), scored(2, 76), scored(3), scored(4, 76), scored(5, 76, mean=8.1)):
+    for movie in (scored(0, 7.5), scored(1, 7.5), scored(2, 7.6), scored(3), scored(4, 7.6), scored(5, 7.6, mean=8.1)):
         write(database_url, movie)
     history = execute(database_url, "SELECT since, value::float FROM score_history ORDER BY since")
     assert history == [
-        (BEGIN + timedelta(days=days), value) for days, value in ((0, 75), (2, 76), (3, None), (4, 76), (5, 76))
+        (BEGIN + timedelta(days=days), value) for days, value in ((0, 7.5), (2, 7.6), (3, None), (4, 7.6), (5, 7.6))
     ]
 
 

@@ -17,8 +17,8 @@ from moviecrawler.proxies.middleware import AttemptsFailedError
 from moviecrawler.proxies.policy import SiteBanPolicy
 from tests.proxies.chain import PAGE, URL, Chain, page
 
-CIRCUITS = '{"tor": {"kind": "tor", "sessions": 2}}'
-TOR = {"TOR_TUNNEL": "http://127.0.0.1:9", "PROXY_ORDER": "tor", "PROXY_POOLS": CIRCUITS}
+_CIRCUITS = '{"tor": {"kind": "tor", "sessions": 2}}'
+TOR = {"TOR_TUNNEL": "http://127.0.0.1:9", "PROXY_ORDER": "tor", "PROXY_POOLS": _CIRCUITS}
 _SESSIONS = {"kind": "residential", "urls": ["http://me-{session}:pa55word@127.0.0.1:9"], "sessions": 2}
 GATEWAY = {"PROXY_POOLS": json.dumps({"home": _SESSIONS}), "PROXY_ORDER": "home"}
 

@@ -83,7 +83,7 @@ def test_a_proxy_keeps_its_key_when_its_place_in_the_list_changes() -> None:
         (pool("http://a%3Ab:" + PASSWORD + "@h:1"), "without a colon in the user"),
         (pool(kind="tor"), "takes no urls, but TOR_TUNNEL"),
         ({"TOR_CONTROL": CONTROL}, "takes no urls, but TOR_TUNNEL"),
-        ({"TOR_TUNNEL": "socks5h://127.0.0.1:9050"}, "wrong: set it to where Tor's HTTPTunnelPort listens"),
+        ({"TOR_TUNNEL": "socks5h://h:1"}, "TOR_TUNNEL is wrong: set it to where Tor's HTTPTunnelPort listens"),
         ({"TOR_TUNNEL": URL}, "TOR_TUNNEL is wrong"),
         ({"TOR_CONTROL": URL}, "TOR_CONTROL is wrong"),
         ({"TOR_CONTROL": "9051"}, "TOR_CONTROL is wrong"),
