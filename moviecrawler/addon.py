@@ -27,23 +27,46 @@ class _Part(NamedTuple):
 
 
 _SPIDERMON = (
-    *(f"SPIDERMON_{when}_MONITORS" for when in ("SPIDER_OPEN", "SPIDER_CLOSE", "ENGINE_STOP", "PERIODIC")),
-    *(f"SPIDERMON_{when}_EXPRESSION_MONITORS" for when in ("SPIDER_OPEN", "SPIDER_CLOSE", "ENGINE_STOP")),
+    *(
+        f"SPIDERMON_{when}_MONITORS"
+        for when in ("SPIDER_OPEN", "SPIDER_CLOSE", "ENGINE_STOP", "PERIODIC")
+    ),
+    *(
+        f"SPIDERMON_{when}_EXPRESSION_MONITORS"
+        for when in ("SPIDER_OPEN", "SPIDER_CLOSE", "ENGINE_STOP")
+    ),
 )
 _PARTS = (
-    _Part(("DATABASE_URL",), "ITEM_PIPELINES", "moviecrawler.pipelines.postgres.PostgresPipeline", 310),
+    _Part(
+        ("DATABASE_URL",), "ITEM_PIPELINES", "moviecrawler.pipelines.postgres.PostgresPipeline", 310
+    ),
     _Part(("MONGO_URL",), "ITEM_PIPELINES", "moviecrawler.pipelines.mongo.MongoPipeline", 320),
     _Part(("S3_BUCKET",), "ITEM_PIPELINES", "moviecrawler.pipelines.s3.S3Pipeline", 330),
     _Part(("S3_BUCKET",), "ITEM_PIPELINES", "moviecrawler.pipelines.archive.ArchivePipeline", 340),
     # Before HttpErrorMiddleware, so that it sees a 404 too.
-    _Part(("S3_BUCKET",), "SPIDER_MIDDLEWARES", "moviecrawler.middlewares.archive.ArchiveMiddleware", 10),
+    _Part(
+        ("S3_BUCKET",),
+        "SPIDER_MIDDLEWARES",
+        "moviecrawler.middlewares.archive.ArchiveMiddleware",
+        10,
+    ),
     # Learns how every attempt ended before a redirect is followed, and sees decompressed bodies.
-    _Part(("PROXY_ORDER",), "DOWNLOADER_MIDDLEWARES", "moviecrawler.proxies.middleware.ProxyMiddleware", 620),
+    _Part(
+        ("PROXY_ORDER",),
+        "DOWNLOADER_MIDDLEWARES",
+        "moviecrawler.proxies.middleware.ProxyMiddleware",
+        620,
+    ),
     # As Scrapy has it.
     _Part(
-        ("COOKIES_ENABLED",), "DOWNLOADER_MIDDLEWARES", "scrapy.downloadermiddlewares.cookies.CookiesMiddleware", 700
+        ("COOKIES_ENABLED",),
+        "DOWNLOADER_MIDDLEWARES",
+        "scrapy.downloadermiddlewares.cookies.CookiesMiddleware",
+        700,
     ),
-    _Part(("DATABASE_URL",), "EXTENSIONS", "moviecrawler.extensions.catalogue.CatalogueRecorder", 0),
+    _Part(
+        ("DATABASE_URL",), "EXTENSIONS", "moviecrawler.extensions.catalogue.CatalogueRecorder", 0
+    ),
     _Part(_SPIDERMON, "EXTENSIONS", "spidermon.contrib.scrapy.extensions.Spidermon", 10),
 )
 

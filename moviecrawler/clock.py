@@ -45,7 +45,12 @@ def utc_text(at: float | datetime, *, seconds: bool = False) -> str:
 def process_age() -> float:
     """Return the seconds since this process began; where the system doesn't say, since this module was imported."""
     try:
-        ticks = int(Path("/proc/self/stat").read_text("ascii", "replace").rpartition(")")[2].split()[_STARTED_AT])
+        ticks = int(
+            Path("/proc/self/stat")
+            .read_text("ascii", "replace")
+            .rpartition(")")[2]
+            .split()[_STARTED_AT]
+        )
         return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
     except (OSError, AttributeError, ValueError, IndexError):
         return time.monotonic() - _IMPORTED_AT

@@ -23,7 +23,9 @@ class ExtractionError(MovieCrawlerError):
         self.field = shortened(field, 100)
         self.url = url
         self.reason = shortened(reason, LONGEST_REASON)
-        super().__init__(f"{self.field}: {self.reason} ({shortened(url or 'no URL', LONGEST_REASON)})")
+        super().__init__(
+            f"{self.field}: {self.reason} ({shortened(url or 'no URL', LONGEST_REASON)})"
+        )
 
 
 class ConfigurationError(MovieCrawlerError):

@@ -22,7 +22,9 @@ TYPES: Final[dict[str, Any]] = get_type_hints(Movie)
 Postgres and in `movies.csv`."""
 NUMBERS: Final = tuple(name for name, kind in TYPES.items() if kind == int | None)
 TEXTS: Final = tuple(name for name, kind in TYPES.items() if kind == str | None)
-TEXT_LISTS: Final = tuple(name for name, kind in TYPES.items() if kind == list[str] and name != "unknown_fields")
+TEXT_LISTS: Final = tuple(
+    name for name, kind in TYPES.items() if kind == list[str] and name != "unknown_fields"
+)
 
 PARTS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "credits": ("role", get_args(Role)),
@@ -40,22 +42,58 @@ _PUBLISHED: Final[dict[Site, frozenset[str]]] = {
     "imdb": frozenset(
         {
             *_PLAIN,
-            *("original_title", "title_type", "countries", "languages", "scores.imdb", "scores.metascore"),
+            *(
+                "original_title",
+                "title_type",
+                "countries",
+                "languages",
+                "scores.imdb",
+                "scores.metascore",
+            ),
             *("popularity_rank", *(f"amounts.{kind}" for kind in PARTS["amounts"][1])),
-            *("poster_width", "poster_height", "keywords", "interests", "taglines", "awards", "offers"),
+            *(
+                "poster_width",
+                "poster_height",
+                "keywords",
+                "interests",
+                "taglines",
+                "awards",
+                "offers",
+            ),
             *("related.similar", "related.connection", "critic_review_count"),
         }
     ),
     "metacritic": frozenset(
         {
-            *(*_PLAIN, "imdb_id", "countries", "languages", "scores.metascore", "scores.metacritic_user"),
-            *("poster_width", "poster_height", "keywords", "taglines", "awards", "offers", "related.similar"),
+            *(
+                *_PLAIN,
+                "imdb_id",
+                "countries",
+                "languages",
+                "scores.metascore",
+                "scores.metacritic_user",
+            ),
+            *(
+                "poster_width",
+                "poster_height",
+                "keywords",
+                "taglines",
+                "awards",
+                "offers",
+                "related.similar",
+            ),
             "external_ids",
         }
     ),
     "rottentomatoes": frozenset(
         {
-            *(*_PLAIN, "languages", "amounts.domestic", "scores.tomatometer", "scores.popcornmeter"),
+            *(
+                *_PLAIN,
+                "languages",
+                "amounts.domestic",
+                "scores.tomatometer",
+                "scores.popcornmeter",
+            ),
             *("scores.tomatometer_top", "scores.popcornmeter_all", "scores.popcornmeter_verified"),
             *("offers", "related.similar", "consensus", "external_ids"),
         }
@@ -67,7 +105,15 @@ SHOWN_ONLY_WITH_VALUE: Final[dict[Site, frozenset[str]]] = {
     "imdb": frozenset({"taglines", "offers"}),
     "metacritic": frozenset({"countries", "languages", "poster_width", "poster_height"}),
     "rottentomatoes": frozenset(
-        {"amounts.domestic", "certificate", "consensus", "languages", "offers", "release_date", "runtime_minutes"}
+        {
+            "amounts.domestic",
+            "certificate",
+            "consensus",
+            "languages",
+            "offers",
+            "release_date",
+            "runtime_minutes",
+        }
     ),
 }
 """Fields that a title's page leaves out when there is no value, or that other pages have: that one is unknown says nothing of the page."""
@@ -86,7 +132,9 @@ _IN_SERIES: Final[dict[TitleKind, frozenset[str]]] = {
 
 _PUBLISHED_OF_KIND: Final[dict[tuple[Site, TitleKind], frozenset[str]]] = {
     ("imdb", "movie"): frozenset({"imdb_top250_rank"}),
-    ("imdb", "series"): frozenset({"season_count", "episode_count", "end_year", "imdb_top250_tv_rank"}),
+    ("imdb", "series"): frozenset(
+        {"season_count", "episode_count", "end_year", "imdb_top250_tv_rank"}
+    ),
     ("metacritic", "series"): frozenset({"season_count"}),
     ("rottentomatoes", "series"): frozenset({"season_count", "end_year"}),
     ("rottentomatoes", "season"): frozenset({"episode_count"}),
@@ -97,7 +145,9 @@ ONLY_IN_DATASETS: Final = frozenset({"other_titles"})
 """The fields that no page has. Movies from pages don't name them as unknown."""
 
 _IN_DATASETS: Final[dict[str, frozenset[str]]] = {
-    "title.basics": frozenset({"title_type", "original_title", "year", "end_year", "runtime_minutes", "genres"}),
+    "title.basics": frozenset(
+        {"title_type", "original_title", "year", "end_year", "runtime_minutes", "genres"}
+    ),
     "title.ratings": frozenset({"scores.imdb"}),
     "title.crew": frozenset({"credits.director", "credits.writer"}),
     "title.principals": frozenset({"credits.cast"}),
@@ -140,7 +190,11 @@ def present_in(movie: Movie) -> set[str]:
     for name, (attribute, _) in PARTS.items():
         found |= {f"{name}.{getattr(part, attribute)}" for part in getattr(movie, name)}
     for score in movie.scores:
-        found |= {f"scores.{score.kind}.{fact}" for fact in SCORE_FACTS if getattr(score, fact) not in _NOTHING}
+        found |= {
+            f"scores.{score.kind}.{fact}"
+            for fact in SCORE_FACTS
+            if getattr(score, fact) not in _NOTHING
+        }
     return found
 
 
@@ -172,6 +226,8 @@ def unknown_in_datasets(
     """Return what a movie of this kind does not mention that was read from these of IMDb's datasets."""
     return tuple(
         sorted(
-            (fields_published_by("imdb", kind) | ONLY_IN_DATASETS).difference(*map(_IN_DATASETS.__getitem__, datasets))
+            (fields_published_by("imdb", kind) | ONLY_IN_DATASETS).difference(
+                *map(_IN_DATASETS.__getitem__, datasets)
+            )
         )
     )

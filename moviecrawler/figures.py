@@ -82,7 +82,9 @@ def selected(stats: Mapping[str, Any]) -> dict[str, float]:
 
 def samples_of(stats: Mapping[str, Any]) -> Samples:
     """Return the figures of a crawl's stats. Those without labels are there from the beginning: Prometheus sees no growth to a first value."""
-    samples: Samples = defaultdict(float, {(one.name, ()): 0.0 for one in FIGURES if not one.pattern.groupindex})
+    samples: Samples = defaultdict(
+        float, {(one.name, ()): 0.0 for one in FIGURES if not one.pattern.groupindex}
+    )
     for stat, value in selected(stats).items():
         for figure in FIGURES:
             if found := figure.pattern.fullmatch(stat):
@@ -92,7 +94,9 @@ def samples_of(stats: Mapping[str, Any]) -> Samples:
 
 def difference(samples: Samples, earlier: Mapping[Sample, float]) -> Samples:
     """Return by how much figures have grown."""
-    return defaultdict(float, {sample: value - earlier.get(sample, 0.0) for sample, value in samples.items()})
+    return defaultdict(
+        float, {sample: value - earlier.get(sample, 0.0) for sample, value in samples.items()}
+    )
 
 
 class Totals:
@@ -140,7 +144,9 @@ class Totals:
 
         totals = self.by_site()
         for figure in FIGURES:
-            family = CounterMetricFamily(figure.name, figure.text, labels=["site", *figure.pattern.groupindex])
+            family = CounterMetricFamily(
+                figure.name, figure.text, labels=["site", *figure.pattern.groupindex]
+            )
             for site, samples in totals.items():
                 for (name, labels), value in samples.items():
                     if name == figure.name:

@@ -16,7 +16,9 @@ from msgspec import Meta
 Site = Literal["imdb", "metacritic", "rottentomatoes"]
 """The sites, by the names of their spiders; `sites.py` declares them."""
 
-TitleKind = Literal["movie", "series", "season", "episode", "game", "short", "video", "music", "other"]
+TitleKind = Literal[
+    "movie", "series", "season", "episode", "game", "short", "video", "music", "other"
+]
 """What a title is. A TV movie is a movie, a mini series is a series. `other` is anything else a site lists, such as a special
 that Rotten Tomatoes has inside a season."""
 
@@ -261,9 +263,9 @@ class Movie:
     """The site's recommendations and connections, in page order; no title twice in a relation."""
     consensus: LongText | None = None
     """Rotten Tomatoes' critics' consensus: one sentence, without markup."""
-    external_ids: Annotated[dict[Annotated[str, Meta(pattern="^[a-z_]{1,30}$")], Text], Meta(max_length=100)] = field(
-        default_factory=dict
-    )
+    external_ids: Annotated[
+        dict[Annotated[str, Meta(pattern="^[a-z_]{1,30}$")], Text], Meta(max_length=100)
+    ] = field(default_factory=dict)
     """The title's other ids by their owner: `ems` and `rottentomatoes` (a number beside the slug) on Rotten Tomatoes, `metacritic`
     (a number) and `justwatch` (a path) on Metacritic; never those in `site_id` or `imdb_id`."""
     imdb_top250_rank: Rank250 | None = None

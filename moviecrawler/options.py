@@ -76,11 +76,15 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         given = {name: settings.get(name) for name in cls.__struct_encode_fields__}
         empty = (None, "") if cls.EMPTY_IS_DEFAULT else (None,)
         try:
-            return msgspec.convert({n: value for n, value in given.items() if value not in empty}, cls, strict=False)
+            return msgspec.convert(
+                {n: value for n, value in given.items() if value not in empty}, cls, strict=False
+            )
         except msgspec.ValidationError as error:
             message, _, path = str(error).rstrip("`").partition(" - at `$.")
             for pattern, form in _FORMS.items():
-                message = message.replace(f"Expected `str` matching regex {pattern!r}", f"set it to {form}")
+                message = message.replace(
+                    f"Expected `str` matching regex {pattern!r}", f"set it to {form}"
+                )
             message = message.replace("Expected `bool`, got `str`", "set it to 1 or 0")
             raise ConfigurationError(f"{path} is wrong: {message}" if path else message) from None
 
@@ -89,7 +93,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         """Return the settings of this struct, with their defaults."""
         return {
             name: None if default is msgspec.NODEFAULT else default
-            for name, default in zip(cls.__struct_encode_fields__, cls.__struct_defaults__, strict=True)
+            for name, default in zip(
+                cls.__struct_encode_fields__, cls.__struct_defaults__, strict=True
+            )
         }
 
 
@@ -160,7 +166,9 @@ class StoreOptions(Options, frozen=True, kw_only=True, rename=str.upper):
     """Seconds that a store may take for what is left when the spider closes; the rest is spooled."""
 
 
-class CatalogueOptions(Options, frozen=True, kw_only=True, rename=lambda field: f"CATALOGUE_{field.upper()}"):
+class CatalogueOptions(
+    Options, frozen=True, kw_only=True, rename=lambda field: f"CATALOGUE_{field.upper()}"
+):
     """Catalogue.
 
     A crawl with `lane=due` reads these.
@@ -174,7 +182,9 @@ class CatalogueOptions(Options, frozen=True, kw_only=True, rename=lambda field: 
     """Seconds that a worker waits for titles to become due before it ends."""
 
 
-class FrontierOptions(Options, frozen=True, kw_only=True, rename=lambda field: f"FRONTIER_{field.upper()}"):
+class FrontierOptions(
+    Options, frozen=True, kw_only=True, rename=lambda field: f"FRONTIER_{field.upper()}"
+):
     """The shared crawl."""
 
     url: str = msgspec.field(default="", name="REDIS_URL")
@@ -202,18 +212,24 @@ class FrontierOptions(Options, frozen=True, kw_only=True, rename=lambda field: f
     """Seconds that a worker waits for more seeds when the run is over."""
     max_pages: Annotated[int, Meta(ge=0)] = 0
     """Requests after which a worker ends, to be started anew; 0 means no limit."""
-    start_urls_key: Annotated[str, _KEY] = msgspec.field(default="%(name)s:start_urls", name="REDIS_START_URLS_KEY")
+    start_urls_key: Annotated[str, _KEY] = msgspec.field(
+        default="%(name)s:start_urls", name="REDIS_START_URLS_KEY"
+    )
     """The key in Redis of the seeds that others push; %(name)s is the site."""
 
     def __post_init__(self) -> None:
         if self.url and not is_redis_url(self.url):
             # Not the value, which may hold a password.
-            raise ConfigurationError("REDIS_URL is no Redis URL; set it to one such as redis://127.0.0.1:6379/0")
+            raise ConfigurationError(
+                "REDIS_URL is no Redis URL; set it to one such as redis://127.0.0.1:6379/0"
+            )
         if not self.node:
             msgspec.structs.force_setattr(self, "node", socket.gethostname())
 
 
-class ProxyOptions(Options, frozen=True, kw_only=True, rename=lambda field: f"PROXY_{field.upper()}"):
+class ProxyOptions(
+    Options, frozen=True, kw_only=True, rename=lambda field: f"PROXY_{field.upper()}"
+):
     """Proxies."""
 
     pools: Any = ""
@@ -270,9 +286,28 @@ def project_settings(environ: Mapping[str, str]) -> dict[str, Any]:
 
 JOB_SETTINGS = (
     *("IMDB_DATASETS", "RETRY_BACKOFF", "CSV_ENABLED", "FRESHNESS_MARGIN", "STORE_UNREACHABLE"),
-    *("STORE_BATCH_ITEMS", "STORE_BATCH_SECONDS", "STORE_CLOSE_SECONDS", "CATALOGUE_LEASE", "CATALOGUE_IDLE"),
-    *("FRONTIER_RUN", "FRONTIER_DUPEFILTER", "FRONTIER_LEASE", "FRONTIER_DELIVERIES", "FRONTIER_PATIENCE"),
-    *("FRONTIER_IDLE", "FRONTIER_MAX_PAGES", "PROXY_ORDER", "PROXY_ATTEMPTS", "PROXY_RUN_RESIDENTIAL", "COVERAGE_STOP"),
+    *(
+        "STORE_BATCH_ITEMS",
+        "STORE_BATCH_SECONDS",
+        "STORE_CLOSE_SECONDS",
+        "CATALOGUE_LEASE",
+        "CATALOGUE_IDLE",
+    ),
+    *(
+        "FRONTIER_RUN",
+        "FRONTIER_DUPEFILTER",
+        "FRONTIER_LEASE",
+        "FRONTIER_DELIVERIES",
+        "FRONTIER_PATIENCE",
+    ),
+    *(
+        "FRONTIER_IDLE",
+        "FRONTIER_MAX_PAGES",
+        "PROXY_ORDER",
+        "PROXY_ATTEMPTS",
+        "PROXY_RUN_RESIDENTIAL",
+        "COVERAGE_STOP",
+    ),
 )
 """The settings that a job of a cluster may make: none names a class, a path or a URL, or lifts what protects the sites."""
 
@@ -289,7 +324,9 @@ def check_settings(settings: BaseSettings) -> None:
     _check_scrapys_own(settings)
     folder = settings.get("METRICS_FOLDER")
     if folder and not Path(folder).is_dir():
-        raise ConfigurationError(f"METRICS_FOLDER is {folder!r}, which is no folder; make it, or remove the setting")
+        raise ConfigurationError(
+            f"METRICS_FOLDER is {folder!r}, which is no folder; make it, or remove the setting"
+        )
 
 
 def _check_scrapys_own(settings: BaseSettings) -> None:
@@ -297,7 +334,9 @@ def _check_scrapys_own(settings: BaseSettings) -> None:
     from scrapy.settings import default_settings  # noqa: PLC0415 - only a crawl asks
 
     for name, default in vars(default_settings).items():
-        if not settings.getpriority(name) or not isinstance(settings[name], str):  # else it was not given as text
+        if not settings.getpriority(name) or not isinstance(
+            settings[name], str
+        ):  # else it was not given as text
             continue
         try:
             if isinstance(default, bool):
@@ -316,7 +355,9 @@ def warn_of_names(settings: BaseSettings) -> None:
     known, scrapys = project_settings({}), vars(default_settings)
     for name in sorted({*settings, *os.environ} - known.keys() - scrapys.keys()):
         # Scrapy reads no setting of its own from the environment.
-        for meant in get_close_matches(name, [*known, *(scrapys if name in settings else ())], 1, _SIMILARITY):
+        for meant in get_close_matches(
+            name, [*known, *(scrapys if name in settings else ())], 1, _SIMILARITY
+        ):
             logger.warning("Nothing reads the setting %s; is %s meant?", name, meant)
 
 

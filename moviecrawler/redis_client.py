@@ -28,7 +28,9 @@ def connect(url: str, **given: Any) -> Any:  # redis-py's types leave open wheth
 
     It never repeats a command that failed, because the server may have run it.
     """
-    return _client(redis.asyncio.Redis, url, {**_OPTIONS, **given, "retry": AsyncRetry(NoBackoff(), 0)})
+    return _client(
+        redis.asyncio.Redis, url, {**_OPTIONS, **given, "retry": AsyncRetry(NoBackoff(), 0)}
+    )
 
 
 def connect_blocking(url: str, **given: Any) -> Any:
@@ -36,17 +38,25 @@ def connect_blocking(url: str, **given: Any) -> Any:
 
     Raises ConfigurationError.
     """
-    retry = Retry(ConstantBackoff(_RETRY_PAUSE_SECONDS), 1, supported_errors=(redis.exceptions.ConnectionError,))
+    retry = Retry(
+        ConstantBackoff(_RETRY_PAUSE_SECONDS),
+        1,
+        supported_errors=(redis.exceptions.ConnectionError,),
+    )
     return _client(redis.Redis, url, {**_OPTIONS, "retry": retry, **given})
 
 
 def _client(kind: Any, url: str, given: dict[str, Any]) -> Any:
     try:
         client = kind.from_url(url, **given)
-        client.connection_pool.connection_class(**client.connection_pool.connection_kwargs)  # opens nothing
+        client.connection_pool.connection_class(
+            **client.connection_pool.connection_kwargs
+        )  # opens nothing
     except (ValueError, TypeError):
         # Not the error's text, which may hold a part of the password.
-        raise ConfigurationError("REDIS_URL is no Redis URL; set it to one such as redis://127.0.0.1:6379/0") from None
+        raise ConfigurationError(
+            "REDIS_URL is no Redis URL; set it to one such as redis://127.0.0.1:6379/0"
+        ) from None
     return client
 
 

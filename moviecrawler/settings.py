@@ -144,10 +144,14 @@ EXTENSIONS = {
 SPIDERMON_ENABLED = True
 SPIDERMON_SLACK_SENDER_NAME = SPIDERMON_SENTRY_PROJECT_NAME = BOT_NAME
 SPIDERMON_SENTRY_ENVIRONMENT_TYPE = "production"
-globals().update({name: value for name, value in os.environ.items() if name.startswith("SPIDERMON_") and value})
+globals().update(
+    {name: value for name, value in os.environ.items() if name.startswith("SPIDERMON_") and value}
+)
 
 # --- What is shown ---------------------------------------------------------------------------------------------------
 LOG_LEVEL = os.environ.get("LOG_LEVEL") or "INFO"
-LOG_VERSIONS: list[str] = []  # `scrapy version -v` says them; to look them up takes a twentieth of a small crawl
+LOG_VERSIONS: list[
+    str
+] = []  # `scrapy version -v` says them; to look them up takes a twentieth of a small crawl
 LOG_FORMATTER = "moviecrawler.extensions.logformatter.TerseLogFormatter"
 LOGSTATS_INTERVAL = 15.0

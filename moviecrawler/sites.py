@@ -148,11 +148,16 @@ SITES: dict[Site, SiteProfile] = {
             part=r"/s(?P<season>[0-9]{1,4})(?P<special>\.[0-9]{1,3})?"
             r"(?:(?P<of_episode>/e(?:(?P<episode>[0-9]{1,4})(?![0-9.])|[0-9]{1,4}\.[0-9]{1,3}))|(?!/e[0-9]))",
             no_part="/s[0-9]",
-            spellings=((r"(/[se])([0-9])(?=[./]|$)", r"\g<1>0\2"), (r"(/[se])0+(?=[0-9]{2})", r"\1")),
+            spellings=(
+                (r"(/[se])([0-9])(?=[./]|$)", r"\g<1>0\2"),
+                (r"(/[se])0+(?=[0-9]{2})", r"\1"),
+            ),
         ),
         example="m/dune_part_two",
         per_day=5_000,
-        trending=frozenset({"movies_in_theaters", "movies_at_home/sort:popular", "tv_series_browse/sort:popular"}),
+        trending=frozenset(
+            {"movies_in_theaters", "movies_at_home/sort:popular", "tv_series_browse/sort:popular"}
+        ),
         wikidata="P1258",
     ),
 }
@@ -210,13 +215,21 @@ SCORES: dict[ScoreKind, ScoreForm] = {
         columns=("popcornmeter", "popcornmeter_ratings"),
         facts=_AUDIENCE,
     ),
-    "tomatometer_top": ScoreForm("rottentomatoes", "Tomatometer, top critics", 0, 100, 10, None, _CRITICS),
-    "popcornmeter_all": ScoreForm("rottentomatoes", "Popcornmeter, all", 0, 100, 5, None, _AUDIENCE),
-    "popcornmeter_verified": ScoreForm("rottentomatoes", "Popcornmeter, verified", 0, 100, 5, None, _AUDIENCE),
+    "tomatometer_top": ScoreForm(
+        "rottentomatoes", "Tomatometer, top critics", 0, 100, 10, None, _CRITICS
+    ),
+    "popcornmeter_all": ScoreForm(
+        "rottentomatoes", "Popcornmeter, all", 0, 100, 5, None, _AUDIENCE
+    ),
+    "popcornmeter_verified": ScoreForm(
+        "rottentomatoes", "Popcornmeter, verified", 0, 100, 5, None, _AUDIENCE
+    ),
 }
 """Every score, in the order in which they are shown."""
 
-SCOREBOARD_KINDS: tuple[ScoreKind, ...] = tuple(kind for kind, form in SCORES.items() if form.columns)
+SCOREBOARD_KINDS: tuple[ScoreKind, ...] = tuple(
+    kind for kind, form in SCORES.items() if form.columns
+)
 """The scores that each site shows as its own; the other kinds are finer ones."""
 
 
@@ -238,7 +251,9 @@ def hosts_of(site: Site, settings: Mapping[str, Any]) -> dict[str, str]:
 def page_hosts_of(site: Site, settings: Mapping[str, Any]) -> dict[str, str]:
     """Return those of `hosts_of` that have pages: what budgets and proxies are for."""
     files = {host.setting for host in SITES[site].hosts if host.has_files}
-    return {setting: url for setting, url in hosts_of(site, settings).items() if setting not in files}
+    return {
+        setting: url for setting, url in hosts_of(site, settings).items() if setting not in files
+    }
 
 
 def datasets_url(settings: Mapping[str, Any]) -> str:

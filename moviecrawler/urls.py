@@ -23,7 +23,10 @@ def _series(parts: Parts | None, otherwise: str) -> str:
     return rf"|{parts.series}(?:(?P<part>{parts.part})|{otherwise})" if parts else ""
 
 
-_ID = {site: re.compile(rf"(?P<id>{profile.id}{_series(profile.parts, '')})") for site, profile in SITES.items()}
+_ID = {
+    site: re.compile(rf"(?P<id>{profile.id}{_series(profile.parts, '')})")
+    for site, profile in SITES.items()
+}
 _ID_IN_PATH = {
     site: re.compile(
         rf"^/?{profile.before_id}(?P<id>{profile.id}"
@@ -39,7 +42,9 @@ _PART_OF_SERIES = {
 
 
 _SPELLINGS = {
-    site: [(re.compile(other), own) for other, own in profile.parts.spellings] if profile.parts else []
+    site: [(re.compile(other), own) for other, own in profile.parts.spellings]
+    if profile.parts
+    else []
     for site, profile in SITES.items()
 }
 
@@ -120,7 +125,9 @@ def part_of_series(site: Site, site_id: str) -> SeriesPart | None:
     found = _PART_OF_SERIES[site].fullmatch(site_id) if site in _PART_OF_SERIES else None
     if found is None:
         return None
-    kind: TitleKind = "episode" if found["of_episode"] else "other" if found["special"] else "season"
+    kind: TitleKind = (
+        "episode" if found["of_episode"] else "other" if found["special"] else "season"
+    )
     episode = int(found["episode"]) if found["episode"] else None
     return SeriesPart(found["series"], kind, int(found["season"] or 0), episode)
 
@@ -148,7 +155,9 @@ def parse_title_id(site: Site, text: str, home: str | None = None) -> str:
     text = text.strip()
     candidate: str | None = text.strip("/")
     if "://" in text:
-        candidate = id_in_url(site, text) if site_of(text) == site or _is_below(home, text) else None
+        candidate = (
+            id_in_url(site, text) if site_of(text) == site or _is_below(home, text) else None
+        )
     found = None if candidate is None else _ID[site].fullmatch(candidate)
     if found is None:
         raise ConfigurationError(

@@ -18,7 +18,9 @@ def runner() -> Iterator[asyncio.Runner]:
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
-    given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+    given = {
+        name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters
+    }
     runner: asyncio.Runner = pyfuncitem._request.getfixturevalue("runner")
     runner.run(pyfuncitem.obj(**given))
     return True

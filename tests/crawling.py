@@ -51,12 +51,18 @@ class Finished:
 
 def environment(data: Path, replica: ReplicaProcess | None, **settings: str) -> dict[str, str]:
     """Return the environment of a command that stores into `data` and asks `replica`."""
-    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR", "VIRTUAL_ENV") if name in os.environ}
+    kept = {
+        name: os.environ[name]
+        for name in ("PATH", "HOME", "LANG", "TMPDIR", "VIRTUAL_ENV")
+        if name in os.environ
+    }
     own = {"SCRAPY_SETTINGS_MODULE": "moviecrawler.settings", "DATA_DIR": str(data)}
     return {**kept, **(replica.settings if replica else {}), **own, **settings}
 
 
-def scrapy(*arguments: str, data: Path, replica: ReplicaProcess | None = None, **settings: str) -> Finished:
+def scrapy(
+    *arguments: str, data: Path, replica: ReplicaProcess | None = None, **settings: str
+) -> Finished:
     """Run `scrapy` with arguments in the folder `data`; settings are environment variables."""
     data.mkdir(exist_ok=True)
     with NamedTemporaryFile() as output, NamedTemporaryFile() as log:
@@ -70,7 +76,9 @@ def scrapy(*arguments: str, data: Path, replica: ReplicaProcess | None = None, *
         return Finished(code, Path(output.name).read_text(), Path(log.name).read_text(), data)
 
 
-def crawl(spider: str, *arguments: str, data: Path, replica: ReplicaProcess | None = None, **settings: str) -> Finished:
+def crawl(
+    spider: str, *arguments: str, data: Path, replica: ReplicaProcess | None = None, **settings: str
+) -> Finished:
     """Run a spider against the replica; `arguments` are NAME=VALUE."""
     return scrapy(*crawl_command(spider, *arguments, **settings), data=data, replica=replica)
 
@@ -78,13 +86,17 @@ def crawl(spider: str, *arguments: str, data: Path, replica: ReplicaProcess | No
 def crawl_command(spider: str, *arguments: str, **settings: str) -> list[str]:
     """Return the arguments with which `scrapy` runs a spider; those of the spider are NAME=VALUE."""
     given = [part for argument in arguments for part in ("-a", argument)]
-    options = [part for name, value in {**FAST, **settings}.items() for part in ("-s", f"{name}={value}")]
+    options = [
+        part for name, value in {**FAST, **settings}.items() for part in ("-s", f"{name}={value}")
+    ]
     return ["crawl", spider, *given, *options]
 
 
 def counts(replica: ReplicaProcess, site: str = "imdb") -> Any:
     """Return what the replica has counted for a site."""
-    with urllib.request.urlopen(f"{replica.urls[site]}/__replica__/counts", timeout=LONGEST) as answer:
+    with urllib.request.urlopen(
+        f"{replica.urls[site]}/__replica__/counts", timeout=LONGEST
+    ) as answer:
         return json.load(answer)[site]
 
 
@@ -99,4 +111,6 @@ def reset(replica: ReplicaProcess) -> None:
 
 
 def _post(replica: ReplicaProcess, what: str, body: bytes) -> None:
-    urllib.request.urlopen(f"{replica.urls['imdb']}/__replica__/{what}", data=body, timeout=LONGEST).close()
+    urllib.request.urlopen(
+        f"{replica.urls['imdb']}/__replica__/{what}", data=body, timeout=LONGEST
+    ).close()

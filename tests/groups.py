@@ -29,7 +29,9 @@ def pytest_configure(config: pytest.Config) -> None:
     for group, why in GROUPS.items():
         config.addinivalue_line("markers", f"{group}: {why}; run by `pytest -m {group}`")
     config.addinivalue_line("markers", "promise(sentence): keeps one of `promises.txt`")
-    config.addinivalue_line("markers", "shared(folder): reads a folder of ../shared; left out where it is not")
+    config.addinivalue_line(
+        "markers", "shared(folder): reads a folder of ../shared; left out where it is not"
+    )
 
 
 def _not_named(config: pytest.Config) -> list[str]:
@@ -39,8 +41,12 @@ def _not_named(config: pytest.Config) -> list[str]:
 def _is_left_out(item: pytest.Item) -> bool:
     folders = {folder for marker in item.iter_markers("shared") for folder in marker.args}
     if not folders <= set(shared.FOLDERS):
-        raise pytest.UsageError(f"{item.nodeid}: {folders} are not all of ../shared; there are {shared.FOLDERS}")
-    return not all(map(shared.is_here, folders)) or any(map(item.get_closest_marker, _not_named(item.config)))
+        raise pytest.UsageError(
+            f"{item.nodeid}: {folders} are not all of ../shared; there are {shared.FOLDERS}"
+        )
+    return not all(map(shared.is_here, folders)) or any(
+        map(item.get_closest_marker, _not_named(item.config))
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -50,11 +56,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: (not item.nodeid.startswith(WAITING), item.path.name))
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    missing = [f"what reads {shared.SHARED / name}" for name in shared.FOLDERS if not shared.is_here(name)]
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    missing = [
+        f"what reads {shared.SHARED / name}" for name in shared.FOLDERS if not shared.is_here(name)
+    ]
     left = ", ".join([*(f"tests marked {group}" for group in _not_named(config)), *missing])
     if left:
-        terminalreporter.write_line(f"left out: {left} (a marked group runs with `pytest -m GROUP`)")
+        terminalreporter.write_line(
+            f"left out: {left} (a marked group runs with `pytest -m GROUP`)"
+        )
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -57,10 +57,14 @@ HOSTILE: dict[str, Callable[[], Wire]] = {
     "longer than it says": lambda: _long({"Content-Length": "3000"}),
     "shorter than it says": lambda: _long({"Content-Length": "9000000"}),
     "a length that is none": lambda: _long({"Content-Length": "-5"}),
-    "twenty thousand headers": lambda: _long({f"X-Header-{number}": "a" * 1000 for number in range(20_000)}),
+    "twenty thousand headers": lambda: _long(
+        {f"X-Header-{number}": "a" * 1000 for number in range(20_000)}
+    ),
     "links that are never closed": lambda: _page(_HTML % _filled(b"<link rel=canonical ", 15)),
     "tags": lambda: _page(_HTML % _filled(b"<b>", 15)),
-    "empty lists": lambda: _page(_NEXT_DATA % (b'{"props":{"pageProps":[' + _filled(b"[],", 15) + b"1]}}")),
+    "empty lists": lambda: _page(
+        _NEXT_DATA % (b'{"props":{"pageProps":[' + _filled(b"[],", 15) + b"1]}}")
+    ),
     "JSON inside of JSON": lambda: _page(_NEXT_DATA % _filled(b'{"a":', 10)),
     "a page of zeros": lambda: _page(bytes(15 * _MEGABYTE)),
 }
@@ -93,13 +97,19 @@ class HostileSite(Server):
                         body = answer.read()
                     self._send(200, {"Content-Length": str(len(body))}, body)
                 elif kind == REDIRECTS:
-                    self._send(302, {"Location": f"{path}?{asked[path]}", "Content-Length": "0"}, b"")
+                    self._send(
+                        302, {"Location": f"{path}?{asked[path]}", "Content-Length": "0"}, b""
+                    )
                 else:
                     self._send(200, *_made(kind))
 
             def _send(self, status: int, headers: dict[str, str], body: Body) -> None:
                 self.send_response(status)
-                for name, value in {"Content-Type": "text/html", "Connection": "close", **headers}.items():
+                for name, value in {
+                    "Content-Type": "text/html",
+                    "Connection": "close",
+                    **headers,
+                }.items():
                     self.send_header(name, value)
                 self.end_headers()
                 for piece in [body] if isinstance(body, bytes) else body():

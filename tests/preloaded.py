@@ -17,16 +17,24 @@ _CLIENTS = (
 )  # fmt: skip
 _PACKAGES = (
     "moviecrawler",
-    *(f"scrapy.{part}" for part in ("commands", "downloadermiddlewares", "extensions", "spidermiddlewares")),
+    *(
+        f"scrapy.{part}"
+        for part in ("commands", "downloadermiddlewares", "extensions", "spidermiddlewares")
+    ),
 )
-_NOT = (*("moviecrawler.settings", "moviecrawler.cluster", "moviecrawler.dashboard"), "scrapy.extensions.statsmailer")
+_NOT = (
+    *("moviecrawler.settings", "moviecrawler.cluster", "moviecrawler.dashboard"),
+    "scrapy.extensions.statsmailer",
+)
 """Read the environment when they are imported, belong to other processes, or warn."""
 
 gc.disable()  # what is imported stays
 for _name in _CLIENTS:
     importlib.import_module(_name)
 for _package in _PACKAGES:
-    for _module in pkgutil.walk_packages(importlib.import_module(_package).__path__, f"{_package}."):
+    for _module in pkgutil.walk_packages(
+        importlib.import_module(_package).__path__, f"{_package}."
+    ):
         if not _module.name.startswith(_NOT) and not _module.name.endswith("__main__"):
             importlib.import_module(_module.name)
 # Scrapy looks through all that is installed for commands that others bring.

@@ -39,7 +39,9 @@ class ForkedCommand(ForkServerProcess):
         program: str = "scrapy",
     ) -> None:
         """Take files that have a name, or DEVNULL."""
-        outputs = [Path(os.devnull if isinstance(file, int) else file.name) for file in (stdout, stderr)]
+        outputs = [
+            Path(os.devnull if isinstance(file, int) else file.name) for file in (stdout, stderr)
+        ]
         super().__init__(target=_run, args=([program, *arguments], env, cwd, *outputs), daemon=True)
         self.args = arguments
         self.start()
@@ -106,7 +108,9 @@ def serve_replica(options: Options, end: Connection) -> None:
 
 def _run(arguments: list[str], env: dict[str, str], cwd: Path, *outputs: Path) -> None:
     """Become `python -m scrapy` with arguments, or `scrapyd`."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell without job control has its children ignore it
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # a shell without job control has its children ignore it
     for number, path in enumerate(outputs, 1):
         output = os.open(path, os.O_WRONLY | os.O_APPEND)
         os.dup2(output, number)

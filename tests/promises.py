@@ -9,7 +9,11 @@ from collections import defaultdict
 from tests.shared import PROJECT
 
 TESTS = PROJECT / "tests"
-PROMISES = [line for line in (TESTS / "promises.txt").read_text("utf-8").splitlines() if line and line[0] != "#"]
+PROMISES = [
+    line
+    for line in (TESTS / "promises.txt").read_text("utf-8").splitlines()
+    if line and line[0] != "#"
+]
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -17,11 +21,17 @@ def marked_tests() -> dict[str, list[str]]:
     """Return the tests that are marked with each sentence, as `@pytest.mark.promise("…")` has it."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for path in sorted(TESTS.rglob("test_*.py")):
-        functions = (node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, _FUNCTIONS))
+        functions = (
+            node
+            for node in ast.walk(ast.parse(path.read_text("utf-8")))
+            if isinstance(node, _FUNCTIONS)
+        )
         for function in functions:
             for mark in function.decorator_list:
                 if isinstance(mark, ast.Call) and ast.unparse(mark.func) == "pytest.mark.promise":
-                    found[ast.literal_eval(mark.args[0])].append(f"{path.relative_to(PROJECT)}::{function.name}")
+                    found[ast.literal_eval(mark.args[0])].append(
+                        f"{path.relative_to(PROJECT)}::{function.name}"
+                    )
     return found
 
 

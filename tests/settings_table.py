@@ -48,9 +48,17 @@ _TEN = {
 def _described(options: type[Options]) -> dict[str, str]:
     """Return the docstring of each setting of a struct, by the setting's name."""
     docs: dict[str, str] = {}
-    (body,) = [node for node in ast.parse(inspect.getsource(options)).body if isinstance(node, ast.ClassDef)]
+    (body,) = [
+        node
+        for node in ast.parse(inspect.getsource(options)).body
+        if isinstance(node, ast.ClassDef)
+    ]
     for node, following in pairwise(body.body):
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(following, ast.Expr):
+        if (
+            isinstance(node, ast.AnnAssign)
+            and isinstance(node.target, ast.Name)
+            and isinstance(following, ast.Expr)
+        ):
             docs[node.target.id] = " ".join(ast.literal_eval(following.value).split())
     names = zip(options.__struct_fields__, options.__struct_encode_fields__, strict=True)
     return {name: docs[attribute] for attribute, name in names}
@@ -69,15 +77,26 @@ def _declared(options: type[Options], **elsewhere: str) -> str:
     for name, text in _described(options).items():
         if name not in _TEN:
             default = defaults[name]
-            shown = "" if default in {"", None} else f"{default:g}" if isinstance(default, float) else str(default)
+            shown = (
+                ""
+                if default in {"", None}
+                else f"{default:g}"
+                if isinstance(default, float)
+                else str(default)
+            )
             lines.append(_line(f"`{name}`", shown, text))
     return "".join(lines)
 
 
 def table() -> str:
     """Return the Markdown of all settings: the ten, then a table a part."""
-    described = {name: text for options in declared.SETTINGS for name, text in _described(options).items()}
-    parts = [_HEAD, *(_line(f"`{name}`", f"`{example}`", described[name]) for name, example in _TEN.items())]
+    described = {
+        name: text for options in declared.SETTINGS for name, text in _described(options).items()
+    }
+    parts = [
+        _HEAD,
+        *(_line(f"`{name}`", f"`{example}`", described[name]) for name, example in _TEN.items()),
+    ]
     parts += map(_declared, declared.SETTINGS)
     names = ", ".join(f"`{name}`" for name in (*declared.JOB_SETTINGS, *SCRAPY_JOB_SETTINGS))
     parts.append(f"\n## Settings that a job may make\n\n{names}\n")

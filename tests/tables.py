@@ -55,9 +55,13 @@ def read_movies(path: Path) -> Iterator[Movie]:
 def _fields(row: dict[str, str]) -> dict[str, Any]:
     """Return the fields of a Movie as plain data, from the cells of MOVIE_COLUMNS."""
     cells = {column: restore(cell) if cell else None for column, cell in row.items()}
-    found: dict[str, Any] = {column: cells.get(column) for column in (*_PLAIN, "list_computed", "scraped_at")}
+    found: dict[str, Any] = {
+        column: cells.get(column) for column in (*_PLAIN, "list_computed", "scraped_at")
+    }
     if cells["release_date"] is not None:
-        parse_date(cells["release_date"])  # a spreadsheet that saved the file wrote dates in its own way
+        parse_date(
+            cells["release_date"]
+        )  # a spreadsheet that saved the file wrote dates in its own way
     for column in (*TEXT_LISTS, "unknown_fields"):
         found[column] = _split(cells.get(column))
     ids = _BEFORE_ID.split(cells.get("external_ids") or "")

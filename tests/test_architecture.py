@@ -21,10 +21,14 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
 @pytest.mark.parametrize(
-    "module", [path for path in MODULES if ">>>" in path.read_text("utf-8")], ids=lambda path: path.stem
+    "module",
+    [path for path in MODULES if ">>>" in path.read_text("utf-8")],
+    ids=lambda path: path.stem,
 )
 def test_examples_in_docstrings_hold(module: Path) -> None:
-    ran = doctest.testmod(importlib.import_module(".".join(module.relative_to(PROJECT).with_suffix("").parts)))
+    ran = doctest.testmod(
+        importlib.import_module(".".join(module.relative_to(PROJECT).with_suffix("").parts))
+    )
     assert ran.failed == 0
     assert ran.attempted > 0
 
@@ -32,32 +36,51 @@ def test_examples_in_docstrings_hold(module: Path) -> None:
 @pytest.mark.promise("Parts import downward only.")
 def test_imports_keep_the_contracts_of_pyproject() -> None:
     command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache", "--no-logo"]
-    ended = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(
+        command, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False
+    )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "3 kept, 0 broken" in ended.stdout
 
 
 def test_pure_modules_open_nothing_and_know_no_clock() -> None:
-    contracts = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
+    contracts = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["tool"][
+        "importlinter"
+    ]["contracts"]
     (pure,) = [tuple(each["source_modules"]) for each in contracts if each["id"] == "pure"]
-    texts = {".".join(path.relative_to(PROJECT).with_suffix("").parts): path.read_text("utf-8") for path in MODULES}
+    texts = {
+        ".".join(path.relative_to(PROJECT).with_suffix("").parts): path.read_text("utf-8")
+        for path in MODULES
+    }
     impure = r"\bopen\(|datetime\.now|date\.today|utc_now|time\.time\(|urllib(\.| import )request"
-    assert [name for name, text in texts.items() if name.startswith(pure) and re.search(impure, text)] == []
+    assert [
+        name for name, text in texts.items() if name.startswith(pure) and re.search(impure, text)
+    ] == []
 
 
 @pytest.mark.promise("Every setting is read, and documented.")
 def test_every_setting_is_read() -> None:
-    readers = (module for module in MODULES if module not in {PACKAGE / "settings.py", PACKAGE / "options.py"})
+    readers = (
+        module
+        for module in MODULES
+        if module not in {PACKAGE / "settings.py", PACKAGE / "options.py"}
+    )
     code = "\n".join(module.read_text("utf-8") for module in readers)
     fields = [field for options in SETTINGS for field in msgspec.structs.fields(options)]
     unread = [one.encode_name for one in fields if f'"{one.encode_name}"' not in code]
-    assert [one.name for one in fields if one.encode_name in unread and not re.search(rf"\.{one.name}\b", code)] == []
+    assert [
+        one.name
+        for one in fields
+        if one.encode_name in unread and not re.search(rf"\.{one.name}\b", code)
+    ] == []
 
 
 @pytest.mark.promise("Every setting is read, and documented.")
 def test_the_table_of_settings_is_that_of_their_declarations() -> None:
     written = (PACKAGE / "SETTINGS.md").read_text("utf-8")
-    assert written == table(), "stale; run python -m tests.settings_table > moviecrawler/SETTINGS.md"
+    assert written == table(), (
+        "stale; run python -m tests.settings_table > moviecrawler/SETTINGS.md"
+    )
 
 
 def test_mark_of_a_folder_that_is_not_shared_is_an_error(request: pytest.FixtureRequest) -> None:
@@ -67,16 +90,30 @@ def test_mark_of_a_folder_that_is_not_shared_is_an_error(request: pytest.Fixture
 
 
 def test_top_level_holds_only_what_belongs_there() -> None:
-    tracked = subprocess.run(["git", "ls-files"], cwd=PROJECT, capture_output=True, text=True, check=True).stdout
+    tracked = subprocess.run(
+        ["git", "ls-files"], cwd=PROJECT, capture_output=True, text=True, check=True
+    ).stdout
     top = {name.split("/")[0] for name in tracked.split() if not name.startswith(".")}
     documents = {"README.md", "CHANGELOG.md", "LICENSE"}
-    assert top <= {"moviecrawler", "tests", "scrapyd", "scrapy.cfg", "pyproject.toml", "docker-compose.yml", *documents}
+    assert top <= {
+        "moviecrawler",
+        "tests",
+        "scrapyd",
+        "scrapy.cfg",
+        "pyproject.toml",
+        "docker-compose.yml",
+        *documents,
+    }
 
 
 def test_readme_of_a_folder_names_its_modules() -> None:
     unnamed = []
     for readme in PACKAGE.rglob("README.md"):
         named = set(re.findall(r"[\w*]+\.(?:py|lua)\b", readme.read_text("utf-8")))
-        modules = [path for path in readme.parent.iterdir() if path.suffix in {".py", ".lua"} and "__" not in path.name]
+        modules = [
+            path
+            for path in readme.parent.iterdir()
+            if path.suffix in {".py", ".lua"} and "__" not in path.name
+        ]
         unnamed += [f"{readme}: {path.name}" for path in modules if not any(map(path.match, named))]
     assert unnamed == []

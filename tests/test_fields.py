@@ -3,34 +3,60 @@
 from dataclasses import fields
 from typing import Any, get_args
 
-from moviecrawler.fields import PLAIN_NAMES, fields_published_by, unknown_fields_of, unknown_in_datasets
+from moviecrawler.fields import (
+    PLAIN_NAMES,
+    fields_published_by,
+    unknown_fields_of,
+    unknown_in_datasets,
+)
 from moviecrawler.items import Credit, Movie, Score, Site
 
 
 def _row(**values: Any) -> Movie:
     return Movie(
-        site="imdb", site_id="tt9100001", url="https://www.imdb.com/title/tt9100001/", title="Harbour", **values
+        site="imdb",
+        site_id="tt9100001",
+        url="https://www.imdb.com/title/tt9100001/",
+        title="Harbour",
+        **values,
     )
 
 
 def test_names_are_fields_of_movies() -> None:
     names = {field.name for field in fields(Movie)}
     assert set(PLAIN_NAMES) < names
-    assert {name.partition(".")[0] for site in get_args(Site) for name in fields_published_by(site, "movie")} < names
+    assert {
+        name.partition(".")[0]
+        for site in get_args(Site)
+        for name in fields_published_by(site, "movie")
+    } < names
 
 
 def test_a_row_of_a_list_is_silent_of_all_that_it_has_not() -> None:
     scores, people = [Score(kind="imdb", value=7.1)], [Credit(name="A", role="cast", position=1)]
     names = unknown_fields_of(_row(kind="movie", year=1999, scores=scores, credits=people))
     assert names == sorted(unknown := set(names))
-    assert {"scores.imdb.count", "scores.metascore", "plot", "credits.director", "amounts.budget"} < unknown
-    assert not {"year", "scores.imdb", "credits.cast", "season", "end_year", "scores.tomatometer"} & unknown
+    assert {
+        "scores.imdb.count",
+        "scores.metascore",
+        "plot",
+        "credits.director",
+        "amounts.budget",
+    } < unknown
+    assert (
+        not {"year", "scores.imdb", "credits.cast", "season", "end_year", "scores.tomatometer"}
+        & unknown
+    )
 
 
 def test_fields_belong_to_kinds_of_titles_and_to_sources() -> None:
-    assert "plot" not in unknown_fields_of(_row(kind="movie"), {"plot"})  # as it is stated to be absent
+    assert "plot" not in unknown_fields_of(
+        _row(kind="movie"), {"plot"}
+    )  # as it is stated to be absent
     assert {"season", "episode", "series_id"} < set(unknown_fields_of(_row(kind="episode")))
-    assert {"end_year", "credits.creator", "imdb_top250_tv_rank"} < set(unknown_fields_of(_row(kind="series")))
+    assert {"end_year", "credits.creator", "imdb_top250_tv_rank"} < set(
+        unknown_fields_of(_row(kind="series"))
+    )
     unknown = set(unknown_in_datasets("series"))
     assert {"plot", "credits.creator", "scores.metascore"} < unknown
     assert not {"year", "end_year", "genres", "scores.imdb"} & unknown

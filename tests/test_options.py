@@ -29,7 +29,9 @@ def settings(tmp_path: Path) -> Settings:
     return settings
 
 
-def test_settings_as_shipped_are_right(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
+def test_settings_as_shipped_are_right(
+    settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
     warn_of_names(settings)
     check(settings, ImdbSpider)
     assert caplog.text == ""
@@ -75,11 +77,18 @@ SENTENCES: dict[str, tuple[str, list[object]]] = {
         "is no Redis URL",
         [
             *("http://u:hunter2@127.0.0.1", "redis://:hun/ter2@h:6379/0", "redis://:hun[ter2@h"),
-            *("redis://:123/hunter2@h", "redis://u:123?hunter2@h", "unix://:123/hunter2@/run/redis.sock"),
+            *(
+                "redis://:123/hunter2@h",
+                "redis://u:123?hunter2@h",
+                "unix://:123/hunter2@/run/redis.sock",
+            ),
         ],
     ),
     "CSV_ENABLED": ("is wrong: set it to 1 or 0", ["maybe"]),
-    "IMDB_DATASETS_URL": ("is wrong: set it to a scheme and", ["https://u:hun/ter2@mirror.example"]),
+    "IMDB_DATASETS_URL": (
+        "is wrong: set it to a scheme and",
+        ["https://u:hun/ter2@mirror.example"],
+    ),
     "TOR_CONTROL": ("is wrong: set it to Tor's ControlPort, such as ", ["u:hunter2@127.0.0.1:1"]),
     "SITE_BUDGETS": (
         "has a wrong budget",
@@ -88,12 +97,18 @@ SENTENCES: dict[str, tuple[str, list[object]]] = {
 }
 REFUSED = [
     *((name, value, "is ") for name, values in WRONG.items() for value in values),
-    *((name, value, sentence) for name, (sentence, values) in SENTENCES.items() for value in values),
+    *(
+        (name, value, sentence)
+        for name, (sentence, values) in SENTENCES.items()
+        for value in values
+    ),
     ("SITE_BUDGETS", "3 a day", "is no JSON object"),
 ]
 
 
-@pytest.mark.promise("A wrong argument or setting ends a crawl before its first request, in one sentence.")
+@pytest.mark.promise(
+    "A wrong argument or setting ends a crawl before its first request, in one sentence."
+)
 @pytest.mark.parametrize(("name", "value", "sentence"), REFUSED)
 def test_wrong_value_is_refused_in_a_sentence_without_a_password(
     settings: Settings, name: str, value: object, sentence: str
@@ -123,24 +138,36 @@ def test_settings_come_from_the_environment_and_the_command_line_as_text() -> No
     values = project_settings({"FRONTIER_DELIVERIES": "7", "FRONTIER_LEASE": "", "OTHER": "1"})
     assert (values["FRONTIER_DELIVERIES"], values["FRONTIER_LEASE"]) == ("7", 60.0)
     assert "OTHER" not in values
-    options = FrontierOptions.read({"FRONTIER_DELIVERIES": "7", "FRONTIER_LEASE": "2.5", "FRONTIER_IDLE": ""})
+    options = FrontierOptions.read(
+        {"FRONTIER_DELIVERIES": "7", "FRONTIER_LEASE": "2.5", "FRONTIER_IDLE": ""}
+    )
     assert (options.deliveries, options.lease, options.idle) == (7, 2.5, 0.0)
 
 
 def test_limits_of_a_store_hold_unless_settings_say_otherwise() -> None:
     limits = Limits.from_settings(Settings({"STORE_BATCH_ITEMS": "7"}), Limits(batch_seconds=60.0))
-    assert (limits.batch_items, limits.batch_seconds, limits.buffer_items) == (7, 60.0, Limits().buffer_items)
+    assert (limits.batch_items, limits.batch_seconds, limits.buffer_items) == (
+        7,
+        60.0,
+        Limits().buffer_items,
+    )
     # A batch could never fill that is larger than the buffer.
-    assert Limits.from_settings(Settings({"STORE_BATCH_ITEMS": "9000"}), Limits()).buffer_items == 9000
+    assert (
+        Limits.from_settings(Settings({"STORE_BATCH_ITEMS": "9000"}), Limits()).buffer_items == 9000
+    )
 
 
 @pytest.mark.parametrize("pipeline", [PostgresPipeline, MongoPipeline, S3Pipeline])
-def test_a_store_without_its_setting_is_not_used(pipeline: type[BatchingPipeline], tmp_path: Path) -> None:
+def test_a_store_without_its_setting_is_not_used(
+    pipeline: type[BatchingPipeline], tmp_path: Path
+) -> None:
     with pytest.raises(NotConfigured):
         pipeline.store_from_settings(Settings({"CSV_ENABLED": "0", "DATA_DIR": str(tmp_path)}))
 
 
-@pytest.mark.promise("Live sites have budgets a second and a day, and all workers together keep them.")
+@pytest.mark.promise(
+    "Live sites have budgets a second and a day, and all workers together keep them."
+)
 @pytest.mark.parametrize(
     ("site", "hosts", "budget"),
     [
@@ -148,10 +175,20 @@ def test_a_store_without_its_setting_is_not_used(pipeline: type[BatchingPipeline
         ("rottentomatoes", {}, Budget(per_second=0.5, per_day=5_000)),
         ("metacritic", {}, Budget(per_second=0.5, per_day=600)),
         ("metacritic", {"METACRITIC_URL": "http://127.0.0.1:8000"}, Budget()),
-        ("imdb", {"IMDB_URL": "http://127.0.0.1:8000", "IMDB_DATASETS_URL": "https://datasets.imdbws.com"}, Budget()),
+        (
+            "imdb",
+            {
+                "IMDB_URL": "http://127.0.0.1:8000",
+                "IMDB_DATASETS_URL": "https://datasets.imdbws.com",
+            },
+            Budget(),
+        ),
         (
             "metacritic",
-            {"METACRITIC_URL": "http://127.0.0.1:8000", "METACRITIC_API_URL": "https://backend.metacritic.com"},
+            {
+                "METACRITIC_URL": "http://127.0.0.1:8000",
+                "METACRITIC_API_URL": "https://backend.metacritic.com",
+            },
             Budget(per_second=0.5, per_day=600),
         ),
         ("imdb", {"IMDB_URL": "https://m.imdb.com"}, Budget(per_second=0.5, per_day=30_000)),

@@ -36,7 +36,9 @@ SHOWN = [
 ]
 SHOWN += re.findall(r"`([^`\s]+ [^`\n]+)`", ALL)
 _VARIABLES = r"(?:export )?(?:[A-Z_]+=(?:'[^']*'|\S+)\s*)*"
-COMMANDS = sorted({found[1] for line in SHOWN if (found := re.match(rf"{_VARIABLES}(scrapy [a-z]+.*)", line))})
+COMMANDS = sorted(
+    {found[1] for line in SHOWN if (found := re.match(rf"{_VARIABLES}(scrapy [a-z]+.*)", line))}
+)
 ELSEWHERE = {
     "python3 -m venv": ".ci/run",
     "pip install": ".ci/run",
@@ -62,8 +64,16 @@ FORMS = ("{:.1f}", "{:.0f}", "{:.1f}", "{:.0f}%", "{:.0f}%")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     folder = tmp_path_factory.mktemp("demo")
     # It uses nothing of its environment: each of these would end a crawl that reads it.
-    urls = {"REDIS_URL": "redis://127.0.0.1:9", "DATABASE_URL": "postgresql://127.0.0.1:9/none", "S3_BUCKET": "none"}
-    others = {"MONGO_URL": "mongodb://127.0.0.1:9/none", "PROXY_POOLS": "none.json", "FRONTIER_RUN": "production"}
+    urls = {
+        "REDIS_URL": "redis://127.0.0.1:9",
+        "DATABASE_URL": "postgresql://127.0.0.1:9/none",
+        "S3_BUCKET": "none",
+    }
+    others = {
+        "MONGO_URL": "mongodb://127.0.0.1:9/none",
+        "PROXY_POOLS": "none.json",
+        "FRONTIER_RUN": "production",
+    }
     finished = scrapy("demo", "--titles", str(TITLES), data=folder, replica=None, **urls, **others)
     assert [path.name for path in folder.iterdir()] == ["data"]
     return finished
@@ -83,17 +93,27 @@ def test_demo_prints_what_the_readme_shows(demo: Finished) -> None:
 def test_table_of_the_demo_has_the_scores_of_the_replica_s_titles(demo: Finished) -> None:
     rows = {cells[-5]: line for line in demo.output.splitlines() if len(cells := line.split()) > 6}
     for movies in (Collection(1, TITLES).title(number).movies for number in range(TITLES)):
-        imdb, metacritic, tomatoes = (movies.get(site, movies["imdb"]) for site in SITES)  # IMDb has Metascores, too
-        scores = [imdb.score("imdb"), metacritic.score("metascore"), metacritic.score("metacritic_user")]
+        imdb, metacritic, tomatoes = (
+            movies.get(site, movies["imdb"]) for site in SITES
+        )  # IMDb has Metascores, too
+        scores = [
+            imdb.score("imdb"),
+            metacritic.score("metascore"),
+            metacritic.score("metacritic_user"),
+        ]
         scores += [tomatoes.score("tomatometer"), tomatoes.score("popcornmeter")]
-        shown = [form.format(one.value) if one else "–" for one, form in zip(scores, FORMS, strict=True)]
+        shown = [
+            form.format(one.value) if one else "–" for one, form in zip(scores, FORMS, strict=True)
+        ]
         votes = f"{scores[0].count:,}" if scores[0] else "–"
         assert rows[votes].split()[-7:] == [str(imdb.year), shown[0], votes, *shown[1:]]
         assert imdb.title.startswith(rows[votes].partition(f"  {imdb.year}  ")[0].rstrip(" …"))
 
 
 def test_record_is_what_the_scoreboard_prints(demo: Finished) -> None:
-    shown = re.search(r"scrapy scoreboard --format json` prints it:\n\n(.*?)\n\n", README, re.DOTALL)
+    shown = re.search(
+        r"scrapy scoreboard --format json` prints it:\n\n(.*?)\n\n", README, re.DOTALL
+    )
     assert shown is not None
     record = json.loads(shown[1])
     printed = scrapy("scoreboard", "--format", "json", data=demo.data, DATA_DIR="data/demo")
@@ -101,7 +121,9 @@ def test_record_is_what_the_scoreboard_prints(demo: Finished) -> None:
     assert row == record
 
 
-def test_the_notebook_draws_three_plots_of_the_demo(demo: Finished, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_notebook_draws_three_plots_of_the_demo(
+    demo: Finished, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cells = json.loads((PROJECT / "moviecrawler/examples/scores.ipynb").read_text("utf-8"))["cells"]
     assert not any(cell.get("outputs") for cell in cells)
     monkeypatch.chdir(demo.data)
@@ -114,7 +136,12 @@ def test_the_notebook_draws_three_plots_of_the_demo(demo: Finished, monkeypatch:
         if cell["cell_type"] == "code":
             exec("".join(cell["source"]), names)  # noqa: S102 - it is this project's own
     assert set(names["films"]["title"]) >= {"The Falling Mask", "Sable Whale"}
-    drawn = [axes.get_title() for number in plt.get_fignums() for axes in plt.figure(number).axes if axes.has_data()]
+    drawn = [
+        axes.get_title()
+        for number in plt.get_fignums()
+        for axes in plt.figure(number).axes
+        if axes.has_data()
+    ]
     assert drawn == ["Users and critics", "Scores by site", "Mean score by decade"]
     plt.close("all")
 
@@ -124,21 +151,33 @@ def test_commands_of_other_programs_are_run_elsewhere() -> None:
     assert len(COMMANDS) > 8
     programs = r"python3?|pip|pytest|curl|redis-\S+|scrapyd\S*|docker|kubectl|mkdir|\(cd|export|\S*/\S+\.sh|\.ci/run"
     others = [
-        line for line in SHOWN if re.match(rf"(?:[A-Z_]+=\S+ )*(?:{programs})(?: |$)", line) and "scrapy " not in line
+        line
+        for line in SHOWN
+        if re.match(rf"(?:[A-Z_]+=\S+ )*(?:{programs})(?: |$)", line) and "scrapy " not in line
     ]
     assert [line for line in others if not any(re.match(start, line) for start in ELSEWHERE)] == []
     assert [start for start in ELSEWHERE if not any(re.match(start, line) for line in others)] == []
-    assert [path for path in ELSEWHERE.values() if not path.endswith(".") and not (PROJECT / path).exists()] == []
+    assert [
+        path
+        for path in ELSEWHERE.values()
+        if not path.endswith(".") and not (PROJECT / path).exists()
+    ] == []
 
 
 @pytest.mark.promise("Every command that the documents show exists, with its options.")
-@pytest.mark.parametrize("command", [command for command in COMMANDS if re.match("scrapy crawl (?!.* -s )", command)])
-def test_crawl_command_is_accepted(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "command", [command for command in COMMANDS if re.match("scrapy crawl (?!.* -s )", command)]
+)
+def test_crawl_command_is_accepted(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "titles.txt").write_text("tt0111161\n")
     monkeypatch.chdir(tmp_path)
     settings = Settings()
     settings.setmodule("moviecrawler.settings")
-    settings.set("DATABASE_URL", "postgresql://127.0.0.1/movies")  # which lane=due needs; nothing connects
+    settings.set(
+        "DATABASE_URL", "postgresql://127.0.0.1/movies"
+    )  # which lane=due needs; nothing connects
     _, _, spider, *options = shlex.split(command)
     arguments = dict(option.split("=", 1) for option in options if option != "-a")
     spidercls: Any = SpiderLoader.from_settings(settings).load(spider)
@@ -147,18 +186,24 @@ def test_crawl_command_is_accepted(command: str, tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.promise("Every command that the documents show exists, with its options.")
-@pytest.mark.parametrize("command", sorted({command.split()[1] for command in COMMANDS} - {"crawl", "demo"}))
+@pytest.mark.parametrize(
+    "command", sorted({command.split()[1] for command in COMMANDS} - {"crawl", "demo"})
+)
 def test_command_exists(command: str, tmp_path: Path) -> None:
     help_of = cache(lambda *action: scrapy(command, *action, "-h", data=tmp_path))
     assert (help_of().code, f"scrapy {command}" in help_of().output) == (0, True)
     for line in (line for line in COMMANDS if line.split()[1] == command and "--" in line):
         printed = help_of(*(line.split()[2:3] if command == "catalogue" else [])).output
-        assert [option for option in re.findall(r"--[a-z-]+", line) if option not in printed] == [], line
+        assert [
+            option for option in re.findall(r"--[a-z-]+", line) if option not in printed
+        ] == [], line
 
 
 def test_messages_that_the_readme_explains_are_those_of_the_code() -> None:
     code = "\n".join(path.read_text("utf-8") for path in (PROJECT / "moviecrawler").rglob("*.py"))
-    messages = re.findall(r"^\| `(.+?)` \|", README.partition("## Questions")[2].partition("##")[0], re.MULTILINE)
+    messages = re.findall(
+        r"^\| `(.+?)` \|", README.partition("## Questions")[2].partition("##")[0], re.MULTILINE
+    )
     assert len(messages) > 4
     assert [message for message in messages if message not in code] == []
 
@@ -167,7 +212,11 @@ def test_documents_are_short() -> None:
     assert len(README.splitlines()) <= 200
     assert [line for line in README.splitlines() if len(line) > 120] == []
     assert len(ALL.split()) <= 20_000
-    lengths = {path: len(path.read_text("utf-8").splitlines()) for path in READMES if path.name == "README.md"}
+    lengths = {
+        path: len(path.read_text("utf-8").splitlines())
+        for path in READMES
+        if path.name == "README.md"
+    }
     assert {path: lines for path, lines in lengths.items() if lines > 60} == {}
 
 
@@ -197,10 +246,15 @@ def test_each_part_says_first_what_it_does_and_promises() -> None:
         assert "must never" in first, path
 
 
-def test_settings_that_the_replica_s_readme_shows_have_crawls_ask_it(replica: ReplicaProcess) -> None:
+def test_settings_that_the_replica_s_readme_shows_have_crawls_ask_it(
+    replica: ReplicaProcess,
+) -> None:
     text = (PROJECT / "moviecrawler" / "replica" / "README.md").read_text("utf-8")
     shown = dict(re.findall(r"\b([A-Z_]+_URL)=(\S+)", text))
     given = replica.settings
     for number, url in enumerate(replica.urls.values(), 8000):
-        given = {name: other.replace(f":{urlsplit(url).port}", f":{number}") for name, other in given.items()}
+        given = {
+            name: other.replace(f":{urlsplit(url).port}", f":{number}")
+            for name, other in given.items()
+        }
     assert shown == given

@@ -23,7 +23,9 @@ def test_redis_that_is_away_is_a_redis_error_without_its_password() -> None:
     assert describe_error(error.value, "; start it").endswith("; start it")
 
 
-@pytest.mark.parametrize("url", ["http://u:hunter2@h", "redis://:hunter2@h:port", "redis://h?socket_timeuot=hunter2"])
+@pytest.mark.parametrize(
+    "url", ["http://u:hunter2@h", "redis://:hunter2@h:port", "redis://h?socket_timeuot=hunter2"]
+)
 def test_a_wrong_url_is_named_before_anything_is_opened_and_not_shown(url: str) -> None:
     for make in (connect, connect_blocking):
         with pytest.raises(ConfigurationError, match=r"^REDIS_URL is no Redis URL") as error:
@@ -33,4 +35,6 @@ def test_a_wrong_url_is_named_before_anything_is_opened_and_not_shown(url: str) 
 
 def test_redis_cluster_is_refused_in_a_sentence() -> None:
     moved = redis.exceptions.MovedError("14485 127.0.0.1:7001")
-    assert describe_error(moved, "; start it").startswith("Redis Cluster is not supported; set REDIS_URL to ")
+    assert describe_error(moved, "; start it").startswith(
+        "Redis Cluster is not supported; set REDIS_URL to "
+    )

@@ -38,10 +38,16 @@ def test_only_the_places_that_the_readme_names_know_all_sites_by_name() -> None:
     for path in PACKAGE.rglob("*.py"):
         if "replica" in path.parts:
             continue
-        texts = {node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)}
+        texts = {
+            node.value
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.Constant)
+        }
         if set(SITES) <= texts:
             named.add(str(path.relative_to(PACKAGE)))
-    how = (PACKAGE / "README.md").read_text().partition("**A site.**")[2].partition("**A field**")[0]
+    how = (
+        (PACKAGE / "README.md").read_text().partition("**A site.**")[2].partition("**A field**")[0]
+    )
     assert {name for name in named if f"]({name})" not in how} == set()
 
 
@@ -54,7 +60,9 @@ def test_only_the_places_that_the_readme_names_know_all_sites_by_name() -> None:
         ({"IMDB_URL": STAND_IN, "IMDB_DATASETS_URL": DATASETS}, DATASETS),
     ],
 )
-def test_datasets_are_the_live_ones_beside_live_pages_or_by_name(given: dict[str, str], url: str) -> None:
+def test_datasets_are_the_live_ones_beside_live_pages_or_by_name(
+    given: dict[str, str], url: str
+) -> None:
     assert datasets_url({**SiteOptions.defaults(), **given}) == url
 
 
@@ -64,5 +72,7 @@ def test_a_stand_in_of_imdb_does_not_lead_to_the_live_datasets() -> None:
         lambda: datasets_url({"IMDB_URL": STAND_IN}),
         lambda: ImdbSpider.parse_arguments(Settings({"IMDB_URL": STAND_IN}), {"via": "datasets"}),
     ):
-        with pytest.raises(ConfigurationError, match=rf"IMDB_DATASETS_URL is not set, and IMDB_URL is '{STAND_IN}'"):
+        with pytest.raises(
+            ConfigurationError, match=rf"IMDB_DATASETS_URL is not set, and IMDB_URL is '{STAND_IN}'"
+        ):
             ask()

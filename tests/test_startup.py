@@ -29,9 +29,13 @@ except SystemExit:
 
 
 @pytest.mark.promise("A crawl imports no client of a store that is not configured.")
-def test_a_crawl_into_csv_files_imports_no_client_of_another_store(replica: ReplicaProcess, tmp_path: Path) -> None:
+def test_a_crawl_into_csv_files_imports_no_client_of_another_store(
+    replica: ReplicaProcess, tmp_path: Path
+) -> None:
     command = [sys.executable, "-c", _RUN, json.dumps(["crawl", "imdb", "-a", "limit=1"])]
-    printed = subprocess.check_output(command, env=environment(tmp_path, replica), cwd=tmp_path, text=True, timeout=60)
+    printed = subprocess.check_output(
+        command, env=environment(tmp_path, replica), cwd=tmp_path, text=True, timeout=60
+    )
     assert (tmp_path / "movies.csv").exists()
     assert not CLIENTS.intersection(json.loads(printed.splitlines()[-1]))
 
@@ -48,7 +52,9 @@ def test_a_crawl_into_csv_files_imports_no_client_of_another_store(replica: Repl
         ({"SPIDERMON_PERIODIC_MONITORS": '{"suites.Lamps": 60}'}, {"Spidermon"}),
     ],
 )
-def test_components_are_listed_where_their_settings_have_a_value(given: dict[str, str], added: set[str]) -> None:
+def test_components_are_listed_where_their_settings_have_a_value(
+    given: dict[str, str], added: set[str]
+) -> None:
     settings = Settings({"COOKIES_ENABLED": False, **given})
     before = _listed(settings)
     ConfiguredParts(Spider).update_settings(settings)

@@ -26,7 +26,11 @@ from moviecrawler.urls import id_in_url, parse_title_id
         ("metacritic", "/tv/salt-road/season-of-the-salt/", None),
         ("metacritic", "/tv/salt-road/seasons/", "tv/salt-road"),
         ("metacritic", "/tv/salt-road/season-0/", "tv/salt-road/specials"),
-        ("metacritic", "/tv/salt-road/season-02/episode-07-salt/", "tv/salt-road/season-2/episode-07-salt"),
+        (
+            "metacritic",
+            "/tv/salt-road/season-02/episode-07-salt/",
+            "tv/salt-road/season-2/episode-07-salt",
+        ),
         ("metacritic", "/tv/salt-road/season-0-salt/", "tv/salt-road/season-0-salt"),
         ("rottentomatoes", "/tv/salt_road/s1", "tv/salt_road/s01"),
         ("rottentomatoes", "/tv/salt_road/s001/e5.2", "tv/salt_road/s01/e05.2"),
@@ -34,7 +38,9 @@ from moviecrawler.urls import id_in_url, parse_title_id
         ("rottentomatoes", "/tv/salt_road/s010/e0100", "tv/salt_road/s10/e100"),
     ],
 )
-def test_only_a_seasons_and_an_episodes_own_path_names_them(site: Site, path: str, site_id: str | None) -> None:
+def test_only_a_seasons_and_an_episodes_own_path_names_them(
+    site: Site, path: str, site_id: str | None
+) -> None:
     assert id_in_url(site, path) == site_id
     if site_id is not None and path.strip("/").count("/") == site_id.count("/"):
         assert parse_title_id(site, path) == site_id
@@ -65,7 +71,13 @@ def test_what_names_no_title_of_the_site_is_refused(site: Site, text: str) -> No
 
 
 @pytest.mark.parametrize(
-    "text", ["movie/dune", "/movie/dune/", "HTTP://m.METACRITIC.com/movie/dune?x#y", "http://replica:8000/movie/dune"]
+    "text",
+    [
+        "movie/dune",
+        "/movie/dune/",
+        "HTTP://m.METACRITIC.com/movie/dune?x#y",
+        "http://replica:8000/movie/dune",
+    ],
 )
 def test_ids_and_urls_of_the_site_or_of_its_stand_in_name_titles(text: str) -> None:
     assert parse_title_id("metacritic", text, "http://replica:8000/") == "movie/dune"

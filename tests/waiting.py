@@ -11,12 +11,16 @@ _LOOK_AGAIN, _LOOK_AGAIN_AT_LAST = 0.02, 0.2
 
 
 def wait_for(
-    condition: Callable[[], object], seconds: float = LONGEST, detail: Callable[[], object] = lambda: ""
+    condition: Callable[[], object],
+    seconds: float = LONGEST,
+    detail: Callable[[], object] = lambda: "",
 ) -> None:
     """Wait until a condition holds; when it does not in time, fail with the end of what `detail` returns."""
     deadline, pause = time.monotonic() + seconds, _LOOK_AGAIN
     while not condition():
-        assert time.monotonic() < deadline, f"it did not come to pass in {seconds:g} s\n{str(detail())[-5000:]}"
+        assert time.monotonic() < deadline, (
+            f"it did not come to pass in {seconds:g} s\n{str(detail())[-5000:]}"
+        )
         time.sleep(pause)
         pause = min(_LOOK_AGAIN_AT_LAST, 1.2 * pause)
 

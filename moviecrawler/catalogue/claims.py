@@ -44,7 +44,9 @@ class Claim:
     boosted: bool = False
 
 
-def claim(database: Database, site: Site, size: int, *, worker: str, lease: timedelta, now: datetime) -> list[Claim]:
+def claim(
+    database: Database, site: Site, size: int, *, worker: str, lease: timedelta, now: datetime
+) -> list[Claim]:
     """Claim at most `size` titles whose id on the site is known, in the order in which to fetch them.
 
     Workers that claim at the same time get different titles. A title that was claimed MAX_CLAIMS times without an outcome counts as failed.
@@ -67,7 +69,9 @@ def claim(database: Database, site: Site, size: int, *, worker: str, lease: time
             )
     rows = [row for row in found if row.claims <= MAX_CLAIMS]
     with database.transaction() as cursor:
-        wanted = wanted_titles(cursor, site, [row.title_id for row in rows if not _is_sure(site, row)])
+        wanted = wanted_titles(
+            cursor, site, [row.title_id for row in rows if not _is_sure(site, row)]
+        )
     return [
         Claim(
             title_id=row.title_id,
@@ -80,10 +84,19 @@ def claim(database: Database, site: Site, size: int, *, worker: str, lease: time
     ]
 
 
-def claim_values(site: Site, size: int, worker: str, now: datetime, lease: timedelta) -> dict[str, Any]:
+def claim_values(
+    site: Site, size: int, worker: str, now: datetime, lease: timedelta
+) -> dict[str, Any]:
     """Return the parameters of `sql/claim.sql`."""
     chance = random.random()  # noqa: S311 - no secret
-    return {"site": site, "size": size, "worker": worker, "now": now, "until": now + lease, "chance": chance}
+    return {
+        "site": site,
+        "size": size,
+        "worker": worker,
+        "now": now,
+        "until": now + lease,
+        "chance": chance,
+    }
 
 
 def claim_unfound(
@@ -97,7 +110,13 @@ def claim_unfound(
         return [], False  # its ids don't contain the title
     with database.transaction() as cursor:
         since = now - timedelta(days=DAYS_REMEMBERED)
-        values = {"site": site, "now": now, "size": _MAX_SEARCHED, "since": since, "again": _SEARCH_INTERVAL}
+        values = {
+            "site": site,
+            "now": now,
+            "size": _MAX_SEARCHED,
+            "since": since,
+            "again": _SEARCH_INTERVAL,
+        }
         cursor.execute(_UNFOUND, values)
         rows = cursor.fetchall()
         wanted = wanted_titles(cursor, site, [row.title_id for row in rows])
@@ -107,12 +126,23 @@ def claim_unfound(
         for row in rows:
             if len(claims) == size:
                 break
-            found = {key: source for key, source in listed.get(row.title_id, {}).items() if key not in row.refused}
+            found = {
+                key: source
+                for key, source in listed.get(row.title_id, {}).items()
+                if key not in row.refused
+            }
             if not found or row.claims >= MAX_CLAIMS:
                 put_off.append(row.title_id)
                 continue
             evidence = min(found.values(), key=LISTED_SOURCES.index)
-            claims.append(Claim(title_id=row.title_id, ids=list(found), evidence=evidence, wanted=wanted[row.title_id]))
+            claims.append(
+                Claim(
+                    title_id=row.title_id,
+                    ids=list(found),
+                    evidence=evidence,
+                    wanted=wanted[row.title_id],
+                )
+            )
         cursor.execute(
             "UPDATE title_sites SET next_due = %s, claimed_by = NULL, claimed_until = NULL, claims = 0"
             " WHERE site = %s AND title_id = ANY (%s)",
@@ -126,7 +156,9 @@ def claim_unfound(
     return claims, bool(rows)
 
 
-def _listed_ids(cursor: Any, site: Site, wanted: dict[int, TitleFacts]) -> dict[int, dict[str, IdSource]]:
+def _listed_ids(
+    cursor: Any, site: Site, wanted: dict[int, TitleFacts]
+) -> dict[int, dict[str, IdSource]]:
     """Return the candidate ids of each title from lists, those of its year first."""
     keys = {title_id: title_slug_keys(title) for title_id, title in wanted.items()}
     cursor.execute(_LISTED, {"site": site, "keys": list(set().union(*keys.values()))})
@@ -169,7 +201,9 @@ def release(database: Database, worker: str, but: Collection[int] = ()) -> None:
         )
 
 
-def claimed_by_others(database: Database, site: Site, *, worker: str, now: datetime) -> tuple[int, datetime | None]:
+def claimed_by_others(
+    database: Database, site: Site, *, worker: str, now: datetime
+) -> tuple[int, datetime | None]:
     """Return how many titles of a site other workers, running or killed, have claimed, and when the last claim expires."""
     with database.transaction() as cursor:
         cursor.execute(
@@ -188,6 +222,10 @@ def _is_sure(site: Site, row: Any) -> bool:
 def _years_apart(row: Any, title: TitleFacts) -> int:
     """Return the distance of a listed title's year, or of the year in its id, from a title's; 1 when one is unknown."""
     if title.year is None or row.year is None:
-        named = [int(part) for part in row.site_id.replace("_", "-").split("-") if len(part) == 4 and part.isdigit()]  # noqa: PLR2004
+        named = [
+            int(part)
+            for part in row.site_id.replace("_", "-").split("-")
+            if len(part) == 4 and part.isdigit()
+        ]  # noqa: PLR2004
         return min((abs(year - title.year) for year in named), default=1) if title.year else 1
     return abs(int(row.year) - title.year)

@@ -35,7 +35,15 @@ _SURE_WITHOUT_TITLE = 2.5
 """Points from which an id of Wikidata needs no similar title, as films are renamed in other countries."""
 _LIKENESS = {"equal": 1.0, "near": 0.5}
 _DIRECTORS = {"same": 1.5, "other": -1.0}
-_YEARS = {"same": 1.0, "next": 0.75, "run": 0.5, "before": 0.25, "later": 0.25, "third": 0.0, "apart": -1.0}
+_YEARS = {
+    "same": 1.0,
+    "next": 0.75,
+    "run": 0.5,
+    "before": 0.25,
+    "later": 0.25,
+    "third": 0.0,
+    "apart": -1.0,
+}
 _EXTENTS = {"same": 0.5, "near": 0.25, "unlike": -0.5, "other": -1.0, "missing": -0.25}
 _VOTES = {"some": -0.25, "few": -1.0}
 _PROMINENCE = 0.25
@@ -90,7 +98,15 @@ _NOT_OTHER = "same near similar unknown missing"
 _NOT_OTHER_DIRECTOR = "same unknown"
 
 
-def _rule(decision: Decision, likeness: str, years: str, directors: str, extent: str, votes: str, pair: str) -> Rule:
+def _rule(
+    decision: Decision,
+    likeness: str,
+    years: str,
+    directors: str,
+    extent: str,
+    votes: str,
+    pair: str,
+) -> Rule:
     ours, theirs = pair.split(" = ")
     return Rule(decision, Facts(likeness, years, directors, extent, votes), ours, theirs)
 
@@ -192,11 +208,23 @@ def compare(a: Title, b: Title, found: tuple[float, str] | None = None) -> Match
     points: list[tuple[float, str] | None] = [
         (SAME_ID, "same IMDb id") if same_id else None,
         found,
-        (_LIKENESS.get(facts.likeness, 0.0), "same title" if facts.likeness == "equal" else "similar title"),
+        (
+            _LIKENESS.get(facts.likeness, 0.0),
+            "same title" if facts.likeness == "equal" else "similar title",
+        ),
         (_YEARS.get(facts.years, 0.0), _years_shown(a, b, facts.years)),
-        (_DIRECTORS.get(facts.directors, 0.0), f"same {maker}" if facts.directors == "same" else f"other {maker}s"),
-        (_EXTENTS.get(facts.extent, 0.0), _extents_shown(a, b, facts.extent, are_series=are_series)),
-        (0.0 if facts.directors == "same" else _VOTES.get(facts.votes, 0.0), f"only {_votes(a, b)} votes on IMDb"),
+        (
+            _DIRECTORS.get(facts.directors, 0.0),
+            f"same {maker}" if facts.directors == "same" else f"other {maker}s",
+        ),
+        (
+            _EXTENTS.get(facts.extent, 0.0),
+            _extents_shown(a, b, facts.extent, are_series=are_series),
+        ),
+        (
+            0.0 if facts.directors == "same" else _VOTES.get(facts.votes, 0.0),
+            f"only {_votes(a, b)} votes on IMDb",
+        ),
     ]
     counted = [each for each in points if each is not None and each[0]]
     score = sum(value for value, _ in counted)
@@ -214,7 +242,10 @@ def decide(facts: Facts, rules: Sequence[Rule]) -> Rule:
     return next(
         rule
         for rule in rules
-        if all(not allowed or fact in allowed.split() for allowed, fact in zip(rule.facts, facts, strict=True))
+        if all(
+            not allowed or fact in allowed.split()
+            for allowed, fact in zip(rule.facts, facts, strict=True)
+        )
     )
 
 
@@ -223,7 +254,11 @@ def _decision(facts: Facts, score: float, named: float, rules: Sequence[Rule]) -
     close = facts.years in {"same", "next", "before"}
     if named >= BY_HAND:
         # A page may name the IMDb id of a pilot or a dubbed version: then neither title nor year agree.
-        return "accepted" if facts.likeness != "none" or close or facts.years == "unknown" else "review"
+        return (
+            "accepted"
+            if facts.likeness != "none" or close or facts.years == "unknown"
+            else "review"
+        )
     if named >= WIKIDATA:
         enough = _SURE_WITHOUT_TITLE if facts.likeness == "none" else ACCEPTED_FROM
         # Other directors and another year: the site has given an old address to another film of that name.
@@ -259,21 +294,33 @@ def contradiction(a: Title, b: Title) -> str | None:
 
 def facts_of(a: Title, b: Title) -> Facts:
     """Return the facts about two titles."""
-    directors = {True: "same", False: "other", None: "unknown"}[same_person(a.directors, b.directors)]
+    directors = {True: "same", False: "other", None: "unknown"}[
+        same_person(a.directors, b.directors)
+    ]
     votes = _votes(a, b)
     return Facts(
         likeness=_likeness(a, b),
         years=_years(a, b),
         directors=directors,
         extent=_seasons(a, b) if _are_series(a, b) else _runtimes(a, b),
-        votes="unknown" if votes is None else "many" if votes >= _KNOWN else "some" if votes >= _OBSCURE else "few",
+        votes="unknown"
+        if votes is None
+        else "many"
+        if votes >= _KNOWN
+        else "some"
+        if votes >= _OBSCURE
+        else "few",
     )
 
 
 def _likeness(a: Title, b: Title) -> str:
     if a.names & b.names or a.further & b.names or a.names & b.further:
         return "equal"
-    if a.names & b.parts or a.parts & b.names or any(similar(one, other) for one in a.names for other in b.names):
+    if (
+        a.names & b.parts
+        or a.parts & b.names
+        or any(similar(one, other) for one in a.names for other in b.names)
+    ):
         return "near"
     return "none"
 
@@ -336,7 +383,11 @@ def _runtimes(a: Title, b: Title) -> str:
         return "unknown"  # of a special, some sites give an episode's runtime
     if a.runtime is None or b.runtime is None:
         known, unknown = (a, b) if b.runtime is None else (b, a)
-        return "missing" if known.runtime is not None and unknown.site == "imdb" != known.site else "unknown"
+        return (
+            "missing"
+            if known.runtime is not None and unknown.site == "imdb" != known.site
+            else "unknown"
+        )
     shorter, longer = sorted((a.runtime, b.runtime))
     if longer - shorter <= _NEAR_MINUTES:
         return "same" if longer - shorter <= _SAME_MINUTES else "near"
@@ -347,8 +398,16 @@ def _runtimes(a: Title, b: Title) -> str:
 
 def _extents_shown(a: Title, b: Title, extent: str, *, are_series: bool) -> str:
     if are_series:
-        return f"both of {a.seasons} seasons" if extent == "same" else f"{a.seasons} and {b.seasons} seasons"
-    texts = {"same": "same runtime", "near": "about the same runtime", "missing": "IMDb knows no runtime"}
+        return (
+            f"both of {a.seasons} seasons"
+            if extent == "same"
+            else f"{a.seasons} and {b.seasons} seasons"
+        )
+    texts = {
+        "same": "same runtime",
+        "near": "about the same runtime",
+        "missing": "IMDb knows no runtime",
+    }
     return texts.get(extent, f"runtimes of {a.runtime} and {b.runtime} min")
 
 

@@ -57,14 +57,22 @@ def read_titles(lines: Iterable[str], name: str) -> Iterator[ImportRow]:
         unknown = next((column for column in columns if column not in COLUMNS), None)
         if unknown is not None:
             known = ", ".join(COLUMNS)
-            raise ConfigurationError(f"{name} has a column {shown(unknown)}; the columns known are {known}")
+            raise ConfigurationError(
+                f"{name} has a column {shown(unknown)}; the columns known are {known}"
+            )
         if not set(columns) & set(COLUMNS[:3]):
             raise ConfigurationError(f"{name} has no column {_FOUND_BY}; titles are found by these")
         return columns
 
     for cells, location in read_rows(lines, name, columns_of):
-        row = converted({column: _LINE_END.sub(" ", cell) for column, cell in cells.items()}, location, _Row)
-        values = {column: value for column, value in msgspec.structs.asdict(row).items() if value is not None}
+        row = converted(
+            {column: _LINE_END.sub(" ", cell) for column, cell in cells.items()}, location, _Row
+        )
+        values = {
+            column: value
+            for column, value in msgspec.structs.asdict(row).items()
+            if value is not None
+        }
         if not values.keys() & set(COLUMNS[:3]):
             raise ConfigurationError(f"{location} has no {_FOUND_BY}")
         ids = {
@@ -78,7 +86,9 @@ def read_titles(lines: Iterable[str], name: str) -> Iterator[ImportRow]:
             try:
                 found[site] = _whole_title(site, text)
             except ConfigurationError as error:
-                raise ConfigurationError(f"{location}: {column} is {shown(text)}: {error}") from error
+                raise ConfigurationError(
+                    f"{location}: {column} is {shown(text)}: {error}"
+                ) from error
         if row.popularity is not None:
             values["popularity"] = round(row.popularity, 1)
         yield ImportRow(
@@ -95,7 +105,9 @@ def _whole_title(site: Site, text: str) -> str:
     site_id = parse_title_id(site, text)
     part = part_of_series(site, site_id)
     if part is not None:
-        raise ConfigurationError(f"give the series, {part.series_id}; its seasons and episodes are found by its page")
+        raise ConfigurationError(
+            f"give the series, {part.series_id}; its seasons and episodes are found by its page"
+        )
     return site_id
 
 

@@ -66,7 +66,12 @@ class ImdbEpisodes(ImdbFiles):
             self.count(tables)
 
     def load(
-        self, database: Database, name: str, version: str, done: Done, on_progress: Callable[[int], object]
+        self,
+        database: Database,
+        name: str,
+        version: str,
+        done: Done,
+        on_progress: Callable[[int], object],
     ) -> Imported:
         """Make the table equal to the files. Episodes that the files lack are removed only when no row was damaged."""
         del name, version, done

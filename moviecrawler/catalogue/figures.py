@@ -74,7 +74,13 @@ class SiteFigures:
     def caught_up_by(self, budget: int, today: date) -> date | None:
         """Return the day on which nothing is unread or overdue at `budget` pages a day; None when these never suffice."""
         backlog, left = self.unread + self.overdue, budget - self.pages_a_day
-        return today if not backlog else today + timedelta(math.ceil(backlog / left)) if left > 0 else None
+        return (
+            today
+            if not backlog
+            else today + timedelta(math.ceil(backlog / left))
+            if left > 0
+            else None
+        )
 
 
 class Transactions(Protocol):
@@ -88,9 +94,14 @@ def figures(store: Transactions, now: datetime, timeout_seconds: float = 600) ->
     """Return the figures of each site."""
     with store.transaction() as cursor:
         cursor.execute("SET LOCAL statement_timeout = %s", (round(timeout_seconds * 1000),))
-        cursor.execute(_STATUS, {"now": now, "today": now.replace(hour=0, minute=0, second=0, microsecond=0)})
+        cursor.execute(
+            _STATUS, {"now": now, "today": now.replace(hour=0, minute=0, second=0, microsecond=0)}
+        )
         found = [row._asdict() for row in cursor.fetchall()]
-    return [SiteFigures(**{name: value for name, value in row.items() if value is not None}) for row in found]
+    return [
+        SiteFigures(**{name: value for name, value in row.items() if value is not None})
+        for row in found
+    ]
 
 
 def due(database: Database, site: Site, size: int, now: datetime) -> list[Any]:
@@ -99,7 +110,9 @@ def due(database: Database, site: Site, size: int, now: datetime) -> list[Any]:
         cursor.execute(CLAIM, claim_values(site, size, "", now, timedelta()))
         chosen = cursor.fetchall()
         cursor.connection.rollback()
-        cursor.execute(_DUE, ([row.title_id for row in chosen], [row.queue for row in chosen], site))
+        cursor.execute(
+            _DUE, ([row.title_id for row in chosen], [row.queue for row in chosen], site)
+        )
         return list(cursor.fetchall())
 
 

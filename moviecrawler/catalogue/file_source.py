@@ -93,7 +93,12 @@ class FileSource(ABC):
         return made
 
     def load(
-        self, database: Database, name: str, version: str, done: Done, on_progress: Callable[[int], object]
+        self,
+        database: Database,
+        name: str,
+        version: str,
+        done: Done,
+        on_progress: Callable[[int], object],
     ) -> Imported:
         """Import the rows after those that are `done`."""
         return load_parts(database, name, version, self.rows(), done.rows or 0, on_progress)

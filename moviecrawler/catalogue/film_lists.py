@@ -70,16 +70,29 @@ def read_titles(path: Path) -> Iterator[Title]:
     """Yield the titles of a list with IMDb ids. Raises ConfigurationError for the first wrong row."""
     for row, location in _rows(path):
         if row.site != "imdb":
-            raise ConfigurationError(f"{location}: site is {shown(row.site)}; titles to match against are of imdb")
+            raise ConfigurationError(
+                f"{location}: site is {shown(row.site)}; titles to match against are of imdb"
+            )
         if not _IMDB_ID.fullmatch(row.site_id):
-            raise ConfigurationError(f"{location}: site_id is {shown(row.site_id)}; give such as tt0111161")
+            raise ConfigurationError(
+                f"{location}: site_id is {shown(row.site_id)}; give such as tt0111161"
+            )
         yield prepare("imdb", _facts(row, votes=row.votes, imdb_id=row.site_id))
 
 
 def _facts(row: _Row, **known: Any) -> TitleFacts:
-    facts = {name: value for name, value in msgspec.structs.asdict(row).items() if name not in {"site", "site_id"}}
+    facts = {
+        name: value
+        for name, value in msgspec.structs.asdict(row).items()
+        if name not in {"site", "site_id"}
+    }
     return TitleFacts(
-        **{**facts, "runtime_minutes": row.runtime_minutes or None, "season_count": row.season_count or None, **known}
+        **{
+            **facts,
+            "runtime_minutes": row.runtime_minutes or None,
+            "season_count": row.season_count or None,
+            **known,
+        }
     )
 
 
@@ -88,13 +101,19 @@ def _rows(path: Path) -> Iterator[tuple[_Row, str]]:
     with opened(path) as file:
         first = next((line for line in file if line.strip()), None)
         if first is None:
-            raise ConfigurationError(f"{path} is empty; give CSV with the columns {', '.join(COLUMNS)}, or JSON Lines")
+            raise ConfigurationError(
+                f"{path} is empty; give CSV with the columns {', '.join(COLUMNS)}, or JSON Lines"
+            )
         is_json = first.lstrip().startswith(("{", "["))
         lines = chain([first], file)  # which may be a pipe
         for cells, location in (
-            _json_rows(lines, path) if is_json else read_rows(lines, str(path), partial(_header, path))
+            _json_rows(lines, path)
+            if is_json
+            else read_rows(lines, str(path), partial(_header, path))
         ):
-            row = converted({column: _value(column, cell) for column, cell in cells.items()}, location, _Row)
+            row = converted(
+                {column: _value(column, cell) for column, cell in cells.items()}, location, _Row
+            )
             try:
                 row.release_date = None if row.release_date is None else _date(row.release_date)
             except ValueError:
@@ -104,7 +123,11 @@ def _rows(path: Path) -> Iterator[tuple[_Row, str]]:
 
 
 def _value(column: str, cell: Any) -> Any:
-    return [part for part in cell.split("|") if part.strip()] if column in _LISTS and isinstance(cell, str) else cell
+    return (
+        [part for part in cell.split("|") if part.strip()]
+        if column in _LISTS and isinstance(cell, str)
+        else cell
+    )
 
 
 def _date(text: str) -> str:
@@ -129,7 +152,9 @@ def _json_rows(lines: Iterable[str], path: Path) -> Iterator[tuple[dict[str, Any
         try:
             row = msgspec.json.decode(line)
         except (msgspec.DecodeError, RecursionError) as error:
-            raise ConfigurationError(f"{location} is no JSON: {error}; give one JSON object a line") from error
+            raise ConfigurationError(
+                f"{location} is no JSON: {error}; give one JSON object a line"
+            ) from error
         if not isinstance(row, dict):
             raise ConfigurationError(f"{location} is no JSON object; give one JSON object a line")
         yield row, location

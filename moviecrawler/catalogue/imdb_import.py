@@ -45,8 +45,14 @@ class Selection:
     def __post_init__(self) -> None:
         if not self.kinds:
             raise ConfigurationError("no kind of title is selected; name one, such as movie")
-        if self.first_year is not None and self.last_year is not None and self.first_year > self.last_year:
-            raise ConfigurationError(f"years from {self.first_year} to {self.last_year}; give the earlier one first")
+        if (
+            self.first_year is not None
+            and self.last_year is not None
+            and self.first_year > self.last_year
+        ):
+            raise ConfigurationError(
+                f"years from {self.first_year} to {self.last_year}; give the earlier one first"
+            )
 
     def takes_year(self, year: int | None) -> bool:
         """Return whether titles of that year are included."""
@@ -88,7 +94,9 @@ class ImdbFiles(FileSource):
         """Count damaged rows. Raises ExtractionError when there are too many."""
         for _ in range(sum(rows for rows, _ in tables.damaged.values()) - self.damaged):
             (dataset, site_id), (_, reason) = next(iter(tables.damaged.items()))
-            self.count_damage(ExtractionError(dataset, self._origin, f"the rows of {site_id}: {reason}"))
+            self.count_damage(
+                ExtractionError(dataset, self._origin, f"the rows of {site_id}: {reason}")
+            )
 
 
 class ImdbDatasets(ImdbFiles):

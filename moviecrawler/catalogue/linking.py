@@ -74,7 +74,9 @@ def link(records: Sequence[Title], titles: Iterable[Title]) -> list[Linked]:
         for number in sorted(asking):
             match = compare(records[number], title)
             if is_rival(match):
-                pairs.append(Pair(number, title_number, match, weight(match, records[number], title)))
+                pairs.append(
+                    Pair(number, title_number, match, weight(match, records[number], title))
+                )
 
     linked: dict[int, Pair] = {}
     taken: set[tuple[int, str]] = set()
@@ -83,7 +85,9 @@ def link(records: Sequence[Title], titles: Iterable[Title]) -> list[Linked]:
         return number not in linked and (title_number, records[number].site) not in taken
 
     # A title gets one record of each site, and a record gets one title (the site "").
-    for pair in surest_pairs(pairs, lambda number: records[number].site if number < len(records) else "", may_match):
+    for pair in surest_pairs(
+        pairs, lambda number: records[number].site if number < len(records) else "", may_match
+    ):
         linked[pair.a] = pair
         taken.add((pair.b, records[pair.a].site))
     candidates: dict[int, list[Pair]] = defaultdict(list)
@@ -107,9 +111,11 @@ def link(records: Sequence[Title], titles: Iterable[Title]) -> list[Linked]:
             decision="accepted" if chosen else "review" if undecided else "refused",
             score=shown.match.score,
             reasons=[*shown.match.reasons, *why],
-            others=[Other(imdb_id=ids[pair.b], score=pair.match.score) for pair in mine if pair is not chosen][
-                :_MAX_OTHERS
-            ],
+            others=[
+                Other(imdb_id=ids[pair.b], score=pair.match.score)
+                for pair in mine
+                if pair is not chosen
+            ][:_MAX_OTHERS],
         )
 
     return [answer(number) for number in range(len(records))]

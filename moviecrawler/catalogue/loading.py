@@ -87,18 +87,28 @@ def load_parts(
 
 
 def load(
-    database: Database, source: str, version: str, rows: Sequence[ImportRow], rows_done: int, now: datetime
+    database: Database,
+    source: str,
+    version: str,
+    rows: Sequence[ImportRow],
+    rows_done: int,
+    now: datetime,
 ) -> Imported:
     """Load a part of a source in one transaction; `rows_done` is the number of its rows up to the end of this part."""
     with database.transaction() as cursor:
         cursor.execute(_INCOMING)
         ids = (json.dumps(row.site_ids) if row.site_ids else None for row in rows)
-        lines = ((n, site_ids, *_CELLS(row)) for n, (row, site_ids) in enumerate(zip(rows, ids, strict=True)))
+        lines = (
+            (n, site_ids, *_CELLS(row))
+            for n, (row, site_ids) in enumerate(zip(rows, ids, strict=True))
+        )
         copy_rows(cursor, f"incoming (n, site_ids, {', '.join(_COLUMNS)})", lines)
         cursor.execute("SELECT lock_titles()")
         cursor.execute("SET LOCAL statement_timeout = '10min'")
         since = now - timedelta(days=DAYS_REMEMBERED)
-        cursor.execute(_LOAD, {"since": since, "source": source, "version": version, "rows_done": rows_done})
+        cursor.execute(
+            _LOAD, {"since": since, "source": source, "version": version, "rows_done": rows_done}
+        )
         return Imported(*cursor.fetchone())
 
 
@@ -118,7 +128,9 @@ def end_import(database: Database, source: str, version: str, now: datetime) -> 
 def copy_rows(cursor: Any, table: str, rows: Iterable[Iterable[object]]) -> None:
     """Write rows to a table, named with its columns, by COPY."""
     lines = ("\t".join(_copied(cell) for cell in row) for row in rows)
-    cursor.copy_expert(f"COPY {table} FROM STDIN", io.StringIO("".join(f"{line}\n" for line in lines)))
+    cursor.copy_expert(
+        f"COPY {table} FROM STDIN", io.StringIO("".join(f"{line}\n" for line in lines))
+    )
 
 
 def _copied(cell: object) -> str:

@@ -86,7 +86,9 @@ def verify(wanted: TitleFacts, movie: Movie, evidence: IdSource | None) -> Match
             other = compare(namesake, page)
             if is_rival(other) and weight(other, namesake, page) > ahead:
                 reason = f"but it may be {rival.imdb_id or rival.title} as well"
-                return Match(score=judged.score, reasons=[*judged.reasons, reason], decision="review")
+                return Match(
+                    score=judged.score, reasons=[*judged.reasons, reason], decision="review"
+                )
     return judged
 
 
@@ -143,7 +145,9 @@ def surest_pairs(
     The caller matches each pair before it takes the next one; `may_match` then says which pairs are still possible.
     """
     ordered = sorted(pairs, key=lambda pair: (-pair.weight, pair.a, pair.b))
-    by_site: dict[tuple[int, str], list[Pair]] = defaultdict(list)  # the pairs of a title with titles of one site
+    by_site: dict[tuple[int, str], list[Pair]] = defaultdict(
+        list
+    )  # the pairs of a title with titles of one site
     for pair in ordered:
         by_site[pair.a, site_of(pair.b)].append(pair)
         by_site[pair.b, site_of(pair.a)].append(pair)
@@ -151,7 +155,9 @@ def surest_pairs(
     def is_ahead(pair: Pair) -> bool:
         rivals = (*by_site[pair.a, site_of(pair.b)], *by_site[pair.b, site_of(pair.a)])
         return pair.match.score >= SAME_ID or not any(
-            rival is not pair and rival.weight > pair.weight - RIVALS_WITHIN and may_match(rival.a, rival.b)
+            rival is not pair
+            and rival.weight > pair.weight - RIVALS_WITHIN
+            and may_match(rival.a, rival.b)
             for rival in rivals
         )
 

@@ -9,7 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
-from moviecrawler.fields import ONLY_IN_DATASETS, PARTS, SCORE_FACTS, fields_published_by, present_in
+from moviecrawler.fields import (
+    ONLY_IN_DATASETS,
+    PARTS,
+    SCORE_FACTS,
+    fields_published_by,
+    present_in,
+)
 from moviecrawler.items import Role, Score, Source
 
 if TYPE_CHECKING:
@@ -61,7 +67,9 @@ def complete(movie: Movie, known: Movie) -> Movie:
             unknown |= fields_published_by(movie.site, movie.kind) - present_in(movie)
     if not unknown and known.external_ids.keys() <= movie.external_ids.keys():
         return movie if source == movie.source else replace(movie, source=source)
-    changes: dict[str, Any] = {name: getattr(known, name) for name in unknown & present if "." not in name}
+    changes: dict[str, Any] = {
+        name: getattr(known, name) for name in unknown & present if "." not in name
+    }
     if "offers" in changes:
         changes["offers"] = [_with_seen_at(offer, movie, known) for offer in known.offers]
     for name, (attribute, kinds) in PARTS.items():
@@ -72,7 +80,11 @@ def complete(movie: Movie, known: Movie) -> Movie:
     changes["external_ids"] = known.external_ids | movie.external_ids
     changes["scores"] = [_with_facts(score, known, unknown) for score in changes["scores"]]
     kept_scores = {f"scores.{score.kind}" for score in known.scores} & unknown
-    still = {name for name in unknown - present if name in known.unknown_fields or _lacks_score(name, known)}
+    still = {
+        name
+        for name in unknown - present
+        if name in known.unknown_fields or _lacks_score(name, known)
+    }
     still |= {name for name in known.unknown_fields if _score_of(name) in kept_scores}
     if source != "dataset":
         still -= ONLY_IN_DATASETS
@@ -94,7 +106,9 @@ def _with_names(movie: Movie, known: Movie) -> Movie:
     return replace(
         movie,
         credits=[
-            replace(credit, name=names.get(credit.person_id or "")) if credit.name is None else credit
+            replace(credit, name=names.get(credit.person_id or ""))
+            if credit.name is None
+            else credit
             for credit in movie.credits
         ],
     )
@@ -117,7 +131,11 @@ def _people(movie: Movie, role: Role) -> set[str | None]:
 def _with_facts(score: Score, known: Movie, unknown: set[str]) -> Score:
     """Return a score with its unknown facts, such as the count, filled from the known score."""
     before = known.score(score.kind)
-    missing = [fact for fact in SCORE_FACTS if f"scores.{score.kind}.{fact}" in unknown] if before is not None else []
+    missing = (
+        [fact for fact in SCORE_FACTS if f"scores.{score.kind}.{fact}" in unknown]
+        if before is not None
+        else []
+    )
     return replace(score, **{fact: getattr(before, fact) for fact in missing}) if missing else score
 
 
@@ -128,4 +146,6 @@ def _score_of(name: str) -> str:
 
 def _lacks_score(name: str, known: Movie) -> bool:
     """Return whether a name is that of a fact of a score that isn't known."""
-    return name.count(".") > 1 and all(f"scores.{score.kind}" != _score_of(name) for score in known.scores)
+    return name.count(".") > 1 and all(
+        f"scores.{score.kind}" != _score_of(name) for score in known.scores
+    )

@@ -21,13 +21,25 @@ _SHORTEST_SIMILAR = 5
 
 # Letters that Unicode doesn't decompose into a base and an accent, and signs that are words.
 _SPELT = str.maketrans(
-    {**dict(zip("øłđðı", "olddi", strict=True)), "þ": "th", "æ": "ae", "œ": "oe", "$": "s", "&": " and ", "+": " and "}
+    {
+        **dict(zip("øłđðı", "olddi", strict=True)),
+        "þ": "th",
+        "æ": "ae",
+        "œ": "oe",
+        "$": "s",
+        "&": " and ",
+        "+": " and ",
+    }
 )
 _ACCENTS = re.compile("[\u0300-\u036f]")  # only Latin accents: marks of other scripts are vowels
-_INSIDE_WORDS = re.compile(r"['’‘ʼ`]|(?<=\w)\*(?=\w)|(?<!\w\w)(?<!\d)\.|\.(?!\w\w|\d)|(?<=\d),(?=\d\d\d(?!\d))")  # noqa: RUF001
+_INSIDE_WORDS = re.compile(
+    r"['’‘ʼ`]|(?<=\w)\*(?=\w)|(?<!\w\w)(?<!\d)\.|\.(?!\w\w|\d)|(?<=\d),(?=\d\d\d(?!\d))"
+)  # noqa: RUF001
 """Signs inside words: "Ocean's", "S.W.A.T.", "M*A*S*H", "20,000". The full stop of "Ra.One" is a space."""
 _FRACTION = re.compile("(?<=\\d)(?=[\u00bc-\u00be\u2150-\u215e])")  # "8½" is "8 1/2"
-_LABEL = re.compile(r"\s*(?:\((?:18|19|20)\d\d\)|\[[^\]]*\])\s*$")  # "Dune (2021)", "Metropolis [re-release]"
+_LABEL = re.compile(
+    r"\s*(?:\((?:18|19|20)\d\d\)|\[[^\]]*\])\s*$"
+)  # "Dune (2021)", "Metropolis [re-release]"
 _BETWEEN_PARTS = re.compile(r":\s+|：|\s+[-–—]\s+")  # noqa: RUF001 - signs before a subtitle
 _BRACKETS = re.compile(r"(?<!\w)\(([^()]+)\)(?!\w)")
 _BETWEEN_TITLES = re.compile(r"\s+/\s+|\s+a\.?k\.?a\.?\s+", re.IGNORECASE)
@@ -43,7 +55,9 @@ _LETTER_MEETS_DIGIT = re.compile(r"(?<=\d)(?=[^\d\s])|(?<=[^\d\s])(?=\d)")
 _ARTICLES = ("the ", "a ", "an ")
 _SPELT_ARTICLES = "the a an der die das ein eine le la les l un une el los las una il lo gli i uno o os as um uma het een de den det and"
 _ALL_ARTICLES = frozenset(_SPELT_ARTICLES.split())
-_INVERTED = re.compile(r"^(.+), (the|a|an|der|die|das|le|la|les|el|los|las|il|lo|gli|un|une)$", re.IGNORECASE)
+_INVERTED = re.compile(
+    r"^(.+), (the|a|an|der|die|das|le|la|les|el|los|las|il|lo|gli|un|une)$", re.IGNORECASE
+)
 """As in a card index: "Godfather, The"."""
 _UNITS = "one two three four five six seven eight nine"
 _TEENS = "eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
@@ -90,7 +104,9 @@ def split_words(text: str) -> list[str]:
     if plain.isascii():
         return _WORDS.findall(plain)
     plain = unicodedata.normalize("NFC", plain)
-    kept = "".join(c if unicodedata.category(c)[0] in "LNM" else " " for c in plain)  # letters, numbers, marks
+    kept = "".join(
+        c if unicodedata.category(c)[0] in "LNM" else " " for c in plain
+    )  # letters, numbers, marks
     return _LETTER_MEETS_DIGIT.sub(" ", kept).split()
 
 
@@ -113,7 +129,12 @@ def _shown_names(title: str) -> list[str]:
     outer = title
     for found in inner:
         outer = outer.replace(f"({found})", " ")
-    return [each.strip(" ,") for text in (outer, *inner) for each in _BETWEEN_TITLES.split(text) if each.strip(" ,")]
+    return [
+        each.strip(" ,")
+        for text in (outer, *inner)
+        for each in _BETWEEN_TITLES.split(text)
+        if each.strip(" ,")
+    ]
 
 
 def parts(title: str) -> Iterator[str]:
@@ -153,7 +174,9 @@ def similar(one: str, other: str) -> bool:
         return False
     if one.replace(" ", "") == other.replace(" ", ""):
         return True
-    ours, theirs = ([word for word in words if word not in _ALL_ARTICLES] for words in (ours, theirs))
+    ours, theirs = (
+        [word for word in words if word not in _ALL_ARTICLES] for words in (ours, theirs)
+    )
     if not ours or len(ours) != len(theirs):
         return False
     return all(map(_spelt_alike, ours, theirs))
@@ -173,7 +196,10 @@ def similar_words(one: str, other: str) -> bool:
     """Return whether two words in small letters have most letters in common; short ones only when they are equal."""
     if one == other:
         return True
-    return min(len(one), len(other)) >= _SHORTEST_SIMILAR and ratio(one, other, score_cutoff=_SIMILAR) > 0
+    return (
+        min(len(one), len(other)) >= _SHORTEST_SIMILAR
+        and ratio(one, other, score_cutoff=_SIMILAR) > 0
+    )
 
 
 def _spelt_alike(one: str, other: str) -> bool:

@@ -97,7 +97,11 @@ def release_of(release_date: str | None, year: int | None) -> date | None:
     """
     if release_date is not None:
         at, month, *day = map(int, release_date.split("-"))
-        return date(at, month, *day) if day else date(at + month // 12, month % 12 + 1, 1) - timedelta(days=1)
+        return (
+            date(at, month, *day)
+            if day
+            else date(at + month // 12, month % 12 + 1, 1) - timedelta(days=1)
+        )
     return None if year is None else date(year, 12, 31)
 
 
@@ -123,13 +127,19 @@ def record(database: Database, outcomes: Sequence[AnyOutcome]) -> None:
 def write_ends(cursor: Any, ends: Sequence[Fetched]) -> None:
     """Write when titles are due again, and end their claims."""
     rows = [
-        {"n": n, **{field.name: getattr(end, field.name) for field in fields(Fetched)}} for n, end in enumerate(ends)
+        {"n": n, **{field.name: getattr(end, field.name) for field in fields(Fetched)}}
+        for n, end in enumerate(ends)
     ]
     cursor.execute(_FETCHED, {"outcomes": _as_json(rows)})
 
 
 def _as_json(rows: Sequence[dict[str, Any]]) -> str:
-    return as_json([{name: storable(v) if isinstance(v, str) else v for name, v in row.items()} for row in rows])
+    return as_json(
+        [
+            {name: storable(v) if isinstance(v, str) else v for name, v in row.items()}
+            for row in rows
+        ]
+    )
 
 
 def _rename(cursor: Any, outcome: Fetched) -> None:
@@ -145,7 +155,9 @@ def _rename(cursor: Any, outcome: Fetched) -> None:
 def _end_of_judged(cursor: Any, outcome: Judged) -> Fetched | None:
     """Store the decision on a page, and reject an id that is not the title's; return the title's outcome, if there is one."""
     site, title_id = outcome.site, outcome.title_id
-    cursor.execute("SELECT site_id FROM title_sites WHERE title_id = %s AND site = %s", (title_id, site))
+    cursor.execute(
+        "SELECT site_id FROM title_sites WHERE title_id = %s AND site = %s", (title_id, site)
+    )
     if (known := cursor.fetchone()) is None:
         return None  # the title was merged into another one
     asked = storable(str(outcome.asked_id))
@@ -162,7 +174,9 @@ def _end_of_judged(cursor: Any, outcome: Judged) -> Fetched | None:
     elif outcome.outcome == "absent":
         verdicts[asked] = "refused", ["but the site has no such page"]
     for site_id, (verdict, why) in verdicts.items():
-        cursor.execute(_STORE_DECISION, (title_id, site, site_id, verdict, outcome.score, why, outcome.at))
+        cursor.execute(
+            _STORE_DECISION, (title_id, site, site_id, verdict, outcome.score, why, outcome.at)
+        )
     if verdicts and decision != "accepted":
         if not outcome.has_more_ids:
             cursor.execute(_REJECT_ID, (outcome.at, title_id, site, asked, page))
@@ -173,7 +187,9 @@ def _end_of_judged(cursor: Any, outcome: Judged) -> Fetched | None:
     return replace(outcome, asked_id=None if known.site_id is None else asked, got_id=None)
 
 
-def _accept(cursor: Any, outcome: Judged, site_id: str, reasons: list[str]) -> tuple[Decision, list[str]]:
+def _accept(
+    cursor: Any, outcome: Judged, site_id: str, reasons: list[str]
+) -> tuple[Decision, list[str]]:
     """Make an accepted page the title's; put it under review when another title has it more surely."""
     cursor.execute(_SURER_HOLDER, (outcome.site, site_id, outcome.title_id, outcome.score))
     if holder := cursor.fetchone():
@@ -189,7 +205,14 @@ def _accept(cursor: Any, outcome: Judged, site_id: str, reasons: list[str]) -> t
     return "accepted", reasons
 
 
-def _link(cursor: Any, title_id: int | None, site: Site, site_id: str, source: IdSource | None, score: float) -> None:
+def _link(
+    cursor: Any,
+    title_id: int | None,
+    site: Site,
+    site_id: str,
+    source: IdSource | None,
+    score: float,
+) -> None:
     """Give an id, and the record that is stored under it, to a title."""
     cursor.execute(
         "UPDATE title_sites SET site_id = NULL, id_source = NULL, id_confidence = NULL, id_verified = false,"
@@ -210,7 +233,13 @@ def _match_again(cursor: Any, site: Site, site_id: str) -> None:
 
 
 def decide(
-    database: Database, imdb_id: str, site: Site, site_id: str | None, *, accept: bool, now: datetime
+    database: Database,
+    imdb_id: str,
+    site: Site,
+    site_id: str | None,
+    *,
+    accept: bool,
+    now: datetime,
 ) -> list[str]:
     """Accept or refuse by hand one page, or all pages, that are under review for a title; return their ids."""
     with database.transaction() as cursor:

@@ -72,7 +72,10 @@ def _initials_fit(shorter: Name, longer: Name) -> bool:
     for word in reversed(shorter):
         found = next((each for each in left if each == word), None)
         if found is None and word is not shorter[-1]:
-            found = next((each for each in left if min(len(each), len(word)) == 1 and each[0] == word[0]), None)
+            found = next(
+                (each for each in left if min(len(each), len(word)) == 1 and each[0] == word[0]),
+                None,
+            )
         if found is None:
             return False
         left.remove(found)
@@ -84,7 +87,9 @@ def _same_family(one: Name, other: Name) -> bool | None:
     for ours, theirs in ((one, other), (one, other[1:] + other[:1]), (one[1:] + one[:1], other)):
         if similar_words(ours[-1], theirs[-1]):
             if ours[0][0] == theirs[0][0] and (
-                len(ours[-1]) >= _COMMON or similar_words(ours[0], theirs[0]) or 1 in {len(ours[0]), len(theirs[0])}
+                len(ours[-1]) >= _COMMON
+                or similar_words(ours[0], theirs[0])
+                or 1 in {len(ours[0]), len(theirs[0])}
             ):
                 return True
             return None if ours[0][0] == theirs[0][0] else False

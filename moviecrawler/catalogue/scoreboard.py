@@ -96,7 +96,9 @@ def scoreboard_query(collation: str, kind: TitleKind | None, limit: int | None) 
     if kind in _OF_PARTS:
         query = _PARTS.format(kind=kind, values=_VALUES, bytes=collation, **_OF_PARTS[kind])
     else:
-        query = _TITLES.format(values=_VALUES, bytes=collation, where=f"WHERE kind = '{kind}'" if kind else "")
+        query = _TITLES.format(
+            values=_VALUES, bytes=collation, where=f"WHERE kind = '{kind}'" if kind else ""
+        )
     return query if limit is None else f"{query} LIMIT {limit:d}"
 
 
@@ -125,7 +127,9 @@ def make_scoreboard(connection: sqlite3.Connection) -> None:
     for joined in match_titles(movies):
         found = [joined.movies[site] for site in BY_AUTHORITY if site in joined.movies]
         title_id = ids[found[0].site, found[0].site_id]
-        reasons = msgspec.json.encode([", ".join(match.reasons) for match in joined.matches]).decode()
+        reasons = msgspec.json.encode(
+            [", ".join(match.reasons) for match in joined.matches]
+        ).decode()
         rows = [(title_id, movie.site, movie.site_id, reasons) for movie in found]
         connection.executemany("INSERT INTO temp.matches VALUES (?, ?, ?, ?)", rows)
     columns = ", ".join(name for _, name, *_ in connection.execute("PRAGMA table_info(scoreboard)"))

@@ -57,7 +57,13 @@ def title_slug_keys(wanted: TitleFacts) -> set[str]:
 
     Other titles may share them. A title of unknown kind, or a special, has the keys of films and of series.
     """
-    folders = ("m", "tv") if wanted.kind in {None, "other"} else ("tv",) if wanted.kind in _SERIES else ("m",)
+    folders = (
+        ("m", "tv")
+        if wanted.kind in {None, "other"}
+        else ("tv",)
+        if wanted.kind in _SERIES
+        else ("m",)
+    )
     titles = [title for title in (wanted.title, wanted.original_title) if title]
     slugs = {slugify(name, "_") for title in titles for name in (title, *parts(title))}
     return {slug_key(f"{folder}/{slug}") for folder in folders for slug in slugs if slug}

@@ -55,7 +55,9 @@ def read_rows(
             if any(cell.strip() for cell in cells):  # spreadsheets write empty rows at the end
                 location = f"{name}, line {reader.line_num}"
                 if len(cells) != len(header):
-                    raise ConfigurationError(f"{location} has {len(cells)} cells, not {len(header)} as the header has")
+                    raise ConfigurationError(
+                        f"{location} has {len(cells)} cells, not {len(header)} as the header has"
+                    )
                 yield dict(zip(header, cells, strict=True)), location
     except csv.Error as error:
         raise ConfigurationError(f"{name}, line {reader.line_num}: {error}") from error

@@ -63,7 +63,9 @@ def boost(
         cursor.execute("SELECT lock_titles()")
         cursor.execute(_NAMED, ([site for site, _ in titles], [site_id for _, site_id in titles]))
         known = {(row.site, row.site_id): row.title_id for row in cursor.fetchall()}
-        cursor.execute("SELECT boost_title_ids(%s, %s, %s)", (sorted(set(known.values())), weight, now))
+        cursor.execute(
+            "SELECT boost_title_ids(%s, %s, %s)", (sorted(set(known.values())), weight, now)
+        )
     return [title for title in titles if title not in known]
 
 
@@ -86,7 +88,13 @@ def paused(database: Database, site: Site, now: datetime) -> str | None:
 
 
 def record_listed(
-    database: Database, site: Site, listed: Iterable[ListedTitle], source: IdSource, *, trending: bool, now: datetime
+    database: Database,
+    site: Site,
+    listed: Iterable[ListedTitle],
+    source: IdSource,
+    *,
+    trending: bool,
+    now: datetime,
 ) -> None:
     """Store the ids that a list page names as candidates, and boost the titles of a list of popular ones.
 
@@ -95,13 +103,20 @@ def record_listed(
     years: dict[str, int | None] = {}
     for each in listed:
         part = part_of_series(site, each.site_id)
-        years[storable(each.site_id if part is None else part.series_id)] = each.year if part is None else None
+        years[storable(each.site_id if part is None else part.series_id)] = (
+            each.year if part is None else None
+        )
     with database.transaction() as cursor:
         if trending:
             cursor.execute("SELECT lock_titles()")
-            cursor.execute(_TRENDING, {"site": site, "ids": list(years), "count": len(years) + 1.0, "now": now})
+            cursor.execute(
+                _TRENDING, {"site": site, "ids": list(years), "count": len(years) + 1.0, "now": now}
+            )
         if site != "imdb":
-            rows = [{"site_id": site_id, "key": slug_key(site_id), "year": year} for site_id, year in years.items()]
+            rows = [
+                {"site_id": site_id, "key": slug_key(site_id), "year": year}
+                for site_id, year in years.items()
+            ]
             cursor.execute(_RECORD_LISTED, {"site": site, "rows": as_json(rows), "source": source})
         if source == "sitemap":
             cursor.execute(_READ, (f"{site} sitemap", now))

@@ -58,7 +58,9 @@ def file_name(day: date, export: str = "movie") -> str:
     return f"{export}_ids_{day:%m_%d_%Y}.json.gz"
 
 
-def read_export(file: BinaryIO, on_error: Callable[[ExtractionError], object]) -> Iterator[Exported]:
+def read_export(
+    file: BinaryIO, on_error: Callable[[ExtractionError], object]
+) -> Iterator[Exported]:
     """Yield the films or series of an export, but no adult titles and no `video`s.
 
     Calls `on_error` for a damaged line. Raises ExtractionError for a file that is damaged or cut off.
@@ -67,7 +69,9 @@ def read_export(file: BinaryIO, on_error: Callable[[ExtractionError], object]) -
     try:
         for number, line in enumerate(iter(lambda: file.readline(_MAX_LINE_BYTES), b""), start=1):
             if not line.endswith(b"\n"):
-                raise ExtractionError("export", HOME, f"line {number} is too long, or the file is cut off")
+                raise ExtractionError(
+                    "export", HOME, f"line {number} is too long, or the file is cut off"
+                )
             try:
                 title = decoder.decode(line)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -76,7 +80,11 @@ def read_export(file: BinaryIO, on_error: Callable[[ExtractionError], object]) -
             if not 0 < title.id <= LARGEST_ID:
                 on_error(ExtractionError("export", HOME, f"line {number}: id {title.id}"))
             elif title.original_title is None and title.original_name is None:
-                on_error(ExtractionError("export", HOME, f"line {number}: neither original_title nor original_name"))
+                on_error(
+                    ExtractionError(
+                        "export", HOME, f"line {number}: neither original_title nor original_name"
+                    )
+                )
             elif not title.adult and not title.video:
                 yield title
     except (OSError, EOFError, zlib.error) as error:
@@ -105,7 +113,9 @@ class TmdbExport(FileSource):
                 for title in read_export(cast("BinaryIO", file), self.count_damage):
                     number = "tmdb_series_id" if title.original_title is None else "tmdb_id"
                     popularity = popularity_of_tmdb(title.popularity)
-                    yield ImportRow(**{number: title.id}, popularity=popularity, popularity_source="tmdb")  # type: ignore[arg-type]
+                    yield ImportRow(
+                        **{number: title.id}, popularity=popularity, popularity_source="tmdb"
+                    )  # type: ignore[arg-type]
 
     def fetch(self, client: FileClient) -> None:
         """Download the newest exports; see `FileSource`. A mirror may have only one of the two."""

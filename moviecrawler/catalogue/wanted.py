@@ -46,7 +46,9 @@ def wanted_titles(cursor: Any, site: Site, titles: Collection[int]) -> dict[int,
 def known_titles(store: Database) -> Iterator[Title]:
     """Yield the titles that have an IMDb id, in batches so that they need not fit into memory. Raises TransientStoreError."""
     with store.transaction() as cursor:
-        cursor.execute("SET LOCAL statement_timeout = 0")  # the query runs until the caller has read all rows
+        cursor.execute(
+            "SET LOCAL statement_timeout = 0"
+        )  # the query runs until the caller has read all rows
         with cursor.connection.cursor("known_titles", cursor_factory=NamedTupleCursor) as rows:
             rows.itersize = _KNOWN_BATCH
             rows.execute(_KNOWN, {"titles": None})

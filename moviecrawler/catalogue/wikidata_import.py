@@ -51,10 +51,14 @@ def _whole(lines: Iterable[str], name: str) -> Iterator[str]:
     line = ""
     for line in lines:
         if any(sign in line for sign in _ERROR_TEXTS):
-            raise ExtractionError("crosswalk", name, "the query service broke it off (time limit); ask again later")
+            raise ExtractionError(
+                "crosswalk", name, "the query service broke it off (time limit); ask again later"
+            )
         yield line
     if not line.endswith("\n"):
-        raise ExtractionError("crosswalk", name, "it ends inside a line, so it is not complete; save it again")
+        raise ExtractionError(
+            "crosswalk", name, "it ends inside a line, so it is not complete; save it again"
+        )
 
 
 def links(rows: Iterable[Mapping[str, str]]) -> Iterator[ImportRow]:
@@ -77,7 +81,9 @@ def links(rows: Iterable[Mapping[str, str]]) -> Iterator[ImportRow]:
             if owner != imdb_id:
                 unsure |= {(imdb_id, column), (owner, column)}
     for imdb_id, ids in found.items():
-        tmdb: dict[str, Any] = {f"{column}_id": int(value) for column, value in ids.items() if column not in SITES}
+        tmdb: dict[str, Any] = {
+            f"{column}_id": int(value) for column, value in ids.items() if column not in SITES
+        }
         for confidence, is_unsure in ((_UNSURE, True), (WIKIDATA, False)):
             site_ids: Any = {
                 column: value
@@ -103,7 +109,9 @@ def _valid(column: str, value: str) -> str | None:
     if not value.isprintable() or len(value) > _MAX_ID_CHARS:
         return None
     if column not in SITES:
-        return value if value.isdigit() and value.isascii() and 0 < int(value) <= LARGEST_ID else None
+        return (
+            value if value.isdigit() and value.isascii() and 0 < int(value) <= LARGEST_ID else None
+        )
     site: Any = column
     try:
         site_id = parse_title_id(site, value)
@@ -133,14 +141,23 @@ class WikidataCrosswalk(FileSource):
             columns = [column.lstrip("?") for column in header]
             if "imdb" not in columns or not PROPERTIES.keys() & set(columns):
                 needed = f"needed are imdb and one of {', '.join(sorted(PROPERTIES))}"
-                raise ConfigurationError(f"{path} has the columns {shown(', '.join(columns))}; {needed}")
+                raise ConfigurationError(
+                    f"{path} has the columns {shown(', '.join(columns))}; {needed}"
+                )
             return columns
 
         with opened(path) as file:
-            yield from links(row for row, _ in read_rows(_whole(file, str(path)), str(path), columns_of))
+            yield from links(
+                row for row, _ in read_rows(_whole(file, str(path)), str(path), columns_of)
+            )
 
     def load(
-        self, database: Database, name: str, version: str, done: Done, on_progress: Callable[[int], object]
+        self,
+        database: Database,
+        name: str,
+        version: str,
+        done: Done,
+        on_progress: Callable[[int], object],
     ) -> Imported:
         """Import the rows, unless many are gone: a file that was cut off between two rows shows it in no other way."""
         rows = sum(1 for _ in self.rows())

@@ -40,7 +40,16 @@ VERSIONS_KEPT = 20
 """Versions of a project. Older ones are deleted when a new one is added."""
 _MAX_UNPACKED_BYTES = 100 * 1024 * 1024
 _MAX_FILES = 10_000
-_ZIP_ERRORS = (OSError, BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError, RuntimeError, ValueError)
+_ZIP_ERRORS = (
+    OSError,
+    BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+)
 """Errors for a damaged file, an encrypted one (RuntimeError), and a name in it that no file can have (OSError, ValueError)."""
 _EGG_SECONDS = 30.0
 """Seconds to read or write a whole egg in Redis."""
@@ -79,8 +88,16 @@ class RedisEggStorage:
         digest = sha256(data).hexdigest()
         with self._checking, self._unpacked(data, digest) as folder:
             spiders = list_spiders(folder)
-        egg = Egg(project=project, version=version, sha256=digest, spiders=spiders, added_at=self._state.now())
-        others = [one for one in self._state.eggs() if one.project == project and one.version != version]
+        egg = Egg(
+            project=project,
+            version=version,
+            sha256=digest,
+            spiders=spiders,
+            added_at=self._state.now(),
+        )
+        others = [
+            one for one in self._state.eggs() if one.project == project and one.version != version
+        ]
         pipe = self._client.pipeline().hset(keys.EGG_FILES, egg.key, data)
         pipe.hset(keys.EGGS, egg.key, msgspec.json.encode(egg))
         self._delete(pipe, others[: -VERSIONS_KEPT + 1])
@@ -100,7 +117,9 @@ class RedisEggStorage:
 
     # --- On this node's disk ------------------------------------------------------------------------------------------
 
-    def fetch(self, project: str, version: str | None, in_use: Collection[str] = ()) -> tuple[Egg, Path]:
+    def fetch(
+        self, project: str, version: str | None, in_use: Collection[str] = ()
+    ) -> tuple[Egg, Path]:
         """Return a version, by default the latest one, and the folder of its files. Raises ConfigurationError.
 
         The files never change, as Python reads modules from there while a spider runs. Copies of deleted versions are removed,
@@ -110,12 +129,21 @@ class RedisEggStorage:
         egg = find_egg(eggs, project, version)
         if not self._copy(egg.sha256).is_dir():
             # Both are read at once, as the version may be deployed again in between.
-            described, data = self._client.pipeline().hget(keys.EGGS, egg.key).hget(keys.EGG_FILES, egg.key).execute()
+            described, data = (
+                self._client.pipeline()
+                .hget(keys.EGGS, egg.key)
+                .hget(keys.EGG_FILES, egg.key)
+                .execute()
+            )
             if not described or not data:
-                raise ConfigurationError(f"the egg of version '{egg.version}' is gone; deploy it again")
+                raise ConfigurationError(
+                    f"the egg of version '{egg.version}' is gone; deploy it again"
+                )
             egg = msgspec.json.decode(described, type=Egg)
             if sha256(data).hexdigest() != egg.sha256:
-                raise ConfigurationError(f"the egg of version '{egg.version}' is damaged; deploy it again")
+                raise ConfigurationError(
+                    f"the egg of version '{egg.version}' is damaged; deploy it again"
+                )
             with self._unpacked(data, egg.sha256):
                 pass
             for copy in self._folder.glob("*.egg"):
@@ -177,7 +205,9 @@ def list_spiders(egg: Path) -> list[str]:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise ConfigurationError(f"listing the egg's spiders took more than {_LIST_SECONDS:g} s") from None
+        raise ConfigurationError(
+            f"listing the egg's spiders took more than {_LIST_SECONDS:g} s"
+        ) from None
     with suppress(msgspec.DecodeError):
         if ended.returncode == 0:
             if spiders := msgspec.json.decode(ended.stdout, type=list[str]):

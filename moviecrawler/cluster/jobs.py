@@ -44,7 +44,10 @@ JOB_SETTINGS = frozenset({*SCRAPY_JOB_SETTINGS, *options.JOB_SETTINGS})
 _PLAIN = "letters, digits, dots, hyphens and underscores"
 _NAMES = {
     "project": (re.compile(r"\w[\w.-]{0,63}", re.ASCII), f"; use up to 64 {_PLAIN}"),
-    "version": (re.compile(r"[\w.+!@/~-]{1,128}", re.ASCII), "; use up to 128 letters, digits and . _ + ! @ / ~ -"),
+    "version": (
+        re.compile(r"[\w.+!@/~-]{1,128}", re.ASCII),
+        "; use up to 128 letters, digits and . _ + ! @ / ~ -",
+    ),
     "spider": (re.compile(r"[^\W_][^\x00-\x1f\x7f/\\]{0,127}"), ", which no spider is called"),
     "jobid": (re.compile(r"\w[\w.-]{0,63}", re.ASCII), f"; use up to 64 {_PLAIN}"),
 }
@@ -141,8 +144,13 @@ class Report(msgspec.Struct):
     def outcome(self, reason: str, version: str | None) -> Outcome:
         """Return how the job ended. Its figures are unknown when no stats were reported."""
         sums = _FIGURES if self.stats else {}
-        found: Any = {figure: int(sum(self.stats.get(stat, 0) for stat in stats)) for figure, stats in sums.items()}
-        return Outcome(reason=reason, version=version, exit_code=self.exit_code, summary=self.summary, **found)
+        found: Any = {
+            figure: int(sum(self.stats.get(stat, 0) for stat in stats))
+            for figure, stats in sums.items()
+        }
+        return Outcome(
+            reason=reason, version=version, exit_code=self.exit_code, summary=self.summary, **found
+        )
 
     def classify(self) -> tuple[RunEnd, str]:
         """Return how a process that is over has ended, and why."""
@@ -163,7 +171,9 @@ class Report(msgspec.Struct):
                 return "died", self.reason
             # After the memory limit only a shared crawl can go on: without a shared frontier its queue is gone.
             is_shared = any(name.startswith("frontier/") for name in self.stats)
-            return ("recycled" if is_shared or self.reason == "recycled" else "finished"), self.reason
+            return (
+                "recycled" if is_shared or self.reason == "recycled" else "finished"
+            ), self.reason
         # A crawl that could not reach the frontier failed for a reason outside of it: its job is started again.
         return ("died" if self.reason == "frontier_unreachable" else "finished"), self.reason
 
@@ -200,7 +210,9 @@ def check_job(job: Job, job_settings: JobSettings = "allowed") -> None:
                     f"{what} {name} holds a secret, and whoever may list jobs can read it; set it in the nodes' environment instead"
                 )
     if len(msgspec.json.encode(job)) > _MAX_BYTES:
-        raise ConfigurationError(f"the job's settings and arguments are longer than {_MAX_BYTES:,} bytes together")
+        raise ConfigurationError(
+            f"the job's settings and arguments are longer than {_MAX_BYTES:,} bytes together"
+        )
     if job_settings == "any":
         return
     for name in job.settings:

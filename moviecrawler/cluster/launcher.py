@@ -17,7 +17,14 @@ from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 
 from moviecrawler.cluster.jobs import check_job
-from moviecrawler.cluster.process import POLL_SECONDS, SpiderProcess, last_lines, memory_of, reactor, spider_settings
+from moviecrawler.cluster.process import (
+    POLL_SECONDS,
+    SpiderProcess,
+    last_lines,
+    memory_of,
+    reactor,
+    spider_settings,
+)
 from moviecrawler.cluster.state import NodeInfo
 from moviecrawler.errors import ConfigurationError, Outages
 from moviecrawler.figures import Totals
@@ -92,7 +99,10 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         try:
             await self.ask(self.state.leave, self.node_id)
         except redis.exceptions.RedisError as error:
-            journal.warn("Redis can't be reached ({error}): the other nodes will take this one for dead", error=error)
+            journal.warn(
+                "Redis can't be reached ({error}): the other nodes will take this one for dead",
+                error=error,
+            )
 
     def ask(self, function: Any, *arguments: Any, **options: Any) -> Any:
         """Call a method of the cluster's state in a thread."""
@@ -116,23 +126,31 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             how, reason = "handed_back", "its node can't start it"
         version = process.egg.version if process.egg else None
         process.end = how, process.report.outcome(reason, version)
-        journal.info("{job} {how}: {reason}", job=process.job.key, how=how.replace("_", " "), reason=reason)
+        journal.info(
+            "{job} {how}: {reason}", job=process.job.key, how=how.replace("_", " "), reason=reason
+        )
 
     async def _crawl(self, process: SpiderProcess) -> tuple[RunEnd, str]:
-        check_job(process.job, self.options.job_settings)  # again, as it may come from a node with other options
+        check_job(
+            process.job, self.options.job_settings
+        )  # again, as it may come from a node with other options
         folder, settings = await deferToThread(self._prepare, process)
         report = process.report
         if not report.cancelled and not report.stopped:
             await process.start(folder, settings)
             if report.reason is None:
-                report.errors = await deferToThread(last_lines, Path(settings["LOG_FILE"]), report.errors)
+                report.errors = await deferToThread(
+                    last_lines, Path(settings["LOG_FILE"]), report.errors
+                )
         return report.classify()
 
     def _prepare(self, process: SpiderProcess) -> tuple[Path, dict[str, str]]:
         """Return the folder of a job's version, and its settings. This blocks."""
         job = process.job
         in_use = {other.egg.sha256 for other in list(self.slots.values()) if other.egg}
-        process.egg, folder = self.app.getComponent(IEggStorage).fetch(job.project, job.version, in_use)
+        process.egg, folder = self.app.getComponent(IEggStorage).fetch(
+            job.project, job.version, in_use
+        )
         message = {"_project": job.project, "_spider": job.spider, "_job": job.id}
         scrapyds = self.app.getComponent(IEnvironment).get_settings(message)
         return folder, spider_settings(self.options, process.leased, scrapyds)
@@ -147,7 +165,9 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
 
     def _poll(self) -> Deferred[None]:
         exchanged: Deferred[None] = Deferred.fromCoroutine(self._exchange())
-        return exchanged.addErrback(lambda failure: journal.failure("The exchange with the cluster failed", failure))
+        return exchanged.addErrback(
+            lambda failure: journal.failure("The exchange with the cluster failed", failure)
+        )
 
     async def _exchange(self) -> None:
         """Record the ends of jobs, and send a heartbeat, which may bring a job for a free slot, when it is time.
@@ -172,9 +192,14 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             self._seen = None
             if self._outages.mark_down():
                 why = describe_error(error)
-                journal.warn("Redis can't be reached: {why}; spiders go on, and the node tries again", why=why)
+                journal.warn(
+                    "Redis can't be reached: {why}; spiders go on, and the node tries again",
+                    why=why,
+                )
 
-    async def _record_end(self, slot: int, process: SpiderProcess, end: tuple[RunEnd, Outcome]) -> None:
+    async def _record_end(
+        self, slot: int, process: SpiderProcess, end: tuple[RunEnd, Outcome]
+    ) -> None:
         """Record how a job ended, and free its slot."""
         if not await self.ask(self.state.record_end, self.node_id, process.job, *end):
             journal.warn("{job} had already been given to another node", job=process.job.key)
@@ -197,7 +222,9 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             draining=self.draining,
             memory=memory_of(),
             spiders_memory=sum(memory_of(process.pid) for process in running),
-            processes={one.job.key: (one.pid or 0, one.egg.version if one.egg else None) for one in running},
+            processes={
+                one.job.key: (one.pid or 0, one.egg.version if one.egg else None) for one in running
+            },
         )
 
     async def _beat(self, info: NodeInfo, *, is_news: bool, takes: bool) -> None:
@@ -207,12 +234,16 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         self._reported, self.last_beat_at = (info.draining, info.processes, takes), now
         # When another node's lease ends, this heartbeat queues that node's jobs again. The nearest poll sends it: the next one after
         # that time might be so late that the cluster would think that Redis was away.
-        self._next_beat = now + min(self.options.lease_seconds / _BEATS, beat.next_end) - POLL_SECONDS / 2
+        self._next_beat = (
+            now + min(self.options.lease_seconds / _BEATS, beat.next_end) - POLL_SECONDS / 2
+        )
         for node in beat.dead:
             journal.warn("Node {node} is dead: its jobs are queued again", node=node)
         for key in beat.stop:
             if not own[key].report.stopped:
-                journal.warn("{job} is over, or runs on another node now; stopping it here", job=key)
+                journal.warn(
+                    "{job} is over, or runs on another node now; stopping it here", job=key
+                )
                 own[key].stop()
         for key, signal in beat.cancels.items():
             if signal != own[key].report.cancelled:

@@ -60,14 +60,20 @@ def application(config: Config) -> Any:
     own = {"node_name": options.node_name, "max_proc": str(options.max_proc)}
     # Scrapyd's own check knows one password, and would ask the probes for it too.
     own |= {"username": "", "password": "", "logs_dir": str(Path(options.logs_dir).absolute())}
-    own["jobs_to_keep"] = os.environ.get("SCRAPYD_JOBS_TO_KEEP") or chosen(config).get("jobs_to_keep", "100")
+    own["jobs_to_keep"] = os.environ.get("SCRAPYD_JOBS_TO_KEEP") or chosen(config).get(
+        "jobs_to_keep", "100"
+    )
     config.cp.read_dict({config.SECTION: own})
-    config.cp.remove_section("settings")  # of a scrapy.cfg nearby: a cluster's projects are its eggs
+    config.cp.remove_section(
+        "settings"
+    )  # of a scrapy.cfg nearby: a cluster's projects are its eggs
     for name in ("SCRAPYD_USERNAME", "SCRAPYD_PASSWORD", "SCRAPYD_DEPLOY_PASSWORD"):
         os.environ.pop(name, None)
     reactor.suggestThreadPoolSize(_THREADS)
     app = scrapyd_application(config)
-    access = "requests with a password" if options.password else "this machine only, without a password"
+    access = (
+        "requests with a password" if options.password else "this machine only, without a password"
+    )
     url = redacted(options.redis_url)
     journal.info("The cluster's Redis is {url}; the node answers {access}", url=url, access=access)
     return app

@@ -76,17 +76,23 @@ class NodeOptions(Options, frozen=True, kw_only=True):
         for name in environ:
             if name.startswith("SCRAPYD_") and name not in {*known, *_OTHER_VARIABLES}:
                 raise ConfigurationError(f"{name} is no option of a node; correct or remove it")
-        given = {name: environ.get(variable) or written.get(name, "") for variable, name in known.items()}
+        given = {
+            name: environ.get(variable) or written.get(name, "") for variable, name in known.items()
+        }
         given["redis_url"] = given["redis_url"] or environ.get("REDIS_URL", "")
         if not is_redis_url(given["redis_url"]):
             # The value is not shown, as it may hold a password.
             wrong = "no Redis URL" if given["redis_url"] else "not set"
-            raise ConfigurationError(f"REDIS_URL is {wrong}; set it to one such as redis://127.0.0.1:6379/0")
+            raise ConfigurationError(
+                f"REDIS_URL is {wrong}; set it to one such as redis://127.0.0.1:6379/0"
+            )
         options = cls.read(given)
         if bool(options.username) != bool(options.password):
             raise ConfigurationError("set username and password, or neither of them")
         if options.deploy_password and not options.password:
-            raise ConfigurationError("deploy_password is set without password; set both, or everybody may do the rest")
+            raise ConfigurationError(
+                "deploy_password is set without password; set both, or everybody may do the rest"
+            )
         if not options.password and options.bind_address not in LOOPBACK:
             raise ConfigurationError(
                 f"bind_address is {options.bind_address!r}, which others can reach; set SCRAPYD_USERNAME and SCRAPYD_PASSWORD, "

@@ -78,7 +78,12 @@ class SpiderProcess(ProcessProtocol):
         """Start the process from an egg's folder; the Deferred fires when all its output is read. Raises OSError."""
         job = self.job
         # The task goes through a pipe, as every user of the machine can read a command line.
-        task = {"egg": str(folder), "settings": settings, "arguments": job.arguments, "hang_seconds": _HANG_SECONDS}
+        task = {
+            "egg": str(folder),
+            "settings": settings,
+            "arguments": job.arguments,
+            "hang_seconds": _HANG_SECONDS,
+        }
         self._task = json.dumps(task).encode() + b"\n"
         reactor.spawnProcess(
             self,
@@ -113,7 +118,9 @@ class SpiderProcess(ProcessProtocol):
         """Write the task. Standard input stays open as long as the node lives."""
         self.pid = self.transport.pid
         self.transport.writeToChild(_STDIN, self._task)
-        journal.info("Started {one.job.key} as process {one.pid}, start {one.leased.starts}", one=self)
+        journal.info(
+            "Started {one.job.key} as process {one.pid}, start {one.leased.starts}", one=self
+        )
 
     def childDataReceived(self, childFD: int, data: bytes) -> None:
         if childFD == _FIGURES:
@@ -146,14 +153,20 @@ def spider_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str
     return kept | {"PYTHONIOENCODING": "UTF-8"}
 
 
-def spider_settings(options: NodeOptions, leased: JobStatus, scrapyd_settings: Mapping[str, str]) -> dict[str, str]:
+def spider_settings(
+    options: NodeOptions, leased: JobStatus, scrapyd_settings: Mapping[str, str]
+) -> dict[str, str]:
     """Return a job's settings with those of its node and of Scrapyd."""
     job = leased.job
     given = {"FRONTIER_NODE": options.node_name, "FRONTIER_RUN": job.run}
     if "FRONTIER_RUN" not in job.settings:
         # Each start of a job goes on with the job's run; a job that is scheduled again under the same id begins a new run.
         given["FRONTIER_ASKED_AT"] = f"{leased.queued_at:.3f}"
-    given |= {"MEMUSAGE_ENABLED": "1", "MEMUSAGE_CHECK_INTERVAL_SECONDS": _MEMORY_CHECK_SECONDS, **job.settings}
+    given |= {
+        "MEMUSAGE_ENABLED": "1",
+        "MEMUSAGE_CHECK_INTERVAL_SECONDS": _MEMORY_CHECK_SECONDS,
+        **job.settings,
+    }
     limit, wanted = options.memory_limit_mb, job.settings.get("MEMUSAGE_LIMIT_MB", "0")
     # A limit that is not a number is passed on, and Scrapy reports it when the crawl starts.
     if limit and wanted.isdecimal() and not 0 < int(wanted) <= limit:

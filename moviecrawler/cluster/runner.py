@@ -38,7 +38,9 @@ def _activate(egg: str) -> str:
     for distribution in distributions(path=[egg]):
         for entry in distribution.entry_points.select(group="scrapy", name="settings"):
             return entry.module
-    sys.exit("the egg has no entry point `settings` in the group `scrapy`; scrapyd-deploy makes one")
+    sys.exit(
+        "the egg has no entry point `settings` in the group `scrapy`; scrapyd-deploy makes one"
+    )
 
 
 def _end_with_node() -> None:
@@ -66,18 +68,27 @@ def _watch(hang_seconds: float) -> None:
 def _report(sender: Any) -> None:
     stats = sender.stats.get_stats()
     counts = {name: value for name, value in stats.items() if isinstance(value, int | float)}
-    os.write(_FIGURES, json.dumps({"reason": str(stats.get("finish_reason")), "stats": counts}).encode() + b"\n")
+    os.write(
+        _FIGURES,
+        json.dumps({"reason": str(stats.get("finish_reason")), "stats": counts}).encode() + b"\n",
+    )
 
 
 def _peak_memory(_: Any) -> int:
     """Return the most bytes that this process has used. Scrapy's own figure starts with the memory of the node that spawned it."""
-    return int(Path("/proc/self/status").read_text("utf-8").partition("VmHWM:")[2].split()[0]) * 1024
+    return (
+        int(Path("/proc/self/status").read_text("utf-8").partition("VmHWM:")[2].split()[0]) * 1024
+    )
 
 
 def _crawl(task: Any, spider: str) -> None:
     threading.Thread(target=_end_with_node, daemon=True).start()
-    settings = [part for name, value in task["settings"].items() for part in ("-s", f"{name}={value}")]
-    arguments = [part for name, value in task["arguments"].items() for part in ("-a", f"{name}={value}")]
+    settings = [
+        part for name, value in task["settings"].items() for part in ("-s", f"{name}={value}")
+    ]
+    arguments = [
+        part for name, value in task["arguments"].items() for part in ("-a", f"{name}={value}")
+    ]
 
     from pydispatch import dispatcher  # noqa: PLC0415 - after the egg's modules have come first
     from scrapy import signals  # noqa: PLC0415

@@ -8,14 +8,17 @@ from urllib.parse import unquote
 _WORDS = r"passw|passphrase|pwd|secret|token|credential|api[_-]?key|access[_-]?key|private[_-]?key|authorization|x-amz-signature"
 # Repetitions are bounded, as without that a match in 16 KB of letters takes a minute.
 _NAME = re.compile(rf"{_WORDS}|_auth$", re.IGNORECASE)
-_ASSIGNED = re.compile(rf"(?:{_WORDS})[\w-]{{0,64}}[\"']?\s{{0,8}}[=:]\s{{0,8}}[^\s]", re.IGNORECASE)
+_ASSIGNED = re.compile(
+    rf"(?:{_WORDS})[\w-]{{0,64}}[\"']?\s{{0,8}}[=:]\s{{0,8}}[^\s]", re.IGNORECASE
+)
 """`?password=x`, `host=h password=x`, `password: x`, `"password": "x"`."""
 _IN_URL = re.compile(r"://[^/\s:@]*:[^/\s]+@")  # to the last @, as a password may have one
 _BEFORE_HOST = re.compile(r"(?<![^\s,;=\"'\[])[^\s:/@,;=\"']{1,256}:[^\s/@]{1,256}@[\w\[]")
 """`user:password@host` without a scheme."""
 _ESCAPED = re.compile(r"\\(?:u00([0-7][0-9a-fA-F])|(/))")
 _SHOWN = re.compile(
-    rf"((?:{_WORDS})[\w-]{{0,64}}(?:=|[\"']\s{{0,8}}[:=]\s{{0,8}}))([\"']?)[^\s\"'&;,}}]+", re.IGNORECASE
+    rf"((?:{_WORDS})[\w-]{{0,64}}(?:=|[\"']\s{{0,8}}[:=]\s{{0,8}}))([\"']?)[^\s\"'&;,}}]+",
+    re.IGNORECASE,
 )
 
 

@@ -25,7 +25,16 @@ _ANSWER_SECONDS = 3.0
 """Seconds to connect, and seconds to get an answer."""
 _SCRIPTS = ("put", "beat", "record_end", "cancel")
 
-EVENTS = ("scheduled", "started", "finished", "cancelled", "died", "recycled", "handed_back", "gave_up")
+EVENTS = (
+    "scheduled",
+    "started",
+    "finished",
+    "cancelled",
+    "died",
+    "recycled",
+    "handed_back",
+    "gave_up",
+)
 """Counters of jobs, which the scripts increment."""
 NODE_LOST = "node_lost"
 """Counter of nodes whose heartbeats stopped before they left, which the scripts increment."""
@@ -136,7 +145,9 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     def find(self, project: str, job: str) -> JobStatus | None:
         """Return a job; None when there is no job of that id."""
-        return next((one for one in self.jobs if (one.job.project, one.job.id) == (project, job)), None)
+        return next(
+            (one for one in self.jobs if (one.job.project, one.job.id) == (project, job)), None
+        )
 
 
 class Beat(msgspec.Struct, frozen=True):
@@ -162,7 +173,9 @@ class ClusterState:
         self.client = self.connect(_ANSWER_SECONDS)
         common = read_package_file(__package__, "common.lua")
         self._scripts = {
-            name: self.client.register_script(common + read_package_file(__package__, f"{name}.lua"))
+            name: self.client.register_script(
+                common + read_package_file(__package__, f"{name}.lua")
+            )
             for name in _SCRIPTS
         }
         self._snapshot = Snapshot()
@@ -200,9 +213,17 @@ class ClusterState:
             return self._snapshot
 
     def _read(self) -> Snapshot:
-        pipe = self.client.pipeline().get(keys.CHANGED).hvals(keys.JOBS).hvals(keys.NODE_INFOS).hvals(keys.EGGS)
+        pipe = (
+            self.client.pipeline()
+            .get(keys.CHANGED)
+            .hvals(keys.JOBS)
+            .hvals(keys.NODE_INFOS)
+            .hvals(keys.EGGS)
+        )
         changed, jobs, infos, eggs = pipe.execute()
-        processes = {key: process for info in infos for key, process in _info(info).processes.items()}
+        processes = {
+            key: process for info in infos for key, process in _info(info).processes.items()
+        }
         found: dict[str, list[JobStatus]] = {"pending": [], "running": [], "finished": []}
         for status in map(msgspec.json.Decoder(JobStatus).decode, jobs):
             if status.state == "running":
@@ -210,9 +231,14 @@ class ClusterState:
             found[status.state].append(status)
         return Snapshot(
             changed=changed,
-            pending=sorted(found["pending"], key=lambda status: (-status.job.priority, status.queue_member)),
+            pending=sorted(
+                found["pending"], key=lambda status: (-status.job.priority, status.queue_member)
+            ),
             running=sorted(found["running"], key=lambda status: status.started_at or 0.0),
-            finished=sorted(found["finished"], key=lambda status: -status.outcome.ended_at if status.outcome else 0.0),
+            finished=sorted(
+                found["finished"],
+                key=lambda status: -status.outcome.ended_at if status.outcome else 0.0,
+            ),
             eggs=_sorted(eggs),
         )
 
@@ -233,14 +259,30 @@ class ClusterState:
 
     def counters(self) -> Counter[str]:
         """Return how often each event has happened."""
-        return Counter({name.decode(): int(count) for name, count in self.client.hgetall(keys.COUNTERS).items()})
+        return Counter(
+            {
+                name.decode(): int(count)
+                for name, count in self.client.hgetall(keys.COUNTERS).items()
+            }
+        )
 
     def nodes(self) -> list[NodeInfo]:
         """Return the live nodes, by name."""
-        pipe = self.client.pipeline().hgetall(keys.NODE_INFOS).zrange(keys.NODES, 0, -1, withscores=True).time()
+        pipe = (
+            self.client.pipeline()
+            .hgetall(keys.NODE_INFOS)
+            .zrange(keys.NODES, 0, -1, withscores=True)
+            .time()
+        )
         infos, leases, (seconds, _) = pipe.execute()
-        heard = {node: max(0.0, seconds + self.options.lease_seconds - end / 1000) for node, end in leases}
-        found = [msgspec.structs.replace(_info(info), heard_seconds_ago=heard[node]) for node, info in infos.items()]
+        heard = {
+            node: max(0.0, seconds + self.options.lease_seconds - end / 1000)
+            for node, end in leases
+        }
+        found = [
+            msgspec.structs.replace(_info(info), heard_seconds_ago=heard[node])
+            for node, info in infos.items()
+        ]
         return sorted(found, key=lambda node: node.id)
 
     def eggs(self) -> list[Egg]:
@@ -249,7 +291,9 @@ class ClusterState:
 
     # --- For nodes ----------------------------------------------------------------------------------------------------
 
-    def beat(self, node: NodeInfo, jobs: Iterable[str], *, is_news: bool = True, takes: bool = False) -> Beat:
+    def beat(
+        self, node: NodeInfo, jobs: Iterable[str], *, is_news: bool = True, takes: bool = False
+    ) -> Beat:
         """Renew a node's lease, or add the node, and hand it the next job if it `takes` one. `jobs` are the keys of those that it runs.
 
         `is_news` says whether anything else than figures of memory has changed since the last heartbeat.
@@ -270,4 +314,7 @@ class ClusterState:
 
 
 def _sorted(eggs: Iterable[bytes]) -> list[Egg]:
-    return sorted((msgspec.json.decode(egg, type=Egg) for egg in eggs), key=lambda egg: (egg.added_at, egg.version))
+    return sorted(
+        (msgspec.json.decode(egg, type=Egg) for egg in eggs),
+        key=lambda egg: (egg.added_at, egg.version),
+    )

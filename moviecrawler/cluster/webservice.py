@@ -51,7 +51,10 @@ class ClusterService(WsResource):  # type: ignore[misc]  # Scrapyd has no types
             if data is None:  # to OPTIONS
                 return b""
             txrequest.setHeader("Content-Type", "application/json")
-            return json.dumps({**data, "status": "ok", "node_name": self.root.node_name}).encode() + b"\n"
+            return (
+                json.dumps({**data, "status": "ok", "node_name": self.root.node_name}).encode()
+                + b"\n"
+            )
         except Error as error:
             code, why = int(error.status), (error.message or b"").decode()
         except UnsupportedMethod:
@@ -82,11 +85,15 @@ class Schedule(ClusterService):
     @param("jobid", dest="id", required=False)
     @param("priority", required=False, default=0.0, type=lambda given: float(given or 0))
     @param("setting", dest="settings", required=False, default=list, multiple=True)
-    def render_POST(self, txrequest: Request, *, id: str | None, settings: list[str], **given: Any) -> dict[str, Any]:  # noqa: A002 - as a job's field
+    def render_POST(
+        self, txrequest: Request, *, id: str | None, settings: list[str], **given: Any
+    ) -> dict[str, Any]:  # noqa: A002 - as a job's field
         for setting in settings:
             if "=" not in setting:
                 raise ConfigurationError(f"setting is {setting[:80]!r}; give NAME=VALUE")
-        arguments = {name.decode(): values[0].decode() for name, values in (txrequest.args or {}).items()}
+        arguments = {
+            name.decode(): values[0].decode() for name, values in (txrequest.args or {}).items()
+        }
         made = dict(setting.split("=", 1) for setting in settings)
         job = Job(id=id or uuid4().hex, settings=made, arguments=arguments, **given)
         self.root.node.schedule(job)
@@ -99,10 +106,14 @@ class Cancel(ClusterService):
     @param("project")
     @param("job")
     @param("signal", required=False, default="TERM")
-    def render_POST(self, txrequest: Request, *, project: str, job: str, signal: str) -> dict[str, Any]:
+    def render_POST(
+        self, txrequest: Request, *, project: str, job: str, signal: str
+    ) -> dict[str, Any]:
         name = _SIGNALS.get(signal, signal)
         if name not in _SIGNALS.values():
-            raise ConfigurationError(f"signal is {signal[:20]!r}; give one of {', '.join(_SIGNALS.values())}")
+            raise ConfigurationError(
+                f"signal is {signal[:20]!r}; give one of {', '.join(_SIGNALS.values())}"
+            )
         self.check_project(project)
         return {"prevstate": self.root.node.state.cancel(project, job, name)}
 
@@ -122,8 +133,18 @@ class ListJobs(ClusterService):
 
 def _row(status: JobStatus) -> dict[str, Any]:
     job, ended = status.job, status.outcome
-    row: dict[str, Any] = {"id": job.id, "project": job.project, "spider": job.spider, "version": status.version}
-    row |= {"args": job.arguments, "settings": job.settings, "priority": job.priority, "run": job.run}
+    row: dict[str, Any] = {
+        "id": job.id,
+        "project": job.project,
+        "spider": job.spider,
+        "version": status.version,
+    }
+    row |= {
+        "args": job.arguments,
+        "settings": job.settings,
+        "priority": job.priority,
+        "run": job.run,
+    }
     if status.started_at is None:
         return row
     row |= {"start_time": str(local_time(status.started_at)), "node": status.node_id}
@@ -140,19 +161,25 @@ class ListSpiders(ClusterService):
 
     @param("project")
     @param("_version", dest="version", required=False)
-    def render_GET(self, txrequest: Request, *, project: str, version: str | None) -> dict[str, Any]:
+    def render_GET(
+        self, txrequest: Request, *, project: str, version: str | None
+    ) -> dict[str, Any]:
         return {"spiders": find_egg(self.root.node.state.seen.get().eggs, project, version).spiders}
 
 
 class AddVersion(ClusterService):
     """`addversion.json`: check an egg, and make it the latest version on all nodes."""
 
-    refused_code = http.BAD_REQUEST  # with status 200, as Scrapyd has it, scrapyd-deploy would exit with 0
+    refused_code = (
+        http.BAD_REQUEST
+    )  # with status 200, as Scrapyd has it, scrapyd-deploy would exit with 0
 
     @param("project")
     @param("version")
     @param("egg", type=bytes)
-    def render_POST(self, txrequest: Request, *, project: str, version: str, egg: bytes) -> dict[str, Any]:
+    def render_POST(
+        self, txrequest: Request, *, project: str, version: str, egg: bytes
+    ) -> dict[str, Any]:
         added = self.root.eggstorage.put(egg, project, version)
         journal.info("{project} {version} deployed", project=project, version=version)
         return {"project": project, "version": version, "spiders": len(added.spiders)}
@@ -162,7 +189,9 @@ class DeleteProject(ClusterService):
     """`delproject.json`: delete all versions of a project."""
 
     @param("project")
-    def render_POST(self, txrequest: Request, *, project: str, version: str | None = None) -> dict[str, Any]:
+    def render_POST(
+        self, txrequest: Request, *, project: str, version: str | None = None
+    ) -> dict[str, Any]:
         self.root.eggstorage.delete(project, version)
         return {}
 
@@ -214,7 +243,9 @@ class Metrics(ClusterService, Collector):
         state, jobs = self.root.node.state, self.root.node.state.seen.get()
         nodes, counters = state.nodes(), state.counters()
         slots = sum(node.slots for node in nodes if not node.draining)
-        yield GaugeMetricFamily("moviecrawler_jobs_pending", "Jobs that wait for a slot.", len(jobs.pending))
+        yield GaugeMetricFamily(
+            "moviecrawler_jobs_pending", "Jobs that wait for a slot.", len(jobs.pending)
+        )
         yield GaugeMetricFamily("moviecrawler_jobs_running", "Jobs that run.", len(jobs.running))
         yield GaugeMetricFamily("moviecrawler_slots", "Slots of the nodes that take jobs.", slots)
         text = "Nodes that stopped sending heartbeats without having left."
@@ -225,8 +256,16 @@ class Metrics(ClusterService, Collector):
         yield events
         for name, text, figures in (
             ("jobs", "Jobs of a node.", [len(node.processes) for node in nodes]),
-            ("memory_bytes", "Memory of a node without its spiders.", [node.memory for node in nodes]),
-            ("spiders_memory_bytes", "Memory of a node's spiders.", [node.spiders_memory for node in nodes]),
+            (
+                "memory_bytes",
+                "Memory of a node without its spiders.",
+                [node.memory for node in nodes],
+            ),
+            (
+                "spiders_memory_bytes",
+                "Memory of a node's spiders.",
+                [node.spiders_memory for node in nodes],
+            ),
         ):
             family = GaugeMetricFamily(f"moviecrawler_node_{name}", text, labels=["node"])
             for node, figure in zip(nodes, figures, strict=True):

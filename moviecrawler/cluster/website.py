@@ -35,7 +35,11 @@ if TYPE_CHECKING:
     from moviecrawler.cluster.options import NodeOptions
     from moviecrawler.cluster.state import JobStatus, Snapshot
 
-_HEADERS = {"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Cache-Control": "no-store"}
+_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Cache-Control": "no-store",
+}
 """Headers of all answers, also of logs, which contain text from sites and spiders."""
 _PROBES = (b"healthz", b"readyz")
 """Paths that need no password: their answers say only whether the node is healthy."""
@@ -60,7 +64,12 @@ class InThread(Resource):
             self._node.state.snapshot()
             content = self._answer(request)
         except redis.exceptions.RedisError as error:
-            return refuse(request, http.SERVICE_UNAVAILABLE, f"Redis can't be reached: {error}", self._node.name)
+            return refuse(
+                request,
+                http.SERVICE_UNAVAILABLE,
+                f"Redis can't be reached: {error}",
+                self._node.name,
+            )
         # Scrapyd sets it, so that pages of any site could read the answers.
         request.responseHeaders.removeHeader("Access-Control-Allow-Origin")
         return content
@@ -107,12 +116,23 @@ class View:
     @property
     def queues(self) -> dict[str, SimpleNamespace]:
         """The queue of each project that has a version or a job, with the methods that Scrapyd's services call."""
-        projects = {*self._snapshot.projects, *(status.job.project for status in self._snapshot.jobs)}
+        projects = {
+            *self._snapshot.projects,
+            *(status.job.project for status in self._snapshot.jobs),
+        }
         found: dict[str, list[dict[str, Any]]] = {project: [] for project in sorted(projects)}
         for job in (status.job for status in self._snapshot.pending):
-            message = {"name": job.spider, "_job": job.id, "_version": job.version, "settings": job.settings}
+            message = {
+                "name": job.spider,
+                "_job": job.id,
+                "_version": job.version,
+                "settings": job.settings,
+            }
             found[job.project].append({**message, **job.arguments})
-        return {name: SimpleNamespace(list=jobs.copy, count=jobs.__len__) for name, jobs in found.items()}
+        return {
+            name: SimpleNamespace(list=jobs.copy, count=jobs.__len__)
+            for name, jobs in found.items()
+        }
 
     @property
     def processes(self) -> dict[str, SimpleNamespace]:
@@ -130,7 +150,11 @@ def _process(status: JobStatus) -> SimpleNamespace:
     ended = local_time(status.outcome.ended_at) if status.outcome else None
     times = {"start_time": local_time(status.started_at or 0), "end_time": ended}
     return SimpleNamespace(
-        project=status.job.project, spider=status.job.spider, job=status.job.id, pid=status.pid, **times
+        project=status.job.project,
+        spider=status.job.spider,
+        job=status.job.id,
+        pid=status.pid,
+        **times,
     )
 
 
@@ -159,7 +183,9 @@ class Root(ScrapydRoot):  # type: ignore[misc]  # Scrapyd has no types
     """Of which Scrapyd's services only list the projects."""
 
     def getChildWithDefault(self, path: bytes, request: Any) -> Any:
-        while not path and request.postpath:  # scrapyd-client puts two slashes where its URL ends in one
+        while (
+            not path and request.postpath
+        ):  # scrapyd-client puts two slashes where its URL ends in one
             path = request.postpath.pop(0)
         for name, value in _HEADERS.items():
             request.setHeader(name, value)
@@ -209,11 +235,18 @@ def refusal(options: NodeOptions, request: Request, service: bytes) -> tuple[int
         if service in _DEPLOYING and not is_deployer:
             return http.FORBIDDEN, "this needs the password for deploying"
     elif not _answers_to(options, request.getHeader("host") or ""):
-        return http.FORBIDDEN, "without a password, a node answers only to its own name, its address or localhost"
-    origin = request.getHeader("Origin")  # browsers send it with each form, and would add our password by themselves
+        return (
+            http.FORBIDDEN,
+            "without a password, a node answers only to its own name, its address or localhost",
+        )
+    origin = request.getHeader(
+        "Origin"
+    )  # browsers send it with each form, and would add our password by themselves
     ours = {request.getHeader("Host"), request.getHeader("X-Forwarded-Host")} - {None, ""}
     fetched = request.getHeader("Sec-Fetch-Site")
-    is_foreign = fetched == "cross-site" if origin is None else origin.partition("://")[2] not in ours
+    is_foreign = (
+        fetched == "cross-site" if origin is None else origin.partition("://")[2] not in ours
+    )
     if request.method == b"POST" and is_foreign:
         return http.FORBIDDEN, "a page of another site sent this"
     return None
@@ -227,9 +260,11 @@ def _answers_to(options: NodeOptions, host: str) -> bool:
     """
     try:
         name = urlsplit(f"//{host}").hostname or ""
-        return name in {"localhost", options.node_name.lower(), urlsplit(options.node_url).hostname} or bool(
-            ip_address(name)
-        )
+        return name in {
+            "localhost",
+            options.node_name.lower(),
+            urlsplit(options.node_url).hostname,
+        } or bool(ip_address(name))
     except ValueError:
         return False
 

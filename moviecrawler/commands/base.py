@@ -81,8 +81,14 @@ class BaseCommand(_Base):
             parser.add_argument(*names, **parameters)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        lists = [getattr(opts, names[0]) for names, parameters in self.options if parameters.get("nargs") in {"*", "+"}]
-        for argument in args:  # what argparse leaves over: unknown options, and what follows an option within a list
+        lists = [
+            getattr(opts, names[0])
+            for names, parameters in self.options
+            if parameters.get("nargs") in {"*", "+"}
+        ]
+        for argument in (
+            args
+        ):  # what argparse leaves over: unknown options, and what follows an option within a list
             if not lists or argument.startswith("-"):
                 raise UsageError(f"takes no argument {argument!r}", print_help=False)
             lists[0].append(argument)
@@ -108,7 +114,10 @@ class BaseCommand(_Base):
 
     def fail(self, sentence: str) -> None:
         """Print what went wrong; the exit code becomes 1."""
-        print(f"scrapy {type(self).__module__.rpartition('.')[2]}: {printable(sentence)}", file=sys.stderr)
+        print(
+            f"scrapy {type(self).__module__.rpartition('.')[2]}: {printable(sentence)}",
+            file=sys.stderr,
+        )
         self.exitcode = 1
 
     def require_redis(self, why: str) -> None:
@@ -122,11 +131,15 @@ def print_json(value: Any, *, indent: int | None = None) -> None:
     import msgspec
 
     line = msgspec.json.encode(value)
-    sys.stdout.buffer.write((line if indent is None else msgspec.json.format(line, indent=indent)) + b"\n")
+    sys.stdout.buffer.write(
+        (line if indent is None else msgspec.json.format(line, indent=indent)) + b"\n"
+    )
     sys.stdout.buffer.flush()
 
 
-def table_lines(rows: Sequence[Sequence[str]], *, right: bool = False, width: int | None = None) -> list[str]:
+def table_lines(
+    rows: Sequence[Sequence[str]], *, right: bool = False, width: int | None = None
+) -> list[str]:
     """Return rows, the first of them a header, as lines of aligned columns.
 
     With `right`, all but the first column are aligned to the right. With a width, the first column is cut so that the others fit.
@@ -150,4 +163,7 @@ def table_lines(rows: Sequence[Sequence[str]], *, right: bool = False, width: in
 
 def _columns(text: str) -> int:
     """Return how many columns of a terminal a text takes."""
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
+        for c in text
+    )

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, get_args
 
 from scrapy.commands import ScrapyCommand
 
-from moviecrawler.commands.base import JSON, NONE, BaseCommand, Option, option, print_json, table_lines, whole_number
+from moviecrawler.commands.base import (
+    JSON,
+    NONE,
+    BaseCommand,
+    Option,
+    option,
+    print_json,
+    table_lines,
+    whole_number,
+)
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.sites import SITES, datasets_url
 from moviecrawler.texts import fold, printable
@@ -48,7 +57,9 @@ class Command(BaseCommand, ScrapyCommand):
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
         for run, options in _ACTIONS.items():
             name = run.__name__.strip("_")
-            own = actions.add_parser(name, prog=f"scrapy catalogue {name}", conflict_handler="resolve")
+            own = actions.add_parser(
+                name, prog=f"scrapy catalogue {name}", conflict_handler="resolve"
+            )
             ScrapyCommand.add_options(self, own)
             for each in own._actions:  # noqa: SLF001 - a default would overwrite an option before the action
                 each.default = SUPPRESS
@@ -88,7 +99,9 @@ def _kinds(text: str) -> frozenset[str]:
 
     kinds = frozenset(text.split(","))
     if unknown := kinds.difference(get_args(TitleKind)):
-        raise ArgumentTypeError(f"names {min(unknown)!r}; there are {', '.join(get_args(TitleKind))}")
+        raise ArgumentTypeError(
+            f"names {min(unknown)!r}; there are {', '.join(get_args(TitleKind))}"
+        )
     return kinds
 
 
@@ -97,9 +110,13 @@ def _origin(text: str) -> str:
     from moviecrawler.options import is_http_url
 
     if "://" in text and "@" in text:
-        raise ArgumentTypeError("it has an @, as if it held a password, and is stored; fetch the files by hand")
+        raise ArgumentTypeError(
+            "it has an @, as if it held a password, and is stored; fetch the files by hand"
+        )
     if "://" in text and not is_http_url(text):
-        raise ArgumentTypeError(f"{text!r}; give a path, or a URL such as https://example.org/files")
+        raise ArgumentTypeError(
+            f"{text!r}; give a path, or a URL such as https://example.org/files"
+        )
     return text
 
 
@@ -110,10 +127,14 @@ def _title(text: str) -> tuple[Site, str]:
         with suppress(ConfigurationError):
             found.append((site, parse_title_id(site, text)))
     if not found:
-        raise ArgumentTypeError(f"{text[:200]!r} is no title; give an id such as tt0111161, or its URL")
+        raise ArgumentTypeError(
+            f"{text[:200]!r} is no title; give an id such as tt0111161, or its URL"
+        )
     if len(found) > 1:
         sites = " and ".join(site for site, _ in found)
-        raise ArgumentTypeError(f"{text[:200]!r} may be a title of {sites}; give its URL, or its id on IMDb")
+        raise ArgumentTypeError(
+            f"{text[:200]!r} may be a title of {sites}; give its URL, or its id on IMDb"
+        )
     return found[0]
 
 
@@ -130,27 +151,43 @@ def _import(command: BaseCommand, database: Database, opts: argparse.Namespace) 
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     source = _source(opts, command.settings)
     # There is one table of episodes, whatever they were read from.
-    name = source.name if opts.origin is None or opts.source == "episodes" else f"{source.name} {opts.origin}"
+    name = (
+        source.name
+        if opts.origin is None or opts.source == "episodes"
+        else f"{source.name} {opts.origin}"
+    )
     if source.is_remote:
         obey_robots = command.settings.getbool("ROBOTSTXT_OBEY")
-        client = FileClient(user_agent(command.settings), partial(print, file=sys.stderr), obey_robots=obey_robots)
+        client = FileClient(
+            user_agent(command.settings), partial(print, file=sys.stderr), obey_robots=obey_robots
+        )
         try:
             source.fetch(client)
         except DownloadError as error:
             raise DownloadError(f"{error}; or fetch it by hand, and name it with --from") from error
-    with tqdm(desc=name, unit=" rows", unit_scale=True, file=sys.stderr, disable=not sys.stderr.isatty()) as bar:
+    with tqdm(
+        desc=name, unit=" rows", unit_scale=True, file=sys.stderr, disable=not sys.stderr.isatty()
+    ) as bar:
         made = source.import_into(database, name, bar.update)
     if made is None:
         print(f"{name} has not changed since the last import")
     else:
         changes = f"{made.added:,} rows added, {made.changed:,} changed, {made.removed:,} removed"
-        print(f"{name}: {changes}, {made.ids:,} ids on other sites, {source.damaged:,} damaged rows left out")
+        print(
+            f"{name}: {changes}, {made.ids:,} ids on other sites, {source.damaged:,} damaged rows left out"
+        )
     if opts.source == "imdb" and opts.kinds is None:
         print("only films were asked for; --kinds movie,series takes series, too")
 
 
 def _source(opts: argparse.Namespace, settings: BaseSettings) -> FileSource:
-    from moviecrawler.catalogue import csv_import, episodes_import, imdb_import, tmdb_import, wikidata_import
+    from moviecrawler.catalogue import (
+        csv_import,
+        episodes_import,
+        imdb_import,
+        tmdb_import,
+        wikidata_import,
+    )
     from moviecrawler.clock import utc_now
     from moviecrawler.pipelines.files import check_data_dir
 
@@ -158,18 +195,24 @@ def _source(opts: argparse.Namespace, settings: BaseSettings) -> FileSource:
     if opts.source == "imdb":
         kinds = opts.kinds or frozenset({"movie"})
         selection = imdb_import.Selection(kinds, opts.min_votes, *opts.years)
-        return imdb_import.ImdbDatasets(origin or datasets_url(settings), data_dir, selection=selection)
+        return imdb_import.ImdbDatasets(
+            origin or datasets_url(settings), data_dir, selection=selection
+        )
     if opts.source == "episodes":
         return episodes_import.ImdbEpisodes(origin or datasets_url(settings), data_dir)
     if opts.source == "tmdb":
         return tmdb_import.TmdbExport(origin or tmdb_import.HOME, data_dir, day=utc_now().date())
     if origin is not None and "://" not in origin:
-        of_file = wikidata_import.WikidataCrosswalk if opts.source == "wikidata" else csv_import.CsvTitles
+        of_file = (
+            wikidata_import.WikidataCrosswalk if opts.source == "wikidata" else csv_import.CsvTitles
+        )
         return of_file(Path(origin))
     if opts.source == "wikidata":
         print(wikidata_import.QUERY, end="", flush=True)
         where = "https://query.wikidata.org"
-        raise ConfigurationError(f"run this query at {where}, save the answer as CSV and name it with --from FILE")
+        raise ConfigurationError(
+            f"run this query at {where}, save the answer as CSV and name it with --from FILE"
+        )
     raise ConfigurationError("csv needs the file: --from FILE")
 
 
@@ -187,11 +230,15 @@ def _status(command: BaseCommand, database: Database, opts: argparse.Namespace) 
     for one in figures(database, now):
         budget = _budget(command.settings, one.site)
         caught_up_by = None if budget is None else one.caught_up_by(budget, now.date())
-        sites.append({**msgspec.to_builtins(one), "budget_a_day": budget, "caught_up_by": caught_up_by})
+        sites.append(
+            {**msgspec.to_builtins(one), "budget_a_day": budget, "caught_up_by": caught_up_by}
+        )
     if opts.json:
         print_json(sites, indent=2)
         return
-    columns = "known unfound unread ok absent error blocked due claimed overdue boosted to_review oldest"
+    columns = (
+        "known unfound unread ok absent error blocked due claimed overdue boosted to_review oldest"
+    )
     names = {name: name.replace("_", " ") for name in columns.split()} | {
         "unfound": "id not known",
         "unread": "never fetched",
@@ -219,7 +266,10 @@ def _budget(settings: BaseSettings, site: Site) -> int | None:
     from moviecrawler.frontier.budgets import site_budget
 
     budget = site_budget(settings, site)
-    limits = [budget.per_day, None if budget.per_second is None else int(budget.per_second * _DAY_SECONDS)]
+    limits = [
+        budget.per_day,
+        None if budget.per_second is None else int(budget.per_second * _DAY_SECONDS),
+    ]
     return min((limit for limit in limits if limit is not None), default=None)
 
 
@@ -246,7 +296,11 @@ def _due(command: BaseCommand, database: Database, opts: argparse.Namespace) -> 
         rows = due(database, site, opts.limit, utc_now())
         print(f"{site}: {len(rows)} due" + (", the first:" if len(rows) == opts.limit else ""))
         for row in rows:
-            print(printable(f"  {row.queue:8} {row.site_id:40} {fold(row.title or '')} ({row.year or '?'})"))
+            print(
+                printable(
+                    f"  {row.queue:8} {row.site_id:40} {fold(row.title or '')} ({row.year or '?'})"
+                )
+            )
 
 
 def _review(command: BaseCommand, database: Database, opts: argparse.Namespace) -> None:
@@ -261,31 +315,64 @@ def _review(command: BaseCommand, database: Database, opts: argparse.Namespace) 
         rows = reviews(database, opts.limit)
         for row in rows:
             title = f"{row.imdb_id or '?':12} {fold(row.title or '')} ({row.year or '?'})"
-            print(printable(f"{title}  {row.site} {row.site_id}  {row.score:g}: {fold(', '.join(row.reasons))}"))
+            print(
+                printable(
+                    f"{title}  {row.site} {row.site_id}  {row.score:g}: {fold(', '.join(row.reasons))}"
+                )
+            )
         if not rows:
             print("nothing is under review")
         return
     imdb_id = parse_title_id("imdb", opts.title)
     if pages := decide(database, imdb_id, opts.site, opts.page, accept=opts.accept, now=utc_now()):
-        print(printable(f"{imdb_id}: {', '.join(pages)} {'accepted' if opts.accept else 'refused'}"))
+        print(
+            printable(f"{imdb_id}: {', '.join(pages)} {'accepted' if opts.accept else 'refused'}")
+        )
     else:
         command.fail(f"nothing of {imdb_id} is under review on {opts.site}")
 
 
-_LIMIT = option("--limit", type=whole_number, default=20, metavar="N", help="rows to show (default: 20)")
+_LIMIT = option(
+    "--limit", type=whole_number, default=20, metavar="N", help="rows to show (default: 20)"
+)
 _SITE = option("site", nargs="?", choices=tuple(SITES), metavar="SITE")
 _ACTIONS: dict[Callable[..., None], tuple[Option, ...]] = {
     _import: (
         option("source", choices=("imdb", "episodes", "tmdb", "wikidata", "csv")),
-        option("--from", dest="origin", type=_origin, metavar="PATH|URL", help="a file or folder, or another server"),
-        option("--kinds", type=_kinds, metavar="KIND,…", help="imdb: which titles (default: movie)"),
-        option("--min-votes", type=partial(whole_number, above=-1), default=0, help="imdb: titles with so many votes"),
-        option("--years", type=_years, default=(None, None), metavar="A-B", help="imdb: of these years, such as 1990-"),
+        option(
+            "--from",
+            dest="origin",
+            type=_origin,
+            metavar="PATH|URL",
+            help="a file or folder, or another server",
+        ),
+        option(
+            "--kinds", type=_kinds, metavar="KIND,…", help="imdb: which titles (default: movie)"
+        ),
+        option(
+            "--min-votes",
+            type=partial(whole_number, above=-1),
+            default=0,
+            help="imdb: titles with so many votes",
+        ),
+        option(
+            "--years",
+            type=_years,
+            default=(None, None),
+            metavar="A-B",
+            help="imdb: of these years, such as 1990-",
+        ),
     ),
     _status: (JSON,),
     _boost: (
         option("titles", nargs="+", type=_title, metavar="ID|URL"),
-        option("--by", type=_weight, default=1.0, metavar="N", help="how much; the most boosted are fetched first"),
+        option(
+            "--by",
+            type=_weight,
+            default=1.0,
+            metavar="N",
+            help="how much; the most boosted are fetched first",
+        ),
     ),
     _due: (_SITE, _LIMIT),
     _review: (

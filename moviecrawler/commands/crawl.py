@@ -51,7 +51,9 @@ class Command(CrawlCommand):
         assert self.crawler_process is not None  # noqa: S101 - set by Scrapy before
         known = self.crawler_process.spider_loader.list()
         if args[0] not in known:
-            raise UsageError(f"no spider {args[0]!r}; there are {', '.join(sorted(known))}", print_help=False)
+            raise UsageError(
+                f"no spider {args[0]!r}; there are {', '.join(sorted(known))}", print_help=False
+            )
         crawler = self._create_crawler(args[0])
         if issubclass(crawler.spidercls, MovieSpider):
             try:

@@ -33,7 +33,9 @@ class Command(BaseCommand, ScrapyCommand):
         from moviecrawler.errors import ConfigurationError
 
         if opts.action in {"requeue", "drop"} and bool(opts.ids) == opts.all:
-            raise ConfigurationError(f"{opts.action} takes the ids of dead letters, or --all instead")
+            raise ConfigurationError(
+                f"{opts.action} takes the ids of dead letters, or --all instead"
+            )
         self.require_redis("only a crawl on a shared Redis has dead letters")
         asyncio.run(self._run(opts))
 
@@ -52,7 +54,11 @@ class Command(BaseCommand, ScrapyCommand):
                 where = f"{facts['site']} ({facts['run']})"
                 if opts.action == "requeue":
                     if await requeue(client, letter.keys, letter.id):
-                        print(printable(f"{letter.id} is queued again in {where}; start the crawl's command again"))
+                        print(
+                            printable(
+                                f"{letter.id} is queued again in {where}; start the crawl's command again"
+                            )
+                        )
                 elif opts.action == "drop":
                     if await drop(client, letter.keys, letter.id):
                         print(printable(f"{letter.id} is dropped from {where}"))
@@ -60,9 +66,21 @@ class Command(BaseCommand, ScrapyCommand):
                     print_json(facts)
                 elif opts.action == "list":
                     about = facts.get("url") or letter.body[:100]
-                    print("  ".join(printable(part) for part in (letter.id, where, facts["at"], about, letter.reason)))
+                    print(
+                        "  ".join(
+                            printable(part)
+                            for part in (letter.id, where, facts["at"], about, letter.reason)
+                        )
+                    )
                 else:
-                    print(*(f"{name + ':':12} {printable(str(value))}" for name, value in facts.items()), "", sep="\n")
+                    print(
+                        *(
+                            f"{name + ':':12} {printable(str(value))}"
+                            for name, value in facts.items()
+                        ),
+                        "",
+                        sep="\n",
+                    )
         for missing in sorted(set(opts.ids) - found):
             self.fail(f"there is no dead letter {missing}")
         if not (found or opts.ids or opts.json):

@@ -33,8 +33,16 @@ class Command(BaseCommand, ScrapyCommand):
     """
 
     options = (
-        option("--titles", type=int, default=60, metavar="N", help="movies on the replica (default: 60)"),
-        option("--seed", type=int, default=1, metavar="S", help="which movies those are (default: 1)"),
+        option(
+            "--titles",
+            type=int,
+            default=60,
+            metavar="N",
+            help="movies on the replica (default: 60)",
+        ),
+        option(
+            "--seed", type=int, default=1, metavar="S", help="which movies those are (default: 1)"
+        ),
     )
 
     def execute(self, opts: argparse.Namespace) -> None:
@@ -64,11 +72,23 @@ def _crawl_all(sites: Mapping[str, str]) -> list[str]:
     from moviecrawler.replica.process import stop
 
     environment = {key: os.environ[key] for key in _INHERITED if key in os.environ}
-    environment |= {"SCRAPY_SETTINGS_MODULE": "moviecrawler.settings", "DATA_DIR": str(_FOLDER), **sites}
+    environment |= {
+        "SCRAPY_SETTINGS_MODULE": "moviecrawler.settings",
+        "DATA_DIR": str(_FOLDER),
+        **sites,
+    }
     crawls: dict[str, subprocess.Popen[str]] = {}
     with ExitStack() as stack:  # an interrupted demo ends the spiders, and waits for them
         for name in SITES:
-            command = (sys.executable, "-m", "scrapy", "crawl", name, "--logfile", str(_FOLDER / f"{name}.log"))
+            command = (
+                sys.executable,
+                "-m",
+                "scrapy",
+                "crawl",
+                name,
+                "--logfile",
+                str(_FOLDER / f"{name}.log"),
+            )
             crawls[name] = subprocess.Popen(  # noqa: S603 - it is our own
                 command,
                 env=environment,

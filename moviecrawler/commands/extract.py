@@ -20,7 +20,9 @@ class Command(BaseCommand, ScrapyCommand):
     arguments = "[--url URL] FILE..."
     options = (
         option("files", nargs="+", metavar="FILE"),
-        option("--url", help="where the page came from; recognised from the page itself when not given"),
+        option(
+            "--url", help="where the page came from; recognised from the page itself when not given"
+        ),
     )
 
     def execute(self, opts: argparse.Namespace) -> None:

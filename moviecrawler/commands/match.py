@@ -30,7 +30,12 @@ class Command(BaseCommand, ScrapyCommand):
     arguments = "RECORDS [--against TITLES]"
     options = (
         option("records", type=Path, metavar="RECORDS", help="films"),
-        option("--against", type=Path, metavar="TITLES", help="IMDb titles; without it, those of the catalogue"),
+        option(
+            "--against",
+            type=Path,
+            metavar="TITLES",
+            help="IMDb titles; without it, those of the catalogue",
+        ),
     )
 
     def execute(self, opts: argparse.Namespace) -> None:
@@ -47,7 +52,9 @@ class Command(BaseCommand, ScrapyCommand):
         found = dict(zip(records, link(list(records.values()), titles), strict=True))
         for film in films:
             key = film.site, film.site_id
-            print_json({"site": film.site, "site_id": film.site_id, **msgspec.to_builtins(found[key])})
+            print_json(
+                {"site": film.site, "site_id": film.site_id, **msgspec.to_builtins(found[key])}
+            )
 
     def _catalogue(self) -> Iterator[Title]:
         from moviecrawler.catalogue.store import open_catalogue

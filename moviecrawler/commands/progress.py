@@ -15,7 +15,19 @@ if TYPE_CHECKING:
 
     from moviecrawler.frontier.report import RunReport
 
-_HEADER = ("site", "run", "state", "done", "to go", "dead letters", "lost", "workers", "a minute", "time left", "today")
+_HEADER = (
+    "site",
+    "run",
+    "state",
+    "done",
+    "to go",
+    "dead letters",
+    "lost",
+    "workers",
+    "a minute",
+    "time left",
+    "today",
+)
 
 
 class Command(BaseCommand, ScrapyCommand):
@@ -38,12 +50,16 @@ class Command(BaseCommand, ScrapyCommand):
 
         self.require_redis("a crawl without it shows its own progress")
         reports = asyncio.run(self._read(opts))
-        reports = [report for report in reports if report.is_current or opts.all or opts.run is not None]
+        reports = [
+            report for report in reports if report.is_current or opts.all or opts.run is not None
+        ]
         if opts.json:
             print_json({"runs": [report.as_json() for report in reports]})
         elif reports:
             print("\n".join(table_lines([_HEADER, *map(_cells, reports)], right=True)))
-            for site in {report.site: report.state_of_site for report in reports if report.state == "stopped"}.values():
+            for site in {
+                report.site: report.state_of_site for report in reports if report.state == "stopped"
+            }.values():
                 until = utc_text(site.stopped_until or 0)
                 print(f"{site.site} is not asked until {until}: {printable(site.refusal or '')}")
         elif opts.run is not None:
@@ -72,5 +88,6 @@ def _cells(report: RunReport) -> tuple[str, ...]:
         *(f"{count:,}" for count in counts),
         f"{60 * report.per_second:,.0f}",
         NONE if left is None else str(timedelta(seconds=round(left))),
-        f"{site.used_today:,}" + ("" if site.budget.per_day is None else f" of {site.budget.per_day:,}"),
+        f"{site.used_today:,}"
+        + ("" if site.budget.per_day is None else f" of {site.budget.per_day:,}"),
     )

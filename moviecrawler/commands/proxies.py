@@ -25,7 +25,12 @@ class Command(BaseCommand, ScrapyCommand):
 
     arguments = "[--json] | clear [PROXY|POOL...]"
     options = (
-        option("action", nargs="?", choices=["clear"], help="end all quarantines, or those of the names"),
+        option(
+            "action",
+            nargs="?",
+            choices=["clear"],
+            help="end all quarantines, or those of the names",
+        ),
         option("names", nargs="*", metavar="PROXY|POOL"),
         JSON,
     )
@@ -41,13 +46,19 @@ class Command(BaseCommand, ScrapyCommand):
             return
         has_redis = bool(self.settings.get("REDIS_URL"))
         if not has_redis:
-            print("REDIS_URL is not set: every crawl keeps its quarantines to itself", file=sys.stderr)
+            print(
+                "REDIS_URL is not set: every crawl keeps its quarantines to itself", file=sys.stderr
+            )
         rows = list(_rows(site_pools, asyncio.run(self._read()) if has_redis else {}))
         if opts.json:
             for row in rows:
                 print_json(row)
         else:
-            print("\n".join(table_lines([("proxy", "kind", "address", "site", "state"), *map(_cells, rows)])))
+            print(
+                "\n".join(
+                    table_lines([("proxy", "kind", "address", "site", "state"), *map(_cells, rows)])
+                )
+            )
 
     async def _read(self) -> dict[Site, dict[str, Ban]]:
         from moviecrawler.frontier.report import frontier_client
@@ -63,7 +74,9 @@ class Command(BaseCommand, ScrapyCommand):
         from moviecrawler.frontier.report import frontier_client
         from moviecrawler.proxies.quarantines import bans_key
 
-        members = [(pool, proxy) for pool in site_pools.pools.values() for proxy in pool.members.values()]
+        members = [
+            (pool, proxy) for pool in site_pools.pools.values() for proxy in pool.members.values()
+        ]
         labels = {proxy.key: (proxy.name, pool.name) for pool, proxy in members}
         if unknown := names.difference(*labels.values()):
             raise ConfigurationError(f"there is no proxy {', '.join(sorted(unknown))}")
@@ -89,15 +102,24 @@ def _rows(site_pools: SitePools, bans: dict[Site, dict[str, Ban]]) -> Iterator[d
             own = left.pop(proxy.key or "", None)
             address = (proxy.url or "").replace("://", "://***@" if proxy.authorization else "://")
             if own or pool.kind != "direct" or pool.name in used:
-                yield from _rows_of({"proxy": proxy.name, "kind": pool.kind, "address": address}, own or {None: None})
+                yield from _rows_of(
+                    {"proxy": proxy.name, "kind": pool.kind, "address": address},
+                    own or {None: None},
+                )
     for key, own in left.items():
         yield from _rows_of({"proxy": key, "kind": "of another node", "address": ""}, own)
 
 
-def _rows_of(proxy: dict[str, Any], bans: dict[Site | None, Ban | None]) -> Iterator[dict[str, Any]]:
+def _rows_of(
+    proxy: dict[str, Any], bans: dict[Site | None, Ban | None]
+) -> Iterator[dict[str, Any]]:
     for site, ban in bans.items():
         state = "quarantined" if ban and ban.until > time.time() else "usable"
-        figures = {"until": ban and ban.until, "bans": ban.bans if ban else 0, "reason": ban and ban.reason}
+        figures = {
+            "until": ban and ban.until,
+            "bans": ban.bans if ban else 0,
+            "reason": ban and ban.reason,
+        }
         yield {**proxy, "site": site, "state": state, **figures}
 
 

@@ -62,8 +62,22 @@ class Command(BaseCommand, ScrapyCommand):
     options = (
         option("source", metavar="SOURCE", help="the archive: s3://bucket/prefix, or a folder"),
         SITE,
-        option("--from", dest="begin", type=_day, default=date.min, metavar="DATE", help="pages of that day (UTC) on"),
-        option("--to", dest="end", type=_day, default=date.max, metavar="DATE", help="pages up to that day (UTC)"),
+        option(
+            "--from",
+            dest="begin",
+            type=_day,
+            default=date.min,
+            metavar="DATE",
+            help="pages of that day (UTC) on",
+        ),
+        option(
+            "--to",
+            dest="end",
+            type=_day,
+            default=date.max,
+            metavar="DATE",
+            help="pages up to that day (UTC)",
+        ),
     )
 
     def execute(self, opts: argparse.Namespace) -> None:
@@ -78,19 +92,27 @@ class Command(BaseCommand, ScrapyCommand):
         try:
             archive = open_archive(opts.source, self.settings.get("S3_ENDPOINT_URL") or None)
             sites = [opts.site] if opts.site else get_args(Site)
-            files = [key for site in sites for key in archived_files(archive, site, opts.begin, opts.end)]
+            files = [
+                key for site in sites for key in archived_files(archive, site, opts.begin, opts.end)
+            ]
         except TransientStoreError as error:
             raise ConfigurationError(str(error)) from error
         if not files:
             raise ConfigurationError(f"{opts.source} holds no pages of that site and time")
         loader = self.crawler_process.spider_loader
-        readers = [spider for name in loader.list() if issubclass(spider := loader.load(name), MovieSpider)]
+        readers = [
+            spider for name in loader.list() if issubclass(spider := loader.load(name), MovieSpider)
+        ]
         progress = ReplayProgress(path_of_stores(self.settings, "replay-{}.txt", opts.source))
-        self.crawler_process.crawl(ReplaySpider, archive=archive, files=files, readers=readers, progress=progress)
+        self.crawler_process.crawl(
+            ReplaySpider, archive=archive, files=files, readers=readers, progress=progress
+        )
         self.crawler_process.start()
         if not progress.done.issuperset(files):
             self.exitcode = 1
-        elif others := progress.done.difference(files):  # of a replay of other sites or days, which goes on later
+        elif others := progress.done.difference(
+            files
+        ):  # of a replay of other sites or days, which goes on later
             with replacing(progress.path) as file:
                 file.writelines(f"{key}\n" for key in sorted(others))
         else:
@@ -109,7 +131,9 @@ class ReplaySpider(Spider):
     compression: GzipMiddleware
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler, readers: Iterable[type[MovieSpider]], **attributes: Any) -> Self:
+    def from_crawler(
+        cls, crawler: Crawler, readers: Iterable[type[MovieSpider]], **attributes: Any
+    ) -> Self:
         """Take the archive, the keys of its WARC files, the progress, and the spiders that can read the pages."""
         spider = super().from_crawler(crawler, **attributes)
         spider.readers = {reader.site: reader.from_crawler(crawler) for reader in readers}
@@ -125,7 +149,9 @@ class ReplaySpider(Spider):
         scraper: Any = self.crawler.engine.scraper
         done = self.progress.done.intersection(self.files)
         if done:
-            message = "An earlier replay has read %d of the %d files; remove %s to have them read again"
+            message = (
+                "An earlier replay has read %d of the %d files; remove %s to have them read again"
+            )
             logger.info(message, len(done), len(self.files), self.progress.path)
         for key in self.files:
             if key in done:
@@ -171,7 +197,9 @@ class ReplaySpider(Spider):
             "archive_id": answer.archive_id,
             POOL_META: answer.pool,
         }
-        request = Request(answer.url, cb_kwargs={"site_id": answer.site_id, "found": answer.found}, meta=meta)
+        request = Request(
+            answer.url, cb_kwargs={"site_id": answer.site_id, "found": answer.found}, meta=meta
+        )
         headers: dict[str, list[str]] = {}
         for name, value in answer.headers:
             headers.setdefault(name, []).append(value)
@@ -202,7 +230,9 @@ class ReplayProgress:
         self.path = path
         self.done = set(path.read_text("utf-8").splitlines()) if path.is_file() else set()
         self._files_of: dict[int, str] = {}  # by the id() of an item without an outcome
-        self._left: Counter[str] = Counter()  # of a file: its items without an outcome, plus 1 until it is read
+        self._left: Counter[str] = (
+            Counter()
+        )  # of a file: its items without an outcome, plus 1 until it is read
 
     def connect(self, manager: SignalManager) -> None:
         """Follow items. One on which a pipeline fails never ends, so that its file is read again."""
@@ -224,7 +254,11 @@ class ReplayProgress:
                 with self.path.open("a", encoding="utf-8") as file:
                     file.write(f"{key}\n")
             except OSError as error:
-                logger.warning("%s is done, but the next replay reads it again, as that can't be noted: %s", key, error)
+                logger.warning(
+                    "%s is done, but the next replay reads it again, as that can't be noted: %s",
+                    key,
+                    error,
+                )
 
     def _item_ended(self, item: Any, outcomes: Collection[Outcome] = ()) -> None:
         key = self._files_of.pop(id(item), None)

@@ -33,7 +33,9 @@ _COLUMNS = {
     "kind": "VARCHAR",
     "imdb_rating": "DOUBLE",
     "imdb_votes": "INTEGER",
-    **dict.fromkeys(("metascore", "metacritic_user_score", "tomatometer", "popcornmeter"), "DOUBLE"),
+    **dict.fromkeys(
+        ("metascore", "metacritic_user_score", "tomatometer", "popcornmeter"), "DOUBLE"
+    ),
     **dict.fromkeys(("imdb_id", "metacritic_id", "rottentomatoes_id"), "VARCHAR"),
     "tmdb_id": "INTEGER",
 }
@@ -49,7 +51,11 @@ _PART_COLUMNS = {
 _MAX_TABLE_ROWS = 100_000
 """Rows of a table: all of them are in memory, as their widths are measured before the first is printed."""
 _SERIES = "rottentomatoes -a list=tv_series_browse -a limit=20"
-_CRAWLS: dict[TitleKind, str] = {"series": _SERIES, "season": _SERIES, "episode": "imdb -a ids=ID_OF_AN_EPISODE"}
+_CRAWLS: dict[TitleKind, str] = {
+    "series": _SERIES,
+    "season": _SERIES,
+    "episode": "imdb -a ids=ID_OF_AN_EPISODE",
+}
 """Arguments of `scrapy crawl` that get titles of a kind other than films."""
 _ID_MIN_WIDTH = 110
 """A table with so many columns shows IMDb's ids, too."""
@@ -68,13 +74,20 @@ class Command(BaseCommand, ScrapyCommand):
             choices=["movie", "series", "season", "episode"],
             help="print these only; default: all but seasons and episodes. IMDb's rating of a season is the mean of its episodes",
         ),
-        option("--format", choices=["table", "csv", "json", "parquet"], default="table", help="default: table"),
+        option(
+            "--format",
+            choices=["table", "csv", "json", "parquet"],
+            default="table",
+            help="default: table",
+        ),
         option("--limit", type=whole_number, metavar="N", help="print the first N rows only"),
     )
 
     def execute(self, opts: argparse.Namespace) -> None:
         """Print the rows; exit code 1 when there are none."""
-        crawl_first = f"crawl first, such as with: scrapy crawl {_CRAWLS.get(opts.kind, 'imdb -a list=top')}"
+        crawl_first = (
+            f"crawl first, such as with: scrapy crawl {_CRAWLS.get(opts.kind, 'imdb -a list=top')}"
+        )
         try:
             with _opened(self.settings, opts.kind, opts.limit) as (rows, source):
                 first = list(islice(rows, 1))
@@ -90,7 +103,9 @@ class Command(BaseCommand, ScrapyCommand):
         except FileNotFoundError as error:
             demo = Path(error.filename).parent / "demo"
             if (demo / "movies.sqlite3").exists():
-                crawl_first += f"; the demo's movies are shown by: scrapy scoreboard -s DATA_DIR={demo}"
+                crawl_first += (
+                    f"; the demo's movies are shown by: scrapy scoreboard -s DATA_DIR={demo}"
+                )
             self.fail(f"there is no {error.filename} yet; {crawl_first}")
 
 
@@ -128,7 +143,11 @@ def _print(rows: Iterator[ScoreboardRow], form: str, kind: TitleKind | None) -> 
         _print_parquet(_records(rows, columns), columns)
     else:
         width = shutil.get_terminal_size(fallback=(100, 24)).columns
-        print(render_table(list(islice(rows, _MAX_TABLE_ROWS)), min(_MAX_WIDTH, max(_MIN_WIDTH, width))))
+        print(
+            render_table(
+                list(islice(rows, _MAX_TABLE_ROWS)), min(_MAX_WIDTH, max(_MIN_WIDTH, width))
+            )
+        )
 
 
 def _records(rows: Iterator[ScoreboardRow], names: Iterable[str]) -> Iterator[dict[str, Any]]:
@@ -154,7 +173,12 @@ def _print_csv(records: Iterator[dict[str, Any]], columns: Iterable[str]) -> Non
     writer = csv.writer(sys.stdout)
     writer.writerow(columns)
     for record in records:
-        writer.writerow([neutralise(cell) if isinstance(cell, str) else cell for cell in map(_cell, record.values())])
+        writer.writerow(
+            [
+                neutralise(cell) if isinstance(cell, str) else cell
+                for cell in map(_cell, record.values())
+            ]
+        )
 
 
 def _print_parquet(records: Iterator[dict[str, Any]], columns: dict[str, str]) -> None:
@@ -165,8 +189,12 @@ def _print_parquet(records: Iterator[dict[str, Any]], columns: dict[str, str]) -
         source, target = Path(folder, "scoreboard.csv"), Path(folder, "scoreboard.parquet")
         with source.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows(map(_cell, record.values()) for record in records)
-        with duckdb.connect(config={"threads": 1, "memory_limit": "256MB", "temp_directory": folder}) as connection:
-            table = connection.read_csv(str(source), header=False, columns=columns, auto_detect=False)
+        with duckdb.connect(
+            config={"threads": 1, "memory_limit": "256MB", "temp_directory": folder}
+        ) as connection:
+            table = connection.read_csv(
+                str(source), header=False, columns=columns, auto_detect=False
+            )
             table.write_parquet(str(target))
         with target.open("rb") as made:
             shutil.copyfileobj(made, sys.stdout.buffer)
@@ -180,7 +208,11 @@ def _cell(value: Any) -> Any:
 def render_table(rows: Sequence[ScoreboardRow], width: int = 100) -> str:
     """Return the rows as lines of at most `width` columns (80 at least), under a header; without a newline at the end."""
     full = width >= _FULL_NAMES_MIN_WIDTH
-    names = ["Metascore", "User", "Tomatometer", "Popcornmeter"] if full else ["Meta", "User", "Tomato", "Popcorn"]
+    names = (
+        ["Metascore", "User", "Tomatometer", "Popcornmeter"]
+        if full
+        else ["Meta", "User", "Tomato", "Popcorn"]
+    )
     kinds = {row.kind for row in rows}
     header = ["Title", "Year", *(["Kind"] if len(kinds) > 1 else []), "IMDb", "Votes", *names]
     body = [
@@ -213,7 +245,9 @@ def _full_title(row: ScoreboardRow) -> str:
         own = "" if row.title in {row.series_title, f"Season {row.season}"} else f": {row.title}"
         return f"{row.series_title or 'Unknown series'}, season {row.season}{own}"
     if row.kind == "episode" and row.series_title:
-        number = "" if row.season is None or row.episode is None else f" {row.season}x{row.episode:02}"
+        number = (
+            "" if row.season is None or row.episode is None else f" {row.season}x{row.episode:02}"
+        )
         return f"{row.series_title}{number}: {row.title}"
     return row.title
 

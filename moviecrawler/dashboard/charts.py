@@ -24,7 +24,9 @@ def spark(values: Sequence[float]) -> str:
     '0,120 300,60 600,0'
     """
     most, steps = max([*values, 1]), max(len(values) - 1, 1)
-    return " ".join(f"{WIDTH * n / steps:g},{HEIGHT * (1 - value / most):g}" for n, value in enumerate(values))
+    return " ".join(
+        f"{WIDTH * n / steps:g},{HEIGHT * (1 - value / most):g}" for n, value in enumerate(values)
+    )
 
 
 class Curve(NamedTuple):
@@ -48,7 +50,11 @@ class Chart(NamedTuple):
 
 def history_chart(changes: Sequence[Any], now: datetime) -> Chart | None:
     """Return the chart of a title's score history: rows with site, kind, since and value, in any order; None without a value."""
-    out_of_100 = {id(row): 100 * row.value / SCORES[row.kind].scale for row in changes if row.value is not None}
+    out_of_100 = {
+        id(row): 100 * row.value / SCORES[row.kind].scale
+        for row in changes
+        if row.value is not None
+    }
     if not out_of_100:
         return None
     lowest = _STEP * math.floor(min(out_of_100.values()) / _STEP)
@@ -58,7 +64,10 @@ def history_chart(changes: Sequence[Any], now: datetime) -> Chart | None:
     curves = []
     for kind, form in SCORES.items():
         for site in dict.fromkeys(row.site for row in changes if row.kind == kind):
-            rows = sorted((row for row in changes if (row.kind, row.site) == (kind, site)), key=lambda row: row.since)
+            rows = sorted(
+                (row for row in changes if (row.kind, row.site) == (kind, site)),
+                key=lambda row: row.since,
+            )
             path, in_gap = "", True
             for row in rows:
                 x = WIDTH * (row.since - begins).total_seconds() / seconds

@@ -61,7 +61,9 @@ class Crawls(Page):
             raise RefusedError("there is no such page", 404)
         status = self.node.state.snapshot().find(*request.path)
         if status is None:
-            raise RefusedError("there is no such job; of the jobs that are over only the latest are kept", 404)
+            raise RefusedError(
+                "there is no such job; of the jobs that are over only the latest are kept", 404
+            )
         log, why = _log_tail(self.node, status)
         path = _path_of(status.job)
         return {
@@ -82,7 +84,9 @@ class Crawls(Page):
         try:
             priority = float(request.value("priority") or 0)
         except ValueError:
-            raise RefusedError(f"the priority is {request.value('priority')[:40]!r}; give a number") from None
+            raise RefusedError(
+                f"the priority is {request.value('priority')[:40]!r}; give a number"
+            ) from None
         job = Job(
             project=project,
             spider=spider,
@@ -152,4 +156,9 @@ def _log_tail(node: Node, status: JobStatus) -> tuple[str, str]:
         pass
     if not status.node:
         return "", "It has no log, as it was never started."
-    return "", f"Its log is on {status.node}." if status.node != node.name else "Its log is not here any more."
+    return (
+        "",
+        f"Its log is on {status.node}."
+        if status.node != node.name
+        else "Its log is not here any more.",
+    )

@@ -41,7 +41,9 @@ class Overview(Page):
         cards = [card_of(site, counts, frontier) for site in SITES]
         failed = failed_jobs(jobs.finished, time.time())
         slots = None if nodes is None else sum(node.slots for node in nodes if not node.draining)
-        found = concerns(cards, troubles=request.troubles, failed=failed, pending=len(jobs.pending), slots=slots)
+        found = concerns(
+            cards, troubles=request.troubles, failed=failed, pending=len(jobs.pending), slots=slots
+        )
         late = _LATE_SHARE * self.node.options.lease_seconds
         return {
             "refresh": self.here,
@@ -50,7 +52,9 @@ class Overview(Page):
             "counts": counts,
             "jobs": jobs,
             "nodes": nodes or [],
-            "state_of": lambda node: "draining" if node.draining else "late" if node.heard_seconds_ago > late else "up",
+            "state_of": lambda node: (
+                "draining" if node.draining else "late" if node.heard_seconds_ago > late else "up"
+            ),
         }
 
 
@@ -92,7 +96,12 @@ def card_of(site: Site, counts: Counts | None, frontier: Frontier | None) -> Car
             card.stopped, card.stopped_until = card.state.refusal, card.state.stopped_until
             card.trying = (card.stopped_until or 0) <= frontier.now
     known = card.counts
-    if card.stopped is None and known and known.paused_until is not None and known.paused_because is not None:
+    if (
+        card.stopped is None
+        and known
+        and known.paused_until is not None
+        and known.paused_because is not None
+    ):
         card.stopped, card.stopped_until = known.paused_because, known.paused_until.timestamp()
     return card
 
@@ -125,7 +134,12 @@ def failed_jobs(finished: Sequence[JobStatus], now: float) -> list[JobStatus]:
 
 
 def concerns(
-    cards: Sequence[Card], *, troubles: Sequence[str], failed: Sequence[JobStatus], pending: int, slots: int | None
+    cards: Sequence[Card],
+    *,
+    troubles: Sequence[str],
+    failed: Sequence[JobStatus],
+    pending: int,
+    slots: int | None,
 ) -> Iterator[Concern]:
     """Yield the concerns.
 
@@ -144,7 +158,9 @@ def concerns(
             )
         if dead := sum(run.dead_letters for run in card.runs):
             what = f"{counted(dead, 'request')} to {site} became {'a dead letter' if dead == 1 else 'dead letters'}."
-            yield Concern(what, "See why with scrapy deadletters, and queue or drop them.", "/crawls#runs")
+            yield Concern(
+                what, "See why with scrapy deadletters, and queue or drop them.", "/crawls#runs"
+            )
         idle = sum(run.to_go for run in card.runs if run.state == "no worker")
         if idle and not pending:
             what = f"{site} has {counted(idle, 'request')} to go, and no worker."

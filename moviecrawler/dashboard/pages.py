@@ -98,7 +98,11 @@ class PageRequest:
     def page(self) -> int:
         """Which page of a list is asked for, from 1."""
         text = self.value("page")
-        wanted = int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(MOST_PAGES)) else 1
+        wanted = (
+            int(text)
+            if text.isascii() and text.isdigit() and len(text) <= len(str(MOST_PAGES))
+            else 1
+        )
         return min(max(wanted, 1), MOST_PAGES)
 
     def attempt(self, function: Callable[..., T], *arguments: Any, otherwise: U = None) -> T | U:  # type: ignore[assignment]  # mypy knows no type of a default
@@ -153,12 +157,17 @@ class Page(Resource):
             if request.method == "POST":
                 return self._act(request)
             if request.method in {"GET", "HEAD"}:
-                return self._page(request, **self.show(request), notice=NOTICES.get(request.value("notice"), ""))
+                return self._page(
+                    request, **self.show(request), notice=NOTICES.get(request.value("notice"), "")
+                )
             code, sentence = http.NOT_ALLOWED, "this takes GET, HEAD and POST"
         except (AwayError, redis.exceptions.RedisError) as error:
             code, sentence = http.SERVICE_UNAVAILABLE, f"a store can't be asked now: {error}"
         except MovieCrawlerError as error:
-            code, sentence = error.code if isinstance(error, RefusedError) else http.BAD_REQUEST, str(error)
+            code, sentence = (
+                error.code if isinstance(error, RefusedError) else http.BAD_REQUEST,
+                str(error),
+            )
         except Exception as error:  # noqa: BLE001 - the client gets a sentence, the log the traceback
             journal.error("{trace}", trace=traceback.format_exc())
             sentence = f"this page has a fault ({type(error).__name__}); the node's log has more"
@@ -171,7 +180,9 @@ class Page(Resource):
         known = [name.removeprefix("do_") for name in dir(self) if name.startswith("do_")]
         action = request.value("action")
         if action not in known:
-            raise RefusedError(f"action is {action[:40]!r}; {self.here} knows {' and '.join(known) or 'none'}")
+            raise RefusedError(
+                f"action is {action[:40]!r}; {self.here} knows {' and '.join(known) or 'none'}"
+            )
         path, notice = getattr(self, f"do_{action}")(request)
         target = f"{request.base}{path}?{urlencode({'notice': notice})}"
         return Answer(http.SEE_OTHER, b"", {"Location": target})
@@ -188,7 +199,11 @@ class Page(Resource):
             "has_frontier": self.sources.has_frontier,
             "now": time.time(),
         }
-        headers = {"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store", **SECURITY}
+        headers = {
+            "Content-Type": "text/html; charset=utf-8",
+            "Cache-Control": "no-store",
+            **SECURITY,
+        }
         return Answer(code, render(**{**defaults, **common, **variables}).encode(), headers)
 
 

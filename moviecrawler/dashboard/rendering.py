@@ -117,8 +117,12 @@ def safe_url(url: str) -> str | None:
 
 
 def _environment() -> Environment:
-    made = Environment(loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined)
-    made.filters |= {write.__name__: write for write in (number, plain, score, share, duration, size, when, iso)}
+    made = Environment(
+        loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined
+    )
+    made.filters |= {
+        write.__name__: write for write in (number, plain, score, share, duration, size, when, iso)
+    }
     made.globals.update(
         sites={site: profile.name for site, profile in SITES.items()},
         score_names={kind: SCORES[kind].name for kind in SCOREBOARD_KINDS},

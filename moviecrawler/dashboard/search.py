@@ -77,7 +77,10 @@ _TITLE_QUERIES = {
     "records": "SELECT * FROM movies WHERE title_id = %(id)s ORDER BY array_position(%(sites)s::site[], site)",
     "matches": "SELECT site::text, site_id, decision::text, score, reasons, by_hand, decided_at FROM title_matches"
     " WHERE title_id = %(id)s ORDER BY decided_at DESC LIMIT 20",
-    **{name: read_sql(f"title_{name}.sql") for name in ("sites", "scores", "credits", "offers", "history")},
+    **{
+        name: read_sql(f"title_{name}.sql")
+        for name in ("sites", "scores", "credits", "offers", "history")
+    },
 }
 _CAST = 40
 """Members of the cast that are shown; all are in the database."""
@@ -89,7 +92,13 @@ _HISTORY = 2000
 
 def read_title(database: ShortTransactions, title_id: int) -> dict[str, Any] | None:
     """Return the row of a title as `title`, and the rows of `_TITLE_QUERIES`; None when there is none of that id. Raises AwayError."""
-    arguments = {"id": title_id, "sites": list(BY_AUTHORITY), "cast": _CAST, "offers": _OFFERS, "history": _HISTORY}
+    arguments = {
+        "id": title_id,
+        "sites": list(BY_AUTHORITY),
+        "cast": _CAST,
+        "offers": _OFFERS,
+        "history": _HISTORY,
+    }
     found: dict[str, Any] = {}
     with database.transaction() as cursor:
         cursor.execute("SELECT * FROM titles WHERE title_id = %(id)s", arguments)
@@ -133,7 +142,9 @@ def read_series(database: ShortTransactions, title_id: int) -> SeriesGrid:
     rows: dict[int, dict[int, Any]] = {}
     for episode in _rows(database, _EPISODES, id=title_id, episodes=_MAX_EPISODES):
         rows.setdefault(episode.season, {}).setdefault(episode.episode, episode)
-    return SeriesGrid(seasons, sorted({number for row in rows.values() for number in row})[:_MAX_COLUMNS], rows)
+    return SeriesGrid(
+        seasons, sorted({number for row in rows.values() for number in row})[:_MAX_COLUMNS], rows
+    )
 
 
 def series_of(database: ShortTransactions, title_ids: Sequence[int]) -> dict[int, Any]:

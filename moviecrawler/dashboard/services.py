@@ -25,7 +25,9 @@ class Progress(ClusterService):
     def render_GET(self, txrequest: Request) -> dict[str, Any]:
         frontier = self.root.sources.frontier()
         if frontier is None:
-            raise ConfigurationError("REDIS_URL is not set in the node's environment, so spiders share no frontier")
+            raise ConfigurationError(
+                "REDIS_URL is not set in the node's environment, so spiders share no frontier"
+            )
         return {"runs": [run.as_json() for run in frontier.runs if run.is_current]}
 
 
@@ -41,9 +43,13 @@ class Boost(ClusterService):
         if not ids:
             raise ConfigurationError("'id' parameter is required")
         if len(ids) > _MAX_BOOSTED:
-            raise ConfigurationError(f"{len(ids):,} titles are named; name at most {_MAX_BOOSTED:,}")
+            raise ConfigurationError(
+                f"{len(ids):,} titles are named; name at most {_MAX_BOOSTED:,}"
+            )
         if not 0 < weight <= _MAX_WEIGHT:
-            raise ConfigurationError(f"weight is {weight}; give a number above 0 and up to {_MAX_WEIGHT:,.0f}")
+            raise ConfigurationError(
+                f"weight is {weight}; give a number above 0 and up to {_MAX_WEIGHT:,.0f}"
+            )
         with self.root.sources.database.transaction(write=True) as cursor:
             cursor.execute("SELECT boost_titles(%s, %s, %s)", (ids, weight, utc_now()))
             return {"named": len(ids), "boosted": cursor.fetchone()[0]}

@@ -85,7 +85,9 @@ class Sources:
                 except AwayError as error:
                     self._counts = error
                 took = time.monotonic() - began
-                self._count_again_at = time.monotonic() + max(_MIN_PAUSE_SECONDS, _PAUSE_FACTOR * took)
+                self._count_again_at = time.monotonic() + max(
+                    _MIN_PAUSE_SECONDS, _PAUSE_FACTOR * took
+                )
             if isinstance(self._counts, AwayError):
                 raise AwayError(str(self._counts))
             return self._counts
@@ -111,5 +113,7 @@ class Sources:
                 return await read_frontier(client, self.settings)
 
         found = asyncio.run(read())
-        found.runs.sort(key=lambda run: (not run.workers, not run.to_go, -(run.ended_at or run.started_at)))
+        found.runs.sort(
+            key=lambda run: (not run.workers, not run.to_go, -(run.ended_at or run.started_at))
+        )
         return found

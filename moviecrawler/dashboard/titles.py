@@ -51,7 +51,9 @@ class Titles(Page):
         return {
             "q": text,
             "found": found[:_ROWS],
-            "series_of": request.attempt(series_of, self.sources.database, ids, otherwise={}) if ids else {},
+            "series_of": request.attempt(series_of, self.sources.database, ids, otherwise={})
+            if ids
+            else {},
             "has_more": len(found) > _ROWS and request.page < MOST_PAGES,
             "page": request.page,
         }
@@ -78,7 +80,9 @@ class Titles(Page):
         title_id = _title_id(request)
         with self.sources.database.transaction(write=True) as cursor:
             cursor.execute("SELECT lock_titles()")  # stores lock the same rows in another order
-            cursor.execute("SELECT boost_title_ids(ARRAY[%s]::bigint[], 1, %s)", (title_id, utc_now()))
+            cursor.execute(
+                "SELECT boost_title_ids(ARRAY[%s]::bigint[], 1, %s)", (title_id, utc_now())
+            )
             known = cursor.fetchone()[0]
         return f"/titles/{title_id}", "boosted" if known else "no-title"
 
@@ -113,16 +117,33 @@ _FACTS: dict[str, Callable[[Any], Any]] = {
     "Keywords": lambda r: _some(r.keywords),
     "Interests": lambda r: _some(r.interests),
     "Awards": lambda r: _some(
-        [f"{a['event'] or 'all'}: {a['wins']} won, {a['nominations']} nominated" for a in r.awards or ()], "; "
+        [
+            f"{a['event'] or 'all'}: {a['wins']} won, {a['nominations']} nominated"
+            for a in r.awards or ()
+        ],
+        "; ",
     ),
-    "Recommends": lambda r: _some([other["title"] for other in r.related or () if other["relation"] == "similar"]),
+    "Recommends": lambda r: _some(
+        [other["title"] for other in r.related or () if other["relation"] == "similar"]
+    ),
     "Connections": lambda r: _some(
-        [f"{o.get('connection') or 'see'} {o['title']}" for o in r.related or () if o["relation"] == "connection"], "; "
+        [
+            f"{o.get('connection') or 'see'} {o['title']}"
+            for o in r.related or ()
+            if o["relation"] == "connection"
+        ],
+        "; ",
     ),
     "Money": lambda r: _some(
-        [f"{a['kind'].replace('_', ' ')}: {number(a['value'])} {a['currency']}" for a in r.amounts or ()], "; "
+        [
+            f"{a['kind'].replace('_', ' ')}: {number(a['value'])} {a['currency']}"
+            for a in r.amounts or ()
+        ],
+        "; ",
     ),
-    "Other ids": lambda r: _some([f"{name} {value}" for name, value in (r.external_ids or {}).items()]),
+    "Other ids": lambda r: _some(
+        [f"{name} {value}" for name, value in (r.external_ids or {}).items()]
+    ),
 }
 
 

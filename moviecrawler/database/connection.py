@@ -87,10 +87,19 @@ def connect(url: str) -> Connection:
         return psycopg2.connect(make_dsn(None, **{**_DEFAULTS, **parameters}))
     except (psycopg2.OperationalError, UnicodeDecodeError) as error:
         # Before it knows our encoding, a server writes messages in its own language and encoding. Some versions of Python lose them.
-        text = error.object.decode(errors="replace") if isinstance(error, UnicodeDecodeError) else str(error)
-        reason = in_one_line(text) or "the server refused the connection, and its message could not be decoded"
+        text = (
+            error.object.decode(errors="replace")
+            if isinstance(error, UnicodeDecodeError)
+            else str(error)
+        )
+        reason = (
+            in_one_line(text)
+            or "the server refused the connection, and its message could not be decoded"
+        )
         if _REFUSED.search(reason):
-            raise ConfigurationError(f"DATABASE_URL leads to a database that refuses us: {reason}") from None
+            raise ConfigurationError(
+                f"DATABASE_URL leads to a database that refuses us: {reason}"
+            ) from None
         raise TransientStoreError(reason) from None
 
 
@@ -115,7 +124,9 @@ def refusals_translated() -> Iterator[None]:
         with errors_translated():
             yield
     except TransientStoreError as error:
-        if isinstance(error.__cause__, psycopg2.ProgrammingError | psycopg2.errors.ReadOnlySqlTransaction):
+        if isinstance(
+            error.__cause__, psycopg2.ProgrammingError | psycopg2.errors.ReadOnlySqlTransaction
+        ):
             raise ConfigurationError(
                 f"the database that DATABASE_URL names doesn't let us create or write our tables: {error}"
             ) from error
@@ -131,7 +142,9 @@ def errors_translated() -> Iterator[None]:
         # The error's detail may repeat the whole row.
         raise RejectedError(in_one_line(error.diag.message_primary or str(error))) from error
     except psycopg2.errors.LockNotAvailable as error:
-        raise TransientStoreError(f"other processes hold the lock: {in_one_line(str(error))}") from error
+        raise TransientStoreError(
+            f"other processes hold the lock: {in_one_line(str(error))}"
+        ) from error
     except psycopg2.errors.QueryCanceled as error:
         raise TooSlowError(in_one_line(str(error))) from error
     except psycopg2.Error as error:
@@ -141,7 +154,11 @@ def errors_translated() -> Iterator[None]:
 def message_of(error: psycopg2.Error) -> str:
     """Return a server's message on one line, and what to do when a pooler has given us another process's session."""
     text = in_one_line(str(error)) or type(error).__name__
-    return f"{text}; {_POOLER}" if isinstance(error, _POOLER_ERRORS) and _SESSION_TABLE in text else text
+    return (
+        f"{text}; {_POOLER}"
+        if isinstance(error, _POOLER_ERRORS) and _SESSION_TABLE in text
+        else text
+    )
 
 
 def in_one_line(text: str) -> str:

@@ -30,11 +30,32 @@ AMOUNTS = {
 """The column of each kind of amount; the column of its currency ends in _currency."""
 PARTS: dict[str, tuple[str, ...]] = {
     "scores": (
-        *("kind", "value", "scale", "count", "average", "average_scale", "reviews", "liked", "neutral", "disliked"),
+        *(
+            "kind",
+            "value",
+            "scale",
+            "count",
+            "average",
+            "average_scale",
+            "reviews",
+            "liked",
+            "neutral",
+            "disliked",
+        ),
         *("certified", "sentiment", "histogram"),
     ),
     "credits": ("role", "position", "person_id", "name", "character"),
-    "offers": ("provider", "kind", "country", "quality", "price", "currency", "url", "source", "seen_at"),
+    "offers": (
+        "provider",
+        "kind",
+        "country",
+        "quality",
+        "price",
+        "currency",
+        "url",
+        "source",
+        "seen_at",
+    ),
     "related": ("relation", "related_id", "title", "connection", "position"),
     "awards": ("event", "wins", "nominations"),
     "other_titles": ("title", "country", "language", "kind", "position"),
@@ -70,7 +91,9 @@ def open_embedded(folder: Path) -> sqlite3.Connection:
     except (OSError, sqlite3.OperationalError) as error:
         raise TransientStoreError(f"{path}: {error}") from error
     except sqlite3.DatabaseError as error:
-        raise ConfigurationError(f"{path} is damaged or no SQLite file ({error}); move it away") from error
+        raise ConfigurationError(
+            f"{path} is damaged or no SQLite file ({error}); move it away"
+        ) from error
     return connection
 
 
@@ -79,7 +102,9 @@ def read_embedded(folder: Path) -> sqlite3.Connection:
     path = (folder / FILE).resolve()
     if not path.exists():
         raise FileNotFoundError(None, "there is no such file", str(folder / FILE))
-    return sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=_LOCK_TIMEOUT_SECONDS, isolation_level=None)
+    return sqlite3.connect(
+        f"{path.as_uri()}?mode=ro", uri=True, timeout=_LOCK_TIMEOUT_SECONDS, isolation_level=None
+    )
 
 
 @contextmanager
@@ -109,9 +134,13 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
                 )
             if version != _VERSION:
                 script = read_sql("embedded.sql") + read_sql("part_scores.sql") + _items_view()
-                connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {_VERSION}; COMMIT;")
+                connection.executescript(
+                    f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {_VERSION}; COMMIT;"
+                )
     except Timeout:
-        raise TransientStoreError(f"another process has been opening {path} for {_LOCK_TIMEOUT_SECONDS:g} s") from None
+        raise TransientStoreError(
+            f"another process has been opening {path} for {_LOCK_TIMEOUT_SECONDS:g} s"
+        ) from None
     # A commit must be on the disk when it returns, as the batch is then reported durable.
     connection.execute("PRAGMA synchronous = FULL")
     # 32 MB: a batch of titles writes all over the indexes of people, and with SQLite's 2 MB a sixth of a large crawl's time is reading them.
@@ -124,7 +153,9 @@ def _items_view() -> str:
     values |= {name: f'json(m."{name}")' for name in (*JSON_COLUMNS, "fetch")}
     values["list_computed"] = _boolean("m.list_computed")
     for table, columns in PARTS.items():
-        part = {"site_id" if column == "related_id" else column: f"x.{column}" for column in columns}
+        part = {
+            "site_id" if column == "related_id" else column: f"x.{column}" for column in columns
+        }
         if table == "scores":
             part |= {"certified": _boolean("x.certified"), "histogram": "json(x.histogram)"}
         rows = f"SELECT * FROM {table} WHERE site = m.site AND site_id = m.site_id ORDER BY {_ORDERS.get(table, 'position')}"  # noqa: S608 - ours
@@ -134,7 +165,9 @@ def _items_view() -> str:
         for kind, column in AMOUNTS.items()
     )
     amount = _object({name: f"x.{name}" for name in ("kind", "value", "currency")})
-    values["amounts"] = f"(SELECT json_group_array({amount}) FROM ({amounts}) x WHERE x.value IS NOT NULL)"  # noqa: S608 - ours
+    values["amounts"] = (
+        f"(SELECT json_group_array({amount}) FROM ({amounts}) x WHERE x.value IS NOT NULL)"  # noqa: S608 - ours
+    )
     return f"CREATE VIEW items AS SELECT m.id, m.site, m.site_id, {_object(values)} AS item FROM movies m;"  # noqa: S608 - ours
 
 

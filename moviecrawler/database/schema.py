@@ -31,7 +31,12 @@ def schema_versions() -> list[str]:
     folder = files("moviecrawler.database.sql").joinpath("migrations")
     later = sorted(folder.iterdir(), key=lambda script: script.name) if folder.is_dir() else []
     scoreboard = f"CREATE VIEW scoreboard AS {read_sql('scoreboard.sql')};"
-    first = [read_sql("schema.sql"), scoreboard, read_sql("part_scores.sql"), read_sql("analysis.sql")]
+    first = [
+        read_sql("schema.sql"),
+        scoreboard,
+        read_sql("part_scores.sql"),
+        read_sql("analysis.sql"),
+    ]
     return ["\n".join(first), *(script.read_text("utf-8") for script in later)]
 
 
@@ -49,11 +54,15 @@ def update_schema(connection: Connection, is_ending: Callable[[], bool] = lambda
         except (psycopg2.errors.LockNotAvailable, psycopg2.errors.DeadlockDetected) as error:
             reason = " ".join(str(error).split())
         if is_ending():
-            raise TransientStoreError(f"other processes use the tables whose schema is to be changed: {reason}")
+            raise TransientStoreError(
+                f"other processes use the tables whose schema is to be changed: {reason}"
+            )
         if time.monotonic() - reminded >= _REMIND_SECONDS:
             reminded = time.monotonic()
             logger.warning(
-                "Waiting %.0f s to change the database's schema, which is in use: %s", reminded - began, reason
+                "Waiting %.0f s to change the database's schema, which is in use: %s",
+                reminded - began,
+                reason,
             )
         time.sleep(_PAUSE_SECONDS)
 

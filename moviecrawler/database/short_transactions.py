@@ -49,7 +49,11 @@ class ShortTransactions:
             connection.set_session(readonly=not write)
             with connection, connection.cursor(cursor_factory=NamedTupleCursor) as cursor:
                 yield cursor
-        except (psycopg2.errors.UndefinedTable, psycopg2.errors.UndefinedColumn, psycopg2.errors.UndefinedFunction):
+        except (
+            psycopg2.errors.UndefinedTable,
+            psycopg2.errors.UndefinedColumn,
+            psycopg2.errors.UndefinedFunction,
+        ):
             raise AwayError(
                 "the database lacks tables of this version; the next crawl makes them, and so does `scrapy catalogue status`"
             ) from None
@@ -71,7 +75,9 @@ class ShortTransactions:
         if time.monotonic() < self._away_until:
             raise AwayError(self._away_reason)
         try:
-            connection = connect(f"{self._url}{'&' if '?' in self._url else '?'}{_CONNECT_PARAMETERS}")
+            connection = connect(
+                f"{self._url}{'&' if '?' in self._url else '?'}{_CONNECT_PARAMETERS}"
+            )
         except (ConfigurationError, TransientStoreError) as error:
             self._away_reason = f"the database can't be reached: {in_one_line(str(error))}"
             self._away_until = time.monotonic() + _AWAY_SECONDS

@@ -97,7 +97,9 @@ def plan_titles(cursor: Cursor, changed: Sequence[Stored]) -> Plan:
         if (others := stored_sites - {record.movie.site})
     ]
     found = _search(cursor, asked)
-    titles = {record.title_id for record in changed if record.record_id in found or not record.is_new}
+    titles = {
+        record.title_id for record in changed if record.record_id in found or not record.is_new
+    }
     return _match(cursor, titles.union(*found.values()) | _titles_by_imdb_id(cursor, changed))
 
 
@@ -109,7 +111,11 @@ def apply_plan(cursor: Cursor, plan: Plan, changed: Sequence[Stored]) -> None:
     if plan.pool:
         _regroup(cursor, plan.pool, plan.groups)
     concerned = (*plan.pool, *changed)
-    sync_catalogue(cursor, {record.title_id for record in concerned}, [record.record_id for record in concerned])
+    sync_catalogue(
+        cursor,
+        {record.title_id for record in concerned},
+        [record.record_id for record in concerned],
+    )
 
 
 def match_again(cursor: Cursor, site: Site, site_ids: Sequence[str]) -> None:
@@ -160,8 +166,13 @@ def _search(cursor: Cursor, asked: Sequence[tuple[Stored, Collection[int]]]) -> 
     """Return, for each asking record's id, the titles of the records that have one of its hashes."""
     found: dict[int, set[int]] = defaultdict(set)
     for begin in range(0, len(asked), _SEARCH_BATCH):
-        questions = [{"asker": record.record_id, "keys": keys} for record, keys in asked[begin : begin + _SEARCH_BATCH]]
-        cursor.execute(_CANDIDATES, {"asked": msgspec.json.encode(questions).decode(), "most": _MAX_RECORDS})
+        questions = [
+            {"asker": record.record_id, "keys": keys}
+            for record, keys in asked[begin : begin + _SEARCH_BATCH]
+        ]
+        cursor.execute(
+            _CANDIDATES, {"asked": msgspec.json.encode(questions).decode(), "most": _MAX_RECORDS}
+        )
         for record_id, title_id in cursor.fetchall():
             found[record_id].add(title_id)
     return found
@@ -204,12 +215,16 @@ def _regroup(cursor: Cursor, pool: Sequence[Stored], groups: Iterable[MatchedTit
 
     def give(title_id: int, records: Iterable[Stored], matched_by: list[str]) -> None:
         moves.extend(
-            {"record_id": record.record_id, "title_id": title_id} for record in records if record.title_id != title_id
+            {"record_id": record.record_id, "title_id": title_id}
+            for record in records
+            if record.title_id != title_id
         )
         reasons.append({"title_id": title_id, "matched_by": matched_by})
 
     for group in groups:
-        records = [record_of[id(group.movies[site])] for site in BY_AUTHORITY if site in group.movies]
+        records = [
+            record_of[id(group.movies[site])] for site in BY_AUTHORITY if site in group.movies
+        ]
         # A record that was placed by hand keeps its title, which can't have another record of the same site.
         records.sort(key=lambda record: record.title_id not in corrected)
         title_id = claim(record.title_id for record in records)

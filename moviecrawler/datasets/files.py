@@ -22,7 +22,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _TIMEOUTS = (10.0, 60.0)  # seconds, to connect, and between two pieces of an answer
-_PAUSES_SECONDS = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0)  # before each try; each goes on where the one before broke off
+_PAUSES_SECONDS = (
+    0.0,
+    1.0,
+    2.0,
+    4.0,
+    8.0,
+    16.0,
+)  # before each try; each goes on where the one before broke off
 _PROGRESS_SECONDS = 10.0
 _SPARE_BYTES = 64 * 1024 * 1024  # that a download leaves free on the disk
 _BLOCK = 1 << 20
@@ -43,7 +50,9 @@ class MissingFileError(DownloadError):
 class FileClient:
     """Fetches files with the project's user agent, as robots.txt allows. Its methods block: call them off the event loop."""
 
-    def __init__(self, user_agent: str, report: Callable[[str], object], *, obey_robots: bool = True) -> None:
+    def __init__(
+        self, user_agent: str, report: Callable[[str], object], *, obey_robots: bool = True
+    ) -> None:
         """Call `report` with a line of progress every ten seconds."""
         self._headers = {"User-Agent": user_agent, "Accept-Encoding": "identity"}
         self._get = partial(requests.get, stream=True, timeout=_TIMEOUTS)
@@ -102,7 +111,9 @@ class FileClient:
             begin = have if given.get("Content-Range", "").startswith(f"bytes {have}-") else 0
             if status != (requests.codes.partial_content if begin else requests.codes.ok):
                 where = given.get("Location") or given.get("Content-Range")
-                raise DownloadError(f"{url}: asked for bytes from {have} on, got HTTP status {status}, {where}")
+                raise DownloadError(
+                    f"{url}: asked for bytes from {have} on, got HTTP status {status}, {where}"
+                )
             total = begin + int(given.get("Content-Length", 0))
             lacking = (total - begin + _SPARE_BYTES - shutil.disk_usage(path.parent).free) / _MB
             if lacking > 0:
@@ -117,11 +128,15 @@ class FileClient:
                     if (now := monotonic()) - reported >= _PROGRESS_SECONDS:
                         reported, have = now, file.tell()
                         left = (now - started) / 60 * max(0, total - have) / (have - begin)
-                        self._report(f"{path.name}: {have / _MB:,.0f} of {total / _MB:,.0f} MB, {left:.0f} min left")
+                        self._report(
+                            f"{path.name}: {have / _MB:,.0f} of {total / _MB:,.0f} MB, {left:.0f} min left"
+                        )
         if path.suffix == ".gz" and (damage := self._damage_of(part)):
             etag_path.unlink()  # by which the file before it would pass for this one
             part.unlink()
-            raise DownloadError(f"{url} is no whole gzip file, and is fetched anew next time: {damage}")
+            raise DownloadError(
+                f"{url} is no whole gzip file, and is fetched anew next time: {damage}"
+            )
         part.replace(path)
 
     def _damage_of(self, part: Path) -> str:

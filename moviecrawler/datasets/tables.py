@@ -17,7 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-BASICS, RATINGS, CREW, PRINCIPALS = "title.basics", "title.ratings", "title.crew", "title.principals"
+BASICS, RATINGS, CREW, PRINCIPALS = (
+    "title.basics",
+    "title.ratings",
+    "title.crew",
+    "title.principals",
+)
 AKAS, EPISODE, NAMES = "title.akas", "title.episode", "name.basics"
 COLUMNS: Final[Mapping[str, str]] = {
     BASICS: "tconst, titleType, primaryTitle, originalTitle, startYear, endYear, runtimeMinutes, genres",
@@ -29,7 +34,9 @@ COLUMNS: Final[Mapping[str, str]] = {
     NAMES: "nconst, primaryName",
 }
 """The columns that are read of each dataset; the first is its id."""
-_MAX_ROWS_OF_AN_ID = 10_000  # the most known are some 2,000 rows of `title.akas`. A file with more is damaged
+_MAX_ROWS_OF_AN_ID = (
+    10_000  # the most known are some 2,000 rows of `title.akas`. A file with more is damaged
+)
 _ROWS_AT_ONCE = 5_000
 _MAX_PASS_SECONDS = 86_400
 # What needs more memory goes to files beside the database; an extension would be downloaded.
@@ -38,7 +45,12 @@ _SETTINGS = """SET threads = 1; SET memory_limit = '320MB'; SET preserve_inserti
 _WEIGHTED = "(votes * rating + 25000 * mean) / (votes + 25000)"
 _CHARTS: Final = {
     # IMDb's own list of films has no TV movies and no documentaries; that of series has.
-    "top": (["movie"], "votes >= 25000 AND coalesce(genres, '') NOT LIKE '%Documentary%'", _WEIGHTED, 250),
+    "top": (
+        ["movie"],
+        "votes >= 25000 AND coalesce(genres, '') NOT LIKE '%Documentary%'",
+        _WEIGHTED,
+        250,
+    ),
     "toptv": (["tvSeries", "tvMiniSeries"], "votes >= 25000", _WEIGHTED, 250),
     "popular": (["movie", "tvMovie"], "votes >= 1000", "votes", 100),
     "populartv": (["tvSeries", "tvMiniSeries"], "votes >= 1000", "votes", 100),
@@ -49,7 +61,9 @@ _CHARTS: Final = {
 class Tables:
     """The datasets of some files. One thread at a time may use it; `interrupt` may be called by any."""
 
-    def __init__(self, files: Mapping[str, Path], scratch: Path, *, is_downloaded: bool = False) -> None:
+    def __init__(
+        self, files: Mapping[str, Path], scratch: Path, *, is_downloaded: bool = False
+    ) -> None:
         """Take the files by dataset; a damaged one is removed if it `is_downloaded`. Tables are in a new folder in `scratch`."""
         self.files, self._is_downloaded = files, is_downloaded
         self.damaged: dict[tuple[str, str], tuple[int, str]] = {}
@@ -75,7 +89,9 @@ class Tables:
     def want(self, ids: Sequence[str]) -> None:
         """Have the rows of these titles read, too."""
         for begin in range(0, len(ids), _ROWS_AT_ONCE):
-            self.run("INSERT INTO wanted SELECT unnest($some)", some=ids[begin : begin + _ROWS_AT_ONCE])
+            self.run(
+                "INSERT INTO wanted SELECT unnest($some)", some=ids[begin : begin + _ROWS_AT_ONCE]
+            )
 
     def want_chart(self, name: str, limit: int | None) -> dict[str, int]:
         """Have the rows of a chart's titles read, too; return their ranks by id.
@@ -110,10 +126,14 @@ class Tables:
         columns = COLUMNS[dataset]
         site_id = columns.partition(",")[0]
         if dataset not in self.files:
-            self.run(f"CREATE OR REPLACE TABLE {table} ({columns.replace(',', ' VARCHAR,')} VARCHAR)")
+            self.run(
+                f"CREATE OR REPLACE TABLE {table} ({columns.replace(',', ' VARCHAR,')} VARCHAR)"
+            )
             return
         chosen = f"DISTINCT ON ({site_id}) {columns}" if once else columns
-        self.run(f"CREATE OR REPLACE TABLE {table} AS SELECT {chosen} FROM {self.source(dataset)} WHERE {rows}")
+        self.run(
+            f"CREATE OR REPLACE TABLE {table} AS SELECT {chosen} FROM {self.source(dataset)} WHERE {rows}"
+        )
         self.note_rejects(dataset)
         many = f"SELECT {site_id}, count(*) FROM {table} GROUP BY 1 HAVING count(*) > {_MAX_ROWS_OF_AN_ID}"
         for row_id, count in self.run(many):
@@ -126,29 +146,37 @@ class Tables:
             while rows := found.fetchmany(_ROWS_AT_ONCE):
                 yield from rows
         except duckdb.InterruptException as error:
-            raise InterruptedReadError("the crawl was ended before IMDb's datasets were read") from error
+            raise InterruptedReadError(
+                "the crawl was ended before IMDb's datasets were read"
+            ) from error
         except duckdb.Error as error:
             reason = str(error).partition("\n")[0]
             if self._folder.name in reason:
-                raise MovieCrawlerError(f"{reason}; free some space there, or set DATA_DIR to a larger disk") from error
+                raise MovieCrawlerError(
+                    f"{reason}; free some space there, or set DATA_DIR to a larger disk"
+                ) from error
             for dataset, path in self.files.items():
                 # Errors of other kinds may quote the query.
-                if str(path) in str(error) and isinstance(error, duckdb.IOException | duckdb.InvalidInputException):
+                if str(path) in str(error) and isinstance(
+                    error, duckdb.IOException | duckdb.InvalidInputException
+                ):
                     raise self._damaged(dataset, f"damaged or cut short: {reason}") from error
             raise
 
     def source(self, dataset: str) -> str:
         """Return SQL that reads a dataset's columns as text. Raises ExtractionError for a damaged file, or a missing column."""
         path = str(self.files[dataset]).replace("'", "''")
-        options = (
-            r"delim='\t', quote='', escape='', nullstr=['\N', ''], header=true, all_varchar=true, compression='gzip'"
-        )
+        options = r"delim='\t', quote='', escape='', nullstr=['\N', ''], header=true, all_varchar=true, compression='gzip'"
         # Of a small sample, no more than the names of the columns are guessed.
-        file = f"read_csv('{path}', {options}, sample_size=1, buffer_size=4000000, store_rejects=true)"
+        file = (
+            f"read_csv('{path}', {options}, sample_size=1, buffer_size=4000000, store_rejects=true)"
+        )
         header = [name for name, *_ in self.run(f"DESCRIBE FROM {file}")]
         for column in COLUMNS[dataset].split(", "):
             if column not in header:
-                raise self._damaged(dataset, f"the file has no such column; it has {', '.join(header)}", column)
+                raise self._damaged(
+                    dataset, f"the file has no such column; it has {', '.join(header)}", column
+                )
         return f'{file} AS "{dataset}"'
 
     def _damaged(self, dataset: str, reason: str, field: str = "dataset") -> ExtractionError:

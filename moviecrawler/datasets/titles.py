@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from msgspec import Meta, json
 
-from moviecrawler.datasets.tables import AKAS, BASICS, COLUMNS, CREW, EPISODE, NAMES, PRINCIPALS, RATINGS
+from moviecrawler.datasets.tables import (
+    AKAS,
+    BASICS,
+    COLUMNS,
+    CREW,
+    EPISODE,
+    NAMES,
+    PRINCIPALS,
+    RATINGS,
+)
 from moviecrawler.extract.imdb_credits import PERSON_ID
 from moviecrawler.extract.imdb_values import TITLE_KINDS
 from moviecrawler.extract.values import check_runtime, check_year
@@ -35,7 +44,9 @@ Value = Annotated[float, Meta(ge=1, le=10)]
 Votes = Annotated[int, Meta(ge=1, le=10**9)]
 _PersonId = Annotated[str, Meta(pattern=rf"^(?:{PERSON_ID.pattern})?\Z")]
 # What the columns of rows have to be; the last is the name of who or what the row refers to.
-_basics = json.Decoder(tuple[TitleId, str, str, Text, Number, Number, Number, Text, Text], strict=False)
+_basics = json.Decoder(
+    tuple[TitleId, str, str, Text, Number, Number, Number, Text, Text], strict=False
+)
 _ratings = json.Decoder(tuple[str, Value, Votes, Text], strict=False)
 _episode = json.Decoder(tuple[str, TitleId, Number, Number, Text], strict=False)
 _people = json.Decoder(tuple[str, int, _PersonId, str, Text, Text], strict=False)
@@ -54,7 +65,11 @@ _TABLES: Final = {
     "ratings": (RATINGS, _WANTED, "NULL"),
     "crew": (CREW, _WANTED, "nconst"),
     # The first row of a title is read in any case: it shows that the title has rows, and no cast.
-    "principals": (PRINCIPALS, f"(category IN {tuple(_CAST)} OR ordering = '1') AND {_WANTED}", "nconst"),
+    "principals": (
+        PRINCIPALS,
+        f"(category IN {tuple(_CAST)} OR ordering = '1') AND {_WANTED}",
+        "nconst",
+    ),
     "akas": (AKAS, "titleId IN (SELECT tconst FROM wanted)", "NULL"),
     "names": (NAMES, "nconst IN (SELECT nconst FROM principals UNION SELECT nconst FROM crew)", ""),
 }
@@ -72,7 +87,9 @@ _SERIES_AS_NAMES = f"""
 
 def dataset_names(words: str) -> tuple[str, ...]:
     """Return the datasets that IMDB_DATASETS names, and the two that are read in any case."""
-    return tuple(dict.fromkeys([BASICS, RATINGS, *(_TABLES[word.strip()][0] for word in words.split(","))]))
+    return tuple(
+        dict.fromkeys([BASICS, RATINGS, *(_TABLES[word.strip()][0] for word in words.split(","))])
+    )
 
 
 def read_titles(tables: Tables) -> Iterator[Movie]:
@@ -92,11 +109,17 @@ def read_titles(tables: Tables) -> Iterator[Movie]:
             columns = COLUMNS[PRINCIPALS if dataset == CREW else dataset]
             # A row is JSON, which Python takes from DuckDB in a fraction of the time of a list.
             values = f"{columns.partition(',')[0]}, '{dataset}', json_array({columns}, name)"
-            names = f"(SELECT nconst AS named, primaryName AS name FROM names) ON named = {refers_to}"
+            names = (
+                f"(SELECT nconst AS named, primaryName AS name FROM names) ON named = {refers_to}"
+            )
             tables.run(f"INSERT INTO rows SELECT {values} FROM {table} LEFT JOIN {names}")
-    found = tables.select("SELECT id, dataset, row FROM rows ORDER BY id, dataset")  # partly in files
+    found = tables.select(
+        "SELECT id, dataset, row FROM rows ORDER BY id, dataset"
+    )  # partly in files
     for site_id, of_title in groupby(found, itemgetter(0)):
-        rows = {RATINGS: []} | {name: [row for *_, row in group] for name, group in groupby(of_title, itemgetter(1))}
+        rows = {RATINGS: []} | {
+            name: [row for *_, row in group] for name, group in groupby(of_title, itemgetter(1))
+        }
         if (movie := _movie(tables, site_id, rows)) is not None:
             yield movie
 
@@ -140,7 +163,9 @@ def movie_of(row: str) -> Movie:
         title_type=title_type,
         year=None if year is None else check_year(year),
         end_year=None if end_year is None else check_year(end_year),
-        runtime_minutes=check_runtime(minutes) if minutes else None,  # files up to 2021 write 0 for an unknown one
+        runtime_minutes=check_runtime(minutes)
+        if minutes
+        else None,  # files up to 2021 write 0 for an unknown one
         genres=list(dict.fromkeys(filter(None, (genres or "").split(",")))),
         source="dataset",
     )
@@ -157,7 +182,13 @@ def _credits(roles: dict[str, Role], rows: list[str]) -> list[Credit]:
             if played:
                 characters[person].update(dict.fromkeys(json.decode(played, type=list[str])))
     return [
-        Credit(name=name, role=role, position=position, person_id=person, character=_joined(characters[person]))
+        Credit(
+            name=name,
+            role=role,
+            position=position,
+            person_id=person,
+            character=_joined(characters[person]),
+        )
         for role, named in names.items()
         for position, (person, name) in enumerate(named.items(), start=1)
     ]
@@ -173,8 +204,15 @@ def _joined(characters: Iterable[str]) -> str | None:
 def _other_titles(rows: list[str]) -> list[OtherTitle]:
     """Return the titles in other countries. Several types of one title are separated by a control character."""
     return [
-        OtherTitle(title=title, country=country, language=language, kind=types and types.replace("\x02", ", "))
-        for _, _, title, country, language, types, _ in sorted(map(_akas.decode, rows), key=_ORDERING)
+        OtherTitle(
+            title=title,
+            country=country,
+            language=language,
+            kind=types and types.replace("\x02", ", "),
+        )
+        for _, _, title, country, language, types, _ in sorted(
+            map(_akas.decode, rows), key=_ORDERING
+        )
         if len(title) <= _MAX_TITLE
     ]
 
@@ -182,7 +220,8 @@ def _other_titles(rows: list[str]) -> list[OtherTitle]:
 _READERS: Final[dict[str, Callable[[list[str]], Any]]] = {
     BASICS: lambda rows: movie_of(rows[0]),
     RATINGS: lambda rows: [
-        Score(kind="imdb", value=mean, count=votes) for _, mean, votes, _ in map(_ratings.decode, rows[:1])
+        Score(kind="imdb", value=mean, count=votes)
+        for _, mean, votes, _ in map(_ratings.decode, rows[:1])
     ],
     CREW: partial(_credits, _CREW),
     PRINCIPALS: partial(_credits, _CAST),

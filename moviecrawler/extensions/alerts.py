@@ -63,4 +63,6 @@ class Alerts:
             async with asyncio.timeout(_TIMEOUT_SECONDS):
                 await is_over.wait()
         except TimeoutError:
-            logger.error("The alerts of this crawl could not be sent within %.0f s", _TIMEOUT_SECONDS)  # noqa: TRY400 - a sentence says it
+            logger.error(
+                "The alerts of this crawl could not be sent within %.0f s", _TIMEOUT_SECONDS
+            )  # noqa: TRY400 - a sentence says it

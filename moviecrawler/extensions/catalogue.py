@@ -19,7 +19,14 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
 from moviecrawler.catalogue import claims, store
-from moviecrawler.catalogue.outcomes import AnyOutcome, CoveredBySeries, Fetched, Judged, record, release_of
+from moviecrawler.catalogue.outcomes import (
+    AnyOutcome,
+    CoveredBySeries,
+    Fetched,
+    Judged,
+    record,
+    release_of,
+)
 from moviecrawler.catalogue.rows import SITEMAP, ListedTitle
 from moviecrawler.clock import utc_now
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError, Outages, TransientStoreError
@@ -53,7 +60,12 @@ _BATCH = 200
 """Outcomes in one write."""
 _MAX_WAITING = 20_000
 """Outcomes, and other writes, that are kept while the database is away. A title whose outcome is dropped is due again."""
-_OUTCOMES: dict[str, Outcome] = {"absent": "absent", "blocked": "blocked", "failed": "error", "disallowed": "error"}
+_OUTCOMES: dict[str, Outcome] = {
+    "absent": "absent",
+    "blocked": "blocked",
+    "failed": "error",
+    "disallowed": "error",
+}
 """The outcome of a miss in the catalogue."""
 
 
@@ -77,7 +89,9 @@ class CatalogueRecorder:
         self.closed = False
         """Whether the crawl is over and the database closed."""
         self._database = database
-        self._thread = ThreadPoolExecutor(1, "catalogue")  # everything that uses the database runs in it
+        self._thread = ThreadPoolExecutor(
+            1, "catalogue"
+        )  # everything that uses the database runs in it
         self.outcomes: deque[AnyOutcome] = deque()
         """Outcomes that are not written yet."""
         self._other_writes: deque[Callable[[Database], object]] = deque(maxlen=_MAX_WAITING)
@@ -92,9 +106,14 @@ class CatalogueRecorder:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Read DATABASE_URL and CATALOGUE_BATCH, CATALOGUE_LEASE and so on."""
         # `scrapy replay` has no site, and fetches nothing.
-        if not crawler.settings.get("DATABASE_URL") or getattr(crawler.spidercls, "site", None) is None:
+        if (
+            not crawler.settings.get("DATABASE_URL")
+            or getattr(crawler.spidercls, "site", None) is None
+        ):
             raise NotConfigured
-        recorder = cls(crawler, store.open_catalogue(crawler.settings), CatalogueOptions.read(crawler.settings))
+        recorder = cls(
+            crawler, store.open_catalogue(crawler.settings), CatalogueOptions.read(crawler.settings)
+        )
         for handler, signal in (
             (recorder.spider_opened, signals.spider_opened),
             (recorder.spider_closed, signals.spider_closed),
@@ -138,7 +157,10 @@ class CatalogueRecorder:
             await self._task
         await self.flush()
         if left := len(self.outcomes) + len(self._other_writes):
-            logger.warning("%d outcomes could not be written; their titles are due again when their claims end", left)
+            logger.warning(
+                "%d outcomes could not be written; their titles are due again when their claims end",
+                left,
+            )
         try:
             if self.has_claimed:
                 await self.call(claims.release, self.worker)
@@ -159,11 +181,19 @@ class CatalogueRecorder:
         if isinstance(item, Movie) and _is_of_list(item) and item.kind == "season":
             return
         request = getattr(response, "request", None)
-        if request is not None and "site_id" in request.cb_kwargs and not request.meta.get(_COUNTED):
+        if (
+            request is not None
+            and "site_id" in request.cb_kwargs
+            and not request.meta.get(_COUNTED)
+        ):
             request.meta[_COUNTED] = True
             self._ended(request)
             self._add_outcome(
-                request, site=request.meta["site"], outcome="error", at=utc_now(), asked_id=request.cb_kwargs["site_id"]
+                request,
+                site=request.meta["site"],
+                outcome="error",
+                at=utc_now(),
+                asked_id=request.cb_kwargs["site_id"],
             )
         if isinstance(item, Movie) and item.source == "dataset" and item.site_id:
             # One pass over the datasets gives many titles, without a request for each.
@@ -175,21 +205,32 @@ class CatalogueRecorder:
             until = utc_now() + timedelta(seconds=pause)
             self._other_writes.append(lambda database: store.pause(database, site, until, reason))
 
-    def titles_listed(self, site: Site, list_name: str, entries: Sequence[Entry], ids: Sequence[str]) -> None:
+    def titles_listed(
+        self, site: Site, list_name: str, entries: Sequence[Entry], ids: Sequence[str]
+    ) -> None:
         """Record the titles that a list page names."""
         seen = [ListedTitle(entry.site_id, entry.year) for entry in entries]
         seen += [ListedTitle(site_id) for site_id in ids]
         source: IdSource = "sitemap" if list_name.startswith(SITEMAP) else "list"
         trending, now = list_name in SITES[site].trending, utc_now()
         self._other_writes.append(
-            lambda database: store.record_listed(database, site, seen, source, trending=trending, now=now)
+            lambda database: store.record_listed(
+                database, site, seen, source, trending=trending, now=now
+            )
         )
 
-    def item_completed(self, item: Any, request: Request | None, outcomes: frozenset[StoreOutcome]) -> None:
+    def item_completed(
+        self, item: Any, request: Request | None, outcomes: frozenset[StoreOutcome]
+    ) -> None:
         """Note the outcomes of titles. One whose item was lost is due again when its claim ends."""
         if isinstance(item, Movie | Miss) and not _is_of_list(item):
             self._title_completed(item, request, outcomes)
-        elif isinstance(item, Movie) and item.kind == "season" and item.site_id and not {"lost", "rejected"} & outcomes:
+        elif (
+            isinstance(item, Movie)
+            and item.kind == "season"
+            and item.site_id
+            and not {"lost", "rejected"} & outcomes
+        ):
             # A season's own page need not be fetched for scores that its series' page has.
             self._add(
                 CoveredBySeries(
@@ -197,13 +238,17 @@ class CatalogueRecorder:
                     at=item.scraped_at or utc_now(),
                     asked_id=item.site_id,
                     released=release_of(item.release_date, item.year),
-                    lacks_scores=any(f"scores.{kind}" in item.unknown_fields for kind in SCOREBOARD_KINDS),
+                    lacks_scores=any(
+                        f"scores.{kind}" in item.unknown_fields for kind in SCOREBOARD_KINDS
+                    ),
                 )
             )
 
     # --- Outcomes -----------------------------------------------------------------------------------------------------
 
-    def _title_completed(self, item: Movie | Miss, request: Request | None, outcomes: frozenset[StoreOutcome]) -> None:
+    def _title_completed(
+        self, item: Movie | Miss, request: Request | None, outcomes: frozenset[StoreOutcome]
+    ) -> None:
         due = _due(request)
         if "lost" in outcomes:
             if due:
@@ -225,12 +270,16 @@ class CatalogueRecorder:
             site=item.site,
             outcome=outcome,
             at=at or utc_now(),
-            asked_id=(request.cb_kwargs.get("site_id") if request is not None else None) or item.site_id or "",
+            asked_id=(request.cb_kwargs.get("site_id") if request is not None else None)
+            or item.site_id
+            or "",
             got_id=item.site_id if outcome == "ok" or is_other_title else None,
             released=released,
         )
 
-    def _add_outcome(self, request: Request | None, verdict: dict[str, Any] | None = None, **ended: Any) -> None:
+    def _add_outcome(
+        self, request: Request | None, verdict: dict[str, Any] | None = None, **ended: Any
+    ) -> None:
         due = _due(request)
         if not due:
             self._add(Fetched(**ended))
@@ -240,7 +289,11 @@ class CatalogueRecorder:
             verdict = verdict or {}
             is_other_title = verdict.get("decision", "accepted") != "accepted"
             has_more_ids = bool(due["ids"]) and (ended["outcome"] == "absent" or is_other_title)
-            ended |= {"title_id": due["title_id"], "evidence": due["evidence"], "has_more_ids": has_more_ids}
+            ended |= {
+                "title_id": due["title_id"],
+                "evidence": due["evidence"],
+                "has_more_ids": has_more_ids,
+            }
             self._add(Judged(**ended, **verdict))
 
     def _ended(self, request: Request | None) -> None:
@@ -263,21 +316,27 @@ class CatalogueRecorder:
         async with self._flushing:
             try:
                 while self.outcomes:
-                    batch = [self.outcomes.popleft() for _ in range(min(_BATCH, len(self.outcomes)))]
+                    batch = [
+                        self.outcomes.popleft() for _ in range(min(_BATCH, len(self.outcomes)))
+                    ]
                     try:
                         await self.call(_record, batch)
                     except TransientStoreError:
                         self.outcomes.extendleft(reversed(batch))
                         raise
                     self.claimed_ids -= {
-                        one.title_id for one in batch if one.title_id and not getattr(one, "has_more_ids", False)
+                        one.title_id
+                        for one in batch
+                        if one.title_id and not getattr(one, "has_more_ids", False)
                     }
                 while self._other_writes:
                     await self.call(_write, self._other_writes[0])
                     self._other_writes.popleft()
             except TransientStoreError as error:
                 if self._outages.mark_down():
-                    logger.warning("The catalogue can't be written to now; it will be tried again: %s", error)
+                    logger.warning(
+                        "The catalogue can't be written to now; it will be tried again: %s", error
+                    )
             else:
                 self._outages.mark_up()
 
@@ -296,7 +355,9 @@ class CatalogueRecorder:
     async def _extend(self) -> None:
         """Extend the claims, and drop those that other workers have by now."""
         extended = frozenset(self.claimed_ids)
-        gone = extended - await self.call(claims.extend, self.worker, utc_now() + self.lease, extended)
+        gone = extended - await self.call(
+            claims.extend, self.worker, utc_now() + self.lease, extended
+        )
         self._extended_at = time.monotonic()
         self.claimed_ids -= gone
         self.fetching -= gone
@@ -320,7 +381,9 @@ def _record(database: Database, batch: Sequence[AnyOutcome]) -> None:
         raise  # all of them are tried again
     except Exception:
         if len(batch) == 1:
-            logger.exception("The catalogue refused the outcome of %s; it is due again later", batch[0].asked_id)
+            logger.exception(
+                "The catalogue refused the outcome of %s; it is due again later", batch[0].asked_id
+            )
             return
         for outcome in batch:
             _record(database, [outcome])

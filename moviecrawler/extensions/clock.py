@@ -44,7 +44,10 @@ class ClockCheck:
 
     async def spider_opened(self) -> None:
         """Raise CloseSpider when a server's clock differs by more than the tolerance."""
-        for name, server, ask in (("REDIS_URL", "Redis", _ask_redis), ("DATABASE_URL", "Postgres", _ask_postgres)):
+        for name, server, ask in (
+            ("REDIS_URL", "Redis", _ask_redis),
+            ("DATABASE_URL", "Postgres", _ask_postgres),
+        ):
             if not self._settings.get(name):
                 continue
             before = datetime.now(UTC)
@@ -59,7 +62,9 @@ class ClockCheck:
             if abs(ahead) >= TOLERANCE:
                 direction = "ahead of" if ahead > timedelta() else "behind"
                 message = "The clock of this machine is %s minutes %s that of %s, so nothing is crawled. Set it (NTP) and start again"
-                logger.error(message, f"{abs(ahead) / timedelta(minutes=1):,.0f}", direction, server)
+                logger.error(
+                    message, f"{abs(ahead) / timedelta(minutes=1):,.0f}", direction, server
+                )
                 raise CloseSpider("clock_wrong")
 
 

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 
 from moviecrawler.items import Miss, Movie, RawPage
-from moviecrawler.signals import item_completed, item_outcomes, item_passed, page_archived, store_opened
+from moviecrawler.signals import (
+    item_completed,
+    item_outcomes,
+    item_passed,
+    page_archived,
+    store_opened,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,7 +78,9 @@ class ItemCompletion:
         self._manager.send_catch_log(item_passed, item=item, request=entry.request)
         self._check(entry)
 
-    def _item_outcomes(self, items: Sequence[Any], store: str, outcome: Outcome, earlier: bool = False) -> None:
+    def _item_outcomes(
+        self, items: Sequence[Any], store: str, outcome: Outcome, earlier: bool = False
+    ) -> None:
         for item in items:
             if earlier or id(item) in self._dropped:
                 continue  # nothing of this run waits for it
@@ -94,4 +102,6 @@ class ItemCompletion:
             return
         del self._items[id(entry.item)]
         outcomes = frozenset(entry.outcomes.values())
-        self._manager.send_catch_log(item_completed, item=entry.item, request=entry.request, outcomes=outcomes)
+        self._manager.send_catch_log(
+            item_completed, item=entry.item, request=entry.request, outcomes=outcomes
+        )

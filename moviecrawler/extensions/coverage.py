@@ -73,7 +73,9 @@ class CoverageWatch:
             stats.inc_value(f"pages/unknown/{name}")
         for name in new:
             stats.set_value(f"pages/missing/{name}", self.fields.missing[name])
-            logger.error("%s: the field %s is missing: %s", self._site, name, self.fields.missing[name])
+            logger.error(
+                "%s: the field %s is missing: %s", self._site, name, self.fields.missing[name]
+            )
         if new:
             self._keep(response, "missing", ", ".join(new))
         if self.fields.scoreless >= GONE_AFTER_PAGES:
@@ -86,7 +88,9 @@ class CoverageWatch:
         self.fields.add_unreadable()
         self._keep(response, "unreadable", str(error))
         if self.fields.unreadable >= GONE_AFTER_PAGES:
-            self._stop(f"{self.fields.unreadable} title pages in a row can't be read, such as {site_id}: {error}")
+            self._stop(
+                f"{self.fields.unreadable} title pages in a row can't be read, such as {site_id}: {error}"
+            )
 
     def _keep(self, response: Response, kind: str, why: str) -> None:
         keep = partial(keep_page, self._folder, self._site, kind, response, utc_now(), why=why)
@@ -104,7 +108,9 @@ class CoverageWatch:
         engine.pause()  # the engine takes no more from the scheduler
         drop_unsent(engine)
         self.crawler.signals.connect(self._drop_soon, signals.request_reached_downloader)
-        self._closing = asyncio.get_running_loop().create_task(engine.close_spider_async(reason="pages_changed"))
+        self._closing = asyncio.get_running_loop().create_task(
+            engine.close_spider_async(reason="pages_changed")
+        )
 
     def _drop_soon(self) -> None:
         asyncio.get_running_loop().call_soon(

@@ -52,7 +52,9 @@ class DueTitles:
         self.options = recorder.options
         self._asked = 0
         self._reason: str | None = None  # why nothing could be claimed, as it was logged last
-        self._last_claim_unconfirmed = False  # whether this worker may have claims that it does not know
+        self._last_claim_unconfirmed = (
+            False  # whether this worker may have claims that it does not know
+        )
         self.budgets = budget_middleware_of(spider.crawler)
 
     async def requests(self) -> AsyncIterator[Request]:
@@ -81,7 +83,9 @@ class DueTitles:
                 if self.recorder.closed:
                     return
                 self._last_claim_unconfirmed = True
-                logger.warning("The catalogue can't be asked now, and will be tried again: %s", error)
+                logger.warning(
+                    "The catalogue can't be asked now, and will be tried again: %s", error
+                )
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _MAX_PAUSE_SECONDS)
                 continue
@@ -106,11 +110,20 @@ class DueTitles:
     async def _log_claims_of_others(self) -> None:
         with suppress(TransientStoreError):
             number, until = await self.recorder.call(
-                claims.claimed_by_others, self.spider.site, worker=self.recorder.worker, now=utc_now()
+                claims.claimed_by_others,
+                self.spider.site,
+                worker=self.recorder.worker,
+                now=utc_now(),
             )
             if until is not None:
                 message = "%d titles of %s are claimed by other workers, or by ones that were killed: until %s at most"
-                logger.info(message, number, self.spider.site, utc_text(until), extra={"spider": self.spider})
+                logger.info(
+                    message,
+                    number,
+                    self.spider.site,
+                    utc_text(until),
+                    extra={"spider": self.spider},
+                )
 
     async def _stopped(self) -> bool:
         """Return whether the site has refused us, or another worker, and is not to be asked yet."""
@@ -167,7 +180,9 @@ class DueTitles:
     async def _release(self) -> None:
         """Release claims that got no answer from the database, and those on titles whose requests were not sent."""
         if self._last_claim_unconfirmed:
-            await self.recorder.call(claims.release, self.recorder.worker, but=self.recorder.claimed_ids)
+            await self.recorder.call(
+                claims.release, self.recorder.worker, but=self.recorder.claimed_ids
+            )
             self._last_claim_unconfirmed = False
 
     # --- Claims -------------------------------------------------------------------------------------------------------
@@ -180,7 +195,11 @@ class DueTitles:
             size = min(size, self.spider.plan.limit - self._asked)
         if budget is not None:
             size = min(size, budget)
-        terms: dict[str, Any] = {"worker": self.recorder.worker, "lease": self.recorder.lease, "now": utc_now()}
+        terms: dict[str, Any] = {
+            "worker": self.recorder.worker,
+            "lease": self.recorder.lease,
+            "now": utc_now(),
+        }
         site = self.spider.site
         found, more = await self.recorder.call(claims.claim, site, size, **terms), False
         if not found:

@@ -65,4 +65,8 @@ class TerseLogFormatter(LogFormatter):
             "site_id": getattr(item, "site_id", None),
             "exception": exception,
         }
-        return {"level": logging.WARNING, "msg": "Rejected %(site)s %(site_id)s: %(exception)s", "args": args}
+        return {
+            "level": logging.WARNING,
+            "msg": "Rejected %(site)s %(site_id)s: %(exception)s",
+            "args": args,
+        }

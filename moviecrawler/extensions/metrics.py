@@ -39,7 +39,11 @@ class Metrics:
         self._crawler = crawler
         self._site: str = crawler.spidercls.site  # type: ignore[attr-defined]
         self._descriptor = descriptor
-        self._file = Path(folder) / f"moviecrawler_{self._site}.prom" if folder and descriptor is None else None
+        self._file = (
+            Path(folder) / f"moviecrawler_{self._site}.prom"
+            if folder and descriptor is None
+            else None
+        )
         self._added: Samples = samples_of({})
         """This crawl's figures that the file has already."""
         self._outages = Outages()
@@ -82,15 +86,21 @@ class Metrics:
     async def _report(self, summary: Sequence[str] | None = None) -> None:
         stats = selected(self._crawler.stats.get_stats())
         if self._descriptor is not None:
-            line = {"stats": stats} if summary is None else {"stats": stats, "summary": list(summary)}
+            line = (
+                {"stats": stats} if summary is None else {"stats": stats, "summary": list(summary)}
+            )
             hand_over(self._descriptor, json.dumps(line).encode() + b"\n")
         if self._file is not None:
             now = samples_of(stats)
             try:
-                await asyncio.to_thread(add_to_file, self._file, self._site, difference(now, self._added))
+                await asyncio.to_thread(
+                    add_to_file, self._file, self._site, difference(now, self._added)
+                )
             except OSError as error:  # also when another crawl keeps the lock for too long
                 if self._outages.mark_down():
-                    logger.warning("METRICS_FOLDER can't be written to (%s); it will be tried again", error)
+                    logger.warning(
+                        "METRICS_FOLDER can't be written to (%s); it will be tried again", error
+                    )
             else:
                 self._outages.mark_up()
                 self._added = now

@@ -19,7 +19,17 @@ if TYPE_CHECKING:
 
     from moviecrawler.signals import Outcome
 
-OUTCOMES = ("stored", "unchanged", "absent", "failed", "blocked", "disallowed", "rejected", "spooled", "lost")
+OUTCOMES = (
+    "stored",
+    "unchanged",
+    "absent",
+    "failed",
+    "blocked",
+    "disallowed",
+    "rejected",
+    "spooled",
+    "lost",
+)
 """How a title that was asked for can end; each is counted in the stat `titles/<outcome>`."""
 
 _MAX_REASONS = 200
@@ -65,7 +75,12 @@ class TitleOutcomes:
     def item_completed(self, item: Any, outcomes: frozenset[Outcome]) -> None:
         """Count a title whose Movie has an outcome in all stores."""
         if isinstance(item, Movie) and item.source != "list":
-            self._count(next((worse for worse in ("lost", "rejected", "spooled") if worse in outcomes), "stored"))
+            self._count(
+                next(
+                    (worse for worse in ("lost", "rejected", "spooled") if worse in outcomes),
+                    "stored",
+                )
+            )
 
     def _count(self, outcome: str) -> None:
         self.stats.inc_value(f"titles/{outcome}")
@@ -80,10 +95,14 @@ def is_complete(stats: Mapping[str, Any], *, within_budget: bool = False) -> boo
     ends = {"finished", "recycled", "budget_spent"} if within_budget else {"finished", "recycled"}
     done = sum(stats.get(f"titles/{outcome}", 0) for outcome in ("stored", "unchanged", "absent"))
     troubles = ["lists/missed", "items/unrecorded", "store/sqlite/unfinished"]
-    if stats.get("finish_reason") != "recycled":  # a worker that sees the end of a shared run answers for all of it
+    if (
+        stats.get("finish_reason") != "recycled"
+    ):  # a worker that sees the end of a shared run answers for all of it
         troubles += ["frontier/run/dead", "frontier/run/lost"]
     return (
         stats.get("finish_reason") in ends
         and done >= stats.get("titles/asked", 0)
-        and not any(stats.get(name) for name in (*troubles, *(f"titles/{name}" for name in OUTCOMES[3:])))
+        and not any(
+            stats.get(name) for name in (*troubles, *(f"titles/{name}" for name in OUTCOMES[3:]))
+        )
     )

@@ -73,11 +73,20 @@ class Progress:
             message = "%d of %d titles done (%.0f a minute): %s"
             per_minute = 60 * done / max(now - self._started, self._interval)
             asked = stats.get_value("titles/asked", 0)
-            logger.info(message, done, asked, per_minute, ended or "none", extra={"spider": self._crawler.spider})
+            logger.info(
+                message,
+                done,
+                asked,
+                per_minute,
+                ended or "none",
+                extra={"spider": self._crawler.spider},
+            )
         elif waits := describe_requests(self._crawler.engine):
             stats.inc_value("crawl/stalled_seconds", now - self._looked_at)  # type: ignore[arg-type]  # Scrapy's type, not its code
             if now - self._changed_at >= self._quiet:
                 self._quiet *= 2
                 message = "Nothing has come in and no title has ended for %.0f s; requests wait %s"
-                logger.info(message, now - self._changed_at, waits, extra={"spider": self._crawler.spider})
+                logger.info(
+                    message, now - self._changed_at, waits, extra={"spider": self._crawler.spider}
+                )
         self._looked_at = now

@@ -98,12 +98,16 @@ class Summary:
         """Return how the titles asked for ended, with the most frequent reasons; the numbers add up."""
         asked = stats.get("titles/asked", 0)
         counts = {outcome: stats.get(f"titles/{outcome}", 0) for outcome in OUTCOMES}
-        counts["dead letters"] = min(stats.get("frontier/dead_letters", 0), max(0, asked - sum(counts.values())))
+        counts["dead letters"] = min(
+            stats.get("frontier/dead_letters", 0), max(0, asked - sum(counts.values()))
+        )
         counts["not done"] = max(0, asked - sum(counts.values()))
         outcomes = self._crawler.get_extension(TitleOutcomes)
         shown = []
         for outcome, count in counts.items():
-            reasons = outcomes.reasons[outcome].most_common(_MAX_SHOWN) if outcomes is not None else []
+            reasons = (
+                outcomes.reasons[outcome].most_common(_MAX_SHOWN) if outcomes is not None else []
+            )
             more = count - sum(number for _, number in reasons)
             texts = [f"{number:,} {why}" for why, number in reasons]
             if reasons and more > 0:
@@ -111,7 +115,11 @@ class Summary:
             if count:
                 shown.append(f"{count:,} {outcome}" + (f" ({'; '.join(texts)})" if texts else ""))
         if missed := stats.get("lists/missed", 0):
-            shown.append("the list could not be read" if not shown else f"{missed:,} list pages could not be read")
+            shown.append(
+                "the list could not be read"
+                if not shown
+                else f"{missed:,} list pages could not be read"
+            )
         nothing = "nothing found" if reason == "finished" else "the crawl ended first"
         return f"{asked:,} titles asked for: {', '.join(shown) or nothing}"
 
@@ -122,7 +130,9 @@ class Summary:
         ended = sum(stats.get(f"titles/{outcome}", 0) for outcome in OUTCOMES if outcome != "lost")
         left = stats.get("titles/asked", 0) - ended
         if left > 0:
-            return f"{left:,} titles of this crawl were not done; the same command asks for them again"
+            return (
+                f"{left:,} titles of this crawl were not done; the same command asks for them again"
+            )
         return "nothing of this crawl"
 
     async def _due(self) -> str:
@@ -131,7 +141,9 @@ class Summary:
             return "without DATABASE_URL, nothing is known of what is due"
         try:
             async with asyncio.timeout(_TIMEOUT_SECONDS):
-                due, following, overdue, fetched = await asyncio.to_thread(_ask, self._crawler.settings, self._site)
+                due, following, overdue, fetched = await asyncio.to_thread(
+                    _ask, self._crawler.settings, self._site
+                )
         except (MovieCrawlerError, TimeoutError):
             return "the catalogue can't be asked"
         self._crawler.stats.set_value("catalogue/overdue", overdue)
@@ -154,10 +166,21 @@ def _stores(stats: dict[str, Any]) -> str:
     stores = sorted({name.split("/")[1] for name in stats if name.startswith("store/")})
     shown = []
     for store in stores:
-        counts = {what: stats.get(f"store/{store}/{what}", 0) for what in ("durable", "rejected", "spooled", "lost")}
-        batches, retries = stats.get(f"store/{store}/batches", 0), stats.get(f"store/{store}/retries", 0)
-        kept = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count or what == "durable")
-        shown.append(f"{store} {kept} in {batches:,} batches" + (f" and {retries:,} retries" if retries else ""))
+        counts = {
+            what: stats.get(f"store/{store}/{what}", 0)
+            for what in ("durable", "rejected", "spooled", "lost")
+        }
+        batches, retries = (
+            stats.get(f"store/{store}/batches", 0),
+            stats.get(f"store/{store}/retries", 0),
+        )
+        kept = ", ".join(
+            f"{count:,} {what}" for what, count in counts.items() if count or what == "durable"
+        )
+        shown.append(
+            f"{store} {kept} in {batches:,} batches"
+            + (f" and {retries:,} retries" if retries else "")
+        )
         if remark := stats.get(f"store/{store}/remark"):
             shown.append(remark)
     if invalid := stats.get("items/rejected", 0):
@@ -184,8 +207,12 @@ def _missing(stats: dict[str, Any]) -> str:
         if name.startswith("pages/missing/")
     ]
     unreadable = {
-        name.rpartition("/")[2]: count for name, count in sorted(stats.items()) if name.startswith("extraction/errors/")
+        name.rpartition("/")[2]: count
+        for name, count in sorted(stats.items())
+        if name.startswith("extraction/errors/")
     }
     if unreadable:
-        shown.append(f"{sum(unreadable.values()):,} pages could not be read ({', '.join(unreadable)})")
+        shown.append(
+            f"{sum(unreadable.values()):,} pages could not be read ({', '.join(unreadable)})"
+        )
     return "; ".join(shown) or "none"

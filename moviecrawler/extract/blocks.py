@@ -88,7 +88,9 @@ def classify(
     if status == _TOO_MANY or (status == _UNAVAILABLE and retry_after):
         return Refusal("rate_limit", f"status {status}", _pause(retry_after, now))
     if "x-amzn-waf-action" in headers:
-        return Refusal("challenge", f"x-amzn-waf-action: {_shown(headers['x-amzn-waf-action'])}", USUAL_PAUSE)
+        return Refusal(
+            "challenge", f"x-amzn-waf-action: {_shown(headers['x-amzn-waf-action'])}", USUAL_PAUSE
+        )
     if headers.get("cf-mitigated") == "challenge":
         return Refusal("challenge", "cf-mitigated: challenge", USUAL_PAUSE)
     if status == _ACCEPTED and len(body) <= _LARGEST_CHALLENGE:
@@ -111,7 +113,9 @@ def block_sign(body: bytes) -> tuple[_Stop, str] | None:
         return "challenge", 'a page titled "Just a moment..."'
     if len(body) > _LARGEST_CHALLENGE:
         return None
-    found: tuple[_Stop, str] | None = next(((kind, words) for sign, kind, words in _SIGNS if sign in body), None)
+    found: tuple[_Stop, str] | None = next(
+        ((kind, words) for sign, kind, words in _SIGNS if sign in body), None
+    )
     if found is None and (titled := _REFUSAL_TITLE.search(body, 0, _HEAD)):
         return "refusal", f'a page titled "{_shown(titled[1].decode(errors="replace"))}"'
     return found

@@ -18,9 +18,18 @@ from moviecrawler.extract.findings import ShapeError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_SPECIAL: Final[dict[int, Any]] = {-1: None, -2: None, -3: math.nan, -4: math.inf, -5: -math.inf, -6: -0.0}
+_SPECIAL: Final[dict[int, Any]] = {
+    -1: None,
+    -2: None,
+    -3: math.nan,
+    -4: math.inf,
+    -5: -math.inf,
+    -6: -0.0,
+}
 """References that are no elements: undefined, a hole in an array, NaN, Infinity, -Infinity and -0."""
-_WRAPPERS: Final = frozenset({"Reactive", "ShallowReactive", "Ref", "ShallowRef", "NuxtError", "Island"})
+_WRAPPERS: Final = frozenset(
+    {"Reactive", "ShallowReactive", "Ref", "ShallowRef", "NuxtError", "Island"}
+)
 """Nuxt's marks around the value that their reference leads to."""
 _EMPTY_REFS: Final = frozenset({"EmptyRef", "EmptyShallowRef"})
 """Their reference leads to a text: JSON, or `_` for undefined and `0n` for a BigInt."""
@@ -70,9 +79,14 @@ def unflatten(raw: bytes) -> Any:
         nonlocal visits
         visits += 1
         if visits > _VISITS_OF_EACH * (len(elements) + 1):
-            raise ShapeError("__NUXT_DATA__", f"its {len(elements):,} elements are used again too often")
+            raise ShapeError(
+                "__NUXT_DATA__", f"its {len(elements):,} elements are used again too often"
+            )
         if type(reference) is not int or not min(_SPECIAL) <= reference < len(elements):
-            raise ShapeError("__NUXT_DATA__", f"{reference!r:.40} is no reference to one of {len(elements)} elements")
+            raise ShapeError(
+                "__NUXT_DATA__",
+                f"{reference!r:.40} is no reference to one of {len(elements)} elements",
+            )
         return _SPECIAL[reference] if reference < 0 else elements[reference]
 
     def resolve(reference: Any) -> Any:
@@ -88,7 +102,9 @@ def unflatten(raw: bytes) -> Any:
             if kind == "Set":
                 return _Array(operands, resolve)
             if kind == "null":  # an object without a prototype: its names are among the references
-                return _Object(dict(zip(map(str, operands[::2]), operands[1::2], strict=False)), resolve)
+                return _Object(
+                    dict(zip(map(str, operands[::2]), operands[1::2], strict=False)), resolve
+                )
             if not operands:
                 raise ShapeError("__NUXT_DATA__", f"{kind!r} of nothing")
             if kind in {"Date", "Object", "URL"} and not isinstance(operands[0], list | dict):

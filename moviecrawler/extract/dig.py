@@ -126,9 +126,15 @@ def texts(*leaf: str) -> Callable[[Any], list[str] | None]:
     return read_texts
 
 
-def readers(convert: Callable[[Any], Any], sources: Collection[Any], *paths: str) -> list[Callable[[], Any]]:
+def readers(
+    convert: Callable[[Any], Any], sources: Collection[Any], *paths: str
+) -> list[Callable[[], Any]]:
     """Return the readers of a fact's positions: the first path in each of the objects, then the next. Dots separate a path's keys."""
-    return [partial(read, convert, source, *keys) for keys in (path.split(".") for path in paths) for source in sources]
+    return [
+        partial(read, convert, source, *keys)
+        for keys in (path.split(".") for path in paths)
+        for source in sources
+    ]
 
 
 def look(found: Findings, facts: Iterable[Fact], sources: Collection[Any]) -> None:

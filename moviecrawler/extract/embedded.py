@@ -27,8 +27,12 @@ _T = TypeVar("_T")
 _SCRIPT = re.compile(rb"<[sS][cC][rR][iI][pP][tT]\b[^<>]{0,4096}>")
 _END_OF_SCRIPT = re.compile(rb"</[sS][cC][rR][iI][pP][tT]\b")
 _LINK = re.compile(rb"<(?:link|meta)\b[^<>]*>", re.IGNORECASE)
-_STATES_ADDRESS = re.compile(rb"""\s(?:rel|property)\s*=\s*["']?(?:canonical|og:url)\b""", re.IGNORECASE)
-_ADDRESS = re.compile(rb"""\s(?:href|content)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
+_STATES_ADDRESS = re.compile(
+    rb"""\s(?:rel|property)\s*=\s*["']?(?:canonical|og:url)\b""", re.IGNORECASE
+)
+_ADDRESS = re.compile(
+    rb"""\s(?:href|content)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE
+)
 _LONE_SURROGATE = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
@@ -152,7 +156,10 @@ def decode_json(raw: bytes, shape: Any = Any) -> Any:
     raw = raw.removeprefix(_BYTE_ORDER_MARK)
     if len(raw) > LARGEST_PAGE:
         raise ShapeError("JSON", f"{len(raw):,} bytes; {LARGEST_PAGE:,} are the most")
-    if len(raw) > _ALWAYS_READ and (values := sum(map(raw.count, (b",", b"[", b"{")))) > _MOST_VALUES:
+    if (
+        len(raw) > _ALWAYS_READ
+        and (values := sum(map(raw.count, (b",", b"[", b"{")))) > _MOST_VALUES
+    ):
         raise ShapeError("JSON", f"about {values:,} values; {_MOST_VALUES:,} are the most")
     try:
         try:
@@ -160,7 +167,9 @@ def decode_json(raw: bytes, shape: Any = Any) -> Any:
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             reason = str(error)
         text = decode_text(_LONE_SURROGATE.sub(rb"\\ufffd", raw))
-        return msgspec.convert(json.loads(text, strict=False, parse_constant=_refuse_constant), type=shape)
+        return msgspec.convert(
+            json.loads(text, strict=False, parse_constant=_refuse_constant), type=shape
+        )
     except RecursionError:
         raise ShapeError("JSON", "nested too deep") from None
     except ValueError:

@@ -33,7 +33,14 @@ class Absence(Enum):
 
 ABSENT: Final = Absence.STATED
 NoValue = Literal[Absence.STATED] | None
-UNREADABLE: Final = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+UNREADABLE: Final = (
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+)
 """The errors of a reader whose data is not what it expects."""
 _T = TypeVar("_T")
 Person = tuple[str, str | None, str | None]
@@ -182,7 +189,9 @@ def check_average(kind: ScoreKind, average: float) -> float:
     """Return a mean rating. Raises ValueError when it is not on the score's scale."""
     highest = SCORES[kind].average_scale
     if highest is None or not 0 <= average <= highest:
-        raise ValueError(f"a mean of {average:g} behind {kind}, which is not between 0 and {highest}")
+        raise ValueError(
+            f"a mean of {average:g} behind {kind}, which is not between 0 and {highest}"
+        )
     return average
 
 
@@ -190,8 +199,12 @@ def new_score(kind: ScoreKind, value: float, count: object = None) -> Score:
     """Return a score, with its count where that is a number above 0. Raises ValueError when the value is not on its scale."""
     form = SCORES[kind]
     if not form.lowest <= value <= form.scale:
-        raise ValueError(f"{kind} of {value:g}, which is not between {form.lowest} and {form.scale}")
-    return Score(kind=kind, value=value, count=count if isinstance(count, int) and count > 0 else None)
+        raise ValueError(
+            f"{kind} of {value:g}, which is not between {form.lowest} and {form.scale}"
+        )
+    return Score(
+        kind=kind, value=value, count=count if isinstance(count, int) and count > 0 else None
+    )
 
 
 def scores_of(*readers: Callable[[], Any]) -> list[Score]:

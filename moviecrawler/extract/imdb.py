@@ -61,12 +61,15 @@ def chart(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - `reade
     if dig.at(data, "topGrossingReleases") is not None:
         # A release that has no title on IMDb yet has an empty list.
         titles = (
-            dig.items(edge, "node", "release", "titles") for edge in dig.items(data, "topGrossingReleases", "edges")
+            dig.items(edge, "node", "release", "titles")
+            for edge in dig.items(data, "topGrossingReleases", "edges")
         )
         entries = [_entry(found[0], None) for found in titles if found]
     elif dig.at(data, "chartTitles", "edges") is not None:
         edges = dig.items(data, "chartTitles", "edges")
-        entries = [_entry(node, edge) for edge in edges if (node := dig.at(edge, "node")) is not None]
+        entries = [
+            _entry(node, edge) for edge in edges if (node := dig.at(edge, "node")) is not None
+        ]
     else:
         raise ShapeError("entries", "the page has no list that is known")
     return Page(site="imdb", kind="chart", listing=Listing(site="imdb", entries=entries))

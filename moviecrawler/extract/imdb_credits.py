@@ -41,7 +41,9 @@ CREDIT_KEYS = (
 """All keys of an object that hold people."""
 
 
-def credit_readers(sources: list[Any], role: Role) -> Iterator[Callable[[], list[Credit] | NoValue]]:
+def credit_readers(
+    sources: list[Any], role: Role
+) -> Iterator[Callable[[], list[Credit] | NoValue]]:
     """Yield a reader for each position of a role's list. Each returns None for a list that may be cut off."""
     for source in sources:
         yield partial(_of_main_column, source, role)
@@ -73,13 +75,19 @@ def _of_main_column(source: Mapping[str, Any], role: Role) -> list[Credit] | NoV
     return _credits(role, listed) if listed else ABSENT
 
 
-def _of_head(source: Mapping[str, Any], key: str, role: Role, *, is_all: bool) -> list[Credit] | None:
+def _of_head(
+    source: Mapping[str, Any], key: str, role: Role, *, is_all: bool
+) -> list[Credit] | None:
     """Read a group in the head of a page; None when it leaves out people, unless the page has no other list (`is_all`)."""
     for group in dig.items(source, key):
         named = dig.text(group, "category", "id") or dig.text(group, "grouping", "groupingId")
         if _ROLES.get(named) == role:
             listed = dig.items(group, "credits")
-            return _credits(role, listed) if is_all or dig.integer(group, "totalCredits") == len(listed) else None
+            return (
+                _credits(role, listed)
+                if is_all or dig.integer(group, "totalCredits") == len(listed)
+                else None
+            )
     return None
 
 
@@ -115,7 +123,9 @@ def _credit(raw: Any, role: Role) -> Credit:
     if role == "cast" and not {"characters", "creditedRoles"} & raw.keys():
         raise ShapeError("credits", "a member of the cast without a key for characters")
     played = dict.fromkeys(_characters(raw)) if role == "cast" else ()
-    return Credit(name=name, role=role, position=0, person_id=person_id, character=" / ".join(played) or None)
+    return Credit(
+        name=name, role=role, position=0, person_id=person_id, character=" / ".join(played) or None
+    )
 
 
 def _characters(raw: Any) -> Iterator[str]:

@@ -35,10 +35,18 @@ _FACTS: Final[tuple[Fact, ...]] = (
     ("poster_height", dig.positive, "primaryImage.height"),
     ("scores.imdb", values.read_rating, "ratingsSummary"),
     ("scores.imdb.reviews", dig.size, "reviews.total"),
-    ("scores.imdb.histogram", values.read_histogram, "aggregateRatingsBreakdown.histogram.histogramValues"),
+    (
+        "scores.imdb.histogram",
+        values.read_histogram,
+        "aggregateRatingsBreakdown.histogram.histogramValues",
+    ),
     ("scores.metascore", values.read_metascore, "metacritic.metascore"),
     ("amounts.budget", partial(values.read_amount, "budget"), "productionBudget.budget"),
-    ("amounts.opening_weekend", partial(values.read_amount, "opening_weekend"), "openingWeekendGross.gross.total"),
+    (
+        "amounts.opening_weekend",
+        partial(values.read_amount, "opening_weekend"),
+        "openingWeekendGross.gross.total",
+    ),
     ("amounts.domestic", partial(values.read_amount, "domestic"), "lifetimeGross.total"),
     ("amounts.worldwide", partial(values.read_amount, "worldwide"), "worldwideGross.total"),
     ("popularity_rank", values.read_rank, "meterRanking.currentRank"),
@@ -50,7 +58,9 @@ _FACTS: Final[tuple[Fact, ...]] = (
     ("related.connection", values.read_connections, "connections.edges"),
 )
 """What titles of all kinds have."""
-_OF_MOVIES: Final[tuple[Fact, ...]] = (("imdb_top250_rank", values.read_top_rank, "ratingsSummary.topRanking"),)
+_OF_MOVIES: Final[tuple[Fact, ...]] = (
+    ("imdb_top250_rank", values.read_top_rank, "ratingsSummary.topRanking"),
+)
 _OF_SERIES: Final[tuple[Fact, ...]] = (
     ("end_year", values.read_year, "releaseYear.endYear"),
     ("imdb_top250_tv_rank", values.read_top_rank, "ratingsSummary.topRanking"),
@@ -76,12 +86,17 @@ _OF_EPISODES: Final[tuple[Fact, ...]] = (
         "series.displayableEpisodeNumber.episodeNumber.text",
     ),
 )
-_FACTS_OF: Final[dict[TitleKind, tuple[Fact, ...]]] = {"series": _OF_SERIES, "episode": (*_OF_MOVIES, *_OF_EPISODES)}
+_FACTS_OF: Final[dict[TitleKind, tuple[Fact, ...]]] = {
+    "series": _OF_SERIES,
+    "episode": (*_OF_MOVIES, *_OF_EPISODES),
+}
 """The facts of one kind of titles only; other kinds have those of a movie."""
 KEYS: Final = (
     *("id", "titleText", "originalTitleText", "titleType"),
     *dict.fromkeys(
-        path.partition(".")[0] for _, _, *paths in (*_FACTS, *_OF_MOVIES, *_OF_SERIES, *_OF_EPISODES) for path in paths
+        path.partition(".")[0]
+        for _, _, *paths in (*_FACTS, *_OF_MOVIES, *_OF_SERIES, *_OF_EPISODES)
+        for path in paths
     ),
     *values.AWARD_KEYS,
     *CREDIT_KEYS,

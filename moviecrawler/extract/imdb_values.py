@@ -6,7 +6,14 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from moviecrawler.extract import dig
-from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError, attempt, new_score, one_of_each_title
+from moviecrawler.extract.findings import (
+    ABSENT,
+    NoValue,
+    ShapeError,
+    attempt,
+    new_score,
+    one_of_each_title,
+)
 from moviecrawler.extract.values import check_runtime, check_year, iso_date
 from moviecrawler.items import HISTOGRAM_BARS, Amount, AmountKind, Award, RelatedTitle, Score
 from moviecrawler.urls import IMDB_ID
@@ -76,7 +83,10 @@ def read_rating(summary: Any) -> Score | NoValue:
 
     Some titles have a second summary with nothing but the rank in it.
     """
-    value, votes = dig.read(dig.number, summary, "aggregateRating"), attempt(lambda: dig.integer(summary, "voteCount"))
+    value, votes = (
+        dig.read(dig.number, summary, "aggregateRating"),
+        attempt(lambda: dig.integer(summary, "voteCount")),
+    )
     if value is None:
         return None
     if value is ABSENT or (value == 0 and votes == 0):
@@ -97,7 +107,12 @@ def read_amount(kind: AmountKind, sum_: Any) -> Amount | NoValue:
     # A release whose box office nobody has reported has 0.
     if amount is ABSENT or amount == 0:
         return ABSENT
-    if amount is None or amount < 1 or not isinstance(currency, str) or not _CURRENCY.fullmatch(currency):
+    if (
+        amount is None
+        or amount < 1
+        or not isinstance(currency, str)
+        or not _CURRENCY.fullmatch(currency)
+    ):
         raise ShapeError(kind, f"an amount of {amount} {currency}")
     return Amount(kind=kind, value=amount, currency=currency)
 
@@ -141,7 +156,9 @@ def read_histogram(bars: Any) -> list[int] | NoValue:
 def read_awards(source: Any) -> list[Award] | NoValue:
     """Return all awards of an object together, and those that IMDb names first, such as Oscars."""
     wins = dig.read(dig.size, source, "wins", "total")
-    others = next((dig.read(dig.size, source, key, "total") for key in _NOMINATIONS if key in source), None)
+    others = next(
+        (dig.read(dig.size, source, key, "total") for key in _NOMINATIONS if key in source), None
+    )
     if not isinstance(wins, int) or not isinstance(others, int):
         return None
     named = dig.read(_prestigious, source, "prestigiousAwardSummary")
@@ -156,7 +173,9 @@ def _prestigious(summary: Any) -> Award | None:
         dig.size(summary, "nominations"),
     )
     return (
-        None if event is None or wins is None or others is None else Award(event=event, wins=wins, nominations=others)
+        None
+        if event is None or wins is None or others is None
+        else Award(event=event, wins=wins, nominations=others)
     )
 
 
@@ -169,7 +188,8 @@ def read_connections(edges: Any) -> list[RelatedTitle]:
     """Return the titles that follow this one, refer to it, and so on."""
     nodes = (dig.at(edge, "node") for edge in dig.items(edges))
     return one_of_each_title(
-        _related("connection", dig.at(node, "associatedTitle"), dig.text(node, "category", "text")) for node in nodes
+        _related("connection", dig.at(node, "associatedTitle"), dig.text(node, "category", "text"))
+        for node in nodes
     )
 
 

@@ -12,8 +12,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moviecrawler.extract import dig
 from moviecrawler.extract.embedded import decode_json, scripts, stated_addresses
-from moviecrawler.extract.findings import ABSENT, Findings, ShapeError, attempt, new_credits, new_score
-from moviecrawler.extract.values import check_runtime, parse_count, parse_date, parse_decimal, parse_runtime
+from moviecrawler.extract.findings import (
+    ABSENT,
+    Findings,
+    ShapeError,
+    attempt,
+    new_credits,
+    new_score,
+)
+from moviecrawler.extract.values import (
+    check_runtime,
+    parse_count,
+    parse_date,
+    parse_decimal,
+    parse_runtime,
+)
 from moviecrawler.sites import SCORES
 from moviecrawler.urls import id_in_url, site_of
 
@@ -22,9 +35,16 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Credit, Role, Score, ScoreKind, Site, TitleKind
 
-KINDS: dict[str, TitleKind] = {"Movie": "movie", "TVSeries": "series", "TVSeason": "season", "TVEpisode": "episode"}
+KINDS: dict[str, TitleKind] = {
+    "Movie": "movie",
+    "TVSeries": "series",
+    "TVSeason": "season",
+    "TVEpisode": "episode",
+}
 """The kinds of title by their names in JSON-LD."""
-_NO_PLOT: Final = re.compile(r"^Discover reviews, ratings|\b(?:starring|directed by)\b|(?:\.\.\.|…)$", re.IGNORECASE)
+_NO_PLOT: Final = re.compile(
+    r"^Discover reviews, ratings|\b(?:starring|directed by)\b|(?:\.\.\.|…)$", re.IGNORECASE
+)
 """Matches descriptions that are written for search engines, and plots that are cut off."""
 _NO_POSTER: Final = re.compile(r"default[-_]?poster|/images/(?:products|icons)/", re.IGNORECASE)
 _SHIFTED_DURATION: Final = re.compile(r"PT(?:(?P<hours>\d{1,2})M)?(?P<minutes>[1-5]?\d)S")
@@ -52,12 +72,16 @@ def title_in(site: Site, body: bytes) -> tuple[str, str, dict[str, Any]]:
     """Return the id, the name and the JSON-LD of the title that a page is about. Raises ShapeError when it names none, or several."""
     linked = title_of(body)
     if not linked:
-        raise ShapeError("page", "neither the data nor the JSON-LD of a title is there in a form that is known")
+        raise ShapeError(
+            "page", "neither the data nor the JSON-LD of a title is there in a form that is known"
+        )
     own = (address for address in stated_addresses(body) if site_of(address) == site)
     ids = {id_in_url(site, address) for address in (*own, dig.text(linked, "url") or "")} - {None}
     name = dig.text(linked, "name")
     if len(ids) != 1 or name is None:
-        raise ShapeError("title" if ids else "site_id", f"JSON-LD of {len(ids)} titles, named {name!r}")
+        raise ShapeError(
+            "title" if ids else "site_id", f"JSON-LD of {len(ids)} titles, named {name!r}"
+        )
     return str(ids.pop()), name, linked
 
 
@@ -88,7 +112,11 @@ def _plot(text: str) -> str | None:
 
 def _picture(value: Any) -> str | None:
     picture = _first(value)
-    urls = [picture] if isinstance(picture, str) else [dig.at(picture, key) for key in ("url", "contentUrl")]
+    urls = (
+        [picture]
+        if isinstance(picture, str)
+        else [dig.at(picture, key) for key in ("url", "contentUrl")]
+    )
     address = next(filter(None, map(dig.text, urls)), "")
     return address if address.startswith("http") and not _NO_POSTER.search(address) else None
 
@@ -113,7 +141,10 @@ def _score(kind: ScoreKind, value: Any) -> Score | None:
     """Return the score that JSON-LD states; None for one of another scale. Metacritic's episodes have that of its users under the same key."""
     rating = _first(value)
     is_users = "user" in (dig.text(rating, "name") or "").lower()
-    best, *counts = (attempt(partial(_number, dig.at(rating, k))) for k in ("bestRating", "ratingCount", "reviewCount"))
+    best, *counts = (
+        attempt(partial(_number, dig.at(rating, k)))
+        for k in ("bestRating", "ratingCount", "reviewCount")
+    )
     if is_users != (kind == "metacritic_user") or best not in {None, SCORES[kind].scale}:
         return None
     count, share = next(filter(None, counts), 0), _number(dig.at(rating, "ratingValue"))
@@ -129,8 +160,21 @@ def _number(value: Any) -> float | None:
 
 _FACTS: Final[tuple[tuple[Any, ...], ...]] = (
     ("plot", "description", partial(_parsed, _plot), "imdb", "metacritic", "rottentomatoes"),
-    ("credits.director", "director", partial(_people, "director"), "imdb", "metacritic", "rottentomatoes"),
-    ("genres", "genre", lambda value: [*filter(None, map(dig.text, dig.listed(value)))], "imdb", "metacritic"),
+    (
+        "credits.director",
+        "director",
+        partial(_people, "director"),
+        "imdb",
+        "metacritic",
+        "rottentomatoes",
+    ),
+    (
+        "genres",
+        "genre",
+        lambda value: [*filter(None, map(dig.text, dig.listed(value)))],
+        "imdb",
+        "metacritic",
+    ),
     ("certificate", "contentRating", dig.text, "imdb", "metacritic"),
     ("poster_url", "image", _picture, "imdb", "metacritic"),
     ("credits.cast", "actor", partial(_people, "cast"), "metacritic", "rottentomatoes"),
@@ -141,7 +185,12 @@ _FACTS: Final[tuple[tuple[Any, ...], ...]] = (
     ("scores.metascore", "aggregateRating", partial(_score, "metascore"), "metacritic"),
     ("scores.metacritic_user", "aggregateRating", partial(_score, "metacritic_user"), "metacritic"),
     ("scores.tomatometer", "aggregateRating", partial(_score, "tomatometer"), "rottentomatoes"),
-    ("year", "datePublished", partial(_parsed, lambda text: int(parse_date(text)[:4])), "metacritic"),
+    (
+        "year",
+        "datePublished",
+        partial(_parsed, lambda text: int(parse_date(text)[:4])),
+        "metacritic",
+    ),
     ("release_date", "datePublished", partial(_parsed, parse_date), "metacritic"),
     ("season_count", "numberOfSeasons", dig.size, "rottentomatoes"),
     ("episode_count", "numberOfEpisodes", dig.size, "rottentomatoes"),

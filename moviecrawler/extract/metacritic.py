@@ -13,7 +13,13 @@ from moviecrawler.extract import metacritic_values as values
 from moviecrawler.extract.devalue import unflatten
 from moviecrawler.extract.embedded import check_whole, decode_json, reader, script, stated_addresses
 from moviecrawler.extract.findings import Findings, ShapeError, attempt, scores_of
-from moviecrawler.extract.metacritic_title import COMPONENTS, PRODUCT, read_title, read_year, seasons_of
+from moviecrawler.extract.metacritic_title import (
+    COMPONENTS,
+    PRODUCT,
+    read_title,
+    read_year,
+    seasons_of,
+)
 from moviecrawler.extract.series import check_requested
 from moviecrawler.items import Entry, Listing, Page
 from moviecrawler.urls import part_of_series
@@ -28,7 +34,9 @@ def movie(body: bytes, url: str | None = None) -> Page:
     stated = next(filter(None, map(values.id_in, stated_addresses(body))), None)
     part = part_of_series("metacritic", stated or "")
     # What an episode's payload holds is not known.
-    components = {} if part and part.kind == "episode" else _components(script(body, "__NUXT_DATA__"))
+    components = (
+        {} if part and part.kind == "episode" else _components(script(body, "__NUXT_DATA__"))
+    )
     found = read_title(components, stated) if PRODUCT in components else _linked(body)
     check_requested("metacritic", found.movie.site_id, values.id_in(url))
     linked = linked_data.title_of(body)
@@ -38,7 +46,12 @@ def movie(body: bytes, url: str | None = None) -> Page:
         linked_data.look(found, linked)
     title = found.done()
     seasons = seasons_of(title, components) if title.kind == "series" else []
-    return Page(site="metacritic", kind="movie" if title.kind == "movie" else "tv", movie=title, seasons=seasons)
+    return Page(
+        site="metacritic",
+        kind="movie" if title.kind == "movie" else "tv",
+        movie=title,
+        seasons=seasons,
+    )
 
 
 def _components(payload: bytes | None) -> Components:
@@ -47,7 +60,9 @@ def _components(payload: bytes | None) -> Components:
     for key in data if isinstance(data, dict) else ():
         if key.startswith("loadPage:") and not key.startswith("loadPage:skeleton:"):
             listed = attempt(partial(dig.items, data, key, "components")) or []
-            named = {attempt(partial(dig.text, part, "meta", "componentName")): part for part in listed}
+            named = {
+                attempt(partial(dig.text, part, "meta", "componentName")): part for part in listed
+            }
             if PRODUCT in named:
                 return {name: part for name, part in named.items() if name in COMPONENTS}
     return {}
@@ -87,7 +102,10 @@ def _entry(item: Any) -> Entry:
     if title is None:
         raise ShapeError("entries", "an item without a title")
     site_id = values.id_of_product(item)
-    day, year = attempt(lambda: dig.read(values.read_day, item, "releaseDate")), attempt(lambda: read_year(item))
+    day, year = (
+        attempt(lambda: dig.read(values.read_day, item, "releaseDate")),
+        attempt(lambda: read_year(item)),
+    )
     scores = scores_of(
         lambda: dig.read(partial(values.read_score, "metascore"), item, "criticScoreSummary"),
         lambda: dig.read(partial(values.read_score, "metacritic_user"), item, "userScore"),

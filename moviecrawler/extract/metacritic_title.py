@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 Components = dict[str | None, Any]
 """The components of a page by their names, each with its `data` and `errors`."""
 PRODUCT: Final = "product"
-_SUMMARIES: Final[dict[ScoreKind, str]] = {"metascore": "critic-score-summary", "metacritic_user": "user-score-summary"}
+_SUMMARIES: Final[dict[ScoreKind, str]] = {
+    "metascore": "critic-score-summary",
+    "metacritic_user": "user-score-summary",
+}
 _OFFERS: Final = "where-to-watch"
 _RELATED: Final = "related-carousel"
 _SEASONS: Final = "seasons"
@@ -64,7 +67,10 @@ _METASCORE_FACTS: Final[tuple[Fact, ...]] = (("average", values.read_average, "n
 _IMAGES: Final = SITES["metacritic"].home + "/a/img/catalog"
 _NOT_FOUND: Final = 404
 _MARKS: Final = ("mustSee", "mustWatch", "mustPlay")
-_IN_ROWS: Final[dict[ScoreKind, str]] = {"metascore": "criticScoreSummary", "metacritic_user": "userScore"}
+_IN_ROWS: Final[dict[ScoreKind, str]] = {
+    "metascore": "criticScoreSummary",
+    "metacritic_user": "userScore",
+}
 
 
 def read_title(components: Components, stated: str | None = None) -> Findings:
@@ -83,10 +89,17 @@ def read_title(components: Components, stated: str | None = None) -> Findings:
     movie, site_id = found.movie, found.movie.site_id or ""
     dig.look(found, _FACTS, [product])
     if movie.kind == "series":
-        found.look("season_count", *dig.readers(dig.positive, [product], "seasonCount", "numberOfSeasons"))
+        found.look(
+            "season_count", *dig.readers(dig.positive, [product], "seasonCount", "numberOfSeasons")
+        )
         # Few series have their creators marked; a crew without them doesn't say that there are none.
-        found.look("credits.creator", lambda: values.read_creators(dig.at(product, "production", "crew")))
-    row, watch = _season_row(components, site_id), attempt(lambda: dig.at(components.get(_OFFERS), "data", "item"))
+        found.look(
+            "credits.creator", lambda: values.read_creators(dig.at(product, "production", "crew"))
+        )
+    row, watch = (
+        _season_row(components, site_id),
+        attempt(lambda: dig.at(components.get(_OFFERS), "data", "item")),
+    )
     if movie.season is None:
         dig.look(found, _OF_WHOLE_TITLES, [product])
         found.look("year", lambda: read_year(product))
@@ -112,16 +125,26 @@ def read_title(components: Components, stated: str | None = None) -> Findings:
         _look_for_score(found, kind, summaries)
     if movie.season is None:
         found.look("scores.metascore.certified", lambda: _must(product))
-    found.look("related.similar", *dig.readers(values.read_similar, [components.get(_RELATED)], "data.items"))
+    found.look(
+        "related.similar",
+        *dig.readers(values.read_similar, [components.get(_RELATED)], "data.items"),
+    )
     found.look("offers", lambda: values.read_offers(watch))
     return found
 
 
 def product_id(product: Any, components: Components, stated: str | None = None) -> str:
     """Return the site_id. That of a season is in the summaries of its scores or the page's link, as the product is its series."""
-    summaries = [attempt(partial(dig.at, components.get(name), "data", "item")) for name in _SUMMARIES.values()]
+    summaries = [
+        attempt(partial(dig.at, components.get(name), "data", "item"))
+        for name in _SUMMARIES.values()
+    ]
     own = attempt(lambda: dig.at(product, "criticScoreSummary"))
-    ids = [found for summary in (own, *summaries) if (found := attempt(partial(_id_of_summary, summary)))]
+    ids = [
+        found
+        for summary in (own, *summaries)
+        if (found := attempt(partial(_id_of_summary, summary)))
+    ]
     season = next(filter(partial(part_of_series, "metacritic"), ids), None)
     whole = ids[0] if ids else id_in(f"/{values.id_of_product(product)}")
     if whole is None:
@@ -142,13 +165,20 @@ def read_year(product: Any) -> int | NoValue:
 def _image(product: Any) -> Any:
     """Return the first picture that a product has with a path; None without one."""
     images = [dig.read(dig.at, product, "image"), *dig.items(product, "images")]
-    return next((image for image in images if isinstance(image, dict) and dig.text(image, "bucketPath")), None)
+    return next(
+        (image for image in images if isinstance(image, dict) and dig.text(image, "bucketPath")),
+        None,
+    )
 
 
 def _poster(product: Any, image: Any) -> str | NoValue:
     if image is not None:
         return f"{_IMAGES}{dig.text(image, 'bucketPath')}"
-    return ABSENT if dig.read(dig.at, product, "image") is ABSENT and not dig.items(product, "images") else None
+    return (
+        ABSENT
+        if dig.read(dig.at, product, "image") is ABSENT and not dig.items(product, "images")
+        else None
+    )
 
 
 # --- Scores ---------------------------------------------------------------------------------------------------------
@@ -164,7 +194,10 @@ def _stated_absence(component: Any) -> NoValue:
 
 def _look_for_score(found: Findings, kind: ScoreKind, summaries: list[Any]) -> None:
     """Read a score and its facts from the first summary that has them."""
-    found.look(f"scores.{kind}", *(partial(dig.read, partial(read_score, kind), summary) for summary in summaries))
+    found.look(
+        f"scores.{kind}",
+        *(partial(dig.read, partial(read_score, kind), summary) for summary in summaries),
+    )
     facts = (*_SCORE_FACTS, *(_METASCORE_FACTS if kind == "metascore" else ()))
     dig.look(found, ((f"scores.{kind}.{fact}", *reads) for fact, *reads in facts), summaries)
 
@@ -175,7 +208,10 @@ def _id_of_summary(summary: Any) -> str | None:
 
 def _is_own(site_id: str, summary: Any) -> bool:
     """Return whether a summary of scores is of that season, as far as it says of what it is; of a whole title all are."""
-    return attempt(lambda: _id_of_summary(summary)) in {None, site_id} or part_of_series("metacritic", site_id) is None
+    return (
+        attempt(lambda: _id_of_summary(summary)) in {None, site_id}
+        or part_of_series("metacritic", site_id) is None
+    )
 
 
 def _must(product: Any) -> bool | None:
@@ -190,7 +226,9 @@ def _must(product: Any) -> bool | None:
 
 def _season_row(components: Components, site_id: str) -> Any:
     """Return what a page's list of seasons says of one of them; None when it doesn't list that."""
-    return next((row for row in _rows(components) if attempt(partial(_id_of_row, row)) == site_id), None)
+    return next(
+        (row for row in _rows(components) if attempt(partial(_id_of_row, row)) == site_id), None
+    )
 
 
 def seasons_of(series: Movie, components: Components) -> list[Movie]:
@@ -201,14 +239,20 @@ def seasons_of(series: Movie, components: Components) -> list[Movie]:
 def _rows(components: Components) -> list[Any]:
     data = attempt(partial(dig.at, components.get(_SEASONS), "data"))
     return next(
-        (rows for path in (("items",), ("item", "seasons")) if (rows := attempt(partial(dig.items, data, *path)))),
+        (
+            rows
+            for path in (("items",), ("item", "seasons"))
+            if (rows := attempt(partial(dig.items, data, *path)))
+        ),
         [],
     )
 
 
 def _id_of_row(row: Any) -> str | None:
     """Return a season's id, by its own address or by that of its scores."""
-    addresses = (attempt(partial(dig.text, row, *path)) for path in (("url",), ("criticScoreSummary", "url")))
+    addresses = (
+        attempt(partial(dig.text, row, *path)) for path in (("url",), ("criticScoreSummary", "url"))
+    )
     return next(filter(None, map(id_in, addresses)), None)
 
 

@@ -52,7 +52,9 @@ _MOST_EXPENSIVE: Final = 1_000_000
 """In any currency; Indonesia's films cost some 100,000 rupiah."""
 _LOCALE: Final = re.compile(r"[a-z]{2}_([A-Z]{2})")
 _JUSTWATCH_PATH: Final = re.compile(r"/[\w/.-]{1,300}")
-_NOTE: Final = re.compile(r"(?<!\s)\s*\((?:voice|uncredited|archive|segment|as |credit)[^()]*\)", re.IGNORECASE)
+_NOTE: Final = re.compile(
+    r"(?<!\s)\s*\((?:voice|uncredited|archive|segment|as |credit)[^()]*\)", re.IGNORECASE
+)
 
 
 def id_in(url: str | None) -> str | None:
@@ -69,7 +71,9 @@ def id_in(url: str | None) -> str | None:
     """
     site_id = id_in_url("metacritic", url) if url else None
     season = _SEASON_IN_QUERY.search(urlsplit(url or "").query) if site_id else None
-    is_whole = site_id and site_id.startswith("tv/") and part_of_series("metacritic", site_id) is None
+    is_whole = (
+        site_id and site_id.startswith("tv/") and part_of_series("metacritic", site_id) is None
+    )
     return id_in_url("metacritic", f"/{site_id}/{season[1]}") if season and is_whole else site_id
 
 
@@ -87,7 +91,11 @@ def without_season(site_id: str, title: str) -> str:
     'The Lighthouse'
     """
     part, found = part_of_series("metacritic", site_id), _SEASON_IN_TITLE.search(title)
-    return title[: found.start()].rstrip() if found and part and part.season == int(found["number"] or 0) else title
+    return (
+        title[: found.start()].rstrip()
+        if found and part and part.season == int(found["number"] or 0)
+        else title
+    )
 
 
 def read_day(value: Any) -> str | None:
@@ -98,7 +106,10 @@ def read_day(value: Any) -> str | None:
 
 def read_score(kind: ScoreKind, summary: Any) -> Score | NoValue:
     """Return the score in a summary, of a page or of a row of a list."""
-    value, count = dig.read(dig.number, summary, "score"), attempt(lambda: dig.size(summary, "reviewCount")) or 0
+    value, count = (
+        dig.read(dig.number, summary, "score"),
+        attempt(lambda: dig.size(summary, "reviewCount")) or 0,
+    )
     if value is ABSENT or value is None:
         # A title with that many reviews has a score; it is at another position.
         return None if value is None or count >= _ENOUGH_REVIEWS else ABSENT
@@ -144,13 +155,20 @@ def read_crew(role: Role, group: str, crew: Any) -> list[Credit]:
     groups = [dig.text(person, "roleTypeGroupName") for person in dig.items(crew)]
     if None in groups:
         raise ShapeError("credits", "a member of the crew without a group")
-    return read_people(role, [person for person, name in zip(dig.items(crew), groups, strict=True) if name == group])
+    return read_people(
+        role,
+        [person for person, name in zip(dig.items(crew), groups, strict=True) if name == group],
+    )
 
 
 def read_creators(crew: Any) -> list[Credit]:
     """Return a series' creators, who are among its writers as "created by"."""
-    writers = [person for person in dig.items(crew) if dig.at(person, "roleTypeGroupName") == "Written By"]
-    return read_people("creator", [one for one in writers if "created by" in dig.items(one, "roles")])
+    writers = [
+        person for person in dig.items(crew) if dig.at(person, "roleTypeGroupName") == "Written By"
+    ]
+    return read_people(
+        "creator", [one for one in writers if "created by" in dig.items(one, "roles")]
+    )
 
 
 def read_people(role: Role, people: Any) -> list[Credit]:
@@ -206,7 +224,10 @@ def read_similar(items: Any) -> list[RelatedTitle]:
     """Return the titles that the page recommends; games among them are left out."""
     if any(dig.text(item, "type") is None for item in dig.items(items)):
         raise ShapeError("related", "a title without a type")
-    named = ((attempt(partial(id_of_product, item)), dig.text(item, "title")) for item in dig.items(items))
+    named = (
+        (attempt(partial(id_of_product, item)), dig.text(item, "title"))
+        for item in dig.items(items)
+    )
     return one_of_each_title(
         RelatedTitle(relation="similar", site_id=site_id, title=title)
         for site_id, title in named
@@ -238,7 +259,9 @@ def _options(listed: Any, kind: OfferKind, country: str | None) -> Iterator[Offe
     url = plain_address(dig.text(listed, "link"))
     for option in dig.items(listed, "options") or [{}]:
         price, currency = dig.number(option, "optionPrice"), dig.text(option, "optionCurrencyCode")
-        is_priced = kind in {"rent", "buy"} and price is not None and price > 0 and currency is not None
+        is_priced = (
+            kind in {"rent", "buy"} and price is not None and price > 0 and currency is not None
+        )
         if is_priced and price is not None and price > _MOST_EXPENSIVE:
             raise ShapeError("offers", f"a price of {price}")
         yield Offer(

@@ -14,13 +14,16 @@ if TYPE_CHECKING:
     from moviecrawler.items import Offer
 
 _REDIRECT: Final = re.compile(
-    r"https?://(?:click\.justwatch\.com(?=[/?#]|$)[^?#]*|[^/?#]+/c/\d+/\d+/\d+)(?:\?(?P<query>[^#]*))?", re.IGNORECASE
+    r"https?://(?:click\.justwatch\.com(?=[/?#]|$)[^?#]*|[^/?#]+/c/\d+/\d+/\d+)(?:\?(?P<query>[^#]*))?",
+    re.IGNORECASE,
 )
 """An advertiser's redirect on the way to a provider, whose address is a parameter: JustWatch's `r`, and `u` of Impact's hosts."""
 _MOST_REDIRECTS: Final = 3
 """In a row; links of JustWatch's pass two."""
 _JUSTWATCH: Final = re.compile(r"https?://click\.justwatch\.com(?:/|$)", re.IGNORECASE)
-_ADDRESS: Final = re.compile(r"(?P<plain>https?://[^\s/?#]+(?:/[^\s?#]*)?)(?:\?(?P<query>[^\s#]*))?(?:#\S*)?")
+_ADDRESS: Final = re.compile(
+    r"(?P<plain>https?://[^\s/?#]+(?:/[^\s?#]*)?)(?:\?(?P<query>[^\s#]*))?(?:#\S*)?"
+)
 _TRACKING: Final = re.compile(
     r"(?:utm|uct|wt|mc|gad|af|aff)_\w{1,40}|its[a-z]{2}|\w{0,20}cli(?:ck)?id|irgwc|linkcode|ascsubtag|cx|cmp|cid|at|ct|tag|ref_?|refid|"
     r"source|partner|subid\d?|clickref|affiliate\w{0,20}|campaign\w{0,20}|cjevent|autoplay|action",
@@ -54,4 +57,6 @@ def plain_address(url: str | None) -> str | None:
 
 def one_of_each_offer(offers: Iterable[Offer]) -> list[Offer]:
     """Return offers in order, the first of each provider, kind, country and quality."""
-    return first_of_each(offers, lambda offer: (offer.provider, offer.kind, offer.country, offer.quality))
+    return first_of_each(
+        offers, lambda offer: (offer.provider, offer.kind, offer.country, offer.quality)
+    )

@@ -26,7 +26,11 @@ READERS: Final[tuple[tuple[Site, str, Callable[[bytes, str | None], Page]], ...]
     ("imdb", r"(?:/[a-z]{2}(?:-[a-z]{2})?)?/chart/[\w-]+/?", imdb.chart),
     ("metacritic", rf"/(?:movie/[^/]+|tv/[^/]+(?:{_PART})?)/?", metacritic.movie),
     ("metacritic", r"/finder/metacritic/web/?", metacritic.finder),
-    ("rottentomatoes", r"/(?:m/[^/]+|tv/[^/]+(?:/s\d[\d.]*(?:/e\d[\d.]*)?)?)/?", rottentomatoes.movie),
+    (
+        "rottentomatoes",
+        r"/(?:m/[^/]+|tv/[^/]+(?:/s\d[\d.]*(?:/e\d[\d.]*)?)?)/?",
+        rottentomatoes.movie,
+    ),
     ("rottentomatoes", r"/browse/.*", rottentomatoes.browse),
     ("rottentomatoes", r"/cnapi/browse/.*", rottentomatoes.browse_json),
 )
@@ -65,7 +69,16 @@ def _addresses_in_json(body: bytes) -> list[str]:
 _NOT_AS_THEY_ARE = frozenset(
     {
         *("site", "credits", "scores", "offers", "awards", "related", "amounts"),
-        *("other_titles", "list_name", "list_rank", "list_computed", "source", "unknown_fields", "scraped_at", "fetch"),
+        *(
+            "other_titles",
+            "list_name",
+            "list_rank",
+            "list_computed",
+            "source",
+            "unknown_fields",
+            "scraped_at",
+            "fetch",
+        ),
     }
 )
 """Of a movie's fields, those that its record has in another form, and those that no page says."""
@@ -86,7 +99,8 @@ def page_record(page: Page) -> dict[str, Any]:
         record["next"] = page.listing.next
     if page.seasons:
         record["seasons"] = [
-            {**_given(_movie_record(season)), "unknown_fields": season.unknown_fields} for season in page.seasons
+            {**_given(_movie_record(season)), "unknown_fields": season.unknown_fields}
+            for season in page.seasons
         ]
     return record
 
@@ -96,14 +110,25 @@ def _movie_record(movie: Movie) -> dict[str, Any]:
         return [credit.name or "" for credit in movie.people(role)]
 
     return {
-        **{field.name: getattr(movie, field.name) for field in fields(movie) if field.name not in _NOT_AS_THEY_ARE},
+        **{
+            field.name: getattr(movie, field.name)
+            for field in fields(movie)
+            if field.name not in _NOT_AS_THEY_ARE
+        },
         "title_kind": _title_kind(movie),
         "directors": people("director"),
         "writers": people("writer"),
         "creators": people("creator"),
-        "cast": [{"name": c.name, "character": c.character, "id": c.person_id} for c in movie.people("cast")],
-        "scores": [_score_record(score) for score in movie.scores if score.kind in SCOREBOARD_KINDS],
-        "finer_scores": [_score_record(score) for score in movie.scores if score.kind not in SCOREBOARD_KINDS],
+        "cast": [
+            {"name": c.name, "character": c.character, "id": c.person_id}
+            for c in movie.people("cast")
+        ],
+        "scores": [
+            _score_record(score) for score in movie.scores if score.kind in SCOREBOARD_KINDS
+        ],
+        "finer_scores": [
+            _score_record(score) for score in movie.scores if score.kind not in SCOREBOARD_KINDS
+        ],
         "offers": [_given(asdict(offer)) for offer in movie.offers],
         "awards": [asdict(award) for award in movie.awards],
         "related": [_given(asdict(title)) for title in movie.related],
@@ -136,7 +161,9 @@ def _entry_record(entry: Entry) -> dict[str, Any]:
 
 
 def _score_record(score: Score) -> dict[str, Any]:
-    facts = {fact: value for fact in SCORE_FACTS if (value := getattr(score, fact)) not in (None, [])}
+    facts = {
+        fact: value for fact in SCORE_FACTS if (value := getattr(score, fact)) not in (None, [])
+    }
     return {"kind": score.kind, "value": score.value, "count": score.count, **facts}
 
 

@@ -43,12 +43,20 @@ def movie(body: bytes, url: str | None = None) -> Page:
     """
     check_whole(body)
     tree, linked = tree_of(body), linked_data.title_of(body)
-    scorecard, hero = (values.json_of(tree, name) or None for name in ("media-scorecard-json", "media-hero-json"))
+    scorecard, hero = (
+        values.json_of(tree, name) or None for name in ("media-scorecard-json", "media-hero-json")
+    )
     if scorecard is None and hero is None:
         scorecard = values.json_of(tree, "scoreDetails") or None
     if scorecard is None and hero is None and not linked:
-        raise ShapeError("page", "neither the scripts nor the JSON-LD of a title is there in a form that is known")
-    addresses = (dig.text(linked, "url"), attempt(lambda: dig.text(scorecard, "criticsScore", "reviewsPageUrl")))
+        raise ShapeError(
+            "page",
+            "neither the scripts nor the JSON-LD of a title is there in a form that is known",
+        )
+    addresses = (
+        dig.text(linked, "url"),
+        attempt(lambda: dig.text(scorecard, "criticsScore", "reviewsPageUrl")),
+    )
     site_id = _site_id(url, linked.get("@type"), (*stated_addresses(body), *addresses))
     page = TitlePage(
         tree,
@@ -59,12 +67,19 @@ def movie(body: bytes, url: str | None = None) -> Page:
     )
     tag = _SITE_NAME.sub("", text_of(tree.css("title"))) or None
     title, year = _title_and_year(page, tag)
-    found = read_title(new_title("rottentomatoes", site_id, title, values.title_kind(site_id)), page, year)
+    found = read_title(
+        new_title("rottentomatoes", site_id, title, values.title_kind(site_id)), page, year
+    )
     if found.movie.series_id:
         found.look("series_title", lambda: _series_in(tag, title))
     read = found.done()
     seasons = markup.seasons_of(read, tree, linked) if read.kind == "series" else []
-    return Page(site="rottentomatoes", kind="movie" if read.kind == "movie" else "tv", movie=read, seasons=seasons)
+    return Page(
+        site="rottentomatoes",
+        kind="movie" if read.kind == "movie" else "tv",
+        movie=read,
+        seasons=seasons,
+    )
 
 
 def _site_id(url: str | None, declared: str | None, addresses: Iterable[str | None]) -> str:
@@ -73,9 +88,13 @@ def _site_id(url: str | None, declared: str | None, addresses: Iterable[str | No
     `url` is what was requested, which names the page when it does not name itself. Raises ShapeError when nothing does, or when
     one part of a series was requested and the page is about another, or about the whole: a season's page can have its series' canonical link.
     """
-    requested = id_in_url("rottentomatoes", url) if url and site_of(url) == "rottentomatoes" else None
+    requested = (
+        id_in_url("rottentomatoes", url) if url and site_of(url) == "rottentomatoes" else None
+    )
     ids = [id_in_url("rottentomatoes", address) for address in addresses if address]
-    site_id = next((found for found in (*ids, requested) if found and _is_declared(found, declared)), None)
+    site_id = next(
+        (found for found in (*ids, requested) if found and _is_declared(found, declared)), None
+    )
     if site_id is None:
         raise ShapeError("site_id", f"neither the page nor its URL names a {declared or 'title'}")
     check_requested("rottentomatoes", site_id, requested)
@@ -120,7 +139,9 @@ def browse(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - `read
     tree = tree_of(body)
     entries = [_tile(tile) for tile in tree.css('[data-qa="discovery-media-list-item"]')]
     if not entries and values.json_of(tree, "noResults") is not True:
-        raise ShapeError("entries", "a browse page without entries, and none that says that it has no results")
+        raise ShapeError(
+            "entries", "a browse page without entries, and none that says that it has no results"
+        )
     return _list_page("browse", entries, values.json_of(tree, "pageInfo"))
 
 
@@ -130,7 +151,11 @@ def browse_json(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - 
     data = decode_json(body)
     if dig.at(data, "grid", "list") is None:
         raise ShapeError("entries", "browse JSON without grid.list")
-    return _list_page("browse-json", [_row(item) for item in dig.items(data, "grid", "list")], dig.at(data, "pageInfo"))
+    return _list_page(
+        "browse-json",
+        [_row(item) for item in dig.items(data, "grid", "list")],
+        dig.at(data, "pageInfo"),
+    )
 
 
 def _list_page(kind: str, entries: list[Entry], info: Any) -> Page:
@@ -157,8 +182,16 @@ def _row(item: Any) -> Entry:
     def share(kind: ScoreKind, key: str) -> Score | NoValue:
         return values.score(kind, dig.at(item, key, "scorePercent"))
 
-    scores = scores_of(partial(share, "tomatometer", "criticsScore"), partial(share, "popcornmeter", "audienceScore"))
-    return _entry(dig.text(item, "mediaUrl"), dig.text(item, "title"), scores, dig.text(item, "releaseDateText"))
+    scores = scores_of(
+        partial(share, "tomatometer", "criticsScore"),
+        partial(share, "popcornmeter", "audienceScore"),
+    )
+    return _entry(
+        dig.text(item, "mediaUrl"),
+        dig.text(item, "title"),
+        scores,
+        dig.text(item, "releaseDateText"),
+    )
 
 
 def _entry(path: str | None, title: str | None, scores: list[Score], opening: str | None) -> Entry:

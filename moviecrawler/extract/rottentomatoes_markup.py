@@ -7,7 +7,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from moviecrawler.extract import dig
-from moviecrawler.extract.findings import ABSENT, NoValue, Person, ShapeError, attempt, one_of_each_title, scores_of
+from moviecrawler.extract.findings import (
+    ABSENT,
+    NoValue,
+    Person,
+    ShapeError,
+    attempt,
+    one_of_each_title,
+    scores_of,
+)
 from moviecrawler.extract.offers import one_of_each_offer, plain_address
 from moviecrawler.extract.rottentomatoes_values import score, slot
 from moviecrawler.extract.series import listed_season, one_of_each_season
@@ -46,7 +54,8 @@ _LABELS: Final[dict[str, str]] = {
 }
 """The rows of the list of details that are read, by their labels in lower case."""
 _NOTE: Final = re.compile(
-    r"(?<!\s)\s*\((?:[^()]{0,200}\b(?:voice|uncredited|archive footage|cameo)\b[^()]{0,200}|as [^()]*)\)", re.IGNORECASE
+    r"(?<!\s)\s*\((?:[^()]{0,200}\b(?:voice|uncredited|archive footage|cameo)\b[^()]{0,200}|as [^()]*)\)",
+    re.IGNORECASE,
 )
 _JOB: Final = re.compile(
     r"^(?:(?:executive|co|associate|line|assistant|original|film|art|set|costume|production|music|sound)[\s-]*)*"
@@ -89,7 +98,9 @@ def details_of(tree: Selector) -> Rows:
             name = None if name in rows else name
         elif name and text_of(element):
             is_whole = kind == "item-value"
-            parts = [(text_of(element), element.attrib.get("href"))] if is_whole else _pieces(element)
+            parts = (
+                [(text_of(element), element.attrib.get("href"))] if is_whole else _pieces(element)
+            )
             rows.setdefault(name, []).extend(parts)
     return rows
 
@@ -106,7 +117,11 @@ def _pieces(value: Selector) -> Iterator[tuple[str, str | None]]:
 def plot_of(tree: Selector) -> str | None:
     """Return the plot that a page shows."""
     return (
-        text_of(tree.css('[data-qa="synopsis-value"], [data-qa$="-info-synopsis"], [data-qa$="-info-description"]'))
+        text_of(
+            tree.css(
+                '[data-qa="synopsis-value"], [data-qa$="-info-synopsis"], [data-qa$="-info-description"]'
+            )
+        )
         or None
     )
 
@@ -127,12 +142,18 @@ def cast_of(tree: Selector) -> list[Person]:
     for tile, role in zip(tiles, roles, strict=True):
         name = text_of(tile.css('[data-qa="person-name"], .metadata a, .metadata p:not(.p--small)'))
         if not name or (not any(roles) and text_of(tile) != name):
-            raise ShapeError("cast", "a tile without a name, or with more than the name in an unknown form")
+            raise ShapeError(
+                "cast", "a tile without a name, or with more than the name in an unknown form"
+            )
         # A note can be a line of its own, and lines can end in commas.
-        lines = [line for line in map(fold, role.css("::text").getall()) if line and line != "Actor"]
+        lines = [
+            line for line in map(fold, role.css("::text").getall()) if line and line != "Actor"
+        ]
         characters = [line for line in lines if not _JOB.match(line)]
         if characters or not lines:
-            part = " / ".join(filter(None, (_NOTE.sub("", character).rstrip(", ") for character in characters)))
+            part = " / ".join(
+                filter(None, (_NOTE.sub("", character).rstrip(", ") for character in characters))
+            )
             link = tile.css("[href]").xpath("@href").get()
             people.append((name, link, part or None))
     return people
@@ -165,7 +186,12 @@ def _offers(item: Selector) -> Iterator[Offer]:
     if not provider or kinds is None:
         raise ShapeError("offers", f"{licence!r} of {provider!r} is no licence that is known")
     for kind in kinds:
-        yield Offer(provider=provider, kind=kind, country=_COUNTRY, url=plain_address(item.attrib.get("href")))
+        yield Offer(
+            provider=provider,
+            kind=kind,
+            country=_COUNTRY,
+            url=plain_address(item.attrib.get("href")),
+        )
 
 
 def similar_of(tree: Selector) -> list[RelatedTitle] | NoValue:
@@ -176,7 +202,9 @@ def similar_of(tree: Selector) -> list[RelatedTitle] | NoValue:
     links, found = section.css("a[href], rt-link[href]"), []
     for link in links:
         site_id = id_in_url("rottentomatoes", link.attrib["href"])
-        name = text_of(link if link.attrib.get("slot") == "title" else link.css('[slot="title"], .p--small'))
+        name = text_of(
+            link if link.attrib.get("slot") == "title" else link.css('[slot="title"], .p--small')
+        )
         if site_id and name:
             found.append(RelatedTitle(relation="similar", site_id=site_id, title=name))
     if links and not found:
@@ -188,11 +216,15 @@ def seasons_of(series: Movie, tree: Selector, linked: dict[str, Any]) -> list[Mo
     """Return the seasons that a series' page lists, with what it says of each. A tile that can't be read is passed by: JSON-LD names its season, too."""
     listed = [season for season in dig.listed(linked, "containsSeason") if isinstance(season, dict)]
     named = {
-        _season_id(attempt(partial(dig.text, season, "url"))): attempt(partial(dig.text, season, "name"))
+        _season_id(attempt(partial(dig.text, season, "url"))): attempt(
+            partial(dig.text, season, "name")
+        )
         for season in listed
     }
     tiles = (_season(series, tile, named) for tile in tree.css("tile-season"))
-    return one_of_each_season([*tiles, *(listed_season(series, site_id, name) for site_id, name in named.items())])
+    return one_of_each_season(
+        [*tiles, *(listed_season(series, site_id, name) for site_id, name in named.items())]
+    )
 
 
 def _season(series: Movie, tile: Selector, names: dict[str | None, str | None]) -> Movie | None:

@@ -25,7 +25,12 @@ if TYPE_CHECKING:
     from moviecrawler.items import Movie, Role, ScoreKind
 
 _SCORE_PATHS: Final[dict[ScoreKind, tuple[str, ...]]] = {
-    "tomatometer": ("criticsScore", "overlay.criticsAll", "modal.tomatometerScoreAll", "scoreboard.tomatometerScore"),
+    "tomatometer": (
+        "criticsScore",
+        "overlay.criticsAll",
+        "modal.tomatometerScoreAll",
+        "scoreboard.tomatometerScore",
+    ),
     "popcornmeter": ("audienceScore", "scoreboard.audienceScore"),
     "tomatometer_top": ("overlay.criticsTop", "modal.tomatometerScoreTop"),
     "popcornmeter_all": ("overlay.audienceAll", "modal.audienceScoreAll"),
@@ -49,9 +54,13 @@ _IN_HERO: Final[tuple[Fact, ...]] = (
 )
 _ROLES: Final[tuple[Role, ...]] = ("director", "writer", "creator", "cast")
 _YEARS: Final = re.compile(r"^(?P<year>\d{4})(?:\s*[-–—]\s*(?P<end_year>\d{4})?)?$")  # noqa: RUF001 - the site's dashes
-_DATED: Final = re.compile(r"^(?:Released|Opened|Opens|Premiered|In Theaters)\s+(?P<date>.+)$", re.IGNORECASE)
+_DATED: Final = re.compile(
+    r"^(?:Released|Opened|Opens|Premiered|In Theaters)\s+(?P<date>.+)$", re.IGNORECASE
+)
 _DURATION: Final = re.compile(r"^\d+\s*(?:h|m|hr|min)\b", re.IGNORECASE)
-_CERTIFICATE: Final = re.compile(r"^(?:G|PG|PG-?13|R|NC-?17|X|NR|Not Rated|Unrated|TV-?[A-Z0-9-]+)$", re.IGNORECASE)
+_CERTIFICATE: Final = re.compile(
+    r"^(?:G|PG|PG-?13|R|NC-?17|X|NR|Not Rated|Unrated|TV-?[A-Z0-9-]+)$", re.IGNORECASE
+)
 
 
 @dataclass(slots=True)
@@ -76,7 +85,9 @@ def hero_of(content: Any, scorecard: Any, tree: Selector) -> dict[str, Any]:
 
     def texts(key: str, name: str) -> list[str]:
         found = attempt(lambda: dig.texts()(dig.at(content, key)))
-        return found or [text for part in shown.css(f'[slot="{name}"]') if (text := text_of(part).strip(" /,"))]
+        return found or [
+            text for part in shown.css(f'[slot="{name}"]') if (text := text_of(part).strip(" /,"))
+        ]
 
     info = (attempt(lambda: dig.text(board, "info")) or "").split(", ")
     title = attempt(lambda: dig.text(content, "title")) or attempt(lambda: dig.text(board, "title"))
@@ -84,7 +95,10 @@ def hero_of(content: Any, scorecard: Any, tree: Selector) -> dict[str, Any]:
         "title": title or values.slot(shown, "title") or None,
         "genres": texts("metadataGenres", "metadataGenre"),
         "certificate": attempt(lambda: dig.text(board, "rating")),
-        "posters": [*(value for key, value in fields if key.startswith("poster")), *markup.posters_of(tree)],
+        "posters": [
+            *(value for key, value in fields if key.startswith("poster")),
+            *markup.posters_of(tree),
+        ],
     }
     for prop in (*info, *texts("metadataProps", "metadataProp")):
         if years := _YEARS.match(prop):
@@ -92,7 +106,9 @@ def hero_of(content: Any, scorecard: Any, tree: Selector) -> dict[str, Any]:
             # A running series has a first year, a dash, and no last year.
             if not prop.isdigit():
                 hero["end_year"] = int(years["end_year"]) if years["end_year"] else None
-        elif (dated := _DATED.match(prop)) and (year := attempt(partial(values.read_year, dated["date"]))):
+        elif (dated := _DATED.match(prop)) and (
+            year := attempt(partial(values.read_year, dated["date"]))
+        ):
             hero["year"] = year
         elif _CERTIFICATE.match(prop):
             hero["certificate"] = prop
@@ -103,12 +119,20 @@ def hero_of(content: Any, scorecard: Any, tree: Selector) -> dict[str, Any]:
 
 def read_title(movie: Movie, page: TitlePage, year: int | None) -> Findings:
     """Return what a page says of a title, whose identity is known, and its `year` if the title has that behind it."""
-    found, tree, scorecard, hero, linked = Findings(movie), page.tree, page.scorecard, page.hero, page.linked
+    found, tree, scorecard, hero, linked = (
+        Findings(movie),
+        page.tree,
+        page.scorecard,
+        page.hero,
+        page.linked,
+    )
     details = {name: ", ".join(text for text, _ in parts) for name, parts in page.details.items()}
     found.set_default("year", year)
     dig.look(found, _IN_DETAILS, [details])
     dig.look(
-        found, _IN_HERO, [{name: value for name, value in hero.items() if value is not None or name == "end_year"}]
+        found,
+        _IN_HERO,
+        [{name: value for name, value in hero.items() if value is not None or name == "end_year"}],
     )
     pictures = (attempt(lambda: dig.text(scorecard, "primaryImageUrl")), *hero["posters"])
     found.look("poster_url", lambda: next(filter(values.is_poster, pictures), None))
@@ -117,9 +141,13 @@ def read_title(movie: Movie, page: TitlePage, year: int | None) -> Findings:
     for role in _ROLES:
         if role != "creator" or movie.kind == "series" or role in page.details:
             parts = page.details.get(role, [])
-            found.look(f"credits.{role}", partial(new_credits, role, [(*part, None) for part in parts]))
+            found.look(
+                f"credits.{role}", partial(new_credits, role, [(*part, None) for part in parts])
+            )
     for kind, paths in {**_SCORE_PATHS, "popcornmeter": _popcornmeter_paths(scorecard)}.items():
-        found.look(f"scores.{kind}", *dig.readers(partial(values.read_score, kind), [scorecard], *paths))
+        found.look(
+            f"scores.{kind}", *dig.readers(partial(values.read_score, kind), [scorecard], *paths)
+        )
         facts = (
             (f"scores.{kind}.{fact}", read, *(f"{path}.{key}" for path in paths for key in keys))
             for fact, read, *keys in values.facts_of_score(kind)
@@ -145,7 +173,11 @@ _HIDDEN: Final = frozenset({"contentRating", "duration", "description", "image"}
 
 def _popcornmeter_paths(scorecard: Any) -> tuple[str, ...]:
     """Return the paths of the score that is shown: that of the whole audience, where no verified part of it has one."""
-    shown = attempt(lambda: dig.read(partial(values.read_score, "popcornmeter"), scorecard, "audienceScore"))
+    shown = attempt(
+        lambda: dig.read(partial(values.read_score, "popcornmeter"), scorecard, "audienceScore")
+    )
     verified = attempt(lambda: dig.at(scorecard, "overlay", "audienceVerified"))
-    is_of_all = not isinstance(shown, Score) and isinstance(verified, dict) and "score" not in verified
+    is_of_all = (
+        not isinstance(shown, Score) and isinstance(verified, dict) and "score" not in verified
+    )
     return ("overlay.audienceAll",) if is_of_all else _SCORE_PATHS["popcornmeter"]

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moviecrawler.extract import dig
 from moviecrawler.extract.embedded import decode_json
-from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError, attempt, check_average, first, new_score
+from moviecrawler.extract.findings import (
+    ABSENT,
+    NoValue,
+    ShapeError,
+    attempt,
+    check_average,
+    first,
+    new_score,
+)
 from moviecrawler.extract.trees import text_of
 from moviecrawler.extract.values import parse_count, parse_date, parse_decimal, parse_year
 from moviecrawler.items import Amount
@@ -24,10 +32,13 @@ _UNSCORED = re.compile(r"^[\s–-]*%?$|^N/A%?$", re.IGNORECASE)  # noqa: RUF001 
 _PERCENT = re.compile(r"^(\d{1,3})\s*%?$", re.ASCII)
 _A_YEAR = re.compile(r"\b\d{4}\b", re.ASCII)
 _NO_DATE = re.compile(
-    r"^(?:(?:TB[AD]|Spring|Summer|Fall|Autumn|Winter|Q[1-4])\b.*|\d{4}|\D+)$", re.ASCII | re.IGNORECASE
+    r"^(?:(?:TB[AD]|Spring|Summer|Fall|Autumn|Winter|Q[1-4])\b.*|\d{4}|\D+)$",
+    re.ASCII | re.IGNORECASE,
 )
 _BEHIND_CERTIFICATE = re.compile(r" (?:[(\[]|for )")
-YEAR_BEHIND_TITLE: Final = re.compile(r"^(?P<title>.*\S)\s*\((?P<year>(?:18[7-9]|19\d|20\d)\d)\)$", re.ASCII)
+YEAR_BEHIND_TITLE: Final = re.compile(
+    r"^(?P<title>.*\S)\s*\((?P<year>(?:18[7-9]|19\d|20\d)\d)\)$", re.ASCII
+)
 
 _NO_POSTER: Final = re.compile(r"poster[-_]?default|default[-_]?poster|TwitterCard", re.IGNORECASE)
 _EMS: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
@@ -98,7 +109,11 @@ def read_dollars(text: str) -> Amount:
 
 def is_poster(address: Any) -> bool:
     """Return whether an address is that of a real poster; most placeholders have one, too."""
-    return isinstance(address, str) and address.startswith(("https://", "http://")) and not _NO_POSTER.search(address)
+    return (
+        isinstance(address, str)
+        and address.startswith(("https://", "http://"))
+        and not _NO_POSTER.search(address)
+    )
 
 
 def read_ids(tree: Selector, scorecard: Any) -> dict[str, str] | None:
@@ -106,7 +121,8 @@ def read_ids(tree: Selector, scorecard: Any) -> dict[str, str] | None:
     curation = attempt(lambda: json_of(tree, "curation-json"))
     number = str(attempt(lambda: dig.at(curation, "rtId")))
     texts = (
-        attempt(partial(dig.text, data, key)) for data, key in ((curation, "emsId"), (scorecard, "criticReviewHref"))
+        attempt(partial(dig.text, data, key))
+        for data, key in ((curation, "emsId"), (scorecard, "criticReviewHref"))
     )
     ems = next((found[0] for text in texts if (found := _EMS.search(text or ""))), None)
     ids = {"ems": ems, "rottentomatoes": number if _DIGITS.fullmatch(number) else None}
@@ -128,13 +144,17 @@ _KNOWN_KEYS: Final = {"title", "reviewsPageUrl", "scoreType", "certified", "sent
 
 def read_score(kind: ScoreKind, summary: Any) -> Score | NoValue:
     """Return the score of an object; ABSENT without one; None when its counts show that its score is under an unknown key."""
-    value = first(*(partial(dig.read, dig.at, summary, key) for key in ("score", "scorePercent", "value")))
+    value = first(
+        *(partial(dig.read, dig.at, summary, key) for key in ("score", "scorePercent", "value"))
+    )
     of_critics = kind.startswith("tomatometer")
     if value is None or value is ABSENT or value == "":
         keys = ("likedCount", "notLikedCount", *(_CRITICS_COUNTS if of_critics else ()))
         counted = [dig.size(summary, key) or 0 for key in keys]
         is_scored = any(dig.at(summary, key) for key in ("averageRating", "sentiment"))
-        counted.append(attempt(lambda: parse_count(dig.text(summary, "bandedRatingCount") or "")[0]) or 0)
+        counted.append(
+            attempt(lambda: parse_count(dig.text(summary, "bandedRatingCount") or "")[0]) or 0
+        )
         if is_scored or max(counted) >= ENOUGH_REVIEWS or not _KNOWN_KEYS & set(summary):
             return None
         return ABSENT
@@ -143,7 +163,11 @@ def read_score(kind: ScoreKind, summary: Any) -> Score | NoValue:
 
 def _critics_count(summary: Any) -> int | None:
     """Return how many critics have reviewed, 0 where no key says more; None where none tells a number."""
-    counts = [found for key in _CRITICS_COUNTS if (found := attempt(partial(dig.size, summary, key))) is not None]
+    counts = [
+        found
+        for key in _CRITICS_COUNTS
+        if (found := attempt(partial(dig.size, summary, key))) is not None
+    ]
     return next(filter(None, counts), min(counts, default=None))
 
 
@@ -151,7 +175,9 @@ def _audience_count(summary: Any) -> int | None:
     """Return how many have rated. Since 2024 pages show a band of that only ("250,000+ Ratings"), and who liked it and who didn't."""
     if dig.at(summary, "ratingCount"):
         return attempt(partial(dig.size, summary, "ratingCount"))
-    liked, disliked = (attempt(partial(dig.size, summary, key)) for key in ("likedCount", "notLikedCount"))
+    liked, disliked = (
+        attempt(partial(dig.size, summary, key)) for key in ("likedCount", "notLikedCount")
+    )
     return None if liked is None or disliked is None else liked + disliked
 
 
@@ -164,7 +190,9 @@ def facts_of_score(kind: ScoreKind) -> tuple[Fact, ...]:
         ("certified", _certified, "certified", "state"),
         ("sentiment", dig.text, "sentiment"),
     )
-    return facts if kind.startswith("tomatometer") else (*facts, ("reviews", dig.size, "reviewCount"))
+    return (
+        facts if kind.startswith("tomatometer") else (*facts, ("reviews", dig.size, "reviewCount"))
+    )
 
 
 def _average(kind: ScoreKind, average: Any) -> float | None:

@@ -20,7 +20,9 @@ LONGEST_TITLE = 500
 """The most characters of a season's title; a longer one comes of an element that was never closed."""
 
 
-def new_title(site: Site, site_id: str, title: str, kind: TitleKind, series_title: str | None = None) -> Movie:
+def new_title(
+    site: Site, site_id: str, title: str, kind: TitleKind, series_title: str | None = None
+) -> Movie:
     """Return a title with what its id says of it: `kind` is that of a whole title, and the id says which part of a series it is."""
     part = part_of_series(site, site_id)
     return Movie(

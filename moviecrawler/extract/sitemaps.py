@@ -52,19 +52,25 @@ def read_sitemap(body: bytes, url: str | None = None) -> Sitemap:  # noqa: ARG00
     sitemaps have none, and it is where entities, which are never resolved here, come from.
     """
     addresses, size = _Addresses(), 0
-    parser = etree.XMLParser(target=addresses, resolve_entities=False, no_network=True, remove_comments=True)
+    parser = etree.XMLParser(
+        target=addresses, resolve_entities=False, no_network=True, remove_comments=True
+    )
     try:
         # Templates leave line breaks before the XML declaration, where XML allows none.
         for block in _unpacked(body) if body.startswith(_GZIP) else _blocks(body.lstrip()):
             size += len(block)
             if size > LARGEST or (len(block) == _BLOCK and block.isspace()):
-                raise ShapeError("sitemap", f"more than {LARGEST} bytes, or {_BLOCK} of white space")
+                raise ShapeError(
+                    "sitemap", f"more than {LARGEST} bytes, or {_BLOCK} of white space"
+                )
             parser.feed(block)
         parser.close()
     except (etree.XMLSyntaxError, zlib.error) as error:
         raise ShapeError("sitemap", str(error)) from error
     urls = addresses.urls
-    return Sitemap(urls[:MOST_LOCATIONS], is_index=addresses.is_index, is_cut=len(urls) > MOST_LOCATIONS)
+    return Sitemap(
+        urls[:MOST_LOCATIONS], is_index=addresses.is_index, is_cut=len(urls) > MOST_LOCATIONS
+    )
 
 
 class _Addresses:
@@ -91,7 +97,9 @@ class _Addresses:
                 raise ShapeError("sitemap", f"<{self._path[0]:.40}> is no sitemap")
 
     def data(self, text: str) -> None:
-        if self._is_address() and len(self._text) <= 2 * LONGEST_ADDRESS:  # with white space around it
+        if (
+            self._is_address() and len(self._text) <= 2 * LONGEST_ADDRESS
+        ):  # with white space around it
             self._text += text
 
     def end(self, _: str) -> None:

@@ -39,13 +39,19 @@ def tree_of(markup: bytes) -> Selector:
     if root.xpath(_BELOW):
         raise ShapeError("page", f"more than {DEEPEST} elements inside of each other")
     if root.xpath(_WITH_MORE_CHILDREN):
-        raise ShapeError("page", f"an element with more than {MOST_CHILDREN:,} others directly in it")
+        raise ShapeError(
+            "page", f"an element with more than {MOST_CHILDREN:,} others directly in it"
+        )
     return root
 
 
 def _without_attributes(tag: re.Match[bytes]) -> bytes:
     """Return a tag as it is, or without its attributes when it has more than any that is read. Texts in scripts can look like tags."""
-    return tag[0] if len(_ATTRIBUTE.findall(tag[0])) <= MOST_ATTRIBUTES else tag[0].split(maxsplit=1)[0] + b">"
+    return (
+        tag[0]
+        if len(_ATTRIBUTE.findall(tag[0])) <= MOST_ATTRIBUTES
+        else tag[0].split(maxsplit=1)[0] + b">"
+    )
 
 
 def text_of(selection: Selector | SelectorList[Selector]) -> str:

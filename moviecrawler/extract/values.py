@@ -15,7 +15,8 @@ _COUNT = re.compile(
 )
 _UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "b": 1_000_000_000}
 _ISO_DURATION = re.compile(
-    r"^P(?:(?P<days>\d+)D)?(?:T(?:(?P<h>\d+)H)?(?:(?P<m>\d+)M)?(?:(?P<s>\d+)(?:\.\d+)?S)?)?$", re.ASCII
+    r"^P(?:(?P<days>\d+)D)?(?:T(?:(?P<h>\d+)H)?(?:(?P<m>\d+)M)?(?:(?P<s>\d+)(?:\.\d+)?S)?)?$",
+    re.ASCII,
 )
 _WORDED_DURATION = re.compile(
     r"^(?:(?P<h>\d+)\s*(?:h|hrs?|hours?)(?![a-z])\.?)?[\s,]*(?:(?P<m>\d+)\s*(?:m|mins?|minutes?)(?![a-z])\.?)?$",
@@ -66,7 +67,9 @@ def parse_count(text: str) -> tuple[int, bool]:
     unit = found["unit"].lower()
     if decimals and not unit:
         raise ValueError(f"{text!r} is not a count")
-    return int(whole + decimals) * _UNITS[unit] // 10 ** len(decimals), not unit and not found["more"]
+    return int(whole + decimals) * _UNITS[unit] // 10 ** len(decimals), not unit and not found[
+        "more"
+    ]
 
 
 def parse_runtime(text: str) -> int:
@@ -137,7 +140,9 @@ def parse_date(text: str) -> str:
 def _date(found: re.Match[str]) -> str:
     parts = found.groupdict()
     name, day = parts.get("month"), parts.get("d")
-    return iso_date(int(parts["y"]), _month_number(name) if name else int(parts["m"]), int(day) if day else None)
+    return iso_date(
+        int(parts["y"]), _month_number(name) if name else int(parts["m"]), int(day) if day else None
+    )
 
 
 def _month_number(name: str) -> int:

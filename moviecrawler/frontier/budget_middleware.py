@@ -47,7 +47,9 @@ class LocalBudget:
     async def ask(self, *, charge: bool = False) -> SiteReply:
         """Tell whether the site may be asked, and charge a request."""
         now, per_day = utc_now(), self._budget.per_day
-        path = self._folder / f"requests-{self._site}-{now:%Y-%m-%d}"  # has a byte for each request of the day
+        path = (
+            self._folder / f"requests-{self._site}-{now:%Y-%m-%d}"
+        )  # has a byte for each request of the day
         used = path.stat().st_size if path.exists() else 0
         if not charge:
             return SiteReply(used=used)
@@ -59,7 +61,9 @@ class LocalBudget:
                 file.write(b".")
                 used = file.tell()  # each process appends, so the position counts for all
             if used > per_day:
-                return SiteReply(blocked=ceil(until_next_day(now).total_seconds() * 1000), spent=True, used=used)
+                return SiteReply(
+                    blocked=ceil(until_next_day(now).total_seconds() * 1000), spent=True, used=used
+                )
         start = max(self._next, monotonic())
         self._next = start + 1 / (self._budget.per_second or inf)
         return SiteReply(delay=ceil(1000 * (start - monotonic())), used=used)
@@ -81,8 +85,12 @@ class BudgetMiddleware:
         """The client of Redis, of a crawl with REDIS_URL."""
         self._refusals: dict[str, str] = {}  # why sites may not be asked
         # The probe is the one request that finds out whether the site answers again.
-        self._may_probe = self._probing = False  # whether the next request may be it; whether it waits for its answer
-        self._lock = asyncio.Lock()  # one request at a time is charged and waits, so that they leave one by one
+        self._may_probe = self._probing = (
+            False  # whether the next request may be it; whether it waits for its answer
+        )
+        self._lock = (
+            asyncio.Lock()
+        )  # one request at a time is charged and waits, so that they leave one by one
         self._patience = settings.getfloat("FRONTIER_PATIENCE")
         self._failing_since: float | None = None
         self._reports: set[asyncio.Task[None]] = set()
@@ -99,7 +107,10 @@ class BudgetMiddleware:
         self.client = connect(settings["REDIS_URL"])
         self.keys = SiteKeys(self.site, settings["REDIS_START_URLS_KEY"])
         self.scripts: Scripts = Scripts(self.client, budget)
-        self._ask_site, self._redis_errors = partial(self.scripts.ask, self.keys), redis.exceptions.RedisError
+        self._ask_site, self._redis_errors = (
+            partial(self.scripts.ask, self.keys),
+            redis.exceptions.RedisError,
+        )
         crawler.signals.connect(self.close, signals.engine_stopped)
 
     @classmethod
@@ -129,7 +140,9 @@ class BudgetMiddleware:
                         return False  # the frontier, or the catalogue, knows what is still to be fetched
                     until = utc_text((now := utc_now()) + until_next_day(now))
                     message = "%d requests to %s are the budget of the day, which is spent: the crawl waits until %s and goes on"
-                    logger.warning(message, self.budget.per_day, self.site, until, extra={"spider": spider})
+                    logger.warning(
+                        message, self.budget.per_day, self.site, until, extra={"spider": spider}
+                    )
                     await self._sleep(site.blocked / 1000)
             return False
 
@@ -185,7 +198,9 @@ class BudgetMiddleware:
     def reached(self, site: SiteReply) -> bool:
         """Note that Redis answers, and what it says of the site; return whether the site may be asked, or the probe is under way."""
         self._failing_since = None
-        if not self._reports:  # otherwise the answer may be older than what this worker is about to tell
+        if (
+            not self._reports
+        ):  # otherwise the answer may be older than what this worker is about to tell
             self._may_probe = site.half_open
             self._probing = site.probing or (self._probing and site.blocked > 0)
             self._refusals.pop(self.site, None)
@@ -199,9 +214,17 @@ class BudgetMiddleware:
         self.crawler.stats.inc_value("frontier/errors")
         if self._failing_since is None:
             self._failing_since = now
-            logger.warning("Redis can't be used: %s; trying again", error, extra={"spider": self.crawler.spider})
+            logger.warning(
+                "Redis can't be used: %s; trying again",
+                error,
+                extra={"spider": self.crawler.spider},
+            )
         if now - self._failing_since >= self._patience:
-            end_crawl(self.crawler, "frontier_unreachable", f"Redis could not be used for {self._patience:g} s")
+            end_crawl(
+                self.crawler,
+                "frontier_unreachable",
+                f"Redis could not be used for {self._patience:g} s",
+            )
 
     async def _sleep(self, seconds: float) -> bool:
         """Sleep; return False, at once, when the crawl closes."""

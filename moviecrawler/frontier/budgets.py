@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 _DEFAULT_BUDGETS = {
     host: {"per_second": profile.per_second, "per_day": profile.per_day}
     for profile in SITES.values()
-    for host in (*(urlsplit(host.live).hostname for host in profile.hosts if not host.has_files), *profile.aliases)
+    for host in (
+        *(urlsplit(host.live).hostname for host in profile.hosts if not host.has_files),
+        *profile.aliases,
+    )
 }
 """Budgets of the live hosts; SITE_BUDGETS replaces them, and adds those of other hosts."""
 

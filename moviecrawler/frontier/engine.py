@@ -35,7 +35,10 @@ def describe_requests(engine: ExecutionEngine | None) -> str:
     if engine is None or engine.scraper.slot is None:
         return ""
     slots = engine.downloader.slots.values()
-    sent, queued = sum(len(slot.transferring) for slot in slots), sum(len(slot.queue) for slot in slots)
+    sent, queued = (
+        sum(len(slot.transferring) for slot in slots),
+        sum(len(slot.queue) for slot in slots),
+    )
     waits = {
         "an answer": sent,
         "a turn at their host": queued,

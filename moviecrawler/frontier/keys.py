@@ -62,6 +62,15 @@ class Keys:
         """SET of the ids of the titles asked for, when the run has a limit."""
         self.workers = f"{self.prefix}workers"
         """ZSET: worker → until when it counts as alive (ms), unless a heartbeat renews that."""
-        of_run = [self.state, self.queue, self.leases, self.requests, self.seen, self.dead, self.titles, self.workers]
+        of_run = [
+            self.state,
+            self.queue,
+            self.leases,
+            self.requests,
+            self.seen,
+            self.dead,
+            self.titles,
+            self.workers,
+        ]
         self.for_scripts = [*of_run, self.site.budget, self.site.circuit, self.site.start_urls]
         """KEYS of the scripts, in their order."""

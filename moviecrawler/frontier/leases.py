@@ -105,7 +105,9 @@ class LeaseTracker:
             lease.how, lease.reason = "back", REFUSED  # a refusal says nothing of the title
 
     def _item_dropped(self, response: Response | Failure | None) -> None:
-        self._lease_of(response).awaits_item = False  # ValidatePipeline has written it to rejected.jsonl
+        self._lease_of(
+            response
+        ).awaits_item = False  # ValidatePipeline has written it to rejected.jsonl
 
     def _broke(self, response: Response | Failure | None, failure: Failure) -> None:
         lease = self._lease_of(response)

@@ -93,8 +93,15 @@ class Reply(msgspec.Struct):
     @property
     def in_words(self) -> str:
         """What became of the requests that are not done."""
-        counts = {"wait for the next worker": self.open, "are dead letters": self.failed, "are lost": self.lost}
-        return ", ".join(f"{count:,} {what}" for what, count in counts.items() if count) or "all are done"
+        counts = {
+            "wait for the next worker": self.open,
+            "are dead letters": self.failed,
+            "are lost": self.lost,
+        }
+        return (
+            ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
+            or "all are done"
+        )
 
 
 class Scripts:
@@ -104,17 +111,23 @@ class Scripts:
         gap = 1000 / budget.per_second * _SPACING_FACTOR if budget.per_second else 0
         self._site = {"gap": gap, "per_day": budget.per_day or 0}
         self._scripts = {
-            name: client.register_script("\n".join(read_package_file(__package__, f"{part}.lua") for part in parts))
+            name: client.register_script(
+                "\n".join(read_package_file(__package__, f"{part}.lua") for part in parts)
+            )
             for name, parts in _SCRIPTS.items()
         }
 
     async def run(self, name: str, keys: Sequence[str], **given: Any) -> Any:
         """Run a script."""
-        return await self._scripts[name](keys=keys, args=[msgspec.msgpack.encode({**self._site, **given})])
+        return await self._scripts[name](
+            keys=keys, args=[msgspec.msgpack.encode({**self._site, **given})]
+        )
 
     async def ask(self, keys: SiteKeys, **step: Any) -> SiteReply:
         """Ask whether a site may be asked; charge a request or report something, see `ask.lua`."""
-        return msgspec.json.decode(await self.run("ask", [keys.budget, keys.circuit], **step), type=SiteReply)
+        return msgspec.json.decode(
+            await self.run("ask", [keys.budget, keys.circuit], **step), type=SiteReply
+        )
 
 
 @dataclass
@@ -136,11 +149,19 @@ class SharedQueue:
         `asked_at` is when this worker was requested: seconds since 1970, or minus the seconds ago, or 0 to join the run in any
         case. Raises ConfigurationError when the run was begun with other arguments.
         """
-        given: dict[str, Any] = {"run": run, "arguments": self.arguments, "asked_at": round(asked_at * 1000)}
-        number, arguments, over_at = await self.scripts.run("open", [self.site.latest(run), self.site.runs], **given)
+        given: dict[str, Any] = {
+            "run": run,
+            "arguments": self.arguments,
+            "asked_at": round(asked_at * 1000),
+        }
+        number, arguments, over_at = await self.scripts.run(
+            "open", [self.site.latest(run), self.site.runs], **given
+        )
         if arguments.decode() != self.arguments:
             theirs = arguments.decode(errors="replace")
-            raise ConfigurationError(f"run {run!r} was begun with {theirs}, and this worker has {self.arguments}")
+            raise ConfigurationError(
+                f"run {run!r} was begun with {theirs}, and this worker has {self.arguments}"
+            )
         self.keys = Keys(self.site, run, number.decode())
         return float(over_at) / 1000 if over_at else None
 
@@ -151,19 +172,26 @@ class SharedQueue:
 
     async def take(self, want: int = 0, renew: Sequence[str] = ()) -> Reply:
         """Move up to `want` seeds to the queue, lease up to `want` requests, and renew the leases of the ids in `renew`."""
-        of_run: dict[str, Any] = {"deliveries": self.options.deliveries, "lease": round(self.options.lease * 1000)}
+        of_run: dict[str, Any] = {
+            "deliveries": self.options.deliveries,
+            "lease": round(self.options.lease * 1000),
+        }
         answer = await self._run("take", worker=self.worker, want=want, renew=renew, **of_run)
         site, counts, open_, waiting, deliveries, dead = answer
         (total, done, failed), of_site = map(int, counts), msgspec.json.decode(site, type=SiteReply)
         handed_out = [Delivery(id_.decode(), number, body) for id_, number, body in deliveries]
-        return Reply(of_site, total, done, failed, open_, waiting, handed_out, [id_.decode() for id_ in dead])
+        return Reply(
+            of_site, total, done, failed, open_, waiting, handed_out, [id_.decode() for id_ in dead]
+        )
 
     async def finish(self, ends: Sequence[End]) -> int:
         """End leases; return how many dead letters were queued again."""
         return int(await self._run("finish", ends=ends))
 
     async def _run(self, name: str, **given: Any) -> Any:
-        return await self.scripts.run(name, self.keys.for_scripts, arguments=self.arguments, **given)
+        return await self.scripts.run(
+            name, self.keys.for_scripts, arguments=self.arguments, **given
+        )
 
 
 class Outbox:
@@ -172,7 +200,9 @@ class Outbox:
     def __init__(self, shared: SharedQueue) -> None:
         self._shared = shared
         self.pushes: deque[Push] = deque()
-        self.ends: deque[tuple[int, End]] = deque()  # with the number of pushes that must be sent first
+        self.ends: deque[tuple[int, End]] = (
+            deque()
+        )  # with the number of pushes that must be sent first
         self._added = 0
         self.filtered = 0
         """Requests that the run had seen already."""

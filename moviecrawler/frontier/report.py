@@ -93,7 +93,11 @@ class RunReport:
     @property
     def is_current(self) -> bool:
         """Whether the run is not over, ended within the last hour, or has workers."""
-        return self.ended_at is None or self.now - self.ended_at <= _RECENTLY_SECONDS or self.workers > 0
+        return (
+            self.ended_at is None
+            or self.now - self.ended_at <= _RECENTLY_SECONDS
+            or self.workers > 0
+        )
 
     @property
     def state(self) -> State:
@@ -103,7 +107,11 @@ class RunReport:
         site = self.state_of_site
         if self.to_go and site.refusal is not None:
             return "stopped" if (site.stopped_until or 0) > self.now else "probing"
-        if self.to_go and site.budget.per_day is not None and site.used_today >= site.budget.per_day:
+        if (
+            self.to_go
+            and site.budget.per_day is not None
+            and site.used_today >= site.budget.per_day
+        ):
             return "budget spent"
         return "running" if self.workers else "no worker"
 
@@ -111,7 +119,9 @@ class RunReport:
         """Return the figures for JSON."""
         figures: dict[str, Any] = msgspec.to_builtins(self)
         figures |= figures.pop("state_of_site")
-        return figures | {name: getattr(self, name) for name in ("state", "lost", "per_second", "seconds_left")}
+        return figures | {
+            name: getattr(self, name) for name in ("state", "lost", "per_second", "seconds_left")
+        }
 
 
 @dataclass(kw_only=True)
@@ -153,13 +163,18 @@ async def frontier_client(settings: BaseSettings) -> AsyncIterator[Any]:
     try:
         yield client
     except redis.exceptions.RedisError as error:
-        raise MovieCrawlerError(f"Redis at REDIS_URL can't be asked: {describe_error(error)}") from error
+        raise MovieCrawlerError(
+            f"Redis at REDIS_URL can't be asked: {describe_error(error)}"
+        ) from error
     finally:
         await client.aclose()
 
 
 async def read_frontier(
-    client: Any, settings: BaseSettings | None = None, site: Site | None = None, run: str | None = None
+    client: Any,
+    settings: BaseSettings | None = None,
+    site: Site | None = None,
+    run: str | None = None,
 ) -> Frontier:
     """Return the state of all sites and runs, or only the runs of `site` and of the name `run`; budgets are read from `settings`."""
     seconds, micro = await client.time()
@@ -171,7 +186,9 @@ async def read_frontier(
     for one in map(SiteKeys, SITES):
         pipe.hgetall(one.circuit).hgetall(one.budget)
     for keys in latest.values():
-        pipe.hgetall(keys.state).hlen(keys.requests).hlen(keys.dead).zcount(keys.workers, now * 1000, "+inf")
+        pipe.hgetall(keys.state).hlen(keys.requests).hlen(keys.dead).zcount(
+            keys.workers, now * 1000, "+inf"
+        )
     answers = iter(await pipe.execute())
     sites: dict[Site, SiteState] = {}
     for name in SITES:
@@ -179,7 +196,9 @@ async def read_frontier(
         is_today = int(spent.get(b"day", -1)) == seconds // _DAY_SECONDS
         sites[name] = SiteState(
             site=name,
-            refusal=circuit[b"reason"].decode(errors="backslashreplace") if b"reason" in circuit else None,
+            refusal=circuit[b"reason"].decode(errors="backslashreplace")
+            if b"reason" in circuit
+            else None,
             stopped_until=float(circuit[b"until"]) / 1000 if b"until" in circuit else None,
             used_today=int(spent[b"used"]) if is_today else 0,
             budget=site_budget(settings, name) if settings is not None else UNLIMITED,
@@ -187,39 +206,77 @@ async def read_frontier(
     runs = []
     for keys, state, to_go, dead, workers in zip(latest.values(), *[answers] * 4, strict=True):
         if state:
-            counts = {name: int(state.get(name.encode(), 0)) for name in ("total", "done", "failed")}
-            times = {"started_at": int(keys.number) / 1000, "ended_at": int(state.get(b"over_at", 0)) / 1000 or None}
-            figures: dict[str, Any] = {**counts, **times, "to_go": to_go, "dead_letters": dead, "workers": workers}
+            counts = {
+                name: int(state.get(name.encode(), 0)) for name in ("total", "done", "failed")
+            }
+            times = {
+                "started_at": int(keys.number) / 1000,
+                "ended_at": int(state.get(b"over_at", 0)) / 1000 or None,
+            }
+            figures: dict[str, Any] = {
+                **counts,
+                **times,
+                "to_go": to_go,
+                "dead_letters": dead,
+                "workers": workers,
+            }
             state_of_site = sites[keys.site.site]
-            runs.append(RunReport(site=keys.site.site, run=keys.run, now=now, state_of_site=state_of_site, **figures))
+            runs.append(
+                RunReport(
+                    site=keys.site.site,
+                    run=keys.run,
+                    now=now,
+                    state_of_site=state_of_site,
+                    **figures,
+                )
+            )
     order = list(SITES)
-    return Frontier(now=now, sites=sites, runs=sorted(runs, key=lambda run: (order.index(run.site), run.started_at)))
+    return Frontier(
+        now=now,
+        sites=sites,
+        runs=sorted(runs, key=lambda run: (order.index(run.site), run.started_at)),
+    )
 
 
 async def _all_keys(client: Any, site: Site | None, run: str | None) -> list[Keys]:
     """Return the keys of runs, from the one that a worker joined last."""
     found = []
     for keys in (SiteKeys(one) for one in SITES if site in {None, one}):
-        for member in await client.zrange(keys.runs, 0, -1 if run is not None else _MAX_RUNS - 1, desc=True):
+        for member in await client.zrange(
+            keys.runs, 0, -1 if run is not None else _MAX_RUNS - 1, desc=True
+        ):
             name, _, number = member.decode().rpartition(":")
             if run in {None, name}:
                 found.append(Keys(keys, name, number))
     return found
 
 
-async def dead_letters(client: Any, site: Site | None = None, run: str | None = None) -> AsyncIterator[DeadLetter]:
+async def dead_letters(
+    client: Any, site: Site | None = None, run: str | None = None
+) -> AsyncIterator[DeadLetter]:
     """Yield the dead letters of all runs, or only of `site` and of the name `run`, in no order."""
     for keys in await _all_keys(client, site, run):
         async for letter_id, letter in client.hscan_iter(keys.dead):
             head, _, value = letter.partition(b"\n")
-            known, body = msgspec.json.decode(head), value.partition(b"\n")[2].decode(errors="backslashreplace")
-            yield DeadLetter(keys=keys, id=letter_id.decode(), reason=known["reason"], at=known["at"] / 1000, body=body)
+            known, body = (
+                msgspec.json.decode(head),
+                value.partition(b"\n")[2].decode(errors="backslashreplace"),
+            )
+            yield DeadLetter(
+                keys=keys,
+                id=letter_id.decode(),
+                reason=known["reason"],
+                at=known["at"] / 1000,
+                body=body,
+            )
 
 
 async def requeue(client: Any, keys: Keys, letter_id: str) -> bool:
     """Queue a dead letter again, with no deliveries; return whether it was there."""
     ends = [End(letter_id, "again")]
-    return bool(await Scripts(client, UNLIMITED).run("finish", keys.for_scripts, arguments="", ends=ends))
+    return bool(
+        await Scripts(client, UNLIMITED).run("finish", keys.for_scripts, arguments="", ends=ends)
+    )
 
 
 async def drop(client: Any, keys: Keys, letter_id: str) -> bool:

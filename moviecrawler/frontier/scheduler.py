@@ -24,7 +24,17 @@ from moviecrawler.clock import process_age, utc_text
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.engine import EngineSlot, end_crawl, is_closing
 from moviecrawler.frontier.leases import META, REFUSED, Lease, LeaseTracker
-from moviecrawler.frontier.queue import ARGUMENTS, BOOSTED, LISTS, SEED, TITLES, End, Outbox, Push, SharedQueue
+from moviecrawler.frontier.queue import (
+    ARGUMENTS,
+    BOOSTED,
+    LISTS,
+    SEED,
+    TITLES,
+    End,
+    Outbox,
+    Push,
+    SharedQueue,
+)
 from moviecrawler.frontier.serialisation import SerialisationError, decode, encode, request_id
 from moviecrawler.frontier.shared import budget_middleware_of, run_name
 from moviecrawler.options import FrontierOptions
@@ -79,7 +89,9 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         self._tracker = LeaseTracker(self._finish)
         # Requests to send, all of them leased: also retries and redirects, which go on under their request's lease.
         self._ready: deque[Request] = deque()
-        self._arguments = Lease("", 0, None)  # under which this worker queues what the arguments name
+        self._arguments = Lease(
+            "", 0, None
+        )  # under which this worker queues what the arguments name
         self._pages = 0
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -109,9 +121,15 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         self._tracker.connect(self.crawler.signals)
         self.crawler.signals.connect(self._spider_idle, signals.spider_idle)
         per_second = budgets.budget.per_second
-        self._batch = min(BATCH, 2 + math.ceil(_AHEAD_SECONDS * per_second)) if per_second else BATCH
+        self._batch = (
+            min(BATCH, 2 + math.ceil(_AHEAD_SECONDS * per_second)) if per_second else BATCH
+        )
         worker = f"{'_'.join(options.node.split())}-{uuid.uuid4().hex[:12]}"
-        given: dict[str, Any] = {"worker": worker, "arguments": spider.seed_key, "limit": spider.plan.limit}
+        given: dict[str, Any] = {
+            "worker": worker,
+            "arguments": spider.seed_key,
+            "limit": spider.plan.limit,
+        }
         self.shared = SharedQueue(budgets.scripts, budgets.keys, options, **given)
         self.outbox = Outbox(self.shared)
         run = run_name(self.crawler.settings, spider)
@@ -197,14 +215,23 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
                 await self._take(0)
                 await self.server.zrem(self.shared.keys.workers, self.shared.worker)
         except (redis.exceptions.RedisError, TimeoutError) as error:
-            message = "The last acknowledgements did not reach Redis (%s): these pages are fetched again"
+            message = (
+                "The last acknowledgements did not reach Redis (%s): these pages are fetched again"
+            )
             self._log(logging.WARNING, message, error)
         self.stats.set_value("dupefilter/filtered", self.outbox.filtered)
         if (reply := self._reply) is not None:
-            account = f"of the {reply.total:,} requests of run {self.shared.keys.run}, {reply.in_words}"
+            account = (
+                f"of the {reply.total:,} requests of run {self.shared.keys.run}, {reply.in_words}"
+            )
             if self.options.dupefilter == "bloom" and self.outbox.filtered:
                 account += f"; {self.outbox.filtered:,} were dropped as seen here, of which about 0.1 % were not"
-            figures = {"account": account, "dead": reply.failed, "lost": reply.lost, "open": reply.open}
+            figures = {
+                "account": account,
+                "dead": reply.failed,
+                "lost": reply.lost,
+                "open": reply.open,
+            }
             for name, figure in figures.items():
                 self.stats.set_value(f"frontier/run/{name}", figure)
 
@@ -276,7 +303,11 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
             self._give_back_ready()
         elif now >= self._drain_until:
             if self._tracker.leases:
-                self._log(logging.WARNING, "Giving back %d requests in progress", len(self._tracker.leases))
+                self._log(
+                    logging.WARNING,
+                    "Giving back %d requests in progress",
+                    len(self._tracker.leases),
+                )
             self._give_back_all()
             self._slot.abandon()
 
@@ -291,7 +322,11 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
             await self._take(0)  # a heartbeat, so that no lease ends while Redis has no memory left
             raise
         want, beat = self._want(), min(_HEARTBEAT_SECONDS, self.options.lease / 4)
-        if want >= self._batch / 2 or (want and not self._tracker.leases) or now - self._last_take >= beat:
+        if (
+            want >= self._batch / 2
+            or (want and not self._tracker.leases)
+            or now - self._last_take >= beat
+        ):
             await self._take(want)
         if self._ready or self._is_over:
             self._slot.wake()
@@ -302,7 +337,9 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
             return 0
         want = self._batch - len(self._ready)
         if self._batch < BATCH:
-            want -= len(self.crawler.engine.downloader.active)  # as requests wait there for the budget
+            want -= len(
+                self.crawler.engine.downloader.active
+            )  # as requests wait there for the budget
         if self.options.max_pages:
             want = min(want, self.options.max_pages - self._pages - len(self._ready))
         return max(0, want)
@@ -327,9 +364,15 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         try:
             if delivery.id.startswith(ARGUMENTS):
                 lease = self._tracker.take(delivery.id, delivery.number, None)
-                self._seed_task = asyncio.create_task(self._end_if_it_fails(self._seed(lease, self._seed_task)))
+                self._seed_task = asyncio.create_task(
+                    self._end_if_it_fails(self._seed(lease, self._seed_task))
+                )
                 return
-            request = self.spider.seed_request(delivery.body) if is_seed else decode(delivery.body, self.spider)
+            request = (
+                self.spider.seed_request(delivery.body)
+                if is_seed
+                else decode(delivery.body, self.spider)
+            )
         except (SerialisationError, ConfigurationError) as error:
             reason = f"a bad seed: {error}" if is_seed else str(error)
             self.outbox.end(End(delivery.id, "dead", delivery.number, reason))

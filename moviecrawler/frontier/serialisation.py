@@ -19,7 +19,11 @@ from moviecrawler.items import Entry  # noqa: TC001 - msgspec reads annotations
 if TYPE_CHECKING:
     from scrapy import Request
 
-ERRBACKS = {"parse_title": "title_failed", "parse_list": "list_failed", "parse_sitemap": "list_failed"}
+ERRBACKS = {
+    "parse_title": "title_failed",
+    "parse_list": "list_failed",
+    "parse_sitemap": "list_failed",
+}
 """The errback of each callback that a queued request may have."""
 _DIGEST_BYTES = 10
 """The chance that two of 10 million pages share an id is 1 in 10¹⁰. Redis needs the same memory for 14 characters as for 9."""
@@ -75,7 +79,9 @@ def request_id(request: Request) -> str:
 
 def encode(request: Request) -> str:
     """Return a request as a line of JSON. Raises SerialisationError when it holds something that can't be queued."""
-    callback, errback = (getattr(function, "__name__", "") for function in (request.callback, request.errback))
+    callback, errback = (
+        getattr(function, "__name__", "") for function in (request.callback, request.errback)
+    )
     why = ""
     if ERRBACKS.get(callback) != errback:
         why = f"callback {callback!r} or errback {errback!r} can't be queued"
@@ -86,7 +92,9 @@ def encode(request: Request) -> str:
     try:
         if not why:
             meta = request.meta
-            envelope = Envelope(callback, request.url, request.cb_kwargs, meta["expects"], meta.get("depth", 0))
+            envelope = Envelope(
+                callback, request.url, request.cb_kwargs, meta["expects"], meta.get("depth", 0)
+            )
             return msgspec.json.encode(envelope).decode()
     except (TypeError, KeyError, OverflowError) as error:
         why = f"{type(error).__name__} {error}"
@@ -111,9 +119,13 @@ def decode(payload: bytes, spider: Any) -> Request:
         else:
             msgspec.convert(envelope.cb_kwargs, _ListArguments)
             callback = getattr(spider, envelope.callback)
-            request = spider.list_page(envelope.url, callback, envelope.expects, **envelope.cb_kwargs)
+            request = spider.list_page(
+                envelope.url, callback, envelope.expects, **envelope.cb_kwargs
+            )
             parts = urlsplit(request.url)
-            is_known = parts.scheme in {"http", "https"} and parts.hostname in spider.allowed_domains
+            is_known = (
+                parts.scheme in {"http", "https"} and parts.hostname in spider.allowed_domains
+            )
     except (AttributeError, TypeError, ValueError, msgspec.ValidationError) as error:
         raise SerialisationError(f"no request of {spider.name}: {error}") from None
     if not is_known:

@@ -24,7 +24,9 @@ def describe_arguments(titles: list[str], others: Mapping[str, str]) -> str:
     >>> describe_arguments(["tt1", "tt2"], {"limit": "9"})
     'ids=tt1,tt2 limit=9 (d6082c2f)'
     """
-    given = [f"ids={','.join(titles)}"] * bool(titles) + [f"{name}={value}" for name, value in sorted(others.items())]
+    given = [f"ids={','.join(titles)}"] * bool(titles) + [
+        f"{name}={value}" for name, value in sorted(others.items())
+    ]
     text = " ".join(given) or "no arguments"
     return f"{text[:_MAX_CHARACTERS]} ({blake2b(text.encode(), digest_size=4).hexdigest()})"
 
@@ -35,12 +37,16 @@ def run_name(settings: Mapping[str, Any], spider: Any) -> str:
     if given:
         return str(given)
     shown, _, digest = spider.seed_key.rpartition(" ")
-    return re.sub(r"[^\w.-]+", "-", f"{shown[:_MAX_NAME_CHARACTERS]} {digest}", flags=re.ASCII).strip("-")
+    return re.sub(
+        r"[^\w.-]+", "-", f"{shown[:_MAX_NAME_CHARACTERS]} {digest}", flags=re.ASCII
+    ).strip("-")
 
 
 def share(settings: BaseSettings) -> None:
     """Have a crawl use the shared queue, unless `-s SCHEDULER=…` names another one; call it before the settings are frozen."""
-    settings.set("SCHEDULER", "moviecrawler.frontier.scheduler.FrontierScheduler", priority="spider")
+    settings.set(
+        "SCHEDULER", "moviecrawler.frontier.scheduler.FrontierScheduler", priority="spider"
+    )
 
 
 def budget_middleware_of(crawler: Crawler) -> Any:

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-_TRANSFER_HEADERS = frozenset({b"Connection", b"Content-Encoding", b"Content-Length", b"Transfer-Encoding"})
+_TRANSFER_HEADERS = frozenset(
+    {b"Connection", b"Content-Encoding", b"Content-Length", b"Transfer-Encoding"}
+)
 """Headers of how the body was sent; the archived body gets its own."""
 
 
@@ -49,7 +51,9 @@ class ArchiveMiddleware:
             response.meta["fetched_at"] = utc_now()
             response.meta["archive_id"] = uuid.uuid4().urn
 
-    async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    async def process_spider_output(
+        self, response: Response, result: AsyncIterator[Any]
+    ) -> AsyncIterator[Any]:
         """Archive the page, waiting only while the archive's buffer is full; then yield what the spider yields."""
         if "archive_id" in response.meta:
             pipeline = self._crawler.get_item_pipeline(ArchivePipeline)

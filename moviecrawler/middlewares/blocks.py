@@ -102,7 +102,12 @@ class SiteBlockMiddleware:
         raise SiteStopped(reason)
 
     async def keep_page(
-        self, site: str, refusal: Refusal, via: str, response: Response, secrets: tuple[bytes, ...] = ()
+        self,
+        site: str,
+        refusal: Refusal,
+        via: str,
+        response: Response,
+        secrets: tuple[bytes, ...] = (),
     ) -> None:
         """Write a refusal to disk, so that somebody can look at it."""
         keep = partial(keep_page, why=refusal.reason, via=via, secrets=secrets)
@@ -143,7 +148,9 @@ def refusal_of(request: Request, response: Response) -> Refusal | None:
     """Return the kind of a refusal and how long to pause; None for a proper answer."""
     headers = {
         name.decode("latin-1").lower(): values[0].decode("latin-1")
-        for name, values in dict.items(response.headers)  # as Scrapy's `items` copies each name and value
+        for name, values in dict.items(
+            response.headers
+        )  # as Scrapy's `items` copies each name and value
         if values
     }
     expects = request.meta.get("expects", "other")
@@ -151,7 +158,9 @@ def refusal_of(request: Request, response: Response) -> Refusal | None:
 
 
 def _site(request: Request) -> str:
-    return request.meta.get("site") or request.meta.get(ROBOTS_OF) or urlparse_cached(request).netloc
+    return (
+        request.meta.get("site") or request.meta.get(ROBOTS_OF) or urlparse_cached(request).netloc
+    )
 
 
 def _is_missing_robots_txt(request: Request, response: Response) -> bool:

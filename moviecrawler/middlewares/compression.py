@@ -95,15 +95,22 @@ class GzipMiddleware(HttpCompressionMiddleware):
                 raise IgnoreRequest(f"{response.url}: its body is damaged: {error}") from error
             return retry
         if isinstance(result, Response) and result is not response:
-            _sent[result] = len(response.body), response.body if self.crawler.settings.get("S3_BUCKET") else None
+            _sent[result] = (
+                len(response.body),
+                response.body if self.crawler.settings.get("S3_BUCKET") else None,
+            )
         return result
 
-    def _handle_encoding(self, body: bytes, content_encoding: list[bytes], max_size: int) -> tuple[bytes, list[bytes]]:
+    def _handle_encoding(
+        self, body: bytes, content_encoding: list[bytes], max_size: int
+    ) -> tuple[bytes, list[bytes]]:
         encodings = b", ".join(content_encoding).strip().lower()
         if encodings == b"identity":
             return body, []
         if encodings not in {b"gzip", b"x-gzip"}:
-            raise OSError(f"it is encoded as {encodings[:50].decode('latin-1')!r}, where gzip was asked for")
+            raise OSError(
+                f"it is encoded as {encodings[:50].decode('latin-1')!r}, where gzip was asked for"
+            )
         return gunzip(body, max_size or _NO_LIMIT), []
 
 

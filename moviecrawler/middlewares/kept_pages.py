@@ -52,7 +52,14 @@ def keep_page(
         for name, values in response.headers.items()
         if values and name.lower() not in _PRIVATE_HEADERS
     }
-    about = {"url": response.url, "why": why, "status": response.status, "via": via, "at": now, "headers": headers}
+    about = {
+        "url": response.url,
+        "why": why,
+        "status": response.status,
+        "via": via,
+        "at": now,
+        "headers": headers,
+    }
     # Secrets are removed before the body is cut, as half of one would not be found.
     body = response.body[: MAX_BODY_BYTES + max(map(len, secrets), default=0)]
     path = folder / f"{label}-{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03}.html"

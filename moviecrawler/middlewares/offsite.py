@@ -46,10 +46,14 @@ class StrictOffsiteMiddleware(OffsiteMiddleware):
 
     def process_request(self, request: Request) -> None:  # type: ignore[override]
         """Raise IgnoreRequest for a host outside `allowed_domains`, or for http where the site uses https."""
-        super().process_request(request.replace(dont_filter=False) if request.dont_filter else request)
+        super().process_request(
+            request.replace(dont_filter=False) if request.dont_filter else request
+        )
         url = urlparse_cached(request)
         if url.scheme != "http":
             return
-        led_by_https = any(before.startswith("https:") for before in request.meta.get("redirect_urls", ()))
+        led_by_https = any(
+            before.startswith("https:") for before in request.meta.get("redirect_urls", ())
+        )
         if led_by_https or (self._http_hosts is not None and url.hostname not in self._http_hosts):
             raise IgnoreRequest(f"{url.hostname} is asked by https only")

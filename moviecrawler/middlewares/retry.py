@@ -30,7 +30,9 @@ async def wait_before(request: Request, settings: BaseSettings) -> None:
 
     Meanwhile the request stays active in the downloader, so that a failing site gets fewer requests, and the spider is not idle.
     """
-    await asyncio.sleep(backoff_seconds(settings.getfloat("RETRY_BACKOFF"), request.meta["retry_times"]))
+    await asyncio.sleep(
+        backoff_seconds(settings.getfloat("RETRY_BACKOFF"), request.meta["retry_times"])
+    )
 
 
 class BackoffRetryMiddleware(RetryMiddleware):

@@ -62,7 +62,9 @@ class CautiousRobotsTxtMiddleware(RobotsTxtMiddleware):
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         # Only the product's name: Scrapy would match groups with any word of the header, such as those of CONTACT.
-        self._robotstxt_useragent = self._robotstxt_useragent or self._default_useragent.partition(" ")[0]
+        self._robotstxt_useragent = (
+            self._robotstxt_useragent or self._default_useragent.partition(" ")[0]
+        )
         self._rules: dict[str, _Rules] = {}
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 

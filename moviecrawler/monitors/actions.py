@@ -76,7 +76,9 @@ def chosen_actions(settings: Mapping[str, object]) -> list[ActionChoice]:
     for action in chosen:
         missing = [name for name in action.needs if not settings.get(name)]
         if missing:
-            raise ConfigurationError(f"{action.setting} is set; set {' and '.join(missing)} as well")
+            raise ConfigurationError(
+                f"{action.setting} is set; set {' and '.join(missing)} as well"
+            )
         if not all(map(find_spec, action.packages)):
             raise ConfigurationError(
                 f"{action.setting} needs the packages {', '.join(action.packages)}; install moviecrawler[alerts]"

@@ -17,7 +17,9 @@ FIELD_RUN = 30
 """Another field is missing when it is unknown on 30 pages in a row, after this crawl has seen it."""
 GONE_AFTER_PAGES = 30
 """The site has changed its pages when so many in a row can't be read, or have no known score."""
-_WATCHED_SCORES = frozenset(name for kind in SCOREBOARD_KINDS for name in (f"scores.{kind}", f"scores.{kind}.count"))
+_WATCHED_SCORES = frozenset(
+    name for kind in SCOREBOARD_KINDS for name in (f"scores.{kind}", f"scores.{kind}.count")
+)
 
 
 class MissingFields:
@@ -30,7 +32,9 @@ class MissingFields:
         """Current number of pages in a row that could not be read."""
         self.scoreless = 0
         """Current number of pages in a row of which every score is unknown."""
-        self._windows: defaultdict[str, deque[bool]] = defaultdict(lambda: deque(maxlen=SCORE_WINDOW))
+        self._windows: defaultdict[str, deque[bool]] = defaultdict(
+            lambda: deque(maxlen=SCORE_WINDOW)
+        )
         self._runs: Counter[str] = Counter()
         self._seen: set[str] = set()
 
@@ -40,7 +44,10 @@ class MissingFields:
 
     def add(self, movie: Movie) -> list[str]:
         """Add what was read from a page; return the fields that are missing since this page."""
-        fields, unknown = fields_published_by(movie.site, movie.kind), frozenset(movie.unknown_fields)
+        fields, unknown = (
+            fields_published_by(movie.site, movie.kind),
+            frozenset(movie.unknown_fields),
+        )
         scores = {name for name in fields if name.startswith("scores.")}
         self.unreadable = 0
         self.scoreless = self.scoreless + 1 if scores <= unknown else 0

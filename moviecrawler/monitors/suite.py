@@ -65,19 +65,29 @@ class CrawlMonitor(Monitor):  # type: ignore[misc]  # Spidermon has no types
         if stopped := self.data.stats.get(f"blocks/{site}/stopped"):
             self.fail(stopped)
         self._fail_above(
-            MOST_REFUSED, self._sum(f"blocks/{site}/"), self._sum("downloader/response_count"), "answers are refusals"
+            MOST_REFUSED,
+            self._sum(f"blocks/{site}/"),
+            self._sum("downloader/response_count"),
+            "answers are refusals",
         )
 
     def test_pages_can_be_read(self) -> None:
         """Check the share of unreadable pages."""
         unreadable = self._sum("extraction/errors/")
-        self._fail_above(MOST_UNREADABLE, unreadable, unreadable + self._sum("pages/read"), "pages could not be read")
+        self._fail_above(
+            MOST_UNREADABLE,
+            unreadable,
+            unreadable + self._sum("pages/read"),
+            "pages could not be read",
+        )
 
     def test_no_field_is_missing(self) -> None:
         """Look for fields that have vanished from pages."""
         prefix = "pages/missing/"
         missing = [
-            f"{name.removeprefix(prefix)} {why}" for name, why in self.data.stats.items() if name.startswith(prefix)
+            f"{name.removeprefix(prefix)} {why}"
+            for name, why in self.data.stats.items()
+            if name.startswith(prefix)
         ]
         if missing:
             self.fail("; ".join(sorted(missing)))
@@ -100,14 +110,18 @@ class CrawlMonitor(Monitor):  # type: ignore[misc]  # Spidermon has no types
         if missed := stats.get("lists/missed"):
             self.fail(f"{missed:,} list pages could not be read")
         asked = stats.get("titles/asked", 0)
-        if asked and not any(stats.get(f"titles/{outcome}") for outcome in ("stored", "unchanged", "absent")):
+        if asked and not any(
+            stats.get(f"titles/{outcome}") for outcome in ("stored", "unchanged", "absent")
+        ):
             self.fail(f"none of {asked:,} titles was stored")
         if not asked and stats.get("finish_reason") not in {"finished", "recycled", "budget_spent"}:
             self.fail(f"nothing was asked for ({stats.get('finish_reason')})")
 
     def test_titles_are_fresh(self) -> None:
         """Check the share of the catalogue's titles that are overdue."""
-        overdue, titles = (self.data.stats.get(f"catalogue/{name}", 0) for name in ("overdue", "fetched"))
+        overdue, titles = (
+            self.data.stats.get(f"catalogue/{name}", 0) for name in ("overdue", "fetched")
+        )
         self._fail_above(1 - LEAST_FRESH, overdue, titles, "titles are overdue")
 
 
@@ -145,7 +159,10 @@ class PostWebhook(Action):  # type: ignore[misc]  # Spidermon has no types
             time.sleep(pause)
             try:
                 answer = requests.post(
-                    self._url, json={"text": self.data.meta["text"]}, timeout=_TIMEOUT_SECONDS, allow_redirects=False
+                    self._url,
+                    json={"text": self.data.meta["text"]},
+                    timeout=_TIMEOUT_SECONDS,
+                    allow_redirects=False,
                 )
             except requests.RequestException as error:
                 why = type(error).__name__

@@ -53,7 +53,9 @@ class ArchiveStore(S3Store):
             first = min(page.fetched_at for page in pages)
             # The ids are random, so they identify the contents.
             name = object_name(first, "".join(page.archive_id for page in pages).encode())
-            self._bucket.put(f"{folder}/{name}.warc", b"".join(page.record for page in pages), "application/warc")
+            self._bucket.put(
+                f"{folder}/{name}.warc", b"".join(page.record for page in pages), "application/warc"
+            )
 
 
 class Folder:
@@ -82,7 +84,9 @@ def open_archive(source: str, endpoint_url: str | None = None) -> Bucket | Folde
         try:
             parts = urlsplit(source)
         except ValueError as error:
-            raise ConfigurationError(f"{source!r} names no bucket ({error}); give s3://bucket/prefix") from None
+            raise ConfigurationError(
+                f"{source!r} names no bucket ({error}); give s3://bucket/prefix"
+            ) from None
         bucket = Bucket(parts.netloc, parts.path, endpoint_url)
         bucket.open()
         return bucket

@@ -27,7 +27,13 @@ from moviecrawler.pipelines.files import REJECTED, append_rejected, check_data_d
 from moviecrawler.pipelines.spool import Spool
 from moviecrawler.pipelines.store import Limits, Record
 from moviecrawler.pipelines.writer import StoreWriter
-from moviecrawler.signals import end_asked, item_outcomes, item_rejected, nothing_queued, store_opened
+from moviecrawler.signals import (
+    end_asked,
+    item_outcomes,
+    item_rejected,
+    nothing_queued,
+    store_opened,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -52,7 +58,9 @@ _STUCK_SECONDS = 60.0
 
 def check_stores(settings: BaseSettings) -> None:
     """Raise ConfigurationError for a wrong setting of a store, without connecting."""
-    for path in build_component_list(settings.get_component_priority_dict_with_base("ITEM_PIPELINES")):
+    for path in build_component_list(
+        settings.get_component_priority_dict_with_base("ITEM_PIPELINES")
+    ):
         pipeline = load_object(path)
         if isinstance(pipeline, type) and issubclass(pipeline, BatchingPipeline):
             with suppress(NotConfigured):
@@ -94,7 +102,11 @@ class BatchingPipeline:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Read DATA_DIR, STORE_UNREACHABLE, and the settings of `Limits` and the store."""
         settings = crawler.settings
-        return cls(crawler, cls.store_from_settings(settings), Limits.from_settings(settings, cls.default_limits))
+        return cls(
+            crawler,
+            cls.store_from_settings(settings),
+            Limits.from_settings(settings, cls.default_limits),
+        )
 
     @classmethod
     def store_from_settings(cls, settings: BaseSettings) -> Store:
@@ -153,7 +165,8 @@ class BatchingPipeline:
         # The writer gives up at the deadline, unless it hangs inside the store.
         with suppress(TimeoutError):
             await asyncio.wait_for(
-                self._until(lambda: self._has_ended or not self._pending), self._writer.time_left() + 0.5
+                self._until(lambda: self._has_ended or not self._pending),
+                self._writer.time_left() + 0.5,
             )
         pending = list(self._pending)
         if pending:
@@ -198,7 +211,9 @@ class BatchingPipeline:
             self._progress.clear()
             await self._progress.wait()
 
-    def report_outcome(self, records: Sequence[Record], outcome: Outcome, reason: str | None = None) -> None:
+    def report_outcome(
+        self, records: Sequence[Record], outcome: Outcome, reason: str | None = None
+    ) -> None:
         """Report the outcome of records, each once."""
         # An item that the store takes after the deadline may have been spooled meanwhile.
         finished = [record for record in records if record in self._pending]
@@ -210,8 +225,15 @@ class BatchingPipeline:
             if outcome == "rejected":
                 self._send_rejected(reason or "", record.item)
         for earlier in (False, True):
-            if items := [record.item for record in finished if (record.spool is not None) is earlier]:
-                told = {"store": self.store.name, "outcome": outcome, "reason": reason, "earlier": earlier}
+            if items := [
+                record.item for record in finished if (record.spool is not None) is earlier
+            ]:
+                told = {
+                    "store": self.store.name,
+                    "outcome": outcome,
+                    "reason": reason,
+                    "earlier": earlier,
+                }
                 self._signals.send_catch_log(item_outcomes, items=items, **told)
         self._progress.set()
 
@@ -220,15 +242,24 @@ class BatchingPipeline:
         fresh = [record for record in records if record.spool is None]
         try:
             if fresh:
-                path = await asyncio.to_thread(self._spool_files.write, [record.item for record in fresh])
+                path = await asyncio.to_thread(
+                    self._spool_files.write, [record.item for record in fresh]
+                )
                 logger.warning(
-                    "%s did not take %d items in time; they are spooled in %s", self.store.name, len(fresh), path
+                    "%s did not take %d items in time; they are spooled in %s",
+                    self.store.name,
+                    len(fresh),
+                    path,
                 )
         except OSError as error:
-            message = "%s: %d items are lost: neither stored nor spooled (%s); ask for their titles again"
+            message = (
+                "%s: %d items are lost: neither stored nor spooled (%s); ask for their titles again"
+            )
             logger.error(message, self.store.name, len(fresh), error)  # noqa: TRY400 - the disk's message says it all
             self.report_outcome(fresh, "lost", f"neither stored nor spooled: {error}")
-            self.report_outcome([record for record in records if record.spool is not None], "spooled")
+            self.report_outcome(
+                [record for record in records if record.spool is not None], "spooled"
+            )
         else:
             self.report_outcome(records, "spooled")
 
@@ -246,7 +277,9 @@ class BatchingPipeline:
                 except OSError as error:
                     logger.warning("%s: %s can't be loaded: %s", self.store.name, path, error)
         except OSError as error:
-            logger.warning("%s: spool files of earlier runs can't be loaded: %s", self.store.name, error)
+            logger.warning(
+                "%s: spool files of earlier runs can't be loaded: %s", self.store.name, error
+            )
         finally:
             self._spool_files.end_loading()
 
@@ -268,7 +301,9 @@ class BatchingPipeline:
         was_stuck = self._stuck
         try:
             # The whole buffer must fit; pages are spooled in base 64, which is a third longer.
-            await asyncio.to_thread(self._spool_files.check_free_space, self.limits.buffer_bytes * 3 // 2)
+            await asyncio.to_thread(
+                self._spool_files.check_free_space, self.limits.buffer_bytes * 3 // 2
+            )
             self.end_stuck()
         except OSError as error:
             self._stuck = True
@@ -286,12 +321,17 @@ class BatchingPipeline:
 
     def _end_if_stuck(self) -> None:
         if self._stuck:
-            self._end_crawl("store_stuck", "can still neither be written nor spooled: others get this worker's titles")
+            self._end_crawl(
+                "store_stuck",
+                "can still neither be written nor spooled: others get this worker's titles",
+            )
 
     def _end_crawl(self, reason: str, message: str) -> None:
         if not is_closing(self._crawler.engine):
             logger.error("%s %s; the crawl ends", self.store.name, message)
-            self._ending = self._loop.create_task(self._crawler.engine.close_spider_async(reason=reason))
+            self._ending = self._loop.create_task(
+                self._crawler.engine.close_spider_async(reason=reason)
+            )
 
     def _send_rejected(self, reason: str, item: Any) -> None:
         self._signals.send_catch_log(item_rejected, store=self.store.name, reason=reason, item=item)
@@ -306,8 +346,12 @@ class BatchingPipeline:
 
     async def reject(self, record: Record, reason: str) -> None:
         """Write a record to `rejected.jsonl`, and report it rejected."""
-        logger.warning("%s rejected %s %s: %s", self.store.name, record.item.site, record.item.site_id, reason)
-        if not await asyncio.to_thread(append_rejected, self._data_dir, self.store.name, reason, record.item):
+        logger.warning(
+            "%s rejected %s %s: %s", self.store.name, record.item.site, record.item.site_id, reason
+        )
+        if not await asyncio.to_thread(
+            append_rejected, self._data_dir, self.store.name, reason, record.item
+        ):
             self._stats.inc_value("items/unrecorded")
         self.report_outcome([record], "rejected", reason)
 
@@ -320,7 +364,9 @@ class BatchingPipeline:
         self._progress.set()
         if not self._writer.closing and not is_closing(self._crawler.engine):
             self._writer.begin_closing()  # items that come from now on are spooled
-            self._end_crawl("store_failed", "can't be written any more: what it did not take is spooled")
+            self._end_crawl(
+                "store_failed", "can't be written any more: what it did not take is spooled"
+            )
 
     def _stat(self, name: str) -> str:
         return f"store/{self.store.name}/{name}"

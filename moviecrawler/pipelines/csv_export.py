@@ -60,7 +60,11 @@ FILES: dict[str, tuple[str, str, str]] = {
         "site site_id provider kind country quality price currency url source scraped_at seen:seen_at",
         "site, site_id",
     ),
-    "related.csv": ("related", "site site_id relation position related_id title connection", "site, site_id, position"),
+    "related.csv": (
+        "related",
+        "site site_id relation position related_id title connection",
+        "site, site_id, position",
+    ),
     "awards.csv": ("awards", "site site_id event wins nominations", "site, site_id"),
     "people.csv": ("people", "site person_id name", "site, person_id, name"),
     "movies.csv": (
@@ -117,7 +121,11 @@ def _select(connection: sqlite3.Connection, table: str, columns: str, order: str
 
 
 def _cell(column: str) -> str:
-    forms = {"external_ids": _OBJECT, **dict.fromkeys(_LISTS, _LIST), **dict.fromkeys(_BOOLEANS, _BOOLEAN)}
+    forms = {
+        "external_ids": _OBJECT,
+        **dict.fromkeys(_LISTS, _LIST),
+        **dict.fromkeys(_BOOLEANS, _BOOLEAN),
+    }
     return forms.get(column, "m.{0}").format(column)
 
 

@@ -85,13 +85,16 @@ def append_rejected(data_dir: Path, store: str, reason: str, item: Any) -> bool:
         line = json.dumps({**entry, "item": _plain(item)}, default=repr).encode()
     if len(line) > _MAX_LINE_BYTES:
         line = json.dumps(
-            _truncated({**entry, "item": _plain(item)}), default=lambda value: _truncated(repr(value))
+            _truncated({**entry, "item": _plain(item)}),
+            default=lambda value: _truncated(repr(value)),
         ).encode()
     try:
         _rotate(data_dir / REJECTED)
         _append_line(data_dir / REJECTED, line)
     except OSError as error:
-        logger.error("%s rejected an item, and %s can't be written (%s): %s", store, REJECTED, error, reason)  # noqa: TRY400 - the disk's message says it all
+        logger.error(
+            "%s rejected an item, and %s can't be written (%s): %s", store, REJECTED, error, reason
+        )  # noqa: TRY400 - the disk's message says it all
         return False
     return True
 
@@ -105,7 +108,10 @@ def _truncated(value: Any) -> Any:
     if isinstance(value, str) and len(value) > _MAX_TEXT_CHARS:
         return f"{value[:_MAX_TEXT_CHARS]}… ({len(value):,} characters)"
     if isinstance(value, dict):
-        return {_truncated(name): _truncated(part) for name, part in islice(value.items(), _MAX_LIST_ITEMS)}
+        return {
+            _truncated(name): _truncated(part)
+            for name, part in islice(value.items(), _MAX_LIST_ITEMS)
+        }
     if isinstance(value, list):
         more = [f"… ({len(value):,} in all)"] if len(value) > _MAX_LIST_ITEMS else []
         return [*map(_truncated, value[:_MAX_LIST_ITEMS]), *more]

@@ -42,7 +42,10 @@ _OPTIONS = {
     "journal": True,
 }
 """Options of the URL take precedence."""
-_INDEXES = [IndexModel([("imdb_id", ASCENDING)]), IndexModel([("site", ASCENDING), ("scraped_at", ASCENDING)])]
+_INDEXES = [
+    IndexModel([("imdb_id", ASCENDING)]),
+    IndexModel([("site", ASCENDING), ("scraped_at", ASCENDING)]),
+]
 """The indexes of `movies`."""
 _DUPLICATE_KEY = 11000
 _DOCUMENT_ERRORS = frozenset({2, 9, 52, 56, 57, 121, 10334, 17280, 17419, 17420})
@@ -82,7 +85,9 @@ class MongoStore(Store):
                 "with characters such as @ and / in the password percent-encoded"
             ) from None
         self._database: str = given["database"] or "moviecrawler"
-        self._options: dict[str, Any] = {n: value for n, value in _OPTIONS.items() if n not in given["options"]}
+        self._options: dict[str, Any] = {
+            n: value for n, value in _OPTIONS.items() if n not in given["options"]
+        }
 
     def open(self) -> None:
         """Connect, and create the indexes."""
@@ -94,7 +99,9 @@ class MongoStore(Store):
             except OperationFailure as error:
                 if error.timeout:
                     raise
-                raise ConfigurationError(f"MONGO_URL: the server refuses us: {_message(error)}") from error
+                raise ConfigurationError(
+                    f"MONGO_URL: the server refuses us: {_message(error)}"
+                ) from error
 
     def write(self, records: Sequence[Record]) -> None:
         """Merge the records into the stored documents."""
@@ -116,14 +123,19 @@ class MongoStore(Store):
         return self._client[self._database][name]
 
     def _write_movies(self, movies: Sequence[Movie]) -> None:
-        found = {document["_id"]: document for document in self._collection("movies").find(_by_keys(movies))}
+        found = {
+            document["_id"]: document
+            for document in self._collection("movies").find(_by_keys(movies))
+        }
         stored = {key: msgspec.convert(document, Movie) for key, document in found.items()}
         newest: dict[str, Movie] = {}
         for movie in movies:
             key = _key(movie)
             now = replace(movie, scraped_at=_milliseconds(time_of(movie)))
             before = newest.get(key) or stored.get(key)
-            newest[key] = now if before is None else merged(now, before, self._margin, latest()) or before
+            newest[key] = (
+                now if before is None else merged(now, before, self._margin, latest()) or before
+            )
         writes: list[Any] = []
         for key, movie in newest.items():
             if key not in stored:
@@ -132,9 +144,13 @@ class MongoStore(Store):
                 rev = found[key]["rev"]
                 writes.append(ReplaceOne({"_id": key, "rev": rev}, _document(movie, rev + 1)))
         if self._bulk("movies", writes) < len(writes):
-            raise TransientStoreError("another process wrote the same titles meanwhile; they are compared again")
+            raise TransientStoreError(
+                "another process wrote the same titles meanwhile; they are compared again"
+            )
         # A movie from a list does not show that its page exists.
-        self._bulk("misses", [DeleteOne(_older_miss(movie)) for movie in movies if movie.source != "list"])
+        self._bulk(
+            "misses", [DeleteOne(_older_miss(movie)) for movie in movies if movie.source != "list"]
+        )
 
     def _write_misses(self, misses: Sequence[Miss]) -> None:
         read = {
@@ -142,9 +158,16 @@ class MongoStore(Store):
             for movie in self._collection("movies").find(_by_keys(misses), ("scraped_at", "source"))
             if movie["source"] != "list" and movie["scraped_at"] <= latest()
         }
-        new = [miss for miss in misses if (at := read.get(_key(miss))) is None or _milliseconds(miss.checked_at) >= at]
+        new = [
+            miss
+            for miss in misses
+            if (at := read.get(_key(miss))) is None or _milliseconds(miss.checked_at) >= at
+        ]
         # If a newer miss is stored, the filter finds nothing and the upsert fails with a duplicate key, which `_bulk` ignores.
-        self._bulk("misses", [ReplaceOne(_older_miss(miss), _document(miss, 1), upsert=True) for miss in new])
+        self._bulk(
+            "misses",
+            [ReplaceOne(_older_miss(miss), _document(miss, 1), upsert=True) for miss in new],
+        )
 
     def _bulk(self, name: str, writes: Sequence[Any]) -> int:
         """Return how many documents the writes found or inserted."""

@@ -51,9 +51,38 @@ logger = logging.getLogger(__name__)
 _SESSION = read_sql("session.sql")
 _LOCATE = read_sql("locate.sql")
 _COLUMNS = (
-    *("site", "site_id", "url", "imdb_id", "title", "original_title", "kind", "year", "end_year", "release_date"),
-    *("runtime_minutes", "genres", "keywords", "interests", "related", "series_id", "series_title", "season"),
-    *("episode", "season_count", "episode_count", "list_name", "list_rank", "source", "unknown_fields", "scraped_at"),
+    *(
+        "site",
+        "site_id",
+        "url",
+        "imdb_id",
+        "title",
+        "original_title",
+        "kind",
+        "year",
+        "end_year",
+        "release_date",
+    ),
+    *(
+        "runtime_minutes",
+        "genres",
+        "keywords",
+        "interests",
+        "related",
+        "series_id",
+        "series_title",
+        "season",
+    ),
+    *(
+        "episode",
+        "season_count",
+        "episode_count",
+        "list_name",
+        "list_rank",
+        "source",
+        "unknown_fields",
+        "scraped_at",
+    ),
 )
 """The columns of `records` that are fields of a movie. Fields with neither a column nor a table are in `facets`."""
 _WRITE_RECORDS = read_sql("write_records.sql").format(
@@ -112,15 +141,21 @@ class PostgresStore(Store):
                 with self._connection as connection, connection.cursor() as cursor:
                     cursor.execute(_SESSION)
                     cursor.execute(_LOCATE, _names([("imdb", "none")]))
-                self.write([])  # this, and numbers for a new title, show the privileges that the database user lacks
+                self.write(
+                    []
+                )  # this, and numbers for a new title, show the privileges that the database user lacks
         except BaseException:
             self.close()
             raise
 
     def write(self, records: Sequence[Record]) -> None:
         """Store the records and match them with titles, in one transaction that waits for those of other processes."""
-        records = sorted(records, key=lambda record: time_of(record.item))  # this refuses an item without a time
-        misses = {_key(record.item): record.encoded for record in records if isinstance(record.item, Miss)}
+        records = sorted(
+            records, key=lambda record: time_of(record.item)
+        )  # this refuses an item without a time
+        misses = {
+            _key(record.item): record.encoded for record in records if isinstance(record.item, Miss)
+        }
         movies = [record for record in records if isinstance(record.item, Movie)]
         connection = self._connected()
         with errors_translated(), connection, connection.cursor() as cursor:
@@ -163,7 +198,9 @@ class PostgresStore(Store):
         try:
             cursor.execute("SELECT lock_titles()")
         except psycopg2.errors.QueryCanceled as error:
-            raise TransientStoreError("other processes are writing, and this one is shutting down") from error
+            raise TransientStoreError(
+                "other processes are writing, and this one is shutting down"
+            ) from error
         finally:
             self._waits = False
         cursor.execute("SET LOCAL statement_timeout = %s", (_STATEMENT_TIMEOUT,))
@@ -176,24 +213,46 @@ class PostgresStore(Store):
         cursor.execute(_LOCATE, _names(list(by_title)))
         rows = io.BytesIO()
         stored = []
-        for group, (record_id, title_id, known_keys, by_hand, is_known, verified_imdb_id, known) in zip(
-            by_title.values(), cursor.fetchall(), strict=True
-        ):
+        for group, (
+            record_id,
+            title_id,
+            known_keys,
+            by_hand,
+            is_known,
+            verified_imdb_id,
+            known,
+        ) in zip(by_title.values(), cursor.fetchall(), strict=True):
             before = movie = None if known is None else msgspec.json.decode(known, type=Movie)
             encoded = b""
             for record in group:
-                newer = record.item if movie is None else merged(record.item, movie, self._margin, latest())
+                newer = (
+                    record.item
+                    if movie is None
+                    else merged(record.item, movie, self._margin, latest())
+                )
                 if newer is not None:
-                    movie, encoded = newer, record.encoded if newer is record.item else msgspec.json.encode(newer)
+                    movie, encoded = (
+                        newer,
+                        record.encoded if newer is record.item else msgspec.json.encode(newer),
+                    )
             if movie is None or movie is before:
                 continue
             if movie.imdb_id is None and verified_imdb_id is not None:
                 movie = replace(movie, imdb_id=verified_imdb_id)
             keys = hash_keys(movie)
             rows.write(_copy_row(record_id, title_id, known_keys is None, movie, keys, encoded))
-            is_new, is_changed = known_keys is None and not is_known, keys != known_keys and not by_hand
+            is_new, is_changed = (
+                known_keys is None and not is_known,
+                keys != known_keys and not by_hand,
+            )
             stored.append(
-                Stored(record_id=record_id, title_id=title_id, movie=movie, is_new=is_new, is_changed=is_changed)
+                Stored(
+                    record_id=record_id,
+                    title_id=title_id,
+                    movie=movie,
+                    is_new=is_new,
+                    is_changed=is_changed,
+                )
             )
         rows.seek(0)
         cursor.execute("TRUNCATE incoming, incoming_credits")
@@ -225,7 +284,9 @@ class PostgresStore(Store):
         logger.warning("%s %s is stored, but %s: %s", movie.site, movie.site_id, lacking, reason)
 
 
-def read_scoreboard(url: str, limit: int | None = None, kind: TitleKind | None = None) -> Iterator[ScoreboardRow]:
+def read_scoreboard(
+    url: str, limit: int | None = None, kind: TitleKind | None = None
+) -> Iterator[ScoreboardRow]:
     """Yield the rows of `scoreboard_query`. A database without the tables has none. Raises the same as `connect`."""
     with (
         closing(connect(url)) as connection,
@@ -270,7 +331,9 @@ def _names(keys: Sequence[tuple[Site, str]]) -> dict[str, list[Any]]:
     return {"sites": [site for site, _ in keys], "site_ids": [site_id for _, site_id in keys]}
 
 
-def _copy_row(record_id: int, title_id: int, is_new: bool, movie: Movie, keys: Sequence[int], item: bytes) -> bytes:
+def _copy_row(
+    record_id: int, title_id: int, is_new: bool, movie: Movie, keys: Sequence[int], item: bytes
+) -> bytes:
     """Return a line of COPY's text format. Encoded JSON has no tabs or line breaks; its backslashes are doubled."""
     array = "{" + ",".join(map(str, keys)) + "}"
     columns = (record_id, title_id, is_new, movie.site, time_of(movie).isoformat(), array)

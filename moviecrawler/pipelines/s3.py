@@ -73,7 +73,11 @@ class Bucket:
         """
         if not settings.get("S3_BUCKET"):
             raise NotConfigured  # without a reason, of which Scrapy would warn: a store that is not configured is no mistake
-        return cls(settings["S3_BUCKET"], settings.get("S3_PREFIX") or "", settings.get("S3_ENDPOINT_URL") or None)
+        return cls(
+            settings["S3_BUCKET"],
+            settings.get("S3_PREFIX") or "",
+            settings.get("S3_ENDPOINT_URL") or None,
+        )
 
     def open(self) -> None:
         """Connect, and check that the bucket exists. Raises ConfigurationError or TransientStoreError."""
@@ -101,7 +105,10 @@ class Bucket:
         except (ConnectionError, HTTPClientError) as error:
             raise TransientStoreError(_message(error)) from None
         except (ClientError, BotoCoreError, ValueError) as error:
-            if isinstance(error, ClientError) and error.response["ResponseMetadata"]["HTTPStatusCode"] in _TRY_LATER:
+            if (
+                isinstance(error, ClientError)
+                and error.response["ResponseMetadata"]["HTTPStatusCode"] in _TRY_LATER
+            ):
                 raise TransientStoreError(_message(error)) from None
             raise ConfigurationError(
                 f"the bucket {self._name!r} can't be used ({_message(error)}); create it, let these credentials list and write it,"
@@ -119,7 +126,11 @@ class Bucket:
         checksum = base64.b64encode(isal_zlib.crc32(data).to_bytes(4)).decode()
         with _errors_translated():
             self._client.put_object(
-                Bucket=self._name, Key=self._prefix + key, Body=data, ContentType=content_type, ChecksumCRC32=checksum
+                Bucket=self._name,
+                Key=self._prefix + key,
+                Body=data,
+                ContentType=content_type,
+                ChecksumCRC32=checksum,
             )
 
     def keys(self, folder: str) -> Iterator[str]:
@@ -133,7 +144,9 @@ class Bucket:
     def get(self, key: str) -> bytes:
         """Return an object. Raises TransientStoreError."""
         with _errors_translated():
-            body: bytes = self._client.get_object(Bucket=self._name, Key=self._prefix + key)["Body"].read()
+            body: bytes = self._client.get_object(Bucket=self._name, Key=self._prefix + key)[
+                "Body"
+            ].read()
             return body
 
 
@@ -159,14 +172,18 @@ class S3Store(Store):
 
     def write(self, records: Sequence[Record]) -> None:
         """Write an object for each kind of item, site and date of the batch."""
-        folders = by_folder(records, lambda item: ("movies" if isinstance(item, Movie) else "misses", time_of(item)))
+        folders = by_folder(
+            records, lambda item: ("movies" if isinstance(item, Movie) else "misses", time_of(item))
+        )
         for folder, members in folders.items():
             lines = b"".join(record.encoded + b"\n" for record in members)
             name = object_name(min(time_of(record.item) for record in members), lines)
             self._bucket.put(f"{folder}/{name}.jsonl.gz", igzip.compress(lines), "application/gzip")
 
 
-def by_folder(records: Sequence[Record], placed: Callable[[Any], tuple[str, datetime]]) -> dict[str, list[Record]]:
+def by_folder(
+    records: Sequence[Record], placed: Callable[[Any], tuple[str, datetime]]
+) -> dict[str, list[Record]]:
     """Return the records of each folder, which has those of a kind, a site and a day: `raw/site=imdb/date=2026-03-01`."""
     found: dict[str, list[Record]] = defaultdict(list)
     for record in records:

@@ -19,7 +19,15 @@ from filelock import FileLock, Timeout
 from moviecrawler.catalogue.merging import merged
 from moviecrawler.catalogue.scoreboard import make_scoreboard, titles_in
 from moviecrawler.clock import latest, utc_now
-from moviecrawler.database.embedded import AMOUNTS, FILE, JSON_COLUMNS, PARTS, PLAIN_COLUMNS, open_embedded, transaction
+from moviecrawler.database.embedded import (
+    AMOUNTS,
+    FILE,
+    JSON_COLUMNS,
+    PARTS,
+    PLAIN_COLUMNS,
+    open_embedded,
+    transaction,
+)
 from moviecrawler.errors import OutputError, RejectedError, TransientStoreError
 from moviecrawler.items import Miss, Movie
 from moviecrawler.pipelines.base import BatchingPipeline
@@ -56,15 +64,16 @@ def _upsert(changing: Iterable[str]) -> str:
     return f"INSERT INTO movies ({names}) VALUES ({values}) ON CONFLICT (site, site_id) DO UPDATE SET {changes}"  # noqa: S608 - ours
 
 
-_UPSERT_CHANGED, _UPSERT_SAME = _upsert(_COLUMNS), _upsert(name for name in _COLUMNS if name != "updated_at")
+_UPSERT_CHANGED, _UPSERT_SAME = (
+    _upsert(_COLUMNS),
+    _upsert(name for name in _COLUMNS if name != "updated_at"),
+)
 _INSERTS = {
     table: f"INSERT INTO {table} (site, site_id, {', '.join(columns)}) VALUES (?, ?{', ?' * len(columns)})"  # noqa: S608 - ours
     for table, columns in PARTS.items()
 }
 _ITEM = "SELECT item FROM items WHERE site = ? AND site_id = ?"
-_ADD_HISTORY = (
-    "INSERT OR REPLACE INTO score_history (site, site_id, kind, since, value, count) VALUES (?, ?, ?, ?, ?, ?)"
-)
+_ADD_HISTORY = "INSERT OR REPLACE INTO score_history (site, site_id, kind, since, value, count) VALUES (?, ?, ?, ?, ?, ?)"
 # A score dated in the future came from a wrong clock: its entry is replaced by one of now.
 _END_FUTURE = "DELETE FROM score_history WHERE site = ? AND site_id = ? AND since > ? AND since > ? RETURNING kind"
 _ADD_PERSON = """
@@ -79,10 +88,10 @@ ON CONFLICT (site, site_id) DO UPDATE SET
     url = excluded.url, outcome = excluded.outcome, reason = excluded.reason, checked_at = excluded.checked_at
 WHERE excluded.checked_at >= misses.checked_at OR misses.checked_at > ?
 """
-_END_MISS = "DELETE FROM misses WHERE site = ? AND site_id = ? AND (checked_at <= ? OR checked_at > ?)"
-_READ_SINCE = (
-    "SELECT 1 FROM movies WHERE site = ? AND site_id = ? AND source <> 'list' AND scraped_at > ? AND scraped_at <= ?"
+_END_MISS = (
+    "DELETE FROM misses WHERE site = ? AND site_id = ? AND (checked_at <= ? OR checked_at > ?)"
 )
+_READ_SINCE = "SELECT 1 FROM movies WHERE site = ? AND site_id = ? AND source <> 'list' AND scraped_at > ? AND scraped_at <= ?"
 
 _EXPORT_TIMEOUT_SECONDS = 600.0
 """Seconds to wait for another process's export when the spider closes."""
@@ -143,11 +152,20 @@ class SqliteStore(Store):
                     else:
                         self._write_miss(record.item)
                 connection.execute("UPDATE state SET written = written + 1")
-        except (sqlite3.DataError, sqlite3.IntegrityError, sqlite3.InterfaceError, OverflowError) as error:
+        except (
+            sqlite3.DataError,
+            sqlite3.IntegrityError,
+            sqlite3.InterfaceError,
+            OverflowError,
+        ) as error:
             raise RejectedError(str(error)) from error
         except sqlite3.DatabaseError as error:
             raise TransientStoreError(str(error)) from error
-        if self._with_csv and not (self.closing or self.hurried) and time.monotonic() >= self._next_export:
+        if (
+            self._with_csv
+            and not (self.closing or self.hurried)
+            and time.monotonic() >= self._next_export
+        ):
             self._export(0)
 
     def close(self) -> None:
@@ -165,7 +183,10 @@ class SqliteStore(Store):
                     f"the CSV files in {self._folder} are as old as before, as they could not be replaced ({self._export_error});"
                     f" {FILE} has all rows, and the next crawl writes the files first"
                 )
-            logger.warning("The CSV files in %s lack what is new; the next crawl writes them first", self._folder)
+            logger.warning(
+                "The CSV files in %s lack what is new; the next crawl writes them first",
+                self._folder,
+            )
         finally:
             self._open.close()
             self._open = None
@@ -190,25 +211,45 @@ class SqliteStore(Store):
             movie, scraped = merged_movie, _text(time_of(merged_movie))
             ended = {kind for (kind,) in connection.execute(_END_FUTURE, (*key, scraped, last))}
         values = _values(movie) | {"updated_at": _text(utc_now())}
-        is_changed = known is None or replace(known, scraped_at=movie.scraped_at, fetch=movie.fetch) != movie
+        is_changed = (
+            known is None or replace(known, scraped_at=movie.scraped_at, fetch=movie.fetch) != movie
+        )
         connection.execute(_UPSERT_CHANGED if is_changed else _UPSERT_SAME, values)
         for table, columns in PARTS.items():
             if known is not None and getattr(known, table) == getattr(movie, table):
                 continue
             if known is not None:
                 connection.execute(f"DELETE FROM {table} WHERE site = ? AND site_id = ?", key)  # noqa: S608 - ours
-            connection.executemany(_INSERTS[table], ((*key, *row) for row in _rows(movie, table, columns)))
-        before = {score.kind: (score.value, score.count) for score in known.scores} if known is not None else {}
+            connection.executemany(
+                _INSERTS[table], ((*key, *row) for row in _rows(movie, table, columns))
+            )
+        before = (
+            {score.kind: (score.value, score.count) for score in known.scores}
+            if known is not None
+            else {}
+        )
         now = {score.kind: (score.value, score.count) for score in movie.scores}
-        changed = [kind for kind in before | now if kind in ended or before.get(kind) != now.get(kind)]
-        connection.executemany(_ADD_HISTORY, ((*key, kind, scraped, *now.get(kind, (None, None))) for kind in changed))
+        changed = [
+            kind for kind in before | now if kind in ended or before.get(kind) != now.get(kind)
+        ]
+        connection.executemany(
+            _ADD_HISTORY, ((*key, kind, scraped, *now.get(kind, (None, None))) for kind in changed)
+        )
         if known is None or known.credits != movie.credits:
-            people = ((movie.site, credit.person_id, credit.name, scraped, last) for credit in movie.credits)
+            people = (
+                (movie.site, credit.person_id, credit.name, scraped, last)
+                for credit in movie.credits
+            )
             connection.executemany(_ADD_PERSON, people)
 
     def _write_miss(self, miss: Miss) -> None:
         checked, last = _text(miss.checked_at), _text(latest())
-        if self._connection.execute(_READ_SINCE, (miss.site, miss.site_id, checked, last)).fetchone() is None:
+        if (
+            self._connection.execute(
+                _READ_SINCE, (miss.site, miss.site_id, checked, last)
+            ).fetchone()
+            is None
+        ):
             values = (miss.site, miss.site_id, miss.url, miss.outcome, miss.reason, checked)
             self._connection.execute(_ADD_MISS, (*values, last))
 
@@ -223,13 +264,19 @@ class SqliteStore(Store):
         try:
             make_scoreboard(connection)
         except sqlite3.DatabaseError as error:
-            logger.warning("The scoreboard of %s is as old as before: %s", self._folder / FILE, error)
+            logger.warning(
+                "The scoreboard of %s is as old as before: %s", self._folder / FILE, error
+            )
 
     def _export_pending(self) -> bool:
-        written, exported = self._connection.execute("SELECT written, exported FROM state").fetchone()
+        written, exported = self._connection.execute(
+            "SELECT written, exported FROM state"
+        ).fetchone()
         if written == 0 or not self._with_csv:
             return False
-        return bool(written != exported) or not all((self._folder / name).is_file() for name in FILES)
+        return bool(written != exported) or not all(
+            (self._folder / name).is_file() for name in FILES
+        )
 
     def _export(self, longest_wait: float) -> None:
         """Replace the CSV files, unless another process does so for longer than `longest_wait` seconds."""
@@ -240,7 +287,11 @@ class SqliteStore(Store):
                 # Another process may have exported our rows while we waited.
                 if self._export_pending():
                     began = time.monotonic()
-                    export(self._connection, self._folder, lambda: self._check_time(began, longest_wait))
+                    export(
+                        self._connection,
+                        self._folder,
+                        lambda: self._check_time(began, longest_wait),
+                    )
                     self._export_error = ""
         except Timeout:
             logger.debug("Another process is exporting the CSV files")
@@ -249,7 +300,9 @@ class SqliteStore(Store):
         except Exception as error:  # noqa: BLE001 - every row is stored, so no item is to blame; the next export writes it
             self._export_error = str(error)
             logger.warning(
-                "The CSV files in %s could not be replaced, and are as old as before: %s", self._folder, error
+                "The CSV files in %s could not be replaced, and are as old as before: %s",
+                self._folder,
+                error,
             )
             least_pause = _RETRY_EXPORT_SECONDS
         ended = time.monotonic()

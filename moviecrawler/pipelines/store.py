@@ -63,7 +63,9 @@ def path_of_stores(settings: BaseSettings, name: str, *of: str) -> Path:
     """
     which = ("DATABASE_URL", "MONGO_URL", "S3_BUCKET", "S3_PREFIX", "S3_ENDPOINT_URL")
     named = repr([*of, *(str(settings.get(setting) or "") for setting in which)])
-    path = Path(settings["DATA_DIR"], name.format(blake2b(named.encode(), digest_size=6).hexdigest()))
+    path = Path(
+        settings["DATA_DIR"], name.format(blake2b(named.encode(), digest_size=6).hexdigest())
+    )
     if not Path(settings["DATA_DIR"], "movies.sqlite3").exists():
         path.unlink(missing_ok=True)
     return path

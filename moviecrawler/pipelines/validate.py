@@ -14,7 +14,12 @@ from scrapy.exceptions import DropItem
 from moviecrawler.errors import ConfigurationError, InvalidItemError
 from moviecrawler.extract.findings import attempt
 from moviecrawler.extract.values import parse_date
-from moviecrawler.fields import ONLY_IN_DATASETS, fields_published_by, present_in, score_facts_published
+from moviecrawler.fields import (
+    ONLY_IN_DATASETS,
+    fields_published_by,
+    present_in,
+    score_facts_published,
+)
 from moviecrawler.items import HISTOGRAM_BARS, Miss, Movie
 from moviecrawler.pipelines.files import append_rejected, check_data_dir
 from moviecrawler.signals import item_rejected
@@ -59,7 +64,9 @@ class ValidatePipeline:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Read DATA_DIR."""
         assert crawler.stats is not None  # noqa: S101 - Scrapy sets it before it creates components
-        return cls(check_data_dir(crawler.settings.get("DATA_DIR", "data")), crawler.stats, crawler.signals)
+        return cls(
+            check_data_dir(crawler.settings.get("DATA_DIR", "data")), crawler.stats, crawler.signals
+        )
 
     async def process_item(self, item: Any) -> Any:
         """Return the item; raise DropItem for a Movie or Miss that `check` refuses."""
@@ -107,7 +114,9 @@ def check(item: Movie | Miss, *, is_read: bool = False) -> None:
         if wrong:
             raise InvalidItemError(field, sentence)
     if is_read and isinstance(item, Movie) and item.scraped_at is None:
-        raise InvalidItemError("scraped_at", "is missing, so that no store could tell newer from older")
+        raise InvalidItemError(
+            "scraped_at", "is missing, so that no store could tell newer from older"
+        )
 
 
 def _encoded(item: Movie | Miss) -> str:
@@ -119,7 +128,9 @@ def _encoded(item: Movie | Miss) -> str:
             try:
                 msgspec.json.encode(getattr(item, field.name))
             except (TypeError, ValueError, OverflowError) as error:
-                raise InvalidItemError(field.name, f"{getattr(item, field.name)!r} is refused: {error}") from None
+                raise InvalidItemError(
+                    field.name, f"{getattr(item, field.name)!r} is refused: {error}"
+                ) from None
         raise
 
 
@@ -148,7 +159,9 @@ def _rules(movie: Movie) -> Iterator[_Rule]:
     yield "site_id", not _is_id(site, site_id), f"{site_id!r} is not an id of {site}"
     is_other = site_of(url) != site or id_in_url(site, url) != site_id
     yield "url", is_other, f"{url!r} is not the address of {site_id} on {site}"
-    is_other = imdb_id is not None and (not _is_id("imdb", imdb_id) or (site == "imdb" and imdb_id != site_id))
+    is_other = imdb_id is not None and (
+        not _is_id("imdb", imdb_id) or (site == "imdb" and imdb_id != site_id)
+    )
     yield "imdb_id", is_other, f"{imdb_id!r} is not the IMDb id of {site_id}"
     series_id, part = movie.series_id, part_of_series(site, site_id)
     is_other = series_id is not None and (series_id == site_id or not _is_id(site, series_id))
@@ -157,7 +170,9 @@ def _rules(movie: Movie) -> Iterator[_Rule]:
     yield "kind", is_other, f"{site_id} is no {movie.kind} on {site}, by its id"
     is_other = part is not None and (series_id, movie.season) != (part.series_id, part.season)
     yield "season", is_other, f"{site_id} is not of season {movie.season} of {series_id}"
-    is_before = movie.year is not None and movie.end_year is not None and movie.end_year < movie.year
+    is_before = (
+        movie.year is not None and movie.end_year is not None and movie.end_year < movie.year
+    )
     yield "end_year", is_before, f"{movie.end_year} is before the year {movie.year}"
     date = movie.release_date
     is_none = date is not None and attempt(lambda: parse_date(date)) != date
@@ -171,12 +186,18 @@ def _rules_of_parts(movie: Movie) -> Iterator[_Rule]:
         "credits": [(credit.role, credit.position) for credit in movie.credits],
         "scores": [score.kind for score in movie.scores],
         "amounts": [amount.kind for amount in movie.amounts],
-        "offers": [(offer.provider, offer.kind, offer.country, offer.quality) for offer in movie.offers],
+        "offers": [
+            (offer.provider, offer.kind, offer.country, offer.quality) for offer in movie.offers
+        ],
         "awards": [award.event for award in movie.awards],
         "related": [(title.relation, title.site_id) for title in movie.related],
     }
     for field, found in keys.items():
-        yield field, len(set(found)) < len(found), "two of them have the same kind or the same position"
+        yield (
+            field,
+            len(set(found)) < len(found),
+            "two of them have the same kind or the same position",
+        )
     nameless = any(credit.name is None and credit.person_id is None for credit in movie.credits)
     yield "credits", nameless, "a person has neither a name nor an id"
     # A sentence with all of a part is written only where it is wrong: that takes longer than to look.
@@ -185,15 +206,27 @@ def _rules_of_parts(movie: Movie) -> Iterator[_Rule]:
     for offer in filterfalse(_has_right_price, movie.offers):
         yield "offers", True, f"{offer.kind} for {offer.price!r} {offer.currency}"
     for title in movie.related:
-        yield "related", not _is_id(movie.site, title.site_id), f"{title.site_id!r} is not an id of {movie.site}"
+        yield (
+            "related",
+            not _is_id(movie.site, title.site_id),
+            f"{title.site_id!r} is not an id of {movie.site}",
+        )
 
 
 def _rules_of_unknown_fields(movie: Movie) -> Iterator[_Rule]:
     names = movie.unknown_fields
-    yield "unknown_fields", names != sorted(set(names)), f"{names!r} is not sorted, or names a field twice"
+    yield (
+        "unknown_fields",
+        names != sorted(set(names)),
+        f"{names!r} is not sorted, or names a field twice",
+    )
     provided = fields_published_by(movie.site, movie.kind) | score_facts_published(movie)
     foreign = set(names) - provided - (ONLY_IN_DATASETS if movie.site == "imdb" else set())
-    yield "unknown_fields", bool(foreign), f"{sorted(foreign)} is no field that {movie.site} has of a {movie.kind}"
+    yield (
+        "unknown_fields",
+        bool(foreign),
+        f"{sorted(foreign)} is no field that {movie.site} has of a {movie.kind}",
+    )
     present = present_in(movie).intersection(names)
     yield "unknown_fields", bool(present), f"{sorted(present)} is named there, and has a value"
 
@@ -202,13 +235,18 @@ def _fits_its_kind(score: Score) -> bool:
     form = SCORES[score.kind]
     return (
         form.lowest <= score.value <= form.scale
-        and (score.average is None or (form.average_scale is not None and score.average <= form.average_scale))
+        and (
+            score.average is None
+            or (form.average_scale is not None and score.average <= form.average_scale)
+        )
         and len(score.histogram) in {0, HISTOGRAM_BARS}
     )
 
 
 def _has_right_price(offer: Offer) -> bool:
-    return (offer.price is None) == (offer.currency is None) and (offer.price is None or offer.kind in _PAID)
+    return (offer.price is None) == (offer.currency is None) and (
+        offer.price is None or offer.kind in _PAID
+    )
 
 
 def _is_id(site: Site, text: str) -> bool:

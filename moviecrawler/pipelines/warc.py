@@ -68,13 +68,18 @@ def write_record(answer: Answer) -> RawPage:
         phrase = HTTPStatus(answer.status).phrase
     except ValueError:
         phrase = ""
-    http_lines = [f"HTTP/1.1 {answer.status} {phrase}", *(f"{name}: {value}" for name, value in answer.headers)]
+    http_lines = [
+        f"HTTP/1.1 {answer.status} {phrase}",
+        *(f"{name}: {value}" for name, value in answer.headers),
+    ]
     http_head = "\r\n".join(http_lines).encode("latin-1") + _END
     metadata = {name: getattr(answer, name) for name in Request.__struct_fields__}
     fields = {
         "WARC-Type": "response",
         "WARC-Record-ID": f"<{answer.archive_id}>",
-        "WARC-Date": answer.fetched_at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z"),
+        "WARC-Date": answer.fetched_at.astimezone(UTC)
+        .isoformat(timespec="microseconds")
+        .replace("+00:00", "Z"),
         "WARC-Target-URI": answer.url,
         **_digest(answer.body),
         "WARC-JSON-Metadata": msgspec.json.encode(metadata).decode(),
@@ -98,7 +103,9 @@ def read_record(record: bytes) -> Answer:
         fields, (status_line, *lines), begin = _heads(record)
         body = record[begin : -len(_END)]
         if any(fields[name.lower()] != digest for name, digest in _digest(body).items()):
-            raise ArchiveError(f"{fields['warc-record-id']}: the body is not the one that was archived")
+            raise ArchiveError(
+                f"{fields['warc-record-id']}: the body is not the one that was archived"
+            )
         metadata = msgspec.json.decode(fields["warc-json-metadata"], type=Request)
         return Answer(
             **msgspec.structs.asdict(metadata),
@@ -110,7 +117,9 @@ def read_record(record: bytes) -> Answer:
             archive_id=fields["warc-record-id"].strip("<>"),
         )
     except (KeyError, ValueError, IndexError, msgspec.DecodeError, RecursionError) as error:
-        raise ArchiveError(f"a record is not one that this project wrote: {type(error).__name__}: {error}") from error
+        raise ArchiveError(
+            f"a record is not one that this project wrote: {type(error).__name__}: {error}"
+        ) from error
 
 
 def read_records(file: BinaryIO) -> Iterator[bytes]:

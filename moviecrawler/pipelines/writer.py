@@ -57,13 +57,17 @@ class _Thread:
             except BaseException as error:  # noqa: BLE001 - the future raises it again
                 # asyncio's futures refuse StopIteration, and SystemExit would end the event loop.
                 is_plain = isinstance(error, Exception) and not isinstance(error, StopIteration)
-                future.set_exception(error if is_plain else RuntimeError(f"{type(error).__name__}: {error}"))
+                future.set_exception(
+                    error if is_plain else RuntimeError(f"{type(error).__name__}: {error}")
+                )
 
 
 class StoreWriter:
     """Opens a store, writes its queue in batches, retries transient errors, and closes the store at the end."""
 
-    def __init__(self, store: Store, limits: Limits, pipeline: BatchingPipeline, *, waits_to_open: bool) -> None:
+    def __init__(
+        self, store: Store, limits: Limits, pipeline: BatchingPipeline, *, waits_to_open: bool
+    ) -> None:
         self._store = store
         self._limits = limits
         self._pipeline = pipeline
@@ -122,7 +126,9 @@ class StoreWriter:
             if not (self._waits_to_open and isinstance(error, TransientStoreError)):
                 await self._close()
                 raise
-            logger.warning("%s can't be opened now, and will be tried again: %s", self._store.name, error)
+            logger.warning(
+                "%s can't be opened now, and will be tried again: %s", self._store.name, error
+            )
 
     async def run(self) -> None:
         """Write the queue until `finish`, and close the store. Raises nothing."""
@@ -182,7 +188,11 @@ class StoreWriter:
     def _pop_batch(self) -> list[Record]:
         batch: list[Record] = []
         size = 0
-        while self._queue and len(batch) < self._limits.batch_items and size < self._limits.batch_bytes:
+        while (
+            self._queue
+            and len(batch) < self._limits.batch_items
+            and size < self._limits.batch_bytes
+        ):
             batch.append(self._queue.popleft())
             size += len(batch[-1].encoded)
         self._queue_bytes -= size
@@ -221,7 +231,9 @@ class StoreWriter:
         started = time.perf_counter()
         try:
             await self._thread.call(self._store.write, batch)
-        except OSError as error:  # an error of this machine, such as too many open files: no item is to blame
+        except (
+            OSError
+        ) as error:  # an error of this machine, such as too many open files: no item is to blame
             raise TransientStoreError(f"{type(error).__name__}: {error}") from error
         self._pipeline.count("batches")
         self._pipeline.count("seconds", time.perf_counter() - started)
@@ -239,7 +251,13 @@ class StoreWriter:
                 raise
             except TransientStoreError as error:
                 delay = backoff(attempt)
-                logger.warning("%s: attempt %d failed, next in %.1f s: %s", self._store.name, attempt, delay, error)
+                logger.warning(
+                    "%s: attempt %d failed, next in %.1f s: %s",
+                    self._store.name,
+                    attempt,
+                    delay,
+                    error,
+                )
                 self._pipeline.count("retries")
                 await self._pipeline.check_space()
                 await self._sleep(delay)

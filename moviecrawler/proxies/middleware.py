@@ -52,9 +52,13 @@ _ATTEMPT_META = ("proxy", "_auth_proxy", "_scheme_proxy", "download_slot")
 _OK, _PROXY_AUTHENTICATION = 200, 407
 _GATEWAY_ERRORS = frozenset({502, 504})
 """Statuses by which a proxy, or a site behind one, says that it got no answer."""
-_MAX_POSSIBLE_FAILURES = 2  # a proxy is banned after so many failures in a row that may be its fault
+_MAX_POSSIBLE_FAILURES = (
+    2  # a proxy is banned after so many failures in a row that may be its fault
+)
 _MAX_RENEWALS = 2  # bans in a row that renew a session; the next one quarantines it
-_MAX_FAILING_PROXIES = 3  # when so many proxies fail in a row, the site is to blame, unless another pool is left
+_MAX_FAILING_PROXIES = (
+    3  # when so many proxies fail in a row, the site is to blame, unless another pool is left
+)
 _BUSY_CHECK_SECONDS = 0.05
 
 
@@ -73,7 +77,9 @@ class ProxyMiddleware:
         self.order = pools.orders[site]
         self.attempts = pools.options.attempts
         self.policy = load_policy(crawler.settings)
-        self.error_statuses = {int(status) for status in crawler.settings.getlist("RETRY_HTTP_CODES")}
+        self.error_statuses = {
+            int(status) for status in crawler.settings.getlist("RETRY_HTTP_CODES")
+        }
         url = crawler.settings.get("REDIS_URL")
         self.quarantines = Quarantines(site, self.order, connect(url) if url else None)
         self._slots = crawler.settings.getdict("DOWNLOAD_SLOTS")
@@ -138,10 +144,18 @@ class ProxyMiddleware:
             if stopped is not None:
                 raise SiteStopped(stopped)
             self._stop_if_exhausted(request)
-            pools = [pool for pool in self.order if pool.accepts(request.url) and only in {None, pool.name}]
-            found = [(pool, tried) for tried in (earlier, ()) for pool in pools if pool.is_usable(tried)]
+            pools = [
+                pool
+                for pool in self.order
+                if pool.accepts(request.url) and only in {None, pool.name}
+            ]
+            found = [
+                (pool, tried) for tried in (earlier, ()) for pool in pools if pool.is_usable(tried)
+            ]
             if not found:
-                raise AttemptsFailedError(f"no proxy of {only or 'any pool'} may be used for {request.url}")
+                raise AttemptsFailedError(
+                    f"no proxy of {only or 'any pool'} may be used for {request.url}"
+                )
             pool, tried = found[0]
             if (proxy := pool.take(tried)) is not None:
                 return pool, proxy
@@ -192,7 +206,10 @@ class ProxyMiddleware:
         """Return the request for another attempt. Raises SiteStopped or AttemptsFailedError, which never show a proxy's message."""
         if request not in self._attempts:
             return None
-        why, certain = describe_failure(exception), "proxy" in request.meta and is_proxys_own(exception)
+        why, certain = (
+            describe_failure(exception),
+            "proxy" in request.meta and is_proxys_own(exception),
+        )
         if self.policy.exception_is_ban(request, exception):
             return await self._failed(request, why, certain=certain)
         self._end(request, "cancelled", why)
@@ -202,7 +219,9 @@ class ProxyMiddleware:
         """Log and count an attempt, and remove what was set on the request for it; return its pool and proxy."""
         pool, proxy = self._attempts.pop(request)
         number = f"{request.meta.get('retry_times', 0) + 1}/{self._max_attempts(request)}"
-        self._log.info("attempt %s %s %s via %s → %s", number, request.method, request.url, proxy.name, why)
+        self._log.info(
+            "attempt %s %s %s via %s → %s", number, request.method, request.url, proxy.name, why
+        )
         self.crawler.stats.inc_value(f"proxy/{self.site}/{pool.name}/{outcome}")
         request.headers.pop(b"Proxy-Authorization", None)
         for name in _ATTEMPT_META:
@@ -257,7 +276,10 @@ class ProxyMiddleware:
         """Stop the site when every proxy is in quarantine. Raises SiteStopped."""
         if any(pool.is_usable() for pool in self.order):
             return
-        why, pause = f"no proxy is left of {', '.join(pool.name for pool in self.order)}", QUARANTINE_SECONDS
+        why, pause = (
+            f"no proxy is left of {', '.join(pool.name for pool in self.order)}",
+            QUARANTINE_SECONDS,
+        )
         if self._last_refusal is not None:
             why, pause = f"{self._last_refusal.reason}; {why}", self._last_refusal.pause_seconds
         raise SiteStopped(self.blocks.stop(self.site, request, why, pause))
@@ -269,7 +291,9 @@ class ProxyMiddleware:
         retry = get_retry_request(
             request,
             spider=self.crawler.spider,
-            reason=why.partition(":")[0],  # it names a stat, and what follows the colon differs from page to page
+            reason=why.partition(":")[
+                0
+            ],  # it names a stat, and what follows the colon differs from page to page
             max_retry_times=self._max_attempts(request) - 1,
             give_up_log_level=logging.DEBUG,
         )

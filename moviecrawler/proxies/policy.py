@@ -34,7 +34,9 @@ class SiteBanPolicy(BanDetectionPolicy):  # type: ignore[misc]  # scrapy-rotatin
 
     def exception_is_ban(self, request: Request, exception: Exception) -> bool:
         """Return whether the proxy may be the reason why there is no answer."""
-        return bool(super().exception_is_ban(request, exception)) and isinstance(exception, _NETWORK_ERRORS)
+        return bool(super().exception_is_ban(request, exception)) and isinstance(
+            exception, _NETWORK_ERRORS
+        )
 
 
 def load_policy(settings: BaseSettings) -> Any:
@@ -44,7 +46,9 @@ def load_policy(settings: BaseSettings) -> Any:
         policy = load_object(path)()
         _ = policy.response_is_ban, policy.exception_is_ban
     except (ImportError, NameError, ValueError, TypeError, AttributeError) as error:
-        raise ConfigurationError(f"ROTATING_PROXY_BAN_POLICY is {path!r}, which is no ban policy: {error}") from None
+        raise ConfigurationError(
+            f"ROTATING_PROXY_BAN_POLICY is {path!r}, which is no ban policy: {error}"
+        ) from None
     return policy
 
 

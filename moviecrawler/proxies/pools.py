@@ -23,7 +23,9 @@ SESSION = "{session}"  # stands for a random token in the user or the password o
 QUARANTINE_SECONDS = 30 * 60.0
 MAX_QUARANTINE_SECONDS = BAN_MEMORY_SECONDS = 7 * 24 * 3600.0
 """The longest quarantine; and the time after a quarantine until it no longer makes the next one longer."""
-_MIN_SECRET_CHARACTERS = 4  # shorter credentials are not removed from texts, which contain them by chance
+_MIN_SECRET_CHARACTERS = (
+    4  # shorter credentials are not removed from texts, which contain them by chance
+)
 
 
 class ProxyPoolError(MovieCrawlerError):
@@ -74,7 +76,9 @@ class ProxyPool(Proxies):  # type: ignore[misc]  # scrapy-rotating-proxies has n
         self.kind = kind
         self.members = {proxy.name: proxy for proxy in proxies}
         self._run = run  # requests in a row through one proxy
-        self._turns = OrderedDict.fromkeys(self.members, run)  # requests left until the next proxy is used
+        self._turns = OrderedDict.fromkeys(
+            self.members, run
+        )  # requests left until the next proxy is used
 
     async def open(self, home: str) -> None:
         """Check that a site can be reached. Raises ProxyPoolError."""
@@ -144,7 +148,9 @@ class ProxyPool(Proxies):  # type: ignore[misc]  # scrapy-rotating-proxies has n
 class SessionPool(ProxyPool):
     """Sessions of one gateway, such as a vendor's or Tor's: each random token in the credentials gives another address."""
 
-    def __init__(self, name: str, kind: Kind, labels: Sequence[str], url: str, user: str, password: str) -> None:
+    def __init__(
+        self, name: str, kind: Kind, labels: Sequence[str], url: str, user: str, password: str
+    ) -> None:
         super().__init__(name, kind, [Proxy(label, url) for label in labels])
         self._user, self._password = user, password
         for proxy in self.members.values():
@@ -164,4 +170,6 @@ def credentials_in(authorization: bytes | None) -> tuple[bytes, ...]:
         return ()
     encoded = authorization.removeprefix(b"Basic ")
     user, _, password = base64.b64decode(encoded).partition(b":")
-    return tuple(secret for secret in (encoded, password, user) if len(secret) >= _MIN_SECRET_CHARACTERS)
+    return tuple(
+        secret for secret in (encoded, password, user) if len(secret) >= _MIN_SECRET_CHARACTERS
+    )

@@ -42,7 +42,9 @@ class Quarantines:
         self._soon, self._closing = asyncio.Event(), asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    def ban(self, pool: ProxyPool, proxy: Proxy, reason: str, min_seconds: float = 0.0) -> float | None:
+    def ban(
+        self, pool: ProxyPool, proxy: Proxy, reason: str, min_seconds: float = 0.0
+    ) -> float | None:
         """Begin a quarantine; return its length in seconds, None when the proxy is in one already."""
         now = time.time()
         until = pool.ban(proxy.name, now, min_seconds)
@@ -86,7 +88,10 @@ class Quarantines:
                 is_away = False
             except redis.exceptions.RedisError as error:
                 if not is_away:
-                    logger.warning("Quarantines of proxies can't be shared: %s; this process goes on alone", error)
+                    logger.warning(
+                        "Quarantines of proxies can't be shared: %s; this process goes on alone",
+                        error,
+                    )
                 is_away = True
                 await self._client.aclose()  # the next command makes a new connection
 
@@ -108,7 +113,9 @@ class Quarantines:
         *_, fields = await pipe.execute()
         self._unsent = {key: ban for key, ban in self._unsent.items() if ban != sent.get(key, 0)}
         known = decode_bans(fields)
-        self._unsent.update({key: None for key, ban in known.items() if now - ban.until > BAN_MEMORY_SECONDS})
+        self._unsent.update(
+            {key: None for key, ban in known.items() if now - ban.until > BAN_MEMORY_SECONDS}
+        )
         for pool in self._pools:
             for proxy in pool.members.values():
                 if proxy.key is not None and proxy.key not in self._unsent:

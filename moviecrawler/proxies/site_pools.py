@@ -57,7 +57,11 @@ class SitePools:
         """Read `ProxyOptions` and `TorOptions`. Raises ConfigurationError."""
         options = ProxyOptions.read(settings)
         # Each node has its own address, so the direct connection has a key for each node.
-        pools = {DIRECT: ProxyPool(DIRECT, "direct", [Proxy(DIRECT, key=f"{DIRECT}@{node_of(settings)}")])}
+        pools = {
+            DIRECT: ProxyPool(
+                DIRECT, "direct", [Proxy(DIRECT, key=f"{DIRECT}@{node_of(settings)}")]
+            )
+        }
         entries = _read_entries(str(options.pools))
         if settings.get("TOR_TUNNEL") or settings.get("TOR_CONTROL"):
             entries.setdefault("tor", _PoolEntry("tor"))
@@ -82,9 +86,15 @@ def _read_orders(given: str, pools: Mapping[str, ProxyPool]) -> dict[Site, tuple
     """Return the pools by site, from PROXY_ORDER: one order for all sites, or JSON."""
     try:
         orders = (
-            msgspec.json.decode(given, type=dict[Site, str]) if given.startswith("{") else dict.fromkeys(SITES, given)
+            msgspec.json.decode(given, type=dict[Site, str])
+            if given.startswith("{")
+            else dict.fromkeys(SITES, given)
         )
-        named = {site: dict.fromkeys(names.replace(" ", "").split(",")) for site, names in orders.items() if names}
+        named = {
+            site: dict.fromkeys(names.replace(" ", "").split(","))
+            for site, names in orders.items()
+            if names
+        }
         return {site: tuple(pools[name] for name in names) for site, names in named.items()}
     except KeyError:
         # The name is not shown, as it may be a proxy's URL with a password.
@@ -97,13 +107,21 @@ def _read_orders(given: str, pools: Mapping[str, ProxyPool]) -> dict[Site, tuple
 def _read_entries(given: str) -> dict[str, _PoolEntry]:
     """Return the entries of PROXY_POOLS, which is JSON or the path of a file with it."""
     try:
-        text = (given or "{}").encode() if given.lstrip()[:1] in {"", "{"} else read_file(given, _MAX_FILE_BYTES)
+        text = (
+            (given or "{}").encode()
+            if given.lstrip()[:1] in {"", "{"}
+            else read_file(given, _MAX_FILE_BYTES)
+        )
         return msgspec.json.decode(text, type=dict[_PoolName, _PoolEntry])
     except (OSError, ValueError) as error:  # msgspec's are ValueErrors
         # The value is not shown, as it may be a proxy's URL with a password.
-        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+        reason = (
+            os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+        )
         message = f"PROXY_POOLS is neither JSON nor a file with it that can be read: {reason}"
-        raise ConfigurationError(f"{message}; set it to {_POOLS_FORM}, or to the path of a file with that") from None
+        raise ConfigurationError(
+            f"{message}; set it to {_POOLS_FORM}, or to the path of a file with that"
+        ) from None
 
 
 def _pool(name: str, entry: _PoolEntry, options: ProxyOptions, settings: BaseSettings) -> ProxyPool:
@@ -114,10 +132,14 @@ def _pool(name: str, entry: _PoolEntry, options: ProxyOptions, settings: BaseSet
         tor = TorOptions.read(settings)
         if entry.urls or not tor.tunnel:
             message = f"the pool {name} of kind tor takes no urls, but TOR_TUNNEL"
-            raise ConfigurationError(f"{message}; set that to Tor's HTTPTunnelPort, or remove the pool and TOR_CONTROL")
+            raise ConfigurationError(
+                f"{message}; set that to Tor's HTTPTunnelPort, or remove the pool and TOR_CONTROL"
+            )
         return TorPool(name, tor.tunnel, tor.control, entry.sessions or _CIRCUITS)
     if not entry.urls or len(entry.urls) > len(set(entry.urls)):
-        raise ConfigurationError(f"PROXY_POOLS: pool {name} has no urls, or one twice; they are such as {_URL_FORM}")
+        raise ConfigurationError(
+            f"PROXY_POOLS: pool {name} has no urls, or one twice; they are such as {_URL_FORM}"
+        )
     parsed = [_parse_proxy(f"{name}:{number}", url) for number, url in enumerate(entry.urls, 1)]
     if entry.sessions or any(SESSION in url for url in entry.urls):
         address, user, password = parsed[0]
@@ -132,16 +154,30 @@ def _pool(name: str, entry: _PoolEntry, options: ProxyOptions, settings: BaseSet
         digest = blake2b(f"{address} {user}".encode(), digest_size=8).hexdigest()
         seen[digest] += 1
         authorization = basic_auth_header(user, password, "utf-8") if user or password else None
-        proxies.append(Proxy(f"{name}:{number}", address, authorization, f"{digest}-{seen[digest]}"))
+        proxies.append(
+            Proxy(f"{name}:{number}", address, authorization, f"{digest}-{seen[digest]}")
+        )
     return ProxyPool(name, kind, proxies, options.run_residential if kind == "residential" else 1)
 
 
 def _parse_proxy(label: str, url: str) -> tuple[str, str, str]:
     """Return a proxy's URL without credentials, the user and the password."""
     parts = split_url(url)
-    is_url = parts is not None and parts.scheme == "http" and parts.hostname and parts.port and parts.path in {"", "/"}
-    user, password = (unquote(parts.username or ""), unquote(parts.password or "")) if parts else ("", "")
+    is_url = (
+        parts is not None
+        and parts.scheme == "http"
+        and parts.hostname
+        and parts.port
+        and parts.path in {"", "/"}
+    )
+    user, password = (
+        (unquote(parts.username or ""), unquote(parts.password or "")) if parts else ("", "")
+    )
     if parts is None or not is_url or not parts.netloc.isascii() or ":" in user:
-        message = f"PROXY_POOLS: {label} is not of the form {_URL_FORM}, without a colon in the user"
-        raise ConfigurationError(f"{message}; Scrapy can't use SOCKS, but an HTTP proxy forwards https all the same")
+        message = (
+            f"PROXY_POOLS: {label} is not of the form {_URL_FORM}, without a colon in the user"
+        )
+        raise ConfigurationError(
+            f"{message}; Scrapy can't use SOCKS, but an HTTP proxy forwards https all the same"
+        )
     return f"http://{parts.netloc.rpartition('@')[2]}", user, password

@@ -95,10 +95,18 @@ def _request_identity(address: str) -> None:
     try:
         with _ControlSocket(address) as control:
             # stem escapes quotation marks, but not backslashes.
-            stem.connection.authenticate(control, password=password and password.replace("\\", "\\\\"))
+            stem.connection.authenticate(
+                control, password=password and password.replace("\\", "\\\\")
+            )
             control.send("SIGNAL NEWNYM")
             control.recv()
-    except (stem.ControllerError, stem.connection.AuthenticationFailure, OSError, ValueError, LookupError) as error:
+    except (
+        stem.ControllerError,
+        stem.connection.AuthenticationFailure,
+        OSError,
+        ValueError,
+        LookupError,
+    ) as error:
         reason = str(error).strip().partition("\n")[0]
         raise ProxyPoolError(
             f"TOR_CONTROL {address} can't be asked: {reason}; it has to be Tor's ControlPort, and TOR_CONTROL_PASSWORD in the"
@@ -115,4 +123,6 @@ class _ControlSocket(stem.socket.ControlSocket):  # type: ignore[misc]  # stem h
         self.connect()
 
     def _make_socket(self) -> socket.socket:
-        return socket.create_connection((self._address.hostname, self._address.port or 0), _TIMEOUT_SECONDS)
+        return socket.create_connection(
+            (self._address.hostname, self._address.port or 0), _TIMEOUT_SECONDS
+        )

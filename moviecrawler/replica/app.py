@@ -113,7 +113,9 @@ class Replica:
         is_live = site == "imdb" and self._options.robots == "live" and not self._options.pages
         return web.Response(text=MARKUP["robots"]["imdb-live" if is_live else site])
 
-    async def _count_status(self, site: Site, request: web.Request, response: web.StreamResponse) -> None:
+    async def _count_status(
+        self, site: Site, request: web.Request, response: web.StreamResponse
+    ) -> None:
         is_open = request.transport is not None and not request.transport.is_closing()
         if is_open and request.path != "/robots.txt" and not request.path.startswith(_CONTROL):
             self._counts[site].statuses[response.status] += 1
@@ -122,7 +124,11 @@ class Replica:
         counts, options = self._counts[site], self._options
         redirected = _REDIRECTED in request.query
         url = request.rel_url.without_query_params(_REDIRECTED) if redirected else request.rel_url
-        address = request.headers.get("X-Forwarded-For", "").partition(",")[0].strip() or request.remote or ""
+        address = (
+            request.headers.get("X-Forwarded-For", "").partition(",")[0].strip()
+            or request.remote
+            or ""
+        )
         client = f"{address} {request.headers.get('User-Agent', '')}"
         counts.arrive(url.raw_path_qs, client, int(time.time()))
         if options.rate_limit is not None and counts.latest[client] > options.rate_limit:
@@ -131,7 +137,12 @@ class Replica:
             await asyncio.sleep(options.latency / 1000)
         fault = options.clients.get(address)
         if fault is None and not redirected:
-            fault = choose(options.seed, options.faults, f"{site} {url.raw_path_qs}", counts.paths[url.raw_path_qs])
+            fault = choose(
+                options.seed,
+                options.faults,
+                f"{site} {url.raw_path_qs}",
+                counts.paths[url.raw_path_qs],
+            )
         counts.faults.update([fault] if fault else [])
         match fault:
             case Fault.TIMEOUT:
@@ -141,7 +152,9 @@ class Replica:
                 if (transport := request.transport) is not None:
                     # Lingering for no time makes the kernel send RST in place of FIN.
                     no_time = struct.pack("ii", 1, 0)
-                    transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, no_time)
+                    transport.get_extra_info("socket").setsockopt(
+                        socket.SOL_SOCKET, socket.SO_LINGER, no_time
+                    )
                     transport.abort()
                 return web.Response()
             case Fault.REDIRECT:
@@ -150,9 +163,13 @@ class Replica:
             case None | Fault.TRUNCATED:
                 return await self._serve(site, request, url.query, truncated=fault is not None)
             case _:
-                return self._send(request, _refusal(f"challenge-{site}" if fault == Fault.CHALLENGE else fault))
+                return self._send(
+                    request, _refusal(f"challenge-{site}" if fault == Fault.CHALLENGE else fault)
+                )
 
-    async def _serve(self, site: Site, request: web.Request, query: Any, *, truncated: bool) -> web.StreamResponse:
+    async def _serve(
+        self, site: Site, request: web.Request, query: Any, *, truncated: bool
+    ) -> web.StreamResponse:
         try:
             found = self._source.answer(site, request.path, query, f"http://{request.host}")
         except ValueError:
@@ -165,15 +182,22 @@ class Replica:
             found = Answer(file.read_bytes(), "binary/octet-stream")
         return self._send(request, found or _refusal("404"), truncated=truncated)
 
-    def _send(self, request: web.Request, answer: Answer, *, truncated: bool = False) -> web.Response:
+    def _send(
+        self, request: web.Request, answer: Answer, *, truncated: bool = False
+    ) -> web.Response:
         content = self._renamed(answer.body)
         headers = {"Content-Type": answer.content_type, "Vary": "Accept-Encoding", **answer.headers}
         if _TAKES_GZIP.search(request.headers.get("Accept-Encoding", "")):
-            content, headers["Content-Encoding"] = isal_zlib.compress(content, 1, _GZIP_MEMBER), "gzip"
+            content, headers["Content-Encoding"] = (
+                isal_zlib.compress(content, 1, _GZIP_MEMBER),
+                "gzip",
+            )
         if not truncated:
             return web.Response(body=content, status=answer.status, headers=headers)
         headers["Content-Length"] = str(len(content))
-        response = web.Response(body=content[: len(content) // 2], status=answer.status, headers=headers)
+        response = web.Response(
+            body=content[: len(content) // 2], status=answer.status, headers=headers
+        )
         response.force_close()  # before all that was announced
         return response
 
@@ -191,7 +215,9 @@ class Replica:
 
     async def _change(self, request: web.Request) -> web.StreamResponse:
         try:
-            self._behave(self._options.change(msgspec.json.decode(await request.read(), type=dict[str, Any])))
+            self._behave(
+                self._options.change(msgspec.json.decode(await request.read(), type=dict[str, Any]))
+            )
         except (msgspec.DecodeError, ConfigurationError) as error:
             return web.Response(text=f"{error}\n", status=400)
         return web.Response(status=204)
@@ -222,13 +248,17 @@ async def serve(options: Options, *, until_input_ends: bool = False) -> None:
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    if until_input_ends:  # which it does when the process at its other end is gone; nothing is ever written to it
+    if (
+        until_input_ends
+    ):  # which it does when the process at its other end is gone; nothing is ever written to it
         loop.add_reader(sys.stdin, stop.set)
     async with AsyncExitStack() as stack:
         replica = Replica(options, Path(stack.enter_context(TemporaryDirectory(prefix="replica-"))))
         for site, listener in zip(SITES, _listeners(options.host, options.port), strict=True):
             # Stalled requests end when their client goes, and don't hold up the end.
-            runner = web.AppRunner(replica.app(site), access_log=None, handler_cancellation=True, shutdown_timeout=1)
+            runner = web.AppRunner(
+                replica.app(site), access_log=None, handler_cancellation=True, shutdown_timeout=1
+            )
             await runner.setup()
             stack.push_async_callback(runner.cleanup)
             await web.SockSite(runner, listener).start()

@@ -33,7 +33,12 @@ _PAIR_STEP: Final = 30_011  # coprime to the pairs: neighbours in popularity hav
 _TO_SIMILAR: Final = 61
 """How far films are from one another that recommend one another."""
 
-_AMOUNTS: Final[dict[AmountKind, int]] = {"budget": 200, "opening_weekend": 40, "domestic": 120, "worldwide": 250}
+_AMOUNTS: Final[dict[AmountKind, int]] = {
+    "budget": 200,
+    "opening_weekend": 40,
+    "domestic": 120,
+    "worldwide": 250,
+}
 """Dollars that a film costs and earns for each of its 1,000 to 901,000 viewers."""
 
 
@@ -54,14 +59,18 @@ class Outline(NamedTuple):
 class Collection(Titles):
     """The films of one seed, and its series as they are on one day."""
 
-    def __init__(self, seed: int = 1, titles: int = 1_000, series: int | None = None, today: date = TODAY) -> None:
+    def __init__(
+        self, seed: int = 1, titles: int = 1_000, series: int | None = None, today: date = TODAY
+    ) -> None:
         """Make the ids of so many films and series; `series` is one for 100 films unless given."""
         super().__init__(seed, titles)
         self._outlines: list[Outline] = []
         for index in range(titles):
             self._outlines.append(self._outline(index))
             self._add(index, self._ids_of(index))
-        self.series = Series(seed, titles // MOVIES_PER_SERIES if series is None else series, today, titles)
+        self.series = Series(
+            seed, titles // MOVIES_PER_SERIES if series is None else series, today, titles
+        )
 
     def find(self, site: Site, site_id: str) -> tuple[Title, Movie] | None:
         """Return what `Titles.find` does, also of series."""
@@ -83,9 +92,15 @@ class Collection(Titles):
         core = f"{WORDS['adjectives'][adjective]} {WORDS['nouns'][noun]}"
         if index >= _PAIRS:
             core += f" of {WORDS['places'][lap % len(WORDS['places'])]}"
-        form, article, subtitle = dice.word("forms"), "An" if core[0] in "AEIOU" else "A", dice.word("subtitles")
+        form, article, subtitle = (
+            dice.word("forms"),
+            "An" if core[0] in "AEIOU" else "A",
+            dice.word("subtitles"),
+        )
         number, owner = 13 + dice.below(86), dice.word("owners")
-        english = str(form).format(core=core, article=article, subtitle=subtitle, number=number, owner=owner)
+        english = str(form).format(
+            core=core, article=article, subtitle=subtitle, number=number, owner=owner
+        )
         title, original, country, language = english, None, dice.word("countries"), "English"
         if dice.chance(0.06):
             firsts, seconds, joint, country, language = dice.word("foreign")
@@ -98,13 +113,25 @@ class Collection(Titles):
 
     def _ids_of(self, index: int) -> dict[Site, str]:
         """Return a film's ids, whose slugs are as irregular as the sites' own; each site but IMDb lacks some films."""
-        dice, is_remake, outline = self.dice("slugs", index), _is_remake(index), self._outlines[index]
-        slot = index // 2 * 2_221 + self.seed  # ids of seven digits for even places, of eight for odd ones
-        number = 10_000_000 + slot * 7 % 60_000_000 if index % 2 else 1_000_000 + slot * 3 % 8_999_999
+        dice, is_remake, outline = (
+            self.dice("slugs", index),
+            _is_remake(index),
+            self._outlines[index],
+        )
+        slot = (
+            index // 2 * 2_221 + self.seed
+        )  # ids of seven digits for even places, of eight for odd ones
+        number = (
+            10_000_000 + slot * 7 % 60_000_000 if index % 2 else 1_000_000 + slot * 3 % 8_999_999
+        )
         found: dict[Site, str] = {"imdb": f"tt{number}"}
         if index % 10 != 5:  # noqa: PLR2004 - one of ten is lacking
             slug = slugify(outline.english, "-")
-            found["metacritic"] = f"movie/{slug}-{outline.year}" if is_remake or dice.chance(0.15) else f"movie/{slug}"
+            found["metacritic"] = (
+                f"movie/{slug}-{outline.year}"
+                if is_remake or dice.chance(0.15)
+                else f"movie/{slug}"
+            )
         if index % 8 != 3:  # noqa: PLR2004 - one of eight is lacking
             slug = slugify(outline.english, "_")
             if is_remake or dice.chance(0.2):
@@ -124,17 +151,27 @@ class Collection(Titles):
         if self._outlines[index].is_upcoming or (index >= CHART_SIZE and dice.chance(0.03)):
             return None
         quality = (dice.random() + dice.random() + dice.random()) / 3
-        mean = min(9.9, max(1.0, round(2.8 + 6.4 * quality + (0.9 if index < CHART_SIZE else 0), 1)))
+        mean = min(
+            9.9, max(1.0, round(2.8 + 6.4 * quality + (0.9 if index < CHART_SIZE else 0), 1))
+        )
         if index < _POPULAR_ENOUGH:
             votes = _VOTES_TO_RANK + 2_600_000 / (1 + index) ** 0.75 * (0.7 + 0.3 * dice.random())
         else:
-            votes = (_VOTES_TO_RANK - 1) * (_POPULAR_ENOUGH / index) ** 1.2 * (0.2 + 0.8 * dice.random())
+            votes = (
+                (_VOTES_TO_RANK - 1)
+                * (_POPULAR_ENOUGH / index) ** 1.2
+                * (0.2 + 0.8 * dice.random())
+            )
         return mean, max(5, int(votes))
 
     def _weight(self, index: int) -> float:
         mean, votes = self.rating(index) or (0.0, 0)
         is_charted = votes and self._outlines[index].title_type == "movie"
-        return (votes * mean + _VOTES_TO_RANK * _MEAN_VOTE) / (votes + _VOTES_TO_RANK) if is_charted else 0
+        return (
+            (votes * mean + _VOTES_TO_RANK * _MEAN_VOTE) / (votes + _VOTES_TO_RANK)
+            if is_charted
+            else 0
+        )
 
     def order(self, name: str, index: int) -> int:
         """Return what Metacritic's finder orders a film by."""
@@ -174,15 +211,27 @@ class Collection(Titles):
     def _on_imdb(self, index: int) -> Movie:
         outline, dice, rating = self._outlines[index], self.dice("imdb", index), self.rating(index)
         pool = range(index // 50 * 60, index // 50 * 60 + 200)  # neighbours share their people
-        directors, writers = dice.sample(pool, 1 + dice.chance(0.15)), dice.sample(pool, 1 + dice.below(3))
+        directors, writers = (
+            dice.sample(pool, 1 + dice.chance(0.15)),
+            dice.sample(pool, 1 + dice.below(3)),
+        )
         if dice.chance(0.4):
             writers = list(dict.fromkeys([directors[0], *writers]))
         all_awards = Award(event=None, wins=dice.below(9), nominations=1 + dice.below(4))
-        release, minutes, related = dice.day_in(outline.year), 58 + dice.below(110), self._similar("imdb", index)
+        release, minutes, related = (
+            dice.day_in(outline.year),
+            58 + dice.below(110),
+            self._similar("imdb", index),
+        )
         if _is_remake(index):
             first = self.ids["imdb"][index - _TO_REMAKE]
             related.append(
-                RelatedTitle(relation="connection", site_id=first, title=outline.title, connection="Version of")
+                RelatedTitle(
+                    relation="connection",
+                    site_id=first,
+                    title=outline.title,
+                    connection="Version of",
+                )
             )
         return on_imdb(
             *(index, self.ids["imdb"][index], "movie", dice),
@@ -206,7 +255,9 @@ class Collection(Titles):
                 if not outline.is_upcoming and dice.chance(0.7)
             ],
             # All of them together, and the most telling one.
-            awards=[] if dice.chance(0.6) else [all_awards, replace(all_awards, event="Golden Lantern", wins=0)],
+            awards=[]
+            if dice.chance(0.6)
+            else [all_awards, replace(all_awards, event="Golden Lantern", wins=0)],
             related=related,
             imdb_top250_rank=self.top_ranks.get(index),
             critic_review_count=(rating[1] // 450 or None) if rating else None,
@@ -215,7 +266,9 @@ class Collection(Titles):
     def _similar(self, site: Site, index: int) -> list[RelatedTitle]:
         """Return the films before and behind one in popularity that it recommends, as far as the site has them."""
         return [
-            RelatedTitle(relation="similar", site_id=self.ids[site][other], title=self._outlines[other].title)
+            RelatedTitle(
+                relation="similar", site_id=self.ids[site][other], title=self._outlines[other].title
+            )
             for other in (index + _TO_SIMILAR, index - _TO_SIMILAR)
             if other in self.ids[site]
         ]

@@ -41,9 +41,16 @@ class Dataset(NamedTuple):
             self.folder.mkdir(parents=True, exist_ok=True)
             found = (row for movie in self.collection.pages("imdb") for row in _rows(movie, name))
             # Who is in several titles comes once.
-            rows = dict.fromkeys("\t".join(_NULL if cell is None else str(cell) for cell in row) for row in found)
-            lines = ["\t".join(_COLUMNS[name].split()), *sorted(rows, key=lambda row: row.partition("\t")[0])]
-            path.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode(), 1, mtime=0))
+            rows = dict.fromkeys(
+                "\t".join(_NULL if cell is None else str(cell) for cell in row) for row in found
+            )
+            lines = [
+                "\t".join(_COLUMNS[name].split()),
+                *sorted(rows, key=lambda row: row.partition("\t")[0]),
+            ]
+            path.write_bytes(
+                gzip.compress("".join(f"{line}\n" for line in lines).encode(), 1, mtime=0)
+            )
             # Of the time and the size the web server makes an ETag, which is then the same for the same titles.
             day = self.collection.series.today.toordinal() * 86_400
             os.utime(path, (day, day))
@@ -61,17 +68,34 @@ def _rows(movie: Movie, name: str) -> Iterator[tuple[object, ...]]:
     elif name == "title.episode" and movie.kind == "episode":
         yield movie.site_id, movie.series_id, movie.season, movie.episode
     elif name == "title.crew" and movie.kind == "movie":
-        directors, writers = ([str(one.person_id) for one in movie.people(role)] for role in ("director", "writer"))
+        directors, writers = (
+            [str(one.person_id) for one in movie.people(role)] for role in ("director", "writer")
+        )
         yield movie.site_id, ",".join(directors), ",".join(writers)
     elif name == "title.principals" and movie.kind == "movie":
         credits_ = [*movie.people("cast"), *movie.people("director"), *movie.people("writer")]
         for ordering, credit in enumerate(credits_, start=1):
-            played = json.dumps(credit.character.split(" / "), ensure_ascii=False) if credit.character else None
+            played = (
+                json.dumps(credit.character.split(" / "), ensure_ascii=False)
+                if credit.character
+                else None
+            )
             category = "actor" if credit.role == "cast" else credit.role
             yield movie.site_id, ordering, credit.person_id, category, None, played
     elif name == "title.akas" and movie.kind == "movie":
         yield movie.site_id, 1, original, None, None, "original", None, 1
         yield movie.site_id, 2, movie.title, "US", "en", "imdbDisplay", None, 0
-        yield movie.site_id, 3, f"{movie.title} {movie.year}", "XWW", None, "working\x02festival", None, 0
+        yield (
+            movie.site_id,
+            3,
+            f"{movie.title} {movie.year}",
+            "XWW",
+            None,
+            "working\x02festival",
+            None,
+            0,
+        )
     elif name == "name.basics":
-        yield from ((credit.person_id, credit.name, None, None, "actor", None) for credit in movie.credits)
+        yield from (
+            (credit.person_id, credit.name, None, None, "actor", None) for credit in movie.credits
+        )

@@ -12,7 +12,12 @@ if TYPE_CHECKING:
 
 _POPULAR_SIZE, _BOX_OFFICE_SIZE = 100, 10
 CHARTS: Final = ("top", "moviemeter", "boxoffice", "toptv", "tvmeter")
-_TYPES: Final = {"movie": "Movie", "tvMovie": "TV Movie", "tvSeries": "TV Series", "tvEpisode": "TV Episode"}
+_TYPES: Final = {
+    "movie": "Movie",
+    "tvMovie": "TV Movie",
+    "tvSeries": "TV Series",
+    "tvEpisode": "TV Episode",
+}
 """What pages call each type of title."""
 
 
@@ -32,10 +37,15 @@ _render: Final = Templates(
         "wins": lambda movie: movie.awards[0].wins if movie.awards else 0,
         "nominations": lambda movie: movie.awards[0].nominations if movie.awards else 0,
         "most_telling": lambda awards: next(
-            ({"wins": one.wins, "nominations": one.nominations, "award": {"text": one.event}} for one in awards[1:]),
+            (
+                {"wins": one.wins, "nominations": one.nominations, "award": {"text": one.event}}
+                for one in awards[1:]
+            ),
             None,
         ),
-        "bars": lambda votes: [{"rating": bar, "voteCount": count} for bar, count in enumerate(votes, start=1)],
+        "bars": lambda votes: [
+            {"rating": bar, "voteCount": count} for bar, count in enumerate(votes, start=1)
+        ],
         "seasons": lambda count: [{"number": number + 1} for number in range(count)],
     },
 )
@@ -43,10 +53,18 @@ _render: Final = Templates(
 
 def title_page(movie: Movie, *, light: bool) -> bytes:
     """Return the page of a film, a series or an episode."""
-    named, dated, above, main = (_render(name, movie) for name in ("named", "dated", "above_the_fold", "main_column"))
-    data = {"tconst": movie.site_id, "aboveTheFoldData": {**named, **dated, **above}, "mainColumnData": main}
+    named, dated, above, main = (
+        _render(name, movie) for name in ("named", "dated", "above_the_fold", "main_column")
+    )
+    data = {
+        "tconst": movie.site_id,
+        "aboveTheFoldData": {**named, **dated, **above},
+        "mainColumnData": main,
+    }
     name = f"{movie.title} ({movie.year}) - IMDb"
-    return page("imdb.html", light=light, title=name, url=movie.url, route="/title/[tconst]", data=data)
+    return page(
+        "imdb.html", light=light, title=name, url=movie.url, route="/title/[tconst]", data=data
+    )
 
 
 def chart(collection: Collection, name: str, *, light: bool) -> bytes:
@@ -56,11 +74,15 @@ def chart(collection: Collection, name: str, *, light: bool) -> bytes:
     indexes = titles.top_ranks if name.startswith("top") else range(min(titles.count, size))
     movies = [titles.title(index).movies["imdb"] for index in indexes]
     if name == "boxoffice":
-        edges: list[Any] = [{"node": {"release": {"titles": [_render("named", movie)]}}} for movie in movies]
+        edges: list[Any] = [
+            {"node": {"release": {"titles": [_render("named", movie)]}}} for movie in movies
+        ]
     else:
         rows = [{**_render("named", movie), **_render("dated", movie)} for movie in movies]
         edges = [{"currentRank": rank, "node": row} for rank, row in enumerate(rows, start=1)]
     data = {"topGrossingReleases" if name == "boxoffice" else "chartTitles": {"edges": edges}}
     route = f"/chart/{name}"
     url, title = f"https://www.imdb.com{route}/", f"{name} - IMDb"
-    return page("imdb.html", light=light, title=title, url=url, route=route, data={"pageData": data})
+    return page(
+        "imdb.html", light=light, title=title, url=url, route=route, data={"pageData": data}
+    )

@@ -35,7 +35,9 @@ def identity(site: Site, site_id: str) -> dict[str, Any]:
     return {"site": site, "site_id": site_id, "url": title_url(site, site_id)}
 
 
-def on_imdb(index: int, imdb_id: str, kind: TitleKind, dice: Dice, *, is_upcoming: bool, **facts: Any) -> Movie:
+def on_imdb(
+    index: int, imdb_id: str, kind: TitleKind, dice: Dice, *, is_upcoming: bool, **facts: Any
+) -> Movie:
     """Return IMDb's item of a title: with its own facts, and with what films and series have alike."""
     place, has_poster = dice.word("places"), dice.chance(0.95)
     genres = dice.sample(WORDS["genres"], 1 + dice.below(3))
@@ -50,7 +52,9 @@ def on_imdb(index: int, imdb_id: str, kind: TitleKind, dice: Dice, *, is_upcomin
         plot=None
         if dice.chance(0.02)
         else f"{dice.word('heroes')} {dice.word('deeds')} {place} {dice.word('troubles')}",
-        poster_url=f"https://m.media-amazon.com/images/M/MV5B{imdb_id}._V1_.jpg" if has_poster else None,
+        poster_url=f"https://m.media-amazon.com/images/M/MV5B{imdb_id}._V1_.jpg"
+        if has_poster
+        else None,
         poster_width=1000 if has_poster else None,
         poster_height=1500 if has_poster else None,
         keywords=[] if dice.chance(0.03) else [*keywords, f"set in {place}".lower()],
@@ -60,10 +64,18 @@ def on_imdb(index: int, imdb_id: str, kind: TitleKind, dice: Dice, *, is_upcomin
     )
 
 
-def people(role: Role, numbers: Iterable[int], play: Callable[[], str | None] = lambda: None) -> list[Credit]:
+def people(
+    role: Role, numbers: Iterable[int], play: Callable[[], str | None] = lambda: None
+) -> list[Credit]:
     """Return the credits of some people in one role, each with what `play` returns as a character."""
     return [
-        Credit(name=person_name(one), role=role, position=place, person_id=f"nm{_FIRST_PERSON + one}", character=play())
+        Credit(
+            name=person_name(one),
+            role=role,
+            position=place,
+            person_id=f"nm{_FIRST_PERSON + one}",
+            character=play(),
+        )
         for place, one in enumerate(numbers, start=1)
     ]
 
@@ -88,7 +100,9 @@ def imdb_scores(rating: tuple[float, int] | None) -> list[Score]:
 def rate(title: Title, rating: tuple[float, int] | None) -> Title:
     """Give a title IMDb's rating, and the Metascore that IMDb's page shows."""
     scores = title.movies["metacritic"].scores if "metacritic" in title.movies else []
-    shown = [Score(kind="metascore", value=score.value) for score in scores if score.kind == "metascore"]
+    shown = [
+        Score(kind="metascore", value=score.value) for score in scores if score.kind == "metascore"
+    ]
     title.movies["imdb"].scores = imdb_scores(rating) + shown
     return title
 
@@ -98,13 +112,18 @@ def on_site(site: SlugSite, base: Movie, site_id: str, dice: Dice, **facts: Any)
     beginning, separator = _PERSON_IDS[site]
     found = Movie(
         **identity(site, site_id),
-        **{name: getattr(base, name) for name in ("title", "kind", "runtime_minutes", "genres", "certificate", "plot")},
+        **{
+            name: getattr(base, name)
+            for name in ("title", "kind", "runtime_minutes", "genres", "certificate", "plot")
+        },
         credits=[
             replace(credit, person_id=beginning + slugify(credit.name or "", separator))
             for credit in sorted(base.credits, key=lambda credit: get_args(Role).index(credit.role))
             if credit.role != "cast" or credit.position <= _MOST_CAST[site]
         ],
-        offers=[_offer(site, base, *offer) for offer in WORDS["offers"][dice.pick((0, 1, 2, 3, 5)) :]],
+        offers=[
+            _offer(site, base, *offer) for offer in WORDS["offers"][dice.pick((0, 1, 2, 3, 5)) :]
+        ],
         **facts,
     )
     if site == "metacritic":
@@ -112,15 +131,25 @@ def on_site(site: SlugSite, base: Movie, site_id: str, dice: Dice, **facts: Any)
         found.external_ids = {"metacritic": _own_number(dice), "justwatch": path}
         found.imdb_id = base.imdb_id if dice.chance(0.92) else None
         if base.poster_url:
-            found.poster_url = f"https://www.metacritic.com/a/img/catalog/provider/2/13/2-{base.site_id}.jpg"
+            found.poster_url = (
+                f"https://www.metacritic.com/a/img/catalog/provider/2/13/2-{base.site_id}.jpg"
+            )
             found.poster_width, found.poster_height = 1280, 1920
         found.keywords = [keyword.replace(" ", "-") for keyword in base.keywords]
         found.taglines = [f"{dice.word('heroes')} has one night left."] if dice.chance(0.6) else []
-        found.awards = [Award(event="Silver Reel", wins=dice.below(5), nominations=6)] if dice.chance(0.4) else []
+        found.awards = (
+            [Award(event="Silver Reel", wins=dice.below(5), nominations=6)]
+            if dice.chance(0.4)
+            else []
+        )
         return found
     found.languages = base.languages
-    found.end_year = None if base.end_year == found.year else base.end_year  # "2012" stands for 2012 to 2012
-    found.poster_url = f"https://resizing.flixster.com/206x305/v2/{base.site_id}.jpg" if base.poster_url else None
+    found.end_year = (
+        None if base.end_year == found.year else base.end_year
+    )  # "2012" stands for 2012 to 2012
+    found.poster_url = (
+        f"https://resizing.flixster.com/206x305/v2/{base.site_id}.jpg" if base.poster_url else None
+    )
     for amount in base.amounts:
         if amount.kind == "domestic":  # the site abbreviates sums: "$53.1M"
             step = 100_000 if amount.value >= _MILLION else 100
@@ -141,7 +170,9 @@ def _own_number(dice: Dice) -> str:
     return str(2_000_000_000 + dice.below(100_000_000))
 
 
-def scores_on(site: SlugSite, critics: int | None, users: int | None, dice: Dice, most: int = 300) -> list[Score]:
+def scores_on(
+    site: SlugSite, critics: int | None, users: int | None, dice: Dice, most: int = 300
+) -> list[Score]:
     """Return a site's scores in the order of its pages, by at most so many critics; None, of 0 to 100, where there is none."""
     reviews, ratings = 5 + dice.below(most), 50 + dice.below(100_000)
     top = critics if reviews >= _ENOUGH_REVIEWS else None
@@ -157,7 +188,10 @@ def scores_on(site: SlugSite, critics: int | None, users: int | None, dice: Dice
         ("popcornmeter_verified", verified, count),
     ]
     if site == "metacritic":
-        shown = [("metascore", critics, reviews), ("metacritic_user", users and users / 10, ratings)]
+        shown = [
+            ("metascore", critics, reviews),
+            ("metacritic_user", users and users / 10, ratings),
+        ]
     return [_score(kind, value, count) for kind, value, count in shown if value is not None]
 
 
@@ -167,7 +201,11 @@ def _score(kind: ScoreKind, value: float, count: int) -> Score:
     share = value / form.scale
     liked = int(count * share)
     neutral = (count - liked) // 2 if "neutral" in form.facts else 0
-    words = ("Generally favorable", "Mixed or average") if "neutral" in form.facts else ("POSITIVE", "NEGATIVE")
+    words = (
+        ("Generally favorable", "Mixed or average")
+        if "neutral" in form.facts
+        else ("POSITIVE", "NEGATIVE")
+    )
     facts: dict[str, Any] = {
         "count": count,
         "liked": liked,
@@ -181,9 +219,13 @@ def _score(kind: ScoreKind, value: float, count: int) -> Score:
     return Score(kind=kind, value=float(value), **{name: facts[name] for name in form.facts})
 
 
-def _offer(site: SlugSite, base: Movie, provider: str, kind: Any, quality: str, price: float) -> Offer:
+def _offer(
+    site: SlugSite, base: Movie, provider: str, kind: Any, quality: str, price: float
+) -> Offer:
     slug = slugify(provider, "-")
-    found = Offer(provider=slug, kind=kind, country="US", url=f"https://{slug}.example/title/{base.site_id}")
+    found = Offer(
+        provider=slug, kind=kind, country="US", url=f"https://{slug}.example/title/{base.site_id}"
+    )
     if site == "rottentomatoes":
         return found
     priced = {"price": price, "currency": "USD"} if price else {}

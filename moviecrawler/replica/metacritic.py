@@ -30,7 +30,9 @@ def _crew(movie: Movie) -> list[Credit]:
     """Return the directors and the writers, of whom creators have a word for it."""
     creators = {credit.name for credit in movie.people("creator")}
     words = {False: "screenplay", True: "created by"}
-    writers = [replace(one, character=words[one.name in creators]) for one in movie.people("writer")]
+    writers = [
+        replace(one, character=words[one.name in creators]) for one in movie.people("writer")
+    ]
     return movie.people("director") + writers
 
 
@@ -50,7 +52,12 @@ _render: Final = Templates(
     "metacritic",
     {
         "product_type": {"movie": "movie", "series": "show"}.get,
-        "schema": {"movie": "Movie", "series": "TVSeries", "season": "TVSeason", "episode": "TVEpisode"}.get,
+        "schema": {
+            "movie": "Movie",
+            "series": "TVSeries",
+            "season": "TVSeason",
+            "episode": "TVEpisode",
+        }.get,
         "slug": lambda site_id: site_id.partition("/")[2],
         "last": lambda site_id: site_id.rpartition("/")[2],
         "critics_address": partial(_address, "critic-reviews"),
@@ -76,7 +83,14 @@ def title_page(title: Title, movie: Movie, *, light: bool) -> bytes:
     of_episode = _render("of_episode", movie) if movie.kind == "episode" else {}
     linked = {**_render("json_ld", movie), **of_episode}
     name = f"{movie.title} Reviews - Metacritic"
-    return page("metacritic.html", light=light, title=name, url=movie.url, linked=linked, values=_flattened(state))
+    return page(
+        "metacritic.html",
+        light=light,
+        title=name,
+        url=movie.url,
+        linked=linked,
+        values=_flattened(state),
+    )
 
 
 def finder(collection: Collection, query: Mapping[str, str], host: str) -> dict[str, Any] | None:
@@ -140,7 +154,13 @@ def _components(title: Title, movie: Movie) -> list[dict[str, Any]]:
         "user-score-summary": {"item": _render("users", movie)},
     }
     if whole.kind == "series":
-        data["seasons"] = {"items": [_render("season", season) for season in title.listed["metacritic"]]}
+        data["seasons"] = {
+            "items": [_render("season", season) for season in title.listed["metacritic"]]
+        }
     else:  # the site recommends the title itself, too
-        data["related-carousel"] = {"items": [_render("related", one) for one in [*whole.related, whole]]}
-    return [{"data": part, "links": {}, "meta": {"componentName": name}} for name, part in data.items()]
+        data["related-carousel"] = {
+            "items": [_render("related", one) for one in [*whole.related, whole]]
+        }
+    return [
+        {"data": part, "links": {}, "meta": {"componentName": name}} for name, part in data.items()
+    ]

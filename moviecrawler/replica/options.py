@@ -82,7 +82,16 @@ class Options(options.Options, frozen=True, kw_only=True):
         return Options.read({**msgspec.to_builtins(self), **given})
 
 
-CHANGEABLE = ("latency", "rate_limit", "robots", "faults", "clients", "renames", "rename_after", "today")
+CHANGEABLE = (
+    "latency",
+    "rate_limit",
+    "robots",
+    "faults",
+    "clients",
+    "renames",
+    "rename_after",
+    "today",
+)
 """What can be changed while a replica runs."""
 _HELP = {
     "port": ("P", "IMDb's; the others follow; 0 for any (default: 8000)"),
@@ -103,9 +112,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("replica")
     for name, (metavar, words) in _HELP.items():
         default = "8000" if name == "port" else None
-        group.add_argument(f"--{name.replace('_', '-')}", metavar=metavar, help=words, default=default)
+        group.add_argument(
+            f"--{name.replace('_', '-')}", metavar=metavar, help=words, default=default
+        )
     kinds = ", ".join(Fault)
-    words = f"spoil a share of the answers, such as 500:0.1; KIND is one of {kinds}; can be repeated"
+    words = (
+        f"spoil a share of the answers, such as 500:0.1; KIND is one of {kinds}; can be repeated"
+    )
     group.add_argument("--fail", action="append", default=[], metavar="KIND:SHARE", help=words)
     group.add_argument("--light", action="store_true", help="pages of a few kB, with the same data")
 
@@ -120,4 +133,6 @@ def parse_options(given: argparse.Namespace) -> Options:
         except ValueError:
             form = f"use KIND:SHARE, such as 500:0.1, with a KIND of {', '.join(Fault)}"
             raise ConfigurationError(f"--fail is {text!r}; {form}") from None
-    return Options.read({**{name: getattr(given, name) for name in _HELP}, "light": given.light, "faults": faults})
+    return Options.read(
+        {**{name: getattr(given, name) for name in _HELP}, "light": given.light, "faults": faults}
+    )

@@ -48,8 +48,14 @@ class Templates:
     """The templates of a site's payloads, which are in a file beside this one."""
 
     def __init__(self, site: str, conversions: Mapping[str, Callable[[Any], Any]]) -> None:
-        self._conversions: dict[str, Callable[[Any], Any]] = {"count": len, "int": int, **conversions}
-        self._templates: dict[str, Any] = msgspec.json.decode(read_package_file("moviecrawler.replica", f"{site}.json"))
+        self._conversions: dict[str, Callable[[Any], Any]] = {
+            "count": len,
+            "int": int,
+            **conversions,
+        }
+        self._templates: dict[str, Any] = msgspec.json.decode(
+            read_package_file("moviecrawler.replica", f"{site}.json")
+        )
 
     def __call__(self, name: str, item: Any) -> Any:
         """Return what a template says of an item."""
@@ -59,7 +65,11 @@ class Templates:
         """Return what a part of a template says of an item. An object is null when all is null that is not the same in all objects."""
         if isinstance(template, dict):
             found = {key: self._render(inner, item) for key, inner in template.items()}
-            return found if any(found[key] not in (None, inner) for key, inner in template.items()) else None
+            return (
+                found
+                if any(found[key] not in (None, inner) for key, inner in template.items())
+                else None
+            )
         if isinstance(template, list):
             field, each = template
             return [self._render(each, one) for one in self._render(field, item)]
@@ -73,7 +83,9 @@ class Templates:
             return None if otherwise is None else msgspec.json.decode(otherwise)
         if not conversion:
             return value
-        return conversion.format(value) if "{" in conversion else self._conversions[conversion](value)
+        return (
+            conversion.format(value) if "{" in conversion else self._conversions[conversion](value)
+        )
 
 
 @functools.cache
@@ -82,18 +94,27 @@ def _filler(form: str, size: int, *, light: bool) -> Markup:
     dice, pieces, written = Dice(form, size), list[str](), 0
     while written < (1_000 if light else size):
         words = dice.choices(WORDS["filler"], k=12)
-        fields = {"hash": f"{dice.getrandbits(32):08x}", "number": dice.below(24), "text": " ".join(words[4:])}
+        fields = {
+            "hash": f"{dice.getrandbits(32):08x}",
+            "number": dice.below(24),
+            "text": " ".join(words[4:]),
+        }
         pieces.append(MARKUP[f"filler_{form}"].format(*words, **fields))
         written += len(pieces[-1])
     return Markup("".join(pieces))  # noqa: S704 - made of our own words
 
 
 _TEMPLATES: Final = Environment(
-    loader=PackageLoader("moviecrawler.replica", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    loader=PackageLoader("moviecrawler.replica", "."),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
 )
 _TEMPLATES.filters["json"] = lambda data: Markup(msgspec.json.encode(data).decode())  # noqa: S704 - as the sites do it
 # What has no value is left out of schema.org's data.
-_TEMPLATES.filters["known"] = lambda data: {key: value for key, value in data.items() if value is not None}
+_TEMPLATES.filters["known"] = lambda data: {
+    key: value for key, value in data.items() if value is not None
+}
 
 
 def page(template: str, *, light: bool, **variables: Any) -> bytes:
@@ -101,4 +122,8 @@ def page(template: str, *, light: bool, **variables: Any) -> bytes:
 
     `light`: with little more than its data, but above the 2 kB below which a page passes for a throttle.
     """
-    return _TEMPLATES.get_template(template).render(variables, filler=partial(_filler, light=light)).encode()
+    return (
+        _TEMPLATES.get_template(template)
+        .render(variables, filler=partial(_filler, light=light))
+        .encode()
+    )

@@ -44,7 +44,12 @@ class ReplicaProcess:
 
     def __enter__(self) -> Self:
         """Start it, and wait until it answers. Raises ReplicaError."""
-        command = [sys.executable, "-m", "moviecrawler.replica.app", msgspec.json.encode(self._options).decode()]
+        command = [
+            sys.executable,
+            "-m",
+            "moviecrawler.replica.app",
+            msgspec.json.encode(self._options).decode(),
+        ]
         with tempfile.TemporaryFile("w+") as errors:
             self._process = subprocess.Popen(  # noqa: S603 - this package's own command
                 command,

@@ -18,7 +18,12 @@ IN_THEATERS: Final = 56
 """How many of the most popular films are in theaters."""
 BROWSE_ROWS: Final = 28
 _MILLION: Final = 1_000_000
-_TYPES: Final = {"movie": "Movie", "series": "TvSeries", "season": "TvSeason", "episode": "TvEpisode"}
+_TYPES: Final = {
+    "movie": "Movie",
+    "series": "TvSeries",
+    "season": "TvSeason",
+    "episode": "TvEpisode",
+}
 
 
 def _released(movie: Movie) -> str:
@@ -28,7 +33,10 @@ def _released(movie: Movie) -> str:
 
 def _below_title(movie: Movie) -> list[str]:
     """Return what stands below a title: its certificate, and when it was released or shown."""
-    release = {"movie": f"Released {_released(movie)}", "series": f"{movie.year}-{movie.end_year or ''}"}
+    release = {
+        "movie": f"Released {_released(movie)}",
+        "series": f"{movie.year}-{movie.end_year or ''}",
+    }
     return [*filter(None, [movie.certificate]), release.get(movie.kind, str(movie.year))]
 
 
@@ -46,9 +54,13 @@ _render: Final = Templates(
         "type": _TYPES.get,
         "schema": lambda kind: _TYPES[kind].replace("Tv", "TV"),
         # In JSON-LD the site tells films apart that share a title.
-        "dated_name": lambda one: f"{one.title} ({one.year})" if one.site_id.endswith(f"_{one.year}") else one.title,
+        "dated_name": lambda one: (
+            f"{one.title} ({one.year})" if one.site_id.endswith(f"_{one.year}") else one.title
+        ),
         "genre_path": lambda genre: f"/browse/movies_at_home/genres:{genre.lower()}",
-        "dollars": lambda sum_: f"${sum_ / _MILLION:.1f}M" if sum_ >= _MILLION else f"${sum_ / 1000:.1f}K",
+        "dollars": lambda sum_: (
+            f"${sum_ / _MILLION:.1f}M" if sum_ >= _MILLION else f"${sum_ / 1000:.1f}K"
+        ),
         "hours": lambda minutes: f"{minutes // 60}h {minutes % 60}m".removeprefix("0h "),
         "month": lambda day: f"{date.fromisoformat(f'{day}-01'):%b %Y}",
         "below_title": _below_title,
@@ -57,7 +69,9 @@ _render: Final = Templates(
         "audience": partial(_score, "audience", ("popcornmeter_verified", "popcornmeter_all")),
         "everybody": partial(_score, "audience", ("popcornmeter_all",)),
         "verified": partial(_score, "audience", ("popcornmeter_verified",)),
-        "opening": lambda movie: f"{'Opened' if movie.release_date else 'Streaming'} {_released(movie)}",
+        "opening": lambda movie: (
+            f"{'Opened' if movie.release_date else 'Streaming'} {_released(movie)}"
+        ),
     },
 )
 
@@ -76,7 +90,9 @@ def title_page(title: Title, movie: Movie, *, light: bool) -> bytes:
         linked=_render("json_ld", movie),
         scripts=_render("scripts", movie),
         movie=movie,
-        seasons=[_render("season", one) for one in title.listed["rottentomatoes"]] if movie.kind == "series" else [],
+        seasons=[_render("season", one) for one in title.listed["rottentomatoes"]]
+        if movie.kind == "series"
+        else [],
         details={label: {"text": release}, **_render("details", movie)},
     )
 
@@ -104,5 +120,8 @@ def _browsed(collection: Collection, name: str, first: int) -> tuple[list[Any], 
         indexes = indexes[:IN_THEATERS]
     shown = indexes[first : first + BROWSE_ROWS]
     last = first + len(shown) - 1 if shown else max(len(indexes) - 1, 0)
-    info = {"endCursor": base64.b64encode(str(last).encode()).decode(), "hasNextPage": last + 1 < len(indexes)}
+    info = {
+        "endCursor": base64.b64encode(str(last).encode()).decode(),
+        "hasNextPage": last + 1 < len(indexes),
+    }
     return [_render("row", titles.title(index).movies["rottentomatoes"]) for index in shown], info

@@ -11,7 +11,17 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from moviecrawler.items import Movie, Score
-from moviecrawler.replica.items import OTHERS, add_own, identity, imdb_scores, on_imdb, on_site, people, rate, scores_on
+from moviecrawler.replica.items import (
+    OTHERS,
+    add_own,
+    identity,
+    imdb_scores,
+    on_imdb,
+    on_site,
+    people,
+    rate,
+    scores_on,
+)
 from moviecrawler.replica.options import TODAY
 from moviecrawler.replica.titles import FIRST_SERIES_ID, IDS_OF_SERIES, Title, Titles
 from moviecrawler.replica.words import WORDS, slugify
@@ -23,7 +33,10 @@ if TYPE_CHECKING:
 
 _BETWEEN_SEASONS, _BETWEEN_EPISODES, _TO_SPECIAL = timedelta(364), timedelta(7), timedelta(180)
 _FORMS: Final = ("The {} Files", "{}", "{} Street", "Inside the {}")
-_SLUGS: Final[dict[SlugSite, tuple[str, int]]] = {"metacritic": ("-", 9), "rottentomatoes": ("_", 8)}
+_SLUGS: Final[dict[SlugSite, tuple[str, int]]] = {
+    "metacritic": ("-", 9),
+    "rottentomatoes": ("_", 8),
+}
 """What joins the words of slugs, and which of ten series the site lacks."""
 _GUESTS: Final = 4
 """How many of its series' cast play in an episode."""
@@ -79,7 +92,9 @@ class Series(Titles):
     def _name(self, index: int) -> str:
         base = index - self.shape(index).is_restart
         adjective = WORDS["adjectives"][(base * 7 + self.seed) % len(WORDS["adjectives"])]
-        return _FORMS[base % len(_FORMS)].format(f"{adjective} {WORDS['nouns'][base * 11 % len(WORDS['nouns'])]}")
+        return _FORMS[base % len(_FORMS)].format(
+            f"{adjective} {WORDS['nouns'][base * 11 % len(WORDS['nouns'])]}"
+        )
 
     def starts(self, index: int) -> list[date]:
         """Return when each season begins, also of those that running series begin after TODAY."""
@@ -94,12 +109,20 @@ class Series(Titles):
     def _make(self, index: int) -> Title:
         imdb, shape = self._on_imdb(index), self.shape(index)
         starts = [start for start in self.starts(index) if start <= self.today]
-        specials = [day for start in starts[: shape.specials] if (day := start + _TO_SPECIAL) <= self.today]
-        days = [specials, *([start + n * _BETWEEN_EPISODES for n in range(shape.episodes)] for start in starts)]
+        specials = [
+            day for start in starts[: shape.specials] if (day := start + _TO_SPECIAL) <= self.today
+        ]
+        days = [
+            specials,
+            *([start + n * _BETWEEN_EPISODES for n in range(shape.episodes)] for start in starts),
+        ]
         # The first ids behind the series' own are those of specials, also of those to come.
         firsts = [0, *range(shape.specials, IDS_OF_SERIES, shape.episodes)]
         seasons = {
-            season: [self._episode(index, imdb, firsts[season] + n, season, n, day) for n, day in enumerate(shown, 1)]
+            season: [
+                self._episode(index, imdb, firsts[season] + n, season, n, day)
+                for n, day in enumerate(shown, 1)
+            ]
             for season, shown in enumerate(days)
         }
         parts = [episode for episodes in seasons.values() for episode in episodes]
@@ -107,12 +130,17 @@ class Series(Titles):
         title = Title({"imdb": imdb}, parts={"imdb": parts})
         for site in OTHERS:
             if index in self.ids[site]:
-                self._add_site(site, title, index, {n: episodes for n, episodes in seasons.items() if episodes})
+                self._add_site(
+                    site, title, index, {n: episodes for n, episodes in seasons.items() if episodes}
+                )
         return rate(title, self.rating(index))
 
     def _on_imdb(self, index: int) -> Movie:
         dice, shape, starts = self.dice("series", index), self.shape(index), self.starts(index)
-        last, pool = starts[-1] + (shape.episodes - 1) * _BETWEEN_EPISODES, index % self._films // 50 * 60
+        last, pool = (
+            starts[-1] + (shape.episodes - 1) * _BETWEEN_EPISODES,
+            index % self._films // 50 * 60,
+        )
         team = dice.sample(range(pool, pool + 200), 9)
         return on_imdb(
             *(index, self.ids["imdb"][index], "series", dice),
@@ -125,31 +153,58 @@ class Series(Titles):
             runtime_minutes=22 + index % 40,
             countries=[dice.word("countries")],
             languages=["English"],
-            credits=[*people("writer", team[:3]), *people("creator", team[:2]), *people("cast", team[3:])],
+            credits=[
+                *people("writer", team[:3]),
+                *people("creator", team[:2]),
+                *people("cast", team[3:]),
+            ],
             imdb_top250_tv_rank=self.top_ranks.get(index),
             critic_review_count=1 + self.rating(index)[1] // 450,
         )
 
-    def _episode(self, index: int, series: Movie, number: int, season: int, episode: int, day: date) -> Movie:
+    def _episode(
+        self, index: int, series: Movie, number: int, season: int, episode: int, day: date
+    ) -> Movie:
         """Return IMDb's item of an episode, which is unrated until it is shown; specials, of season 0, have no place there."""
         dice, (mean, votes) = self.dice("episode", index, number), self.rating(index)
         imdb_id = f"tt{FIRST_SERIES_ID + index * IDS_OF_SERIES + number}"
         is_rated = day <= self.today and not dice.chance(0.04)
-        rating = (min(9.9, round(mean + dice.random() - 0.5, 1)), 5 + dice.below(votes / 25)) if is_rated else None
-        title = f"{dice.pick(('The', 'A', 'Another'))} {dice.word('adjectives')} {dice.word('nouns')}"
-        credits_ = [one for one in series.credits if one.role != "creator" and one.position <= _GUESTS]
-        of_series = dict.fromkeys(("end_year", "imdb_top250_tv_rank", "critic_review_count", "popularity_rank"))
+        rating = (
+            (min(9.9, round(mean + dice.random() - 0.5, 1)), 5 + dice.below(votes / 25))
+            if is_rated
+            else None
+        )
+        title = (
+            f"{dice.pick(('The', 'A', 'Another'))} {dice.word('adjectives')} {dice.word('nouns')}"
+        )
+        credits_ = [
+            one for one in series.credits if one.role != "creator" and one.position <= _GUESTS
+        ]
+        of_series = dict.fromkeys(
+            ("end_year", "imdb_top250_tv_rank", "critic_review_count", "popularity_rank")
+        )
         found = replace(series, **of_series, **identity("imdb", imdb_id), imdb_id=imdb_id)  # type: ignore[arg-type]
-        found.title, found.kind, found.title_type, found.plot = title, "episode", "tvEpisode", f"{title} is opened."
+        found.title, found.kind, found.title_type, found.plot = (
+            title,
+            "episode",
+            "tvEpisode",
+            f"{title} is opened.",
+        )
         found.year, found.release_date = day.year, day.isoformat()
         found.season, found.episode = (season, episode) if season else (None, None)
         found.series_id, found.series_title = series.site_id, series.title
         found.credits, found.scores = credits_, imdb_scores(rating)
         return found
 
-    def _add_site(self, site: SlugSite, title: Title, index: int, seasons: dict[int, list[Movie]]) -> None:
+    def _add_site(
+        self, site: SlugSite, title: Title, index: int, seasons: dict[int, list[Movie]]
+    ) -> None:
         """Add what another site says of a series, its seasons and episodes; specials are season 0 there, without scores."""
-        imdb, site_id, is_metacritic = title.movies["imdb"], self.ids[site][index], site == "metacritic"
+        imdb, site_id, is_metacritic = (
+            title.movies["imdb"],
+            self.ids[site][index],
+            site == "metacritic",
+        )
         series = title.movies[site] = on_site(
             *(site, imdb, site_id, self.dice(f"{site} series", index)),
             year=imdb.year,
@@ -163,7 +218,11 @@ class Series(Titles):
             slug = f"season-{number}" if is_metacritic else f"s{number:02}"
             both: dict[str, Any] = {  # what a season's own page and its series' page both say
                 **identity(site, f"{site_id}/{slug.replace('season-0', 'specials')}"),
-                "title": series.title if is_metacritic else f"Season {number}" if number else "Specials",
+                "title": series.title
+                if is_metacritic
+                else f"Season {number}"
+                if number
+                else "Specials",
                 "kind": "season",
                 "year": int(release[:4]),
                 "series_id": site_id,
@@ -172,17 +231,30 @@ class Series(Titles):
             }
             row = Movie(**both, release_date=None if is_metacritic else release[:7], source="list")
             page = replace(series, **both, scores=scores, end_year=None, season_count=None)
-            if is_metacritic:  # the page has what it says of the series, and the season's own scores
+            if (
+                is_metacritic
+            ):  # the page has what it says of the series, and the season's own scores
                 page.imdb_id = page.release_date = None
-                page.external_ids, page.credits = {}, [one for one in series.credits if one.role != "creator"]
+                page.external_ids, page.credits = (
+                    {},
+                    [one for one in series.credits if one.role != "creator"],
+                )
                 row.scores = [score for score in scores if score.kind == "metascore"]
             else:
                 page.release_date, page.episode_count = release, len(episodes)
                 add_own(page, self.dice("own", page.site_id))
-                row.scores = [Score(kind=one.kind, value=one.value) for one in scores if one.kind in SCOREBOARD_KINDS]
+                row.scores = [
+                    Score(kind=one.kind, value=one.value)
+                    for one in scores
+                    if one.kind in SCOREBOARD_KINDS
+                ]
             title.listed[site].insert(len(title.listed[site]) if is_metacritic else 0, row)
             last = episodes[-1]
-            own = [self._on_other_site(page, index, one, is_last=one is last) for one in episodes if number]
+            own = [
+                self._on_other_site(page, index, one, is_last=one is last)
+                for one in episodes
+                if number
+            ]
             title.parts[site] += [page, *own]
 
     def _scores(self, site: SlugSite, index: int, season: int | None = None) -> list[Score]:
@@ -190,7 +262,9 @@ class Series(Titles):
         dice, mean = self.dice(f"{site} scores", index, season), self.rating(index)[0]
         is_scored = season != 0 if season is not None else site == "metacritic" or index % 4 != 1
         critics = dice.near(mean) if is_scored and dice.chance(0.75) else None
-        return scores_on(site, critics, dice.near(mean) if is_scored and dice.chance(0.85) else None, dice, 90)
+        return scores_on(
+            site, critics, dice.near(mean) if is_scored and dice.chance(0.85) else None, dice, 90
+        )
 
     def _on_other_site(self, season: Movie, index: int, episode: Movie, *, is_last: bool) -> Movie:
         """Return what another site's page says of an episode.
@@ -198,14 +272,27 @@ class Series(Titles):
         On Metacritic users rate them, and only that is known of its pages; on Rotten Tomatoes critics write about the last episodes.
         """
         dice, score = self.dice(season.site, episode.site_id), None
-        if str(episode.release_date) <= self.today.isoformat() and (is_last or season.site == "metacritic"):
+        if str(episode.release_date) <= self.today.isoformat() and (
+            is_last or season.site == "metacritic"
+        ):
             score = dice.near(self.rating(index)[0]) if dice.chance(0.7) else None
-        own = {name: getattr(episode, name) for name in ("title", "kind", "year", "release_date", "episode")}
+        own = {
+            name: getattr(episode, name)
+            for name in ("title", "kind", "year", "release_date", "episode")
+        }
         if season.site == "metacritic":
-            own |= identity("metacritic", f"{season.site_id}/episode-{episode.episode}-{slugify(episode.title, '-')}")
+            own |= identity(
+                "metacritic",
+                f"{season.site_id}/episode-{episode.episode}-{slugify(episode.title, '-')}",
+            )
             own |= {name: getattr(season, name) for name in ("series_id", "series_title", "season")}
             count = 4 + dice.below(200)
-            return Movie(**own, scores=[Score(kind="metacritic_user", value=score / 10, count=count)] if score else [])
+            return Movie(
+                **own,
+                scores=[Score(kind="metacritic_user", value=score / 10, count=count)]
+                if score
+                else [],
+            )
         own |= identity("rottentomatoes", f"{season.site_id}/e{episode.episode:02}")
         scores = scores_on("rottentomatoes", score, None, dice, 30)
         page = replace(season, **own, plot=episode.plot, episode_count=None, scores=scores)

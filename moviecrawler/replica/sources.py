@@ -43,11 +43,15 @@ class Answer:
 class Generated:
     """The pages of a collection's titles, its lists, sitemaps and datasets."""
 
-    def __init__(self, collection: Collection, folder: Path | None = None, *, light: bool = False) -> None:
+    def __init__(
+        self, collection: Collection, folder: Path | None = None, *, light: bool = False
+    ) -> None:
         """Take the collection, and the folder for its datasets; without one there are none."""
         self._collection, self._folder, self._light = collection, folder, light
 
-    def answer(self, site: Site, path: str, query: Mapping[str, str], host: str) -> Answer | Dataset | None:
+    def answer(
+        self, site: Site, path: str, query: Mapping[str, str], host: str
+    ) -> Answer | Dataset | None:
         """Return the answer to a GET request, or None when there is no such page.
 
         `query`: the parameters; `host`: the scheme and host that were asked. Raises ValueError for a parameter that can't be read.
@@ -57,7 +61,9 @@ class Generated:
             case "imdb", ["chart", name] if name in imdb.CHARTS:
                 return Answer(imdb.chart(titles, name, light=self._light))
             case "imdb", ["datasets", file]:
-                return Dataset(titles, self._folder, file) if self._folder and file in FILES else None
+                return (
+                    Dataset(titles, self._folder, file) if self._folder and file in FILES else None
+                )
             case "metacritic", ["finder", "metacritic", "web"]:
                 return _json(metacritic.finder(titles, query, host))
             case "metacritic", ["movies.xml" | "tvshows.xml" as name]:
@@ -80,21 +86,31 @@ class Generated:
         title, movie = found
         canonical = urlsplit(str(movie.url)).path
         if path != canonical:
-            return Answer(b"", status=308 if site == "imdb" else 301, headers={"Location": canonical})
+            return Answer(
+                b"", status=308 if site == "imdb" else 301, headers={"Location": canonical}
+            )
         if site == "imdb":
             return Answer(imdb.title_page(movie, light=self._light))
         module = metacritic if site == "metacritic" else rottentomatoes
         return Answer(module.title_page(title, movie, light=self._light))
 
     def _sitemap_index(self, site: Site, names: list[str], host: str) -> Answer:
-        parts = [(name, part) for name in names for part in range(-(-len(self._listed(site, name)) // SITEMAP_PART))]
+        parts = [
+            (name, part)
+            for name in names
+            for part in range(-(-len(self._listed(site, name)) // SITEMAP_PART))
+        ]
         return _xml("sitemapindex", "sitemap", [f"{host}/{name}{part}.xml" for name, part in parts])
 
     def _sitemap(self, site: Site, path: str, host: str) -> Answer | None:
         name = path.rstrip("0123456789")
         first = int(path.removeprefix(name) or 0) * SITEMAP_PART
         found = self._listed(site, name)[first : first + SITEMAP_PART]
-        return _xml("urlset", "url", [title_url(site, site_id, host) for site_id in found]) if found else None
+        return (
+            _xml("urlset", "url", [title_url(site, site_id, host) for site_id in found])
+            if found
+            else None
+        )
 
     @functools.cache  # noqa: B019 - as many as there are sitemaps
     def _listed(self, site: Site, name: str) -> list[str]:
@@ -124,7 +140,10 @@ class SavedPages:
         try:
             with index.open(encoding="utf-8", newline="") as lines:
                 rows = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
-            for row in sorted(rows, key=lambda row: (row["captured"].removeprefix("<="), row["captured"][:1] != "<")):
+            for row in sorted(
+                rows,
+                key=lambda row: (row["captured"].removeprefix("<="), row["captured"][:1] != "<"),
+            ):
                 site, address = site_of(row["url"]), urlsplit(row["url"])
                 if site is not None and row["kind"] != "redirect":
                     query = parse_qsl(address.query, keep_blank_values=True)
@@ -142,12 +161,17 @@ class SavedPages:
         if not file:
             return None
         content = (self._folder / file).read_bytes()
-        is_page = urlsplit(url).netloc == urlsplit(SITES[site].home).netloc and not urlsplit(url).path.endswith(".json")
+        is_page = urlsplit(url).netloc == urlsplit(SITES[site].home).netloc and not urlsplit(
+            url
+        ).path.endswith(".json")
         if not is_page:
             return Answer(content, JSON)
         if content[:1] in {b"{", b"["}:
             name = b"__NUXT_DATA__" if content.startswith(b"[") else b"__NEXT_DATA__"
-            content = b'<script id="%b" type="application/json">%b</script>' % (name, content.strip())
+            content = b'<script id="%b" type="application/json">%b</script>' % (
+                name,
+                content.strip(),
+            )
         return Answer(content)
 
 
@@ -160,6 +184,8 @@ def _json(data: dict[str, Any] | None) -> Answer | None:
 
 
 def _xml(root: str, element: str, locations: list[str]) -> Answer:
-    rows = "".join(f"<{element}><loc>{escape(location)}</loc></{element}>\n" for location in locations)
+    rows = "".join(
+        f"<{element}><loc>{escape(location)}</loc></{element}>\n" for location in locations
+    )
     head = f'<?xml version="1.0" encoding="UTF-8"?>\n<{root} xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
     return Answer(f"{head}{rows}</{root}>\n".encode(), "application/xml")

@@ -86,7 +86,10 @@ class Titles:
         if index is None:
             return None
         title = self.title(index)
-        return next(((title, one) for one in title.pages(site) if _spelt(site, str(one.site_id)) == wanted), None)
+        return next(
+            ((title, one) for one in title.pages(site) if _spelt(site, str(one.site_id)) == wanted),
+            None,
+        )
 
     def pages(self, site: Site) -> Iterator[Movie]:
         """Yield the items of all pages that a site has: of the titles, and of their seasons and episodes."""
@@ -101,7 +104,9 @@ class Titles:
     def top_ranks(self) -> dict[int, int]:
         """The rank, from 1, of each title in the Top 250 by its index, in chart order; fewer when there are fewer."""
         weights = {index: self._weight(index) for index in range(min(self.count, _CACHED))}
-        top = sorted(filter(weights.get, weights), key=lambda index: (-weights[index], index))[:CHART_SIZE]
+        top = sorted(filter(weights.get, weights), key=lambda index: (-weights[index], index))[
+            :CHART_SIZE
+        ]
         return {index: rank for rank, index in enumerate(top, start=1)}
 
 
@@ -111,6 +116,10 @@ def _spelt(site: Site, site_id: str) -> str:
 
 def _key(site: Site, site_id: str) -> tuple[Site, str]:
     """Return a key that the ids of a title and of its seasons and episodes share."""
-    if site == "imdb" and site_id[2:].isdecimal() and (number := int(site_id[2:])) >= FIRST_SERIES_ID:
+    if (
+        site == "imdb"
+        and site_id[2:].isdecimal()
+        and (number := int(site_id[2:])) >= FIRST_SERIES_ID
+    ):
         return site, f"tt{number - number % IDS_OF_SERIES}"
     return site, "/".join(_spelt(site, site_id).split("/")[:2])

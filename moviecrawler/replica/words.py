@@ -22,7 +22,8 @@ def read_toml(name: str) -> dict[str, Any]:
 
 
 WORDS: Final[dict[str, Any]] = {
-    name: words.split() if isinstance(words, str) else words for name, words in read_toml("words.toml").items()
+    name: words.split() if isinstance(words, str) else words
+    for name, words in read_toml("words.toml").items()
 }
 
 
@@ -59,7 +60,11 @@ class Dice(Random):
 
 def slugify(text: str, separator: str) -> str:
     """Return a text as the sites' slugs have it: ASCII, lower case, punctuation dropped, words joined."""
-    plain = unicodedata.normalize("NFKD", text.replace("ø", "o").replace("Ø", "O")).encode("ascii", "ignore").decode()
+    plain = (
+        unicodedata.normalize("NFKD", text.replace("ø", "o").replace("Ø", "O"))
+        .encode("ascii", "ignore")
+        .decode()
+    )
     return separator.join(re.sub(r"[^a-z0-9\s-]", "", plain.lower()).replace("-", " ").split())
 
 

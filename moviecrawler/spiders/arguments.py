@@ -51,7 +51,11 @@ class Seed(msgspec.Struct, forbid_unknown_fields=True):
         """Return a seed. Raises ConfigurationError when it is none."""
         try:
             text = seed.decode()
-            return msgspec.json.decode(seed, type=cls) if text.lstrip().startswith("{") else cls(url=text)
+            return (
+                msgspec.json.decode(seed, type=cls)
+                if text.lstrip().startswith("{")
+                else cls(url=text)
+            )
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise ConfigurationError(f"{shown(seed)} is no seed: {error}") from None
 
@@ -73,20 +77,27 @@ def parse_choice(name: str, text: str, choices: Collection[str]) -> str:
     return text
 
 
-def parse_title_ids(site: Site, ids: str | None, file: str | None, home: str | None = None) -> list[str]:
+def parse_title_ids(
+    site: Site, ids: str | None, file: str | None, home: str | None = None
+) -> list[str]:
     """Return the titles of the arguments `ids` (separated by commas) and `file` (one a line), each once, in order.
 
     They are ids, or URLs of the site or below `home`. Empty lines and those that start with # are passed over. Raises
     ConfigurationError for a file that can't be read, and for the first title that is malformed, with its line.
     """
-    named = {parse_title_id(site, text, home): None for text in (ids or "").split(",") if text.strip()}
+    named = {
+        parse_title_id(site, text, home): None for text in (ids or "").split(",") if text.strip()
+    }
     if ids is not None and not named:
         raise ConfigurationError(f"ids is {ids!r}, which names no title")
     if file is None:
         return list(named)
     try:
         lines = read_file(file, _LARGEST_LIST).decode("utf-8-sig").splitlines()
-    except (OSError, ValueError) as error:  # the latter of bytes that are no UTF-8, or of a zero byte in the name
+    except (
+        OSError,
+        ValueError,
+    ) as error:  # the latter of bytes that are no UTF-8, or of a zero byte in the name
         raise ConfigurationError(f"file {file!r} can't be read: {error}") from None
     for number, line in enumerate(lines, 1):
         if line.strip() and not line.lstrip().startswith("#"):

@@ -19,7 +19,14 @@ from moviecrawler.items import Listing, Miss, Movie, Page
 from moviecrawler.signals import list_missed, title_read, title_unread, titles_listed
 from moviecrawler.sites import SITES, hosts_of, user_agent
 from moviecrawler.spiders.arguments import Plan, Seed, parse_choice, parse_limit, parse_title_ids
-from moviecrawler.spiders.results import DUE_FIELDS, fetch_of, fetched_at, movie_of_list, outcome_of, title_page
+from moviecrawler.spiders.results import (
+    DUE_FIELDS,
+    fetch_of,
+    fetched_at,
+    movie_of_list,
+    outcome_of,
+    title_page,
+)
 from moviecrawler.urls import parse_title_id, title_url
 
 if TYPE_CHECKING:
@@ -103,7 +110,9 @@ class MovieSpider(scrapy.Spider):
             list_name = cls.default_list
         if list_name is not None:
             cls.check_list(list_name)
-        return Plan(titles=titles, list_name=list_name, limit=parse_limit(arguments.get("limit")), lane=lane)
+        return Plan(
+            titles=titles, list_name=list_name, limit=parse_limit(arguments.get("limit")), lane=lane
+        )
 
     @classmethod
     @abstractmethod
@@ -120,11 +129,17 @@ class MovieSpider(scrapy.Spider):
         spider.is_shared = bool(crawler.settings.get("REDIS_URL")) and plan.lane is None
         if spider.is_shared:
             share(crawler.settings)
-        others = {name: value for name, value in arguments.items() if name not in _TITLES and name[0] != "_"}
+        others = {
+            name: value
+            for name, value in arguments.items()
+            if name not in _TITLES and name[0] != "_"
+        }
         spider.seed_key = describe_arguments(plan.titles, others)
         spider.hosts = hosts_of(cls.site, crawler.settings)
         spider.home = spider.hosts[SITES[cls.site].home_setting]
-        spider.allowed_domains = sorted({urlsplit(url).hostname or "" for url in spider.hosts.values()})
+        spider.allowed_domains = sorted(
+            {urlsplit(url).hostname or "" for url in spider.hosts.values()}
+        )
         spider.asked = set()
         return spider
 
@@ -147,7 +162,9 @@ class MovieSpider(scrapy.Spider):
     def list_request(self, name: str) -> Request:
         """Return the request for the first page of a list."""
 
-    def list_page(self, url: str, callback: Callable[..., Any], expects: str = "page", **known: Any) -> Request:
+    def list_page(
+        self, url: str, callback: Callable[..., Any], expects: str = "page", **known: Any
+    ) -> Request:
         """Return the request for a page of a list, whose callback gets what is `known` of it."""
         return Request(
             url,
@@ -169,10 +186,14 @@ class MovieSpider(scrapy.Spider):
             try:
                 parse_title_id(self.site, site_id)
             except ConfigurationError as error:  # a list may hold anything
-                logger.warning("A list names what can't be a title: %s", error, extra={"spider": self})
+                logger.warning(
+                    "A list names what can't be a title: %s", error, extra={"spider": self}
+                )
                 continue
             self.asked.add(site_id)
-            if not self.is_shared:  # in a shared crawl, the worker that takes it from the queue counts it
+            if (
+                not self.is_shared
+            ):  # in a shared crawl, the worker that takes it from the queue counts it
                 self.crawler.stats.inc_value("titles/asked")
             yield self.title_request(site_id, found)
 
@@ -199,7 +220,9 @@ class MovieSpider(scrapy.Spider):
     async def requests_of_claims(self, claims: Sequence[Claim]) -> AsyncIterator[Request]:
         """Yield the requests for titles that were claimed."""
         for claim in claims:
-            yield self._due_request({name: msgspec.to_builtins(getattr(claim, name)) for name in DUE_FIELDS})
+            yield self._due_request(
+                {name: msgspec.to_builtins(getattr(claim, name)) for name in DUE_FIELDS}
+            )
 
     def _due_request(self, due: Due) -> Request:
         """Return the request for the first id that may be a title's, whatever was fetched lately."""
@@ -220,21 +243,34 @@ class MovieSpider(scrapy.Spider):
         if self.plan.lane is not None:
             return
         for position, entry in enumerate(listing.entries, before + 1):
-            found = {"list_name": name, "list_rank": entry.rank or position, "entry": msgspec.to_builtins(entry)}
+            found = {
+                "list_name": name,
+                "list_rank": entry.rank or position,
+                "entry": msgspec.to_builtins(entry),
+            }
             yield from self.title_requests([(entry.site_id, found)])
 
-    def report_listed(self, name: str, entries: Sequence[Entry] = (), ids: Sequence[str] = ()) -> None:
+    def report_listed(
+        self, name: str, entries: Sequence[Entry] = (), ids: Sequence[str] = ()
+    ) -> None:
         """Send the signal for what a list page names, or a sitemap, which has nothing but ids."""
-        self.crawler.signals.send_catch_log(titles_listed, site=self.site, list_name=name, entries=entries, ids=ids)
+        self.crawler.signals.send_catch_log(
+            titles_listed, site=self.site, list_name=name, entries=entries, ids=ids
+        )
 
     def listed_enough(self, listed: int) -> bool:
         """Return whether a list need not be read on, of which so many titles were read, here or by other workers."""
         if self.plan.lane is not None:
             return listed >= TRENDING_SIZE
         # Of a shared crawl, this worker knows only what it has asked for itself.
-        return self.plan.limit is not None and max(len(self.asked), listed * self.is_shared) >= self.plan.limit
+        return (
+            self.plan.limit is not None
+            and max(len(self.asked), listed * self.is_shared) >= self.plan.limit
+        )
 
-    def read_list(self, response: Response, read: Callable[[bytes, str], Page | Listing]) -> Listing | None:
+    def read_list(
+        self, response: Response, read: Callable[[bytes, str], Page | Listing]
+    ) -> Listing | None:
         """Return what a page of a list says; None when it can't be read, which is accounted for."""
         try:
             found = read(response.body, response.url)
@@ -252,7 +288,9 @@ class MovieSpider(scrapy.Spider):
         """Account for a list page that could not be read; its titles are unknown."""
         self.crawler.stats.inc_value("lists/missed")
         logger.error("List page %s %s: %s", url, outcome, reason, extra={"spider": self})
-        self.crawler.signals.send_catch_log(list_missed, url=url, reason=reason, refused=outcome == "blocked")
+        self.crawler.signals.send_catch_log(
+            list_missed, url=url, reason=reason, refused=outcome == "blocked"
+        )
 
     # --- Reading titles -----------------------------------------------------------------------------------------------
 
@@ -273,14 +311,21 @@ class MovieSpider(scrapy.Spider):
             movie, seasons = title_page(self.read_title(response), site_id, response.url)
         except ExtractionError as error:
             self.crawler.stats.inc_value(f"extraction/errors/{error.field}")
-            self.crawler.signals.send_catch_log(title_unread, site_id=site_id, error=error, response=response)
+            self.crawler.signals.send_catch_log(
+                title_unread, site_id=site_id, error=error, response=response
+            )
             yield from self.title_missed(site_id, found, "failed", str(error), now)
             return
         if found is not None:
             movie.list_name, movie.list_rank = found["list_name"], found["list_rank"]
         movie.scraped_at, movie.fetch = now, fetch_of(response)
         self.crawler.signals.send_catch_log(title_read, movie=movie, response=response)
-        if due is not None and due["wanted"] and not self._is_wanted(movie, due, response) and due["ids"]:
+        if (
+            due is not None
+            and due["wanted"]
+            and not self._is_wanted(movie, due, response)
+            and due["ids"]
+        ):
             yield self._due_request(due)
         yield movie
         for season in seasons:
@@ -293,10 +338,14 @@ class MovieSpider(scrapy.Spider):
         from moviecrawler.catalogue.matching import verify  # noqa: PLC0415 - only crawls of what is due compare titles
 
         verdict = verify(msgspec.convert(due["wanted"], TitleFacts), movie, due["evidence"])
-        response.meta["verdict"] = {name: getattr(verdict, name) for name in ("decision", "score", "reasons")}
+        response.meta["verdict"] = {
+            name: getattr(verdict, name) for name in ("decision", "score", "reasons")
+        }
         if verdict.decision != "accepted":
             message = "%s is %s for %s: %s"
-            logger.info(message, movie.site_id, verdict.decision, due["wanted"]["title"], verdict.reasons)
+            logger.info(
+                message, movie.site_id, verdict.decision, due["wanted"]["title"], verdict.reasons
+            )
         return verdict.decision == "accepted"
 
     def title_failed(self, failure: Failure) -> Iterator[Any]:
@@ -309,7 +358,9 @@ class MovieSpider(scrapy.Spider):
                 self.due_titles.not_sent(due["title_id"])
             return
         outcome, reason = outcome_of(failure)
-        yield from self.title_missed(known["site_id"], known["found"], outcome, reason, fetched_at(request.meta))
+        yield from self.title_missed(
+            known["site_id"], known["found"], outcome, reason, fetched_at(request.meta)
+        )
         if outcome == "absent" and due is not None and due["ids"]:
             yield self._due_request(due)
 
@@ -320,7 +371,9 @@ class MovieSpider(scrapy.Spider):
         level = logging.INFO if outcome == "absent" else logging.WARNING
         logger.log(level, "%s %s: %s", site_id, outcome, reason, extra={"spider": self})
         url = title_url(self.site, site_id)
-        yield Miss(site=self.site, site_id=site_id, url=url, outcome=outcome, reason=reason, checked_at=now)  # type: ignore[arg-type]
+        yield Miss(
+            site=self.site, site_id=site_id, url=url, outcome=outcome, reason=reason, checked_at=now
+        )  # type: ignore[arg-type]
         movie = movie_of_list(self.site, site_id, found) if found is not None else None
         if movie is not None:
             movie.scraped_at = now

@@ -16,7 +16,12 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import IgnoreRequest
 
 from moviecrawler.clock import utc_now
-from moviecrawler.errors import ConfigurationError, ExtractionError, InterruptedReadError, MovieCrawlerError
+from moviecrawler.errors import (
+    ConfigurationError,
+    ExtractionError,
+    InterruptedReadError,
+    MovieCrawlerError,
+)
 from moviecrawler.extract import imdb
 from moviecrawler.frontier.engine import NOT_SENT, is_closing
 from moviecrawler.signals import list_missed
@@ -27,7 +32,15 @@ from moviecrawler.spiders.results import outcome_of
 from moviecrawler.urls import id_in_url
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import (
+        AsyncIterator,
+        Callable,
+        Generator,
+        Iterable,
+        Iterator,
+        Mapping,
+        Sequence,
+    )
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -83,9 +96,13 @@ class ImdbSpider(MovieSpider):
         via = parse_choice("via", arguments.get("via", "auto"), SOURCES)
         if via == "datasets" and plan.list_name in _ONLY_ON_PAGES:
             others = f"use via=pages or list={cls.default_list}"
-            raise ConfigurationError(f"list is {plan.list_name!r}, which IMDb's datasets don't have; {others}")
+            raise ConfigurationError(
+                f"list is {plan.list_name!r}, which IMDb's datasets don't have; {others}"
+            )
         if via != "datasets" and plan.list_name == EVERYTHING:
-            raise ConfigurationError(f"list is {EVERYTHING!r}, which only the datasets have; add via=datasets")
+            raise ConfigurationError(
+                f"list is {EVERYTHING!r}, which only the datasets have; add via=datasets"
+            )
         if via == "datasets":
             datasets_url(settings)
         return plan
@@ -101,7 +118,9 @@ class ImdbSpider(MovieSpider):
 
     async def start(self) -> AsyncIterator[Request]:
         """Yield the requests for pages, or the one that begins a pass over the datasets."""
-        self.uses_datasets = self.via == "datasets" or (self.via == "auto" and await self._needs_datasets())
+        self.uses_datasets = self.via == "datasets" or (
+            self.via == "auto" and await self._needs_datasets()
+        )
         if self.uses_datasets and self.plan.lane is None:
             yield self.datasets_request()
             return
@@ -120,7 +139,9 @@ class ImdbSpider(MovieSpider):
             instead = "reading its datasets instead"
             if not has_datasets:
                 instead = "for its datasets set IMDB_DATASETS_URL, as IMDB_URL is no host of IMDb's"
-            logger.warning("IMDb's pages can't be had (%s); %s", error, instead, extra={"spider": self})
+            logger.warning(
+                "IMDb's pages can't be had (%s); %s", error, instead, extra={"spider": self}
+            )
             return has_datasets
         return False
 
@@ -173,14 +194,22 @@ class ImdbSpider(MovieSpider):
             method="HEAD",
             callback=self.read_datasets,
             errback=self.datasets_failed,
-            meta={"expects": "other", "site": "imdb-datasets", "handle_httpstatus_list": _ANY_STATUS},
+            meta={
+                "expects": "other",
+                "site": "imdb-datasets",
+                "handle_httpstatus_list": _ANY_STATUS,
+            },
             priority=LIST_PRIORITY,
             dont_filter=True,
         )
 
     async def read_datasets(self, response: Response) -> AsyncIterator[Any]:
         """Fetch what has changed of the datasets, and yield their movies, and a Miss for each title that they don't have."""
-        missing, ranks, damaged = self._titles_asked(), dict[str, int](), dict[tuple[str, str], tuple[int, str]]()
+        missing, ranks, damaged = (
+            self._titles_asked(),
+            dict[str, int](),
+            dict[tuple[str, str], tuple[int, str]](),
+        )
         interrupts: list[Callable[[], object]] = []
         movies = self._movies(list(missing), ranks, damaged, interrupts)
         watch = asyncio.create_task(self._interrupt_when_closing(interrupts))
@@ -193,9 +222,13 @@ class ImdbSpider(MovieSpider):
                 for item in self._missed(missing, damaged):
                     yield item
             except InterruptedReadError as error:
-                logger.info("IMDb's datasets were not read to their end: %s", error, extra={"spider": self})
+                logger.info(
+                    "IMDb's datasets were not read to their end: %s", error, extra={"spider": self}
+                )
                 # The request goes back to a shared queue.
-                self.crawler.signals.send_catch_log(list_missed, url=response.url, reason=str(error), refused=True)
+                self.crawler.signals.send_catch_log(
+                    list_missed, url=response.url, reason=str(error), refused=True
+                )
             except Exception as error:  # else the titles that wait for the pass would wait for ever
                 reason = str(error)
                 if not isinstance(error, MovieCrawlerError):
@@ -233,7 +266,10 @@ class ImdbSpider(MovieSpider):
         )
         interrupts.append(client.interrupt)
         folder = Path(self.settings["DATA_DIR"]) / "datasets"
-        files = {name: folder / f"{name}.tsv.gz" for name in dataset_names(self.settings["IMDB_DATASETS"])}
+        files = {
+            name: folder / f"{name}.tsv.gz"
+            for name in dataset_names(self.settings["IMDB_DATASETS"])
+        }
         for path in files.values():
             client.download(f"{self.hosts['IMDB_DATASETS_URL']}/{path.name}", path)
         with closing(Tables(files, folder, is_downloaded=True)) as tables:
@@ -243,7 +279,11 @@ class ImdbSpider(MovieSpider):
                 ranks.update(tables.want_chart(self.plan.list_name, self.plan.limit))
             movies = read_titles(tables)
             # A chart is short.
-            yield from sorted(movies, key=lambda movie: ranks.get(str(movie.site_id), 0)) if ranks else movies
+            yield from (
+                sorted(movies, key=lambda movie: ranks.get(str(movie.site_id), 0))
+                if ranks
+                else movies
+            )
             damaged.update(tables.damaged)
 
     def datasets_failed(self, failure: Failure) -> Iterator[Any]:
@@ -273,11 +313,17 @@ class ImdbSpider(MovieSpider):
         else:
             self.crawler.stats.inc_value("titles/asked")
         if site_id in ranks:
-            movie.list_name, movie.list_rank, movie.list_computed = self.plan.list_name, ranks[site_id], True
+            movie.list_name, movie.list_rank, movie.list_computed = (
+                self.plan.list_name,
+                ranks[site_id],
+                True,
+            )
         movie.scraped_at = utc_now()
         return movie
 
-    def _missed(self, missing: Iterable[str], damaged: Mapping[tuple[str, str], tuple[int, str]]) -> Iterator[Any]:
+    def _missed(
+        self, missing: Iterable[str], damaged: Mapping[tuple[str, str], tuple[int, str]]
+    ) -> Iterator[Any]:
         """Report damaged rows, and account for titles that are not in the datasets."""
         if damaged:
             rows = sum(rows for rows, _ in damaged.values())
@@ -296,4 +342,6 @@ class ImdbSpider(MovieSpider):
         if self.plan.list_name is not None:
             self.list_missed(self.datasets_request().url, "failed", reason)
         for site_id in missing:
-            yield from self.title_missed(site_id, None, "failed", f"IMDb's datasets: {reason}", utc_now())
+            yield from self.title_missed(
+                site_id, None, "failed", f"IMDb's datasets: {reason}", utc_now()
+            )

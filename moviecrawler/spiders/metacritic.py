@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 _ORDERS = {"metascore": "-metaScore", "new": "-releaseDate", "popular": "-popularityCount"}
 FINDER_LISTS = {
-    f"{prefix}{name}": (number, order) for prefix, number in (("", 2), ("tv-", 1)) for name, order in _ORDERS.items()
+    f"{prefix}{name}": (number, order)
+    for prefix, number in (("", 2), ("tv-", 1))
+    for name, order in _ORDERS.items()
 }
 """The finder's number for films or series, and its name for the order, by the names of the lists."""
 FINDER_PAGE = 24
@@ -67,7 +69,11 @@ class MetacriticSpider(SitemapSpider):
         if listing is None:
             return
         if listing.total is None:
-            self.list_missed(response.url, "failed", "it does not say how many titles it has; its first page is read")
+            self.list_missed(
+                response.url,
+                "failed",
+                "it does not say how many titles it has; its first page is read",
+            )
         elif offset == 0:
             # Before its titles, so that every node soon has work.
             most = TRENDING_SIZE if self.plan.lane is not None else self.plan.limit or listing.total

@@ -51,18 +51,28 @@ class RottenTomatoesSpider(SitemapSpider):
         """Return the request for the first page of a browse list, or the sitemaps' index."""
         return self.sitemap_request(name) if name in self.sitemaps else self.browse_request(name)
 
-    def browse_request(self, name: str, cursor: str | None = None, page: int = 0, before: int = 0) -> Request:
+    def browse_request(
+        self, name: str, cursor: str | None = None, page: int = 0, before: int = 0
+    ) -> Request:
         """Return the request for a page of a browse list: markup at first, then JSON by `cursor`.
 
         `before` is how many entries earlier pages have.
         """
-        path = f"/browse/{name}" if cursor is None else f"/cnapi/browse/{name}?{urlencode({'after': cursor})}"
+        path = (
+            f"/browse/{name}"
+            if cursor is None
+            else f"/cnapi/browse/{name}?{urlencode({'after': cursor})}"
+        )
         expects = "page" if cursor is None else "json"
-        return self.list_page(self.home + path, self.parse_list, expects, name=name, page=page, before=before)
+        return self.list_page(
+            self.home + path, self.parse_list, expects, name=name, page=page, before=before
+        )
 
     def parse_list(self, response: Response, name: str, page: int, before: int) -> Iterator[Any]:
         """Yield the titles of one page, and the next page, which the dupefilter drops if the site names it again and again."""
-        listing = self.read_list(response, rottentomatoes.browse_json if page else rottentomatoes.browse)
+        listing = self.read_list(
+            response, rottentomatoes.browse_json if page else rottentomatoes.browse
+        )
         if listing is None:
             return
         yield from self.requests_of(listing, name, before)
@@ -70,7 +80,9 @@ class RottenTomatoesSpider(SitemapSpider):
         if not listing.next or not listing.entries or self.listed_enough(listed):
             return
         if page >= MOST_PAGES:
-            self.list_missed(response.url, "failed", f"it goes on after {MOST_PAGES:,} pages, which are read")
+            self.list_missed(
+                response.url, "failed", f"it goes on after {MOST_PAGES:,} pages, which are read"
+            )
         else:
             yield self.browse_request(name, listing.next, page + 1, listed)
 

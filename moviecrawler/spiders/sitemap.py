@@ -38,16 +38,22 @@ class SitemapSpider(MovieSpider):
     sitemaps: ClassVar[Mapping[str, Sitemap]]
     """By the names of the lists: `sitemap` has the movies."""
 
-    def sitemap_request(self, name: str, path: str = "", later: list[str] | None = None, before: int = 0) -> Request:
+    def sitemap_request(
+        self, name: str, path: str = "", later: list[str] | None = None, before: int = 0
+    ) -> Request:
         """Return the request for the index of a list, or for one of its parts.
 
         `later` are the parts to ask for after it when it is not enough, `before` is how many titles the earlier ones hold.
         """
         # The index names its parts on the live site, whatever host it was read from.
         address = self.home + (path or self.sitemaps[name].path)
-        return self.list_page(address, self.parse_sitemap, "other", name=name, later=later or [], before=before)
+        return self.list_page(
+            address, self.parse_sitemap, "other", name=name, later=later or [], before=before
+        )
 
-    def parse_sitemap(self, response: Response, name: str, later: list[str], before: int) -> Iterator[Any]:
+    def parse_sitemap(
+        self, response: Response, name: str, later: list[str], before: int
+    ) -> Iterator[Any]:
         """Yield the parts of an index or the titles of a part; what names none of those that are known could not be read.
 
         All parts at once; with a limit one by one, as an index does not say how many movies a part holds. An index in the
@@ -68,7 +74,9 @@ class SitemapSpider(MovieSpider):
                 yield from self.title_requests((site_id, None) for site_id in titles)
                 yield from self._next_part(name, later, before + len(titles))
         elif asked != self.sitemap_request(name).url:
-            self.list_missed(response.url, "failed", "it is an index of sitemaps, as is what named it")
+            self.list_missed(
+                response.url, "failed", "it is an index of sitemaps, as is what named it"
+            )
             yield from self._next_part(name, later, before)
         elif self.plan.limit is None or self.plan.lane is not None:
             for part in self._parts(sitemap.urls, name, response.url):
@@ -85,8 +93,14 @@ class SitemapSpider(MovieSpider):
         own, begin = self.sitemaps[name].path, tuple(one.parts for one in self._read_for(name))
         paths = [_path_of(url) for url in urls]
         if None in paths:
-            self.list_missed(index, "failed", f"{paths.count(None)} of its {len(urls)} parts are no URLs")
-        names = {path: path.partition("?")[0].rpartition("/")[2] for path in paths if path and path != own}
+            self.list_missed(
+                index, "failed", f"{paths.count(None)} of its {len(urls)} parts are no URLs"
+            )
+        names = {
+            path: path.partition("?")[0].rpartition("/")[2]
+            for path in paths
+            if path and path != own
+        }
         parts = [path for path, file_name in names.items() if file_name.startswith(begin)]
         if not parts:
             reason = f"none of the {len(urls)} parts that it names begins with {' or '.join(begin) or 'a name'}"
@@ -98,7 +112,9 @@ class SitemapSpider(MovieSpider):
         kinds = {one.kind for one in self._read_for(name)}
         ids = [site_id for url in urls if (site_id := id_in_url(self.site, url))]
         if not ids:
-            self.list_missed(part, "failed", f"none of its {len(urls)} addresses is that of a title")
+            self.list_missed(
+                part, "failed", f"none of its {len(urls)} addresses is that of a title"
+            )
         titles = [site_id for site_id in ids if self._kind_of(site_id) in kinds]
         # A season is found on its series' page; a sitemap says only that there is one.
         self.report_listed(SITEMAP, ids=titles if "season" not in kinds else [])
@@ -109,7 +125,9 @@ class SitemapSpider(MovieSpider):
         own = self.sitemaps[name]
         if self.plan.lane is None:
             return [own]
-        return [one for one in self.sitemaps.values() if one.path == own.path and one.kind != "season"]
+        return [
+            one for one in self.sitemaps.values() if one.path == own.path and one.kind != "season"
+        ]
 
     def _kind_of(self, site_id: str) -> TitleKind | None:
         """Return what an id names: a film, unless it is of the form of series or of their parts; None for what is not asked for."""

@@ -41,18 +41,33 @@ def title(number: int, titles: int) -> ImportRow:
     is_series, popularity = number % 100 == 0, 90.0 * (1 - number / titles)
     year = 2026 if is_series or number % 10 == 1 else 1990
     kind: Any = "series" if is_series else "movie"
-    return ImportRow(imdb_id=IMDB_ID % number, title=f"Title {number}", kind=kind, year=year, popularity=popularity)
+    return ImportRow(
+        imdb_id=IMDB_ID % number,
+        title=f"Title {number}",
+        kind=kind,
+        year=year,
+        popularity=popularity,
+    )
 
 
 def main() -> None:
     (titles,) = numbers(20_000, least=(2_000,))
-    batches = titles // 1_000  # a day: what fresh and stale ones need, and as much again for those that are unread
+    batches = (
+        titles // 1_000
+    )  # a day: what fresh and stale ones need, and as much again for those that are unread
     luck = random.Random(1)  # noqa: S311 - repeatable
     pages, waited = 0, timedelta()
     with PostgresServer() as server:
         url = new_database(server.url)
         with closing(Database(lambda: open_database(url))) as database:
-            load(database, "days", "1", [title(number, titles) for number in range(titles)], titles, START)
+            load(
+                database,
+                "days",
+                "1",
+                [title(number, titles) for number in range(titles)],
+                titles,
+                START,
+            )
             execute(url, FETCHED, START, START)
             for day in range(DAYS):
                 begin = START + day * DAY
@@ -66,12 +81,27 @@ def main() -> None:
                     weights = [0, 0, 1] if day == REFUSED_ON else [98, 2, 0]
                     ends: Any = luck.choices(["ok", "error", "blocked"], weights, k=len(claims))
                     told = [
-                        Fetched(site="imdb", outcome=end, at=now, asked_id=each.ids[0], title_id=each.title_id)
+                        Fetched(
+                            site="imdb",
+                            outcome=end,
+                            at=now,
+                            asked_id=each.ids[0],
+                            title_id=each.title_id,
+                        )
                         for each, end in zip(claims, ends, strict=True)
                     ]
                     record(database, told)
                     pages += len(claims)
-                    waited = max([waited, *(now - asked.pop(each.ids[0]) for each in claims if each.ids[0] in asked)])
+                    waited = max(
+                        [
+                            waited,
+                            *(
+                                now - asked.pop(each.ids[0])
+                                for each in claims
+                                if each.ids[0] in asked
+                            ),
+                        ]
+                    )
         last = START + DAYS * DAY
         ((*found,),) = execute(url, FOUND, last, last)
     known, unread, late, overdue = (int(str(each)) for each in found)

@@ -82,12 +82,19 @@ def main() -> None:
         write_titles(Path(folder), titles)
         url = new_database(server.url)
         command = ("-m", "scrapy", "catalogue", "import", "imdb", "--from", folder)
-        for what, more in (("import", ()), ("unchanged", ()), ("another selection", ("--min-votes", "1"))):
+        for what, more in (
+            ("import", ()),
+            ("unchanged", ()),
+            ("another selection", ("--min-votes", "1")),
+        ):
             spent = run(ours(*command, *more, DATABASE_URL=url, DATA_DIR=folder))
             print(
                 f"{what}: {spent.wall:.1f} s, {spent.cpu:.1f} s of processor, {spent.peak:.0f} MB; {spent.printed.splitlines()[0]}"
             )
-        execute(url, "UPDATE title_sites SET site_id = 'movie/' || title_id, id_source = 'joined' WHERE site <> 'imdb'")
+        execute(
+            url,
+            "UPDATE title_sites SET site_id = 'movie/' || title_id, id_source = 'joined' WHERE site <> 'imdb'",
+        )
         execute(url, HALF_FETCHED)
         execute(url, "VACUUM ANALYZE title_sites")
         with closing(open_catalogue(Settings({"DATABASE_URL": url}))) as store:
@@ -97,7 +104,9 @@ def main() -> None:
                 print(
                     f"claiming {BATCH} on {site}: {1e3 * statistics.median(spans):.1f} ms, {1e3 * max(spans):.1f} at most"
                 )
-            print(f"status: {statistics.median(seconds(lambda: figures(store, utc_now()), 3)):.2f} s")
+            print(
+                f"status: {statistics.median(seconds(lambda: figures(store, utc_now()), 3)):.2f} s"
+            )
 
 
 if __name__ == "__main__":

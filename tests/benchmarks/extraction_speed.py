@@ -51,17 +51,24 @@ def cpu_milliseconds(way: Callable[[bytes], object], body: bytes) -> float:
 
 
 def main() -> None:
-    files = [Path(name) for name in sys.argv[1:]] or sorted((PAGES / "imdb" / "title").glob("*.html"))
+    files = [Path(name) for name in sys.argv[1:]] or sorted(
+        (PAGES / "imdb" / "title").glob("*.html")
+    )
     read = [file.read_bytes() for file in files] or [
-        title_page(title.movies["imdb"], light=False) for title in map(Collection(1, 12).title, range(12))
+        title_page(title.movies["imdb"], light=False)
+        for title in map(Collection(1, 12).title, range(12))
     ]
     bodies = [body for body in read if len(body) > 1_000_000 and b"__NEXT_DATA__" in body]
     if not bodies:
         sys.exit("none of these pages has more than 1 MB and its data in __NEXT_DATA__")
     sizes = [len(body) / 1e6 for body in bodies]
-    print(f"{len(bodies)} pages of {min(sizes):.1f} to {max(sizes):.1f} MB, {ROUNDS} rounds, CPU time")
+    print(
+        f"{len(bodies)} pages of {min(sizes):.1f} to {max(sizes):.1f} MB, {ROUNDS} rounds, CPU time"
+    )
     medians = {
-        name: statistics.median(cpu_milliseconds(way, body) for _ in range(ROUNDS) for body in bodies)
+        name: statistics.median(
+            cpu_milliseconds(way, body) for _ in range(ROUNDS) for body in bodies
+        )
         for name, way in WAYS.items()
     }
     ours = next(iter(medians.values()))

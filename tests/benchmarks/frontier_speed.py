@@ -68,7 +68,9 @@ class PagesSpider(ImdbSpider):
         for number in range(self.settings.getint("PAGES")):
             yield self.title_request(f"tt{number:07}", None)
 
-    def parse_title(self, response: Response, site_id: str, found: Any, due: Any = None) -> Iterator[Any]:
+    def parse_title(
+        self, response: Response, site_id: str, found: Any, due: Any = None
+    ) -> Iterator[Any]:
         del response, found, due
         self.times.append((time.monotonic(), time.process_time()))
         yield {"site_id": site_id}
@@ -79,7 +81,9 @@ class PagesSpider(ImdbSpider):
         print(json.dumps([len(self.times), last - first, cpu - cpu_before]), flush=True)
 
 
-def crawl(folder: str, site: str, redis: Proxy, pages: int, settings: dict[str, str]) -> tuple[float, float, float]:
+def crawl(
+    folder: str, site: str, redis: Proxy, pages: int, settings: dict[str, str]
+) -> tuple[float, float, float]:
     """Crawl all pages once; return pages a second, and a page's seconds of processor time and round trips to Redis."""
     settings = {
         "IMDB_URL": site,
@@ -92,7 +96,9 @@ def crawl(folder: str, site: str, redis: Proxy, pages: int, settings: dict[str, 
         **settings,
     }
     before = redis.answers
-    ended = run(ours("-m", "scrapy", "runspider", __file__, *options(settings), PYTHONWARNINGS="ignore"))
+    ended = run(
+        ours("-m", "scrapy", "runspider", __file__, *options(settings), PYTHONWARNINGS="ignore")
+    )
     crawled, seconds, cpu = json.loads(ended.printed)
     if crawled != pages:
         sys.exit(f"{crawled} of {pages} pages were crawled")
@@ -130,11 +136,15 @@ def processor_time(url: str) -> float:
 async def fill_ours(url: str, count: int) -> float:
     """Queue so many requests; return the seconds of processor time that one takes to be leased and acknowledged."""
     client = connect(url)
-    queue = SharedQueue(Scripts(client, UNLIMITED), SiteKeys("imdb"), FrontierOptions(), worker="one")
+    queue = SharedQueue(
+        Scripts(client, UNLIMITED), SiteKeys("imdb"), FrontierOptions(), worker="one"
+    )
     await queue.open("run", 0)
     for begin in range(0, count, 500):
         some = range(begin, min(begin + 500, count))
-        await queue.push([Push(TITLES, f"{number:014x}", BODY % (number, number)) for number in some])
+        await queue.push(
+            [Push(TITLES, f"{number:014x}", BODY % (number, number)) for number in some]
+        )
     began = processor_time(url)
     for _ in range(0, TAKEN, BATCH):
         await queue.finish([End(one.id, "done") for one in (await queue.take(BATCH)).deliveries])
@@ -167,8 +177,13 @@ def fill_theirs(url: str, count: int) -> float:
 def main() -> None:
     pages, rounds, queued = numbers(3000, 3, 1_000_000, least=(1_000, 1, 2 * TAKEN))
     results = measure(pages, rounds)
-    fills = {OURS: lambda url: asyncio.run(fill_ours(url, queued)), THEIRS: lambda url: fill_theirs(url, queued)}
-    print(f"{pages:,} pages, median of {rounds}; {queued:,} queued; load of the machine {os.getloadavg()[0]:.1f}")
+    fills = {
+        OURS: lambda url: asyncio.run(fill_ours(url, queued)),
+        THEIRS: lambda url: fill_theirs(url, queued),
+    }
+    print(
+        f"{pages:,} pages, median of {rounds}; {queued:,} queued; load of the machine {os.getloadavg()[0]:.1f}"
+    )
     rows = []
     for way, crawls in results.items():
         speed, cpu, trips = map(statistics.median, zip(*crawls, strict=True))
@@ -180,8 +195,18 @@ def main() -> None:
                 grown = server.client.info("memory")["used_memory"] - before
                 row[4:] = f"{grown / (queued - TAKEN):.0f}", f"{seconds * 1e6:.0f} µs"
         rows.append(row)
-    header = ("", "pages/s", "processor a page", "trips a page", "bytes a request", "processor to take one")
-    table(header, [*rows, ("wanted", "", "", "at most 0.5", f"not above {THEIRS}", f"not above {THEIRS}")])
+    header = (
+        "",
+        "pages/s",
+        "processor a page",
+        "trips a page",
+        "bytes a request",
+        "processor to take one",
+    )
+    table(
+        header,
+        [*rows, ("wanted", "", "", "at most 0.5", f"not above {THEIRS}", f"not above {THEIRS}")],
+    )
 
 
 if __name__ == "__main__":

@@ -52,7 +52,9 @@ def ours(*arguments: str, folder: Path | None = None, **variables: str) -> Comma
 
 def bare(*arguments: str, folder: Path) -> Command:
     """Return Scrapy with arguments, outside any project."""
-    environment = {name: value for name, value in os.environ.items() if name != "SCRAPY_SETTINGS_MODULE"}
+    environment = {
+        name: value for name, value in os.environ.items() if name != "SCRAPY_SETTINGS_MODULE"
+    }
     return Command(["-m", "scrapy", *arguments], folder, environment)
 
 
@@ -60,10 +62,16 @@ def run(*commands: Command) -> Spent:
     """Run commands at the same time, and return what all of them cost. Exits when one fails."""
     started, cpu, peak = time.monotonic(), 0.0, 0.0
     with ExitStack() as stack:
-        files = [[stack.enter_context(tempfile.TemporaryFile("w+")) for _ in range(2)] for _ in commands]
+        files = [
+            [stack.enter_context(tempfile.TemporaryFile("w+")) for _ in range(2)] for _ in commands
+        ]
         processes = [
             subprocess.Popen(
-                [sys.executable, *one.arguments], cwd=one.folder, env=one.environment, stdout=out, stderr=err
+                [sys.executable, *one.arguments],
+                cwd=one.folder,
+                env=one.environment,
+                stdout=out,
+                stderr=err,
             )
             for one, (out, err) in zip(commands, files, strict=True)
         ]
@@ -83,7 +91,9 @@ def run(*commands: Command) -> Spent:
 
 def peak_memory(process: int) -> float:
     """Return the most that a process has held, in MB. What `wait4` says of it includes what its parent held when it was started."""
-    status = dict(line.split(":", 1) for line in Path(f"/proc/{process}/status").read_text().splitlines())
+    status = dict(
+        line.split(":", 1) for line in Path(f"/proc/{process}/status").read_text().splitlines()
+    )
     return int(status.get("VmHWM", "0").split()[0]) / 1024  # none when it has just ended
 
 

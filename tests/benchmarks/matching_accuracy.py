@@ -49,7 +49,9 @@ def directors_of(row: Row) -> list[str]:
 
 def title_of(row: Row, site: str, directors: Sequence[str]) -> Title:
     """Return a record, or a title of IMDb, which has an original title and votes too."""
-    year, runtime, votes = (int(row.get(name) or 0) or None for name in ("year", "runtime", "votes"))
+    year, runtime, votes = (
+        int(row.get(name) or 0) or None for name in ("year", "runtime", "votes")
+    )
     facts = TitleFacts(
         title=row["title"],
         original_title=row.get("original_title") or None,
@@ -63,18 +65,28 @@ def title_of(row: Row, site: str, directors: Sequence[str]) -> Title:
     return prepare(site, facts)
 
 
-def measure(data: dict[str, list[Row]], column: str, *, quick: bool) -> dict[str, tuple[float, float]]:
+def measure(
+    data: dict[str, list[Row]], column: str, *, quick: bool
+) -> dict[str, tuple[float, float]]:
     """Print what is found, and return precision and recall in per cent by group of records."""
     figures: dict[str, tuple[float, float]] = {}
     of_title = {row["id"]: directors_of(row) for row in data["imdb"]}
     titles = [
-        title_of(row, "imdb", of_title[row["id"]] if int(row["votes"] or 0) >= LEAST_VOTES[column] else [])
+        title_of(
+            row,
+            "imdb",
+            of_title[row["id"]] if int(row["votes"] or 0) >= LEAST_VOTES[column] else [],
+        )
         for row in data["imdb"]
     ]
     for name, site in SITES.items():
         rows = data[name]
         records = [
-            title_of(row, site, [] if column == "none" else directors_of(row) or of_title.get(row["imdb_id"], []))
+            title_of(
+                row,
+                site,
+                [] if column == "none" else directors_of(row) or of_title.get(row["imdb_id"], []),
+            )
             for row in rows
         ]
         began = time.process_time()
@@ -90,14 +102,19 @@ def measure(data: dict[str, list[Row]], column: str, *, quick: bool) -> dict[str
                     print("  wrong:", row["title"], row["year"], row["imdb_id"], answer)
         for group, count in sorted(counts.items(), reverse=True):
             right = count["accepted"] - count["wrong"]
-            precision, recall = 100 * right / max(count["accepted"], 1), 100 * right / count["known"]
+            precision, recall = (
+                100 * right / max(count["accepted"], 1),
+                100 * right / count["known"],
+            )
             figures[group] = precision, recall
             print(
                 f"{column:6} {GROUPS[group]:28} {count['known']:5} known  precision {precision:7.3f} %  recall {recall:6.2f} %"
                 f"  review {count['review']:4}  refused {count['refused']:4}  asked {ASKED[column]}  {seconds:5.1f} s"
             )
         if not quick:
-            print(f"       accepted while the true title is missing: {without_truth(rows, records, titles)}")
+            print(
+                f"       accepted while the true title is missing: {without_truth(rows, records, titles)}"
+            )
     return figures
 
 
@@ -111,14 +128,18 @@ def without_truth(rows: list[Row], records: list[Title], titles: list[Title]) ->
         for n in asked:
             if found[n].decision == "accepted":
                 wrong += 1
-                print("  wrong without the true title:", rows[n]["title"], rows[n]["year"], found[n])
+                print(
+                    "  wrong without the true title:", rows[n]["title"], rows[n]["year"], found[n]
+                )
     return wrong
 
 
 def main() -> None:
     folder = Path(sys.argv[1]) if sys.argv[1:] else FOLDER
     if not folder.is_dir():
-        sys.exit(f"there is no folder {folder}; name one with imdb.tsv.xz, rt2020.tsv.xz and mc2015.tsv.xz")
+        sys.exit(
+            f"there is no folder {folder}; name one with imdb.tsv.xz, rt2020.tsv.xz and mc2015.tsv.xz"
+        )
     data = read(folder)
     for column in ASKED:
         measure(data, column, quick=False)

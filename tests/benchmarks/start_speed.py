@@ -39,7 +39,9 @@ def main() -> None:
                 *("-m", "scrapy", "crawl", "imdb", "-a", f"ids={first}"), folder=folder, **variables
             ),
             "scrapy version": bare("version", folder=folder),
-            "scrapy progress --help": ours("-m", "scrapy", "progress", "--help", folder=folder, **variables),
+            "scrapy progress --help": ours(
+                "-m", "scrapy", "progress", "--help", folder=folder, **variables
+            ),
         }
         taken: dict[str, list[float]] = {way: [] for way in ways}
         for _ in range(rounds):
@@ -47,10 +49,16 @@ def main() -> None:
                 taken[way].append(run(command).cpu)
     medians = {way: statistics.median(values) for way, values in taken.items()}
     for way, values in taken.items():
-        print(f"{way:28} {medians[way]:.2f} s of processor time ({min(values):.2f} to {max(values):.2f})")
+        print(
+            f"{way:28} {medians[way]:.2f} s of processor time ({min(values):.2f} to {max(values):.2f})"
+        )
     bare_crawl, crawl, version, help_ = medians.values()
-    print(f"a crawl of one title is {crawl / bare_crawl:.2f} times a bare spider (asked: at most 1.5)")
-    print(f"the help of a command is {help_ / version:.2f} times scrapy version (asked: at most 1.2)")
+    print(
+        f"a crawl of one title is {crawl / bare_crawl:.2f} times a bare spider (asked: at most 1.5)"
+    )
+    print(
+        f"the help of a command is {help_ / version:.2f} times scrapy version (asked: at most 1.2)"
+    )
 
 
 if __name__ == "__main__":

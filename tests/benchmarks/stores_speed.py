@@ -79,9 +79,16 @@ def main() -> None:
 
         def reads_nothing(pages: int) -> Spent:
             arguments = ["-a", f"file={folder}/ids-{pages}", "-a", f"home={replica.urls['imdb']}"]
-            return run(bare("runspider", str(spider), *arguments, *options(BARE_SETTINGS), folder=folder))
+            return run(
+                bare("runspider", str(spider), *arguments, *options(BARE_SETTINGS), folder=folder)
+            )
 
-        def crawl(stores: Sequence[str], pages: int, settings: Mapping[str, str] = SETTINGS, workers: int = 1) -> Spent:
+        def crawl(
+            stores: Sequence[str],
+            pages: int,
+            settings: Mapping[str, str] = SETTINGS,
+            workers: int = 1,
+        ) -> Spent:
             """Crawl with CSV files and the other stores named, which hold nothing yet."""
             mark = uuid.uuid4().hex
             with closing(boto3.session.Session().client("s3", endpoint_url=s3.url)) as client:
@@ -95,9 +102,19 @@ def main() -> None:
             }
             variables = {name: services[name] for name in stores}
             variables |= {"S3_ENDPOINT_URL": s3.url, "IMDB_URL": replica.urls["imdb"]}
-            arguments = ["-m", "scrapy", "crawl", "imdb", "-a", f"file={folder}/ids-{pages}", *options(settings)]
+            arguments = [
+                "-m",
+                "scrapy",
+                "crawl",
+                "imdb",
+                "-a",
+                f"file={folder}/ids-{pages}",
+                *options(settings),
+            ]
             data = [tempfile.mkdtemp(dir=folder) for _ in range(workers)]
-            return run(*(ours(*arguments, folder=folder, DATA_DIR=each, **variables) for each in data))
+            return run(
+                *(ours(*arguments, folder=folder, DATA_DIR=each, **variables) for each in data)
+            )
 
         crawls: dict[str, Callable[[int], Spent]] = {
             "bare Scrapy, reads nothing": reads_nothing,
@@ -105,7 +122,9 @@ def main() -> None:
             "ours, four stores": partial(crawl, STORES),
             "ours, four stores and frontier": partial(crawl, SHARED),
             "ours, the same by two workers": partial(crawl, SHARED, workers=2),
-            "scrapy-redis, same pipelines": partial(crawl, SHARED, settings=SETTINGS | SCRAPY_REDIS),
+            "scrapy-redis, same pipelines": partial(
+                crawl, SHARED, settings=SETTINGS | SCRAPY_REDIS
+            ),
         }
         spent: dict[tuple[str, int], list[Spent]] = defaultdict(list)
         for number in range(rounds):
@@ -122,7 +141,10 @@ def main() -> None:
     rows = []
     for label in crawls:
         cpu = a_page(label, "cpu")
-        ratios = [value / base for value, base in zip(cpu, a_page("bare Scrapy, reads nothing", "cpu"), strict=True)]
+        ratios = [
+            value / base
+            for value, base in zip(cpu, a_page("bare Scrapy, reads nothing", "cpu"), strict=True)
+        ]
         beside = f"{statistics.median(ratios):.2f} ({min(ratios):.2f}–{max(ratios):.2f})"
         speed = f"{1000 / statistics.median(a_page(label, 'wall')):.0f}"
         peak = max(one.peak for one in spent[label, many])

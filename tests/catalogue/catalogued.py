@@ -34,20 +34,35 @@ def row(number: int, **fields: Any) -> ImportRow:
     )
 
 
-def wikidata(number: int, site_id: str, source: Any = "wikidata", confidence: float = 2.0) -> ImportRow:
+def wikidata(
+    number: int, site_id: str, source: Any = "wikidata", confidence: float = 2.0
+) -> ImportRow:
     """Return what a source says of where a title is on Rotten Tomatoes."""
     ids: Any = {"rottentomatoes": site_id}
-    return ImportRow(imdb_id=f"tt{1_000_000 + number}", site_ids=ids, id_source=source, id_confidence=confidence)
+    return ImportRow(
+        imdb_id=f"tt{1_000_000 + number}", site_ids=ids, id_source=source, id_confidence=confidence
+    )
 
 
-def outcome(site_id: str, ended: Any = "ok", *, site: Any = "imdb", at: datetime = NOW, **fields: Any) -> Fetched:
+def outcome(
+    site_id: str, ended: Any = "ok", *, site: Any = "imdb", at: datetime = NOW, **fields: Any
+) -> Fetched:
     return Fetched(site=site, outcome=ended, at=at, asked_id=site_id, **fields)
 
 
 def judged(site_id: str, title_id: int, decision: Any = "accepted", **fields: Any) -> Judged:
     """Return the outcome of a page of Rotten Tomatoes that was compared with a title."""
-    compared = {"got_id": site_id, "score": 2.5, "reasons": ["same title"]} if decision is not None else {}
-    given = {"site": "rottentomatoes", "evidence": "wikidata", "outcome": "ok", "at": NOW, **compared, **fields}
+    compared = (
+        {"got_id": site_id, "score": 2.5, "reasons": ["same title"]} if decision is not None else {}
+    )
+    given = {
+        "site": "rottentomatoes",
+        "evidence": "wikidata",
+        "outcome": "ok",
+        "at": NOW,
+        **compared,
+        **fields,
+    }
     return Judged(asked_id=site_id, title_id=title_id, decision=decision, **given)
 
 
@@ -76,18 +91,24 @@ class Catalogued(Database):
     def boost(self, *imdb_ids: str, weight: float = 1.0, now: datetime = NOW) -> None:
         assert store.boost(self, [("imdb", imdb_id) for imdb_id in imdb_ids], weight, now) == []
 
-    def claims_of(self, size: int = 10, *, site: Any = "imdb", worker: str = "w", now: datetime = NOW) -> list[Claim]:
+    def claims_of(
+        self, size: int = 10, *, site: Any = "imdb", worker: str = "w", now: datetime = NOW
+    ) -> list[Claim]:
         return claim(self, site, size, worker=worker, lease=LEASE, now=now)
 
     def claim_ids(self, size: int = 10, **more: Any) -> list[str]:
         """Claim titles, and return their ids."""
         return [claim.ids[0] for claim in self.claims_of(size, **more)]
 
-    def unfound(self, site: Any = "rottentomatoes", size: int = 5, *, now: datetime = NOW) -> list[Claim]:
+    def unfound(
+        self, site: Any = "rottentomatoes", size: int = 5, *, now: datetime = NOW
+    ) -> list[Claim]:
         """Claim titles whose id is to be looked for in the site's lists."""
         return claim_unfound(self, site, size, worker="w", lease=LEASE, now=now)[0]
 
-    def list_names(self, site: Any, *ids: str | ListedTitle, source: Any = "list", trending: bool = False) -> None:
+    def list_names(
+        self, site: Any, *ids: str | ListedTitle, source: Any = "list", trending: bool = False
+    ) -> None:
         """Have a list of a site name titles."""
         seen = [each if isinstance(each, ListedTitle) else ListedTitle(each) for each in ids]
         store.record_listed(self, site, seen, source, trending=trending, now=NOW)

@@ -17,7 +17,11 @@ from tests.processes import ForkedCommand
 from tests.services.postgres import execute
 from tests.services.replica import COLLECTION, TITLES
 
-_PAGES = {"imdb": ("/title/",), "metacritic": ("/movie/", "/tv/"), "rottentomatoes": ("/m/", "/tv/")}
+_PAGES = {
+    "imdb": ("/title/",),
+    "metacritic": ("/movie/", "/tv/"),
+    "rottentomatoes": ("/m/", "/tv/"),
+}
 
 
 class Due:
@@ -31,7 +35,13 @@ class Due:
         """Have the catalogue know the replica's titles, the popular first, without an import's command."""
         movies = [COLLECTION.title(number).movies["imdb"] for number in range(titles)]
         rows = [
-            row(n, imdb_id=movie.imdb_id, title=movie.title, year=movie.year, popularity=max(popularity - n / 10, 0))
+            row(
+                n,
+                imdb_id=movie.imdb_id,
+                title=movie.title,
+                year=movie.year,
+                popularity=max(popularity - n / 10, 0),
+            )
             for n, movie in enumerate(movies)
         ]
         with closing(open_catalogue(Settings({"DATABASE_URL": self.url}))) as store:
@@ -39,7 +49,9 @@ class Due:
 
     def scrapy(self, *arguments: str, **settings: str) -> Finished:
         """Run a command; settings are environment variables."""
-        return scrapy(*arguments, data=self.data, replica=self.replica, **(self._settings | settings))
+        return scrapy(
+            *arguments, data=self.data, replica=self.replica, **(self._settings | settings)
+        )
 
     def fetch(self, site: str = "imdb", *arguments: str, **settings: str) -> Finished:
         """Run a spider on what is due, patiently: a page that a busy machine answers late is asked for once."""
@@ -68,7 +80,11 @@ class Due:
 
     def pages(self, site: str = "imdb") -> dict[str, int]:
         """Return how often each title's page was asked for."""
-        return {path: n for path, n in counts(self.replica, site)["paths"].items() if path.startswith(_PAGES[site])}
+        return {
+            path: n
+            for path, n in counts(self.replica, site)["paths"].items()
+            if path.startswith(_PAGES[site])
+        }
 
     def sql(self, statement: str, *values: object) -> Any:
         """Return the rows of a statement."""
@@ -76,7 +92,11 @@ class Due:
 
     def states(self, site: str = "imdb") -> dict[str, int]:
         """Return the number of titles in each state."""
-        return dict(self.sql("SELECT state::text, count(*) FROM title_sites WHERE site = %s GROUP BY state", site))
+        return dict(
+            self.sql(
+                "SELECT state::text, count(*) FROM title_sites WHERE site = %s GROUP BY state", site
+            )
+        )
 
     def claimed(self) -> Any:
         """Return how many claims there are."""

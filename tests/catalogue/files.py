@@ -79,4 +79,8 @@ class FileServer(Server):
         first, last = int(ranged[1]), min(int(ranged[2] or len(body)), len(body) - 1)
         if first > last:
             return 416, given, b""
-        return 206, {**given, "Content-Range": f"bytes {first}-{last}/{len(body)}"}, body[first : last + 1]
+        return (
+            206,
+            {**given, "Content-Range": f"bytes {first}-{last}/{len(body)}"},
+            body[first : last + 1],
+        )

@@ -46,7 +46,8 @@ def _give(movie: Movie, name: str, luck: Random) -> None:
         movie.amounts.append(Amount(kind=known, value=number, currency="USD"))
     elif part == "credits":
         movie.credits += [
-            Credit(name=name, role=known, position=n) for n, name in enumerate(_TEXTS[: number % 3 + 1], 1)
+            Credit(name=name, role=known, position=n)
+            for n, name in enumerate(_TEXTS[: number % 3 + 1], 1)
         ]
     elif part == "related":
         movie.related.append(RelatedTitle(relation=known, site_id=f"tt8{number:06}", title=text))

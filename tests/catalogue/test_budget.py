@@ -13,10 +13,16 @@ from tests.waiting import LONGEST, wait_for
 
 
 def settings(per_day: int, **more: str) -> dict[str, str]:
-    return {"FRONTIER_PATIENCE": "0", "SITE_BUDGETS": f'{{"127.0.0.1": {{"per_day": {per_day}}}}}', **more}
+    return {
+        "FRONTIER_PATIENCE": "0",
+        "SITE_BUDGETS": f'{{"127.0.0.1": {{"per_day": {per_day}}}}}',
+        **more,
+    }
 
 
-@pytest.mark.promise("No more is claimed than the budget allows, and a claim that is given back counts as none.")
+@pytest.mark.promise(
+    "No more is claimed than the budget allows, and a claim that is given back counts as none."
+)
 @pytest.mark.parametrize("workers", [1, 3])
 def test_crawls_fetch_what_the_budget_allows_and_leave_the_rest_unclaimed(
     due: Due, redis_url: str, workers: int
@@ -25,10 +31,15 @@ def test_crawls_fetch_what_the_budget_allows_and_leave_the_rest_unclaimed(
     with ThreadPoolExecutor(workers) as pool:
         ended = list(pool.map(lambda _: due.fetch(**given), range(workers)))
     # They did what they were to do, and say why they did no more.
-    assert [finished.code for finished in ended] == [0] * workers, [finished.log[-3000:] for finished in ended]
+    assert [finished.code for finished in ended] == [0] * workers, [
+        finished.log[-3000:] for finished in ended
+    ]
     # A worker that finds all titles claimed by the others ends before the day is spent.
     spent = ["(budget_spent)" in finished.log and "is spent" in finished.log for finished in ended]
-    assert all(by_budget or "claimed by other workers" in one.log for by_budget, one in zip(spent, ended, strict=True))
+    assert all(
+        by_budget or "claimed by other workers" in one.log
+        for by_budget, one in zip(spent, ended, strict=True)
+    )
     assert any(spent)
     assert due.states()["ok"] == 17
     assert due.fetch(**given).code == 0  # the same day again: nothing is asked for

@@ -30,7 +30,9 @@ def test_titles_that_an_import_has_locked_are_not_taken_for_none(store: Catalogu
     assert store.claim_ids() == []
 
 
-@pytest.mark.promise("No more is claimed than the budget allows, and a claim that is given back counts as none.")
+@pytest.mark.promise(
+    "No more is claimed than the budget allows, and a claim that is given back counts as none."
+)
 def test_a_claim_ends_with_its_lease_or_when_its_worker_gives_it_back(store: Catalogued) -> None:
     store.bring_in(row(1), row(2))
     assert store.claim_ids(worker="dead") == ["tt1000001", "tt1000002"]
@@ -40,7 +42,9 @@ def test_a_claim_ends_with_its_lease_or_when_its_worker_gives_it_back(store: Cat
     assert store.claim_ids(now=NOW + LEASE, worker="second") == ["tt1000002"]
     release(store, "first")
     assert store.claim_ids(now=NOW + LEASE, worker="second") == ["tt1000001"]
-    assert store.state("tt1000001").claims == 2  # the dead one's and the second's: to be given back is none
+    assert (
+        store.state("tt1000001").claims == 2
+    )  # the dead one's and the second's: to be given back is none
 
 
 def test_a_claim_that_was_lost_on_its_way_is_not_kept(store: Catalogued) -> None:
@@ -62,18 +66,27 @@ def test_a_title_whose_claims_come_to_nothing_counts_as_failed(store: Catalogued
     for number in range(MAX_CLAIMS):
         now = NOW + number * LEASE
         assert store.claim_ids(now=now) == ["tt1000001"]
-        assert [found.ids for found in store.unfound("metacritic", now=now)] == [["movie/quiet-mill"]]
+        assert [found.ids for found in store.unfound("metacritic", now=now)] == [
+            ["movie/quiet-mill"]
+        ]
     last = NOW + MAX_CLAIMS * LEASE
     assert store.claim_ids(now=last) == []
     found = store.state("tt1000001")
-    assert (found.state, found.failures, found.next_due, found.claims) == ("error", 1, last + DAY, 0)
+    assert (found.state, found.failures, found.next_due, found.claims) == (
+        "error",
+        1,
+        last + DAY,
+        0,
+    )
     # One whose listed ids kill the workers is put off.
     assert claim_unfound(store, "metacritic", 5, worker="w", lease=LEASE, now=last) == ([], True)
     found = store.state("tt1000002", "metacritic")
     assert (found.claimed_by, found.claims, found.next_due) == (None, 0, last + 7 * DAY)
 
 
-@pytest.mark.promise("A title is claimed by one worker at a time, and what a killed worker had is fetched by another.")
+@pytest.mark.promise(
+    "A title is claimed by one worker at a time, and what a killed worker had is fetched by another."
+)
 def test_eight_claimers_at_once_never_get_the_same_title_and_leave_none(store: Catalogued) -> None:
     fill(store, boosted=200, unread=400, stale=400)
 
@@ -98,15 +111,19 @@ def fill(store: Catalogued, boosted: int, unread: int, stale: int) -> None:
     store.sql("DELETE FROM titles; DELETE FROM title_sites")
     store.bring_in(*(row(number, popularity=50.0) for number in range(boosted + unread + stale)))
     first, second = f"tt{1_000_000 + boosted}", f"tt{1_000_000 + boosted + unread}"
-    store.sql("UPDATE title_sites SET boost = 1, boost_due = '2026-01-01' WHERE site_id < %s", first)
-    read = (
-        "UPDATE title_sites SET state = 'ok', last_success = '2026-01-01', next_due = '2026-02-01' WHERE site_id >= %s"
+    store.sql(
+        "UPDATE title_sites SET boost = 1, boost_due = '2026-01-01' WHERE site_id < %s", first
     )
+    read = "UPDATE title_sites SET state = 'ok', last_success = '2026-01-01', next_due = '2026-02-01' WHERE site_id >= %s"
     store.sql(read, second)
 
 
-@pytest.mark.promise("What is due is fetched: boosted titles first, unread and stale ones in fixed shares.")
-def test_boosted_titles_have_half_and_unread_and_stale_ones_two_to_one_of_the_rest(store: Catalogued) -> None:
+@pytest.mark.promise(
+    "What is due is fetched: boosted titles first, unread and stale ones in fixed shares."
+)
+def test_boosted_titles_have_half_and_unread_and_stale_ones_two_to_one_of_the_rest(
+    store: Catalogued,
+) -> None:
     cases = [
         ((20, 20, 20), 12, (6, 4, 2)),
         ((0, 20, 20), 12, (0, 8, 4)),
@@ -139,7 +156,10 @@ QUEUES: list[tuple[dict[str, Any], str | None]] = [
     ({"state": "ok", "last_success": NOW - 90 * DAY, "next_due": NOW}, "stale"),
     ({"state": "ok", "last_success": NOW - 90 * DAY, "next_due": NOW + SECOND}, None),
     ({"state": "error", "last_success": NOW - 90 * DAY, "next_due": NOW - DAY}, "stale"),
-    ({"state": "ok", "last_success": NOW, "next_due": NOW + DAY, "boost": 1.0, "boost_due": NOW}, "boosted"),
+    (
+        {"state": "ok", "last_success": NOW, "next_due": NOW + DAY, "boost": 1.0, "boost_due": NOW},
+        "boosted",
+    ),
     ({"boost": 1.0, "boost_due": NOW}, "boosted"),
     ({"boost": 1.0, "boost_due": NOW + SECOND}, "unread"),
     ({"claimed_until": NOW + SECOND}, None),
@@ -152,17 +172,27 @@ def test_a_title_stands_in_one_queue_while_it_is_due(store: Catalogued) -> None:
     store.bring_in(*(row(number) for number in range(len(QUEUES))))
     for imdb_id, (values, _) in zip(ids, QUEUES, strict=True):
         changes = "".join(f", {column} = %s" for column in values)
-        store.sql(f"UPDATE title_sites SET claims = 0{changes} WHERE site_id = %s", *values.values(), imdb_id)  # noqa: S608 - ours
-    expected = {imdb_id: queue for imdb_id, (_, queue) in zip(ids, QUEUES, strict=True) if queue is not None}
+        store.sql(
+            f"UPDATE title_sites SET claims = 0{changes} WHERE site_id = %s",
+            *values.values(),
+            imdb_id,
+        )  # noqa: S608 - ours
+    expected = {
+        imdb_id: queue for imdb_id, (_, queue) in zip(ids, QUEUES, strict=True) if queue is not None
+    }
     shown = {found.imdb_id: found.queue for found in due(store, "imdb", len(expected), NOW)}
     assert shown == expected
     assert set(store.claim_ids(100)) == set(expected)  # they were shown, and not claimed
 
 
 @pytest.mark.promise("A boosted title goes first on every site, at most once a week.")
-def test_a_boosted_title_goes_first_on_every_site_and_is_fetched_at_most_once_a_week(store: Catalogued) -> None:
+def test_a_boosted_title_goes_first_on_every_site_and_is_fetched_at_most_once_a_week(
+    store: Catalogued,
+) -> None:
     store.bring_in(row(1), row(2), row(3, site_ids={"metacritic": "movie/title-3"}))
-    assert boost(store, [("imdb", "tt1000003"), ("imdb", "tt7777777")], 2.0, NOW) == [("imdb", "tt7777777")]
+    assert boost(store, [("imdb", "tt1000003"), ("imdb", "tt7777777")], 2.0, NOW) == [
+        ("imdb", "tt7777777")
+    ]
     assert store.claim_ids() == ["tt1000003", "tt1000001", "tt1000002"]
     assert store.claim_ids(site="metacritic") == ["movie/title-3"]
     store.record(outcome("tt1000003"))

@@ -19,7 +19,9 @@ PLACES = [
     "tt1000004 tt0000009 2 1",
 ]
 TITLES = {"tt10000001": "Half\\way_\"there'", "tt1000003": "Unplaced", "tt1000004": "The_End"}
-BASICS = [f"{site_id} tvEpisode {title} {title} 2001 {N} {N} Drama" for site_id, title in TITLES.items()]
+BASICS = [
+    f"{site_id} tvEpisode {title} {title} 2001 {N} {N} Drama" for site_id, title in TITLES.items()
+]
 ROWS = {
     "episode": PLACES,
     "basics": [f"tt0000009 tvSeries Brewick Brewick 1999 {N} {N} Drama", *BASICS],
@@ -36,11 +38,17 @@ STORED = [
 def datasets(folder: Path, **changed: list[str]) -> ImdbEpisodes:
     """Write the files, each with the given rows in place of its own, whose cells have spaces between them; return their source."""
     for name, rows in {**ROWS, **changed}.items():
-        put(folder, f"title.{name}", *(row.replace(" ", "|").encode(errors="surrogateescape") for row in rows))
+        put(
+            folder,
+            f"title.{name}",
+            *(row.replace(" ", "|").encode(errors="surrogateescape") for row in rows),
+        )
     return ImdbEpisodes(str(folder), folder)
 
 
-def bring(store: Catalogued, source: ImdbEpisodes, on_progress: Callable[[int], object] = lambda _: None) -> Imported:
+def bring(
+    store: Catalogued, source: ImdbEpisodes, on_progress: Callable[[int], object] = lambda _: None
+) -> Imported:
     return source.load(store, "episodes", "1", Done(0, None), on_progress)
 
 
@@ -49,10 +57,15 @@ def stored(store: Catalogued) -> list[tuple[object, ...]]:
     return list(store.sql(f'SELECT {columns} FROM imdb_episodes ORDER BY imdb_id COLLATE "C"'))  # noqa: S608 - constants
 
 
-def test_episodes_are_joined_whatever_the_order_of_the_files(store: Catalogued, tmp_path: Path) -> None:
+def test_episodes_are_joined_whatever_the_order_of_the_files(
+    store: Catalogued, tmp_path: Path
+) -> None:
     assert bring(store, datasets(tmp_path)) == Imported(added=4)
     assert stored(store) == STORED
-    assert bring(store, datasets(tmp_path, **{name: rows[::-1] * 2 for name, rows in ROWS.items()})) == Imported()
+    assert (
+        bring(store, datasets(tmp_path, **{name: rows[::-1] * 2 for name, rows in ROWS.items()}))
+        == Imported()
+    )
     # What has left whole files leaves the table, and all else stays.
     places = [PLACES[0], PLACES[2], PLACES[3].replace(" 2 ", " 3 "), "tt1000005 tt0000009 3 2"]
     source = datasets(tmp_path, episode=places, ratings=[ROWS["ratings"][0], "tt1000005 6.1 7"])

@@ -33,9 +33,13 @@ def assert_all_fetched(due: Due) -> None:
     assert due.sql("SELECT count(*), count(DISTINCT site_id) FROM records") == [(TITLES, TITLES)]
 
 
-@pytest.mark.promise("A title is claimed by one worker at a time, and what a killed worker had is fetched by another.")
+@pytest.mark.promise(
+    "A title is claimed by one worker at a time, and what a killed worker had is fetched by another."
+)
 @pytest.mark.parametrize("shared", [False, True], ids=["alone", "shared"])
-def test_what_a_killed_worker_had_is_fetched_by_another(slow: Due, redis_url: str, *, shared: bool) -> None:
+def test_what_a_killed_worker_had_is_fetched_by_another(
+    slow: Due, redis_url: str, *, shared: bool
+) -> None:
     given = {**BATCH, "CATALOGUE_LEASE": "4"}
     if shared:
         given |= {"REDIS_URL": redis_url, "FRONTIER_LEASE": "2"}
@@ -45,7 +49,9 @@ def test_what_a_killed_worker_had_is_fetched_by_another(slow: Due, redis_url: st
     for _ in range(2):  # what was claimed and never queued is due again after its lease
         ended = slow.fetch(**given)
         assert ended.code == 0, ended.log[-3000:]
-    wait_for(lambda: slow.sql("SELECT count(*) FROM title_sites WHERE claimed_until > now()") == [(0,)])
+    wait_for(
+        lambda: slow.sql("SELECT count(*) FROM title_sites WHERE claimed_until > now()") == [(0,)]
+    )
     assert slow.fetch(**given).code == 0
     assert_all_fetched(slow)
 
@@ -75,7 +81,10 @@ def away(database_url: str) -> Iterator[None]:
         with connection.cursor() as cursor:
             cursor.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS false')
             try:
-                cursor.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,))
+                cursor.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s",
+                    (name,),
+                )
                 yield
             finally:
                 cursor.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true')
@@ -98,7 +107,9 @@ def test_imports_and_boosts_in_the_middle_of_a_crawl_disturb_neither(slow: Due) 
     assert_all_fetched(slow)
 
 
-def test_nothing_is_claimed_while_another_worker_knows_that_the_site_refuses_us(due: Due, redis_url: str) -> None:
+def test_nothing_is_claimed_while_another_worker_knows_that_the_site_refuses_us(
+    due: Due, redis_url: str
+) -> None:
     # The circuit of all nodes may be open for longer than the first refusal's pause, which the catalogue knows.
     until = (datetime.now(UTC).timestamp() + 3600) * 1000
     with redis.Redis.from_url(redis_url) as client:
@@ -109,4 +120,6 @@ def test_nothing_is_claimed_while_another_worker_knows_that_the_site_refuses_us(
     assert "Nothing is claimed: imdb refused us" in ended.log
     assert "(site_stopped)" in ended.log
     assert due.pages() == {}
-    assert due.sql("SELECT count(*) FROM title_sites WHERE claimed_by IS NOT NULL OR state <> 'never'") == [(0,)]
+    assert due.sql(
+        "SELECT count(*) FROM title_sites WHERE claimed_by IS NOT NULL OR state <> 'never'"
+    ) == [(0,)]

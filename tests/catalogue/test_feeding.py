@@ -23,13 +23,17 @@ def write_crosswalk(path: Path, titles: list[Title]) -> None:
     """Write what Wikidata would have: titles in other scripts, which no slug tells, and of the rest every third."""
     lines = ["imdb,rottentomatoes,metacritic,tmdb"]
     for index, title in enumerate(titles):
-        imdb, tomatoes, metacritic = (title.movies.get(site) for site in ("imdb", "rottentomatoes", "metacritic"))
+        imdb, tomatoes, metacritic = (
+            title.movies.get(site) for site in ("imdb", "rottentomatoes", "metacritic")
+        )
         assert imdb is not None
         if not imdb.title.isascii() or index % 3 == 0:
             if tomatoes is not None:
                 # As Wikidata often has it: in the spelling that redirects to today's.
                 site_id = str(tomatoes.site_id)
-                lines.append(f"{imdb.imdb_id},{site_id.replace('_', '-') if index % 2 else site_id},,")
+                lines.append(
+                    f"{imdb.imdb_id},{site_id.replace('_', '-') if index % 2 else site_id},,"
+                )
             if metacritic is not None:
                 lines.append(f"{imdb.imdb_id},,{metacritic.site_id},")
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -44,7 +48,10 @@ def stored(due: Due) -> dict[Any, Any]:
         " WHERE r.kind <> 'episode'",
         list(SCOREBOARD_KINDS),
     )
-    return {(site, site_id): (imdb_id, season, {*scores}) for site, site_id, imdb_id, season, scores in rows}
+    return {
+        (site, site_id): (imdb_id, season, {*scores})
+        for site, site_id, imdb_id, season, scores in rows
+    }
 
 
 def truth(titles: list[Title]) -> dict[Any, Any]:
@@ -53,7 +60,11 @@ def truth(titles: list[Title]) -> dict[Any, Any]:
         (site, movie.site_id): (
             title.movies["imdb"].imdb_id,
             movie.season,
-            {f"{score.kind} {score.value:g}" for score in movie.scores if score.kind in SCOREBOARD_KINDS},
+            {
+                f"{score.kind} {score.value:g}"
+                for score in movie.scores
+                if score.kind in SCOREBOARD_KINDS
+            },
         )
         for title in titles
         for site, whole in title.movies.items()
@@ -78,9 +89,17 @@ def test_from_an_empty_database_each_title_and_season_is_stored_with_its_scores_
             with ThreadPoolExecutor(len(crawls)) as pool:
                 given = {"REDIS_URL": redis_url, "SITE_BUDGETS": "{}"}
                 ended = list(pool.map(lambda crawl: due.fetch(*crawl, **given), crawls))
-            assert [finished.code for finished in ended] == [0] * len(crawls), [each.log[-3000:] for each in ended]
+            assert [finished.code for finished in ended] == [0] * len(crawls), [
+                each.log[-3000:] for each in ended
+            ]
 
-        fetch(*((site, f"list={listing}") for site in SITES[1:] for listing in ("sitemap", "sitemap-series")))
+        fetch(
+            *(
+                (site, f"list={listing}")
+                for site in SITES[1:]
+                for listing in ("sitemap", "sitemap-series")
+            )
+        )
         assert [due.pages(site) for site in SITES] == [{}, {}, {}]
         # Two workers a site, all six at once; and again, for seasons whose series' page was the last one.
         fetch(*((site,) for site in (*SITES, *SITES)))
@@ -112,7 +131,9 @@ def test_a_worker_that_is_asked_to_stop_gives_back_what_it_has_not_fetched(due: 
 
 def test_a_site_that_refuses_us_is_let_alone_by_all_later_workers(due: Due) -> None:
     change(due.replica, faults={"challenge": 1.0})
-    due.sql("UPDATE title_sites SET site_id = 'movie/' || title_id, id_source = 'given' WHERE site = 'metacritic'")
+    due.sql(
+        "UPDATE title_sites SET site_id = 'movie/' || title_id, id_source = 'given' WHERE site = 'metacritic'"
+    )
     assert due.fetch("metacritic").code == 1
     assert due.sql("SELECT count(*) FROM records") == [(0,)]
     assert due.sql("SELECT count(*) FROM title_sites WHERE last_success IS NOT NULL") == [(0,)]
@@ -132,5 +153,10 @@ def test_imdb_titles_come_from_its_datasets_where_its_pages_may_not_be_had(due: 
     assert due.sql("SELECT DISTINCT source::text FROM records") == [("dataset",)]
     assert due.fetch("imdb", "via=datasets").stat("titles/asked") == 0
     due.sql("UPDATE title_sites SET next_due = 'epoch'")
-    assert due.fetch("imdb", "via=datasets", IMDB_DATASETS_URL="http://127.0.0.1:1", RETRY_TIMES="0").code == 1
+    assert (
+        due.fetch(
+            "imdb", "via=datasets", IMDB_DATASETS_URL="http://127.0.0.1:1", RETRY_TIMES="0"
+        ).code
+        == 1
+    )
     assert due.claimed() == 0

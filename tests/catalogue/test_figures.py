@@ -17,7 +17,11 @@ TODAY = date(2026, 11, 21)
     [
         ({}, 10, 0),
         ({"pages_a_day": 10}, 10, 0),
-        ({"pages_a_day": 10, "overdue": 100}, 10, None),  # what is left of the budget catches up with nothing
+        (
+            {"pages_a_day": 10, "overdue": 100},
+            10,
+            None,
+        ),  # what is left of the budget catches up with nothing
         ({"pages_a_day": 10, "overdue": 100}, 20, 10),
         ({"pages_a_day": 1_000, "unread": 90_000}, 2_000, 90),
         ({"pages_a_day": 5 / 90, "unread": 5}, 0, None),
@@ -42,7 +46,14 @@ def test_the_figures_count_each_title_once(store: Catalogued) -> None:
     )
     pause(store, "imdb", NOW + DAY, "imdb refused us")
     imdb, metacritic, _ = figures(store, NOW)
-    assert (imdb.known, imdb.unread, imdb.ok, imdb.absent, imdb.error, imdb.blocked) == (6, 3, 2, 1, 1, 1)
+    assert (imdb.known, imdb.unread, imdb.ok, imdb.absent, imdb.error, imdb.blocked) == (
+        6,
+        3,
+        2,
+        1,
+        1,
+        1,
+    )
     assert (imdb.due, imdb.overdue, imdb.in_date_share) == (3, 1, 0.5)
     assert imdb.pages_a_day == pytest.approx(1 / 14 + 5 / 90)
     assert (imdb.oldest, imdb.paused_because) == (NOW - 20 * DAY, "imdb refused us")

@@ -8,7 +8,9 @@ from moviecrawler.catalogue.rows import TitleFacts
 
 
 def imdb(number: int, name: str, year: int | None = 2001, **more: Any) -> Title:
-    return prepare("imdb", TitleFacts(imdb_id=f"tt{number:07}", title=name, year=year, kind="movie", **more))
+    return prepare(
+        "imdb", TitleFacts(imdb_id=f"tt{number:07}", title=name, year=year, kind="movie", **more)
+    )
 
 
 def record(name: str, year: int | None = 2001, site: str = "rottentomatoes", **more: Any) -> Title:
@@ -21,19 +23,34 @@ def shown(found: list[Linked]) -> list[tuple[str | None, str]]:
 
 def test_each_record_gets_its_title_in_order() -> None:
     found = link(
-        [record("Brewick"), record("Salt Harbour"), record("Nothing of the Kind"), record("Havn", 1990)],
+        [
+            record("Brewick"),
+            record("Salt Harbour"),
+            record("Nothing of the Kind"),
+            record("Havn", 1990),
+        ],
         [imdb(1, "Salt Harbour"), imdb(2, "Brewick", 2000), imdb(3, "Havn", 1991)],
     )
-    assert shown(found) == [("tt0000002", "accepted"), ("tt0000001", "accepted"), (None, "refused"), (None, "review")]
+    assert shown(found) == [
+        ("tt0000002", "accepted"),
+        ("tt0000001", "accepted"),
+        (None, "refused"),
+        (None, "review"),
+    ]
     assert found[0].reasons == ["same title", "years 2001 and 2000"]
-    assert (found[2].score, found[2].reasons, found[2].others) == (0.0, ["but no title is like it"], [])
+    assert (found[2].score, found[2].reasons, found[2].others) == (
+        0.0,
+        ["but no title is like it"],
+        [],
+    )
     assert found[3].reasons == ["same title", "years 1990 and 1991"]
     assert [(other.imdb_id, other.score) for other in found[3].others] == [("tt0000003", 1.25)]
 
 
 def test_a_tie_is_for_a_person_and_names_both() -> None:
     found = link(
-        [record("Salt Harbour")], [imdb(1, "Salt Harbour"), imdb(2, "The Salt Harbour"), imdb(3, "Salt Harbour", 2000)]
+        [record("Salt Harbour")],
+        [imdb(1, "Salt Harbour"), imdb(2, "The Salt Harbour"), imdb(3, "Salt Harbour", 2000)],
     )
     assert shown(found) == [(None, "review")]
     assert found[0].reasons[-1] == "but another fits about as well"
@@ -46,7 +63,10 @@ def test_a_tie_is_for_a_person_and_names_both() -> None:
 
 def test_a_title_is_one_record_of_a_site_only() -> None:
     salt = imdb(1, "Salt Harbour", runtime_minutes=90)
-    better, worse = record("Salt Harbour", runtime_minutes=90), record("Salt Harbour", 2004, runtime_minutes=90)
+    better, worse = (
+        record("Salt Harbour", runtime_minutes=90),
+        record("Salt Harbour", 2004, runtime_minutes=90),
+    )
     found = link([worse, better], [salt])
     assert shown(found) == [(None, "refused"), ("tt0000001", "accepted")]
     assert found[0].reasons[-1] == "but a record that fits better is that title"

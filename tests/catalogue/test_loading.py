@@ -14,12 +14,21 @@ from moviecrawler.pipelines.postgres import read_scoreboard
 from tests.catalogue.catalogued import NOW, Catalogued, judged, outcome, page, row, wikidata
 
 
-@pytest.mark.promise("Titles come from IMDb's datasets, TMDB's exports, Wikidata's file and CSV, each row once.")
+@pytest.mark.promise(
+    "Titles come from IMDb's datasets, TMDB's exports, Wikidata's file and CSV, each row once."
+)
 def test_an_import_adds_and_changes_and_repeats_nothing(store: Catalogued) -> None:
-    titles = {"A\tB\nC\rD\\E": "A\tB\nC\rD\\E", "\\N": "\\N", "Nul\0l": "Null", "\x1b[31mRed": "\x1b[31mRed"}
+    titles = {
+        "A\tB\nC\rD\\E": "A\tB\nC\rD\\E",
+        "\\N": "\\N",
+        "Nul\0l": "Null",
+        "\x1b[31mRed": "\x1b[31mRed",
+    }
     rows = [row(number, title=title, popularity=None) for number, title in enumerate(titles)]
     assert store.bring_in(*rows)[:2] == (4, 0)
-    assert store.sql("SELECT title FROM titles ORDER BY imdb_id") == [(title,) for title in titles.values()]
+    assert store.sql("SELECT title FROM titles ORDER BY imdb_id") == [
+        (title,) for title in titles.values()
+    ]
     assert store.bring_in(*rows)[:2] == (0, 0)
     assert store.bring_in(row(1, title="\\N", popularity=12.5), rows[0])[:2] == (0, 1)
     assert {store.state("tt1000001", site).popularity for site in ("imdb", "metacritic")} == {12.5}
@@ -55,9 +64,13 @@ def test_a_popularity_gives_way_to_that_of_the_same_or_a_higher_source(store: Ca
 
 @pytest.mark.promise("A source that does not tell a thing erases nothing.")
 def test_a_source_that_does_not_tell_a_thing_erases_nothing(store: Catalogued) -> None:
-    store.bring_in(row(1, original_title="Le titre", year=2001, runtime_minutes=90, votes=7, end_year=2009))
+    store.bring_in(
+        row(1, original_title="Le titre", year=2001, runtime_minutes=90, votes=7, end_year=2009)
+    )
     store.bring_in(ImportRow(imdb_id="tt1000001", title="Title", kind="movie"), source="csv")
-    known = store.sql("SELECT title, original_title, year, runtime_minutes, votes, end_year FROM titles")
+    known = store.sql(
+        "SELECT title, original_title, year, runtime_minutes, votes, end_year FROM titles"
+    )
     assert known == [("Title", "Le titre", 2001, 90, 7, 2009)]
 
 
@@ -71,25 +84,36 @@ def test_the_scoreboard_has_tmdbs_id_of_a_film_and_of_a_series(store: Catalogued
         counted = store.bring_in(replace(ids, tmdb_id=602 + number, tmdb_series_id=601 + number))
         assert (counted.changed, counted.ids) == (1, 1)
     store.bring_in(ImportRow(tmdb_id=603, popularity=70.0, popularity_source="tmdb"))
-    assert [(row.kind, row.tmdb_id) for row in read_scoreboard(store.url)] == [("movie", 603), ("series", 603)]
+    assert [(row.kind, row.tmdb_id) for row in read_scoreboard(store.url)] == [
+        ("movie", 603),
+        ("series", 603),
+    ]
     assert [store.state(f"tt100000{number}").popularity for number in (1, 2)] == [70, 0]
 
 
 def test_a_broken_off_import_goes_on_where_it_was(store: Catalogued, tmp_path: Path) -> None:
     path = tmp_path / "titles.csv"
-    path.write_text("imdb_id,title,kind\n" + "".join(f"tt{1_000_000 + n},Title {n},movie\n" for n in range(50)))
+    path.write_text(
+        "imdb_id,title,kind\n" + "".join(f"tt{1_000_000 + n},Title {n},movie\n" for n in range(50))
+    )
     assert CsvTitles(path).import_into(store, "csv") == Imported(added=50)
     assert CsvTitles(path).import_into(store, "csv") is None
     # As if it had been killed after 30 rows, whose titles are gone since: they are not brought in again.
-    store.sql("UPDATE imports SET finished_at = NULL, rows_done = 30; DELETE FROM titles; DELETE FROM title_sites")
+    store.sql(
+        "UPDATE imports SET finished_at = NULL, rows_done = 30; DELETE FROM titles; DELETE FROM title_sites"
+    )
     assert CsvTitles(path).import_into(store, "csv") == Imported(added=20)
 
 
-def test_a_crosswalk_that_was_cut_short_between_two_rows_is_refused(store: Catalogued, tmp_path: Path) -> None:
+def test_a_crosswalk_that_was_cut_short_between_two_rows_is_refused(
+    store: Catalogued, tmp_path: Path
+) -> None:
     rows = [f"tt{1_000_000 + n},m/title_{n}\r\n" for n in range(100)]
 
     def bring(kept: int, name: str = "wikidata") -> None:
-        (tmp_path / "query.csv").write_text("imdb,rottentomatoes\r\n" + "".join(rows[:kept]), newline="")
+        (tmp_path / "query.csv").write_text(
+            "imdb,rottentomatoes\r\n" + "".join(rows[:kept]), newline=""
+        )
         WikidataCrosswalk(tmp_path / "query.csv").import_into(store, name)
 
     bring(100)

@@ -29,7 +29,12 @@ def title(
 ) -> Movie:
     """Return an invented title of a site."""
     movie = Movie(
-        site=site, site_id=IDS[site].format(number), url="", title=name, year=year, **{"kind": "movie", **more}
+        site=site,
+        site_id=IDS[site].format(number),
+        url="",
+        title=name,
+        year=year,
+        **{"kind": "movie", **more},
     )
     movie.runtime_minutes = runtime
     movie.credits = [Credit(name=director, role="director", position=1)] if director else []
@@ -41,27 +46,56 @@ def match(a: Movie, b: Movie) -> Match:
     return compare(title_of(a), title_of(b))
 
 
-ours, theirs, tomatoes = partial(title, "imdb"), partial(title, "metacritic"), partial(title, "rottentomatoes")
+ours, theirs, tomatoes = (
+    partial(title, "imdb"),
+    partial(title, "metacritic"),
+    partial(title, "rottentomatoes"),
+)
 EPISODE_IV = "Harbour Tales: Episode IV - A Lamp Goes Out"
 
 SAME: dict[str, tuple[Movie, Movie]] = {
     "article, case and sign": (ours("The Salt & the Sea!"), theirs("SALT AND THE SEA")),
-    "subtitle on one site only": (ours("Brewick: The Long Night", votes=5_000), tomatoes("Brewick")),
-    "without the episode": (ours(EPISODE_IV, votes=5_000), theirs("Harbour Tales: A Lamp Goes Out")),
-    "without the number": (ours("Brewick: The Storm", director=LEVIN), theirs("Brewick 2: The Storm", director=LEVIN)),
+    "subtitle on one site only": (
+        ours("Brewick: The Long Night", votes=5_000),
+        tomatoes("Brewick"),
+    ),
+    "without the episode": (
+        ours(EPISODE_IV, votes=5_000),
+        theirs("Harbour Tales: A Lamp Goes Out"),
+    ),
+    "without the number": (
+        ours("Brewick: The Storm", director=LEVIN),
+        theirs("Brewick 2: The Storm", director=LEVIN),
+    ),
     "translation with the original beside it": (
         ours("The Lamp of a Thousand Years", original_title="千年の灯"),
         tomatoes("千年の灯"),
     ),
-    "second title in brackets": (ours("Sennen no Akari"), tomatoes("A Thousand Years (Sennen no Akari) (Lamps)")),
+    "second title in brackets": (
+        ours("Sennen no Akari"),
+        tomatoes("A Thousand Years (Sennen no Akari) (Lamps)"),
+    ),
     "other spelling": (ours("The Colour of Harbours", votes=5_000), theirs("The Color of Harbors")),
-    "year unknown, date known": (ours(year=1931, runtime=92), tomatoes(year=None, release_date="1931-04", runtime=92)),
-    "whose film it is": (ours(director=LEVIN), tomatoes("Mara Levin's Salt Harbour", director=LEVIN)),
+    "year unknown, date known": (
+        ours(year=1931, runtime=92),
+        tomatoes(year=None, release_date="1931-04", runtime=92),
+    ),
+    "whose film it is": (
+        ours(director=LEVIN),
+        tomatoes("Mara Levin's Salt Harbour", director=LEVIN),
+    ),
     "IMDb id, other title": (ours("The Lamp", number=7), theirs("Lys", imdb_id="tt0000007")),
-    "IMDb id, other year": (ours("The Lamp", 1931, number=7), theirs("The Lamp", imdb_id="tt0000007")),
+    "IMDb id, other year": (
+        ours("The Lamp", 1931, number=7),
+        theirs("The Lamp", imdb_id="tt0000007"),
+    ),
     "words run together": (ours("Spider Man", votes=5_000), theirs("Spiderman")),
     "another title of IMDb": (
-        ours("Sol og vind", votes=5_000, other_titles=[OtherTitle(title="Sun and Wind", country="US")]),
+        ours(
+            "Sol og vind",
+            votes=5_000,
+            other_titles=[OtherTitle(title="Sun and Wind", country="US")],
+        ),
         theirs("Sun & Wind"),
     ),
     "a small word left out": (ours("Lord of the Rings", votes=5_000), theirs("Lord of Rings")),
@@ -71,27 +105,49 @@ OTHER: dict[str, tuple[Movie, Movie]] = {
     "same site": (ours(), ours(number=2)),
     "title alone, one year unknown": (ours(director=LEVIN), theirs(year=None)),
     "sequel without number": (ours(director=LEVIN), theirs("Salt Harbour 2", 2002, LEVIN)),
-    "sequel by part": (ours("Harbour", director=LEVIN), theirs("Harbour: Part Two", director=LEVIN)),
+    "sequel by part": (
+        ours("Harbour", director=LEVIN),
+        theirs("Harbour: Part Two", director=LEVIN),
+    ),
     "spin-off": (ours("Brewick", director=LEVIN), tomatoes("Brewick: Origins", director=QUARRIE)),
-    "other words of the same letters": (ours("Sunrise in Oslo", votes=5_000), theirs("Sunset in Oslo")),
-    "another word, nearly spelt so": (ours("Painter in Oslo", votes=5_000), theirs("Panther in Oslo")),
+    "other words of the same letters": (
+        ours("Sunrise in Oslo", votes=5_000),
+        theirs("Sunset in Oslo"),
+    ),
+    "another word, nearly spelt so": (
+        ours("Painter in Oslo", votes=5_000),
+        theirs("Panther in Oslo"),
+    ),
     "series": (ours(), theirs(kind="series")),
-    "season of a series": (ours(kind="series"), theirs(kind="series", season=1, imdb_id="tt0000001")),
+    "season of a series": (
+        ours(kind="series"),
+        theirs(kind="series", season=1, imdb_id="tt0000001"),
+    ),
     "other episode": (
         ours("Pilot", kind="episode", season=1, episode=1),
         theirs("Pilot", kind="episode", season=1, episode=2),
     ),
     "other IMDb id": (ours(director=LEVIN, number=7), theirs(director=LEVIN, imdb_id="tt0000008")),
-    "IMDb id of a pilot": (ours("The Keeper Arrives", 1999, number=7), theirs("Brewick", 2003, imdb_id="tt0000007")),
+    "IMDb id of a pilot": (
+        ours("The Keeper Arrives", 1999, number=7),
+        theirs("Brewick", 2003, imdb_id="tt0000007"),
+    ),
     "date of a release two years later": (ours(year=2003), tomatoes(release_date="2003-04")),
 }
 
 
-PAIRS = [*((name, *pair, 1) for name, pair in SAME.items()), *((name, *pair, 2) for name, pair in OTHER.items())]
+PAIRS = [
+    *((name, *pair, 1) for name, pair in SAME.items()),
+    *((name, *pair, 2) for name, pair in OTHER.items()),
+]
 
 
-@pytest.mark.promise("Records of one title become one title, and two titles are told apart, each with reasons.")
-@pytest.mark.parametrize(("a", "b", "titles"), [pair[1:] for pair in PAIRS], ids=[pair[0] for pair in PAIRS])
+@pytest.mark.promise(
+    "Records of one title become one title, and two titles are told apart, each with reasons."
+)
+@pytest.mark.parametrize(
+    ("a", "b", "titles"), [pair[1:] for pair in PAIRS], ids=[pair[0] for pair in PAIRS]
+)
 def test_one_title_is_recognised_and_two_are_told_apart(a: Movie, b: Movie, titles: int) -> None:
     found, backwards = match(a, b), match(b, a)
     assert found.accepted == backwards.accepted == (titles == 1), found.reasons
@@ -99,7 +155,9 @@ def test_one_title_is_recognised_and_two_are_told_apart(a: Movie, b: Movie, titl
     assert len(match_titles([a, b])) == len(match_titles([b, a])) == titles
 
 
-@pytest.mark.promise("Records of one title become one title, and two titles are told apart, each with reasons.")
+@pytest.mark.promise(
+    "Records of one title become one title, and two titles are told apart, each with reasons."
+)
 def test_a_match_gives_its_score_and_reasons() -> None:
     found = match(ours(director=LEVIN), theirs(year=2002, director=LEVIN, imdb_id="tt0000001"))
     assert found.score == 4 + 1 + 0.75 + 1.5
@@ -131,7 +189,11 @@ RIVALS: dict[str, tuple[list[Movie], Movie, list[int]]] = {
         [1, 1, 1, 1],
     ),
     "votes decide": ([ours(votes=250_000), ours(votes=240, number=2)], tomatoes(), [2, 1]),
-    "votes that differ too little": ([ours(votes=250_000), ours(votes=90_000, number=2)], tomatoes(), [1, 1, 1]),
+    "votes that differ too little": (
+        [ours(votes=250_000), ours(votes=90_000, number=2)],
+        tomatoes(),
+        [1, 1, 1],
+    ),
 }
 
 
@@ -160,7 +222,9 @@ SPELLINGS = [
 APART = [("千と", "千年"), ("क", "कि"), ("か", "が"), ("!!!", "???"), ("The", "A")]
 
 
-@pytest.mark.parametrize(("one", "other", "equal"), [*((*p, True) for p in SPELLINGS), *((*p, False) for p in APART)])
+@pytest.mark.parametrize(
+    ("one", "other", "equal"), [*((*p, True) for p in SPELLINGS), *((*p, False) for p in APART)]
+)
 def test_spellings_of_a_title_are_equal_and_titles_of_every_script_stay_apart(
     one: str, other: str, *, equal: bool
 ) -> None:
@@ -172,7 +236,15 @@ MOVIES = st.lists(
     st.builds(
         title,
         st.sampled_from(SITES),
-        st.sampled_from(["Salt Harbour", "The Salt Harbour", "Salt Harbours", "Brewick: Salt Harbour", "Brewick"]),
+        st.sampled_from(
+            [
+                "Salt Harbour",
+                "The Salt Harbour",
+                "Salt Harbours",
+                "Brewick: Salt Harbour",
+                "Brewick",
+            ]
+        ),
         st.sampled_from([None, 2000, 2001, 2002]),
         st.sampled_from([None, LEVIN, QUARRIE]),
         imdb_id=st.sampled_from([None, "tt0000001", "tt0000002"]),
@@ -185,7 +257,9 @@ MOVIES = st.lists(
 @given(MOVIES)
 def test_every_movie_stands_in_one_row_and_no_row_contradicts_itself(movies: list[Movie]) -> None:
     joined = match_titles(movies)
-    assert sorted(id(movie) for row in joined for movie in row.movies.values()) == sorted(map(id, movies))
+    assert sorted(id(movie) for row in joined for movie in row.movies.values()) == sorted(
+        map(id, movies)
+    )
     for row in joined:
         assert all(movie.site == site for site, movie in row.movies.items())
         assert len(row.matches) == len(row.movies) - 1

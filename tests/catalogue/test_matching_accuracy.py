@@ -5,7 +5,9 @@ import pytest
 from tests.benchmarks.matching_accuracy import ASKED, FOLDER, measure, read
 
 
-@pytest.mark.promise("Records of one title become one title, and two titles are told apart, each with reasons.")
+@pytest.mark.promise(
+    "Records of one title become one title, and two titles are told apart, each with reasons."
+)
 @pytest.mark.long
 @pytest.mark.shared("matching")
 def test_hardly_any_record_of_two_sites_is_taken_for_another_title_and_few_are_missed() -> None:

@@ -11,19 +11,34 @@ from moviecrawler.catalogue.slugs import slug_key, title_slug_keys
 from moviecrawler.items import Credit, Movie
 
 WANTED = TitleFacts(
-    imdb_id="tt0000007", title="Salt Harbour", kind="movie", year=2001, runtime_minutes=104, directors=["Mara Levin"]
+    imdb_id="tt0000007",
+    title="Salt Harbour",
+    kind="movie",
+    year=2001,
+    runtime_minutes=104,
+    directors=["Mara Levin"],
 )
 
 
-def page(title: str = "Salt Harbour", year: int | None = 2001, director: str | None = None, **more: Any) -> Movie:
+def page(
+    title: str = "Salt Harbour", year: int | None = 2001, director: str | None = None, **more: Any
+) -> Movie:
     directors = [Credit(name=director, role="director", position=1)] if director else []
-    values = {"site": "rottentomatoes", "site_id": "m/salt_harbour", "url": "", "kind": "movie", **more}
+    values = {
+        "site": "rottentomatoes",
+        "site_id": "m/salt_harbour",
+        "url": "",
+        "kind": "movie",
+        **more,
+    }
     return Movie(**values, title=title, year=year, credits=directors)
 
 
 OF_IMDB: dict[str, Any] = {"site": "imdb", "site_id": "tt0000007", "imdb_id": "tt0000007"}
 SHORT, SPECIAL = replace(WANTED, kind="short", runtime_minutes=9), replace(WANTED, kind="other")
-LONG = replace(WANTED, title="The Long Night of the Keeper", runtime_minutes=None, directors=[], votes=500)
+LONG = replace(
+    WANTED, title="The Long Night of the Keeper", runtime_minutes=None, directors=[], votes=500
+)
 
 
 @pytest.mark.parametrize(
@@ -46,11 +61,19 @@ LONG = replace(WANTED, title="The Long Night of the Keeper", runtime_minutes=Non
         (WANTED, page(director="Ines Quarrie"), "joined", "review"),
         (WANTED, page(director="Ines Quarrie", runtime_minutes=61), "joined", "refused"),
         (replace(WANTED, kind=None), page(kind="series"), None, "accepted"),
-        *((SPECIAL, page(kind=kind), None, "accepted") for kind in ("movie", "series", "video", "other")),
+        *(
+            (SPECIAL, page(kind=kind), None, "accepted")
+            for kind in ("movie", "series", "video", "other")
+        ),
         *((SPECIAL, page(kind=kind), None, "refused") for kind in ("game", "episode", "music")),
         (SHORT, page(runtime_minutes=14), None, "accepted"),
         (WANTED, page("Havn av salt", **OF_IMDB), None, "accepted"),
-        (WANTED, page("Havn av salt", **{**OF_IMDB, "site_id": "tt0000008", "imdb_id": "tt0000008"}), None, "refused"),
+        (
+            WANTED,
+            page("Havn av salt", **{**OF_IMDB, "site_id": "tt0000008", "imdb_id": "tt0000008"}),
+            None,
+            "refused",
+        ),
         # That a site lists it is no reason.
         *(
             (LONG, page(LONG.title or "", 2002, runtime_minutes=92), how, "review")
@@ -91,16 +114,23 @@ def wanted(title: str, year: int | None = 2011, **more: Any) -> TitleFacts:
         ("Иди и смотри", ["m/idi_i_smotri"]),
     ],
 )  # fmt: skip
-def test_a_title_finds_its_names_on_a_site_however_irregular(title: str, site_ids: list[str]) -> None:
+def test_a_title_finds_its_names_on_a_site_however_irregular(
+    title: str, site_ids: list[str]
+) -> None:
     keys = title_slug_keys(wanted(title))
     for site_id in site_ids:
         assert slug_key(site_id) in keys, (slug_key(site_id), keys)
 
 
-def test_films_and_series_of_one_name_have_different_keys_and_a_name_without_letters_has_none() -> None:
+def test_films_and_series_of_one_name_have_different_keys_and_a_name_without_letters_has_none() -> (
+    None
+):
     assert slug_key("tv/fargo") != slug_key("m/fargo") == slug_key("movie/fargo")
     assert slug_key("tv/fargo/season-2") != slug_key("tv/fargo")
     for kind in (None, "other"):
-        assert title_slug_keys(wanted("Fargo", kind=kind)) == {slug_key("tv/fargo"), slug_key("m/fargo")}
+        assert title_slug_keys(wanted("Fargo", kind=kind)) == {
+            slug_key("tv/fargo"),
+            slug_key("m/fargo"),
+        }
     assert slug_key("m/fargo") not in title_slug_keys(wanted("Fargo", kind="series"))
     assert title_slug_keys(wanted("!!!")) == set()

@@ -15,9 +15,13 @@ from moviecrawler.items import Credit, Movie, OtherTitle, Score
 from tests.catalogue.readings import TOLD, reading, said
 
 
-@pytest.mark.promise("A newer reading replaces an older one, never the other way; what it does not mention stays.")
+@pytest.mark.promise(
+    "A newer reading replaces an older one, never the other way; what it does not mention stays."
+)
 @given(st.randoms(use_true_random=False), st.integers(1, 4))
-def test_each_field_has_what_the_newest_reading_that_tells_of_it_says(luck: Random, readings: int) -> None:
+def test_each_field_has_what_the_newest_reading_that_tells_of_it_says(
+    luck: Random, readings: int
+) -> None:
     history = [reading(luck) for _ in range(readings)]
     known = reduce(lambda known, newer: complete(newer, known), history)
     for name in TOLD:
@@ -30,7 +34,12 @@ def test_each_field_has_what_the_newest_reading_that_tells_of_it_says(luck: Rand
 
 def test_what_stands_beside_a_score_stays_while_readings_are_silent_of_it() -> None:
     known = Movie(
-        site="imdb", site_id="tt9100001", url="u", title="T", kind="movie", unknown_fields=["scores.metascore.count"]
+        site="imdb",
+        site_id="tt9100001",
+        url="u",
+        title="T",
+        kind="movie",
+        unknown_fields=["scores.metascore.count"],
     )
     known.scores = [
         Score(kind="imdb", value=7.5, count=1_000, histogram=list(range(10)), liked=0),
@@ -44,7 +53,9 @@ def test_what_stands_beside_a_score_stays_while_readings_are_silent_of_it() -> N
         Score(kind="metascore", value=61),
     ]
     assert merged.unknown_fields == ["scores.metascore.count"]
-    assert complete(replace(newer, unknown_fields=[]), known).scores == newer.scores  # without votes, as it states
+    assert (
+        complete(replace(newer, unknown_fields=[]), known).scores == newer.scores
+    )  # without votes, as it states
     unscored = complete(newer, replace(known, scores=[], unknown_fields=["scores.metascore"]))
     # Nothing is known of what stands beside a score that there was not.
     assert unscored.unknown_fields == newer.unknown_fields
@@ -55,7 +66,15 @@ def test_what_stands_beside_a_score_stays_while_readings_are_silent_of_it() -> N
 
 
 def test_a_dataset_adds_to_a_page_and_erases_nothing_of_it() -> None:
-    page = Movie(site="imdb", site_id="tt9100001", url="u", title="T", kind="movie", year=1999, runtime_minutes=90)
+    page = Movie(
+        site="imdb",
+        site_id="tt9100001",
+        url="u",
+        title="T",
+        kind="movie",
+        year=1999,
+        runtime_minutes=90,
+    )
     page.genres = ["Drama", "Heist"]
     page.credits = [
         Credit(name="A", role="director", position=1, person_id="nm7"),
@@ -84,7 +103,8 @@ def test_a_dataset_adds_to_a_page_and_erases_nothing_of_it() -> None:
     assert again.unknown_fields == []
     # A fuller list of the dataset takes the place of the page's.
     of_dataset.credits = [
-        Credit(name=f"C{n}", role="cast", position=place, person_id=f"nm{n}") for place, n in enumerate((3, 2, 1), 1)
+        Credit(name=f"C{n}", role="cast", position=place, person_id=f"nm{n}")
+        for place, n in enumerate((3, 2, 1), 1)
     ]
     assert complete(of_dataset, page).people("cast") == of_dataset.credits
 
@@ -95,7 +115,11 @@ def test_a_reading_takes_the_place_of_older_ones_only() -> None:
     assert supersedes(page, page, 60, now)
     assert not supersedes(replace(page, scraped_at=now + timedelta(seconds=59)), page, 60, now)
     assert supersedes(replace(page, scraped_at=now + timedelta(seconds=60)), page, 60, now)
-    assert supersedes(replace(page, scraped_at=now + timedelta(seconds=1)), replace(page, source="list"), 60, now)
-    assert not supersedes(replace(page, scraped_at=now - timedelta(seconds=1)), replace(page, source="list"), 0, now)
+    assert supersedes(
+        replace(page, scraped_at=now + timedelta(seconds=1)), replace(page, source="list"), 60, now
+    )
+    assert not supersedes(
+        replace(page, scraped_at=now - timedelta(seconds=1)), replace(page, source="list"), 0, now
+    )
     before = now - timedelta(seconds=1)
     assert supersedes(replace(page, scraped_at=before - timedelta(days=1)), page, 60, before)

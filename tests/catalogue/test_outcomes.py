@@ -32,14 +32,26 @@ DUE: list[tuple[str, date | None, int, int]] = [
 ]
 
 
-@pytest.mark.promise("What is due is fetched: boosted titles first, unread and stale ones in fixed shares.")
+@pytest.mark.promise(
+    "What is due is fetched: boosted titles first, unread and stale ones in fixed shares."
+)
 def test_a_title_is_due_again(store: Catalogued) -> None:
     ids = [f"tt{1_000_000 + number}" for number in range(len(DUE))]
     store.bring_in(*(row(number, year=None) for number in range(len(DUE))), row(80, year=NOW.year))
     for imdb_id, (_, _, failures, _) in zip(ids, DUE, strict=True):
-        store.sql("UPDATE title_sites SET failures = %s, next_due = %s WHERE site_id = %s", failures, NOW, imdb_id)
+        store.sql(
+            "UPDATE title_sites SET failures = %s, next_due = %s WHERE site_id = %s",
+            failures,
+            NOW,
+            imdb_id,
+        )
     store.claim_ids(100)
-    store.record(*(outcome(i, ended, released=released) for i, (ended, released, *_) in zip(ids, DUE, strict=True)))
+    store.record(
+        *(
+            outcome(i, ended, released=released)
+            for i, (ended, released, *_) in zip(ids, DUE, strict=True)
+        )
+    )
     found = [store.state(imdb_id) for imdb_id in ids]
     assert [each.next_due - NOW for each in found] == [days * DAY for *_, days in DUE]
     assert [each.state for each in found] == [ended for ended, *_ in DUE]
@@ -66,14 +78,20 @@ def test_an_id_that_wikidata_names_is_checked_against_its_page(store: Catalogued
     store.record(judged("m/secret", found.title_id, score=4.0, reasons=["named by Wikidata"]))
     stored = store.state("tt1000001", SITE)
     assert (stored.state, stored.site_id, stored.id_verified) == ("ok", "m/secret", True)
-    assert store.sql("SELECT decision, reasons FROM title_matches") == [("accepted", ["named by Wikidata"])]
+    assert store.sql("SELECT decision, reasons FROM title_matches") == [
+        ("accepted", ["named by Wikidata"])
+    ]
     # It stays so when the page is fetched again.
     for later in (NOW, NOW + DAY):
         store.write(page(SITE, "m/secret", "The Secret Garden", year=2002, scraped_at=later))
-        assert store.sql("SELECT imdb_id, rottentomatoes_id FROM scoreboard") == [("tt1000001", "m/secret")]
+        assert store.sql("SELECT imdb_id, rottentomatoes_id FROM scoreboard") == [
+            ("tt1000001", "m/secret")
+        ]
 
 
-def test_a_title_that_only_the_catalogue_knows_gets_the_record_that_names_its_id(store: Catalogued) -> None:
+def test_a_title_that_only_the_catalogue_knows_gets_the_record_that_names_its_id(
+    store: Catalogued,
+) -> None:
     store.bring_in(row(1, title="Dune"), row(3, title="Something Else", year=1950))
     store.write(page("metacritic", "movie/dune", "Dune", imdb_id="tt1000001"))
     store.write(page("metacritic", "movie/other", "Other", imdb_id="tt1000002"))
@@ -101,7 +119,9 @@ def test_a_page_that_is_another_titles_is_not_tried_again_and_the_lists_are_sear
     assert (stored.state, stored.site_id, stored.claimed_by) == ("never", None, None)
     assert store.unfound() == []  # so it waits for a week, or for the next sitemap
     store.list_names(SITE, "m/the_quiet_mill", source="sitemap")
-    assert [(each.ids, each.evidence) for each in store.unfound()] == [(["m/the_quiet_mill"], "sitemap")]
+    assert [(each.ids, each.evidence) for each in store.unfound()] == [
+        (["m/the_quiet_mill"], "sitemap")
+    ]
     assert store.bring_in(lead, now=NOW + 89 * DAY).ids == 0
     # After 90 days it may be right: a site may have put another film there.
     assert store.bring_in(lead, now=NOW + 91 * DAY).ids == 1
@@ -126,7 +146,11 @@ def test_a_doubtful_page_waits_for_a_person(store: Catalogued) -> None:
     assert reviews(store, 10) == []
     # What a person accepts is fetched then, and needs no check; what a person refused stays refused.
     (again,) = store.claims_of(site=SITE)
-    assert (again.ids, again.wanted, store.state("tt1000001", SITE).id_source) == (["m/dune"], None, "given")
+    assert (again.ids, again.wanted, store.state("tt1000001", SITE).id_source) == (
+        ["m/dune"],
+        None,
+        "given",
+    )
     assert store.bring_in(wikidata(1, "m/else", "given")).ids == 0
     assert store.bring_in(wikidata(2, "m/two"), now=NOW + 1000 * DAY).ids == 0
     store.list_names(SITE, "m/two")
@@ -145,7 +169,9 @@ def test_listed_ids_are_tried_by_year_and_never_another_titles(store: Catalogued
     assert (left.ids, left.wanted and left.wanted.rivals) == (["m/dune", "m/1000086-dune"], [])
 
 
-def listed(site_id: str, title_id: Any, ended: Any = "absent", decision: Any = None, **fields: Any) -> Judged:
+def listed(
+    site_id: str, title_id: Any, ended: Any = "absent", decision: Any = None, **fields: Any
+) -> Judged:
     return judged(site_id, title_id, decision, outcome=ended, evidence="list", **fields)
 
 
@@ -153,7 +179,12 @@ def test_what_a_page_was_found_to_be_is_kept_while_other_ids_are_tried(store: Ca
     store.bring_in(row(1, title="Dune", year=2021))
     store.list_names(SITE, "m/dune", "m/dune_1984", "m/dune_2021", "m/dune_2022")
     (found,) = store.unfound()
-    leads: Any = {"got_id": "m/dune_1984", "decision": "review", "score": 1.0, "reasons": ["same title"]}
+    leads: Any = {
+        "got_id": "m/dune_1984",
+        "decision": "review",
+        "score": 1.0,
+        "reasons": ["same title"],
+    }
     doubtful = listed("m/dune", found.title_id, **leads, has_more_ids=True)
     store.record(doubtful, listed("m/dune_2021", found.title_id, has_more_ids=True))
     stored = store.state("tt1000001", SITE)
@@ -168,7 +199,10 @@ def test_what_a_page_was_found_to_be_is_kept_while_other_ids_are_tried(store: Ca
     }
     assert [each.site_id for each in reviews(store, 5)] == ["m/dune_1984"]
     # None of them is asked for again, until the 90 days are over.
-    for days, ids in ((1, {"m/dune_2022"}), (91, {"m/dune", "m/dune_1984", "m/dune_2021", "m/dune_2022"})):
+    for days, ids in (
+        (1, {"m/dune_2022"}),
+        (91, {"m/dune", "m/dune_1984", "m/dune_2021", "m/dune_2022"}),
+    ):
         (again,) = store.unfound(now=NOW + days * DAY)
         assert set(again.ids) == ids
         release(store, "w")

@@ -6,7 +6,17 @@ from typing import Any
 import pytest
 
 from moviecrawler.catalogue.claims import Claim
-from tests.catalogue.catalogued import DAY, LEASE, NOW, Catalogued, judged, outcome, page, row, wikidata
+from tests.catalogue.catalogued import (
+    DAY,
+    LEASE,
+    NOW,
+    Catalogued,
+    judged,
+    outcome,
+    page,
+    row,
+    wikidata,
+)
 
 SITE: Any = "rottentomatoes"
 
@@ -15,11 +25,15 @@ def ended(found: Claim, how: Any = "ok", **fields: Any) -> Any:
     """Return the outcome of a claim's first id."""
     if found.evidence is None:
         return outcome(found.ids[0], how, site=SITE, title_id=found.title_id, **fields)
-    return judged(found.ids[0], found.title_id, None, outcome=how, evidence=found.evidence, **fields)
+    return judged(
+        found.ids[0], found.title_id, None, outcome=how, evidence=found.evidence, **fields
+    )
 
 
 def compared(found: Claim, site_id: str, decision: Any, **fields: Any) -> Any:
-    return judged(found.ids[0], found.title_id, decision, evidence=found.evidence, got_id=site_id, **fields)
+    return judged(
+        found.ids[0], found.title_id, decision, evidence=found.evidence, got_id=site_id, **fields
+    )
 
 
 def linked(store: Catalogued, number: int, site_id: str, score: float = 2.5) -> None:
@@ -46,7 +60,9 @@ def test_what_came_of_an_old_id_says_nothing_of_the_one_that_an_import_has_broug
     assert [each.ids for each in store.claims_of(site=SITE, now=NOW + LEASE)] == [["m/new"]]
 
 
-def test_a_record_that_is_moved_while_it_is_claimed_takes_its_outcome_along(store: Catalogued) -> None:
+def test_a_record_that_is_moved_while_it_is_claimed_takes_its_outcome_along(
+    store: Catalogued,
+) -> None:
     store.bring_in(row(1))
     linked(store, 1, "m/one")
     (found,) = store.claims_of(site=SITE, now=NOW + 100 * DAY)
@@ -59,7 +75,9 @@ def test_a_record_that_is_moved_while_it_is_claimed_takes_its_outcome_along(stor
     assert store.sql(statement, found.title_id) == [("never", None, None)]
 
 
-def test_an_id_whose_record_a_person_has_placed_is_given_to_no_other_title(store: Catalogued) -> None:
+def test_an_id_whose_record_a_person_has_placed_is_given_to_no_other_title(
+    store: Catalogued,
+) -> None:
     store.bring_in(row(1))
     store.write(page(SITE, "m/one", "Title 1"))
     (moved,) = store.sql("SELECT move_record('rottentomatoes', 'm/one')")[0]
@@ -68,13 +86,15 @@ def test_an_id_whose_record_a_person_has_placed_is_given_to_no_other_title(store
     assert [found.title_id for found in store.claims_of(site=SITE)] == [moved]
     store.record(judged("m/one", store.title_id(), evidence="list"))
     assert store.sql("SELECT title_id FROM title_sites WHERE site_id = 'm/one'") == [(moved,)]
-    assert store.sql("SELECT decision::text FROM title_matches WHERE site_id = 'm/one' AND title_id <> %s", moved) == [
-        ("review",)
-    ]
+    assert store.sql(
+        "SELECT decision::text FROM title_matches WHERE site_id = 'm/one' AND title_id <> %s", moved
+    ) == [("review",)]
 
 
 @pytest.mark.parametrize(
-    ("known", "found", "owner"), [(3.5, 2.5, 1), (2.5, 6.5, 2)], ids=["a better page", "a page that names its title"]
+    ("known", "found", "owner"),
+    [(3.5, 2.5, 1), (2.5, 6.5, 2)],
+    ids=["a better page", "a page that names its title"],
 )
 def test_an_id_is_of_the_title_whose_page_shows_it_best(
     store: Catalogued, known: float, found: float, owner: int
@@ -89,12 +109,16 @@ def test_an_id_is_of_the_title_whose_page_shows_it_best(
     ids = [store.state(f"tt100000{number}", SITE).site_id for number in (1, 2)]
     assert ids == ["m/new" if number == owner else None for number in (1, 2)]
     if owner == 1:
-        decided = store.sql("SELECT site_id, decision::text FROM title_matches WHERE title_id = %s", claim.title_id)
+        decided = store.sql(
+            "SELECT site_id, decision::text FROM title_matches WHERE title_id = %s", claim.title_id
+        )
         assert dict(decided) == {"m/new": "review", "m/alias": "refused"}
         assert store.state("tt1000002", SITE).state == "never"
 
 
-def test_a_page_that_moves_to_an_id_another_worker_has_claimed_leaves_no_claim_behind(store: Catalogued) -> None:
+def test_a_page_that_moves_to_an_id_another_worker_has_claimed_leaves_no_claim_behind(
+    store: Catalogued,
+) -> None:
     store.bring_in(row(1), row(2))
     linked(store, 1, "m/old")
     linked(store, 2, "m/new")
@@ -102,12 +126,14 @@ def test_a_page_that_moves_to_an_id_another_worker_has_claimed_leaves_no_claim_b
     one, two = sorted(store.claims_of(site=SITE, now=later), key=lambda found: found.title_id)
     store.record(ended(one, got_id="m/new", at=later), ended(two, got_id="m/new", at=later))
     assert store.sql("SELECT count(*) FROM records WHERE site = 'rottentomatoes'") == [(1,)]
-    assert store.sql("SELECT state::text, last_success, claimed_by FROM title_sites WHERE site_id = 'm/new'") == [
-        ("ok", later, None)
-    ]
+    assert store.sql(
+        "SELECT state::text, last_success, claimed_by FROM title_sites WHERE site_id = 'm/new'"
+    ) == [("ok", later, None)]
 
 
-def test_a_title_that_is_boosted_while_it_is_claimed_is_served_by_that_page(store: Catalogued) -> None:
+def test_a_title_that_is_boosted_while_it_is_claimed_is_served_by_that_page(
+    store: Catalogued,
+) -> None:
     store.bring_in(row(1))
     store.claim_ids()
     store.boost("tt1000001")
@@ -125,6 +151,8 @@ def test_signs_that_no_database_takes_lose_no_outcome(store: Catalogued) -> None
     refusal = compared(found, "m/du\0ne", "refused", outcome="absent", reasons=[hostile])
     store.record(refusal, outcome("tt1000001"))
     assert store.state("tt1000001").state == "ok"
-    assert dict(store.sql("SELECT decision::text, count(*) FROM title_matches GROUP BY 1")) == {"refused": 1}
+    assert dict(store.sql("SELECT decision::text, count(*) FROM title_matches GROUP BY 1")) == {
+        "refused": 1
+    }
     store.list_names("imdb", hostile, trending=True)
     store.list_names(SITE, hostile)

@@ -7,7 +7,10 @@ from moviecrawler.catalogue.forms import Title, prepare
 from moviecrawler.catalogue.rows import TitleFacts
 from moviecrawler.items import TitleKind
 
-ROWS: list[tuple[TitleKind, Rule]] = [*(("movie", rule) for rule in FILMS), *(("series", rule) for rule in SERIES)]
+ROWS: list[tuple[TitleKind, Rule]] = [
+    *(("movie", rule) for rule in FILMS),
+    *(("series", rule) for rule in SERIES),
+]
 
 
 def title(site: str, text: str, kind: TitleKind) -> Title:
@@ -28,9 +31,13 @@ def title(site: str, text: str, kind: TitleKind) -> Title:
     )
 
 
-@pytest.mark.promise("Each rule of matching decides its example, and another director is never accepted.")
+@pytest.mark.promise(
+    "Each rule of matching decides its example, and another director is never accepted."
+)
 @pytest.mark.parametrize(
-    ("kind", "rule"), ROWS, ids=[f"{kind} {rule.decision} {rule.ours} and {rule.theirs}" for kind, rule in ROWS]
+    ("kind", "rule"),
+    ROWS,
+    ids=[f"{kind} {rule.decision} {rule.ours} and {rule.theirs}" for kind, rule in ROWS],
 )
 def test_a_row_decides_its_example_whichever_title_comes_first(kind: TitleKind, rule: Rule) -> None:
     ours, theirs = title("imdb", rule.ours, kind), title("rottentomatoes", rule.theirs, kind)
@@ -40,12 +47,18 @@ def test_a_row_decides_its_example_whichever_title_comes_first(kind: TitleKind, 
     assert compare(ours, theirs).decision == compare(theirs, ours).decision == rule.decision
 
 
-@pytest.mark.promise("Each rule of matching decides its example, and another director is never accepted.")
+@pytest.mark.promise(
+    "Each rule of matching decides its example, and another director is never accepted."
+)
 @pytest.mark.parametrize("rules", [FILMS, SERIES], ids=["films", "series"])
-def test_other_directors_and_titles_that_only_contain_the_other_are_never_accepted(rules: list[Rule]) -> None:
+def test_other_directors_and_titles_that_only_contain_the_other_are_never_accepted(
+    rules: list[Rule],
+) -> None:
     accepting = [rule.facts for rule in rules if rule.decision == "accepted"]
     first = next(place for place, rule in enumerate(rules) if rule.decision == "accepted")
-    assert all(facts.directors != "other" and facts.likeness in {"equal", "near"} for facts in accepting)
+    assert all(
+        facts.directors != "other" and facts.likeness in {"equal", "near"} for facts in accepting
+    )
     assert {rule.facts.directors for rule in rules[:first]} == {"other", ""}
 
 
@@ -53,7 +66,12 @@ def test_other_directors_and_titles_that_only_contain_the_other_are_never_accept
     ("kind", "ours", "theirs", "decision"),
     [
         # Its own record has another number in its title; only a namesake without votes is left when the prefix is cut off.
-        ("movie", "The Long Way Home|2011||90", "Harbour Kids: The Long Way Home|2011||89", "review"),
+        (
+            "movie",
+            "The Long Way Home|2011||90",
+            "Harbour Kids: The Long Way Home|2011||89",
+            "review",
+        ),
         # A series that began a year before, whose runtime is not known.
         ("movie", "Lampo: Keepers of Light|1999", "Lampo: Keepers of Light|2000||82", "review"),
         ("series", "Salt|2004|Ida Quarrie", "Salt|2026|Ida Quarrie", "accepted"),
@@ -66,4 +84,6 @@ def test_other_directors_and_titles_that_only_contain_the_other_are_never_accept
 def test_titles_that_share_a_name_and_little_else_are_told_apart(
     kind: TitleKind, ours: str, theirs: str, decision: str
 ) -> None:
-    assert compare(title("imdb", ours, kind), title("metacritic", theirs, kind)).decision == decision
+    assert (
+        compare(title("imdb", ours, kind), title("metacritic", theirs, kind)).decision == decision
+    )

@@ -29,7 +29,10 @@ def scoreboard(folder: Path, *movies: Movie) -> list[ScoreboardRow]:
     return board_of(folder)
 
 
-IMDB, CRITICS = Score(kind="imdb", value=8.1, count=1_234_567), Score(kind="metascore", value=82, count=40)
+IMDB, CRITICS = (
+    Score(kind="imdb", value=8.1, count=1_234_567),
+    Score(kind="metascore", value=82, count=40),
+)
 OLDER = Score(kind="metascore", value=79)  # as it was when IMDb last looked
 USERS, FRESH = Score(kind="metacritic_user", value=7.0), Score(kind="tomatometer", value=93)
 LAMP = [
@@ -37,20 +40,35 @@ LAMP = [
     title("metacritic", "movie/the-lamp", "The Lamp", CRITICS, USERS, imdb_id="tt0000001"),
     title("rottentomatoes", "m/the_lamp", "The Lamp", FRESH, Score(kind="popcornmeter", value=88)),
 ]
-ALONE = title("rottentomatoes", "m/alone", "Alone at the Harbour, with a Name Longer Than Any Table Has Room For")
-WIDE = title("imdb", "tt0000003", "千年の灯 Que\u0301 q\u0301" * 6, Score(kind="imdb", value=9, count=9))
+ALONE = title(
+    "rottentomatoes",
+    "m/alone",
+    "Alone at the Harbour, with a Name Longer Than Any Table Has Room For",
+)
+WIDE = title(
+    "imdb", "tt0000003", "千年の灯 Que\u0301 q\u0301" * 6, Score(kind="imdb", value=9, count=9)
+)
 FORMULA = title("imdb", "tt0000004", "=Lamp", Score(kind="imdb", value=5.5, count=99))
 
 
-@pytest.mark.promise("The scoreboard has one row a title, with the scores of all sites: lists first, then by votes.")
+@pytest.mark.promise(
+    "The scoreboard has one row a title, with the scores of all sites: lists first, then by votes."
+)
 def test_lists_come_first_in_their_order_then_what_most_voted_on(tmp_path: Path) -> None:
     def voted(number: int, votes: int | None, **more: Any) -> Movie:
         scores = [Score(kind="imdb", value=7, count=votes)] if votes else []
-        return title("imdb", f"tt000000{number}", f"Lamp {number} {'abcdefgh'[number]}", *scores, **more)
+        return title(
+            "imdb", f"tt000000{number}", f"Lamp {number} {'abcdefgh'[number]}", *scores, **more
+        )
 
     movies = [voted(1, None), voted(2, 500), voted(3, 900)]
-    movies += [voted(4, 10, list_name="top", list_rank=2), voted(5, None, list_name="top", list_rank=1)]
-    assert [row.imdb_id[-1] for row in scoreboard(tmp_path, *movies) if row.imdb_id] == list("54321")
+    movies += [
+        voted(4, 10, list_name="top", list_rank=2),
+        voted(5, None, list_name="top", list_rank=1),
+    ]
+    assert [row.imdb_id[-1] for row in scoreboard(tmp_path, *movies) if row.imdb_id] == list(
+        "54321"
+    )
 
 
 def test_the_table_fits_its_width_and_shows_scores_as_the_sites_write_them(tmp_path: Path) -> None:
@@ -58,12 +76,23 @@ def test_the_table_fits_its_width_and_shows_scores_as_the_sites_write_them(tmp_p
     for width in (80, 95, 96, 100, 110, 120):
         lines = render_table(rows, width).splitlines()
         assert len(lines) == 2 + 3
-        (columns,) = {len(line) + sum(c in "千年の灯" for c in line) - line.count("\u0301") for line in lines}
+        (columns,) = {
+            len(line) + sum(c in "千年の灯" for c in line) - line.count("\u0301") for line in lines
+        }
         assert columns <= width
         assert ("tt0000001" in lines[2]) == (width >= 110)
         assert "…" in lines[4]
     header, _, lamp, *_, alone = render_table(rows).splitlines()
-    assert header.split() == ["Title", "Year", "IMDb", "Votes", "Metascore", "User", "Tomatometer", "Popcornmeter"]
+    assert header.split() == [
+        "Title",
+        "Year",
+        "IMDb",
+        "Votes",
+        "Metascore",
+        "User",
+        "Tomatometer",
+        "Popcornmeter",
+    ]
     assert lamp.split()[-7:] == ["2001", "8.1", "1,234,567", "82", "7.0", "93%", "88%"]
     assert alone.split()[-7:] == ["2001", "–", "–", "–", "–", "–", "–"]
     steering = render_table(scoreboard(tmp_path, title("imdb", "tt0000001", "La\x1b[31mmp\r\n")))
@@ -74,19 +103,34 @@ def run(folder: Path, *arguments: str) -> Finished:
     return scrapy("scoreboard", *arguments, data=folder, COLUMNS="100")
 
 
-def test_the_command_prints_the_table_csv_without_formulas_and_json_with_nulls(tmp_path: Path) -> None:
+def test_the_command_prints_the_table_csv_without_formulas_and_json_with_nulls(
+    tmp_path: Path,
+) -> None:
     table = render_table(scoreboard(tmp_path, *LAMP, FORMULA, ALONE))
     ran = run(tmp_path)
     assert (ran.code, ran.log, ran.output.rstrip("\n")) == (0, "", table)
     cells = list(csv.DictReader(io.StringIO(run(tmp_path, "--format", "csv").output)))
     assert [row["title"] for row in cells] == ["The Lamp", "'=Lamp", ALONE.title]
-    assert (cells[0]["imdb_rating"], cells[0]["tomatometer"], cells[2]["imdb_rating"]) == ("8.1", "93", "")
+    assert (cells[0]["imdb_rating"], cells[0]["tomatometer"], cells[2]["imdb_rating"]) == (
+        "8.1",
+        "93",
+        "",
+    )
 
     rows = json.loads(run(tmp_path, "--format", "json").output)
-    assert [str(rows[0][name]) for name in ("metacritic_user_score", "tomatometer")] == ["7.0", "93"]
+    assert [str(rows[0][name]) for name in ("metacritic_user_score", "tomatometer")] == [
+        "7.0",
+        "93",
+    ]
     assert [row["title"] for row in rows] == ["The Lamp", "=Lamp", ALONE.title]
     assert rows[2]["imdb_rating"] is None
-    told = {"title": "The Lamp", "year": 2001, "imdb_id": "tt0000001", "imdb_rating": 8.1, "imdb_votes": 1_234_567}
+    told = {
+        "title": "The Lamp",
+        "year": 2001,
+        "imdb_id": "tt0000001",
+        "imdb_rating": 8.1,
+        "imdb_votes": 1_234_567,
+    }
     told |= {"metacritic_id": "movie/the-lamp", "metascore": 82, "metacritic_user_score": 7}
     told |= {"rottentomatoes_id": "m/the_lamp", "tomatometer": 93, "popcornmeter": 88}
     told |= {"matched_by": ["same IMDb id, same title, same year", "same title, same year"]}
@@ -97,7 +141,11 @@ def test_the_command_prints_the_table_csv_without_formulas_and_json_with_nulls(t
     ("content", "arguments", "sentence"),
     [
         ([], [], "holds no title"),
-        (LAMP, ["--kind", "season"], "no season yet; crawl first, such as with: scrapy crawl rottentomatoes "),
+        (
+            LAMP,
+            ["--kind", "season"],
+            "no season yet; crawl first, such as with: scrapy crawl rottentomatoes ",
+        ),
     ],
 )
 def test_the_command_says_in_a_sentence_why_it_has_nothing_to_print(

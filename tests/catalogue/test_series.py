@@ -19,13 +19,24 @@ def show(number: int = 1, **fields: Any) -> ImportRow:
     return row(number, **{"kind": "series", "year": 2001, "tells_end_year": True, **fields})
 
 
-def named(store: Catalogued, *numbers: int, at: datetime = NOW, year: int | None = None, site: Any = SITE) -> list[str]:
+def named(
+    store: Catalogued, *numbers: int, at: datetime = NOW, year: int | None = None, site: Any = SITE
+) -> list[str]:
     """Store a series of a site, with what its page says of its seasons; return their ids."""
     form, kind = ("season-{}", "metascore") if site == "metacritic" else ("s{:02}", "tomatometer")
-    series = page(site, "tv/salt", "Salt", kind="series", imdb_id="tt1000001", year=2001, scraped_at=at)
-    seasons = [page(site, f"tv/salt/{form.format(number)}", f"Season {number}") for number in numbers]
+    series = page(
+        site, "tv/salt", "Salt", kind="series", imdb_id="tt1000001", year=2001, scraped_at=at
+    )
+    seasons = [
+        page(site, f"tv/salt/{form.format(number)}", f"Season {number}") for number in numbers
+    ]
     for number, season in zip(numbers, seasons, strict=True):
-        season.kind, season.series_id, season.series_title, season.season = "season", "tv/salt", "Salt", number
+        season.kind, season.series_id, season.series_title, season.season = (
+            "season",
+            "tv/salt",
+            "Salt",
+            number,
+        )
         season.year, season.source, season.scraped_at = year or 2001 + number, "list", at
         season.scores = [Score(kind=kind, value=70, count=9)]  # type: ignore[arg-type]
     store.write(series, *seasons)
@@ -35,16 +46,25 @@ def named(store: Catalogued, *numbers: int, at: datetime = NOW, year: int | None
 def told(store: Catalogued, *ids: str, at: datetime = NOW, year: int = 2002, **fields: Any) -> None:
     """Write what the catalogue is told when a series' page has told of seasons."""
     released = date(year, 12, 31)
-    store.record(*(CoveredBySeries(site=SITE, at=at, asked_id=site_id, released=released, **fields) for site_id in ids))
+    store.record(
+        *(
+            CoveredBySeries(site=SITE, at=at, asked_id=site_id, released=released, **fields)
+            for site_id in ids
+        )
+    )
 
 
 def of_season(store: Catalogued, site_id: str) -> Any:
     with store.transaction() as cursor:
-        cursor.execute("SELECT * FROM title_sites WHERE site = %s AND site_id = %s", (SITE, site_id))
+        cursor.execute(
+            "SELECT * FROM title_sites WHERE site = %s AND site_id = %s", (SITE, site_id)
+        )
         return cursor.fetchone()
 
 
-def test_a_series_is_due_after_7_days_while_its_newest_part_is_young_and_then_as_films_are(store: Catalogued) -> None:
+def test_a_series_is_due_after_7_days_while_its_newest_part_is_young_and_then_as_films_are(
+    store: Catalogued,
+) -> None:
     series: list[tuple[dict[str, Any], list[int | None], bool]] = [
         ({}, [NOW.year], True),
         ({}, [2001, NOW.year, None], True),
@@ -59,9 +79,7 @@ def test_a_series_is_due_after_7_days_while_its_newest_part_is_young_and_then_as
     store.bring_in(*(show(number, **fields) for number, (fields, _, _) in enumerate(series)))
     for imdb_id, (_, years, _) in zip(ids, series, strict=True):
         for number, year in enumerate(years):
-            added = (
-                "INSERT INTO imdb_episodes (imdb_id, series_imdb_id, season, episode, year) VALUES (%s, %s, 1, %s, %s)"
-            )
+            added = "INSERT INTO imdb_episodes (imdb_id, series_imdb_id, season, episode, year) VALUES (%s, %s, 1, %s, %s)"
             store.sql(added, f"{imdb_id}{number}", imdb_id, number, year)
     store.record(*(outcome(imdb_id, released=None) for imdb_id in ids))
     for imdb_id, (_, _, is_young) in zip(ids, series, strict=True):
@@ -69,7 +87,9 @@ def test_a_series_is_due_after_7_days_while_its_newest_part_is_young_and_then_as
         expected = (NOW + WEEK, NOW + WEEK - AHEAD) if is_young else (NOW + 90 * DAY, None)
         assert (found.next_due, found.boost_due) == expected, imdb_id
     # It goes before others a little before its week is over, whatever else waits.
-    assert store.claim_ids(now=NOW + WEEK - AHEAD) == [ids[n] for n, (_, _, is_young) in enumerate(series) if is_young]
+    assert store.claim_ids(now=NOW + WEEK - AHEAD) == [
+        ids[n] for n, (_, _, is_young) in enumerate(series) if is_young
+    ]
     # As soon as its page names a new season, a series that rested is fetched every week.
     (first,) = named(store, 1)
     assert first not in store.claim_ids(site=SITE)
@@ -101,7 +121,9 @@ def test_seasons_are_on_the_sites_that_named_them_and_nowhere_else(store: Catalo
     assert claim_unfound(store, "rottentomatoes", 9, worker="w", lease=DAY, now=NOW) == ([], False)
 
 
-def test_a_season_that_its_series_page_tells_of_is_not_fetched_until_that_stays_away(store: Catalogued) -> None:
+def test_a_season_that_its_series_page_tells_of_is_not_fetched_until_that_stays_away(
+    store: Catalogued,
+) -> None:
     store.bring_in(show(end_year=2005))
     season, silent = named(store, 1, 2)
     store.record(outcome("tv/salt", site=SITE, released=date(2001, 12, 31)))
@@ -147,7 +169,9 @@ def test_a_season_is_as_popular_as_its_series_and_boosted_by_its_own_id(store: C
     store.bring_in(show(popularity=33), source="again")
     assert of_season(store, ids[0]).popularity == 33
     told(store, *ids, at=NOW - 8 * DAY)
-    assert boost(store, [(SITE, ids[1]), (SITE, "tv/salt/season-9")], 1.0, NOW) == [(SITE, "tv/salt/season-9")]
+    assert boost(store, [(SITE, ids[1]), (SITE, "tv/salt/season-9")], 1.0, NOW) == [
+        (SITE, "tv/salt/season-9")
+    ]
     named_first = [(each.queue, each.title) for each in due(store, SITE, 5, NOW)]
     assert named_first[0] == ("boosted", "Title 1, season 2")
     assert store.claim_ids(1, site=SITE) == [ids[1]]

@@ -45,8 +45,12 @@ TMDB = '{{"id":{0},"original_title":"T","popularity":1.5}}'
     [
         lambda folder: ImdbDatasets(imdb(folder), folder),
         lambda folder: ImdbEpisodes(imdb(folder), folder),
-        lambda folder: TmdbExport(str(write(folder / "export.json.gz", TMDB)), folder, day=date(2026, 11, 5)),
-        lambda folder: WikidataCrosswalk(write(folder / "all.csv", "tt{0:07},m/t_{0}", "imdb,rottentomatoes")),
+        lambda folder: TmdbExport(
+            str(write(folder / "export.json.gz", TMDB)), folder, day=date(2026, 11, 5)
+        ),
+        lambda folder: WikidataCrosswalk(
+            write(folder / "all.csv", "tt{0:07},m/t_{0}", "imdb,rottentomatoes")
+        ),
         lambda folder: CsvTitles(write(folder / "mine.csv", "tt{0:07}", "imdb_id")),
     ],
     ids=["imdb", "episodes", "tmdb", "wikidata", "csv"],

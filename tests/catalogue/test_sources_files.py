@@ -47,16 +47,17 @@ TITLES += [("tt0000005", "Two lines", 2001)]
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 def test_a_csv_may_come_from_any_spreadsheet(tmp_path: Path, separator: str, line_end: str) -> None:
     """And a title keeps the spaces and marks of its script."""
-    quoted = [[imdb_id, '"' + title.replace('"', '""') + '"', f"{year}.0"] for imdb_id, title, year in TITLES]
+    quoted = [
+        [imdb_id, '"' + title.replace('"', '""') + '"', f"{year}.0"]
+        for imdb_id, title, year in TITLES
+    ]
     lines = [separator.join(cells) for cells in [["imdb_id", "title", "year"], *quoted, [""]]]
     source = CsvTitles(saved(tmp_path, line_end.join(lines).replace("Two lines", "Two\r\nlines")))
     source.version()
     assert [(row.imdb_id, row.title, row.year) for row in source.rows()] == TITLES
 
 
-TRACE = (
-    "tt00000SPARQL-QUERY: queryStr=SELECT ?imdb WHERE {}\njava.util.concurrent.TimeoutException\n\tat FutureTask.get\n"
-)
+TRACE = "tt00000SPARQL-QUERY: queryStr=SELECT ?imdb WHERE {}\njava.util.concurrent.TimeoutException\n\tat FutureTask.get\n"
 """What Wikidata's service writes into a row when its time is up."""
 HEADER = "imdb,rottentomatoes\r\n"
 
@@ -67,22 +68,50 @@ HEADER = "imdb,rottentomatoes\r\n"
         (CsvTitles, "title,year\nSalt,2001\n", "no column imdb_id, tmdb_id or tmdb_series_id"),
         (CsvTitles, "imdb_id,colour\ntt0000001,red\n", "'colour'; the columns known are imdb_id"),
         (CsvTitles, "imdb_id,tconst\ntt0000001,tt0000001\n", "twice"),
-        (CsvTitles, "imdb_id,rottentomatoes_id\ntt0000001,tv/salt/s02\n", "'tv/salt/s02': give the series, tv/salt"),
+        (
+            CsvTitles,
+            "imdb_id,rottentomatoes_id\ntt0000001,tv/salt/s02\n",
+            "'tv/salt/s02': give the series, tv/salt",
+        ),
         (CsvTitles, "imdb_id\nnm0000001\n", "line 2: imdb_id is 'nm0000001'"),
-        (CsvTitles, "imdb_id,year\ntt0000001,2001\ntt0000002,01/02/2001\n", "line 3: year is '01/02/2001'"),
+        (
+            CsvTitles,
+            "imdb_id,year\ntt0000001,2001\ntt0000002,01/02/2001\n",
+            "line 3: year is '01/02/2001'",
+        ),
         (CsvTitles, "imdb_id,year\ntt0000001\n", "line 2 has 1 cells, not 2"),
         (CsvTitles, "imdb_id,year\n,2001\n", "line 2 has no imdb_id"),
-        (CsvTitles, "imdb_id,kind\ntt0000001,film\n", "line 2: kind is 'film': .*; give one of movie"),
-        (CsvTitles, "imdb_id,popularity\ntt0000001,101\n", "popularity is '101': Expected `float` <= 100"),
+        (
+            CsvTitles,
+            "imdb_id,kind\ntt0000001,film\n",
+            "line 2: kind is 'film': .*; give one of movie",
+        ),
+        (
+            CsvTitles,
+            "imdb_id,popularity\ntt0000001,101\n",
+            "popularity is '101': Expected `float` <= 100",
+        ),
         (CsvTitles, "imdb_id,title\ntt0000001," + "a" * 1_000_000 + "\n", "line 2"),
-        (CsvTitles, "imdb_id,title\ntt0000001," + "a" * 2_000 + "\n", "line 2: title is 'aaa.* length <= 1000"),
+        (
+            CsvTitles,
+            "imdb_id,title\ntt0000001," + "a" * 2_000 + "\n",
+            "line 2: title is 'aaa.* length <= 1000",
+        ),
         (CsvTitles, "imdb_id,title\ntt0000001,Du\0ne\n", r"line 2: title is 'Du\\x00ne'"),
         (CsvTitles, "tmdb_id\n2147483648\n", "line 2: tmdb_id is '2147483648'"),
-        (CsvTitles, 'imdb_id,title\ntt0000001,"Dune\ntt0000002,Up\n', "line 3: unexpected end of data"),
+        (
+            CsvTitles,
+            'imdb_id,title\ntt0000001,"Dune\ntt0000002,Up\n',
+            "line 3: unexpected end of data",
+        ),
         (CsvTitles, "imdb_id,title\ntt0000001,Dune\n".encode("utf-16"), "is not UTF-8"),
         (WikidataCrosswalk, HEADER + "tt0000001,m/salt\r\n" + TRACE, "time limit"),
         (WikidataCrosswalk, HEADER + "tt0000001,m/salt\r\ntt0000002,m/la", "inside a line"),
-        (WikidataCrosswalk, HEADER + "tt0000001,m/salt\r\ntt0000002\r\n", "line 3 has 1 cells, not 2"),
+        (
+            WikidataCrosswalk,
+            HEADER + "tt0000001,m/salt\r\ntt0000002\r\n",
+            "line 3 has 1 cells, not 2",
+        ),
         (WikidataCrosswalk, HEADER + 'tt0000001,"m/sa\r\n', "line"),
         (WikidataCrosswalk, "<html><body>502</body></html>\n", "columns"),
         (WikidataCrosswalk, "imdb,director\r\ntt0000001,Levin\r\n", "needed are imdb and one of"),
@@ -92,7 +121,9 @@ HEADER = "imdb,rottentomatoes\r\n"
 def test_a_file_that_can_not_be_right_is_refused_before_anything_is_imported(
     tmp_path: Path, source: type[CsvTitles | WikidataCrosswalk], content: str | bytes, told: str
 ) -> None:
-    with pytest.raises(ConfigurationError if source is CsvTitles else MovieCrawlerError, match=told) as raised:
+    with pytest.raises(
+        ConfigurationError if source is CsvTitles else MovieCrawlerError, match=told
+    ) as raised:
         source(saved(tmp_path, content)).version()
     assert len(str(raised.value)) < 1_000
     assert str(raised.value).isprintable()
@@ -113,7 +144,12 @@ def test_a_saved_answer_of_wikidata_gives_each_films_ids(tmp_path: Path) -> None
     )
     rows = list(WikidataCrosswalk(saved(tmp_path, text)).rows())
     assert [(row.imdb_id, row.site_ids, row.tmdb_id, row.tmdb_series_id) for row in rows] == [
-        ("tt0000001", {"rottentomatoes": "m/salt_harbour", "metacritic": "movie/salt-harbour"}, 11, None),
+        (
+            "tt0000001",
+            {"rottentomatoes": "m/salt_harbour", "metacritic": "movie/salt-harbour"},
+            11,
+            None,
+        ),
         ("tt0000002", {"rottentomatoes": "tv/brewick"}, None, 11),
     ]
     assert {(row.id_source, row.id_confidence) for row in rows} == {("wikidata", 2.0)}
@@ -121,8 +157,12 @@ def test_a_saved_answer_of_wikidata_gives_each_films_ids(tmp_path: Path) -> None
 
 def test_an_id_that_is_given_twice_counts_less(tmp_path: Path) -> None:
     pairs = ["1,m/salt", "1,m/salt_2001", "2,m/lamp", "3,m/lamp", "4,m/river", "4,m/river"]
-    rows = WikidataCrosswalk(saved(tmp_path, HEADER + "".join(f"tt000000{pair}\r\n" for pair in pairs))).rows()
-    assert [(str(row.imdb_id)[-1], row.site_ids["rottentomatoes"], row.id_confidence) for row in rows] == [
+    rows = WikidataCrosswalk(
+        saved(tmp_path, HEADER + "".join(f"tt000000{pair}\r\n" for pair in pairs))
+    ).rows()
+    assert [
+        (str(row.imdb_id)[-1], row.site_ids["rottentomatoes"], row.id_confidence) for row in rows
+    ] == [
         ("1", "m/salt", 1.0),
         ("2", "m/lamp", 1.0),
         ("3", "m/lamp", 1.0),

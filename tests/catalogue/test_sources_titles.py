@@ -26,7 +26,13 @@ ROWS = (
     "tt0000006|movie|Old One|Old One|1950|\\N|80|Drama",
 )
 DAMAGED = "tt0000007|movie|Two"
-RATED = ("tt0000001|7.1|2000", "tt0000002|8.0|500", "tt0000004|5.0|7", "tt0000005|5.0|900", "tt0000006|6.0|30")
+RATED = (
+    "tt0000001|7.1|2000",
+    "tt0000002|8.0|500",
+    "tt0000004|5.0|7",
+    "tt0000005|5.0|900",
+    "tt0000006|6.0|30",
+)
 
 
 def datasets(folder: Path, *rows: str, **selected: Any) -> ImdbDatasets:
@@ -75,19 +81,28 @@ def test_a_selection_that_takes_nothing_is_refused(wrong: dict[str, Any]) -> Non
         Selection(**wrong)
 
 
-def test_a_damaged_row_is_counted_and_left_out_and_a_file_full_of_damage_refused(tmp_path: Path) -> None:
+def test_a_damaged_row_is_counted_and_left_out_and_a_file_full_of_damage_refused(
+    tmp_path: Path,
+) -> None:
     source = datasets(tmp_path, *ROWS, DAMAGED, DAMAGED)
     assert len(list(source.rows())) == 4
     assert source.damaged == 2
     nameless = r"\N|movie|Two|Two|2001|\N|104|Drama"
-    for rows in ([f"tt{number:07}|movie" for number in range(1_001)], *([row] * 1_001 for row in (DAMAGED, nameless))):
+    for rows in (
+        [f"tt{number:07}|movie" for number in range(1_001)],
+        *([row] * 1_001 for row in (DAMAGED, nameless)),
+    ):
         with pytest.raises(ExtractionError, match=r"title\.basics"):
             list(datasets(tmp_path, *rows).rows())
 
 
 DAY = date(2026, 11, 5)
 GOOD = {"id": 11, "original_title": "Star Wars", "popularity": 90.1, "adult": False, "video": False}
-FILMS = [{**GOOD, "id": 3924, "popularity": 2.4}, {**GOOD, "id": 2, "adult": True}, {**GOOD, "id": 3, "video": True}]
+FILMS = [
+    {**GOOD, "id": 3924, "popularity": 2.4},
+    {**GOOD, "id": 2, "adult": True},
+    {**GOOD, "id": 3, "video": True},
+]
 EXPORT = "".join(f"{json.dumps(film)}\n" for film in [*FILMS, GOOD]).encode()
 SERIES_EXPORT = b'{"id":11,"original_name":"Salt Harbour","popularity":4.1}\n{"adult":true,"id":12,"original_name":"No","popularity":1}\n'
 SALT = ImportRow(tmdb_series_id=11, popularity=popularity_of_tmdb(4.1), popularity_source="tmdb")
@@ -112,7 +127,9 @@ def test_the_newest_exports_are_fetched_and_older_ones_forgotten(
         source = fetched()
         version = source.version()
         films = [
-            ImportRow(tmdb_id=number, popularity=popularity_of_tmdb(popularity), popularity_source="tmdb")
+            ImportRow(
+                tmdb_id=number, popularity=popularity_of_tmdb(popularity), popularity_source="tmdb"
+            )
             for number, popularity in ((3924, 2.4), (11, 90.1))
         ]
         assert list(source.rows()) == films
@@ -137,9 +154,15 @@ def test_damaged_lines_of_an_export_are_counted_and_left_out(tmp_path: Path) -> 
     ]
     nested = b'{"else":' + b"[" * 5_000 + b"\n"
     path = tmp_path / "movie_ids.json"
-    text = "<html>\n" + "".join(f"{json.dumps(line)}\n" for line in lines) + '{"id":13,"original_title":"Half\n\n'
+    text = (
+        "<html>\n"
+        + "".join(f"{json.dumps(line)}\n" for line in lines)
+        + '{"id":13,"original_title":"Half\n\n'
+    )
     text += '{"id":14,"original_title":"End","popularity":1e999}\n'
-    path.write_bytes(text.encode() + nested + b'{"id":15,"original_title":"Caf\xe9","popularity":1}\n')
+    path.write_bytes(
+        text.encode() + nested + b'{"id":15,"original_title":"Caf\xe9","popularity":1}\n'
+    )
     source = TmdbExport(str(path), tmp_path, day=DAY)
     source.version()
     # Without `adult` and `video` a film is taken for neither.

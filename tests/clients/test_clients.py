@@ -32,7 +32,13 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = Path(given) if given else tmp_path_factory.mktemp("clients") / "venv"
     if not given:
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
-        install = ["install", "--quiet", "--disable-pip-version-check", "-r", str(HERE / "requirements.txt")]
+        install = [
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "-r",
+            str(HERE / "requirements.txt"),
+        ]
         subprocess.run([sys.executable, "-m", "pip", "--python", folder, *install], check=True)
     return folder / "bin"
 
@@ -40,7 +46,11 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Node]]:
     folder = tmp_path_factory.mktemp("nodes")
-    options = {"SCRAPYD_MAX_PROC": "1", "SCRAPYD_LEASE_SECONDS": "12", "SCRAPYD_LOGS_DIR": str(folder / "logs")}
+    options = {
+        "SCRAPYD_MAX_PROC": "1",
+        "SCRAPYD_LEASE_SECONDS": "12",
+        "SCRAPYD_LOGS_DIR": str(folder / "logs"),
+    }
     with RedisServer() as redis, cluster(folder, redis.url, 2, auth=AUTH, **options) as running:
         assert running.nodes[0].deploy(toy_egg("1", folder)).json["status"] == "ok"
         yield running.nodes
@@ -50,7 +60,9 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Node]]:
 
 
 @pytest.fixture(scope="module")
-def web(programs: Path, nodes: list[Node], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], str]]:
+def web(
+    programs: Path, nodes: list[Node], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str], str]]:
     """Run scrapydweb; return what asks it for a page."""
     folder = tmp_path_factory.mktemp("web")
     settings = {
@@ -59,15 +71,23 @@ def web(programs: Path, nodes: list[Node], tmp_path_factory: pytest.TempPathFact
         "SCRAPYD_SERVERS": [f"{AUTH[0]}:{AUTH[1]}@127.0.0.1:{node.port}" for node in nodes],
         "DATA_PATH": str(folder / "data"),
     }
-    usual = next(programs.parent.glob("lib/*/site-packages/scrapydweb/default_settings.py")).read_text()
+    usual = next(
+        programs.parent.glob("lib/*/site-packages/scrapydweb/default_settings.py")
+    ).read_text()
     made = "".join(f"\n{name} = {value!r}" for name, value in settings.items())
     (folder / "scrapydweb_settings_v11.py").write_text(usual + made)
-    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "DATA_PATH": str(folder / "data")}
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "DATA_PATH": str(folder / "data"),
+    }
     environment["PYTHONWARNINGS"] = "ignore"
 
     def ask(path: str, **fields: Any) -> str:
         body, kind = encode_multipart_formdata(fields) if fields else (None, "")
-        request = urllib.request.Request(f"http://127.0.0.1:{port}/{path}", body, {"Content-Type": kind})
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{port}/{path}", body, {"Content-Type": kind}
+        )
         with urllib.request.urlopen(request, timeout=60) as answer:
             return str(answer.read().decode())
 
@@ -78,7 +98,9 @@ def web(programs: Path, nodes: list[Node], tmp_path_factory: pytest.TempPathFact
         return False
 
     with (folder / "log").open("wb") as log:
-        process = subprocess.Popen([programs / "scrapydweb"], cwd=folder, env=environment, stdout=log, stderr=log)
+        process = subprocess.Popen(
+            [programs / "scrapydweb"], cwd=folder, env=environment, stdout=log, stderr=log
+        )
         try:
             wait_for(answers)
             yield ask
@@ -117,7 +139,9 @@ def test_scrapydweb_reads_the_page_of_jobs_and_a_log_and_cancels_through_the_oth
     assert json.loads(web("2/api/start/toy/quick/"))["status"] == "ok"
 
 
-def test_scrapydweb_deploys_an_egg_and_deletes_its_project(web: Callable[..., str], nodes: list[Node]) -> None:
+def test_scrapydweb_deploys_an_egg_and_deletes_its_project(
+    web: Callable[..., str], nodes: list[Node]
+) -> None:
     about = {"project": "web", "version": "v2", "1": "on", "checked_amount": "1"}
     web("1/deploy/upload/", **about, file=("web.egg", toy_egg()))
     assert json.loads(web("2/api/listversions/web/"))["versions"] == ["v2"]
@@ -164,20 +188,30 @@ print(api.delete_project(project="gerapy"))
 
 def test_manifests_are_right_by_kubernetes_own_schemas(programs: Path) -> None:
     manifests = [
-        path for path in (PROJECT / "scrapyd" / "kubernetes").glob("*.yaml") if path.name != "kustomization.yaml"
+        path
+        for path in (PROJECT / "scrapyd" / "kubernetes").glob("*.yaml")
+        if path.name != "kustomization.yaml"
     ]
-    subprocess.run([programs / "kubernetes-validate", "--strict", "-k", "1.37.0", *manifests], check=True)
+    subprocess.run(
+        [programs / "kubernetes-validate", "--strict", "-k", "1.37.0", *manifests], check=True
+    )
 
 
 def test_logparser_reads_a_log(programs: Path, nodes: list[Node], tmp_path: Path) -> None:
     [done] = nodes[0].wait_for_end(nodes[0].schedule("quick"))
     (tmp_path / "log").write_text(nodes[1].get(done["log_url"].lstrip("/")).text)
-    assert run(tmp_path, str(programs / "python"), "-c", _LOGPARSER, "log") == Ran(0, "finished 1 0\n")
+    assert run(tmp_path, str(programs / "python"), "-c", _LOGPARSER, "log") == Ran(
+        0, "finished 1 0\n"
+    )
 
 
 @pytest.mark.promise("Scrapyd's API and clients work unchanged.")
-def test_python_scrapyd_api_and_gerapy_s_calls_work(programs: Path, nodes: list[Node], tmp_path: Path) -> None:
+def test_python_scrapyd_api_and_gerapy_s_calls_work(
+    programs: Path, nodes: list[Node], tmp_path: Path
+) -> None:
     (tmp_path / "toy.egg").write_bytes(toy_egg("1", tmp_path))
-    ran = run(tmp_path, str(programs / "python"), "-c", _GERAPY, f"{nodes[1].url}/", *AUTH, "toy.egg")
+    ran = run(
+        tmp_path, str(programs / "python"), "-c", _GERAPY, f"{nodes[1].url}/", *AUTH, "toy.egg"
+    )
     expected = ["True 4", "True True", "206 404", "running", "True", "True ['toy']", "True"]
     assert ran.output.splitlines() == expected

@@ -26,7 +26,10 @@ def shared_nodes(tmp_path_factory: pytest.TempPathFactory, notes: Path) -> Itera
         # Where a loaded machine is not taken for a dead node.
         "SCRAPYD_LEASE_SECONDS": "12",
     }
-    with RedisServer() as redis, cluster(tmp_path_factory.mktemp("nodes"), redis.url, 2, auth=AUTH, **options) as made:
+    with (
+        RedisServer() as redis,
+        cluster(tmp_path_factory.mktemp("nodes"), redis.url, 2, auth=AUTH, **options) as made,
+    ):
         assert made.nodes[0].deploy(toy_egg("1", notes)).json["status"] == "ok"
         yield made.nodes
 

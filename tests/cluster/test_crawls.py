@@ -55,10 +55,17 @@ def replica() -> Iterator[ReplicaProcess]:
 def cluster_of_ours(
     tmp_path_factory: pytest.TempPathFactory, replica: ReplicaProcess, database_url: str, data: Path
 ) -> Iterator[Cluster]:
-    options = {**replica.settings, "DATABASE_URL": database_url, "DATA_DIR": str(data), "SCRAPYD_MAX_PROC": "1"}
+    options = {
+        **replica.settings,
+        "DATABASE_URL": database_url,
+        "DATA_DIR": str(data),
+        "SCRAPYD_MAX_PROC": "1",
+    }
     with (
         RedisServer() as redis,
-        cluster(tmp_path_factory.mktemp("crawls"), redis.url, 3, REDIS_URL=redis.url, **options) as made,
+        cluster(
+            tmp_path_factory.mktemp("crawls"), redis.url, 3, REDIS_URL=redis.url, **options
+        ) as made,
     ):
         assert made.nodes[0].deploy(project_egg(), "moviecrawler", "v1").json["spiders"] >= 3
         yield made
@@ -67,7 +74,9 @@ def cluster_of_ours(
 @pytest.fixture
 def nodes(cluster_of_ours: Cluster, replica: ReplicaProcess) -> list[Node]:
     """Return two nodes that live, or three at first."""
-    while len(living := [node for node in cluster_of_ours.nodes if node.process.poll() is None]) < 2:
+    while (
+        len(living := [node for node in cluster_of_ours.nodes if node.process.poll() is None]) < 2
+    ):
         cluster_of_ours.add()
     reset(replica)
     return living
@@ -80,7 +89,9 @@ def times(data: Path, titles: list[str]) -> dict[str, int]:
     return dict(Counter(str(movie.site_id) for movie in found if movie.site_id in titles))
 
 
-@pytest.mark.promise("A dead node's jobs run again on the others, and each of their titles is stored once.")
+@pytest.mark.promise(
+    "A dead node's jobs run again on the others, and each of their titles is stored once."
+)
 def test_node_killed_in_the_middle_of_a_crawl_costs_no_title_in_any_store(
     nodes: list[Node], replica: ReplicaProcess, data: Path, database_url: str
 ) -> None:
@@ -89,8 +100,12 @@ def test_node_killed_in_the_middle_of_a_crawl_costs_no_title_in_any_store(
     shared = {**SLOWLY, "FRONTIER_RUN": "shared"}
     change(replica, latency=1_500)  # so that the crawl is not over before the node is killed
     jobs = [killed.schedule("imdb", "moviecrawler", shared, ids=",".join(titles)) for _ in nodes]
-    wait_for(lambda: {name_of(job) for job in asked.jobs("running")} == {node.name for node in nodes})
-    wait_for(lambda: len(times(data, titles)) >= 8, 120, lambda: "".join(node.log for node in nodes))
+    wait_for(
+        lambda: {name_of(job) for job in asked.jobs("running")} == {node.name for node in nodes}
+    )
+    wait_for(
+        lambda: len(times(data, titles)) >= 8, 120, lambda: "".join(node.log for node in nodes)
+    )
     assert len(times(data, titles)) < len(titles)
     killed.kill()
     change(replica, latency=100)
@@ -104,11 +119,16 @@ def test_node_killed_in_the_middle_of_a_crawl_costs_no_title_in_any_store(
     one, other = ({movie.site_id: movie.scraped_at for movie in movies} for movies in stores)
     assert one == other
     # What was in flight is fetched again, and nothing else is.
-    assert sum(times > 1 for path, times in counts(replica)["paths"].items() if "/title/" in path) <= 20
+    assert (
+        sum(times > 1 for path, times in counts(replica)["paths"].items() if "/title/" in path)
+        <= 20
+    )
     [run] = [run for run in asked.get("progress.json").json["runs"] if run["run"] == "shared"]
     assert (run["site"], run["done"], run["to_go"]) == ("imdb", 41, 0)
     shown = "".join(node.get("metrics").text for node in nodes[1:])
-    assert 'moviecrawler_titles_total{outcome="stored",site="imdb"}' in shown, "its spiders' own figures"
+    assert 'moviecrawler_titles_total{outcome="stored",site="imdb"}' in shown, (
+        "its spiders' own figures"
+    )
 
 
 @pytest.mark.long  # a short one: a node that ends gives its jobs to others
@@ -117,7 +137,9 @@ def test_new_version_is_rolled_out_in_the_middle_of_a_crawl(
 ) -> None:
     titles = COLLECTION.imdb_ids[40:56]
     asked = nodes[0]
-    newer = project_egg({"moviecrawler/settings.py": lambda text: f"{text}\nREDIRECT_MAX_TIMES = 7\n"})
+    newer = project_egg(
+        {"moviecrawler/settings.py": lambda text: f"{text}\nREDIRECT_MAX_TIMES = 7\n"}
+    )
     job = asked.schedule("imdb", "moviecrawler", SLOWLY, ids=",".join(titles))
     wait_for(lambda: times(data, titles), 120, lambda: "".join(node.log for node in nodes))
     change(replica, latency=2_000)  # so that the crawl is not over before its node is stopped
@@ -132,6 +154,9 @@ def test_new_version_is_rolled_out_in_the_middle_of_a_crawl(
     second = next(node for node in nodes if node.name == name_of(done))
     assert second is not first
     assert times(data, titles) == dict.fromkeys(titles, 1)
-    logs = [(node.folder / "logs" / "moviecrawler" / "imdb" / f"{job}.log").read_text() for node in (first, second)]
+    logs = [
+        (node.folder / "logs" / "moviecrawler" / "imdb" / f"{job}.log").read_text()
+        for node in (first, second)
+    ]
     assert ["'REDIRECT_MAX_TIMES': 7" in log for log in logs] == [False, True]
     assert "'finish_reason': 'shutdown'" in logs[0]

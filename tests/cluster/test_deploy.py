@@ -17,7 +17,11 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def scrapyd_deploy(checkout: Path, node: Node, *more: str, password: str = DEPLOY_PASSWORD) -> Ran:
     """Run the command of `.github/workflows/deploy.yml`."""
-    secrets = {"SCRAPYD_URL": f"{node.url}/", "SCRAPYD_USERNAME": AUTH[0], "SCRAPYD_DEPLOY_PASSWORD": password}
+    secrets = {
+        "SCRAPYD_URL": f"{node.url}/",
+        "SCRAPYD_USERNAME": AUTH[0],
+        "SCRAPYD_DEPLOY_PASSWORD": password,
+    }
     return run(checkout, "scrapyd-deploy", "production", "--version", "v0.1.0", *more, **secrets)
 
 
@@ -38,13 +42,25 @@ def test_deploys_every_file_from_a_checkout_to_all_nodes(checkout: Path, nodes: 
         assert node.get("listversions.json", project="moviecrawler").json["versions"] == ["v0.1.0"]
         assert node.get("listspiders.json", project="moviecrawler").json["spiders"] == SPIDERS
     [package] = (nodes[0].folder.parent / "eggs").glob("*.egg/moviecrawler")
-    assert "settings = moviecrawler.settings" in (package.parent / "EGG-INFO" / "entry_points.txt").read_text()
+    assert (
+        "settings = moviecrawler.settings"
+        in (package.parent / "EGG-INFO" / "entry_points.txt").read_text()
+    )
     assert files_of(package) == files_of(checkout / "moviecrawler")
-    assert {Path(name).suffix for name in files_of(package)} >= {".py", ".sql", ".lua", ".typed", ".html", ".css"}
+    assert {Path(name).suffix for name in files_of(package)} >= {
+        ".py",
+        ".sql",
+        ".lua",
+        ".typed",
+        ".html",
+        ".css",
+    }
     assert nodes[1].post("delproject.json", project="moviecrawler").json["status"] == "ok"
 
 
-@pytest.mark.promise("A broken version never becomes one, and `scrapyd-deploy` says why and exits with 1.")
+@pytest.mark.promise(
+    "A broken version never becomes one, and `scrapyd-deploy` says why and exits with 1."
+)
 @pytest.mark.parametrize(
     ("spiders", "password", "expected"),
     [
@@ -57,11 +73,15 @@ def test_deploys_every_file_from_a_checkout_to_all_nodes(checkout: Path, nodes: 
 def test_deploy_that_is_refused_exits_with_1_and_the_version_before_stays(
     checkout: Path, tmp_path: Path, nodes: list[Node], spiders: str, password: str, expected: str
 ) -> None:
-    before = [nodes[1].get(path, project="toy").text for path in ("listversions.json", "listspiders.json")]
+    before = [
+        nodes[1].get(path, project="toy").text for path in ("listversions.json", "listspiders.json")
+    ]
     path = tmp_path / "toy.egg"
     path.write_bytes(toy_egg(more={"toy/spiders.py": spiders}))
     ran = scrapyd_deploy(checkout, nodes[0], "-p", "toy", "--egg", str(path), password=password)
     assert ran.code == 1
     assert expected in ran.output
     assert password not in ran.output
-    assert [nodes[1].get(path, project="toy").text for path in ("listversions.json", "listspiders.json")] == before
+    assert [
+        nodes[1].get(path, project="toy").text for path in ("listversions.json", "listspiders.json")
+    ] == before

@@ -70,7 +70,10 @@ def test_latest_deploy_is_the_latest_version_on_all_nodes(
     assert "quick" in named_in(other.fetch("toy", "1763730000")[1])
     store.put(first, "toy", "1763730000")
     assert find_egg(known(other), "toy").version == "1763730000"
-    for project, version, expected in (("toy", "2", "version '2' not found"), ("boy", "1", "project 'boy' not found")):
+    for project, version, expected in (
+        ("toy", "2", "version '2' not found"),
+        ("boy", "1", "project 'boy' not found"),
+    ):
         with pytest.raises(ConfigurationError, match=expected):
             other.delete(project, version)
     other.delete("toy", "1763730000")
@@ -89,19 +92,37 @@ def test_spiders_of_an_egg_are_listed_in_a_process_that_knows_no_secret_of_the_n
     for name in ("SCRAPYD_USERNAME", "SCRAPYD_PASSWORD", "DATABASE_URL"):
         monkeypatch.setenv(name, "known")
     store.put(toy_egg(more={"toy/spiders.py": curious}), "toy", "1")
-    assert known(store)[0].spiders == ["knownDATABASE_URL", "noneSCRAPYD_PASSWORD", "noneSCRAPYD_REDIS_URL"]
+    assert known(store)[0].spiders == [
+        "knownDATABASE_URL",
+        "noneSCRAPYD_PASSWORD",
+        "noneSCRAPYD_REDIS_URL",
+    ]
 
 
-@pytest.mark.promise("A broken version never becomes one, and `scrapyd-deploy` says why and exits with 1.")
+@pytest.mark.promise(
+    "A broken version never becomes one, and `scrapyd-deploy` says why and exits with 1."
+)
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
         (b"no egg", "can't be unpacked: File is not a zip file"),
         (zipped(b"x = 1\n" * 1000, b"\xff" * 9), "can't be unpacked: Error -3 while decompressing"),
-        (zipped(b"x = 1\n" * 1000, b"\xff" * 9, zipfile.ZIP_BZIP2), "can't be unpacked: Invalid data stream"),
-        (zipped(b"x = 1\n" * 1000, b"\5\0" + b"\xff" * 9, zipfile.ZIP_LZMA), "be unpacked: Invalid or unsupported"),
-        (toy_egg(more={"é": ""}).replace("é".encode(), b"\xff\xfe"), "can't be unpacked: 'utf-8' codec can't decode"),
-        (zipped(bytes(11 * 1024 * 1024)), "the egg has 1 files of 11,534,336 bytes when it is unpacked"),
+        (
+            zipped(b"x = 1\n" * 1000, b"\xff" * 9, zipfile.ZIP_BZIP2),
+            "can't be unpacked: Invalid data stream",
+        ),
+        (
+            zipped(b"x = 1\n" * 1000, b"\5\0" + b"\xff" * 9, zipfile.ZIP_LZMA),
+            "be unpacked: Invalid or unsupported",
+        ),
+        (
+            toy_egg(more={"é": ""}).replace("é".encode(), b"\xff\xfe"),
+            "can't be unpacked: 'utf-8' codec can't decode",
+        ),
+        (
+            zipped(bytes(11 * 1024 * 1024)),
+            "the egg has 1 files of 11,534,336 bytes when it is unpacked",
+        ),
         (toy_egg(more={f"toy/{number}": "" for number in range(200)}), "it may have 150"),
         (toy_egg(more={"x" * 300: ""}), "can't be unpacked: File name too long"),
         (toy_egg(more={"toy/link": "", "toy/link/file": ""}), "can't be unpacked"),
@@ -112,7 +133,11 @@ def test_spiders_of_an_egg_are_listed_in_a_process_that_knows_no_secret_of_the_n
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_broken_egg_never_becomes_a_version(
-    data: bytes, expected: str, store: RedisEggStorage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    data: bytes,
+    expected: str,
+    store: RedisEggStorage,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name, most in (("_MAX_UNPACKED_BYTES", 10 * 2**20), ("_MAX_FILES", 150)):
         monkeypatch.setattr(eggs, name, most)

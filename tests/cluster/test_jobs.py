@@ -27,7 +27,13 @@ def job(**changed: Any) -> Job:
 
 def test_ordinary_job_may_pass() -> None:
     arguments = {"ids": "tt1,tt2", "list": "movies_at_home/sort:newest", "name": "Amélie"}
-    check_job(job(settings={"LOG_LEVEL": "DEBUG", "FRONTIER_RUN": "weekly"}, arguments=arguments, priority=-3.5))
+    check_job(
+        job(
+            settings={"LOG_LEVEL": "DEBUG", "FRONTIER_RUN": "weekly"},
+            arguments=arguments,
+            priority=-3.5,
+        )
+    )
     for version in ("1.0+dirty", "r12-feature/faster_lists"):
         check_job(job(version=version))
     check_job(job(settings={"FEEDS": "{}"}, arguments={"file": "ids.txt"}), "any")
@@ -36,7 +42,9 @@ def test_ordinary_job_may_pass() -> None:
 
 
 def test_a_job_may_only_lower_the_memory_limit_of_its_node() -> None:
-    leased = JobStatus(job=job(settings={"MEMUSAGE_LIMIT_MB": "301"}), state="running", queue_member="1" * 16)
+    leased = JobStatus(
+        job=job(settings={"MEMUSAGE_LIMIT_MB": "301"}), state="running", queue_member="1" * 16
+    )
     given = process.spider_settings(NodeOptions(redis_url="", memory_limit_mb=300), leased, {})
     assert given["MEMUSAGE_LIMIT_MB"] == "300"
 
@@ -44,13 +52,20 @@ def test_a_job_may_only_lower_the_memory_limit_of_its_node() -> None:
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [
-        *(({name: value}, f"{name} is") for name in ("project", "spider") for value in ("../etc", "-h", "a\x00")),
+        *(
+            ({name: value}, f"{name} is")
+            for name in ("project", "spider")
+            for value in ("../etc", "-h", "a\x00")
+        ),
         *(({"id": value}, "jobid is") for value in ("..", "a" * 65, "a b")),
         ({"version": ""}, "version is"),
         *(({"priority": float(value)}, "priority is") for value in ("inf", "nan")),
         ({"settings": {"A B": "x"}}, "setting is called"),
         ({"settings": {"LOG_FILE": "/etc/passwd"}}, "LOG_FILE can't be made by a job"),
-        ({"settings": {"DATABASE_URL": "postgresql://u:hunter2@h/d"}}, "DATABASE_URL holds a secret"),
+        (
+            {"settings": {"DATABASE_URL": "postgresql://u:hunter2@h/d"}},
+            "DATABASE_URL holds a secret",
+        ),
         ({"arguments": {"password": "x"}}, "holds a secret"),
         ({"arguments": {"file": "/etc/passwd"}}, "argument file names a path"),
         ({"arguments": {"_job": "x"}}, "argument is called"),
@@ -87,7 +102,9 @@ def test_hostile_job_is_refused_with_a_sentence(changed: dict[str, Any], expecte
         (None, "", {"signal": 2, "cancelled": "INT"}, "cancelled"),
     ],
 )
-def test_end_of_a_process_means(reason: str | None, stats: str, ended: dict[str, Any], expected: str) -> None:
+def test_end_of_a_process_means(
+    reason: str | None, stats: str, ended: dict[str, Any], expected: str
+) -> None:
     told = Report(**{"reason": reason, "errors": "x\nno such list\n", **ended})
     told.stats |= {"response_received_count": 10.0} if "pages" in stats else {}
     told.stats |= {"frontier/errors": 0.0} if "frontier" in stats else {}
@@ -96,7 +113,9 @@ def test_end_of_a_process_means(reason: str | None, stats: str, ended: dict[str,
     assert ended != {"exit_code": 2} or why == "exit code 2: no such list"
 
 
-def test_spider_that_ignores_the_end_of_its_node_is_killed_before_that(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spider_that_ignores_the_end_of_its_node_is_killed_before_that(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(process, "reactor", clock := Clock())
     spider = process.SpiderProcess(JobStatus(job=job(), state="running"))
     monkeypatch.setattr(spider, "send", sent := Mock())
@@ -131,18 +150,36 @@ def test_what_a_spider_has_told_last_stands_in_the_outcome_and_nonsense_is_ignor
     ):
         told.update(line)
     assert (told.reason, told.stats["pages/read"]) == ("finished", 1)
-    figures: Any = {"items": 3, "errors": 2, "pages": 0, "bytes": 0, "summary": ["3 titles asked for", "3 stored"]}
+    figures: Any = {
+        "items": 3,
+        "errors": 2,
+        "pages": 0,
+        "bytes": 0,
+        "summary": ["3 titles asked for", "3 stored"],
+    }
     assert told.outcome("finished", "v1") == Outcome(reason="finished", version="v1", **figures)
     assert Report(exit_code=1).outcome("x", None) == Outcome(reason="x", exit_code=1)
 
 
-@pytest.mark.promise("A job makes no setting that names a class, a path or a URL, and shows no secret.")
+@pytest.mark.promise(
+    "A job makes no setting that names a class, a path or a URL, and shows no secret."
+)
 def test_a_job_may_make_no_setting_that_does_harm() -> None:
-    harmful = {"CONTACT", "USER_AGENT", "ROBOTSTXT_OBEY", "SITE_BUDGETS", "DOWNLOAD_MAXSIZE", "FRONTIER_NODE", "FEEDS"}
+    harmful = {
+        "CONTACT",
+        "USER_AGENT",
+        "ROBOTSTXT_OBEY",
+        "SITE_BUDGETS",
+        "DOWNLOAD_MAXSIZE",
+        "FRONTIER_NODE",
+        "FEEDS",
+    }
     assert not JOB_SETTINGS & harmful
     both = {**vars(default_settings), **vars(settings)}
     for name in JOB_SETTINGS:
-        assert not re.search(r"[/\\]|\w\.[a-z]\w", str(both[name])) or name == "DOWNLOAD_SLOTS", name
+        assert not re.search(r"[/\\]|\w\.[a-z]\w", str(both[name])) or name == "DOWNLOAD_SLOTS", (
+            name
+        )
         assert not re.search(r"CLASS|_URI|_URL|_DIR|FILE|MODULE|PATH", name), name
 
 
@@ -171,7 +208,14 @@ def test_secret_is_found_in_whatever_form(name: str, value: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["tt0000001,tt0000002", "https://www.imdb.com/title/tt0000001/", "a=b -s X=/x", "browse/at_home", "12:30"]
+    "value",
+    [
+        "tt0000001,tt0000002",
+        "https://www.imdb.com/title/tt0000001/",
+        "a=b -s X=/x",
+        "browse/at_home",
+        "12:30",
+    ],
 )
 def test_usual_argument_is_no_secret(value: str) -> None:
     assert not holds_secret("ids", value)

@@ -17,7 +17,18 @@ from scrapyd_client import ScrapydClient
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.state import EVENTS, ClusterState
 from tests.deploy.checkout import run
-from tests.services.nodes import AUTH, DEPLOY_PASSWORD, Cluster, Node, alive, cluster, name_of, pid_of, ran, toy_egg
+from tests.services.nodes import (
+    AUTH,
+    DEPLOY_PASSWORD,
+    Cluster,
+    Node,
+    alive,
+    cluster,
+    name_of,
+    pid_of,
+    ran,
+    toy_egg,
+)
 from tests.services.redis import RedisServer
 from tests.waiting import wait_for
 
@@ -26,7 +37,9 @@ HOSTILE = {"name": "renamed", "x": "a=b -s LOG_FILE=/x", "y": "--help", "z": 'é
 
 @pytest.mark.promise("Any node answers for all: jobs are listed, and cancelled wherever they run.")
 @pytest.mark.promise("Nodes take no job twice, and seconds without Redis lose and double nothing.")
-def test_jobs_run_across_all_nodes_none_twice_and_report_how_they_ended(nodes: list[Node], notes: Path) -> None:
+def test_jobs_run_across_all_nodes_none_twice_and_report_how_they_ended(
+    nodes: list[Node], notes: Path
+) -> None:
     one, two = nodes
     assert one.deploy(toy_egg("2", notes), version="2").json["spiders"] == 4
     jobs = [
@@ -40,21 +53,34 @@ def test_jobs_run_across_all_nodes_none_twice_and_report_how_they_ended(nodes: l
     assert {name_of(each) for each in (hostile, *plain, nonsense, lost)} == {"node1", "node2"}
     assert [len(ran(notes, note)) for note in ("hostile", "plain*")] == [1, 2]
     for each in plain:
-        assert [each[name] for name in ("version", "items", "errors", "pages", "bytes")] == ["2", 1, 0, 0, 0]
+        assert [each[name] for name in ("version", "items", "errors", "pages", "bytes")] == [
+            "2",
+            1,
+            0,
+            0,
+            0,
+        ]
         assert 0 < each["seconds"] < 60
     # Why it ended stands in the log, too; of the lost one, only there.
     assert re.match("exit code 1: .*NONSENSE", nonsense["reason"])
     assert nonsense["items"] is None
     where = next(node for node in nodes if node.name == name_of(nonsense))
     assert "NONSENSE" in where.get(nonsense["log_url"].lstrip("/")).text
-    assert lost["reason"].startswith("exit code 1: NameError: Module 'toy' doesn't define any object named 'nowhere'")
+    assert lost["reason"].startswith(
+        "exit code 1: NameError: Module 'toy' doesn't define any object named 'nowhere'"
+    )
     assert (hostile["version"], hostile["items"]) == ("1", 1)
     assert hostile["args"] == {"note": "hostile", **HOSTILE}
-    assert ast.literal_eval((notes / "hostile.arguments").read_text()) == {"note": "hostile", **HOSTILE}
+    assert ast.literal_eval((notes / "hostile.arguments").read_text()) == {
+        "note": "hostile",
+        **HOSTILE,
+    }
     version, environment = (notes / ran(notes, "hostile")[0]).read_text().split("\n", 1)
     assert version == "1"
     assert "DATABASE_URL=postgresql://store:of-the-stores@" in environment
-    assert not [secret for secret in ("SCRAPYD_", AUTH[1], DEPLOY_PASSWORD) if secret in environment]
+    assert not [
+        secret for secret in ("SCRAPYD_", AUTH[1], DEPLOY_PASSWORD) if secret in environment
+    ]
     for node in nodes:
         assert not re.search(r"(?<!: )Traceback", node.log)  # its own, and none of its spiders'
         log = node.get(hostile["log_url"].lstrip("/"))
@@ -64,7 +90,10 @@ def test_jobs_run_across_all_nodes_none_twice_and_report_how_they_ended(nodes: l
             end = node.request(hostile["log_url"].lstrip("/"), headers={"Range": "bytes=-100"})
             assert (end.code, end.text) == (206, log.text[-100:])
         else:
-            assert (log.code, log.headers["Location"]) == (307, f"http://nodes.example:6800{hostile['log_url']}")
+            assert (log.code, log.headers["Location"]) == (
+                307,
+                f"http://nodes.example:6800{hostile['log_url']}",
+            )
 
 
 @pytest.mark.promise("Any node answers for all: jobs are listed, and cancelled wherever they run.")
@@ -80,25 +109,39 @@ def test_running_jobs_are_listed_and_cancelled_by_any_node(nodes: list[Node], no
     # As many jobs as there are slots: those that come wait by their priority.
     low, high = one.schedule("slow", priority="-1"), two.schedule("slow", priority="5")
     wait_for(lambda: all(job["pid"] for job in two.jobs("running")))
-    assert [(job["id"], job["args"], job["settings"]) for job in two.jobs("pending")] == [(high, {}, {}), (low, {}, {})]
+    assert [(job["id"], job["args"], job["settings"]) for job in two.jobs("pending")] == [
+        (high, {}, {}),
+        (low, {}, {}),
+    ]
     [shown] = [each for each in one.jobs("running") if each["id"] == job]
-    assert (shown["args"], shown["settings"]) == ({"note": "running1"}, {"FRONTIER_RUN": "of-settings"})
+    assert (shown["args"], shown["settings"]) == (
+        {"note": "running1"},
+        {"FRONTIER_RUN": "of-settings"},
+    )
     for node in nodes:
         assert node.get("status.json", job=job).json["currstate"] == "running"
         assert node.get("daemonstatus.json").json["running"] == 2
-    wait_for(lambda: sum(len(node["processes"]) for node in two.get("nodes.json").json["nodes"]) == 2)
+    wait_for(
+        lambda: sum(len(node["processes"]) for node in two.get("nodes.json").json["nodes"]) == 2
+    )
     output = two.get("nodes.json").json["nodes"]
     assert [node["name"] for node in output] == ["node1", "node2"]
     assert {key for node in output for key in node["processes"]} == {f"other/{other}", f"toy/{job}"}
     assert all(node["memory"] > 0 and node["heard_seconds_ago"] < 12 for node in output)
     figures = one.get("metrics").text
-    for line in ("moviecrawler_slots 2.0", "moviecrawler_jobs_running 2.0", "moviecrawler_nodes_lost_total 0.0"):
+    for line in (
+        "moviecrawler_slots 2.0",
+        "moviecrawler_jobs_running 2.0",
+        "moviecrawler_nodes_lost_total 0.0",
+    ):
         assert line in figures
     # What has not happened yet is told as 0: of a series that begins later, Prometheus sees no increase.
     assert re.findall(r'moviecrawler_jobs_total\{event="(\w+)"\}', figures) == sorted(EVENTS)
     page = two.get("jobs").text  # Scrapyd's own
     assert all(each in page for each in (other, job, high, low))
-    listed = subprocess.run(["ps", "axww", "-o", "args"], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(
+        ["ps", "axww", "-o", "args"], capture_output=True, text=True, check=True
+    ).stdout
     assert job in listed
     assert not [secret for secret in ("of-settings", "running1", AUTH[1]) if secret in listed]
 
@@ -116,8 +159,13 @@ def test_running_jobs_are_listed_and_cancelled_by_any_node(nodes: list[Node], no
     # What runs of a project that is deleted is still there to be asked for, listed and cancelled.
     assert two.post("delproject.json", project="other").json["status"] == "ok"
     assert one.get("status.json", job=other, project="other").json["currstate"] == "running"
-    assert [each["id"] for each in two.get("listjobs.json", project="other").json["running"]] == [other]
-    assert two.post("cancel.json", project="other", job=other, signal="KILL").json["prevstate"] == "running"
+    assert [each["id"] for each in two.get("listjobs.json", project="other").json["running"]] == [
+        other
+    ]
+    assert (
+        two.post("cancel.json", project="other", job=other, signal="KILL").json["prevstate"]
+        == "running"
+    )
     assert one.wait_for_end(other)[0]["reason"] == "cancelled"
     assert one.get("listprojects.json").json["projects"] == ["toy"]
     for answer in (
@@ -126,7 +174,10 @@ def test_running_jobs_are_listed_and_cancelled_by_any_node(nodes: list[Node], no
         one.post("cancel.json", project="no", job="x"),
         one.post("schedule.json", project="no", spider="quick"),
     ):
-        assert (answer.json["status"], answer.json["message"]) == ("error", "project 'no' not found")
+        assert (answer.json["status"], answer.json["message"]) == (
+            "error",
+            "project 'no' not found",
+        )
 
 
 def test_idle_node_sends_redis_few_commands(nodes: list[Node]) -> None:
@@ -142,7 +193,9 @@ def test_scrapyd_client_works_unchanged(nodes: list[Node], tmp_path: Path) -> No
     one, two = (ScrapydClient(node.url, *AUTH) for node in nodes)
     assert one.projects() == ["toy"]
     assert "quick" in one.spiders("toy")
-    job = one.schedule("toy", "quick", [("setting", "LOG_LEVEL=DEBUG"), ("jobid", "given.by-me"), ("x", "1")])
+    job = one.schedule(
+        "toy", "quick", [("setting", "LOG_LEVEL=DEBUG"), ("jobid", "given.by-me"), ("x", "1")]
+    )
     assert job == "given.by-me"
     nodes[0].wait_for_end(job)
     assert two.status(job)["currstate"] == "finished"
@@ -173,8 +226,12 @@ def breakable(tmp_path_factory: pytest.TempPathFactory, server: RedisServer) -> 
         yield running
 
 
-@pytest.mark.promise("A dead node's jobs run again on the others, and each of their titles is stored once.")
-def test_node_that_ends_or_is_killed_gives_its_jobs_to_the_others_and_leaves_no_process(breakable: Cluster) -> None:
+@pytest.mark.promise(
+    "A dead node's jobs run again on the others, and each of their titles is stored once."
+)
+def test_node_that_ends_or_is_killed_gives_its_jobs_to_the_others_and_leaves_no_process(
+    breakable: Cluster,
+) -> None:
     notes, nodes = breakable.folder, breakable.nodes
     long = nodes[0].schedule("slow", note="long")
     wait_for(lambda: len(ran(notes, "long")) == 1)
@@ -212,7 +269,10 @@ def test_node_that_can_start_no_process_gives_the_job_back_at_once(breakable: Cl
     occupy = [good.schedule("slow") for _ in breakable.nodes]
     wait_for(lambda: len(good.jobs("running")) == 2)
     bad = Node(
-        breakable.folder / "bad", {**breakable.environment, "SCRAPYD_EGGS_DIR": "/dev/null/eggs"}, "bad", auth=None
+        breakable.folder / "bad",
+        {**breakable.environment, "SCRAPYD_EGGS_DIR": "/dev/null/eggs"},
+        "bad",
+        auth=None,
     )
     bad.start()
     try:
@@ -232,13 +292,18 @@ def test_node_that_can_start_no_process_gives_the_job_back_at_once(breakable: Cl
         log = bad.get(done["log_url"].lstrip("/"))
         assert (log.code, log.text) == (404, f"the log is on {name_of(done)}\n")
         assert bad.log.count("can't be started here") <= 1 + (time.monotonic() - began) / 10
-        assert sorted(len(list(folder.iterdir())) for folder in logs) == [4, 9]  # three of others, and its own
+        assert sorted(len(list(folder.iterdir())) for folder in logs) == [
+            4,
+            9,
+        ]  # three of others, and its own
     finally:
         bad.stop()
 
 
 @pytest.mark.promise("Nodes take no job twice, and seconds without Redis lose and double nothing.")
-def test_seconds_without_redis_lose_and_double_nothing(breakable: Cluster, server: RedisServer) -> None:
+def test_seconds_without_redis_lose_and_double_nothing(
+    breakable: Cluster, server: RedisServer
+) -> None:
     def counted() -> Counter[str]:
         return ClusterState(NodeOptions(redis_url=server.url)).counters()
 

@@ -37,18 +37,26 @@ def test_others_reach_it_with_a_password_and_this_machine_without_one() -> None:
     [
         ({"REDIS_URL": ""}, "REDIS_URL is not set"),
         ({"REDIS_URL": "http://u:hunter2@x/"}, "REDIS_URL is no Redis URL"),
-        *(({"SCRAPYD_BIND_ADDRESS": address}, "set SCRAPYD_USERNAME and SCRAPYD_PASSWORD") for address in OTHERS),
+        *(
+            ({"SCRAPYD_BIND_ADDRESS": address}, "set SCRAPYD_USERNAME and SCRAPYD_PASSWORD")
+            for address in OTHERS
+        ),
         ({"SCRAPYD_USERNAME": "u"}, "set username and password"),
         ({"SCRAPYD_PASSWORD": "hunter2"}, "set username and password"),
         ({"SCRAPYD_DEPLOY_PASSWORD": "p"}, "without password"),
         ({"SCRAPYD_MAX_PROC": "1001"}, "max_proc is wrong: Expected `int` <= 1000"),
-        ({"SCRAPYD_MAX_DEATHS": "3"}, "SCRAPYD_MAX_DEATHS is no option of a node; correct or remove it"),
+        (
+            {"SCRAPYD_MAX_DEATHS": "3"},
+            "SCRAPYD_MAX_DEATHS is no option of a node; correct or remove it",
+        ),
         ({"SCRAPYD_JOB_SETTINGS": "all"}, "job_settings is wrong: Invalid enum value 'all'"),
         ({"SCRAPYD_LEASE_SECONDS": "2.999"}, "lease_seconds is wrong: Expected `float` >= 3.0"),
         ({"SCRAPYD_NODE_NAME": "a b"}, "node_name is wrong: set it to up to 64 letters"),
     ],
 )
-def test_what_can_not_be_right_is_said_in_a_sentence(environment: dict[str, str], expected: str) -> None:
+def test_what_can_not_be_right_is_said_in_a_sentence(
+    environment: dict[str, str], expected: str
+) -> None:
     with pytest.raises(ConfigurationError, match=r"^[^\n]+$") as error:
         options(**environment)
     assert expected in str(error.value)

@@ -24,13 +24,24 @@ def state(redis_url: str) -> Iterator[ClusterState]:
 
 
 def job(number: int = 1, /, priority: float = 0.0, **arguments: str) -> Job:
-    return Job(project="movies", spider="imdb", id=f"job{number}", arguments=arguments, priority=priority)
+    return Job(
+        project="movies", spider="imdb", id=f"job{number}", arguments=arguments, priority=priority
+    )
 
 
 def beat(state: ClusterState, node: str, *named: str, takes: bool = False) -> Beat:
     """Send a node's heartbeat, which names the jobs that run there, or the given ones: "" for none."""
     held = named or [one.job.key for one in state.snapshot().running if one.node == node]
-    about = NodeInfo(id=node, name=node, url="http://x", slots=6, started_at=0, draining=False, memory=1, processes={})
+    about = NodeInfo(
+        id=node,
+        name=node,
+        url="http://x",
+        slots=6,
+        started_at=0,
+        draining=False,
+        memory=1,
+        processes={},
+    )
     return state.beat(about, held, is_news=False, takes=takes)
 
 
@@ -45,7 +56,9 @@ def counts(state: ClusterState) -> tuple[int, int, int]:
     return len(now.pending), len(now.running), len(now.finished)
 
 
-def end_job(state: ClusterState, node: str, how: RunEnd = "finished", number: int = 1, reason: str = "") -> bool:
+def end_job(
+    state: ClusterState, node: str, how: RunEnd = "finished", number: int = 1, reason: str = ""
+) -> bool:
     return state.record_end(node, job(number), how, Outcome(reason=reason or how, items=3))
 
 
@@ -94,13 +107,17 @@ def test_higher_priority_goes_first_and_among_equals_who_came_first(state: Clust
 
 
 @pytest.mark.promise("A job that waits or runs is not started twice under its id.")
-def test_job_that_is_sent_twice_is_queued_once_until_it_is_over_and_is_then_a_new_run(state: ClusterState) -> None:
+def test_job_that_is_sent_twice_is_queued_once_until_it_is_over_and_is_then_a_new_run(
+    state: ClusterState,
+) -> None:
     beat(state, "a")
     given = {"ids": "tt1", "name": 'é"\n\\/\x7f\u2028', "none": ""}
     state.schedule(job(1, 0.0, **given))
     for expected in ((1, 0, 0), (0, 1, 0)):
         state.schedule(job(1, 0.0, **given))
-        with pytest.raises(ConfigurationError, match="'job1' is pending or running already, with other arguments"):
+        with pytest.raises(
+            ConfigurationError, match="'job1' is pending or running already, with other arguments"
+        ):
             state.schedule(job(1, ids="tt2"))
         assert counts(state) == expected
         take(state, "a")
@@ -117,7 +134,9 @@ def test_the_queue_and_the_outcomes_have_a_bound(state: ClusterState) -> None:
         state.schedule(job(number))
         beat(state, "a", "", takes=True)
         end_job(state, "a", number=number)
-    assert {each.job.id for each in state.snapshot().finished} == {f"job{number}" for number in range(2, 1002)}
+    assert {each.job.id for each in state.snapshot().finished} == {
+        f"job{number}" for number in range(2, 1002)
+    }
     assert state.client.hlen(keys.JOBS) == 1000
     for number in (2, 1002):  # the oldest of them runs again
         state.schedule(job(number))
@@ -157,8 +176,12 @@ def test_any_change_is_seen_in_the_next_snapshot_and_without_one_nothing_is_read
 # --- Leases -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.promise("A dead node's jobs run again on the others, and each of their titles is stored once.")
-def test_dead_node_s_job_goes_back_to_its_place_and_its_late_word_is_not_heard(state: ClusterState) -> None:
+@pytest.mark.promise(
+    "A dead node's jobs run again on the others, and each of their titles is stored once."
+)
+def test_dead_node_s_job_goes_back_to_its_place_and_its_late_word_is_not_heard(
+    state: ClusterState,
+) -> None:
     for node in "ab":
         beat(state, node)
     for number, priority in ((2, 0), (1, 1)):
@@ -199,7 +222,10 @@ def test_job_is_given_up_when_it_dies_each_time_and_gets_nowhere(
         began(state, hours * 3600)
         end_job(state, "a", how, reason="killed by signal 9")
     assert counts(state) == ((0, 0, 1) if given_up else (1, 0, 0))
-    assert not given_up or reason(state) == "gave up: it was started 7 times; the last end: killed by signal 9"
+    assert (
+        not given_up
+        or reason(state) == "gave up: it was started 7 times; the last end: killed by signal 9"
+    )
     assert set(state.counters()) <= set(EVENTS)
 
 
@@ -214,7 +240,9 @@ def test_silence_of_one_node_is_its_death_and_silence_of_all_is_redis_own(
     assert runs_on(state) == ([] if dead else ["a"])
 
 
-def test_node_that_was_found_dead_keeps_its_job_unless_another_has_begun_it(state: ClusterState) -> None:
+def test_node_that_was_found_dead_keeps_its_job_unless_another_has_begun_it(
+    state: ClusterState,
+) -> None:
     assert not beat(state, "a", KEY).stop, "Redis may have lost a job, which goes on"
     a_takes_a_job(state, "b")
     dies(state, "a", "b")
@@ -250,7 +278,9 @@ def test_running_job_s_node_is_told_of_each_cancellation(state: ClusterState) ->
 
 
 @pytest.mark.parametrize("is_dead_first", [False, True])
-def test_cancelled_job_of_a_node_that_dies_is_not_run_again(state: ClusterState, is_dead_first: bool) -> None:
+def test_cancelled_job_of_a_node_that_dies_is_not_run_again(
+    state: ClusterState, is_dead_first: bool
+) -> None:
     a_takes_a_job(state, "b")
     if is_dead_first:
         dies(state, "a", "b")

@@ -32,7 +32,9 @@ def running_replica() -> Iterator[ReplicaProcess]:
         yield running
 
 
-def catalogue(*arguments: str, data: Path, replica: ReplicaProcess | None = None, **settings: str) -> Finished:
+def catalogue(
+    *arguments: str, data: Path, replica: ReplicaProcess | None = None, **settings: str
+) -> Finished:
     finished = scrapy("catalogue", *arguments, data=data, replica=replica, **settings)
     assert "Traceback" not in finished.log, finished.log
     return finished
@@ -52,7 +54,9 @@ def test_datasets_are_imported_once_and_only_what_changed_again(
     (client,) = counts(replica)["clients"]
     assert (" moviecrawler/" in client, client.endswith(" (+https://example.org)")) == (True, True)
     assert counts(replica)["robots"] > 0
-    ((known, lowest, highest),) = execute(database_url, "SELECT count(*), min(popularity), max(popularity) FROM titles")
+    ((known, lowest, highest),) = execute(
+        database_url, "SELECT count(*), min(popularity), max(popularity) FROM titles"
+    )
     assert first == f"imdb: {known} rows added, {NOTHING_ELSE}{ONLY_FILMS}"
     assert isinstance(known, int)
     assert known > 250
@@ -68,13 +72,24 @@ def test_datasets_are_imported_once_and_only_what_changed_again(
     assert fewer.output == f"imdb: 0 rows added, {NOTHING_ELSE}{ONLY_FILMS}"
 
 
-def test_an_import_that_is_interrupted_ends_at_once_and_silently(database_url: str, tmp_path: Path) -> None:
+def test_an_import_that_is_interrupted_ends_at_once_and_silently(
+    database_url: str, tmp_path: Path
+) -> None:
     (tmp_path / "titles.csv").write_text("imdb_id,title,kind\ntt0000001,Dune,movie\n")
     env = environment(tmp_path, None, DATABASE_URL=database_url)
     log = tmp_path / "log"
-    with closing(Catalogued(database_url)) as store, store.transaction() as cursor, log.open("wb") as stderr:
+    with (
+        closing(Catalogued(database_url)) as store,
+        store.transaction() as cursor,
+        log.open("wb") as stderr,
+    ):
         cursor.execute("SELECT lock_titles()")
-        process = start(["catalogue", "import", "csv", "--from", "titles.csv"], env=env, cwd=tmp_path, stderr=stderr)
+        process = start(
+            ["catalogue", "import", "csv", "--from", "titles.csv"],
+            env=env,
+            cwd=tmp_path,
+            stderr=stderr,
+        )
         waits = "SELECT 1 FROM pg_locks l JOIN pg_database d ON d.oid = l.database WHERE NOT granted AND datname = current_database()"
         wait_for(lambda: execute(database_url, waits))
         process.send_signal(signal.SIGINT)
@@ -86,19 +101,38 @@ def test_status_shows_the_counts_and_how_long_all_takes(run: Run, database_url: 
     now = datetime.now(UTC)
     with closing(Catalogued(database_url)) as store:
         store.bring_in(
-            *(row(n, popularity=None, site_ids={"metacritic": f"movie/t{n}"}) for n in range(1_300)), now=now
+            *(
+                row(n, popularity=None, site_ids={"metacritic": f"movie/t{n}"})
+                for n in range(1_300)
+            ),
+            now=now,
         )
         store.record(outcome("tt1000000", at=now))
     imdb, metacritic, tomatoes = json.loads(run("status", "--json").output)
-    assert (imdb["known"], imdb["unread"], imdb["ok"], imdb["due"], imdb["overdue"]) == (1300, 1299, 1, 1299, 0)
-    assert (metacritic["site"], metacritic["budget_a_day"], metacritic["due"]) == ("metacritic", 600, 1300)
+    assert (imdb["known"], imdb["unread"], imdb["ok"], imdb["due"], imdb["overdue"]) == (
+        1300,
+        1299,
+        1,
+        1299,
+        0,
+    )
+    assert (metacritic["site"], metacritic["budget_a_day"], metacritic["due"]) == (
+        "metacritic",
+        600,
+        1300,
+    )
     assert metacritic["pages_a_day"] == pytest.approx(1300 / 90, abs=0.1)
     caught_up_by = datetime.fromisoformat(metacritic["caught_up_by"]).date()
-    assert (caught_up_by - now.date()).days in {3, 4}  # 600 a day; midnight may have passed meanwhile
+    assert (caught_up_by - now.date()).days in {
+        3,
+        4,
+    }  # 600 a day; midnight may have passed meanwhile
     assert (tomatoes["known"], tomatoes["unfound"]) == (0, 1300)
     table = run("status").output
     assert table.splitlines()[0].split() == ["imdb", "metacritic", "rottentomatoes"]
-    (allowed,) = [line.split() for line in table.splitlines() if line.startswith("pages a day allowed")]
+    (allowed,) = [
+        line.split() for line in table.splitlines() if line.startswith("pages a day allowed")
+    ]
     assert allowed[4:] == ["30,000", "600", "5,000"]
 
 
@@ -124,17 +158,26 @@ def test_doubtful_pages_are_shown_and_decided(run: Run, database_url: str) -> No
     with closing(Catalogued(database_url)) as store:
         store.bring_in(row(0, title="Dune", year=2021))
         reasons = ["same title", "but years 2021 and 1984"]
-        doubtful: dict[str, Any] = {"evidence": "list", "decision": "review", "score": 1.25, "reasons": reasons}
+        doubtful: dict[str, Any] = {
+            "evidence": "list",
+            "decision": "review",
+            "score": 1.25,
+            "reasons": reasons,
+        }
         title_id = store.title_id("tt1000000")
         store.record(judged("m/dune", title_id, **doubtful))
     shown = run("review").output
-    assert shown == "tt1000000    Dune (2021)  rottentomatoes m/dune  1.25: same title, but years 2021 and 1984\n"
+    assert (
+        shown
+        == "tt1000000    Dune (2021)  rottentomatoes m/dune  1.25: same title, but years 2021 and 1984\n"
+    )
     decided = run("review", "tt1000000", "rottentomatoes", "--accept")
     assert decided.output == "tt1000000: m/dune accepted\n"
     assert run("review").output == "nothing is under review\n"
-    assert execute(database_url, "SELECT site_id, id_source::text FROM title_sites WHERE site = 'rottentomatoes'") == [
-        ("m/dune", "given")
-    ]
+    assert execute(
+        database_url,
+        "SELECT site_id, id_source::text FROM title_sites WHERE site = 'rottentomatoes'",
+    ) == [("m/dune", "given")]
 
 
 @pytest.mark.promise("What sites and files say never commands a terminal.")
@@ -144,10 +187,20 @@ def test_what_pages_and_files_say_never_commands_a_terminal(run: Run, database_u
     with closing(Catalogued(database_url)) as store:
         store.bring_in(row(0, title=hostile, site_ids={"rottentomatoes": "m/a\x1b[1m"}))
         pause(store, "metacritic", now + timedelta(days=1), f"refused: {hostile}")
-        doubtful: dict[str, Any] = {"evidence": "list", "decision": "review", "score": 1.0, "reasons": [hostile]}
+        doubtful: dict[str, Any] = {
+            "evidence": "list",
+            "decision": "review",
+            "score": 1.0,
+            "reasons": [hostile],
+        }
         title_id = store.title_id("tt1000000")
         store.record(judged("movie/\x1b[31m", title_id, site="metacritic", at=now, **doubtful))
-    for arguments in (["status"], ["due"], ["review"], ["review", "tt1000000", "metacritic", "--accept"]):
+    for arguments in (
+        ["status"],
+        ["due"],
+        ["review"],
+        ["review", "tt1000000", "metacritic", "--accept"],
+    ):
         shown = run(*arguments).output
         assert all(line.isprintable() for line in shown.split("\n")), shown
         assert "\nimdb: 0 due \\" not in shown
@@ -159,7 +212,9 @@ def test_what_pages_and_files_say_never_commands_a_terminal(run: Run, database_u
 
 
 def test_the_query_for_wikidata_is_given_where_its_service_may_not_be_asked(tmp_path: Path) -> None:
-    finished = catalogue("import", "wikidata", data=tmp_path, DATABASE_URL="postgresql://a@127.0.0.1:1/b")
+    finished = catalogue(
+        "import", "wikidata", data=tmp_path, DATABASE_URL="postgresql://a@127.0.0.1:1/b"
+    )
     assert finished.code == 2
     assert "save the answer as CSV and name it with --from FILE" in finished.log
     assert finished.output == f"{QUERY.rstrip()}\n"

@@ -9,17 +9,25 @@ from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import counts, scrapy
 
 
-@pytest.mark.promise("A wrong argument or setting ends a crawl before its first request, in one sentence.")
+@pytest.mark.promise(
+    "A wrong argument or setting ends a crawl before its first request, in one sentence."
+)
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
         ([], "name one spider"),
         (["imbd"], "no spider 'imbd'; there are imdb, metacritic, rottentomatoes"),
-        (["imdb", "-s", "IMDB_URL=localhost:8000"], "IMDB_URL is wrong: set it to a scheme and host"),
+        (
+            ["imdb", "-s", "IMDB_URL=localhost:8000"],
+            "IMDB_URL is wrong: set it to a scheme and host",
+        ),
         (["imdb", "-s", "DATA_DIR=/proc/nowhere"], "DATA_DIR is '/proc/nowhere'"),
         (["imdb", "-s", "PROXY_POOLS=http://me:pw@h:1"], "PROXY_POOLS is neither JSON nor a file"),
         (["metacritic", "-a", "list=best"], "list is 'best'"),
-        (["imdb", "-s", "DOWNLOAD_DELAY=abc"], "DOWNLOAD_DELAY is 'abc'; set it to a number such as 0"),
+        (
+            ["imdb", "-s", "DOWNLOAD_DELAY=abc"],
+            "DOWNLOAD_DELAY is 'abc'; set it to a number such as 0",
+        ),
         (["imdb", "-s", "COOKIES_ENABLED=maybe"], "COOKIES_ENABLED is 'maybe'; set it to 0 or 1"),
     ],
 )
@@ -52,8 +60,13 @@ def test_store_that_can_not_be_reached_is_an_error_and_nothing_is_sent(
     assert counts(replica)["robots"] == 0
 
 
-def test_store_that_may_be_waited_for_loses_nothing(replica: ReplicaProcess, tmp_path: Path) -> None:
-    settings = {"STORE_UNREACHABLE": "wait", "DATABASE_URL": "postgresql://me:s3cret@127.0.0.1:1/movies"}
+def test_store_that_may_be_waited_for_loses_nothing(
+    replica: ReplicaProcess, tmp_path: Path
+) -> None:
+    settings = {
+        "STORE_UNREACHABLE": "wait",
+        "DATABASE_URL": "postgresql://me:s3cret@127.0.0.1:1/movies",
+    }
     given = ("imdb", "-a", "limit=10", "-s", "STORE_CLOSE_SECONDS=0.5")
     finished = scrapy("crawl", *given, data=tmp_path, replica=replica, **settings)
     assert finished.code == 1
@@ -63,7 +76,9 @@ def test_store_that_may_be_waited_for_loses_nothing(replica: ReplicaProcess, tmp
     assert "s3cret" not in finished.log + kept.read_text("utf-8")
 
 
-@pytest.mark.promise("The exit code is 0 only when every title asked for was stored or stated absent.")
+@pytest.mark.promise(
+    "The exit code is 0 only when every title asked for was stored or stated absent."
+)
 @pytest.mark.parametrize(
     ("stats", "right"),
     [
@@ -81,15 +96,30 @@ def test_store_that_may_be_waited_for_loses_nothing(replica: ReplicaProcess, tmp
         ({"titles/asked": 2, "titles/stored": 2, "items/unrecorded": 1}, False),
         ({"lists/missed": 1}, False),
         ({"titles/asked": 1, "titles/stored": 1, "finish_reason": "shutdown"}, False),
-        ({"titles/asked": 1, "titles/stored": 1, "finish_reason": "recycled", "frontier/run/dead": 1}, True),
+        (
+            {
+                "titles/asked": 1,
+                "titles/stored": 1,
+                "finish_reason": "recycled",
+                "frontier/run/dead": 1,
+            },
+            True,
+        ),
     ],
 )
-def test_exit_code_says_whether_the_crawl_did_all_of_its_work(stats: dict[str, int], right: bool) -> None:
+def test_exit_code_says_whether_the_crawl_did_all_of_its_work(
+    stats: dict[str, int], right: bool
+) -> None:
     assert is_complete({"finish_reason": "finished", **stats}) is right
 
 
 def test_a_crawl_of_what_is_due_does_no_more_than_the_budget_allows() -> None:
-    stats = {"finish_reason": "budget_spent", "titles/asked": 600, "titles/stored": 590, "titles/absent": 10}
+    stats = {
+        "finish_reason": "budget_spent",
+        "titles/asked": 600,
+        "titles/stored": 590,
+        "titles/absent": 10,
+    }
     assert is_complete(stats, within_budget=True)
     assert not is_complete(stats)
     assert is_complete({"finish_reason": "budget_spent"}, within_budget=True)

@@ -45,8 +45,12 @@ class Closing(scrapy.Spider):
 """
 
 
-@pytest.mark.promise("A crawl that is told to end stores what it has fetched, and says what was not done.")
-def test_a_signal_to_a_crawl_that_closes_hurries_its_stores_and_lets_it_close(tmp_path: Path) -> None:
+@pytest.mark.promise(
+    "A crawl that is told to end stores what it has fetched, and says what was not done."
+)
+def test_a_signal_to_a_crawl_that_closes_hurries_its_stores_and_lets_it_close(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "closing.py").write_text(CLOSING)
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = its_settings\n")
     (tmp_path / "its_settings.py").write_text(

@@ -32,7 +32,9 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.promise("scrapy match finds the IMDb ids of a list of films.")
 def test_one_line_a_film_in_their_order(folder: Path) -> None:
-    ended = crawling.scrapy("match", "records.csv", "--against", "titles.csv", data=folder, PYTHONIOENCODING="ascii")
+    ended = crawling.scrapy(
+        "match", "records.csv", "--against", "titles.csv", data=folder, PYTHONIOENCODING="ascii"
+    )
     assert ended.code == 0, ended.log
     lines = [json.loads(line) for line in ended.output.splitlines()]
     assert [(line["site_id"], line["imdb_id"], line["decision"]) for line in lines] == [
@@ -61,8 +63,17 @@ def test_without_titles_the_catalogue_is_matched_against(folder: Path, database_
             row(3, title="Sennen", year=1999, runtime_minutes=120),
         )
         store.write(
-            page("imdb", "tt1000003", "Sennen", year=1999, imdb_id="tt1000003", runtime_minutes=120),
-            page("metacritic", "movie/x", "A Thousand Years", year=1999, imdb_id="tt1000003", runtime_minutes=120),
+            page(
+                "imdb", "tt1000003", "Sennen", year=1999, imdb_id="tt1000003", runtime_minutes=120
+            ),
+            page(
+                "metacritic",
+                "movie/x",
+                "A Thousand Years",
+                year=1999,
+                imdb_id="tt1000003",
+                runtime_minutes=120,
+            ),
         )
     ended = crawling.scrapy("match", "records.csv", data=folder, DATABASE_URL=database_url)
     assert ended.code == 0, ended.log

@@ -20,19 +20,25 @@ from tests.processes import start
 from tests.waiting import LONGEST
 
 
-@pytest.mark.parametrize("arguments", [["deadletters"], ["catalogue", "import", "wikidata"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [["deadletters"], ["catalogue", "import", "wikidata"]], ids=" ".join
+)
 def test_command_whose_output_is_closed_ends_quietly(
     arguments: list[str], redis_url: str, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
     keys = make_run(redis_client)
     for number in range(300):
-        redis_client.hset(keys.dead, f"{number}", b'{"reason": "no reason", "at": 0}\n2 1 \n' + b"x" * 500)
+        redis_client.hset(
+            keys.dead, f"{number}", b'{"reason": "no reason", "at": 0}\n2 1 \n' + b"x" * 500
+        )
     reading, writing = os.pipe()
     os.close(reading)
     with open(writing, "wb") as closed:  # noqa: PTH123 - a descriptor
         ended = subprocess.run(
             [sys.executable, "-m", "scrapy", *arguments],
-            env=environment(tmp_path, None, REDIS_URL=redis_url, DATABASE_URL="postgresql://a@127.0.0.1:1/b"),
+            env=environment(
+                tmp_path, None, REDIS_URL=redis_url, DATABASE_URL="postgresql://a@127.0.0.1:1/b"
+            ),
             cwd=tmp_path,
             stdout=closed,
             stderr=subprocess.PIPE,
@@ -58,7 +64,9 @@ def test_command_that_is_interrupted_says_so_in_one_sentence(tmp_path: Path) -> 
 
 def test_version_says_scrapys_and_ours(tmp_path: Path) -> None:
     finished = scrapy("version", data=tmp_path)
-    assert finished.output == f"Scrapy {version('scrapy')}\nmoviecrawler {version('moviecrawler')}\n"
+    assert (
+        finished.output == f"Scrapy {version('scrapy')}\nmoviecrawler {version('moviecrawler')}\n"
+    )
 
 
 def test_scoreboard_says_where_the_demo_s_movies_are(tmp_path: Path) -> None:
@@ -66,7 +74,9 @@ def test_scoreboard_says_where_the_demo_s_movies_are(tmp_path: Path) -> None:
     before = scrapy("scoreboard", data=tmp_path)
     assert (before.code, "demo" in before.log) == (1, False)
     (tmp_path / "demo" / "movies.sqlite3").touch()
-    assert f"scrapy scoreboard -s DATA_DIR={tmp_path}/demo" in scrapy("scoreboard", data=tmp_path).log
+    assert (
+        f"scrapy scoreboard -s DATA_DIR={tmp_path}/demo" in scrapy("scoreboard", data=tmp_path).log
+    )
 
 
 def test_help_of_crawl_names_every_argument_of_every_spider() -> None:

@@ -23,7 +23,12 @@ def fleet() -> Iterator[ProxyFleet]:
 
 def proxies(*arguments: str, folder: Path, fleet: ProxyFleet, redis: str = "") -> Finished:
     pools = write_pools(folder, datacenter=fleet.proxies)
-    return scrapy(*("proxies", "-s", "DOWNLOAD_TIMEOUT=4", *arguments), data=folder, PROXY_POOLS=pools, REDIS_URL=redis)
+    return scrapy(
+        *("proxies", "-s", "DOWNLOAD_TIMEOUT=4", *arguments),
+        data=folder,
+        PROXY_POOLS=pools,
+        REDIS_URL=redis,
+    )
 
 
 def test_table_shows_quarantines_and_clear_ends_them(
@@ -45,16 +50,30 @@ def test_table_shows_quarantines_and_clear_ends_them(
         lines["datacenter:1"],
     )
     assert re.search(r"– +usable$", lines["datacenter:2"])
-    assert re.search("for (30|29) min, ban 1 in a row: DownloadConnectionRefusedError", lines["datacenter:3"])
+    assert re.search(
+        "for (30|29) min, ban 1 in a row: DownloadConnectionRefusedError", lines["datacenter:3"]
+    )
 
-    expected = {"proxy": "datacenter:1", "site": "imdb", "state": "quarantined", "bans": 1, "reason": "202 challenge"}
+    expected = {
+        "proxy": "datacenter:1",
+        "site": "imdb",
+        "state": "quarantined",
+        "bans": 1,
+        "reason": "202 challenge",
+    }
     assert rows()[0].items() >= expected.items()
-    assert rows()[1].items() >= {"site": None, "state": "usable", "until": None, "bans": 0, "reason": None}.items()
+    assert (
+        rows()[1].items()
+        >= {"site": None, "state": "usable", "until": None, "bans": 0, "reason": None}.items()
+    )
 
     unknown = shared("clear", "datacenter:99")
     assert unknown.code == 2
     assert "there is no proxy datacenter:99" in unknown.log
-    assert shared("clear", "-s", "LOG_LEVEL=INFO", "datacenter:1").output == "datacenter:1 may be used for imdb again\n"
+    assert (
+        shared("clear", "-s", "LOG_LEVEL=INFO", "datacenter:1").output
+        == "datacenter:1 may be used for imdb again\n"
+    )
     states = {row["proxy"]: row["state"] for row in rows()}
     assert (states["datacenter:1"], states["datacenter:3"]) == ("usable", "quarantined")
     assert "datacenter:3 may be used for imdb again" in shared("clear").output

@@ -69,16 +69,23 @@ class Crawled:
 
 
 @pytest.fixture(scope="module")
-def crawled(own_s3: S3Server, mongo_server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
+def crawled(
+    own_s3: S3Server, mongo_server: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Crawled]:
     data, name = tmp_path_factory.mktemp("crawled"), f"test-{uuid.uuid4().hex}"
-    with ForkedReplica(titles=TITLES, seed=3, light=True) as replica, pytest.MonkeyPatch.context() as patch:
+    with (
+        ForkedReplica(titles=TITLES, seed=3, light=True) as replica,
+        pytest.MonkeyPatch.context() as patch,
+    ):
         for variable, value in CREDENTIALS.items():
             patch.setenv(variable, value)
         crawled = Crawled(replica, own_s3.url, name, f"{mongo_server}/{name}", data)
         s3_client(own_s3.url).create_bucket(Bucket=name)
         for spider, arguments in CRAWLS.items():
             command = crawl_command(spider, *arguments, STORE_BATCH_ITEMS=str(BATCH))
-            ended = crawled.run(*command, data=data, S3_BUCKET=crawled.bucket, MONGO_URL=crawled.mongo)
+            ended = crawled.run(
+                *command, data=data, S3_BUCKET=crawled.bucket, MONGO_URL=crawled.mongo
+            )
             assert ended.code == 0, ended.log
         yield crawled
 
@@ -95,7 +102,10 @@ def test_pages_are_archived_as_they_were_sent(crawled: Crawled, tmp_path: Path) 
     (site_id, page), *_ = answers.items()
     for answer in (list_page, page):
         headers = dict(answer.headers)
-        assert (headers["Content-Encoding"], headers["Content-Length"]) == ("gzip", str(len(answer.body)))
+        assert (headers["Content-Encoding"], headers["Content-Length"]) == (
+            "gzip",
+            str(len(answer.body)),
+        )
         assert "Transfer-Encoding" not in headers
         with urlopen(answer.url) as response:
             assert gzip.decompress(answer.body) == response.read()
@@ -133,7 +143,9 @@ def test_a_replay_into_empty_stores_gives_the_same_rows(crawled: Crawled, tmp_pa
     assert documents(mongo, "movies") == documents(crawled.mongo, "movies")
 
 
-def test_a_folder_is_an_archive_too_and_one_site_can_be_chosen(crawled: Crawled, tmp_path: Path) -> None:
+def test_a_folder_is_an_archive_too_and_one_site_can_be_chosen(
+    crawled: Crawled, tmp_path: Path
+) -> None:
     crawled.download(tmp_path)
     ended = crawled.run("replay", "--site", "metacritic", str(tmp_path), data=tmp_path)
     assert ended.code == 0, ended.log
@@ -150,7 +162,9 @@ def test_a_bucket_that_is_not_there_is_told(crawled: Crawled, tmp_path: Path) ->
     assert "Traceback" not in ended.log
 
 
-def broken_off(crawled: Crawled, folder: Path, *arguments: str, **settings: str) -> tuple[Path, Finished]:
+def broken_off(
+    crawled: Crawled, folder: Path, *arguments: str, **settings: str
+) -> tuple[Path, Finished]:
     """Replay a copy of the archive of which a file is cut, make that whole again, and return it with what became of the replay."""
     file = crawled.download(folder)[1]
     whole = file.read_bytes()
@@ -171,7 +185,9 @@ def test_a_replay_that_was_broken_off_goes_on(crawled: Crawled, tmp_path: Path) 
     assert ended.code == 0
     assert "An earlier replay has read" in ended.log
     assert 0 < ended.stat("titles/asked") <= BATCH
-    assert len(ended.movies) == len([movie for movie in crawled.movies if movie.site != "rottentomatoes"])
+    assert len(ended.movies) == len(
+        [movie for movie in crawled.movies if movie.site != "rottentomatoes"]
+    )
     assert not list(tmp_path.glob("replay-*"))
 
 
@@ -191,7 +207,9 @@ def test_a_replay_into_another_database_or_into_csv_files_that_were_removed_begi
 
 
 @pytest.mark.promise("A replay asks no site, and goes on where it was broken off.")
-def test_no_page_keeps_others_from_being_read_nor_has_a_site_asked(crawled: Crawled, tmp_path: Path) -> None:
+def test_no_page_keeps_others_from_being_read_nor_has_a_site_asked(
+    crawled: Crawled, tmp_path: Path
+) -> None:
     file, *_, other = crawled.download(tmp_path)
     damaged = bytearray(other.read_bytes())
     damaged[-200] ^= 1
@@ -199,13 +217,30 @@ def test_no_page_keeps_others_from_being_read_nor_has_a_site_asked(crawled: Craw
     content = file.read_bytes()
     answers = [read_record(record) for record in read_records(BytesIO(content))]
     movies = [movie for movie in crawled.movies if movie.site == "imdb"]
-    page = next(answer for answer in answers if answer.site_id in {movie.site_id for movie in movies})
+    page = next(
+        answer for answer in answers if answer.site_id in {movie.site_id for movie in movies}
+    )
     # What a crawl of what is due takes for a page of another title, and tries the next id of.
     wanted = {"imdb_id": "tt7654321", "title": "Something Else", "year": 1920}
-    due = {"title_id": 1, "boosted": False, "ids": ["tt0000001"], "evidence": "guess", "wanted": wanted}
-    strange = [replace(page, url="no address"), replace(page, found={}), replace(page, due={}), replace(page, due=due)]
+    due = {
+        "title_id": 1,
+        "boosted": False,
+        "ids": ["tt0000001"],
+        "evidence": "guess",
+        "wanted": wanted,
+    }
+    strange = [
+        replace(page, url="no address"),
+        replace(page, found={}),
+        replace(page, due={}),
+        replace(page, due=due),
+    ]
     begin = content.index(b"WARC/1.1", 8)
-    file.write_bytes(content[:begin] + b"".join(write_record(answer).record for answer in strange) + content[begin:])
+    file.write_bytes(
+        content[:begin]
+        + b"".join(write_record(answer).record for answer in strange)
+        + content[begin:]
+    )
     endless = file.with_name("00000000T000000-endless.warc")
     endless.write_bytes(b"WARC/1.1\r\nContent-Length: %b\r\n\r\n" % (b"9" * 40))
 
@@ -220,22 +255,39 @@ def test_no_page_keeps_others_from_being_read_nor_has_a_site_asked(crawled: Craw
     assert ended.stat("downloader/request_count") == 0
 
 
-def test_a_file_of_which_an_item_was_lost_is_not_done(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_file_of_which_an_item_was_lost_is_not_done(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     progress, manager = ReplayProgress(tmp_path / "missing" / "replay.txt"), SignalManager()
     progress.connect(manager)
-    for key, outcomes in (("a.warc", {"durable"}), ("b.warc", {"durable", "lost"}), ("c.warc", {"spooled"})):
+    for key, outcomes in (
+        ("a.warc", {"durable"}),
+        ("b.warc", {"durable", "lost"}),
+        ("c.warc", {"spooled"}),
+    ):
         item = object()
         progress.begin(key)
         progress.begin(key, item)
         progress.end(key)
-        for _, result in manager.send_catch_log(item_completed, item=item, request=None, outcomes=frozenset(outcomes)):
+        for _, result in manager.send_catch_log(
+            item_completed, item=item, request=None, outcomes=frozenset(outcomes)
+        ):
             assert result is None
     assert progress.done == {"a.warc", "c.warc"}
-    assert caplog.text.count("warc is done, but the next replay reads it again, as that can't be noted: ") == 2
+    assert (
+        caplog.text.count(
+            "warc is done, but the next replay reads it again, as that can't be noted: "
+        )
+        == 2
+    )
 
 
-@pytest.mark.promise("A crawl that is killed loses nothing that was stored, and leaves nothing half written.")
-def test_a_crawl_that_is_killed_while_it_archives_leaves_only_whole_files(crawled: Crawled, tmp_path: Path) -> None:
+@pytest.mark.promise(
+    "A crawl that is killed loses nothing that was stored, and leaves nothing half written."
+)
+def test_a_crawl_that_is_killed_while_it_archives_leaves_only_whole_files(
+    crawled: Crawled, tmp_path: Path
+) -> None:
     settings = {"S3_BUCKET": crawled.bucket, "S3_PREFIX": "killed", "STORE_BATCH_ITEMS": "3"}
     env = environment(tmp_path, crawled.replica, **crawled.services, **settings)
     change(crawled.replica, latency=200)
@@ -250,7 +302,9 @@ def test_a_crawl_that_is_killed_while_it_archives_leaves_only_whole_files(crawle
     assert len(s3_movies(crawled.endpoint, crawled.bucket, "killed")) == TITLES
 
 
-def test_a_refusal_is_not_archived(crawled: Crawled, replica: ReplicaProcess, tmp_path: Path) -> None:
+def test_a_refusal_is_not_archived(
+    crawled: Crawled, replica: ReplicaProcess, tmp_path: Path
+) -> None:
     change(replica, faults={"challenge": 1.0})
     before = objects(crawled.endpoint, crawled.bucket, "raw/")
     refused = Crawled(replica, crawled.endpoint, crawled.bucket, crawled.mongo, tmp_path)

@@ -23,7 +23,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     async def crawl() -> None:
         async with running(SqliteStore(folder), folder, batch_items=1000, buffer_items=2000) as run:
             for number in range(2000):
-                await run.pipeline.process_item(make_movie(number, title=f"Lámpa 千年の灯 {number}"))
+                await run.pipeline.process_item(
+                    make_movie(number, title=f"Lámpa 千年の灯 {number}")
+                )
 
     asyncio.run(crawl())
     return folder
@@ -45,7 +47,9 @@ def test_who_reads_the_first_line_only_sees_no_traceback(folder: Path, form: str
 
 
 def test_a_terminal_that_does_not_know_a_letter_shows_the_rest(folder: Path) -> None:
-    ended = crawling.scrapy("scoreboard", "--limit", "1", data=folder, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    ended = crawling.scrapy(
+        "scoreboard", "--limit", "1", data=folder, PYTHONIOENCODING="ascii", PYTHONUTF8="0"
+    )
     assert ended.code == 0, ended.log
     assert "L?mpa ???? 1999" in ended.output
 
@@ -53,11 +57,15 @@ def test_a_terminal_that_does_not_know_a_letter_shows_the_rest(folder: Path) -> 
 def printed(folder: Path, *arguments: str, **settings: str) -> bytes:
     command = [sys.executable, "-m", "scrapy", "scoreboard", *arguments]
     env = crawling.environment(folder, None, **settings)
-    return subprocess.run(command, env=env, cwd=folder, capture_output=True, timeout=60, check=True).stdout
+    return subprocess.run(
+        command, env=env, cwd=folder, capture_output=True, timeout=60, check=True
+    ).stdout
 
 
 def test_csv_is_utf_8_wherever_it_goes(folder: Path) -> None:
-    header, row, end = printed(folder, "--format", "csv", "--limit", "1", PYTHONIOENCODING="latin-1").split(b"\r\n")
+    header, row, end = printed(
+        folder, "--format", "csv", "--limit", "1", PYTHONIOENCODING="latin-1"
+    ).split(b"\r\n")
     assert header.startswith(b"title,year,")
     assert row.decode().startswith("Lámpa 千年の灯 1999,2001,movie,")
     assert end == b""
@@ -72,7 +80,9 @@ def test_parquet_has_each_row_with_its_type(folder: Path) -> None:
 
 def test_scrapys_own_feeds_have_whole_items(replica: ReplicaProcess, tmp_path: Path) -> None:
     target = str(tmp_path / "movies.json")
-    ended = crawling.scrapy("crawl", "imdb", "-a", "limit=1", "-O", target, data=tmp_path, replica=replica)
+    ended = crawling.scrapy(
+        "crawl", "imdb", "-a", "limit=1", "-O", target, data=tmp_path, replica=replica
+    )
     assert ended.code == 0, ended.log
     (movie,) = json.loads((tmp_path / "movies.json").read_text())
     assert (movie["site"], movie["scores"][0]["kind"]) == ("imdb", "imdb")

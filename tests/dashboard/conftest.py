@@ -32,7 +32,11 @@ def world(tmp_path_factory: pytest.TempPathFactory, postgres_server: str) -> Ite
     database_url = new_database(postgres_server)
     open_database(database_url).close()
     script = Path(__file__).with_name("gone_wrong.sql").read_text("utf-8")
-    with closing(psycopg2.connect(database_url)) as connection, connection, connection.cursor() as cursor:
+    with (
+        closing(psycopg2.connect(database_url)) as connection,
+        connection,
+        connection.cursor() as cursor,
+    ):
         cursor.execute(script, {"hostile": HOSTILE, "imdb_id": "tt99990001"})
     proxies = [f"http://{USER}:{PASSWORD}@127.0.0.1:9", f"http://bob:{PASSWORD}@proxy.example:3128"]
     with RedisServer() as redis, ForkedReplica(titles=TITLES, light=True) as replica:
@@ -46,7 +50,9 @@ def world(tmp_path_factory: pytest.TempPathFactory, postgres_server: str) -> Ite
             "STORE_BATCH_SECONDS": "0.3",
             "SCRAPYD_MAX_PROC": "1",
             "SCRAPYD_LOGS_DIR": str(folder / "logs"),
-            "SITE_BUDGETS": json.dumps({"127.0.0.1": {"per_second": PER_SECOND, "per_day": PER_DAY}}),
+            "SITE_BUDGETS": json.dumps(
+                {"127.0.0.1": {"per_second": PER_SECOND, "per_day": PER_DAY}}
+            ),
             "PROXY_ORDER": json.dumps({"rottentomatoes": "direct,datacenter"}),
             "PROXY_POOLS": json.dumps({"datacenter": {"kind": "datacenter", "urls": proxies}}),
         }
@@ -57,7 +63,9 @@ def world(tmp_path_factory: pytest.TempPathFactory, postgres_server: str) -> Ite
             slugs = list(collection.ids["metacritic"].values())[:DONE]
             done = two.schedule("metacritic", "moviecrawler", quick, ids=",".join(slugs))
             slowly = {**quick, "FRONTIER_RUN": "running"}
-            job = two.schedule("imdb", "moviecrawler", slowly, ids=",".join(collection.imdb_ids[:600]))
+            job = two.schedule(
+                "imdb", "moviecrawler", slowly, ids=",".join(collection.imdb_ids[:600])
+            )
             wait_for(lambda: one.finished(done), 90, lambda: one.log + two.log)
             envelope = ["parse_title", "https://www.metacritic.com/movie/killer/", {}, "page", 0]
             reason = json.dumps({"reason": f"it kills {HOSTILE}", "at": round(time.time() * 1000)})

@@ -65,7 +65,8 @@ def text_of(page: str) -> str:
 def luminance(colour: Iterable[int]) -> float:
     """Return the relative luminance of a colour (red, green, blue: 0 to 255), as WCAG defines it."""
     red, green, blue = (
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in (one / 255 for one in colour)
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+        for part in (one / 255 for one in colour)
     )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
@@ -84,7 +85,9 @@ def query(path: str, **parameters: str) -> str:
 def figures(page: str, site: str) -> dict[str, str]:
     """Return the figures of a site's card."""
     card = page.split(f'aria-labelledby="site-{site}"')[1].split("</section>", maxsplit=1)[0]
-    return {name: text_of(value) for name, value in re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", card)}
+    return {
+        name: text_of(value) for name, value in re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", card)
+    }
 
 
 def number(text: str) -> int:

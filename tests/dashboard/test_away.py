@@ -34,10 +34,14 @@ def node_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ca
         monkeypatch.setenv("DATABASE_URL", database)
         monkeypatch.setattr("moviecrawler.settings.DATA_DIR", str(tmp_path))
         monkeypatch.setattr("moviecrawler.database.short_transactions._AWAY_SECONDS", 0.1)
-        options = NodeOptions(redis_url=redis_url, eggs_dir=str(tmp_path / "eggs"), logs_dir=str(tmp_path / "logs"))
+        options = NodeOptions(
+            redis_url=redis_url, eggs_dir=str(tmp_path / "eggs"), logs_dir=str(tmp_path / "logs")
+        )
         config = Config({})
         config.node = node = Node(options)
-        here = NodeInfo(id="a", name="a", url="", slots=6, started_at=0, draining=False, memory=1, processes={})
+        here = NodeInfo(
+            id="a", name="a", url="", slots=6, started_at=0, draining=False, memory=1, processes={}
+        )
         node.state.beat(here, [])
         root = Root(config, Application("test"))  # type: ignore[no-untyped-call]
 
@@ -56,7 +60,9 @@ def node_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ca
 def test_stores_that_go_and_come_back(node_of: Callable[..., Callable[[str], str]]) -> None:
     with PostgresServer() as postgres, RedisServer() as redis:
         page = node_of(redis.url, redis=redis.url, database=new_database(postgres.url))
-        assert "The database lacks tables of this version; the next crawl makes them" in page("/titles")
+        assert "The database lacks tables of this version; the next crawl makes them" in page(
+            "/titles"
+        )
         postgres.stop()
         page("/")
         assert "Some data can't be shown. The database can't be reached" in page("/titles")
@@ -72,7 +78,9 @@ def test_stores_that_go_and_come_back(node_of: Callable[..., Callable[[str], str
         wait_for(lambda: "Not all" not in page("/crawls"))
 
 
-def test_database_that_takes_too_long_is_not_asked_by_each_page_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_database_that_takes_too_long_is_not_asked_by_each_page_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgresql://127.0.0.1:1/x")
     figures = MagicMock(side_effect=[AwayError("the database took too long to answer"), []])
     monkeypatch.setattr("moviecrawler.dashboard.sources.figures", figures)
@@ -85,7 +93,9 @@ def test_database_that_takes_too_long_is_not_asked_by_each_page_anew(monkeypatch
     assert sources.counts() is not None
 
 
-def test_node_without_stores_says_what_is_not_set(node_of: Callable[..., Callable[[str], str]], redis_url: str) -> None:
+def test_node_without_stores_says_what_is_not_set(
+    node_of: Callable[..., Callable[[str], str]], redis_url: str
+) -> None:
     page = node_of(redis_url)
     text = {path: page(path) for path in MENU}
     assert "✓ Nothing needs attention." in text["/"]

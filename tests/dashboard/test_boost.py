@@ -23,13 +23,21 @@ def boost(url: str, ids: str, weight: str = "") -> dict[str, Any]:
     request: Any = DummyRequest([])
     request.path, request.method = b"/boost.json", b"POST"
     request.args = {b"id": [ids.encode()], b"weight": [weight.encode()]}
-    root: Any = SimpleNamespace(node=None, sources=SimpleNamespace(database=ShortTransactions(url)), node_name="node1")
+    root: Any = SimpleNamespace(
+        node=None, sources=SimpleNamespace(database=ShortTransactions(url)), node_name="node1"
+    )
     return dict(json.loads(Boost(root).render(request)))
 
 
 def test_boosted_titles_are_due_and_what_is_wrong_is_said(database_url: str) -> None:
     rows = [
-        ImportRow(imdb_id=f"tt100000{number}", title=f"Title {number}", kind="movie", year=2000, popularity=1.0)
+        ImportRow(
+            imdb_id=f"tt100000{number}",
+            title=f"Title {number}",
+            kind="movie",
+            year=2000,
+            popularity=1.0,
+        )
         for number in range(3)
     ]
     with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
@@ -52,11 +60,17 @@ def test_boosted_titles_are_due_and_what_is_wrong_is_said(database_url: str) -> 
         ("rubbish", "", "rubbish"),
         ("tt1000001", "-1", "weight is -1.0"),
         ("tt1000001", "nan", "weight is nan"),
-        (",".join(f"tt{1_000_000 + number}" for number in range(1001)), "", "1,001 titles are named"),
+        (
+            ",".join(f"tt{1_000_000 + number}" for number in range(1001)),
+            "",
+            "1,001 titles are named",
+        ),
         ("tt1000001", "", "write signs such as @"),
     ],
 )
-@pytest.mark.parametrize("url", ["postgresql://me:hun@ter2@127.0.0.1:1/x", "host=127.0.0.1 dbname=x password=hun ter2"])
+@pytest.mark.parametrize(
+    "url", ["postgresql://me:hun@ter2@127.0.0.1:1/x", "host=127.0.0.1 dbname=x password=hun ter2"]
+)
 def test_what_is_wrong_is_said_without_a_part_of_the_database_s_password(
     url: str, ids: str, weight: str, message: str
 ) -> None:

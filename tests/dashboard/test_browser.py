@@ -16,7 +16,13 @@ from tests.services.browser import Browser
 from tests.waiting import LONGEST, wait_for
 
 pytestmark = pytest.mark.browser
-PAGES = [*site.PAGES, "/crawls?schedule=new", "/crawls/moviecrawler/{done}", "/titles/900001", "/titles/{known}"]
+PAGES = [
+    *site.PAGES,
+    "/crawls?schedule=new",
+    "/crawls/moviecrawler/{done}",
+    "/titles/900001",
+    "/titles/{known}",
+]
 CUT_OFF = """
 const width = document.documentElement.clientWidth;
 return [...document.querySelectorAll("main *, header *, footer *")].filter((e) => {
@@ -76,7 +82,9 @@ def test_text_can_be_read_in_light_and_dark(world: Operated, browser: Browser, s
             ("/titles/900001", (".c0", ".c1", "figcaption")),
         ):
             driver.get(world.node.url + path)
-            ground = _rgb(driver.execute_script("return getComputedStyle(document.body).backgroundColor"))
+            ground = _rgb(
+                driver.execute_script("return getComputedStyle(document.body).backgroundColor")
+            )
             assert (luminance(ground) > 0.5) == (scheme == "light")
             for selector in selectors:
                 colours = driver.execute_script(
@@ -109,7 +117,10 @@ def test_search_finds_a_movie_by_keyboard_alone(world: Operated, browser: Browse
     driver.get(world.node.url + "/titles")
     while driver.switch_to.active_element.get_attribute("id") != "find":
         driver.switch_to.active_element.send_keys(Keys.TAB)
-    assert driver.execute_script("return getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    assert (
+        driver.execute_script("return getComputedStyle(document.activeElement).outlineStyle")
+        == "solid"
+    )
     driver.switch_to.active_element.send_keys(title, Keys.ENTER)
     WebDriverWait(driver, LONGEST).until(url_contains("/titles?q="))
     driver.find_element(By.CSS_SELECTOR, f'a[href="/titles/{title_id}"]').send_keys(Keys.ENTER)
@@ -117,7 +128,9 @@ def test_search_finds_a_movie_by_keyboard_alone(world: Operated, browser: Browse
     assert text(browser, "h1") == title
 
 
-def test_overview_is_what_the_picture_in_the_readme_shows(world: Operated, browser: Browser, tmp_path: Path) -> None:
+def test_overview_is_what_the_picture_in_the_readme_shows(
+    world: Operated, browser: Browser, tmp_path: Path
+) -> None:
     """`PICTURE=moviecrawler/dashboard/overview.png pytest -m browser -k picture` takes it anew."""
     # As if the titles had been read in the course of a day.
     spread = "UPDATE records SET scraped_at = scraped_at - mod(title_id, 23) ^ 1.3 * interval '20 min' WHERE title_id < 900000 RETURNING 1"
@@ -126,5 +139,7 @@ def test_overview_is_what_the_picture_in_the_readme_shows(world: Operated, brows
     browser.driver.set_window_size(1200, 900)
     browser.driver.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
     browser.driver.get(world.node.url)
-    assert browser.driver.save_screenshot(os.environ.get("PICTURE") or str(tmp_path / "overview.png"))
+    assert browser.driver.save_screenshot(
+        os.environ.get("PICTURE") or str(tmp_path / "overview.png")
+    )
     assert "needs attention" in text(browser, "main")

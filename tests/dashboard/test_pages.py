@@ -12,13 +12,20 @@ import pytest
 
 from moviecrawler.dashboard import site
 from tests.dashboard import operated
-from tests.dashboard.operated import DONE, HOSTILE, PER_DAY, Operated, figures, number, query, text_of
+from tests.dashboard.operated import (
+    DONE,
+    HOSTILE,
+    PER_DAY,
+    Operated,
+    figures,
+    number,
+    query,
+    text_of,
+)
 from tests.waiting import wait_for
 
 PAGES = [*site.PAGES, "/crawls?schedule=new", "/titles?q=Am%C3%A9lie", "/titles/900001"]
-POLICY = (
-    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
-)
+POLICY = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Frame-Options": "DENY",
@@ -31,8 +38,12 @@ HEADERS = {
 
 
 @pytest.mark.promise("Every node's dashboard shows the same, and escapes what others wrote.")
-@pytest.mark.parametrize("path", [*PAGES, "/crawls/moviecrawler/{done}", "/crawls/moviecrawler/{running}"])
-def test_page_is_whole_brings_nothing_from_elsewhere_and_escapes_what_others_wrote(world: Operated, path: str) -> None:
+@pytest.mark.parametrize(
+    "path", [*PAGES, "/crawls/moviecrawler/{done}", "/crawls/moviecrawler/{running}"]
+)
+def test_page_is_whole_brings_nothing_from_elsewhere_and_escapes_what_others_wrote(
+    world: Operated, path: str
+) -> None:
     answer = world.node.request(path.lstrip("/").format(done=world.done, running=world.running))
     assert answer.code == 200, answer.text
     assert HEADERS.items() <= answer.headers.items()
@@ -56,13 +67,21 @@ def test_page_refreshes_while_nothing_is_typed_into_it(world: Operated) -> None:
     for path in ("/", "/crawls", f"/crawls/moviecrawler/{world.running}"):
         for answer in (world.page(path), world.page(f"{path}?notice=scheduled")):
             assert f'<meta http-equiv="refresh" content="10; url={path}">' in answer
-    for path in ("/crawls?schedule=new", "/titles", "/titles/900001", f"/crawls/moviecrawler/{world.done}"):
+    for path in (
+        "/crawls?schedule=new",
+        "/titles",
+        "/titles/900001",
+        f"/crawls/moviecrawler/{world.done}",
+    ):
         assert "refresh" not in world.page(path)
 
 
 def test_addresses_go_by_the_prefix_of_a_proxy_in_front(world: Operated) -> None:
     prefixed = world.node.request("", headers={"X-Forwarded-Prefix": "/movies"}).text
-    assert {link.partition("/")[0] for link in re.findall(r'(?:href|src|action)="/movies(/[^"]*)"', prefixed)} == {""}
+    assert {
+        link.partition("/")[0]
+        for link in re.findall(r'(?:href|src|action)="/movies(/[^"]*)"', prefixed)
+    } == {""}
     assert not re.findall(r'(?:href|src|action)="/(?!movies/)[^"]*"', prefixed)
     assert "url=/movies/" in prefixed
     assert '"/crawls"' in world.node.request("", headers={"X-Forwarded-Prefix": '"><b>'}).text
@@ -81,14 +100,20 @@ def test_what_does_not_exist_is_said_with_its_status(world: Operated) -> None:
 # --- Overview ---------------------------------------------------------------------------------------------------------
 
 
-def test_overview_says_what_needs_attention_and_has_the_api_s_and_the_database_s_figures(world: Operated) -> None:
-    assert "! 1 thing needs attention. 1 request to Metacritic became a dead letter." in text_of(world.page("/"))
+def test_overview_says_what_needs_attention_and_has_the_api_s_and_the_database_s_figures(
+    world: Operated,
+) -> None:
+    assert "! 1 thing needs attention. 1 request to Metacritic became a dead letter." in text_of(
+        world.page("/")
+    )
     statement = (
         "SELECT count(*) FILTER (WHERE next_due <= now()), count(*), count(*) FILTER (WHERE last_success >= date_trunc('day', now(), 'UTC'))"
         " FROM title_sites WHERE site = 'metacritic' AND site_id IS NOT NULL"
     )
     [[due, known, read]] = world.ask(statement)
-    wait_for(lambda: figures(world.page("/"), "metacritic")["Due"] == f"{due} of {known} known")  # counted now and then
+    wait_for(
+        lambda: figures(world.page("/"), "metacritic")["Due"] == f"{due} of {known} known"
+    )  # counted now and then
     metacritic = figures(world.page("/"), "metacritic")
     assert metacritic | {
         "Failed today": "1", "Matches to review": "2", "Titles read today": f"{read}",
@@ -101,10 +126,14 @@ def test_overview_says_what_needs_attention_and_has_the_api_s_and_the_database_s
     assert re.fullmatch(r"[\d.]+ %", imdb["Within their due date"])
 
 
-def test_card_has_a_line_of_the_titles_that_were_read_in_each_hour_of_the_last_day(world: Operated) -> None:
+def test_card_has_a_line_of_the_titles_that_were_read_in_each_hour_of_the_last_day(
+    world: Operated,
+) -> None:
     def hours() -> list[int]:
         card = world.page("/").split('aria-labelledby="site-metacritic"')[1]
-        line = re.search(r'aria-label="Titles read in each hour of the last day: ([\d, ]+)"><polyline', card)
+        line = re.search(
+            r'aria-label="Titles read in each hour of the last day: ([\d, ]+)"><polyline', card
+        )
         return [int(count) for count in line[1].split(",")] if line else []
 
     wait_for(lambda: sum(hours()) == DONE)
@@ -114,7 +143,8 @@ def test_card_has_a_line_of_the_titles_that_were_read_in_each_hour_of_the_last_d
 def test_site_that_has_refused_us_says_until_when_and_why(world: Operated) -> None:
     end = round(time.time() + 7200)
     world.redis.client.hset(
-        "{rottentomatoes}:circuit", mapping={"reason": f"403 {HOSTILE}", "until": 1000 * end, "trips": 1}
+        "{rottentomatoes}:circuit",
+        mapping={"reason": f"403 {HOSTILE}", "until": 1000 * end, "trips": 1},
     )
     try:
         page = world.page("/")
@@ -155,11 +185,16 @@ def test_jobs_and_runs_are_those_of_the_api(world: Operated) -> None:
     assert f"Over {jobs['finished']} Job" in text
     done = world.node.finished(world.done)
     assert done is not None
-    assert re.search(rf"metacritic {world.done[:8]} ids=\S+ .*FRONTIER_RUN=over · finished metacritic: {DONE} ", text)
+    assert re.search(
+        rf"metacritic {world.done[:8]} ids=\S+ .*FRONTIER_RUN=over · finished metacritic: {DONE} ",
+        text,
+    )
     assert re.search(rf" {done['items']} {done['pages']} {done['errors']} Run again", text)
 
 
-def test_job_has_what_it_was_given_its_result_and_the_end_of_its_log_on_every_node(world: Operated) -> None:
+def test_job_has_what_it_was_given_its_result_and_the_end_of_its_log_on_every_node(
+    world: Operated,
+) -> None:
     done = world.node.finished(world.done)
     assert done is not None
     assert len(done["summary"]) == 5
@@ -172,9 +207,15 @@ def test_job_has_what_it_was_given_its_result_and_the_end_of_its_log_on_every_no
 
 
 @pytest.mark.promise("Jobs are scheduled, cancelled and run again on the dashboard.")
-def test_job_is_scheduled_cancelled_and_run_again_by_forms_on_different_nodes(world: Operated) -> None:
+def test_job_is_scheduled_cancelled_and_run_again_by_forms_on_different_nodes(
+    world: Operated,
+) -> None:
     one, two = world.cluster.nodes
-    form = {"action": "schedule", "spider": "moviecrawler/imdb", "arguments": "ids=tt0000001\nlimit=1\n"}
+    form = {
+        "action": "schedule",
+        "spider": "moviecrawler/imdb",
+        "arguments": "ids=tt0000001\nlimit=1\n",
+    }
     form |= {"settings": "FRONTIER_RUN=by-hand", "priority": "-5"}
     wrong = "spider=moviecrawler/nobody arguments=file=/dev/zero arguments=ids settings=API_TOKEN=abc priority=x"
     for name, _, value in (one.partition("=") for one in wrong.split()):
@@ -189,7 +230,9 @@ def test_job_is_scheduled_cancelled_and_run_again_by_forms_on_different_nodes(wo
     assert cancelled == "/crawls?notice=cancelled"
     assert "taken out of the queue" in world.page(cancelled)
     assert job not in {pending["id"] for pending in one.jobs("pending")}
-    fields = re.findall(r'name="(\w+)"', world.page("/crawls?schedule=new").partition('class="fields"')[2])
+    fields = re.findall(
+        r'name="(\w+)"', world.page("/crawls?schedule=new").partition('class="fields"')[2]
+    )
     assert fields == ["spider", "arguments", "settings", "priority", "action"]
     again = world.page(query("/crawls", schedule=f"moviecrawler/{world.done}"))
     assert '<option value="moviecrawler/metacritic" selected>' in again
@@ -212,12 +255,21 @@ def test_titles_have_the_scores_of_the_scoreboard(world: Operated) -> None:
     for title_id, title, year, rating in rows:
         page = text_of(world.page(query("/titles", q=title)))
         assert re.search(rf"{re.escape(title)} {year} (movie|series) {rating:.1f} ", page)
-        assert f"IMDb rating {rating:.1f} {round(rating * 10, 2):g} " in text_of(world.page(f"/titles/{title_id}"))
+        assert f"IMDb rating {rating:.1f} {round(rating * 10, 2):g} " in text_of(
+            world.page(f"/titles/{title_id}")
+        )
 
 
 @pytest.mark.promise("A title is found by words without accents, beginnings and ids.")
 @pytest.mark.parametrize(
-    "text", ["amelie la nuit", "AMÉLIE nu", "tt99990001", "https://www.imdb.com/title/tt99990001/", "script alert"]
+    "text",
+    [
+        "amelie la nuit",
+        "AMÉLIE nu",
+        "tt99990001",
+        "https://www.imdb.com/title/tt99990001/",
+        "script alert",
+    ],
 )
 def test_search_finds_words_without_accents_beginnings_and_ids(world: Operated, text: str) -> None:
     page = world.page(query("/titles", q=text))
@@ -226,7 +278,9 @@ def test_search_finds_words_without_accents_beginnings_and_ids(world: Operated, 
 
 @pytest.mark.parametrize("text", ["amelie xyzzy", "?!", "'", "\\", "a:* & !b | ("])
 def test_search_that_finds_nothing_says_so(world: Operated, text: str) -> None:
-    assert "No title has all these words." in text_of(world.page(query("/titles", q=f"{text} xyzzy")))
+    assert "No title has all these words." in text_of(
+        world.page(query("/titles", q=f"{text} xyzzy"))
+    )
     world.page(query("/titles", q=text))
 
 
@@ -270,14 +324,18 @@ def test_title_is_boosted_once_nobody_writes_titles(world: Operated) -> None:
         writing.cursor() as cursor,
         ThreadPoolExecutor(1) as thread,
     ):
-        cursor.execute("SELECT lock_titles(); UPDATE title_sites SET boost = boost WHERE title_id = 900001")
+        cursor.execute(
+            "SELECT lock_titles(); UPDATE title_sites SET boost = boost WHERE title_id = 900001"
+        )
         boosting = thread.submit(world.sent, "/titles/900001", action="boost")
         waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
         wait_for(lambda: world.ask(waits))
         cursor.execute("UPDATE titles SET popularity = popularity WHERE title_id = 900001")
         writing.commit()
         assert boosting.result() == "/titles/900001?notice=boosted"
-    statement = "SELECT DISTINCT boost > 0, boost_due IS NOT NULL FROM title_sites WHERE title_id = 900001"
+    statement = (
+        "SELECT DISTINCT boost > 0, boost_due IS NOT NULL FROM title_sites WHERE title_id = 900001"
+    )
     assert world.ask(statement) == [(True, True)]
     assert "boosted, from" in text_of(world.page("/titles/900001"))
     assert world.sent("/titles/77777777", action="boost").endswith("no-title")

@@ -27,12 +27,16 @@ def found(*cards: Card, **changed: Any) -> list[Concern]:
 
 def test_work_without_a_worker_is_a_concern_unless_a_job_is_pending() -> None:
     idle = replace(QUIET, runs=[RUN])
-    assert [concern.what for concern in found(idle)] == ["IMDb has 7 requests to go, and no worker."]
+    assert [concern.what for concern in found(idle)] == [
+        "IMDb has 7 requests to go, and no worker."
+    ]
     assert found(idle, pending=1) == []
     assert found(replace(QUIET, runs=[replace(RUN, workers=1)])) == []
 
 
-def test_job_that_did_not_do_all_is_a_concern_until_it_is_run_again_with_success_or_a_day_has_passed() -> None:
+def test_job_that_did_not_do_all_is_a_concern_until_it_is_run_again_with_success_or_a_day_has_passed() -> (
+    None
+):
     def over(spider: str, code: int | None, ago: float, reason: str = "finished") -> JobStatus:
         outcome = Outcome(ended_at=NOW - ago, reason=reason, exit_code=code)
         job = Job(project="p", spider=spider, id=f"{spider}-{ago}", arguments={"list": "top"})
@@ -55,7 +59,9 @@ def test_job_that_did_not_do_all_is_a_concern_until_it_is_run_again_with_success
 def test_many_things_are_told_one_by_one() -> None:
     stopped = replace(QUIET, stopped="x", stopped_until=NOW)
     letters = replace(QUIET, runs=[replace(RUN, workers=1, dead_letters=2)])
-    assert [concern.what for concern in found(stopped, letters, troubles=["Redis is away"], slots=0)] == [
+    assert [
+        concern.what for concern in found(stopped, letters, troubles=["Redis is away"], slots=0)
+    ] == [
         "Redis is away",
         "No node is up and takes jobs.",
         "IMDb has refused us, and is not asked until 2026-05-28 20:26 UTC: x",

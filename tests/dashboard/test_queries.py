@@ -27,7 +27,14 @@ SMALL = {"people"}
 QUERIES = {
     "search": (
         search._WITH_SCORES.format(search._SEARCH),
-        {"query": "'harbor':*", "text": "harbor", "most": 50, "popular": 50, "first": 0, "limit": 51},
+        {
+            "query": "'harbor':*",
+            "text": "harbor",
+            "most": 50,
+            "popular": 50,
+            "first": 0,
+            "limit": 51,
+        },
     ),
     "popular": (search._WITH_SCORES.format(search._POPULAR), {"first": 950, "limit": 51}),
     "seasons": (search._SEASONS, {"id": 10, "seasons": 200}),
@@ -35,7 +42,10 @@ QUERIES = {
     "series of titles": (search._SERIES_OF, {"ids": list(range(100, 160))}),
     "by IMDb id": ("SELECT title_id FROM titles WHERE imdb_id = %(id)s", {"id": "tt0000077"}),
     **{
-        name: (query, {"id": 10, "sites": list(BY_AUTHORITY), "cast": 40, "history": 100, "offers": 40})
+        name: (
+            query,
+            {"id": 10, "sites": list(BY_AUTHORITY), "cast": 40, "history": 100, "offers": 40},
+        )
         for name, query in search._TITLE_QUERIES.items()
     },
 }
@@ -73,7 +83,9 @@ def test_similar_titles_are_found_by_indexes(url: str) -> None:
     assert [(row.title_id, row.shared) for row in found] == [(20, ["keyword: lighthouse"])]
     with closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
         cursor.execute("SELECT similar_titles(10)")
-        cursor.execute("SELECT relid::regclass::text, pg_stat_get_xact_numscans(relid) FROM pg_stat_user_tables")
+        cursor.execute(
+            "SELECT relid::regclass::text, pg_stat_get_xact_numscans(relid) FROM pg_stat_user_tables"
+        )
         assert {name for name, scans in cursor.fetchall() if scans} <= SMALL
 
 
@@ -90,7 +102,9 @@ def test_search_finds_what_a_plain_query_finds(url: str) -> None:
         }
         assert {row.title_id for row in found} == expected
         assert found, text
-        first = [row.title for row in found].index(next(row.title for row in found if str(row.title).lower() != text))
+        first = [row.title for row in found].index(
+            next(row.title for row in found if str(row.title).lower() != text)
+        )
         ranks = [row.popularity for row in found[first:]]
         assert ranks == sorted(ranks, reverse=True)
 
@@ -101,5 +115,7 @@ def test_most_popular_and_exact_titles_come_first_among_any_number_of_matches(ur
     found = search_titles(database, "the", 0, 5000)
     assert found[0].popularity == best
     assert len(found) >= search.MAX_RANKED
-    execute(url, "INSERT INTO titles (title_id, title, popularity) VALUES (%s, 'The', 0)", TITLES + 1)
+    execute(
+        url, "INSERT INTO titles (title_id, title, popularity) VALUES (%s, 'The', 0)", TITLES + 1
+    )
     assert search_titles(database, "THE", 0, 10)[0].title_id == TITLES + 1

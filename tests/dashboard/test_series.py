@@ -23,7 +23,9 @@ EPISODES = 30
 def titles(database_url: str) -> Titles:
     """Return the page of titles of a database, without a node around it."""
     node, database = SimpleNamespace(name="node1"), ShortTransactions(database_url)
-    sources: Any = SimpleNamespace(node=node, database=database, has_database=True, has_frontier=False)
+    sources: Any = SimpleNamespace(
+        node=node, database=database, has_database=True, has_frontier=False
+    )
     return Titles(sources, "/titles", {})
 
 
@@ -40,7 +42,10 @@ def plain(page: str) -> str:
 
 def cells(table: str) -> list[list[str]]:
     rows = re.findall(r"<tr>(.*?)</tr>", table, re.DOTALL)
-    return [[plain(cell) for cell in re.findall(r"<t[hd].*?>(.*?)</t[hd]>", row, re.DOTALL)] for row in rows]
+    return [
+        [plain(cell) for cell in re.findall(r"<t[hd].*?>(.*?)</t[hd]>", row, re.DOTALL)]
+        for row in rows
+    ]
 
 
 def id_of(url: str, site_id: str) -> str:
@@ -48,21 +53,28 @@ def id_of(url: str, site_id: str) -> str:
     return str(title_id)
 
 
-def test_a_title_that_a_worker_has_claimed_is_not_due_but_with_that_worker(database_url: str, titles: Titles) -> None:
+def test_a_title_that_a_worker_has_claimed_is_not_due_but_with_that_worker(
+    database_url: str, titles: Titles
+) -> None:
     write(database_url, IMDB)
     for claimed, words in (
         ("now() - interval '1 hour'", "now"),
         ("now() + interval '1 hour'", "claimed by a worker, until "),
     ):
-        execute(database_url, f"UPDATE title_sites SET next_due = 'epoch', claimed_until = {claimed}")  # noqa: S608 - our own
+        execute(
+            database_url, f"UPDATE title_sites SET next_due = 'epoch', claimed_until = {claimed}"
+        )  # noqa: S608 - our own
         of_imdb = shown(titles, id_of(database_url, "tt0000001")).partition('id="where"')[2]
         assert cells(of_imdb)[1][-1].startswith(words)
 
 
-def test_a_series_has_its_seasons_and_a_grid_and_its_parts_lead_back(database_url: str, titles: Titles) -> None:
+def test_a_series_has_its_seasons_and_a_grid_and_its_parts_lead_back(
+    database_url: str, titles: Titles
+) -> None:
     write(database_url, IMDB, TOMATOES, METACRITIC, *RATED)
     execute(
-        database_url, "INSERT INTO imdb_episodes VALUES ('tt0000021', 'tt0000001', 2, 2, '<Gale>', 2002, 6.0, 5000)"
+        database_url,
+        "INSERT INTO imdb_episodes VALUES ('tt0000021', 'tt0000001', 2, 2, '<Gale>', 2002, 6.0, 5000)",
     )
     series = id_of(database_url, "tt0000001")
     page = shown(titles, series)
@@ -96,7 +108,9 @@ def test_a_series_has_its_seasons_and_a_grid_and_its_parts_lead_back(database_ur
     assert "episode 1x02 of Salt Harbour" in plain(shown(titles, q="night 12"))
 
 
-def test_a_grid_has_each_number_in_its_place_and_what_has_no_room_is_counted(database_url: str, titles: Titles) -> None:
+def test_a_grid_has_each_number_in_its_place_and_what_has_no_room_is_counted(
+    database_url: str, titles: Titles
+) -> None:
     write(database_url, IMDB)
     for season, first, last in ((1, 1, EPISODES), (2, 101, 180), (201, 1, 1)):
         execute(
@@ -107,7 +121,11 @@ def test_a_grid_has_each_number_in_its_place_and_what_has_no_room_is_counted(dat
         )
     page = shown(titles, id_of(database_url, "tt0000001"))
     rows = cells(page[page.index('<table class="grid">') :].split("</table>")[0])
-    assert rows[1] == ["1", *(f"{(10 + episode % 90) / 10:.1f}" for episode in range(1, EPISODES + 1))] + [""] * 30
+    assert (
+        rows[1]
+        == ["1", *(f"{(10 + episode % 90) / 10:.1f}" for episode in range(1, EPISODES + 1))]
+        + [""] * 30
+    )
     assert rows[2][-1] == "50 more"
     assert rows[3][:2] == ["201", "1.1"]
 

@@ -28,8 +28,18 @@ EMBEDDED, POSTGRES = (
     for block in re.findall(r"(?s)```sql\n(.+?)```", README)
 )
 BEST = make_movie(5, scores=[Score(kind="imdb", value=9.9, count=2_000)])
-ODD = make_movie(4, scores=[Score(kind="imdb", value=9, count=2_000), Score(kind="metascore", value=20)])
-MOVIES = [IMDB, TOMATOES, METACRITIC, *RATED, *(make_movie(number, genres=["Drama"]) for number in range(3)), ODD, BEST]
+ODD = make_movie(
+    4, scores=[Score(kind="imdb", value=9, count=2_000), Score(kind="metascore", value=20)]
+)
+MOVIES = [
+    IMDB,
+    TOMATOES,
+    METACRITIC,
+    *RATED,
+    *(make_movie(number, genres=["Drama"]) for number in range(3)),
+    ODD,
+    BEST,
+]
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +86,10 @@ def test_query_finds_the_same_in_both_databases(name: str, folder: Path, url: st
     ids=["search a title by name", "a title by its IMDb id", "the best of a year"],
 )
 def test_datasette_finds(asked: str, title: str, folder: Path) -> None:
-    assert json.loads(browse(folder, f"/movies/scoreboard.json?{asked}&_shape=array"))[0]["title"] == title
+    assert (
+        json.loads(browse(folder, f"/movies/scoreboard.json?{asked}&_shape=array"))[0]["title"]
+        == title
+    )
 
 
 def test_datasette_says_what_tables_and_columns_are(folder: Path) -> None:

@@ -38,7 +38,9 @@ def test_processes_that_start_together_make_it_once(empty_database_url: str) -> 
     assert execute(empty_database_url, "SELECT version FROM schema_version") == [(1,)]
 
 
-def test_a_migration_waits_until_others_have_written(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_migration_waits_until_others_have_written(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with_next(monkeypatch, NEXT)
     with closing(psycopg2.connect(database_url)) as writer, ThreadPoolExecutor(1) as pool:
         with writer, writer.cursor() as cursor:
@@ -46,17 +48,23 @@ def test_a_migration_waits_until_others_have_written(database_url: str, monkeypa
             cursor.execute("SELECT count(*) FROM records")
             updated = pool.submit(update, database_url)
             wait_for(lambda: execute(database_url, WAITING) == [(1,)])
-            cursor.execute("INSERT INTO titles DEFAULT VALUES")  # a deadlock, if the migration held it
+            cursor.execute(
+                "INSERT INTO titles DEFAULT VALUES"
+            )  # a deadlock, if the migration held it
         updated.result(60)
     assert execute(database_url, "SELECT count(*), count(a) FROM titles") == [(1, 0)]
     assert execute(database_url, "SELECT version FROM schema_version") == [(2,)]
 
 
-def test_a_migration_that_fails_leaves_nothing(empty_database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_migration_that_fails_leaves_nothing(
+    empty_database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with_next(monkeypatch, "CREATE TABLE half (n integer); SELECT 1 / 0")
     with pytest.raises(psycopg2.Error):
         update(empty_database_url)
-    assert execute(empty_database_url, "SELECT to_regclass('records'), to_regclass('half')") == [(None, None)]
+    assert execute(empty_database_url, "SELECT to_regclass('records'), to_regclass('half')") == [
+        (None, None)
+    ]
 
 
 def test_a_start_that_waits_for_the_schema_says_so_and_ends_when_the_process_does(
@@ -81,16 +89,25 @@ def test_a_start_that_waits_for_the_schema_says_so_and_ends_when_the_process_doe
 
 
 @pytest.mark.promise("A database of another schema is refused and left alone.")
-@pytest.mark.parametrize("made_by", ["UPDATE schema_version SET version = 9", "DROP TABLE schema_version"])
-def test_a_database_of_another_schema_is_refused_and_left_alone(database_url: str, made_by: str) -> None:
+@pytest.mark.parametrize(
+    "made_by", ["UPDATE schema_version SET version = 9", "DROP TABLE schema_version"]
+)
+def test_a_database_of_another_schema_is_refused_and_left_alone(
+    database_url: str, made_by: str
+) -> None:
     execute(database_url, made_by)
-    with pytest.raises(ConfigurationError, match=r"has another schema .* dump it, name a new database, and fill that"):
+    with pytest.raises(
+        ConfigurationError,
+        match=r"has another schema .* dump it, name a new database, and fill that",
+    ):
         update(database_url)
 
 
 def test_a_database_that_can_not_hold_every_text_is_refused(postgres_server: str) -> None:
     execute(postgres_server, "DROP DATABASE IF EXISTS latin")
-    execute(postgres_server, "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
+    execute(
+        postgres_server, "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0"
+    )
     with pytest.raises(ConfigurationError, match="LATIN1"):
         update(urlsplit(postgres_server)._replace(path="/latin").geturl())
     execute(postgres_server, "DROP DATABASE latin")

@@ -25,10 +25,22 @@ def server(tmp_path: Path) -> Iterator[FileServer]:
     folder = tmp_path / "files"
     folder.mkdir()
     paths = [
-        put(folder, "title.ratings", *(f"{site_id}|{rating}|{votes}" for site_id, (rating, votes) in RATINGS.items())),
-        put(folder, "title.basics", *(rf"{site_id}|movie|Kettle|\N|1999|\N|118|Drama" for site_id in RATINGS)),
+        put(
+            folder,
+            "title.ratings",
+            *(f"{site_id}|{rating}|{votes}" for site_id, (rating, votes) in RATINGS.items()),
+        ),
+        put(
+            folder,
+            "title.basics",
+            *(rf"{site_id}|movie|Kettle|\N|1999|\N|118|Drama" for site_id in RATINGS),
+        ),
         put(folder, "title.crew", *(rf"{site_id}|nm0900001|\N" for site_id in RATINGS)),
-        put(folder, "title.principals", *(rf'{site_id}|1|nm0900002|actress|["Vera"]' for site_id in RATINGS)),
+        put(
+            folder,
+            "title.principals",
+            *(rf'{site_id}|1|nm0900002|actress|["Vera"]' for site_id in RATINGS),
+        ),
         put(folder, "title.akas", *(rf"{site_id}|1|Kessel|DE|de|\N" for site_id in RATINGS)),
         put(folder, "title.episode"),
         put(folder, "name.basics", "nm0900001|Aino", "nm0900002|Berit"),
@@ -39,14 +51,20 @@ def server(tmp_path: Path) -> Iterator[FileServer]:
 
 
 def crawl(server: FileServer, data: Path, *arguments: str, **settings: str) -> Finished:
-    command = crawl_command("imdb", *(arguments or ("via=datasets", f"ids={','.join(ASKED)}")), RETRY_TIMES="0")
+    command = crawl_command(
+        "imdb", *(arguments or ("via=datasets", f"ids={','.join(ASKED)}")), RETRY_TIMES="0"
+    )
     return scrapy(*command, data=data, replica=None, IMDB_DATASETS_URL=server.url, **settings)
 
 
-def test_titles_of_the_datasets_are_stored_and_the_others_are_misses(server: FileServer, tmp_path: Path) -> None:
+def test_titles_of_the_datasets_are_stored_and_the_others_are_misses(
+    server: FileServer, tmp_path: Path
+) -> None:
     first = crawl(server, tmp_path / "data")
     assert (first.code, first.misses) == (0, {"tt0900009": "absent"})
-    assert {movie.site_id: (str(movie.scores[0].value), movie.scores[0].count) for movie in first.movies} == RATINGS
+    assert {
+        movie.site_id: (str(movie.scores[0].value), movie.scores[0].count) for movie in first.movies
+    } == RATINGS
     server.asked.clear()
     again = crawl(server, tmp_path / "data")
     assert (again.code, len(again.movies)) == (0, 3)
@@ -54,9 +72,13 @@ def test_titles_of_the_datasets_are_stored_and_the_others_are_misses(server: Fil
     assert [headers.keys() & {"if-none-match"} for headers in fetched] == [{"if-none-match"}] * 7
 
 
-@pytest.mark.promise("Where robots.txt forbids IMDb's pages, its datasets are read, and charts marked as computed.")
+@pytest.mark.promise(
+    "Where robots.txt forbids IMDb's pages, its datasets are read, and charts marked as computed."
+)
 @pytest.mark.parametrize("is_allowed", [True, False])
-def test_robots_txt_decides_before_the_first_page(server: FileServer, tmp_path: Path, is_allowed: bool) -> None:
+def test_robots_txt_decides_before_the_first_page(
+    server: FileServer, tmp_path: Path, is_allowed: bool
+) -> None:
     rules = b"User-agent: *\nDisallow: /title/\nDisallow: /chart/\n"
     server.replies["/robots.txt"] = lambda _: None if is_allowed else (200, {}, rules)
     found = crawl(server, tmp_path / "data", "ids=tt0900001,tt0900002", IMDB_URL=server.url)
@@ -64,19 +86,27 @@ def test_robots_txt_decides_before_the_first_page(server: FileServer, tmp_path: 
     if is_allowed:  # the server has no such pages
         assert (len(pages), found.misses) == (2, {"tt0900001": "absent", "tt0900002": "absent"})
     else:
-        assert "IMDb's pages can't be had (by robots.txt); reading its datasets instead" in found.log
+        assert (
+            "IMDb's pages can't be had (by robots.txt); reading its datasets instead" in found.log
+        )
         assert (found.code, pages, len(found.movies)) == (0, [], 2)
 
 
-def test_where_robots_txt_can_not_be_fetched_the_reason_says_so(server: FileServer, tmp_path: Path) -> None:
+def test_where_robots_txt_can_not_be_fetched_the_reason_says_so(
+    server: FileServer, tmp_path: Path
+) -> None:
     found = crawl(server, tmp_path / "data", "ids=tt0900001", IMDB_URL="http://127.0.0.1:9")
     assert "robots.txt can't be fetched: " in found.log
     assert "disallowed" not in found.log
     assert (found.code, len(found.movies)) == (0, 1)
 
 
-@pytest.mark.promise("IMDb's datasets are read with all that they tell, and a damaged row or file erases nothing.")
-def test_a_damaged_file_erases_nothing_is_named_and_is_fetched_anew(server: FileServer, tmp_path: Path) -> None:
+@pytest.mark.promise(
+    "IMDb's datasets are read with all that they tell, and a damaged row or file erases nothing."
+)
+def test_a_damaged_file_erases_nothing_is_named_and_is_fetched_anew(
+    server: FileServer, tmp_path: Path
+) -> None:
     data = tmp_path / "data"
     before = crawl(server, data).movies
     whole = server.files["/title.principals.tsv.gz"]
@@ -100,7 +130,12 @@ def test_a_damaged_file_erases_nothing_is_named_and_is_fetched_anew(server: File
 
 
 def test_a_title_whose_row_is_damaged_has_failed(server: FileServer, tmp_path: Path) -> None:
-    path = put(tmp_path / "files", "title.basics", *["tt0900001|movie"] * 2, r"tt0900002|movie|Ox|\N|soon|\N|118|Drama")
+    path = put(
+        tmp_path / "files",
+        "title.basics",
+        *["tt0900001|movie"] * 2,
+        r"tt0900002|movie|Ox|\N|soon|\N|118|Drama",
+    )
     server.files["/title.basics.tsv.gz"] = path.read_bytes()
     found = crawl(server, tmp_path / "data")
     assert found.misses == {
@@ -111,7 +146,9 @@ def test_a_title_whose_row_is_damaged_has_failed(server: FileServer, tmp_path: P
     assert "have 3 damaged rows, the first in title.basics of tt0900001: " in found.log
 
 
-def test_datasets_that_can_not_be_had_are_failures_of_all_that_was_asked(server: FileServer, tmp_path: Path) -> None:
+def test_datasets_that_can_not_be_had_are_failures_of_all_that_was_asked(
+    server: FileServer, tmp_path: Path
+) -> None:
     del server.files["/title.crew.tsv.gz"]
     found = crawl(server, tmp_path / "data", "via=datasets", "list=top", f"ids={','.join(ASKED)}")
     assert (found.code, found.misses) == (1, dict.fromkeys(ASKED, "failed"))
@@ -122,7 +159,9 @@ def test_datasets_that_can_not_be_had_are_failures_of_all_that_was_asked(server:
 async def test_what_nobody_foresaw_is_counted_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
     spider = spider_of(ImdbSpider, via="datasets", ids="tt0900001")
     monkeypatch.setattr(spider, "_movies", lambda *_: (1 // 0 for _ in ASKED))
-    (miss,) = [item async for item in spider.read_datasets(Response("https://datasets.imdbws.com/"))]
+    (miss,) = [
+        item async for item in spider.read_datasets(Response("https://datasets.imdbws.com/"))
+    ]
     assert "IMDb's datasets: ZeroDivisionError: " in str(miss)
     assert spider.crawler.stats.get_value("extraction/errors/dataset") == 1
 
@@ -139,13 +178,20 @@ def test_a_pass_hears_sigterm_within_seconds_and_leaves_its_titles_to_be_done(
         under_way = "title.akas.tsv.gz.part"
     else:
         names = (rf"nm{number:07}|Aino {number}" for number in range(3_000_000))
-        server.files["/name.basics.tsv.gz"] = put(tmp_path / "files", "name.basics", *names).read_bytes()
+        server.files["/name.basics.tsv.gz"] = put(
+            tmp_path / "files", "name.basics", *names
+        ).read_bytes()
         under_way = "name.basics.tsv.gz"
     command = crawl_command("imdb", "via=datasets", f"ids={','.join(ASKED)}")
-    with start(command, env=environment(data, None, IMDB_DATASETS_URL=server.url), cwd=data) as process:
+    with start(
+        command, env=environment(data, None, IMDB_DATASETS_URL=server.url), cwd=data
+    ) as process:
         wait_for((data / "datasets" / under_way).exists)
         began = time.monotonic()
         process.terminate()
         process.wait(60)
         assert time.monotonic() - began < 30
-    assert not (data / "misses.csv").exists() or len((data / "misses.csv").read_text("utf-8").splitlines()) <= 1
+    assert (
+        not (data / "misses.csv").exists()
+        or len((data / "misses.csv").read_text("utf-8").splitlines()) <= 1
+    )

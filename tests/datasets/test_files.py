@@ -34,7 +34,13 @@ def server() -> Iterator[FileServer]:
         yield serving
 
 
-def fetch(server: FileServer, path: Path, *, report: Callable[[str], object] = print, obey_robots: bool = True) -> Path:
+def fetch(
+    server: FileServer,
+    path: Path,
+    *,
+    report: Callable[[str], object] = print,
+    obey_robots: bool = True,
+) -> Path:
     FileClient(AGENT, report, obey_robots=obey_robots).download(f"{server.url}/a.gz", path)
     return path
 
@@ -43,8 +49,12 @@ def asked(server: FileServer, header: str) -> list[str | None]:
     return [one.headers.get(header) for one in server.asked if one.path == "/a.gz"]
 
 
-@pytest.mark.promise("A dataset is fetched once until it changes, and a broken fetch goes on where it was.")
-def test_a_file_is_fetched_once_with_an_honest_name_until_it_changes(server: FileServer, tmp_path: Path) -> None:
+@pytest.mark.promise(
+    "A dataset is fetched once until it changes, and a broken fetch goes on where it was."
+)
+def test_a_file_is_fetched_once_with_an_honest_name_until_it_changes(
+    server: FileServer, tmp_path: Path
+) -> None:
     path = tmp_path / "new" / "a.gz"
     assert fetch(server, path).read_bytes() == BODY
     assert fetch(server, path).read_bytes() == BODY
@@ -56,9 +66,13 @@ def test_a_file_is_fetched_once_with_an_honest_name_until_it_changes(server: Fil
     assert fetch(server, path).read_bytes() == CHANGED
 
 
-@pytest.mark.promise("A dataset is fetched once until it changes, and a broken fetch goes on where it was.")
+@pytest.mark.promise(
+    "A dataset is fetched once until it changes, and a broken fetch goes on where it was."
+)
 @pytest.mark.parametrize("body", [BODY, CHANGED], ids=["same", "changed"])
-def test_a_broken_fetch_goes_on_and_never_mixes_versions(server: FileServer, tmp_path: Path, body: bytes) -> None:
+def test_a_broken_fetch_goes_on_and_never_mixes_versions(
+    server: FileServer, tmp_path: Path, body: bytes
+) -> None:
     etag = f'"{md5(BODY).hexdigest()}"'  # noqa: S324 - as the server has it
     breaks = iter([(200, {"ETag": etag, "Content-Length": f"{len(BODY)}"}, BODY[:2_500_000])])
     server.replies["/a.gz"] = lambda _: next(breaks, (500, {}, b""))
@@ -73,8 +87,12 @@ def test_a_broken_fetch_goes_on_and_never_mixes_versions(server: FileServer, tmp
     assert (asked(server, "range")[-1] or "").startswith("bytes=")
 
 
-@pytest.mark.promise("A dataset is fetched once until it changes, and a broken fetch goes on where it was.")
-def test_a_crawl_killed_after_the_last_byte_leaves_no_older_file(server: FileServer, tmp_path: Path) -> None:
+@pytest.mark.promise(
+    "A dataset is fetched once until it changes, and a broken fetch goes on where it was."
+)
+def test_a_crawl_killed_after_the_last_byte_leaves_no_older_file(
+    server: FileServer, tmp_path: Path
+) -> None:
     path = fetch(server, tmp_path / "a.gz")
     server.files["/a.gz"] = CHANGED
     (tmp_path / "a.gz.part").write_bytes(CHANGED)
@@ -88,13 +106,17 @@ def test_a_part_of_an_unknown_version_is_not_resumed(server: FileServer, tmp_pat
     assert asked(server, "range") == [None]
 
 
-def test_a_server_without_ranges_and_etags_gives_the_file(server: FileServer, tmp_path: Path) -> None:
+def test_a_server_without_ranges_and_etags_gives_the_file(
+    server: FileServer, tmp_path: Path
+) -> None:
     server.replies["/a.gz"] = lambda _: (200, {}, BODY)
     for _ in range(2):
         assert fetch(server, tmp_path / "a.gz").read_bytes() == BODY
 
 
-def test_a_server_that_is_busy_for_a_moment_is_asked_again(server: FileServer, tmp_path: Path) -> None:
+def test_a_server_that_is_busy_for_a_moment_is_asked_again(
+    server: FileServer, tmp_path: Path
+) -> None:
     server.replies["/a.gz"] = lambda _: (503, {}, b"") if len(server.paths) < 2 else None
     assert fetch(server, tmp_path / "a.gz").read_bytes() == BODY
 
@@ -105,11 +127,31 @@ def test_a_server_that_is_busy_for_a_moment_is_asked_again(server: FileServer, t
         ((404, {}, b""), MissingFileError, "HTTP status 404"),
         ((403, {}, b""), MissingFileError, "HTTP status 403"),
         ((500, {}, b""), DownloadError, "500 Server Error"),
-        ((200, {}, BODY[:-20]), DownloadError, "is no whole gzip file, and is fetched anew next time"),
-        ((200, {}, BODY[:-6] + bytes([BODY[-6] ^ 1]) + BODY[-5:]), DownloadError, "is no whole gzip file.*CRC"),
-        ((200, {"Content-Type": "text/html"}, b"<html>Sorry</html>"), DownloadError, "is no whole gzip file"),
-        ((302, {"Location": "http://localhost:9/"}, b""), DownloadError, "HTTP status 302, http://localhost:9/"),
-        ((206, {"Content-Range": "bytes 5-7/9"}, b"abc"), DownloadError, "from 0 on, got HTTP status 206, bytes 5-7/9"),
+        (
+            (200, {}, BODY[:-20]),
+            DownloadError,
+            "is no whole gzip file, and is fetched anew next time",
+        ),
+        (
+            (200, {}, BODY[:-6] + bytes([BODY[-6] ^ 1]) + BODY[-5:]),
+            DownloadError,
+            "is no whole gzip file.*CRC",
+        ),
+        (
+            (200, {"Content-Type": "text/html"}, b"<html>Sorry</html>"),
+            DownloadError,
+            "is no whole gzip file",
+        ),
+        (
+            (302, {"Location": "http://localhost:9/"}, b""),
+            DownloadError,
+            "HTTP status 302, http://localhost:9/",
+        ),
+        (
+            (206, {"Content-Range": "bytes 5-7/9"}, b"abc"),
+            DownloadError,
+            "from 0 on, got HTTP status 206, bytes 5-7/9",
+        ),
     ],
     ids=["missing", "forbidden", "error", "cut", "checksum", "html", "other-host", "other-part"],
 )
@@ -134,7 +176,9 @@ def test_what_is_no_whole_file_is_an_error_and_leaves_the_file_before_it(
     ],
     ids=["disallowed", "unknown"],
 )
-def test_robots_txt_is_obeyed(server: FileServer, tmp_path: Path, robots: Reply, message: str) -> None:
+def test_robots_txt_is_obeyed(
+    server: FileServer, tmp_path: Path, robots: Reply, message: str
+) -> None:
     server.replies["/robots.txt"] = lambda _: robots
     with pytest.raises(DownloadError, match=message):
         fetch(server, tmp_path / "a.gz")
@@ -152,7 +196,9 @@ def test_a_file_that_the_disk_has_no_space_for_is_not_begun(
     assert not (tmp_path / "a.gz.part").exists()
 
 
-def test_progress_has_the_time_left(server: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_has_the_time_left(
+    server: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(files, "_PROGRESS_SECONDS", 0)
     lines: list[str] = []
     fetch(server, tmp_path / "a.gz", report=lines.append)
@@ -160,10 +206,14 @@ def test_progress_has_the_time_left(server: FileServer, tmp_path: Path, monkeypa
     assert lines[0].endswith(" min left")
 
 
-def test_a_second_process_waits_for_the_first_and_goes_on_after_its_death(server: FileServer, tmp_path: Path) -> None:
+def test_a_second_process_waits_for_the_first_and_goes_on_after_its_death(
+    server: FileServer, tmp_path: Path
+) -> None:
     server.stalls.add("/a.gz")
     part = tmp_path / "a.gz.part"
-    process = multiprocessing.get_context("fork").Process(target=fetch, args=(server, tmp_path / "a.gz"))
+    process = multiprocessing.get_context("fork").Process(
+        target=fetch, args=(server, tmp_path / "a.gz")
+    )
     process.start()
     wait_for(lambda: part.exists() and part.stat().st_size)
     server.stalls.clear()

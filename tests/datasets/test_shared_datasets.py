@@ -25,28 +25,44 @@ SAME_NAMES = ("title", "kind", "title_type", "year", "end_year", "runtime_minute
 
 def expected(truth: dict[str, Any]) -> dict[str, Any]:
     """What is to be stored of a title."""
-    people = {role: [(p["id"], p["name"]) for p in truth[f"{role}s"] or []] for role in ("director", "writer")}
+    people = {
+        role: [(p["id"], p["name"]) for p in truth[f"{role}s"] or []]
+        for role in ("director", "writer")
+    }
     return {
         **{name: truth[name] for name in SAME_NAMES},
-        "original_title": truth["original_title"] if truth["original_title"] != truth["title"] else None,
+        "original_title": truth["original_title"]
+        if truth["original_title"] != truth["title"]
+        else None,
         "score": None if truth["rating"] is None else (float(truth["rating"]), truth["votes"]),
         **people,
-        "cast": [(p["id"], p["name"], " / ".join(p["characters"]) or None) for p in truth["cast"] or []],
+        "cast": [
+            (p["id"], p["name"], " / ".join(p["characters"]) or None) for p in truth["cast"] or []
+        ],
         "place": (truth["series_id"], truth["season"], truth["episode"]),
         "akas": truth["akas"] and truth["akas"]["count"],
-        "regions": {region: names for region, names in (truth["akas"] or {}).items() if region != "count"},
+        "regions": {
+            region: names for region, names in (truth["akas"] or {}).items() if region != "count"
+        },
     }
 
 
 def test_all_facts_of_real_rows_are_in_every_store(database_url: str, tmp_path: Path) -> None:
-    truths = {row["site_id"]: row for row in map(json.loads, (FOLDER / "TRUTH.jsonl").read_text("utf-8").splitlines())}
-    assert {"movie", "tvSeries", "tvEpisode", "short"} <= {truth["title_type"] for truth in truths.values()}
+    truths = {
+        row["site_id"]: row
+        for row in map(json.loads, (FOLDER / "TRUTH.jsonl").read_text("utf-8").splitlines())
+    }
+    assert {"movie", "tvSeries", "tvEpisode", "short"} <= {
+        truth["title_type"] for truth in truths.values()
+    }
     ids = tmp_path / "ids.txt"
     ids.write_text("\n".join(truths), encoding="utf-8")
     with FileServer() as server:
         server.files = {f"/{path.name}": path.read_bytes() for path in FOLDER.glob("*.gz")}
         command = crawl_command("imdb", "via=datasets", f"file={ids}")
-        finished = scrapy(*command, data=tmp_path, IMDB_DATASETS_URL=server.url, DATABASE_URL=database_url)
+        finished = scrapy(
+            *command, data=tmp_path, IMDB_DATASETS_URL=server.url, DATABASE_URL=database_url
+        )
     assert finished.code == 0, finished.log
     assert f"{len(truths)} stored" in finished.log
     for movies in (csv_movies(tmp_path), sqlite_movies(tmp_path), postgres_movies(database_url)):
@@ -58,7 +74,10 @@ def test_all_facts_of_real_rows_are_in_every_store(database_url: str, tmp_path: 
 
 def csv_movies(folder: Path) -> list[Movie]:
     """Return the movies of the CSV files, with their credits and other titles."""
-    movies = {str(movie.site_id): replace(movie, credits=[]) for movie in read_movies(folder / "movies.csv")}
+    movies = {
+        str(movie.site_id): replace(movie, credits=[])
+        for movie in read_movies(folder / "movies.csv")
+    }
     for row in rows_of(folder / "credits.csv"):
         movies[row["site_id"]].credits.append(msgspec.convert(row, Credit, strict=False))
     for row in rows_of(folder / "other_titles.csv"):
@@ -77,14 +96,31 @@ def facts(movie: Movie) -> dict[str, Any]:
     score, regions = movie.score("imdb"), ("US", "GB", "FR", "DE", "JP")
     named = [(other.title, other.country) for other in movie.other_titles]
     credits_ = sorted(movie.credits, key=lambda credit: credit.position)
-    people = {role: [credit for credit in credits_ if credit.role == role] for role in ("director", "writer", "cast")}
-    plain = ("title", "original_title", "kind", "title_type", "year", "end_year", "runtime_minutes", "genres")
+    people = {
+        role: [credit for credit in credits_ if credit.role == role]
+        for role in ("director", "writer", "cast")
+    }
+    plain = (
+        "title",
+        "original_title",
+        "kind",
+        "title_type",
+        "year",
+        "end_year",
+        "runtime_minutes",
+        "genres",
+    )
     return {
         **{name: getattr(movie, name) for name in plain},
         "score": None if score is None else (score.value, score.count),
-        **{role: [(credit.person_id, credit.name) for credit in people[role]] for role in ("director", "writer")},
+        **{
+            role: [(credit.person_id, credit.name) for credit in people[role]]
+            for role in ("director", "writer")
+        },
         "cast": [(credit.person_id, credit.name, credit.character) for credit in people["cast"]],
         "place": (movie.series_id, movie.season, movie.episode),
         "akas": len(named) or None,
-        "regions": {region: [title for title, at in named if at == region] for region in regions} if named else {},
+        "regions": {region: [title for title, at in named if at == region] for region in regions}
+        if named
+        else {},
     }

@@ -42,10 +42,15 @@ IDS = [f"tt090000{number}" for number in range(1, 8)]
 
 def files_of(folder: Path, **rows: list[str | bytes]) -> dict[str, Path]:
     """Write GIVEN, but for the rows of some datasets."""
-    return {name: put(folder, name, *rows.get(name.removeprefix("title."), GIVEN[name])) for name in COLUMNS}
+    return {
+        name: put(folder, name, *rows.get(name.removeprefix("title."), GIVEN[name]))
+        for name in COLUMNS
+    }
 
 
-def read_files(files: dict[str, Path], folder: Path) -> tuple[list[Movie], dict[tuple[str, str], tuple[int, str]]]:
+def read_files(
+    files: dict[str, Path], folder: Path
+) -> tuple[list[Movie], dict[tuple[str, str], tuple[int, str]]]:
     """Return what is read of those of IDS that the files have, and what is damaged."""
     with closing(Tables(files, folder)) as tables:
         tables.want(IDS)
@@ -54,27 +59,44 @@ def read_files(files: dict[str, Path], folder: Path) -> tuple[list[Movie], dict[
 
 def rows_of(told: list[str]) -> list[str | bytes]:
     """Return rows of the first of IDS; of each, what follows the id. A lone surrogate stands for a byte that is no text."""
-    return [f"{site_id}|{text}".encode(errors="surrogateescape") for site_id, text in zip(IDS, told, strict=False)]
+    return [
+        f"{site_id}|{text}".encode(errors="surrogateescape")
+        for site_id, text in zip(IDS, told, strict=False)
+    ]
 
 
-def read(folder: Path, **rows: list[str | bytes]) -> tuple[list[Movie], dict[tuple[str, str], tuple[int, str]]]:
+def read(
+    folder: Path, **rows: list[str | bytes]
+) -> tuple[list[Movie], dict[tuple[str, str], tuple[int, str]]]:
     return read_files(files_of(folder, **rows), folder)
 
 
-@pytest.mark.promise("IMDb's datasets are read with all that they tell, and a damaged row or file erases nothing.")
+@pytest.mark.promise(
+    "IMDb's datasets are read with all that they tell, and a damaged row or file erases nothing."
+)
 def test_a_title_has_all_that_the_datasets_tell_of_it(tmp_path: Path) -> None:
     (movie,), damaged = read(tmp_path)
     assert not damaged
-    assert (movie.site_id, movie.imdb_id, movie.url) == (*("tt0900001",) * 2, "https://www.imdb.com/title/tt0900001/")
+    assert (movie.site_id, movie.imdb_id, movie.url) == (
+        *("tt0900001",) * 2,
+        "https://www.imdb.com/title/tt0900001/",
+    )
     assert (movie.title, movie.original_title, movie.kind) == ("The Kettle", "Der Kessel", "movie")
-    assert (movie.year, movie.end_year, movie.runtime_minutes, movie.genres) == (1999, None, 118, ["Comedy", "Drama"])
+    assert (movie.year, movie.end_year, movie.runtime_minutes, movie.genres) == (
+        1999,
+        None,
+        118,
+        ["Comedy", "Drama"],
+    )
     assert movie.scores == [Score(kind="imdb", value=8.7, count=30_000)]
     assert movie.credits == [
         Credit(name="Aino Välimäki", role="director", position=1, person_id="nm0900001"),
         # Who is not among the names has none, and no invented one.
         Credit(name=None, role="director", position=2, person_id="nm0900004"),
         Credit(name="Cato Lund", role="writer", position=1, person_id="nm0900003"),
-        Credit(name="Aino Välimäki", role="cast", position=1, person_id="nm0900001", character="Ole"),
+        Credit(
+            name="Aino Välimäki", role="cast", position=1, person_id="nm0900001", character="Ole"
+        ),
         Credit(
             name="Berit Storm",
             role="cast",
@@ -89,7 +111,9 @@ def test_a_title_has_all_that_the_datasets_tell_of_it(tmp_path: Path) -> None:
         OtherTitle(title="The Kettle", country="US", kind="dvd, imdbDisplay"),
         OtherTitle(title="Le bouilloire", country="FR", language="fr"),
     ]
-    assert not {"credits.director", "credits.cast", "other_titles", "scores.imdb"} & set(movie.unknown_fields)
+    assert not {"credits.director", "credits.cast", "other_titles", "scores.imdb"} & set(
+        movie.unknown_fields
+    )
     assert {"plot", "scores.metascore"} < set(movie.unknown_fields)
 
 
@@ -99,7 +123,10 @@ def test_a_title_has_all_that_the_datasets_tell_of_it(tmp_path: Path) -> None:
     [
         (r"movie|Kettle|\N|2000|1999|0|\N", ["Kettle", None, 2000, None, None, [], "movie"]),
         (r"tvSpecial|Gala|Gala|\N|\N||", ["Gala", None, None, None, None, [], "other"]),
-        (r'tvSeries|"A" 4"|Der Hafen|2001|2005|45|Drama', ['"A" 4"', "Der Hafen", 2001, 2005, 45, ["Drama"], "series"]),
+        (
+            r'tvSeries|"A" 4"|Der Hafen|2001|2005|45|Drama',
+            ['"A" 4"', "Der Hafen", 2001, 2005, 45, ["Drama"], "series"],
+        ),
     ],
     ids=["unknown", "older-files-leave-fields-empty", "quotes-are-text"],
 )
@@ -110,9 +137,17 @@ def test_what_is_not_known_has_no_value(tmp_path: Path, row: str, values: list[o
 
 
 def test_an_episode_has_its_number_and_the_title_of_its_series(tmp_path: Path) -> None:
-    basics: list[str | bytes] = [r"tt0900001|tvEpisode|Salt|\N|1999|||", r"tt0900008|tvSeries|Salt|\N|1999|||"]
+    basics: list[str | bytes] = [
+        r"tt0900001|tvEpisode|Salt|\N|1999|||",
+        r"tt0900008|tvSeries|Salt|\N|1999|||",
+    ]
     (movie,), _ = read(tmp_path, basics=basics, episode=["tt0900001|tt0900008|1|0"])
-    assert (movie.series_id, movie.series_title, movie.season, movie.episode) == ("tt0900008", "Salt", 1, 0)
+    assert (movie.series_id, movie.series_title, movie.season, movie.episode) == (
+        "tt0900008",
+        "Salt",
+        1,
+        0,
+    )
     (movie,), _ = read(tmp_path, basics=basics, episode=[r"tt0900001|tt0900007|\N|\N"])
     assert (movie.season, movie.episode) == (None, None)
     assert "series_title" in movie.unknown_fields
@@ -122,7 +157,11 @@ def test_an_episode_has_its_number_and_the_title_of_its_series(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("dataset", "field", "rows"),
     [
-        ("ratings", "scores.imdb", ["8.7", "8.7|5|6", "0.0|5", "10.1|5", "nan|5", "8.7|0", r"8.7|\N"]),
+        (
+            "ratings",
+            "scores.imdb",
+            ["8.7", "8.7|5|6", "0.0|5", "10.1|5", "nan|5", "8.7|0", r"8.7|\N"],
+        ),
         ("crew", "credits.director", ["nm0900001"]),
         ("crew", "credits.writer", [r"Aino|\N"]),
         (
@@ -134,7 +173,9 @@ def test_an_episode_has_its_number_and_the_title_of_its_series(tmp_path: Path) -
         ("episode", "series_id", ["Salt|1|2"]),
     ],
 )
-def test_a_damaged_row_is_counted_and_tells_nothing(tmp_path: Path, dataset: str, field: str, rows: list[str]) -> None:
+def test_a_damaged_row_is_counted_and_tells_nothing(
+    tmp_path: Path, dataset: str, field: str, rows: list[str]
+) -> None:
     basics = rows_of([r"tvEpisode|Pilot|\N|1999|\N|\N|\N"] * len(IDS))
     movies, damaged = read(tmp_path, **{"basics": basics, dataset: rows_of(rows)})
     assert [field in movie.unknown_fields for movie in movies] == [True] * len(IDS)
@@ -146,8 +187,15 @@ def test_a_damaged_row_is_counted_and_tells_nothing(tmp_path: Path, dataset: str
 
 
 def test_a_title_whose_own_row_is_damaged_is_no_title(tmp_path: Path) -> None:
-    told = (r"movie|\N|\N|1999", r"movie|Kettle|\N|15", r"movie|Kettle|\N|19x9", "movie|Kettl\udce9|\\N|1999")
-    movies, damaged = read(tmp_path, basics=rows_of(["movie", *(rf"{row}|\N|118|Drama" for row in told)]))
+    told = (
+        r"movie|\N|\N|1999",
+        r"movie|Kettle|\N|15",
+        r"movie|Kettle|\N|19x9",
+        "movie|Kettl\udce9|\\N|1999",
+    )
+    movies, damaged = read(
+        tmp_path, basics=rows_of(["movie", *(rf"{row}|\N|118|Drama" for row in told)])
+    )
     assert not movies
     assert damaged.keys() == {("title.basics", site_id) for site_id in IDS[:5]}
 
@@ -163,7 +211,10 @@ def test_a_long_list_of_characters_is_cut_between_two(tmp_path: Path) -> None:
 @pytest.mark.parametrize("dataset", COLUMNS)
 def test_columns_are_found_by_name_and_a_missing_one_is_named(tmp_path: Path, dataset: str) -> None:
     files = files_of(tmp_path)
-    lines = [line.split("\t") for line in gzip.decompress(files[dataset].read_bytes()).decode().splitlines()]
+    lines = [
+        line.split("\t")
+        for line in gzip.decompress(files[dataset].read_bytes()).decode().splitlines()
+    ]
     text = "".join("\t".join(["new", *reversed(line)]) + "\n" for line in lines)
     files[dataset].write_bytes(gzip.compress(text.encode()))
     moved, _ = read_files(files, tmp_path)
@@ -175,15 +226,21 @@ def test_columns_are_found_by_name_and_a_missing_one_is_named(tmp_path: Path, da
 
 
 @pytest.mark.parametrize(
-    "damage", [lambda data: data[:-20], lambda _: b"<html>Sorry</html>", lambda _: b""], ids=["cut", "html", "empty"]
+    "damage",
+    [lambda data: data[:-20], lambda _: b"<html>Sorry</html>", lambda _: b""],
+    ids=["cut", "html", "empty"],
 )
-def test_a_file_that_is_damaged_is_an_error_before_the_first_title(tmp_path: Path, damage: object) -> None:
+def test_a_file_that_is_damaged_is_an_error_before_the_first_title(
+    tmp_path: Path, damage: object
+) -> None:
     files = files_of(tmp_path)
     path = files["title.ratings"]
     path.write_bytes(damage(path.read_bytes()))  # type: ignore[operator]
     with closing(Tables(files, tmp_path)) as tables:
         tables.want(["tt0900001"])
-        with pytest.raises(ExtractionError, match=r"damaged or cut short|no such column; it has ") as error:
+        with pytest.raises(
+            ExtractionError, match=r"damaged or cut short|no such column; it has "
+        ) as error:
             next(read_titles(tables))
     assert error.value.url == str(path)
     with closing(Tables(files, tmp_path)) as tables, pytest.raises(ExtractionError) as error:
@@ -193,7 +250,9 @@ def test_a_file_that_is_damaged_is_an_error_before_the_first_title(tmp_path: Pat
 
 @pytest.mark.long
 @pytest.mark.parametrize("dataset", ["title.ratings", "title.principals", "title.akas"])
-def test_a_file_with_an_id_a_million_times_is_an_error_within_seconds(tmp_path: Path, dataset: str) -> None:
+def test_a_file_with_an_id_a_million_times_is_an_error_within_seconds(
+    tmp_path: Path, dataset: str
+) -> None:
     files = files_of(tmp_path)
     put(tmp_path, dataset, *["tt0900001" + "|1" * COLUMNS[dataset].count(",")] * 1_000_000)
     began, told = time.monotonic(), "damaged: it has 1000000 rows of tt0900001"
@@ -204,7 +263,11 @@ def test_a_file_with_an_id_a_million_times_is_an_error_within_seconds(tmp_path: 
 
 def test_a_full_disk_is_told_and_no_dataset_is_taken_for_damaged(tmp_path: Path) -> None:
     told = pytest.raises(MovieCrawlerError, match=r"pass-.*: File too large; free some space there")
-    with closing(Tables(files_of(tmp_path), tmp_path)) as tables, largest_file(1_000_000), told as raised:
+    with (
+        closing(Tables(files_of(tmp_path), tmp_path)) as tables,
+        largest_file(1_000_000),
+        told as raised,
+    ):
         tables.want([f"tt{number:07}" for number in range(400_000)])
     assert not isinstance(raised.value, ExtractionError)  # for which the file would be fetched anew
 
@@ -230,7 +293,9 @@ def test_reading_ends_soon_when_the_crawl_does(tmp_path: Path) -> None:
 def chart(folder: Path, films: list[str], name: str, limit: int | None = None) -> dict[str, int]:
     """Return the ranks of films, each given by id, type, genres, rating and votes."""
     given = [film.split() for film in films]
-    basics: list[str | bytes] = [rf"{one}|{kind}|Film|Film|2000|\N|100|{genres}" for one, kind, genres, _, _ in given]
+    basics: list[str | bytes] = [
+        rf"{one}|{kind}|Film|Film|2000|\N|100|{genres}" for one, kind, genres, _, _ in given
+    ]
     ratings: list[str | bytes] = [f"{one}|{rating}|{votes}" for one, _, _, rating, votes in given]
     with closing(Tables(files_of(folder, basics=basics, ratings=ratings), folder)) as tables:
         return tables.want_chart(name, limit)
@@ -241,24 +306,66 @@ def chart(folder: Path, films: list[str], name: str, limit: int | None = None) -
     [
         # The second has the higher mean, but of few votes; the mean of all draws it below the first.
         ("top", "movie Drama 9.0 900000; movie Drama 9.5 25000; movie Drama 5.0 900000", ""),
-        ("top", "movie Drama 8.0 25000; movie Drama 8.0 25001", "movie Drama 9.0 24999; tvMovie Drama 9.0 90000"),
-        ("top", "movie Drama 8 25000", "tvSeries Drama 9 90000; short Drama 9 90000; movie Documentary,Music 9 90000"),
-        ("toptv", "tvSeries Documentary 9.0 90000; tvMiniSeries Drama 8.0 90000", "tvEpisode Drama 9.9 90000"),
+        (
+            "top",
+            "movie Drama 8.0 25000; movie Drama 8.0 25001",
+            "movie Drama 9.0 24999; tvMovie Drama 9.0 90000",
+        ),
+        (
+            "top",
+            "movie Drama 8 25000",
+            "tvSeries Drama 9 90000; short Drama 9 90000; movie Documentary,Music 9 90000",
+        ),
+        (
+            "toptv",
+            "tvSeries Documentary 9.0 90000; tvMiniSeries Drama 8.0 90000",
+            "tvEpisode Drama 9.9 90000",
+        ),
         ("toptv", "tvSeries Drama 8.0 25000", "movie Drama 9.9 90000; tvSeries Drama 9.9 24999"),
-        ("top", "; ".join(f"movie Drama 8.0 {26_000 - n}" for n in range(250)), "movie Drama 8.0 25700"),
-        ("popular", "tvMovie Drama 2 1001; movie Documentary 9 1000", "movie Drama 9 999; tvSeries Drama 9 2000"),
-        ("populartv", "; ".join(f"tvSeries Drama 8.0 {26_000 - n}" for n in range(100)), "tvSeries Drama 9.0 2000"),
+        (
+            "top",
+            "; ".join(f"movie Drama 8.0 {26_000 - n}" for n in range(250)),
+            "movie Drama 8.0 25700",
+        ),
+        (
+            "popular",
+            "tvMovie Drama 2 1001; movie Documentary 9 1000",
+            "movie Drama 9 999; tvSeries Drama 9 2000",
+        ),
+        (
+            "populartv",
+            "; ".join(f"tvSeries Drama 8.0 {26_000 - n}" for n in range(100)),
+            "tvSeries Drama 9.0 2000",
+        ),
     ],
-    ids=["weighted", "films", "no-documentaries", "series", "no-films", "250", "popular", "populartv"],
+    ids=[
+        "weighted",
+        "films",
+        "no-documentaries",
+        "series",
+        "no-films",
+        "250",
+        "popular",
+        "populartv",
+    ],
 )
-def test_a_chart_holds_what_it_is_of_in_its_order(tmp_path: Path, name: str, ranked: str, others: str) -> None:
-    films = [f"tt09{number:05} {film}" for number, film in enumerate(f"{ranked}; {others}".strip("; ").split("; "))]
+def test_a_chart_holds_what_it_is_of_in_its_order(
+    tmp_path: Path, name: str, ranked: str, others: str
+) -> None:
+    films = [
+        f"tt09{number:05} {film}"
+        for number, film in enumerate(f"{ranked}; {others}".strip("; ").split("; "))
+    ]
     ids = [film.split()[0] for film in films[: ranked.count(";") + 1]]
-    assert chart(tmp_path, films[::-1], name) == {site_id: rank for rank, site_id in enumerate(ids, 1)}
+    assert chart(tmp_path, films[::-1], name) == {
+        site_id: rank for rank, site_id in enumerate(ids, 1)
+    }
     assert list(chart(tmp_path, films[::-1], name, limit=2)) == ids[:2]
 
 
 def test_ties_in_the_top_250_are_broken_by_votes_then_by_id(tmp_path: Path) -> None:
     votes = {"tt10900001": 30_000, "tt0900009": 30_000, "tt0900010": 40_000}
-    top = chart(tmp_path, [f"{site_id} movie Drama 8.0 {count}" for site_id, count in votes.items()], "top")
+    top = chart(
+        tmp_path, [f"{site_id} movie Drama 8.0 {count}" for site_id, count in votes.items()], "top"
+    )
     assert top == {"tt0900010": 1, "tt0900009": 2, "tt10900001": 3}

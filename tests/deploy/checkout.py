@@ -27,7 +27,11 @@ def copy_project(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("pyproject.toml", "README.md", "LICENSE", "scrapy.cfg"):
         shutil.copy(PROJECT / name, folder)
-    shutil.copytree(PROJECT / "moviecrawler", folder / "moviecrawler", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        PROJECT / "moviecrawler",
+        folder / "moviecrawler",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
     return folder
 
 

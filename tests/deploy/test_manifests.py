@@ -31,8 +31,12 @@ WORKFLOWS = sorted((PROJECT / ".github" / "workflows").glob("*.yml"))
 ENTRYPOINT = (PROJECT / "scrapyd" / "entrypoint.sh").read_text("utf-8")
 COMPOSE: dict[str, Any] = yaml.safe_load((PROJECT / "docker-compose.yml").read_text("utf-8"))
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
-POD: dict[str, Any] = yaml.safe_load((KUBERNETES / "deployment.yaml").read_text("utf-8"))["spec"]["template"]["spec"]
-FROM_FILES = set(re.findall(r"[A-Z_]{5,}", ENTRYPOINT.partition("for name in")[2].partition("; do")[0]))
+POD: dict[str, Any] = yaml.safe_load((KUBERNETES / "deployment.yaml").read_text("utf-8"))["spec"][
+    "template"
+]["spec"]
+FROM_FILES = set(
+    re.findall(r"[A-Z_]{5,}", ENTRYPOINT.partition("for name in")[2].partition("; do")[0])
+)
 """Names that the entry point reads from files."""
 SECRETS = {"PASSWORD", "SECRET", "REDIS_URL", "DATABASE_URL", "MONGO_URL", "KEY_ID"}
 
@@ -46,19 +50,33 @@ SECRETS = {"PASSWORD", "SECRET", "REDIS_URL", "DATABASE_URL", "MONGO_URL", "KEY_
     ],
 )
 def test_files_are_right_by_their_published_schema(schema: str, paths: list[Path]) -> None:
-    command = [str(Path(sys.executable).parent / "check-jsonschema"), "--builtin-schema", schema, *map(str, paths)]
+    command = [
+        str(Path(sys.executable).parent / "check-jsonschema"),
+        "--builtin-schema",
+        schema,
+        *map(str, paths),
+    ]
     checked = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert checked.returncode == 0, checked.stdout
 
 
 def test_kubernetes_gets_every_manifest_but_the_example() -> None:
     listed = yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text("utf-8"))["resources"]
-    assert {path.name for path in KUBERNETES.glob("*.yaml")} == {*listed, "kustomization.yaml", "secret.example.yaml"}
+    assert {path.name for path in KUBERNETES.glob("*.yaml")} == {
+        *listed,
+        "kustomization.yaml",
+        "secret.example.yaml",
+    }
 
 
 def test_lock_of_the_image_holds_what_a_node_needs() -> None:
-    locks = "".join(path.read_text("utf-8") for path in (PROJECT / "scrapyd").glob("*requirements.txt"))
-    pinned = {canonicalize_name(name): it for name, it in re.findall(r"^([\w.-]+)==(\S+)", locks, re.MULTILINE)}
+    locks = "".join(
+        path.read_text("utf-8") for path in (PROJECT / "scrapyd").glob("*requirements.txt")
+    )
+    pinned = {
+        canonicalize_name(name): it
+        for name, it in re.findall(r"^([\w.-]+)==(\S+)", locks, re.MULTILINE)
+    }
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["project"]
     wanted = [*project["dependencies"], *project["optional-dependencies"]["cluster"]]
     for requirement in map(Requirement, wanted):  # it grows
@@ -78,7 +96,11 @@ def test_lock_of_the_image_holds_what_a_node_needs() -> None:
 def test_nodes_are_given_secrets_as_files_which_the_entry_point_reads() -> None:
     (container,) = POD["containers"]
     config = yaml.safe_load((KUBERNETES / "settings.yaml").read_text("utf-8"))["data"]
-    given = {*SERVICES["node"]["environment"], *(entry["name"] for entry in container["env"]), *config}
+    given = {
+        *SERVICES["node"]["environment"],
+        *(entry["name"] for entry in container["env"]),
+        *config,
+    }
     files = {name for name in given if name.endswith("_FILE")}
     assert {name.removesuffix("_FILE") for name in files} <= FROM_FILES
     assert not [name for name in given - files if any(part in name for part in SECRETS)]
@@ -95,7 +117,10 @@ def test_node_has_the_memory_and_the_time_that_its_spiders_need() -> None:
 def test_nothing_can_be_reached_from_outside_the_machine_and_stores_reach_nothing_outside() -> None:
     assert COMPOSE["networks"]["stores"] == {"internal": True}
     for name, service in SERVICES.items():
-        assert all(name in {"node", "grafana"} and port.startswith("127.0.0.1:") for port in service.get("ports", []))
+        assert all(
+            name in {"node", "grafana"} and port.startswith("127.0.0.1:")
+            for port in service.get("ports", [])
+        )
     for name in ("redis", "postgres", "mongo", "s3", "bucket"):
         assert SERVICES[name]["networks"] == ["stores"], name
 
@@ -103,7 +128,12 @@ def test_nothing_can_be_reached_from_outside_the_machine_and_stores_reach_nothin
 def test_secrets_are_made_once_and_for_everybody(tmp_path: Path) -> None:
     folder, made = tmp_path / "secrets", []
     for _ in range(2):
-        subprocess.run([PROJECT / "scrapyd" / "secrets.sh", folder], check=True, timeout=30, capture_output=True)
+        subprocess.run(
+            [PROJECT / "scrapyd" / "secrets.sh", folder],
+            check=True,
+            timeout=30,
+            capture_output=True,
+        )
         made.append({path.name: path.read_text() for path in folder.iterdir()})
     assert made[0] == made[1]
     assert set(made[0]) == set(COMPOSE["secrets"])
@@ -122,11 +152,17 @@ def calls(text: str) -> list[Job]:
     found = []
     for line in re.findall(r"^[^#\n]*curl (.*)$", text, re.MULTILINE):
         words = shlex.split(line.replace("$(date +\\%F)", "2026-11-23"))
-        form = [word.split("=", 1) for flag, word in itertools.pairwise(words) if flag == "-d" and "=" in word]
+        form = [
+            word.split("=", 1)
+            for flag, word in itertools.pairwise(words)
+            if flag == "-d" and "=" in word
+        ]
         settings = dict(value.split("=", 1) for name, value in form if name == "setting")
         given = {name: value for name, value in form if name not in {"setting", "project"}}
         job, spider = given.pop("jobid"), given.pop("spider")
-        found.append(Job(project="moviecrawler", spider=spider, id=job, settings=settings, arguments=given))
+        found.append(
+            Job(project="moviecrawler", spider=spider, id=job, settings=settings, arguments=given)
+        )
     return found
 
 

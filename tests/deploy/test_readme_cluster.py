@@ -35,7 +35,9 @@ def test_two_nodes_start_and_take_a_job(tmp_path: Path) -> None:
     (folder / "redis-server").symlink_to(executable())
     shown = (PROJECT / "README.md").read_text("utf-8").partition(_HEAD)[2].partition("\n\n")[0]
     commands = [line.strip() for line in shown.splitlines() if _INSTALL not in line]
-    script = "\n".join(["set -e", *commands]).replace("--appendonly yes", "--appendonly yes --port 6379")
+    script = "\n".join(["set -e", *commands]).replace(
+        "--appendonly yes", "--appendonly yes --port 6379"
+    )
     ports = {usual: free_port() for usual in ("6379", "6800", "6801")}
     script = re.sub("|".join(ports), lambda port: str(ports[port[0]]), script)
     target = folder / "scrapy.cfg"
@@ -47,16 +49,25 @@ def test_two_nodes_start_and_take_a_job(tmp_path: Path) -> None:
         "IMDB_URL": "http://127.0.0.1:9",  # the job asks nobody
     }
     output = tmp_path / "output"
-    given: Any = {"cwd": folder, "env": environment, "stdin": subprocess.DEVNULL, "start_new_session": True}
+    given: Any = {
+        "cwd": folder,
+        "env": environment,
+        "stdin": subprocess.DEVNULL,
+        "start_new_session": True,
+    }
     with output.open("wb") as file:
-        shell = subprocess.Popen(["bash", "-c", script], stdout=file, stderr=subprocess.STDOUT, **given)
+        shell = subprocess.Popen(
+            ["bash", "-c", script], stdout=file, stderr=subprocess.STDOUT, **given
+        )
         try:
             code = shell.wait(120)
             assert code == 0, output.read_text("utf-8")
             (answer,) = re.findall(r"^{.*\bjobid\b.*}$", output.read_text("utf-8"), re.MULTILINE)
             assert json.loads(answer)["status"] == "ok"
             wait_for(lambda: _is_open(ports["6801"]))
-            assert not [*folder.rglob("dbs")], "no project is that of scrapy.cfg, and no queue a file"
+            assert not [*folder.rglob("dbs")], (
+                "no project is that of scrapy.cfg, and no queue a file"
+            )
         finally:
             os.killpg(shell.pid, signal.SIGTERM)
             wait_for(lambda: not any(map(_is_open, ports.values())))

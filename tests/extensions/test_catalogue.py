@@ -37,14 +37,23 @@ class Crawl:
     def __init__(self, database_url: str) -> None:
         self.database_url = database_url
         with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
-            load(store, "test", "1", [ImportRow(imdb_id=ID, title="Dune", kind="movie", year=2021)], 1, NOW)
+            load(
+                store,
+                "test",
+                "1",
+                [ImportRow(imdb_id=ID, title="Dune", kind="movie", year=2021)],
+                1,
+                NOW,
+            )
         given = Settings()
         given.setmodule("moviecrawler.settings")
         given.set("DATABASE_URL", database_url)
         self.crawler = Crawler(ImdbSpider, given)
         self.recorder = CatalogueRecorder.from_crawler(self.crawler)
         self.completion = ItemCompletion.from_crawler(self.crawler)
-        self.request = Request("https://www.imdb.com/", cb_kwargs={"site_id": ID}, meta={"site": "imdb"})
+        self.request = Request(
+            "https://www.imdb.com/", cb_kwargs={"site_id": ID}, meta={"site": "imdb"}
+        )
         self.response = Response("https://www.imdb.com/", request=self.request)
 
     def send(self, signal: object, **arguments: Any) -> None:
@@ -53,7 +62,9 @@ class Crawl:
     def state(self) -> tuple[object, ...]:
         """Write what is known, and return state and failures in a row of the title."""
         asyncio.run(self.recorder.flush())
-        return execute(self.database_url, "SELECT state::text, failures FROM title_sites WHERE site = 'imdb'")[0]
+        return execute(
+            self.database_url, "SELECT state::text, failures FROM title_sites WHERE site = 'imdb'"
+        )[0]
 
 
 @pytest.fixture
@@ -62,7 +73,9 @@ def crawl(database_url: str) -> Crawl:
 
 
 def movie(source: Any = "page") -> Movie:
-    return Movie(site="imdb", site_id=ID, url="u", title="Dune", kind="movie", scraped_at=NOW, source=source)
+    return Movie(
+        site="imdb", site_id=ID, url="u", title="Dune", kind="movie", scraped_at=NOW, source=source
+    )
 
 
 def miss(outcome: Any) -> Miss:
@@ -75,7 +88,12 @@ def miss(outcome: Any) -> Miss:
         (signals.item_scraped, movie(), "durable", ("ok", 0)),
         (signals.item_scraped, movie(), None, ("never", 0)),  # a store has not written it yet
         (signals.item_scraped, movie(), "rejected", ("error", 1)),
-        (signals.item_scraped, movie("list"), "durable", ("never", 0)),  # which is no page of the title
+        (
+            signals.item_scraped,
+            movie("list"),
+            "durable",
+            ("never", 0),
+        ),  # which is no page of the title
         (signals.item_scraped, miss("absent"), "durable", ("absent", 0)),
         (signals.item_scraped, miss("failed"), "durable", ("error", 1)),
         (signals.item_scraped, miss("disallowed"), "durable", ("error", 1)),
@@ -103,9 +121,9 @@ def test_a_refusal_pauses_the_site_for_everybody(crawl: Crawl) -> None:
     crawl.send(site_refused, site="imdb", reason="imdb refused us", pause=3600.0)
     crawl.send(site_refused, site="imdb-datasets", reason="no site of ours", pause=3600.0)
     crawl.state()
-    assert execute(crawl.database_url, "SELECT site::text, reason, until > now() FROM site_pauses") == [
-        ("imdb", "imdb refused us", True)
-    ]
+    assert execute(
+        crawl.database_url, "SELECT site::text, reason, until > now() FROM site_pauses"
+    ) == [("imdb", "imdb refused us", True)]
 
 
 def refuse() -> NoReturn:
@@ -113,7 +131,8 @@ def refuse() -> NoReturn:
 
 
 @pytest.mark.parametrize(
-    "away", [open_catalogue(Settings({"DATABASE_URL": "postgresql://a@127.0.0.1:1/b"})), Database(refuse)]
+    "away",
+    [open_catalogue(Settings({"DATABASE_URL": "postgresql://a@127.0.0.1:1/b"})), Database(refuse)],
 )
 def test_a_database_that_is_away_or_lets_nobody_in_for_a_while_loses_nothing(
     crawl: Crawl, monkeypatch: pytest.MonkeyPatch, away: Database
@@ -129,23 +148,34 @@ def test_an_outcome_that_the_database_refuses_takes_no_other_with_it(
     crawl: Crawl, caplog: pytest.LogCaptureFixture
 ) -> None:
     for due in ({"title_id": 2**70, "ids": [], "evidence": None}, None):
-        request = Request("https://www.imdb.com/", cb_kwargs={"site_id": ID, "due": due}, meta={"site": "imdb"})
+        request = Request(
+            "https://www.imdb.com/", cb_kwargs={"site_id": ID, "due": due}, meta={"site": "imdb"}
+        )
         response = Response("https://www.imdb.com/", request=request)
         crawl.send(signals.item_scraped, item=movie(), response=response, spider=None)
     assert crawl.state() == ("ok", 0)
     assert "refused the outcome of tt1000001" in caplog.text
 
 
-def test_claims_of_titles_without_an_outcome_are_not_extended(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_claims_of_titles_without_an_outcome_are_not_extended(
+    crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("moviecrawler.extensions.catalogue._MAX_WAITING", 1)
     recorder = crawl.recorder
     recorder.claimed([1, 2, 3, 4])
     crawl.send(store_opened, store="postgres")
     for title_id, outcome in ((1, "lost"), (2, "durable"), (3, "durable")):
         due = {"title_id": title_id, "ids": [], "evidence": None}
-        request = Request("https://www.imdb.com/", cb_kwargs={"site_id": ID, "due": due}, meta={"site": "imdb"})
+        request = Request(
+            "https://www.imdb.com/", cb_kwargs={"site_id": ID, "due": due}, meta={"site": "imdb"}
+        )
         item = movie()
-        crawl.send(signals.item_scraped, item=item, response=Response(request.url, request=request), spider=None)
+        crawl.send(
+            signals.item_scraped,
+            item=item,
+            response=Response(request.url, request=request),
+            spider=None,
+        )
         crawl.send(item_outcomes, items=[item], store="postgres", outcome=outcome, reason=None)
     away = open_catalogue(Settings({"DATABASE_URL": "postgresql://a@127.0.0.1:1/b"}))
     monkeypatch.setattr(recorder, "_database", away)
@@ -166,17 +196,23 @@ async def test_claims_are_kept_while_a_crawl_lasts_and_given_back_at_its_end(
     recorder.claimed([title_id])
 
     def kept() -> object:
-        kept = "SELECT claimed_until > now() + interval '1 hour' FROM title_sites WHERE site = 'imdb'"
+        kept = (
+            "SELECT claimed_until > now() + interval '1 hour' FROM title_sites WHERE site = 'imdb'"
+        )
         return execute(crawl.database_url, kept)[0][0]
 
     recorder.has_claimed = True
     recorder.spider_opened()
     await until(kept)
     await recorder.spider_closed()
-    assert execute(crawl.database_url, "SELECT count(*) FROM title_sites WHERE claimed_by IS NOT NULL") == [(0,)]
+    assert execute(
+        crawl.database_url, "SELECT count(*) FROM title_sites WHERE claimed_by IS NOT NULL"
+    ) == [(0,)]
 
 
-async def test_a_crawl_that_ends_in_the_middle_of_a_write_loses_no_outcome_whoever_is_cancelled(crawl: Crawl) -> None:
+async def test_a_crawl_that_ends_in_the_middle_of_a_write_loses_no_outcome_whoever_is_cancelled(
+    crawl: Crawl,
+) -> None:
     is_busy, goes_on = threading.Event(), threading.Event()
 
     def wait(_: Database) -> None:
@@ -195,7 +231,9 @@ async def test_a_crawl_that_ends_in_the_middle_of_a_write_loses_no_outcome_whoev
     await asyncio.sleep(0.1)
     goes_on.set()
     await asyncio.gather(blocking, closing_)
-    assert execute(crawl.database_url, "SELECT state::text FROM title_sites WHERE site = 'imdb'") == [("ok",)]
+    assert execute(
+        crawl.database_url, "SELECT state::text FROM title_sites WHERE site = 'imdb'"
+    ) == [("ok",)]
     with pytest.raises(TransientStoreError, match="the crawl is over"):
         await recorder.call(wait)
 

@@ -18,7 +18,14 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def movie(source: Any = "page") -> Movie:
-    return Movie(site="imdb", site_id="tt0000001", url="https://x.example/", title="A", kind="movie", source=source)
+    return Movie(
+        site="imdb",
+        site_id="tt0000001",
+        url="https://x.example/",
+        title="A",
+        kind="movie",
+        source=source,
+    )
 
 
 class Crawl:
@@ -39,18 +46,33 @@ class Crawl:
         if not earlier:
             self.send(signals.item_scraped, item=item, response=None)
         for store, outcome in outcomes.items():
-            self.send(item_outcomes, items=[item], store=store, outcome=outcome, reason=None, earlier=earlier)
+            self.send(
+                item_outcomes,
+                items=[item],
+                store=store,
+                outcome=outcome,
+                reason=None,
+                earlier=earlier,
+            )
 
     @property
     def counted(self) -> dict[str, int]:
         stats = self.crawler.stats.get_stats()
-        return {name.removeprefix("titles/"): n for name, n in stats.items() if name.startswith("titles/")}
+        return {
+            name.removeprefix("titles/"): n
+            for name, n in stats.items()
+            if name.startswith("titles/")
+        }
 
 
 @pytest.mark.parametrize(
     ("csv", "postgres", "title"),
     [
-        *(("durable", "durable", "stored"), ("durable", "rejected", "rejected"), ("spooled", "durable", "spooled")),
+        *(
+            ("durable", "durable", "stored"),
+            ("durable", "rejected", "rejected"),
+            ("spooled", "durable", "spooled"),
+        ),
         *(("spooled", "rejected", "rejected"), ("lost", "rejected", "lost")),
     ],
 )
@@ -63,7 +85,9 @@ def test_worst_outcome_in_any_store_is_the_titles(csv: str, postgres: str, title
     assert not crawl.completion._items
 
 
-def test_a_page_is_not_held_while_a_store_fills_its_batch_and_what_was_asked_for_is_told_in_the_end() -> None:
+def test_a_page_is_not_held_while_a_store_fills_its_batch_and_what_was_asked_for_is_told_in_the_end() -> (
+    None
+):
     crawl, item, completed = Crawl("csv"), movie(), []
 
     def listen(request: Request | None) -> None:
@@ -80,9 +104,13 @@ def test_a_page_is_not_held_while_a_store_fills_its_batch_and_what_was_asked_for
     assert completed == [request]
 
 
-def test_each_item_is_counted_once_by_its_kind_and_an_earlier_runs_or_a_dropped_one_is_forgotten() -> None:
+def test_each_item_is_counted_once_by_its_kind_and_an_earlier_runs_or_a_dropped_one_is_forgotten() -> (
+    None
+):
     crawl, early, dropped = Crawl("csv", "postgres"), movie(), movie()
-    crawl.send(item_outcomes, items=[early], store="csv", outcome="durable", reason=None)  # before it has passed
+    crawl.send(
+        item_outcomes, items=[early], store="csv", outcome="durable", reason=None
+    )  # before it has passed
     assert crawl.counted == {}
     crawl.item(early, postgres="durable")
     crawl.item(movie(), csv="durable", postgres="durable")  # which is equal to it
@@ -92,7 +120,9 @@ def test_each_item_is_counted_once_by_its_kind_and_an_earlier_runs_or_a_dropped_
     crawl.send(signals.item_dropped, item=dropped, response=None, exception=None)
     crawl.send(item_outcomes, items=[dropped], store="postgres", outcome="durable", reason=None)
     assert crawl.counted == {"stored": 2, "rejected": 1}
-    absent = Miss(site="imdb", site_id="tt1", url="u", outcome="absent", reason="404", checked_at=NOW)
+    absent = Miss(
+        site="imdb", site_id="tt1", url="u", outcome="absent", reason="404", checked_at=NOW
+    )
     for item in (absent, movie("list")):
         crawl.item(item, csv="durable", postgres="durable")
     assert crawl.counted == {"stored": 2, "rejected": 1, "absent": 1}

@@ -27,7 +27,12 @@ IN_FLIGHT = 6
 RATING = {"aggregateRating": "meanOfVotes"}
 """What the pages call IMDb's rating, and what they call it when they have changed."""
 NO_SCORES = {**RATING, '"metacritic"': '"critics"'}
-IDENTITY = {"titleText": "nameOfTheTitle", "og:title": "og:name", "<title>": "<name>", '"name"': '"called"'}
+IDENTITY = {
+    "titleText": "nameOfTheTitle",
+    "og:title": "og:name",
+    "<title>": "<name>",
+    '"name"': '"called"',
+}
 
 
 @pytest.fixture(scope="module")
@@ -41,10 +46,15 @@ def rename(replica: ReplicaProcess, names: dict[str, str], after: int = AS_BEFOR
 
 
 def scores(movies: list[Movie]) -> dict[str | None, list[tuple[str, float, int | None]]]:
-    return {movie.site_id: sorted((score.kind, score.value, score.count) for score in movie.scores) for movie in movies}
+    return {
+        movie.site_id: sorted((score.kind, score.value, score.count) for score in movie.scores)
+        for movie in movies
+    }
 
 
-@pytest.mark.promise("A score that pages stop to tell is named within 50 pages; without any score a crawl stops.")
+@pytest.mark.promise(
+    "A score that pages stop to tell is named within 50 pages; without any score a crawl stops."
+)
 def test_renamed_score_is_told_within_50_pages_with_a_page_and_loses_nothing(
     replica: ReplicaProcess, database_url: str, mongo_url: str, tmp_path: Path
 ) -> None:
@@ -70,7 +80,9 @@ def test_renamed_score_is_told_within_50_pages_with_a_page_and_loses_nothing(
     assert {name: scores(read()) for name, read in readers.items()} == before
 
 
-@pytest.mark.promise("A score that pages stop to tell is named within 50 pages; without any score a crawl stops.")
+@pytest.mark.promise(
+    "A score that pages stop to tell is named within 50 pages; without any score a crawl stops."
+)
 @pytest.mark.parametrize(
     ("names", "shared", "why"),
     [
@@ -81,11 +93,18 @@ def test_renamed_score_is_told_within_50_pages_with_a_page_and_loses_nothing(
     ids=["all scores", "all scores, shared", "identity"],
 )
 def test_crawl_stops_when_all_scores_or_identity_are_gone_and_goes_on_when_told(
-    replica: ReplicaProcess, redis_url: str, tmp_path: Path, names: dict[str, str], shared: bool, why: str
+    replica: ReplicaProcess,
+    redis_url: str,
+    tmp_path: Path,
+    names: dict[str, str],
+    shared: bool,
+    why: str,
 ) -> None:
     rename(replica, names, after=10)
     settings = {"REDIS_URL": redis_url} if shared else {}
-    ended = crawl("imdb", IDS, data=tmp_path, replica=replica, DOWNLOAD_SLOTS=ASKED_AS_SITES_ARE, **settings)
+    ended = crawl(
+        "imdb", IDS, data=tmp_path, replica=replica, DOWNLOAD_SLOTS=ASKED_AS_SITES_ARE, **settings
+    )
     assert ended.code == 1
     assert "(pages_changed)" in ended.log
     assert why in ended.log
@@ -94,7 +113,15 @@ def test_crawl_stops_when_all_scores_or_identity_are_gone_and_goes_on_when_told(
     assert read <= 10 + GONE_AFTER_PAGES + IN_FLIGHT
     # What was not asked for is neither failed nor blocked: the same command asks for it.
     assert shared or f"{TITLES - read} titles of this crawl were not done" in ended.log
-    on = crawl("imdb", IDS, data=tmp_path, replica=replica, COVERAGE_STOP="0", FRESHNESS_MARGIN="0", **settings)
+    on = crawl(
+        "imdb",
+        IDS,
+        data=tmp_path,
+        replica=replica,
+        COVERAGE_STOP="0",
+        FRESHNESS_MARGIN="0",
+        **settings,
+    )
     assert "(finished)" in on.log
     assert len(on.movies) == TITLES or names is IDENTITY
 

@@ -11,7 +11,9 @@ from moviecrawler.extensions.logformatter import TerseLogFormatter
 from moviecrawler.items import Miss
 
 
-def test_what_is_logged_has_a_length_and_no_command_of_a_client(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_logged_has_a_length_and_no_command_of_a_client(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     factory, client = logging.getLogRecordFactory(), logging.getLogger("pymongo")
     level = client.level
     try:
@@ -22,6 +24,13 @@ def test_what_is_logged_has_a_length_and_no_command_of_a_client(caplog: pytest.L
     finally:
         logging.setLogRecordFactory(factory)
         client.setLevel(level)
-    item = Miss(site="imdb", site_id="tt1", outcome="failed", url="", reason="no idea" * 1000, checked_at=utc_now())
+    item = Miss(
+        site="imdb",
+        site_id="tt1",
+        outcome="failed",
+        url="",
+        reason="no idea" * 1000,
+        checked_at=utc_now(),
+    )
     told = formatter.dropped(item, ValueError("too long"), None, DefaultSpider("test"))
     assert told["msg"] % told["args"] == "Rejected imdb tt1: too long"

@@ -25,15 +25,23 @@ def read(folder: Path, site: str = "imdb") -> dict[str, Metric]:
 
 
 def value(families: dict[str, Metric], name: str, **labels: str) -> float:
-    (sample,) = [sample for sample in families[name].samples if labels.items() <= sample.labels.items()]
+    (sample,) = [
+        sample for sample in families[name].samples if labels.items() <= sample.labels.items()
+    ]
     return sample.value
 
 
-@pytest.mark.promise("A node's /metrics has the figures of its crawls; a crawl without a node writes them to a file.")
-def test_file_tells_what_was_stored_and_grows_with_each_crawl(replica: ReplicaProcess, tmp_path: Path) -> None:
+@pytest.mark.promise(
+    "A node's /metrics has the figures of its crawls; a crawl without a node writes them to a file."
+)
+def test_file_tells_what_was_stored_and_grows_with_each_crawl(
+    replica: ReplicaProcess, tmp_path: Path
+) -> None:
     for times in (1, 2):
         given = ("ids=tt0000001", "list=top", "limit=20")
-        finished = crawl("imdb", *given, data=tmp_path, replica=replica, METRICS_FOLDER=str(tmp_path))
+        finished = crawl(
+            "imdb", *given, data=tmp_path, replica=replica, METRICS_FOLDER=str(tmp_path)
+        )
         assert finished.code == 0, finished.log
         families = read(tmp_path)
         for name, labels, expected in (
@@ -50,12 +58,23 @@ def test_file_tells_what_was_stored_and_grows_with_each_crawl(replica: ReplicaPr
         assert family.documentation.endswith(".")
         for sample in family.samples:
             assert sample.name.endswith("_total") == (family.type == "counter")
-            assert sample.labels.keys() <= {"site", "outcome", "status", "kind", "field", "store", "pool", "result"}
+            assert sample.labels.keys() <= {
+                "site",
+                "outcome",
+                "status",
+                "kind",
+                "field",
+                "store",
+                "pool",
+                "result",
+            }
             # No label says which title or URL it was.
             assert not any(re.search(r"tt\d|/", label) for label in sample.labels.values())
 
 
-async def test_crawls_add_what_the_file_has_not_yet_and_a_damaged_one_loses_no_figure(tmp_path: Path) -> None:
+async def test_crawls_add_what_the_file_has_not_yet_and_a_damaged_one_loses_no_figure(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "moviecrawler_imdb.prom"
     file.write_text("}{ no metrics")
     for stored in (3, 4):
@@ -67,16 +86,24 @@ async def test_crawls_add_what_the_file_has_not_yet_and_a_damaged_one_loses_no_f
     assert value(read(tmp_path), "moviecrawler_titles", outcome="stored") == 7
 
 
-def test_folder_that_can_not_be_written_to_stops_no_crawl(replica: ReplicaProcess, tmp_path: Path) -> None:
+def test_folder_that_can_not_be_written_to_stops_no_crawl(
+    replica: ReplicaProcess, tmp_path: Path
+) -> None:
     (tmp_path / "moviecrawler_imdb.prom").mkdir()
-    finished = crawl("imdb", "limit=5", data=tmp_path, replica=replica, METRICS_FOLDER=str(tmp_path))
+    finished = crawl(
+        "imdb", "limit=5", data=tmp_path, replica=replica, METRICS_FOLDER=str(tmp_path)
+    )
     assert finished.code == 0
     assert finished.log.count("METRICS_FOLDER can't be written to") == 1
     assert "Traceback" not in finished.log
 
 
-@pytest.mark.promise("A node's /metrics has the figures of its crawls; a crawl without a node writes them to a file.")
-def test_node_is_handed_the_figures_and_at_the_end_the_summary(replica: ReplicaProcess, tmp_path: Path) -> None:
+@pytest.mark.promise(
+    "A node's /metrics has the figures of its crawls; a crawl without a node writes them to a file."
+)
+def test_node_is_handed_the_figures_and_at_the_end_the_summary(
+    replica: ReplicaProcess, tmp_path: Path
+) -> None:
     reading, writing = os.pipe()
     with subprocess.Popen(
         ["scrapy", *crawl_command("imdb", "limit=5")],
@@ -93,7 +120,9 @@ def test_node_is_handed_the_figures_and_at_the_end_the_summary(replica: ReplicaP
     assert process.returncode == 0, log
     assert len(lines) >= 2
     assert lines[-1]["stats"]["titles/stored"] == 5
-    assert all(any(figure.pattern.fullmatch(name) for figure in FIGURES) for name in lines[-1]["stats"])
+    assert all(
+        any(figure.pattern.fullmatch(name) for figure in FIGURES) for name in lines[-1]["stats"]
+    )
     assert ["summary" in line for line in lines] == [False] * (len(lines) - 1) + [True]
     assert lines[-1]["summary"] == [line.strip() for line in log.splitlines()[-5:]]
 

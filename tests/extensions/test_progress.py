@@ -22,7 +22,12 @@ def test_log_says_how_far_a_crawl_is_and_less_and_less_often_what_it_waits_for(
     crawler.engine = SimpleNamespace()  # type: ignore[assignment]  # all that is asked of it is patched above
     shown = Progress.from_crawler(crawler)
     caplog.clear()
-    stats = {"titles/asked": 20, "titles/stored": 5, "titles/absent": 1, "downloader/response_count": 6}
+    stats = {
+        "titles/asked": 20,
+        "titles/stored": 5,
+        "titles/absent": 1,
+        "downloader/response_count": 6,
+    }
     for name, count in stats.items():
         crawler.stats.set_value(name, count)
     for _ in range(20):

@@ -14,26 +14,38 @@ THIRTY = ",".join(IDS[:30])
 
 def summary(finished: Finished) -> dict[str, str]:
     """Return its lines by what each begins with."""
-    lines = re.findall(r"^\w+: [\d,]+ titles asked for(?:.*\n){5}", finished.log, re.MULTILINE)[-1].splitlines()
+    lines = re.findall(r"^\w+: [\d,]+ titles asked for(?:.*\n){5}", finished.log, re.MULTILINE)[
+        -1
+    ].splitlines()
     told = dict(line.strip().split(": ", 1) for line in lines)
     assert ", ".join(told) == f"{lines[0].split(':')[0]}, stores, refusals, missing fields, next"
     return told
 
 
-@pytest.mark.promise("A crawl ends with five lines: titles, stores, refusals, missing fields, and what comes next.")
+@pytest.mark.promise(
+    "A crawl ends with five lines: titles, stores, refusals, missing fields, and what comes next."
+)
 def test_summary_tells_what_was_stored_what_was_not_and_what_is_due_next(
     replica: ReplicaProcess, database_url: str, tmp_path: Path
 ) -> None:
-    finished = crawl("imdb", f"ids=tt0000001,{THIRTY}", data=tmp_path, replica=replica, DATABASE_URL=database_url)
+    finished = crawl(
+        "imdb", f"ids=tt0000001,{THIRTY}", data=tmp_path, replica=replica, DATABASE_URL=database_url
+    )
     told = summary(finished)
     ended = r"30 stored, 1 absent \(1 HTTP status 404\)"
     assert re.fullmatch(rf"31 titles asked for: {ended}; in [\d.]+ s \(finished\)", told["imdb"])
-    assert re.fullmatch(r"postgres 31 durable in \d+ batches; sqlite 31 durable in \d+ batches", told["stores"])
+    assert re.fullmatch(
+        r"postgres 31 durable in \d+ batches; sqlite 31 durable in \d+ batches", told["stores"]
+    )
     assert told["refusals"] == told["missing fields"] == "none"
-    assert re.fullmatch(r"nothing of this crawl; 0 titles are due now, the next one on .* UTC", told["next"])
+    assert re.fullmatch(
+        r"nothing of this crawl; 0 titles are due now, the next one on .* UTC", told["next"]
+    )
 
 
-def test_summary_tells_what_waits_in_the_shared_queue(replica: ReplicaProcess, redis_url: str, tmp_path: Path) -> None:
+def test_summary_tells_what_waits_in_the_shared_queue(
+    replica: ReplicaProcess, redis_url: str, tmp_path: Path
+) -> None:
     urls = {"REDIS_URL": redis_url, "FRONTIER_MAX_PAGES": "5", "FRONTIER_RUN": "five"}
     told = summary(crawl("imdb", f"ids={THIRTY}", data=tmp_path, replica=replica, **urls))
     assert told["next"].startswith("of the 31 requests of run five, 25 wait for the next worker; ")
@@ -48,21 +60,34 @@ def test_summary_names_the_reasons_of_failures(replica: ReplicaProcess, tmp_path
 
 
 def test_a_crawl_that_cannot_begin_has_a_summary(tmp_path: Path) -> None:
-    told = summary(crawl("imdb", "ids=tt0000001", data=tmp_path, DATABASE_URL="postgresql://127.0.0.1:1/x"))
-    assert re.fullmatch(r"0 titles asked for: the crawl ended first; in [\d.]+ s \(store_unavailable\)", told["imdb"])
+    told = summary(
+        crawl("imdb", "ids=tt0000001", data=tmp_path, DATABASE_URL="postgresql://127.0.0.1:1/x")
+    )
+    assert re.fullmatch(
+        r"0 titles asked for: the crawl ended first; in [\d.]+ s \(store_unavailable\)",
+        told["imdb"],
+    )
     assert told["stores"] == "none"
     assert told["next"] == "nothing of this crawl; the catalogue can't be asked"
 
 
-@pytest.mark.promise("A list or sitemap that can't be read, or has no end, is told and never taken for an empty one.")
-def test_a_list_that_can_not_be_read_is_not_an_empty_one(replica: ReplicaProcess, tmp_path: Path) -> None:
+@pytest.mark.promise(
+    "A list or sitemap that can't be read, or has no end, is told and never taken for an empty one."
+)
+def test_a_list_that_can_not_be_read_is_not_an_empty_one(
+    replica: ReplicaProcess, tmp_path: Path
+) -> None:
     change(replica, faults={"500": 1})
     finished = crawl("metacritic", "limit=5", data=tmp_path, replica=replica, RETRY_TIMES="0")
     assert finished.code == 1
-    assert summary(finished)["metacritic"].startswith("0 titles asked for: the list could not be read; ")
+    assert summary(finished)["metacritic"].startswith(
+        "0 titles asked for: the list could not be read; "
+    )
 
 
-@pytest.mark.promise("A crawl ends with five lines: titles, stores, refusals, missing fields, and what comes next.")
+@pytest.mark.promise(
+    "A crawl ends with five lines: titles, stores, refusals, missing fields, and what comes next."
+)
 @pytest.mark.parametrize("quiet", [["--nolog"], ["-L", "ERROR"], ["--logfile", "crawl.log"]])
 def test_summary_is_on_standard_error_whatever_becomes_of_the_log(
     quiet: list[str], replica: ReplicaProcess, tmp_path: Path

@@ -12,7 +12,11 @@ SETTINGS = {
     "AUTOTHROTTLE_ENABLED": True,
     "AUTOTHROTTLE_MAX_DELAY": 60,
     "DOWNLOAD_DELAY": 2.0,
-    "DOWNLOAD_SLOTS": {"slow.example": {"delay": 5.0}, "quick.example": {"delay": 0.5}, "127.0.0.1": {"delay": 0.0}},
+    "DOWNLOAD_SLOTS": {
+        "slow.example": {"delay": 5.0},
+        "quick.example": {"delay": 0.5},
+        "127.0.0.1": {"delay": 0.0},
+    },
 }
 
 

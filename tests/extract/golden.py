@@ -9,7 +9,9 @@ from moviecrawler.extract.pages import page_record, read_page
 from tests.shared import PROJECT
 
 GOLDEN = PROJECT / "tests" / "pages"
-CASES = sorted(f"{path.parent.parent.name}/{path.parent.name}" for path in GOLDEN.glob("*/*/meta.json"))
+CASES = sorted(
+    f"{path.parent.parent.name}/{path.parent.name}" for path in GOLDEN.glob("*/*/meta.json")
+)
 
 
 def body_of(case: str) -> bytes:
@@ -42,9 +44,15 @@ def changed_body(case: str, change: dict[str, Any]) -> bytes:
         text, count = re.subn(pattern, new, text, flags=re.DOTALL)
         assert count, pattern
     for script, edits in change.get("scripts", {}).items():
-        found = re.search(rf"""<script\b[^<>]*"{re.escape(script)}"[^<>]*>(.*?)</script>""", text, re.DOTALL)
+        found = re.search(
+            rf"""<script\b[^<>]*"{re.escape(script)}"[^<>]*>(.*?)</script>""", text, re.DOTALL
+        )
         assert found is not None
-        data = _edited_components(found[1], edits) if "NUXT" in script else _edited(json.loads(found[1]), edits)
+        data = (
+            _edited_components(found[1], edits)
+            if "NUXT" in script
+            else _edited(json.loads(found[1]), edits)
+        )
         text = text[: found.start(1)] + json.dumps(data) + text[found.end(1) :]
     return text.encode()
 
@@ -75,7 +83,9 @@ def facts(body: bytes, url: str | None) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for field, value in {**record, **record.pop("item", {})}.items():
         rows = value if isinstance(value, list) else []
-        named = {row.get("site_id") or row.get("kind"): row for row in rows if isinstance(row, dict)}
+        named = {
+            row.get("site_id") or row.get("kind"): row for row in rows if isinstance(row, dict)
+        }
         if named and None not in named:
             found |= {f"{field}.{name}": row for name, row in named.items()}
         elif field != "item" and value != []:
@@ -95,7 +105,9 @@ def flatten(root: Any) -> list[Any]:
         elif isinstance(value, dict):
             elements[index] = {name: put(member) for name, member in value.items()}
         else:
-            elements[index] = [put(member) for member in value] if isinstance(value, list) else value
+            elements[index] = (
+                [put(member) for member in value] if isinstance(value, list) else value
+            )
         return index
 
     put(root)

@@ -19,7 +19,9 @@ from moviecrawler.extract.pages import read_page
 
 NOW = 1_790_000_000.0
 PAGE = (
-    b"<!doctype html><html><head><title>The Paper Lighthouse</title></head><body>" + b"text " * 1000 + b"</body></html>"
+    b"<!doctype html><html><head><title>The Paper Lighthouse</title></head><body>"
+    + b"text " * 1000
+    + b"</body></html>"
 )
 CHALLENGE = b"""<!DOCTYPE html><html><head><title></title><script>window.awsWafCookieDomainList = [];
 window.gokuProps = {"key": "k"};</script></head><body><div id="challenge-container"></div></body></html>"""
@@ -35,13 +37,18 @@ def refused(
     return classify(status, headers or {}, body, expects=expects, now=NOW)
 
 
-def kind(status: int = 200, headers: Headers = None, body: bytes = PAGE, expects: Expected = "page") -> str | None:
+def kind(
+    status: int = 200, headers: Headers = None, body: bytes = PAGE, expects: Expected = "page"
+) -> str | None:
     refusal = refused(status, headers, body, expects)
     return refusal.kind if refusal else None
 
 
 MOMENT = b"<html><head><title>Just a moment...</title>" + b" " * 30_000
-LATER = b"<html><head><title>Just a moment... | Rotten Tomatoes</title></head><body>Just a moment..." + b" " * 3000
+LATER = (
+    b"<html><head><title>Just a moment... | Rotten Tomatoes</title></head><body>Just a moment..."
+    + b" " * 3000
+)
 AWS, CLOUDFLARE = {"x-amzn-waf-action": "challenge"}, {"cf-mitigated": "challenge"}
 
 
@@ -72,14 +79,22 @@ AWS, CLOUDFLARE = {"x-amzn-waf-action": "challenge"}, {"cf-mitigated": "challeng
     ],
 )
 def test_answers_are_told_from_refusals(
-    statuses: list[int], headers: dict[str, str], body: bytes, expects: Expected, expected: str | None
+    statuses: list[int],
+    headers: dict[str, str],
+    body: bytes,
+    expects: Expected,
+    expected: str | None,
 ) -> None:
-    assert [kind(status, headers, body, expects) for status in statuses] == [expected] * len(statuses)
+    assert [kind(status, headers, body, expects) for status in statuses] == [expected] * len(
+        statuses
+    )
 
 
 def test_a_refusal_says_why_and_for_how_long() -> None:
     assert refused(403) == Refusal("refusal", "status 403", USUAL_PAUSE)
-    assert refused(body=b"x" * (SMALLEST_PAGE - 1)) == Refusal("throttle", "a page of 2047 bytes", THROTTLE_PAUSE)
+    assert refused(body=b"x" * (SMALLEST_PAGE - 1)) == Refusal(
+        "throttle", "a page of 2047 bytes", THROTTLE_PAUSE
+    )
 
 
 DATES = {-3.0: SHORTEST_PAUSE, 0.5: SHORTEST_PAUSE, 5.0: 5 * HOUR, 24 * 8.0: LONGEST_PAUSE}
@@ -99,7 +114,9 @@ PAUSES: dict[str | None, int] = {
 
 
 @pytest.mark.parametrize(("retry_after", "pause"), PAUSES.items())
-def test_429_pauses_for_retry_after_between_an_hour_and_a_week(retry_after: str | None, pause: int) -> None:
+def test_429_pauses_for_retry_after_between_an_hour_and_a_week(
+    retry_after: str | None, pause: int
+) -> None:
     headers = {} if retry_after is None else {"retry-after": retry_after}
     assert refused(429, headers) == Refusal("rate_limit", "status 429", pause)
 
@@ -113,16 +130,34 @@ def small(head: str, body: str = "") -> bytes:
     [
         (small("<script>window._cf_chl_opt={cvId:'3'}</script>"), "challenge"),
         (small("<title>Attention Required! | Cloudflare</title>"), "refusal"),
-        (small("<title>Access denied | films.example used Cloudflare to restrict access</title>"), "refusal"),
+        (
+            small(
+                "<title>Access denied | films.example used Cloudflare to restrict access</title>"
+            ),
+            "refusal",
+        ),
         (small("", '<script src="https://ct.captcha-delivery.com/c.js"></script>'), "challenge"),
         (small("<title>Access to this page has been denied.</title>"), "refusal"),
         (small("", "<div id='px-captcha'></div>"), "challenge"),
-        (small("", '<iframe src="/_Incapsula_Resource?SWUDNSAI=31&xinfo=1"></iframe>'), "challenge"),
+        (
+            small("", '<iframe src="/_Incapsula_Resource?SWUDNSAI=31&xinfo=1"></iframe>'),
+            "challenge",
+        ),
         (small("", "Request unsuccessful. Incapsula incident ID: 1-2"), "refusal"),
         (small("", '<div id="sec-if-cpt-container"></div>'), "challenge"),
-        (small("<meta http-equiv=refresh content=\"5; URL='/_sec/verify?provider=interstitial'\">"), "challenge"),
+        (
+            small(
+                "<meta http-equiv=refresh content=\"5; URL='/_sec/verify?provider=interstitial'\">"
+            ),
+            "challenge",
+        ),
         (small("<TITLE>\nAccess Denied\n</TITLE>", "https://errors.edgesuite.net/18.1"), "refusal"),
-        (small("", '<script src="/149e9513-01fa-4fb0-aad4-566afd725d1b/2d206a39/ips.js"></script>'), "challenge"),
+        (
+            small(
+                "", '<script src="/149e9513-01fa-4fb0-aad4-566afd725d1b/2d206a39/ips.js"></script>'
+            ),
+            "challenge",
+        ),
         (small("<title>Human Verification</title>"), "refusal"),
         (small("<title>403 Forbidden</title>"), "refusal"),
     ],
@@ -154,20 +189,38 @@ def test_what_vendors_add_to_healthy_pages_is_no_stop(body: bytes) -> None:
 @pytest.mark.parametrize("status", [404, 500, 502, 503])
 def test_broken_server_behind_a_vendor_is_no_refusal(status: int) -> None:
     assert kind(status, body=small("<title>502 Bad Gateway</title>", "cloudflare")) is None
-    assert kind(status, body=small("<title>Service Unavailable</title>", "https://errors.edgesuite.net/11.2")) is None
+    assert (
+        kind(
+            status,
+            body=small("<title>Service Unavailable</title>", "https://errors.edgesuite.net/11.2"),
+        )
+        is None
+    )
 
 
 @pytest.mark.promise("A block page is never stored as data.")
 @pytest.mark.parametrize(
-    "site", ["www.imdb.com/title/tt9100001/", "www.metacritic.com/movie/salt/", "www.rottentomatoes.com/m/salt"]
+    "site",
+    [
+        "www.imdb.com/title/tt9100001/",
+        "www.metacritic.com/movie/salt/",
+        "www.rottentomatoes.com/m/salt",
+    ],
 )
 @pytest.mark.parametrize(
     "title",
-    ["404 Error - IMDb", "Page Not Found", "404 Page Not Found - Metacritic", "Rotten Tomatoes", "Privacy choices"],
+    [
+        "404 Error - IMDb",
+        "Page Not Found",
+        "404 Page Not Found - Metacritic",
+        "Rotten Tomatoes",
+        "Privacy choices",
+    ],
 )
 def test_page_of_an_error_or_of_consent_is_no_title(site: str, title: str) -> None:
     body = small(
-        f"<title>{title}</title>", "<h1>404</h1><h2>The page was not found.</h2><form><button>Agree</button></form>"
+        f"<title>{title}</title>",
+        "<h1>404</h1><h2>The page was not found.</h2><form><button>Agree</button></form>",
     )
     for url in (None, f"https://{site}"):
         with pytest.raises(ExtractionError):
@@ -176,11 +229,15 @@ def test_page_of_an_error_or_of_consent_is_no_title(site: str, title: str) -> No
 
 def test_what_a_site_says_forges_no_log_lines() -> None:
     title = (
-        b"<title>Access denied | \x1b[2J\n2026-11-21 ERROR: forged\xe2\x80\xa8 Cloudflare " + b"y" * 3000 + b"</title>"
+        b"<title>Access denied | \x1b[2J\n2026-11-21 ERROR: forged\xe2\x80\xa8 Cloudflare "
+        + b"y" * 3000
+        + b"</title>"
     )
     for found in (
         classify(200, {}, title, expects="other", now=NOW),
-        classify(202, {"x-amzn-waf-action": "\x1b[2J\x9b" + "z" * 9000}, b"", expects="other", now=NOW),
+        classify(
+            202, {"x-amzn-waf-action": "\x1b[2J\x9b" + "z" * 9000}, b"", expects="other", now=NOW
+        ),
     ):
         assert found is not None
         assert found.reason.isprintable()

@@ -20,7 +20,11 @@ def value_of(elements: list[Any]) -> Any:
 
 
 JSON_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-1000, 1000) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers(-1000, 1000)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=20,
 )
@@ -35,11 +39,15 @@ def test_what_was_flattened_comes_back(value: Any) -> None:
     ("elements", "value"),
     [
         pytest.param([["Reactive", 1], {"a": 2}, 7], {"a": 7}, id="Reactive"),
-        pytest.param([["ShallowReactive", 1], ["Ref", 2], ["ShallowRef", 3], 7], 7, id="wrappers in wrappers"),
+        pytest.param(
+            [["ShallowReactive", 1], ["Ref", 2], ["ShallowRef", 3], 7], 7, id="wrappers in wrappers"
+        ),
         pytest.param([["EmptyRef", 1], '""'], "", id="empty text"),
         pytest.param([["EmptyShallowRef", 1], "_"], None, id="undefined ref"),
         pytest.param([["EmptyShallowRef", 1], "0n"], 0, id="BigInt ref"),
-        pytest.param([["NuxtError", 1], {"statusCode": 2}, 404], {"statusCode": 404}, id="NuxtError"),
+        pytest.param(
+            [["NuxtError", 1], {"statusCode": 2}, 404], {"statusCode": 404}, id="NuxtError"
+        ),
         pytest.param([["Date", "2026-04-01T00:00:00.000Z"]], "2026-04-01T00:00:00.000Z", id="Date"),
         pytest.param([["Set"]], [], id="empty Set"),
         pytest.param([["Set", 1, 2, 1], "a", "b"], ["a", "b", "a"], id="Set"),
@@ -81,7 +89,10 @@ def test_only_what_is_looked_at_is_resolved() -> None:
         pytest.param([["Ref"]], id="wrapper of nothing"),
         pytest.param([["Date", {"a": 0}]], id="Date of an object"),
         pytest.param([["EmptyRef", 1], 7], id="EmptyRef of a number"),
-        *(pytest.param([[kind, 1], 7], id=kind) for kind in ("Map", "BigInt", "RegExp", "Uint8Array")),
+        *(
+            pytest.param([[kind, 1], 7], id=kind)
+            for kind in ("Map", "BigInt", "RegExp", "Uint8Array")
+        ),
         pytest.param([], id="nothing"),
         pytest.param([*([n + 1, n + 1] for n in range(150)), "end"], id="doubling"),
         pytest.param([[1] * 20_000, [2] * 20_000, "end"], id="a list of one list"),

@@ -23,14 +23,20 @@ def _fields(record: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.promise("The pages that the sites serve now are read with every fact that they state.")
 @pytest.mark.parametrize("case", CASES)
 def test_page_is_read_as_written_beside_it(case: str) -> None:
-    expected, meta = (json.loads((GOLDEN / case / f"{name}.json").read_text("utf-8")) for name in ("expected", "meta"))
+    expected, meta = (
+        json.loads((GOLDEN / case / f"{name}.json").read_text("utf-8"))
+        for name in ("expected", "meta")
+    )
     page = read_page(body_of(case), url_of(case))
     got, wrong = _fields(page_record(page)), {}
     assert got["kind"] == meta["kind"]
     for field, value in _fields(expected).items():
         found = got.get(field, "not there")
         if field in {"entries", "seasons"} and isinstance(found, list):
-            found = [{key: entry.get(key) for key in wanted} for wanted, entry in zip(value, found, strict=True)]
+            found = [
+                {key: entry.get(key) for key in wanted}
+                for wanted, entry in zip(value, found, strict=True)
+            ]
         if found != value:
             wrong[field] = {"want": value, "got": found}
     assert not wrong, wrong
@@ -38,7 +44,11 @@ def test_page_is_read_as_written_beside_it(case: str) -> None:
         check(page.movie)
         for season in page.seasons:
             check(season)
-            assert (season.kind, season.source, season.series_id) == ("season", "list", page.movie.site_id)
+            assert (season.kind, season.source, season.series_id) == (
+                "season",
+                "list",
+                page.movie.site_id,
+            )
             assert season.unknown_fields == unknown_fields_of(season)  # a list states no absence
 
 
@@ -47,7 +57,9 @@ def test_page_is_read_as_written_beside_it(case: str) -> None:
 @pytest.mark.promise("JSON-LD by schema.org is read where a page has nothing better.")
 @pytest.mark.promise("A page of another title is never stored as the one that was asked for.")
 @pytest.mark.parametrize(("case", "change"), changes().values(), ids=changes())
-def test_change_of_a_page_changes_only_what_is_written_beside_it(case: str, change: dict[str, Any]) -> None:
+def test_change_of_a_page_changes_only_what_is_written_beside_it(
+    case: str, change: dict[str, Any]
+) -> None:
     body, url = changed_body(case, change), change.get("url", url_of(case))
     if "refused" in change:
         with pytest.raises(ExtractionError) as error:
@@ -56,7 +68,9 @@ def test_change_of_a_page_changes_only_what_is_written_beside_it(case: str, chan
         return
     before, after = facts(body_of(case), url_of(case)), facts(body, url)
     lacked, lacks = (set(found.pop("unknown_fields", [])) for found in (before, after))
-    differs = {name: after.get(name) for name in before | after if before.get(name) != after.get(name)}
+    differs = {
+        name: after.get(name) for name in before | after if before.get(name) != after.get(name)
+    }
     assert differs == change["differs"]
     assert sorted(lacks - lacked) == change.get("unknown", [])
     assert sorted(lacked - lacks) == change.get("known", [])
@@ -82,4 +96,7 @@ def test_cut_or_flipped_page_is_a_page_or_an_extraction_error(case: str) -> None
             if whole.movie is not None:
                 assert page.movie is not None
                 assert set(whole.movie.unknown_fields) <= set(page.movie.unknown_fields)
-                assert (page.movie.site_id, page.movie.title) == (whole.movie.site_id, whole.movie.title)
+                assert (page.movie.site_id, page.movie.title) == (
+                    whole.movie.site_id,
+                    whole.movie.title,
+                )

@@ -48,9 +48,7 @@ def test_page_of_nothing_but_beginnings_is_read_in_linear_time(unit: bytes, site
         read_page(body, ADDRESSES.get(site))
 
 
-HEAD = (
-    b'<html><head><link rel="canonical" href="%b"/><script id="media-hero-json">{}</script></head><body><h1>Salt</h1>'
-)
+HEAD = b'<html><head><link rel="canonical" href="%b"/><script id="media-hero-json">{}</script></head><body><h1>Salt</h1>'
 LARGE_TREES = {
     "more tags than pages have": b"<p>a</p>" * (MOST_TAGS // 2),
     "elements inside of each other": b"<b>" * (DEEPEST + 1),
@@ -66,8 +64,12 @@ def test_page_whose_tree_would_be_too_expensive_is_refused_at_once(large: bytes)
 
 
 def test_more_seasons_than_any_series_has_are_refused_at_once() -> None:
-    tiles = b"".join(b'<tile-season href="/tv/salt_road/s%d"></tile-season>' % number for number in range(3000))
-    body = body_of("rottentomatoes/2026-series-tiles").replace(b"<carousel-slider", tiles + b"<carousel-slider")
+    tiles = b"".join(
+        b'<tile-season href="/tv/salt_road/s%d"></tile-season>' % number for number in range(3000)
+    )
+    body = body_of("rottentomatoes/2026-series-tiles").replace(
+        b"<carousel-slider", tiles + b"<carousel-slider"
+    )
     with processor_time(), pytest.raises(ExtractionError, match="seasons"):
         read_page(body)
 
@@ -76,7 +78,9 @@ def test_element_with_more_attributes_than_any_that_is_read_refuses_no_page() ->
     attributes = b" ".join(b"a%d" % number for number in range(40_000))
     body = body_of("rottentomatoes/2026-scorecard")
     with processor_time():
-        assert read_page(body.replace(b"</body>", b"<p " + attributes + b"></p></body>")) == read_page(body)
+        assert read_page(
+            body.replace(b"</body>", b"<p " + attributes + b"></p></body>")
+        ) == read_page(body)
 
 
 def test_tree_just_within_its_bounds_is_made() -> None:
@@ -84,7 +88,11 @@ def test_tree_just_within_its_bounds_is_made() -> None:
     beside = b"<i>a</i>" * MOST_CHILDREN
     script = b"<script>if (a <b) {" + b"x " * 20_000 + b"}</script>"
     assert (
-        len(tree_of(b"<html><body>" + script + b"<div>" + beside + b"</div>" + deep + b"</body></html>").css("i"))
+        len(
+            tree_of(
+                b"<html><body>" + script + b"<div>" + beside + b"</div>" + deep + b"</body></html>"
+            ).css("i")
+        )
         == MOST_CHILDREN
     )
 
@@ -138,7 +146,9 @@ def slow(pattern: re.Pattern[Any], size: int, seconds: float) -> list[str]:
     """Return texts on which a pattern takes longer: its beginning, and then `size` characters of a part of what it matches."""
     is_text = isinstance(pattern.pattern, str)
     source = pattern.pattern if is_text else pattern.pattern.decode("latin-1")
-    few = re.sub(r"\{\d{4},", "{9,", source)  # in place of thousands of characters, which take minutes to draw
+    few = re.sub(
+        r"\{\d{4},", "{9,", source
+    )  # in place of thousands of characters, which take minutes to draw
     as_text = re.compile(few, pattern.flags & ~re.UNICODE | re.ASCII)
     found: list[str] = []
     tried = set()
@@ -147,7 +157,11 @@ def slow(pattern: re.Pattern[Any], size: int, seconds: float) -> list[str]:
     @EXAMPLES
     def search(match: re.Match[str], start: int) -> None:
         matched = match[0]
-        parts = {matched[at:end] for at in (0, start) for end in range(at + 1, min(len(matched), at + 20) + 1)}
+        parts = {
+            matched[at:end]
+            for at in (0, start)
+            for end in range(at + 1, min(len(matched), at + 20) + 1)
+        }
         for begin, part in [(begin, part) for begin in ("", matched[:20]) for part in parts]:
             if found or (begin, part) in tried:
                 continue
@@ -182,7 +196,9 @@ def test_pattern_takes_linear_time(name: str, pattern: re.Pattern[Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "read", [*(read for _, _, read in READERS), read_page, read_sitemap], ids=lambda read: read.__name__
+    "read",
+    [*(read for _, _, read in READERS), read_page, read_sitemap],
+    ids=lambda read: read.__name__,
 )
 def test_every_reader_has_no_other_failure_than_extraction_error(read: Callable[..., Any]) -> None:
     nothing: Any = None
@@ -197,7 +213,9 @@ def test_any_exception_of_a_reader_is_an_error_of_its_page(error: type[Exception
     def read(body: bytes, url: str) -> None:
         raise error(body, url)
 
-    with pytest.raises(ExtractionError, match=error.__name__ if error is not RecursionError else "page") as raised:
+    with pytest.raises(
+        ExtractionError, match=error.__name__ if error is not RecursionError else "page"
+    ) as raised:
         read(b"what it was", ADDRESSES["imdb"])
     assert (raised.value.field, raised.value.url) == ("page", ADDRESSES["imdb"])
 
@@ -210,7 +228,13 @@ def test_error_of_a_page_is_short_whatever_the_page_holds() -> None:
 
 @pytest.mark.parametrize("digits", [20, 400])
 @pytest.mark.parametrize(
-    "case", ["imdb/title-2026-castv2", "metacritic/finder-movies", "metacritic/nuxt3-movie", "rottentomatoes/2026-tv"]
+    "case",
+    [
+        "imdb/title-2026-castv2",
+        "metacritic/finder-movies",
+        "metacritic/nuxt3-movie",
+        "rottentomatoes/2026-tv",
+    ],
 )
 def test_number_of_any_size_is_no_failure_but_extraction_error(case: str, digits: int) -> None:
     body, url = body_of(case), url_of(case)

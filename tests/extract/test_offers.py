@@ -18,7 +18,10 @@ def counted(target: str, counter: str = "https://click.justwatch.com/a?cx=eyJ&r=
         (f"{LAMP}?v=1&utm_source=a&irclickid=x&linkCode=y&ascsubtag=z#t", f"{LAMP}?v=1"),
         (counted(LAMP), LAMP),
         (counted(LAMP, "http://click.justwatch.com/a?r="), LAMP),
-        (counted(f"{LAMP}?v=1", "https://lamp.pay.example/c/12/345/6789?subId1=a&u="), f"{LAMP}?v=1"),
+        (
+            counted(f"{LAMP}?v=1", "https://lamp.pay.example/c/12/345/6789?subId1=a&u="),
+            f"{LAMP}?v=1",
+        ),
         (counted(counted(LAMP, "https://lamp.pay.example/c/12/345/6789?u=") + "&subId3=b"), LAMP),
         (counted(counted(counted(LAMP))), LAMP),  # as many redirects as are followed
         (counted(counted(counted(counted(LAMP)))), None),
@@ -33,5 +36,7 @@ def counted(target: str, counter: str = "https://click.justwatch.com/a?cx=eyJ&r=
         (None, None),
     ],
 )
-def test_address_is_that_of_the_provider_without_tracking(url: str | None, plain: str | None) -> None:
+def test_address_is_that_of_the_provider_without_tracking(
+    url: str | None, plain: str | None
+) -> None:
     assert plain_address(url) == plain

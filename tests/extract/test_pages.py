@@ -12,7 +12,13 @@ from tests.extract.golden import body_of
 
 PAGES = ["imdb/title-2025-rank-1046", "metacritic/nuxt3-movie"]
 OTHERS = {
-    "imdb": ["title/tt0900001/reference/", "title/tt0900001/fullcredits", "search/title/", "name/nm0900001/", ""],
+    "imdb": [
+        "title/tt0900001/reference/",
+        "title/tt0900001/fullcredits",
+        "search/title/",
+        "name/nm0900001/",
+        "",
+    ],
     "metacritic": ["movie/x/details", "game/x/", "browse/movie/", "composer/x"],
     "rottentomatoes": ["m/x/reviews", "search?search=x", "top/bestofrt/"],
     "example": ["m/x"],
@@ -20,7 +26,9 @@ OTHERS = {
 
 
 @pytest.mark.promise("Of a page in a layout that is not known, nothing is read wrongly.")
-@pytest.mark.parametrize(("site", "path"), [(site, path) for site, paths in OTHERS.items() for path in paths])
+@pytest.mark.parametrize(
+    ("site", "path"), [(site, path) for site, paths in OTHERS.items() for path in paths]
+)
 def test_page_that_no_spider_asks_for_is_unknown(site: str, path: str) -> None:
     for body in (b"<html></html>", *map(body_of, PAGES)):
         with pytest.raises(ExtractionError, match="not a page of a title or a list"):

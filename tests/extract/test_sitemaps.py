@@ -52,7 +52,9 @@ def test_namespace_white_space_and_gzip_change_nothing() -> None:
     assert read_sitemap(b"<urlset/>").urls == []
 
 
-@pytest.mark.parametrize("body", [PAGES, INDEX, gzip.compress(PAGES)], ids=["pages", "index", "gzip"])
+@pytest.mark.parametrize(
+    "body", [PAGES, INDEX, gzip.compress(PAGES)], ids=["pages", "index", "gzip"]
+)
 def test_sitemap_cut_anywhere_is_refused(body: bytes) -> None:
     for end in range(len(body.rstrip())):
         with pytest.raises(ExtractionError):
@@ -65,7 +67,10 @@ ENTITY = b"<!DOCTYPE urlset [<!ENTITY e %b>]><urlset><url><loc>https://x.example
 @pytest.mark.parametrize(
     "body",
     [
-        *(b"<!DOCTYPE html><html><body>Not here</body></html>", b'{"loc": "https://www.rottentomatoes.com/m/x"}'),
+        *(
+            b"<!DOCTYPE html><html><body>Not here</body></html>",
+            b'{"loc": "https://www.rottentomatoes.com/m/x"}',
+        ),
         *(ENTITY % declared for declared in (b'SYSTEM "file:///etc/hostname"', b'"expanded"')),
     ],
 )
@@ -97,21 +102,28 @@ def test_gzip_bomb_is_refused_before_it_is_unpacked() -> None:
 
 def test_sitemap_is_read_to_the_number_of_addresses_that_the_protocol_allows() -> None:
     for count in (MOST_LOCATIONS, MOST_LOCATIONS + 1):
-        rows = b"".join(b"<url><loc>https://www.example.com/m/title_%d</loc></url>" % number for number in range(count))
+        rows = b"".join(
+            b"<url><loc>https://www.example.com/m/title_%d</loc></url>" % number
+            for number in range(count)
+        )
         body = b"<urlset>" + rows + b"</urlset>"
         sitemap = read_sitemap(body)
         assert (len(sitemap.urls), sitemap.is_cut) == (MOST_LOCATIONS, count > MOST_LOCATIONS)
 
 
 HOSTILE: dict[str, Callable[[], bytes]] = {
-    "a million addresses": lambda: b"<url><loc>https://www.example.com/m/title</loc></url>" * 900_000,
+    "a million addresses": lambda: (
+        b"<url><loc>https://www.example.com/m/title</loc></url>" * 900_000
+    ),
     "a million addresses of one page": lambda: (
         b"<url><loc>https://x.example/</loc>" + b"<loc>https://x.example/</loc>" * 1_500_000
     ),
     "images": lambda: b"<url><loc>https://x.example/</loc>" + b"<image/>" * 5_000_000,
     "comments": lambda: b"<!---->" * 5_000_000,
     "an address without an end": lambda: b"<url><loc>https://x.example/" + b"a" * 40_000_000,
-    "a tag without an end": lambda: b"<url " + b" ".join(b"a%d='1'" % number for number in range(2_000_000)),
+    "a tag without an end": lambda: (
+        b"<url " + b" ".join(b"a%d='1'" % number for number in range(2_000_000))
+    ),
     "a comment without an end": lambda: b"<!--" + b"a" * 40_000_000,
     "elements inside of each other": lambda: b"<url>" * 8_000_000,
     "white space": lambda: b" " * 40_000_000,
@@ -120,11 +132,16 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
 LONG = {"a million addresses", "a million addresses of one page", "images"}
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in HOSTILE])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in HOSTILE]
+)
 def test_hostile_sitemap_is_read_in_bounded_memory_and_time(name: str) -> None:
     packed = gzip.compress(b"<urlset>" + HOSTILE[name](), compresslevel=1)
     # The parser keeps a tag and a comment until their end.
-    assert growth(packed) < {"a tag without an end": 300_000, "a comment without an end": 60_000}.get(name, 30_000)
+    assert growth(packed) < {
+        "a tag without an end": 300_000,
+        "a comment without an end": 60_000,
+    }.get(name, 30_000)
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moviecrawler.extract.values import parse_count, parse_date, parse_decimal, parse_runtime, parse_year
+from moviecrawler.extract.values import (
+    parse_count,
+    parse_date,
+    parse_decimal,
+    parse_runtime,
+    parse_year,
+)
 
-PARSERS: list[Callable[[str], Any]] = [parse_count, parse_date, parse_decimal, parse_runtime, parse_year]
+PARSERS: list[Callable[[str], Any]] = [
+    parse_count,
+    parse_date,
+    parse_decimal,
+    parse_runtime,
+    parse_year,
+]
 
 READ: dict[Callable[[str], Any], dict[str, Any]] = {
     parse_count: {
@@ -32,7 +44,11 @@ READ: dict[Callable[[str], Any], dict[str, Any]] = {
         "45m": 45,
         **dict.fromkeys(("2 hours, 5 minutes", "PT2H5M0.000S"), 125),
     },
-    parse_date: {"May 2020": "2020-05", "Sept. 3, 2020": "2020-09-03", "2020-05-03T04:05:06.000Z": "2020-05-03"},
+    parse_date: {
+        "May 2020": "2020-05",
+        "Sept. 3, 2020": "2020-09-03",
+        "2020-05-03T04:05:06.000Z": "2020-05-03",
+    },
 }
 REFUSED: dict[Callable[[str], Any], list[str]] = {
     parse_count: ["2.5MM", "2,5M", "1,00,000", "1,00", "2.5", "12,3K4"],
@@ -40,16 +56,30 @@ REFUSED: dict[Callable[[str], Any], list[str]] = {
         *("PT", "P", "PT0M", "0 min", "PT30S", "100001 min"),
         *("2h 3", "1:58", "h", "min", "2 seasons 5 minutes", "1h30x"),
     ],
-    parse_date: ["2021-13-01", "2021-02-30", "Foo 3, 2020", "32 May 2020", "1492-01-01", "0000-00-00", "1970"],
+    parse_date: [
+        "2021-13-01",
+        "2021-02-30",
+        "Foo 3, 2020",
+        "32 May 2020",
+        "1492-01-01",
+        "0000-00-00",
+        "1970",
+    ],
 }
 
 
-@pytest.mark.parametrize(("parse", "text", "value"), [(p, t, v) for p, read in READ.items() for t, v in read.items()])
-def test_value_is_read_as_the_sites_write_it(parse: Callable[[str], Any], text: str, value: Any) -> None:
+@pytest.mark.parametrize(
+    ("parse", "text", "value"), [(p, t, v) for p, read in READ.items() for t, v in read.items()]
+)
+def test_value_is_read_as_the_sites_write_it(
+    parse: Callable[[str], Any], text: str, value: Any
+) -> None:
     assert parse(text) == value
 
 
-@pytest.mark.parametrize(("parse", "text"), [(p, text) for p, texts in REFUSED.items() for text in texts])
+@pytest.mark.parametrize(
+    ("parse", "text"), [(p, text) for p, texts in REFUSED.items() for text in texts]
+)
 def test_malformed_or_impossible_value_is_refused(parse: Callable[[str], Any], text: str) -> None:
     with pytest.raises(ValueError, match="not a" if parse is not parse_date else r".+"):
         parse(text)
@@ -57,7 +87,8 @@ def test_malformed_or_impossible_value_is_refused(parse: Callable[[str], Any], t
 
 @pytest.mark.parametrize("parse", PARSERS)
 @pytest.mark.parametrize(
-    "text", ["", " ", "\\N", "N/A", "tbd", "-", "–", "null", "NaN", "0x10", "²", "१२३", "1e9", "--5"]
+    "text",
+    ["", " ", "\\N", "N/A", "tbd", "-", "–", "null", "NaN", "0x10", "²", "१२३", "1e9", "--5"],
 )
 def test_what_is_no_value_is_refused(parse: Callable[[str], Any], text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
@@ -72,9 +103,14 @@ def test_any_text_gives_a_value_or_a_value_error(parse: Callable[[str], Any], te
 
 
 @given(st.integers(1, 999_999_999), st.integers(1, 99_999), st.sampled_from("KM"))
-def test_exact_count_is_exact_and_an_abbreviated_one_scales_by_its_unit(number: int, tenths: int, unit: str) -> None:
+def test_exact_count_is_exact_and_an_abbreviated_one_scales_by_its_unit(
+    number: int, tenths: int, unit: str
+) -> None:
     assert parse_count(f"{number:,} votes") == (number, True)
-    assert parse_count(f"{tenths / 10:.1f}{unit}") == (tenths * {"K": 100, "M": 100_000}[unit], False)
+    assert parse_count(f"{tenths / 10:.1f}{unit}") == (
+        tenths * {"K": 100, "M": 100_000}[unit],
+        False,
+    )
 
 
 @given(st.integers(1, 166), st.integers(0, 59))

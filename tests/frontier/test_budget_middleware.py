@@ -55,7 +55,9 @@ async def test_requests_are_spaced_without_redis(tmp_path: Path) -> None:
 
 
 @pytest.mark.promise("Without Redis, processes with one folder share the day's budget.")
-async def test_the_day_is_shared_by_a_folder_and_a_second_start_goes_on_with_it(tmp_path: Path) -> None:
+async def test_the_day_is_shared_by_a_folder_and_a_second_start_goes_on_with_it(
+    tmp_path: Path,
+) -> None:
     one, two, again = (local(tmp_path, Budget(per_day=5)) for _ in range(3))
     assert [await one.take() for _ in range(3)] == [await two.take() for _ in range(2)] + [True]
     assert await one.left_today() == await again.left_today() == 0
@@ -67,7 +69,9 @@ async def test_a_crawl_waits_for_the_next_day_and_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     began, evening = time.monotonic(), datetime(2026, 11, 1, 23, 59, 59, 500_000, tzinfo=UTC)
-    monkeypatch.setattr(budget_middleware, "utc_now", lambda: evening + timedelta(seconds=time.monotonic() - began))
+    monkeypatch.setattr(
+        budget_middleware, "utc_now", lambda: evening + timedelta(seconds=time.monotonic() - began)
+    )
     given = local(tmp_path, Budget(per_day=2))
     assert await asyncio.gather(*(given.take() for _ in range(4))) == [True] * 4
     assert time.monotonic() - began >= 0.5
@@ -87,7 +91,9 @@ async def queue_of(client: Any, budget: Budget, titles: int) -> tuple[Scripts, S
     queue = SharedQueue(scripts, SITE, FrontierOptions(lease=3600), worker="one")
     await queue.open("run", 0)
     await queue.push([Push(2, str(number), "[]") for number in range(titles)])
-    await queue.finish([End(one.id, "done") for one in (await queue.take(1)).deliveries])  # its arguments
+    await queue.finish(
+        [End(one.id, "done") for one in (await queue.take(1)).deliveries]
+    )  # its arguments
     return scripts, queue
 
 
@@ -115,8 +121,12 @@ async def test_a_day_spent_at_23_59_goes_on_at_00_01_in_the_same_run(client: Any
     assert (await scripts.ask(SITE, charge=True)).used == 1
 
 
-@pytest.mark.promise("After a refusal, one request finds out for all workers whether the site answers again.")
-async def test_a_refusal_stops_all_workers_and_one_probe_finds_out_when_it_is_over(client: Any) -> None:
+@pytest.mark.promise(
+    "After a refusal, one request finds out for all workers whether the site answers again."
+)
+async def test_a_refusal_stops_all_workers_and_one_probe_finds_out_when_it_is_over(
+    client: Any,
+) -> None:
     scripts, queue = await queue_of(client, Budget(), 9)
     for trips in (1, 2):
         site = await scripts.ask(SITE, refusal=("go away", 60_000))
@@ -135,8 +145,12 @@ async def test_a_refusal_stops_all_workers_and_one_probe_finds_out_when_it_is_ov
     assert len((await queue.take(9)).deliveries) == 7
 
 
-@pytest.mark.promise("After a refusal, one request finds out for all workers whether the site answers again.")
-async def test_only_the_answer_to_the_probe_has_a_site_asked_again(client: Any, redis_url: str, tmp_path: Path) -> None:
+@pytest.mark.promise(
+    "After a refusal, one request finds out for all workers whether the site answers again."
+)
+async def test_only_the_answer_to_the_probe_has_a_site_asked_again(
+    client: Any, redis_url: str, tmp_path: Path
+) -> None:
     given = BudgetMiddleware(crawler_of(tmp_path, REDIS_URL=redis_url), UNLIMITED)
     given.refused("imdb", "go away", 60)
     given.answered("imdb")  # to a request that was sent before

@@ -51,7 +51,11 @@ def workers_of(replica: ReplicaProcess, own_redis: RedisServer, tmp_path: Path) 
 
 
 def fetched(replica: ReplicaProcess) -> dict[str, int]:
-    return {path: number for path, number in counts(replica)["paths"].items() if path.startswith("/title/")}
+    return {
+        path: number
+        for path, number in counts(replica)["paths"].items()
+        if path.startswith("/title/")
+    }
 
 
 def assert_whole(movies: list[Movie], expected: list[str] | None = None) -> None:
@@ -64,8 +68,12 @@ def have_been_fetched(replica: ReplicaProcess, count: int) -> bool:
     return len(fetched(replica)) >= count
 
 
-@pytest.mark.promise("Any worker may be killed: others get what it held, no title is lost and none doubled.")
-@pytest.mark.parametrize(("titles", "kills"), [(100, 3), pytest.param(1000, 10, marks=pytest.mark.long)])
+@pytest.mark.promise(
+    "Any worker may be killed: others get what it held, no title is lost and none doubled."
+)
+@pytest.mark.parametrize(
+    ("titles", "kills"), [(100, 3), pytest.param(1000, 10, marks=pytest.mark.long)]
+)
 def test_killed_workers_lose_no_title_and_double_none(
     own_redis: RedisServer,
     database_url: str,
@@ -78,7 +86,12 @@ def test_killed_workers_lose_no_title_and_double_none(
 ) -> None:
     expected = Collection(1, titles).imdb_ids
     (tmp_path / "ids").write_text("\n".join(expected))
-    stores = {"DATABASE_URL": database_url, "MONGO_URL": mongo_url, "S3_BUCKET": bucket_name, "S3_ENDPOINT_URL": s3_url}
+    stores = {
+        "DATABASE_URL": database_url,
+        "MONGO_URL": mongo_url,
+        "S3_BUCKET": bucket_name,
+        "S3_ENDPOINT_URL": s3_url,
+    }
     with (
         ForkedReplica(titles=titles, light=True, latency=100) as replica,
         Workers(
@@ -88,14 +101,19 @@ def test_killed_workers_lose_no_title_and_double_none(
             redis_url=own_redis.url,
             environment={name: os.environ[name] for name in CREDENTIALS},
             FRONTIER_LEASE="5",  # long enough that no worker is taken for dead that is only slow
-            FRONTIER_DELIVERIES=str(2 * kills),  # a title that every kill hits is not to blame for any
+            FRONTIER_DELIVERIES=str(
+                2 * kills
+            ),  # a title that every kill hits is not to blame for any
             FRONTIER_RUN="killed",
             **stores,
         ) as workers,
     ):
         workers.start(3)
         for number in range(1, kills + 1):
-            wait_for(partial(have_been_fetched, replica, titles * number // (kills + 2)), detail=lambda: workers.log)
+            wait_for(
+                partial(have_been_fetched, replica, titles * number // (kills + 2)),
+                detail=lambda: workers.log,
+            )
             workers.kill()
             workers.start()
         assert workers.wait() == [0, 0, 0], workers.log
@@ -108,7 +126,9 @@ def test_killed_workers_lose_no_title_and_double_none(
         assert workers.state("done") == workers.state("total") == titles + 1  # with the arguments
         assert workers.state("failed") == 0
     logger.info("%d kills: %d of %d pages were fetched again", kills, again, titles)
-    assert again <= kills * 150  # what a worker holds: in flight, taken ahead, and waiting for its stores
+    assert (
+        again <= kills * 150
+    )  # what a worker holds: in flight, taken ahead, and waiting for its stores
 
 
 @pytest.mark.promise("Redis may go away and come back: nothing is lost.")
@@ -140,11 +160,15 @@ def test_redis_may_be_out_of_memory_for_a_while(
         time.sleep(2.5)  # longer than a lease: heartbeats are taken all the same
         own_redis.client.config_set("maxmemory", "0")
         assert workers.wait() == [0, 0], workers.log
-        assert len(workers.movies) == len({movie.site_id for movie in workers.movies}) > TITLES * 0.8
+        assert (
+            len(workers.movies) == len({movie.site_id for movie in workers.movies}) > TITLES * 0.8
+        )
         assert workers.state("failed") == 0
 
 
-def test_a_redis_that_evicts_is_refused_with_a_sentence(workers_of: WorkersOf, own_redis: RedisServer) -> None:
+def test_a_redis_that_evicts_is_refused_with_a_sentence(
+    workers_of: WorkersOf, own_redis: RedisServer
+) -> None:
     own_redis.client.config_set("maxmemory", 10**9)
     own_redis.client.config_set("maxmemory-policy", "volatile-lru")
     with workers_of("imdb", ALL) as workers:
@@ -153,15 +177,21 @@ def test_a_redis_that_evicts_is_refused_with_a_sentence(workers_of: WorkersOf, o
         assert "(volatile-lru); set its maxmemory-policy to noeviction" in workers.log
 
 
-def test_unreachable_redis_ends_the_crawl_at_once_with_a_sentence(replica: ReplicaProcess, tmp_path: Path) -> None:
-    with Workers("imdb", data=tmp_path, replica=replica, redis_url="redis://127.0.0.1:1/0") as workers:
+def test_unreachable_redis_ends_the_crawl_at_once_with_a_sentence(
+    replica: ReplicaProcess, tmp_path: Path
+) -> None:
+    with Workers(
+        "imdb", data=tmp_path, replica=replica, redis_url="redis://127.0.0.1:1/0"
+    ) as workers:
         workers.start()
         assert workers.wait() == [1]
         assert "start it, or remove REDIS_URL" in workers.log
         assert "Traceback" not in workers.log
 
 
-def test_worker_that_slept_for_two_leases_changes_nothing_of_what_others_did(workers_of: WorkersOf) -> None:
+def test_worker_that_slept_for_two_leases_changes_nothing_of_what_others_did(
+    workers_of: WorkersOf,
+) -> None:
     with workers_of("imdb", ALL, FRONTIER_LEASE="1", **SLOWLY) as workers:
         workers.start(2)
         wait_for(lambda: len(workers.holders()) == 2)
@@ -177,15 +207,22 @@ def test_worker_that_slept_for_two_leases_changes_nothing_of_what_others_did(wor
         assert workers.state("failed") == 0
 
 
-@pytest.mark.promise("A worker that is told to end gives back what it has not done, within seconds.")
+@pytest.mark.promise(
+    "A worker that is told to end gives back what it has not done, within seconds."
+)
 def test_worker_that_closes_takes_nothing_more_and_gives_back_however_slow_the_site_is(
     workers_of: WorkersOf, replica: ReplicaProcess, own_redis: RedisServer
 ) -> None:
-    with workers_of("imdb", "via=pages", ALL, **{**SURE, "DOWNLOAD_TIMEOUT": "600"}) as workers, paused(replica):
+    with (
+        workers_of("imdb", "via=pages", ALL, **{**SURE, "DOWNLOAD_TIMEOUT": "600"}) as workers,
+        paused(replica),
+    ):
         workers.start(environment={"FRONTIER_MAX_PAGES": "4"})
         wait_for(lambda: workers.count("leases") == 4)  # before the other takes all
         workers.start()
-        wait_for(lambda: workers.count("requests") == TITLES and workers.count("leases") > BATCH + 2)
+        wait_for(
+            lambda: workers.count("requests") == TITLES and workers.count("leases") > BATCH + 2
+        )
         wait_for(lambda: "(recycled)" in workers.log)
         own_redis.client.rpush("imdb:start_urls", IDS[0])
         began = time.monotonic()
@@ -198,13 +235,20 @@ def test_worker_that_closes_takes_nothing_more_and_gives_back_however_slow_the_s
         assert "Traceback" not in workers.log
 
 
-@pytest.mark.promise("Any worker may be killed: others get what it held, no title is lost and none doubled.")
+@pytest.mark.promise(
+    "Any worker may be killed: others get what it held, no title is lost and none doubled."
+)
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGTERM, 1)])
 def test_datasets_that_a_worker_did_not_come_to_read_are_read_by_the_next(
     workers_of: WorkersOf, replica: ReplicaProcess, number: int, code: int
 ) -> None:
     # The first request fails while its worker closes, and the next worker joins the same run.
-    settings = {"IMDB_DATASETS": "ratings", "DOWNLOAD_TIMEOUT": "5", "RETRY_TIMES": "0", "FRONTIER_RUN": "one"}
+    settings = {
+        "IMDB_DATASETS": "ratings",
+        "DOWNLOAD_TIMEOUT": "5",
+        "RETRY_TIMES": "0",
+        "FRONTIER_RUN": "one",
+    }
     with workers_of("imdb", "via=datasets", ALL, **settings) as workers:
         with paused(replica):
             workers.start()
@@ -221,9 +265,14 @@ def test_job_whose_node_died_goes_on_in_its_run(
     workers_of: WorkersOf, replica: ReplicaProcess, own_redis: RedisServer
 ) -> None:
     asked_at = f"{time.time():.3f}"  # when the job was queued: its next start is given the same
-    with workers_of("imdb", ALL, FRONTIER_RUN="job1", FRONTIER_ASKED_AT=asked_at, **SLOWLY) as workers:
+    with workers_of(
+        "imdb", ALL, FRONTIER_RUN="job1", FRONTIER_ASKED_AT=asked_at, **SLOWLY
+    ) as workers:
         workers.start()
-        wait_for(lambda: workers.count("requests") and workers.state("done") > 3, detail=lambda: workers.log)
+        wait_for(
+            lambda: workers.count("requests") and workers.state("done") > 3,
+            detail=lambda: workers.log,
+        )
         workers.kill()
         done = workers.state("done") - 1  # without the arguments
         for _ in range(2):
@@ -236,7 +285,9 @@ def test_job_whose_node_died_goes_on_in_its_run(
     assert sum(fetched(replica).values()) <= 2 * TITLES - done
 
 
-@pytest.mark.promise("A worker that is told to end gives back what it has not done, within seconds.")
+@pytest.mark.promise(
+    "A worker that is told to end gives back what it has not done, within seconds."
+)
 def test_terminated_and_recycled_workers_hand_back_what_they_have_not_done(
     workers_of: WorkersOf, replica: ReplicaProcess, tmp_path: Path
 ) -> None:
@@ -252,7 +303,9 @@ def test_terminated_and_recycled_workers_hand_back_what_they_have_not_done(
     change(replica, latency=0)
     for name, most in (("recycled", 10), ("last", 0)):
         (tmp_path / name).mkdir()
-        with workers_of("imdb", ALL, data=tmp_path / name, FRONTIER_MAX_PAGES=str(most), **SURE) as others:
+        with workers_of(
+            "imdb", ALL, data=tmp_path / name, FRONTIER_MAX_PAGES=str(most), **SURE
+        ) as others:
             others.start()
             assert others.wait() == [0], others.log
             assert len(others.movies) == (most or TITLES - done - 10)
@@ -266,7 +319,12 @@ def test_sigterm_ends_a_worker_though_redis_answers_late(
     with (
         Proxy("127.0.0.1", own_redis.port) as proxy,
         Workers(
-            "imdb", ALL, data=tmp_path, replica=replica, redis_url=f"redis://{proxy.address}/0", **SLOWLY
+            "imdb",
+            ALL,
+            data=tmp_path,
+            replica=replica,
+            redis_url=f"redis://{proxy.address}/0",
+            **SLOWLY,
         ) as workers,
     ):
         workers.start()
@@ -291,7 +349,9 @@ class Deadly:
 """
 
 
-@pytest.mark.promise("A page that kills its workers becomes a dead letter, and nothing else with it.")
+@pytest.mark.promise(
+    "A page that kills its workers becomes a dead letter, and nothing else with it."
+)
 def test_page_that_kills_its_workers_is_the_only_dead_letter_of_its_batch(
     workers_of: WorkersOf, replica: ReplicaProcess, own_redis: RedisServer, tmp_path: Path
 ) -> None:
@@ -299,7 +359,11 @@ def test_page_that_kills_its_workers_is_the_only_dead_letter_of_its_batch(
     change(replica, latency=20)
     (tmp_path / "deadly.py").write_text(_DEADLY.format(given[16]))
     addons = '{"moviecrawler.addon.ConfiguredParts": 0, "deadly.Deadly": 1}'
-    arguments: dict[str, Any] = {"ADDONS": addons, "FRONTIER_DELIVERIES": "3", "FRONTIER_LEASE": "1"}
+    arguments: dict[str, Any] = {
+        "ADDONS": addons,
+        "FRONTIER_DELIVERIES": "3",
+        "FRONTIER_LEASE": "1",
+    }
     with workers_of("imdb", f"ids={','.join(given)}", **arguments) as workers:
         codes = []
         for _ in range(4):

@@ -16,12 +16,21 @@ from moviecrawler.signals import item_outcomes, list_missed, page_archived, stor
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 ODD = Failure(ValueError("odd"))  # type: ignore[no-untyped-call]
-MOVIE = Movie(site="imdb", site_id="tt1", url="https://www.imdb.com/", title="Invented", kind="movie")
+MOVIE = Movie(
+    site="imdb", site_id="tt1", url="https://www.imdb.com/", title="Invented", kind="movie"
+)
 PAGE = RawPage(site="imdb", site_id="tt1", fetched_at=NOW, archive_id="urn:uuid:1", record=b"WARC")
 
 
 def miss(outcome: Any) -> Miss:
-    return Miss(site="imdb", site_id="tt1", url="https://www.imdb.com/", outcome=outcome, reason="", checked_at=NOW)
+    return Miss(
+        site="imdb",
+        site_id="tt1",
+        url="https://www.imdb.com/",
+        outcome=outcome,
+        reason="",
+        checked_at=NOW,
+    )
 
 
 class Crawl:
@@ -62,8 +71,12 @@ def crawl() -> Crawl:
     return Crawl()
 
 
-@pytest.mark.promise("A request is done only when its items are durable everywhere, and what it leads to is queued.")
-def test_request_is_done_when_its_page_is_in_the_archive_and_its_item_in_every_store(crawl: Crawl) -> None:
+@pytest.mark.promise(
+    "A request is done only when its items are durable everywhere, and what it leads to is queued."
+)
+def test_request_is_done_when_its_page_is_in_the_archive_and_its_item_in_every_store(
+    crawl: Crawl,
+) -> None:
     crawl.tell(page_archived, item=PAGE)
     crawl.ended(MOVIE)
     crawl.completed(MOVIE, "csv")
@@ -74,10 +87,13 @@ def test_request_is_done_when_its_page_is_in_the_archive_and_its_item_in_every_s
     assert not crawl.completion._items
 
 
-@pytest.mark.promise("A request is done only when its items are durable everywhere, and what it leads to is queued.")
+@pytest.mark.promise(
+    "A request is done only when its items are durable everywhere, and what it leads to is queued."
+)
 @pytest.mark.parametrize("early", [False, True])
 @pytest.mark.parametrize(
-    ("outcome", "how"), [("durable", "done"), ("spooled", "back"), ("lost", "back"), ("rejected", "done")]
+    ("outcome", "how"),
+    [("durable", "done"), ("spooled", "back"), ("lost", "back"), ("rejected", "done")],
 )
 def test_what_stores_say_decides(crawl: Crawl, outcome: str, how: str, early: bool) -> None:
     if early:
@@ -90,7 +106,8 @@ def test_what_stores_say_decides(crawl: Crawl, outcome: str, how: str, early: bo
 
 
 @pytest.mark.parametrize(
-    ("outcome", "how"), [("absent", "done"), ("failed", "done"), ("disallowed", "done"), ("blocked", "back")]
+    ("outcome", "how"),
+    [("absent", "done"), ("failed", "done"), ("disallowed", "done"), ("blocked", "back")],
 )
 def test_missed_title_ends_by_why_it_was_missed(crawl: Crawl, outcome: str, how: str) -> None:
     item = miss(outcome)
@@ -108,14 +125,22 @@ WITHOUT_ITEMS: dict[str, tuple[Callable[[Crawl], Any], str]] = {
     "nothing came of it": (lambda _: None, "dead"),
     "only a page in the archive": (archived, "dead"),
     "not sent": (lambda crawl: crawl.request.meta.update({NOT_SENT: True}), "back"),
-    "dropped as invalid": (lambda crawl: crawl.tell(signals.item_dropped, item=MOVIE, exception=ODD), "done"),
+    "dropped as invalid": (
+        lambda crawl: crawl.tell(signals.item_dropped, item=MOVIE, exception=ODD),
+        "done",
+    ),
     "its callback failed": (lambda crawl: crawl.tell(signals.spider_error, failure=ODD), "dead"),
-    "a pipeline failed": (lambda crawl: crawl.tell(signals.item_error, item=MOVIE, failure=ODD), "dead"),
+    "a pipeline failed": (
+        lambda crawl: crawl.tell(signals.item_error, item=MOVIE, failure=ODD),
+        "dead",
+    ),
 }
 
 
 @pytest.mark.parametrize(("happens", "how"), WITHOUT_ITEMS.values(), ids=WITHOUT_ITEMS)
-def test_title_without_an_item_ends_as(crawl: Crawl, happens: Callable[[Crawl], Any], how: str) -> None:
+def test_title_without_an_item_ends_as(
+    crawl: Crawl, happens: Callable[[Crawl], Any], how: str
+) -> None:
     happens(crawl)
     crawl.ended()
     assert crawl.ends == [how]

@@ -15,11 +15,16 @@ ALL = f"ids={','.join(IDS)}"
 SLOWLY: dict[str, Any] = {"CONCURRENT_REQUESTS": "4", "FRONTIER_RUN": "lossy"}
 
 
-def begun(workers_of: WorkersOf, replica: ReplicaProcess, count: int, *, latency: int, done: int) -> Workers:
+def begun(
+    workers_of: WorkersOf, replica: ReplicaProcess, count: int, *, latency: int, done: int
+) -> Workers:
     change(replica, latency=latency)
     workers = workers_of("imdb", ALL, **SLOWLY)
     workers.start(count)
-    wait_for(lambda: workers.count("leases") and workers.state("done") >= done, detail=lambda: workers.log)
+    wait_for(
+        lambda: workers.count("leases") and workers.state("done") >= done,
+        detail=lambda: workers.log,
+    )
     return workers
 
 
@@ -38,9 +43,20 @@ def alone(workers_of: WorkersOf, replica: ReplicaProcess) -> Workers:
 @pytest.mark.promise("A lost key in Redis never hangs a crawl, and what was lost is told.")
 @pytest.mark.parametrize(
     "names",
-    ["queue", "leases", "queue leases", "seen", "workers", "state", "queue leases requests state", "everything"],
+    [
+        "queue",
+        "leases",
+        "queue leases",
+        "seen",
+        "workers",
+        "state",
+        "queue leases requests state",
+        "everything",
+    ],
 )
-def test_every_title_is_stored_though_keys_were_lost(at_work: Workers, redis_client: redis.Redis, names: str) -> None:
+def test_every_title_is_stored_though_keys_were_lost(
+    at_work: Workers, redis_client: redis.Redis, names: str
+) -> None:
     with at_work as workers:
         keys = workers.keys
         if names == "everything":

@@ -39,7 +39,9 @@ class Frontier(RuleBasedStateMachine):
         self.do(self.client.flushdb())
         options = FrontierOptions(deliveries=DELIVERIES, lease=3600)
         scripts = Scripts(self.client, UNLIMITED)
-        self.queues = [SharedQueue(scripts, SiteKeys("imdb"), options, worker=f"w{one}") for one in WORKERS]
+        self.queues = [
+            SharedQueue(scripts, SiteKeys("imdb"), options, worker=f"w{one}") for one in WORKERS
+        ]
         for queue in self.queues:
             self.do(queue.open("run", 0))
         self.keys = self.queues[0].keys
@@ -67,7 +69,9 @@ class Frontier(RuleBasedStateMachine):
         self.do(self.client.aclose())
         self.runner.close()
 
-    @rule(ids=st.lists(st.sampled_from("abcdefghijklmn"), max_size=5), worker=st.sampled_from(WORKERS))
+    @rule(
+        ids=st.lists(st.sampled_from("abcdefghijklmn"), max_size=5), worker=st.sampled_from(WORKERS)
+    )
     def push(self, ids: list[str], worker: int) -> None:
         self.do(self.queues[worker].push([Push(2, one, f"[{one}]") for one in ids]))
         for one in ids:
@@ -148,7 +152,9 @@ class Frontier(RuleBasedStateMachine):
 
     @rule()
     def requeue_dead_letters(self) -> None:
-        assert self.do(self.queues[0].finish([End(one, "again") for one in self.dead])) == len(self.dead)
+        assert self.do(self.queues[0].finish([End(one, "again") for one in self.dead])) == len(
+            self.dead
+        )
         self.open.update(dict.fromkeys(self.dead, 0))
         self.failed -= len(self.dead)
         self.dead.clear()
@@ -194,13 +200,18 @@ class Frontier(RuleBasedStateMachine):
         assert self.do(self.client.hlen(self.keys.dead)) == len(self.dead)
 
 
-@pytest.mark.promise("Any worker may be killed: others get what it held, no title is lost and none doubled.")
+@pytest.mark.promise(
+    "Any worker may be killed: others get what it held, no title is lost and none doubled."
+)
 @pytest.mark.parametrize("examples", [15, pytest.param(250, marks=pytest.mark.long)])
 def test_no_request_is_lost_doubled_or_in_two_places(redis_url: str, examples: int) -> None:
     machine = type("Machine", (Frontier,), {"redis_url": redis_url})
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=examples, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=examples,
+            stateful_step_count=40,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
         ),
     )

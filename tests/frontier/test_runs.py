@@ -22,7 +22,9 @@ def make(client: Any) -> Make:
     """Return what makes workers."""
     scripts: dict[str, Scripts] = {}
 
-    def make(name: str = "one", *, budget: Budget = UNLIMITED, arguments: str = "ids=a", **options: Any) -> SharedQueue:
+    def make(
+        name: str = "one", *, budget: Budget = UNLIMITED, arguments: str = "ids=a", **options: Any
+    ) -> SharedQueue:
         key = repr(budget)
         scripts.setdefault(key, Scripts(client, budget))
         limit = options.pop("limit", None)
@@ -57,23 +59,32 @@ async def finish_all(queue: SharedQueue) -> None:
     await queue.finish([End(one.id, "done") for one in reply.deliveries])
 
 
-@pytest.mark.promise("A run is one pass: who was asked for before its end joins, who is asked for later begins anew.")
+@pytest.mark.promise(
+    "A run is one pass: who was asked for before its end joins, who is asked for later begins anew."
+)
 @pytest.mark.parametrize("asked_at", [0.0, -0.001, 1.0])
-async def test_a_run_that_is_not_over_is_joined_whenever_somebody_asked(make: Make, asked_at: float) -> None:
+async def test_a_run_that_is_not_over_is_joined_whenever_somebody_asked(
+    make: Make, asked_at: float
+) -> None:
     one = await seeded(make(), "a", "b")
     other = make("two")
     assert await other.open("run", asked_at) is None
     assert other.keys == one.keys
 
 
-@pytest.mark.promise("A run is one pass: who was asked for before its end joins, who is asked for later begins anew.")
+@pytest.mark.promise(
+    "A run is one pass: who was asked for before its end joins, who is asked for later begins anew."
+)
 async def test_a_run_that_was_over_is_begun_again_only_for_who_asked_later(make: Make) -> None:
     one = await seeded(make(), "a")
     before = time.time()
     await asyncio.sleep(0.01)
     await finish_all(one)
     await asyncio.sleep(0.01)
-    for asked_at in (0.0, before):  # by a name that somebody has chosen; a job that was queued before
+    for asked_at in (
+        0.0,
+        before,
+    ):  # by a name that somebody has chosen; a job that was queued before
         late = make("late")
         over_at = await late.open("run", asked_at)
         assert over_at is not None
@@ -86,7 +97,9 @@ async def test_a_run_that_was_over_is_begun_again_only_for_who_asked_later(make:
     assert await later.push(pushes("a")) == 0  # which the run before has seen
 
 
-async def test_a_lost_number_begins_a_new_run_that_meets_no_old_key(make: Make, client: Any) -> None:
+async def test_a_lost_number_begins_a_new_run_that_meets_no_old_key(
+    make: Make, client: Any
+) -> None:
     one = await seeded(make(), "a")
     await client.delete(SITE.latest("run"))
     await asyncio.sleep(0.002)
@@ -110,7 +123,9 @@ async def test_one_worker_at_a_time_queues_what_the_arguments_name(make: Make, c
     assert (await two.take()).open == 2
 
 
-async def test_who_queues_while_the_state_is_lost_begins_from_the_front(make: Make, client: Any) -> None:
+async def test_who_queues_while_the_state_is_lost_begins_from_the_front(
+    make: Make, client: Any
+) -> None:
     one = make()
     await one.open("run", 0)
     end = await take_arguments(one)
@@ -122,7 +137,9 @@ async def test_who_queues_while_the_state_is_lost_begins_from_the_front(make: Ma
     assert await one.push(pushes("a", "b")) == 1
 
 
-async def test_what_the_arguments_name_is_queued_though_the_site_may_not_be_asked(make: Make) -> None:
+async def test_what_the_arguments_name_is_queued_though_the_site_may_not_be_asked(
+    make: Make,
+) -> None:
     queue = make(budget=Budget(per_day=1))
     await queue.open("run", 0)
     assert (await queue.scripts.ask(SITE, charge=True)).used == 1
@@ -177,8 +194,12 @@ async def test_the_last_requests_are_shared_out(make: Make) -> None:
     assert min(got.values()) >= 2
 
 
-@pytest.mark.promise("A page that kills its workers becomes a dead letter, and nothing else with it.")
-async def test_what_was_handed_out_twice_is_handed_out_alone_and_buried_at_last(make: Make, client: Any) -> None:
+@pytest.mark.promise(
+    "A page that kills its workers becomes a dead letter, and nothing else with it."
+)
+async def test_what_was_handed_out_twice_is_handed_out_alone_and_buried_at_last(
+    make: Make, client: Any
+) -> None:
     queue = await seeded(make(deliveries=4), *map(str, range(8)))
 
     async def die(count: int) -> list[str]:
@@ -189,7 +210,9 @@ async def test_what_was_handed_out_twice_is_handed_out_alone_and_buried_at_last(
         return ids
 
     assert len(await die(8)) == len(await die(8)) == 8
-    assert len((await queue.take(8, renew=["another"])).deliveries) == 0  # only to a worker that holds nothing
+    assert (
+        len((await queue.take(8, renew=["another"])).deliveries) == 0
+    )  # only to a worker that holds nothing
     [killer] = await die(8)
     assert await die(8) == [killer]
     reply = await queue.take(8)
@@ -211,7 +234,9 @@ async def test_what_was_handed_out_twice_is_handed_out_alone_and_buried_at_last(
     assert (await queue.take()).failed == 0
 
 
-@pytest.mark.promise("A request is done only when its items are durable everywhere, and what it leads to is queued.")
+@pytest.mark.promise(
+    "A request is done only when its items are durable everywhere, and what it leads to is queued."
+)
 async def test_leases_end_only_after_what_came_of_them_is_queued(make: Make) -> None:
     queue = await seeded(make(), "list")
     sent: list[str] = []
@@ -240,11 +265,15 @@ async def test_leases_end_only_after_what_came_of_them_is_queued(make: Make) -> 
 
 
 @pytest.mark.parametrize("kind", ["list", "set", "zset"])
-async def test_seeds_of_each_type_become_requests_in_one_step(make: Make, client: Any, kind: str) -> None:
+async def test_seeds_of_each_type_become_requests_in_one_step(
+    make: Make, client: Any, kind: str
+) -> None:
     seeds = [b"tt1", b'{"url": "tt2", "priority": 100}', b"\xff\x00"]
     for seed in seeds:
         command = {"list": client.rpush, "set": client.sadd}.get(kind)
-        await (command(SITE.start_urls, seed) if command else client.zadd(SITE.start_urls, {seed: 1}))
+        await (
+            command(SITE.start_urls, seed) if command else client.zadd(SITE.start_urls, {seed: 1})
+        )
     queue = make()
     await queue.open("run", 0)
     assert (await queue.take(0)).open == 1  # a worker that takes nothing moves none
@@ -257,7 +286,9 @@ async def test_seeds_of_each_type_become_requests_in_one_step(make: Make, client
 
 async def test_keys_of_a_run_expire_a_week_after_their_last_use(make: Make, client: Any) -> None:
     queue = await seeded(make(limit=9), "a", "b")
-    await queue.finish([End(one.id, "dead", one.number, "why") for one in (await queue.take(1)).deliveries])
+    await queue.finish(
+        [End(one.id, "dead", one.number, "why") for one in (await queue.take(1)).deliveries]
+    )
     await queue.take(1)
     keys = await client.keys(f"{queue.keys.prefix}*")
     assert len(keys) >= 6
@@ -265,7 +296,9 @@ async def test_keys_of_a_run_expire_a_week_after_their_last_use(make: Make, clie
         assert 6.9 * 86400 < await client.ttl(key) <= 7 * 86400, key
 
 
-async def test_a_run_is_not_over_while_a_worker_holds_a_request_that_was_lost(make: Make, client: Any) -> None:
+async def test_a_run_is_not_over_while_a_worker_holds_a_request_that_was_lost(
+    make: Make, client: Any
+) -> None:
     one = await seeded(make(), "a")
     await one.take(1)
     await client.delete(one.keys.requests)
@@ -274,9 +307,13 @@ async def test_a_run_is_not_over_while_a_worker_holds_a_request_that_was_lost(ma
     assert (await one.take(0)).open == 0
 
 
-@pytest.mark.promise("Any worker may be killed: others get what it held, no title is lost and none doubled.")
+@pytest.mark.promise(
+    "Any worker may be killed: others get what it held, no title is lost and none doubled."
+)
 @pytest.mark.parametrize("how", ["back", "dead"])
-async def test_a_worker_whose_lease_went_to_another_ends_nothing_of_it(make: Make, client: Any, how: Any) -> None:
+async def test_a_worker_whose_lease_went_to_another_ends_nothing_of_it(
+    make: Make, client: Any, how: Any
+) -> None:
     one, other = await seeded(make(), "a"), make("two")
     await other.open("run", 0)
     assert [each.number for each in (await one.take(1)).deliveries] == [1]

@@ -43,7 +43,9 @@ def test_request_comes_back_as_it_was(spider: ImdbSpider) -> None:
         {"cb_kwargs": {"site_id": object()}},
     ],
 )
-def test_request_that_would_lose_or_tell_something_is_not_queued(spider: ImdbSpider, change: dict[str, Any]) -> None:
+def test_request_that_would_lose_or_tell_something_is_not_queued(
+    spider: ImdbSpider, change: dict[str, Any]
+) -> None:
     with pytest.raises(SerialisationError) as caught:
         encode(spider.title_request("tt0000001", None).replace(**change))
     assert "secret" not in str(caught.value)
@@ -53,7 +55,9 @@ def test_request_that_would_lose_or_tell_something_is_not_queued(spider: ImdbSpi
 def test_headers_and_unknown_meta_do_not_travel(spider: ImdbSpider) -> None:
     headers = dict.fromkeys(("Authorization", "Proxy-Authorization", "Cookie"), "secret")
     request = spider.title_request("tt0000001", None).replace(headers=headers)
-    request.meta.update(proxy="http://user:secret@proxy.example:8080", _auth_proxy="secret", cookiejar="secret")
+    request.meta.update(
+        proxy="http://user:secret@proxy.example:8080", _auth_proxy="secret", cookiejar="secret"
+    )
     assert "secret" not in encode(request)
     assert not decode(encode(request).encode(), spider).headers
 
@@ -78,7 +82,12 @@ def test_headers_and_unknown_meta_do_not_travel(spider: ImdbSpider) -> None:
         envelope(cb_kwargs={"site_id": "tt0000001\x00", "found": None}),
         envelope(cb_kwargs={"site_id": "tt0000002", "found": None}),
         envelope(cb_kwargs={"site_id": "tt0000001", "found": 5}),
-        envelope(cb_kwargs={"site_id": "tt0000001", "found": {"list_name": [], "list_rank": 1, "entry": {}}}),
+        envelope(
+            cb_kwargs={
+                "site_id": "tt0000001",
+                "found": {"list_name": [], "list_rank": 1, "entry": {}},
+            }
+        ),
         envelope(cb_kwargs={"site_id": "tt0000001", "found": None, "self": None}),
         envelope(cb_kwargs={"site_id": "tt0000001", "found": None, "due": []}),
         envelope(callback="parse_list"),

@@ -47,7 +47,9 @@ def test_workers_of_one_run_fetch_nothing_twice_and_each_new_start_makes_a_new_r
     """As jobs do that are started every week: no page is held back because an earlier run has seen it."""
     for number, late in ((1, False), (2, False), (2, True)):
         begun = f"{time.time() - 3600:.3f}" if late else "0"
-        with workers_of("imdb", "list=boxoffice", f"ids={IDS[0]}", FRONTIER_ASKED_AT=begun) as workers:
+        with workers_of(
+            "imdb", "list=boxoffice", f"ids={IDS[0]}", FRONTIER_ASKED_AT=begun
+        ) as workers:
             workers.start()
             assert workers.wait() == [0], workers.log
             # Whoever was asked for before the run was over has nothing to do, and gives the same account.
@@ -83,25 +85,42 @@ def test_limit_is_that_of_all_workers_and_no_title_is_lost_though_pages_are_miss
 ) -> None:
     change(replica, latency=100)
     # No batch is due by its age: the last ones are written as nothing is queued.
-    with workers_of("metacritic", "list=sitemap", "limit=25", STORE_BATCH_SECONDS="3600") as workers:
+    with workers_of(
+        "metacritic", "list=sitemap", "limit=25", STORE_BATCH_SECONDS="3600"
+    ) as workers:
         workers.start(2)
         wait_for(lambda: workers.count("titles") == 25)
         change(replica, faults={"404": 0.15})
         assert workers.wait() == [0, 0], workers.log
-        ended = {movie.site_id for movie in workers.movies} | set(Finished(0, "", "", tmp_path).misses)
+        ended = {movie.site_id for movie in workers.movies} | set(
+            Finished(0, "", "", tmp_path).misses
+        )
         assert len(ended) == workers.count("titles") == 25
         assert workers.state("failed") == 0
 
 
 @pytest.mark.promise("Seeds that others push are fetched, and bad ones become dead letters.")
 def test_seeds_from_outside_are_taken_and_what_is_bad_is_set_aside(
-    workers_of: WorkersOf, replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
+    workers_of: WorkersOf,
+    replica: ReplicaProcess,
+    redis_url: str,
+    redis_client: redis.Redis,
+    tmp_path: Path,
 ) -> None:
     wanted = IDS[:6]
     redis_client.rpush(
-        "imdb:start_urls", f"https://www.imdb.com/title/{wanted[0]}/?ref_=x", "rubbish", b"\xff", wanted[1]
+        "imdb:start_urls",
+        f"https://www.imdb.com/title/{wanted[0]}/?ref_=x",
+        "rubbish",
+        b"\xff",
+        wanted[1],
     )
-    redis_client.rpush("imdb:start_urls", json.dumps({"url": wanted[2], "priority": 100}), '{"url": 1}', '{"meta": {}}')
+    redis_client.rpush(
+        "imdb:start_urls",
+        json.dumps({"url": wanted[2], "priority": 100}),
+        '{"url": 1}',
+        '{"meta": {}}',
+    )
     with workers_of("imdb", f"ids={wanted[3]}", FRONTIER_IDLE="3600") as workers:
         workers.start()
         wait_for(lambda: counts(replica)["requests"] == 4 and workers.count("requests") == 0)
@@ -118,33 +137,53 @@ def test_seeds_from_outside_are_taken_and_what_is_bad_is_set_aside(
     assert all(reason.startswith("a bad seed: ") for reason in reasons)
 
 
-@pytest.mark.promise("Live sites have budgets a second and a day, and all workers together keep them.")
+@pytest.mark.promise(
+    "Live sites have budgets a second and a day, and all workers together keep them."
+)
 def test_workers_together_keep_the_budget(redis_url: str, tmp_path: Path) -> None:
     seconds = 4
     titles = PER_SECOND * seconds
     wanted = tmp_path / "ids"
     wanted.write_text("\n".join(Collection(1, titles).imdb_ids))
-    budget: dict[str, Any] = {"SITE_BUDGETS": json.dumps({"127.0.0.1": {"per_second": PER_SECOND}}), "CSV_ENABLED": "0"}
+    budget: dict[str, Any] = {
+        "SITE_BUDGETS": json.dumps({"127.0.0.1": {"per_second": PER_SECOND}}),
+        "CSV_ENABLED": "0",
+    }
     with ForkedReplica(titles=titles, light=True) as replica:
-        with workers_on(replica, redis_url, tmp_path)("imdb", f"file={wanted}", **budget) as workers:
+        with workers_on(replica, redis_url, tmp_path)(
+            "imdb", f"file={wanted}", **budget
+        ) as workers:
             workers.start(3)
             assert workers.wait() == [0] * 3, workers.log
         by_second = {int(second): number for second, number in counts(replica)["seconds"].items()}
     first, last = min(by_second), max(by_second)
-    windows = [sum(by_second.get(start + i, 0) for i in range(3)) for start in range(first, last - 1)]
-    logger.info("3 workers: %s requests in 3 s, %d in %d s", windows, sum(by_second.values()), last - first + 1)
+    windows = [
+        sum(by_second.get(start + i, 0) for i in range(3)) for start in range(first, last - 1)
+    ]
+    logger.info(
+        "3 workers: %s requests in 3 s, %d in %d s",
+        windows,
+        sum(by_second.values()),
+        last - first + 1,
+    )
     assert windows
     assert max(windows) <= PER_SECOND * 3
     assert sum(by_second.values()) == titles <= PER_SECOND * (last - first + 1) * 1.02
 
 
 def test_refusal_stops_all_workers_and_what_is_queued_is_stored_once_the_site_answers(
-    workers_of: WorkersOf, replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
+    workers_of: WorkersOf,
+    replica: ReplicaProcess,
+    redis_url: str,
+    redis_client: redis.Redis,
+    tmp_path: Path,
 ) -> None:
     change(replica, latency=100, rate_limit=10)
     with (
         workers_of("metacritic", "list=new", FRONTIER_PATIENCE="2", **SURE) as workers,
-        workers_of("metacritic", "list=new", data=tmp_path / "patient", FRONTIER_PATIENCE="90000", **SURE) as patient,
+        workers_of(
+            "metacritic", "list=new", data=tmp_path / "patient", FRONTIER_PATIENCE="90000", **SURE
+        ) as patient,
     ):
         patient.data.mkdir()
         workers.start(2)
@@ -171,7 +210,9 @@ def test_titles_that_may_not_be_fetched_are_read_from_the_datasets_by_one_worker
 ) -> None:
     change(replica, robots="live")
     for argument in ("list=top", f"ids={','.join(IDS[:20])}"):
-        with workers_of("imdb", argument, "limit=30", CONCURRENT_REQUESTS="1", IMDB_DATASETS="ratings") as workers:
+        with workers_of(
+            "imdb", argument, "limit=30", CONCURRENT_REQUESTS="1", IMDB_DATASETS="ratings"
+        ) as workers:
             workers.start(2)
             assert workers.wait() == [0, 0], workers.log
             assert workers.movies
@@ -183,9 +224,17 @@ def test_a_worker_that_starts_while_the_site_refuses_us_says_so_and_ends(
 ) -> None:
     until = (datetime.now(UTC).timestamp() + 3600) * 1000
     redis_client.hset(
-        SiteKeys("metacritic").circuit, mapping={"until": f"{until:.0f}", "reason": "metacritic refused us", "trips": 1}
+        SiteKeys("metacritic").circuit,
+        mapping={"until": f"{until:.0f}", "reason": "metacritic refused us", "trips": 1},
     )
-    finished = scrapy("crawl", "metacritic", data=tmp_path, replica=replica, REDIS_URL=redis_url, FRONTIER_PATIENCE="0")
+    finished = scrapy(
+        "crawl",
+        "metacritic",
+        data=tmp_path,
+        replica=replica,
+        REDIS_URL=redis_url,
+        FRONTIER_PATIENCE="0",
+    )
     assert finished.code == 1
     assert "metacritic refused us; nothing is handed out for 1.0 h" in finished.log
     assert "(site_stopped)" in finished.log

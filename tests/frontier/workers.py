@@ -21,7 +21,13 @@ from tests.crawling import environment as crawl_environment
 from tests.processes import Process, start
 from tests.tables import read_movies
 
-QUICK = {**FAST, "FRONTIER_LEASE": "2", "STORE_BATCH_SECONDS": "0.3", "LOG_LEVEL": "INFO", "LOGSTATS_INTERVAL": "0"}
+QUICK = {
+    **FAST,
+    "FRONTIER_LEASE": "2",
+    "STORE_BATCH_SECONDS": "0.3",
+    "LOG_LEVEL": "INFO",
+    "LOGSTATS_INTERVAL": "0",
+}
 """Settings with which a worker that died is soon replaced. On a busy machine, so is one that is only slow."""
 SURE: dict[str, Any] = {"FRONTIER_LEASE": "60", "DOWNLOAD_TIMEOUT": "60"}
 """For workers of which none dies, where each page is to be asked for once, however busy the machine is."""
@@ -46,11 +52,19 @@ def keys_of(client: redis.Redis, site: Site = "imdb") -> Keys:
     return Keys(SiteKeys(site), name, number)
 
 
-def make_run(client: redis.Redis, run: str = "default", site: Site = "imdb", ago: float = 60.0, **state: Any) -> Keys:
+def make_run(
+    client: redis.Redis, run: str = "default", site: Site = "imdb", ago: float = 60.0, **state: Any
+) -> Keys:
     """Write the state of a run, as its workers do, that was begun some seconds ago."""
     began = round(1000 * (time.time() - ago))
     keys = Keys(SiteKeys(site), run, str(began))
-    figures: dict[Any, Any] = {"arguments": "ids=tt1 (0)", "total": 0, "done": 0, "failed": 0, **state}
+    figures: dict[Any, Any] = {
+        "arguments": "ids=tt1 (0)",
+        "total": 0,
+        "done": 0,
+        "failed": 0,
+        **state,
+    }
     client.hset(keys.state, mapping=figures)
     client.zadd(keys.site.runs, {f"{run}:{began}": began})
     client.set(keys.site.latest(run), began)
@@ -76,9 +90,15 @@ class Workers:
         self.logs: dict[Process, Path] = {}
         self._site: Any = spider
         self._redis: redis.Redis = redis.Redis.from_url(redis_url)
-        self._command = ["crawl", spider, *(part for argument in arguments for part in ("-a", argument))]
+        self._command = [
+            "crawl",
+            spider,
+            *(part for argument in arguments for part in ("-a", argument)),
+        ]
         options = {**QUICK, "REDIS_URL": redis_url, **settings}
-        self._command += [part for name, value in options.items() for part in ("-s", f"{name}={value}")]
+        self._command += [
+            part for name, value in options.items() for part in ("-s", f"{name}={value}")
+        ]
         self._environment = {**crawl_environment(data, replica), **(environment or {})}
 
     def __enter__(self) -> Self:
@@ -96,7 +116,12 @@ class Workers:
             path = self.data / f"worker-{number}.log"
             command = [*self._command, "-s", f"FRONTIER_NODE=node{number}"]
             with path.open("wb") as log:
-                process = start(command, env={**self._environment, **(environment or {})}, cwd=self.data, stderr=log)
+                process = start(
+                    command,
+                    env={**self._environment, **(environment or {})},
+                    cwd=self.data,
+                    stderr=log,
+                )
             self.running.append(process)
             self.logs[process] = path
 
@@ -111,7 +136,11 @@ class Workers:
             keys = self.keys
         except IndexError:
             return 0
-        count = {"requests": self._redis.hlen, "dead": self._redis.hlen, "titles": self._redis.scard}
+        count = {
+            "requests": self._redis.hlen,
+            "dead": self._redis.hlen,
+            "titles": self._redis.scard,
+        }
         return int(count.get(key, self._redis.zcard)(getattr(keys, key)))
 
     def holders(self) -> set[bytes]:

@@ -32,7 +32,11 @@ def request(path: str = "a", site: str = "imdb") -> Request:
 
 
 def answer(
-    middleware: SiteBlockMiddleware, sent: Request, body: bytes = PAGE, status: int = 200, headers: Any = None
+    middleware: SiteBlockMiddleware,
+    sent: Request,
+    body: bytes = PAGE,
+    status: int = 200,
+    headers: Any = None,
 ) -> Request | Response:
     response = Response(sent.url, status=status, headers=headers, body=body)
     return asyncio.run(middleware.process_response(sent, response))
@@ -46,10 +50,16 @@ def test_answer_that_is_no_refusal_passes(middleware: SiteBlockMiddleware, statu
 
 
 @pytest.mark.promise("A refusal ends the crawl of that site.")
-@pytest.mark.parametrize(("status", "retry_after"), [(202, ""), (403, ""), (429, "120"), (503, "120")])
-def test_refusal_stops_the_site_and_no_other(middleware: SiteBlockMiddleware, status: int, retry_after: str) -> None:
+@pytest.mark.parametrize(
+    ("status", "retry_after"), [(202, ""), (403, ""), (429, "120"), (503, "120")]
+)
+def test_refusal_stops_the_site_and_no_other(
+    middleware: SiteBlockMiddleware, status: int, retry_after: str
+) -> None:
     with pytest.raises(SiteStopped, match="imdb refused us"):
-        answer(middleware, request(), b"", status, {"Retry-After": retry_after} if retry_after else {})
+        answer(
+            middleware, request(), b"", status, {"Retry-After": retry_after} if retry_after else {}
+        )
     with pytest.raises(SiteStopped):
         middleware.process_request(request("b"))
     middleware.process_request(request("b", site="metacritic"))
@@ -61,7 +71,9 @@ def test_refusal_stops_the_site_and_no_other(middleware: SiteBlockMiddleware, st
 def test_three_unexpected_pages_in_a_row_stop_the_site(middleware: SiteBlockMiddleware) -> None:
     for path in "abcdef":
         assert isinstance(answer(middleware, request(path), TINY), Request)
-        assert isinstance(answer(middleware, request(path), PAGE), Response)  # which begins the count anew
+        assert isinstance(
+            answer(middleware, request(path), PAGE), Response
+        )  # which begins the count anew
     for path in "ab":
         assert isinstance(answer(middleware, request(path), TINY), Request)
     robots = Request("https://example.com/robots.txt", meta={ROBOTS_OF: "imdb"})

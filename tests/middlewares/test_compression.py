@@ -38,15 +38,21 @@ def read(middleware: GzipMiddleware, body: bytes, encoding: str = "gzip") -> Any
     [("gzip", PACKED), ("x-gzip", PACKED), ("gzip", PACKED + bytes(512)), ("identity", PAGE)],
     ids=["gzip", "x-gzip", "padded", "identity"],
 )
-def test_body_is_what_was_compressed(middleware: GzipMiddleware, encoding: str, body: bytes) -> None:
+def test_body_is_what_was_compressed(
+    middleware: GzipMiddleware, encoding: str, body: bytes
+) -> None:
     response = read(middleware, body, encoding)
     assert isinstance(response, HtmlResponse)
     assert response.body == PAGE
     assert "Content-Encoding" not in response.headers
 
 
-@pytest.mark.parametrize("response", [Response(URL, body=PAGE), received(b"", "gzip", 302, Location="/a")])
-def test_uncompressed_body_and_empty_redirect_are_left_alone(middleware: GzipMiddleware, response: Response) -> None:
+@pytest.mark.parametrize(
+    "response", [Response(URL, body=PAGE), received(b"", "gzip", 302, Location="/a")]
+)
+def test_uncompressed_body_and_empty_redirect_are_left_alone(
+    middleware: GzipMiddleware, response: Response
+) -> None:
     assert middleware.process_response(Request(URL), response) is response
 
 
@@ -85,8 +91,12 @@ def test_bombs_are_refused_and_a_size_at_the_limit_is_taken(middleware: GzipMidd
 
 
 @pytest.mark.parametrize("status", [202, 204, 403, 404, 429, 503])
-@pytest.mark.parametrize("body", [b"not gzip at all", gzip.compress(bytes(50_000_000), 1)], ids=["no gzip", "bomb"])
-def test_refusal_whose_body_is_damaged_is_a_refusal(middleware: GzipMiddleware, status: int, body: bytes) -> None:
+@pytest.mark.parametrize(
+    "body", [b"not gzip at all", gzip.compress(bytes(50_000_000), 1)], ids=["no gzip", "bomb"]
+)
+def test_refusal_whose_body_is_damaged_is_a_refusal(
+    middleware: GzipMiddleware, status: int, body: bytes
+) -> None:
     told = received(body, "gzip", status, **{"x-amzn-waf-action": "challenge"})
     response = middleware.process_response(Request(URL), told)
     assert isinstance(response, Response)
@@ -95,8 +105,12 @@ def test_refusal_whose_body_is_damaged_is_a_refusal(middleware: GzipMiddleware, 
     assert response.headers["x-amzn-waf-action"] == b"challenge"
 
 
-@pytest.mark.parametrize(("expects", "limit"), [("page", PAGE_MAX_BYTES), ("json", PAGE_MAX_BYTES), ("other", None)])
-def test_a_page_is_limited_and_asked_for_as_gzip(middleware: GzipMiddleware, expects: str, limit: int | None) -> None:
+@pytest.mark.parametrize(
+    ("expects", "limit"), [("page", PAGE_MAX_BYTES), ("json", PAGE_MAX_BYTES), ("other", None)]
+)
+def test_a_page_is_limited_and_asked_for_as_gzip(
+    middleware: GzipMiddleware, expects: str, limit: int | None
+) -> None:
     request = Request(URL, meta={"expects": expects})
     middleware.process_request(request)
     assert request.meta.get("download_maxsize") == limit

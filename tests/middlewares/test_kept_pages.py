@@ -14,8 +14,22 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 URL = "https://www.imdb.com/title/tt0111161/"
 
 
-def keep(folder: Path, response: Response, second: int = 0, site: str = "imdb", **others: tuple[bytes, ...]) -> None:
-    keep_page(folder, site, "challenge", response, NOW + timedelta(seconds=second), via="datacenter:3", **others)  # type: ignore[arg-type]
+def keep(
+    folder: Path,
+    response: Response,
+    second: int = 0,
+    site: str = "imdb",
+    **others: tuple[bytes, ...],
+) -> None:
+    keep_page(
+        folder,
+        site,
+        "challenge",
+        response,
+        NOW + timedelta(seconds=second),
+        via="datacenter:3",
+        **others,
+    )  # type: ignore[arg-type]
 
 
 def test_a_kept_page_says_what_was_answered_and_by_which_way(tmp_path: Path) -> None:
@@ -69,7 +83,9 @@ def test_credentials_at_the_end_of_what_is_kept_leave_no_beginning(
     assert all(b"xp" not in path.read_bytes() for path in tmp_path.iterdir())
 
 
-def test_a_page_that_can_not_be_kept_is_told_and_does_no_harm(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_page_that_can_not_be_kept_is_told_and_does_no_harm(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     (tmp_path / "kept").write_text("a file")
     keep(tmp_path / "kept", Response(URL, body=b"x"))
     assert "can't be kept" in caplog.text

@@ -23,7 +23,9 @@ def elsewhere(site: Site, path: str) -> Told:
 
 
 @pytest.mark.promise("Only the site's hosts are asked.")
-def test_what_is_redirected_to_another_host_has_failed_and_the_host_is_not_asked(tmp_path: Path) -> None:
+def test_what_is_redirected_to_another_host_has_failed_and_the_host_is_not_asked(
+    tmp_path: Path,
+) -> None:
     with Site() as other, Site() as site:
         site.answers["/movie/a/"] = elsewhere(other, "/movie/a/")
         for name in ("/title.basics.tsv.gz", "/title.ratings.tsv.gz"):
@@ -32,7 +34,9 @@ def test_what_is_redirected_to_another_host_has_failed_and_the_host_is_not_asked
         finished = scrapy(*arguments, data=tmp_path, METACRITIC_URL=site.url)
         assert finished.misses == {"movie/a": "failed", "movie/b": "absent"}
         arguments = ("crawl", "imdb", "-a", "ids=tt0111161", "-a", "via=datasets", *OPTIONS)
-        finished = scrapy(*arguments, "-s", "ROBOTSTXT_OBEY=0", data=tmp_path, IMDB_DATASETS_URL=site.url)
+        finished = scrapy(
+            *arguments, "-s", "ROBOTSTXT_OBEY=0", data=tmp_path, IMDB_DATASETS_URL=site.url
+        )
         assert finished.misses["tt0111161"] == "failed"
         assert not other.asked
 
@@ -55,7 +59,9 @@ def test_only_the_sites_hosts_are_asked_and_by_https_where_the_settings_say_so(
     home: str, url: str, dont_filter: bool, goes: bool, tmp_path: Path
 ) -> None:
     own = {name: value for name, value in vars(settings).items() if name.isupper()}
-    crawler = get_crawler(MetacriticSpider, {**own, "METACRITIC_URL": home, "DATA_DIR": str(tmp_path)})
+    crawler = get_crawler(
+        MetacriticSpider, {**own, "METACRITIC_URL": home, "DATA_DIR": str(tmp_path)}
+    )
     crawler.spider = MetacriticSpider.from_crawler(crawler)
     middleware = StrictOffsiteMiddleware.from_crawler(crawler)
     middleware.spider_opened(crawler.spider)

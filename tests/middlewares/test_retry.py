@@ -32,13 +32,17 @@ def middleware() -> BackoffRetryMiddleware:
 
 
 @pytest.mark.promise("Faults that pass, such as a broken connection or a 500, cost no title.")
-def test_waits_double_and_then_it_gives_up(middleware: BackoffRetryMiddleware, waits: list[float]) -> None:
+def test_waits_double_and_then_it_gives_up(
+    middleware: BackoffRetryMiddleware, waits: list[float]
+) -> None:
     result: Request | Response | None = asyncio.run(
         middleware.process_exception(Request(URL), DownloadTimeoutError("slow"))
     )
     statuses = iter((503, 522, 524))
     while isinstance(result, Request):
-        result = asyncio.run(middleware.process_response(result, Response(URL, status=next(statuses))))
+        result = asyncio.run(
+            middleware.process_response(result, Response(URL, status=next(statuses)))
+        )
     assert isinstance(result, Response)
     for waited, full in zip(waits, (2, 4, 8), strict=True):
         assert full / 2 <= waited <= full

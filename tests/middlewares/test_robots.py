@@ -19,7 +19,9 @@ from tests.middlewares.sites import Site, Told
 NOTHING = b"User-agent: *\nDisallow: /\n"
 
 
-@pytest.mark.promise("robots.txt is obeyed, and a host whose robots.txt can't be had is asked for nothing.")
+@pytest.mark.promise(
+    "robots.txt is obeyed, and a host whose robots.txt can't be had is asked for nothing."
+)
 @pytest.mark.parametrize(
     ("told", "outcome"),
     [
@@ -32,17 +34,32 @@ NOTHING = b"User-agent: *\nDisallow: /\n"
 def test_title_ends_as(told: Told, outcome: str, tmp_path: Path) -> None:
     with Site() as site:
         site.answers["/robots.txt"] = told
-        options = [part for name, value in {**FAST, "RETRY_TIMES": "1"}.items() for part in ("-s", f"{name}={value}")]
+        options = [
+            part
+            for name, value in {**FAST, "RETRY_TIMES": "1"}.items()
+            for part in ("-s", f"{name}={value}")
+        ]
         arguments = ("crawl", "metacritic", "-a", "ids=movie/0,movie/1", *options)
         finished = scrapy(*arguments, data=tmp_path, METACRITIC_URL=site.url)
         assert finished.misses == {"movie/0": outcome, "movie/1": outcome}
         assert sorted(site.pages) == (["/movie/0/", "/movie/1/"] if outcome == "absent" else [])
 
 
-def test_a_bucket_that_refuses_the_robots_txt_that_it_does_not_have_gives_its_datasets(tmp_path: Path) -> None:
+def test_a_bucket_that_refuses_the_robots_txt_that_it_does_not_have_gives_its_datasets(
+    tmp_path: Path,
+) -> None:
     with Site() as site:
         site.answers["/robots.txt"] = Told(403, b"<Error><Code>AccessDenied</Code></Error>")
-        arguments = ("crawl", "imdb", "-a", "ids=tt0111161", "-a", "via=datasets", "-s", "RETRY_TIMES=0")
+        arguments = (
+            "crawl",
+            "imdb",
+            "-a",
+            "ids=tt0111161",
+            "-a",
+            "via=datasets",
+            "-s",
+            "RETRY_TIMES=0",
+        )
         scrapy(*arguments, data=tmp_path, IMDB_DATASETS_URL=site.url)
         assert site.pages == ["/title.basics.tsv.gz"]
 
@@ -81,7 +98,9 @@ def allowed(middleware: CautiousRobotsTxtMiddleware) -> bool:
     return True
 
 
-@pytest.mark.promise("robots.txt is obeyed, and a host whose robots.txt can't be had is asked for nothing.")
+@pytest.mark.promise(
+    "robots.txt is obeyed, and a host whose robots.txt can't be had is asked for nothing."
+)
 @pytest.mark.parametrize(
     ("status", "body", "open_to_us"),
     [
@@ -99,7 +118,11 @@ def allowed(middleware: CautiousRobotsTxtMiddleware) -> bool:
         (200, b"User-agent: Example\nAllow: /\n\n" + NOTHING, False),
         (200, NOTHING + b"# too much\n" * 1_000_000 + b"Allow: /\n", False),
         # Half a line at the end of what is read.
-        (200, NOTHING + b"\nAllow: /nothing/else\n".rjust(512 * 1024 + 13 - len(NOTHING), b"#"), False),
+        (
+            200,
+            NOTHING + b"\nAllow: /nothing/else\n".rjust(512 * 1024 + 13 - len(NOTHING), b"#"),
+            False,
+        ),
     ],
 )
 def test_what_it_says_holds(status: int, body: bytes, open_to_us: bool) -> None:
@@ -110,7 +133,9 @@ def test_what_it_says_holds(status: int, body: bytes, open_to_us: bool) -> None:
 async def test_all_requests_that_wait_for_it_obey_it() -> None:
     middleware, engine = middleware_of((200, NOTHING))
     waiting = (middleware.process_request(Request(PAGE)) for _ in range(12))
-    assert {type(told) for told in await asyncio.gather(*waiting, return_exceptions=True)} == {RobotsRefusal}
+    assert {type(told) for told in await asyncio.gather(*waiting, return_exceptions=True)} == {
+        RobotsRefusal
+    }
     assert not engine.answers
 
 
@@ -121,6 +146,12 @@ def test_it_is_asked_for_anew_after_a_day_and_after_an_hour_when_it_could_not_be
     clock = [1000.0]
     monkeypatch.setattr(robots, "monotonic", lambda: clock[0])
     # Seconds since the step before; whether the page may be asked for; answers that were not asked for yet.
-    for passed, is_open, left in ((0, True, 2), (86_399, True, 2), (1, False, 1), (3599, False, 1), (1, False, 0)):
+    for passed, is_open, left in (
+        (0, True, 2),
+        (86_399, True, 2),
+        (1, False, 1),
+        (3599, False, 1),
+        (1, False, 0),
+    ):
         clock[0] += passed
         assert (allowed(middleware), len(engine.answers)) == (is_open, left)

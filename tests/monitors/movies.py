@@ -25,7 +25,10 @@ def movie(number: int = 1, day: float = 0, lacking: str = "", **fields: Any) -> 
             Credit(name="Ann Lee", role="director", position=1),
             Credit(name="Bo Ash", role="cast", position=1, character="Self"),
         ],
-        "scores": [Score(kind="metascore", value=70, count=20), Score(kind="metacritic_user", value=7.1, count=100)],
+        "scores": [
+            Score(kind="metascore", value=70, count=20),
+            Score(kind="metacritic_user", value=7.1, count=100),
+        ],
         "amounts": [Amount(kind="budget", value=1_000_000, currency="USD")],
         "scraped_at": START + timedelta(days=day),
     }

@@ -54,7 +54,11 @@ def mail_server() -> Iterator[tuple[int, list[Message]]]:
             self.wfile.write(b"220 here\r\n")
             for line in self.rfile:
                 command = line[:4].upper().strip()
-                self.wfile.write({b"DATA": b"354 go on\r\n", b"QUIT": b"221 bye\r\n"}.get(command, b"250 well\r\n"))
+                self.wfile.write(
+                    {b"DATA": b"354 go on\r\n", b"QUIT": b"221 bye\r\n"}.get(
+                        command, b"250 well\r\n"
+                    )
+                )
                 if command == b"DATA":
                     lines = iter(self.rfile.readline, b".\r\n")
                     taken.append(message_from_string(b"".join(lines).decode()))
@@ -63,7 +67,9 @@ def mail_server() -> Iterator[tuple[int, list[Message]]]:
                     return
 
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Dialogue) as server:
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        threading.Thread(
+            target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        ).start()
         try:
             yield server.server_address[1], taken
         finally:

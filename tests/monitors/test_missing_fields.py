@@ -8,7 +8,12 @@ import pytest
 
 from moviecrawler.extract.pages import read_page
 from moviecrawler.items import Movie, Site
-from moviecrawler.monitors.missing_fields import FIELD_RUN, GONE_AFTER_PAGES, MOST_UNKNOWN_SCORES, MissingFields
+from moviecrawler.monitors.missing_fields import (
+    FIELD_RUN,
+    GONE_AFTER_PAGES,
+    MOST_UNKNOWN_SCORES,
+    MissingFields,
+)
 from moviecrawler.replica.collection import Collection
 from moviecrawler.sites import SCORES, SITES
 from moviecrawler.urls import title_url
@@ -31,7 +36,9 @@ def movies(site: Site) -> list[Movie]:
 
 
 ORDERS: dict[str, Callable[[Movie], Any]] = {
-    "best": lambda movie: max((score.value / SCORES[score.kind].scale for score in movie.scores), default=0),
+    "best": lambda movie: max(
+        (score.value / SCORES[score.kind].scale for score in movie.scores), default=0
+    ),
     "fame": lambda movie: max((score.count or 0 for score in movie.scores), default=0),
     "date": lambda movie: movie.release_date or str(movie.year or 0),
     "spelling": lambda movie: (movie.title or "")[::-1],
@@ -53,7 +60,10 @@ def after(pages: int, *unknown: str, **lacking: object) -> list[list[str]]:
     fields = MissingFields()
     for number in range(40):
         assert fields.add(movie(number)) == []
-    return [fields.add(movie(number, unknown_fields=list(unknown), **lacking)) for number in range(pages)]  # type: ignore[arg-type]
+    return [
+        fields.add(movie(number, unknown_fields=list(unknown), **lacking))
+        for number in range(pages)
+    ]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -63,15 +73,23 @@ def after(pages: int, *unknown: str, **lacking: object) -> list[list[str]]:
         ("scores.metascore.count", MOST_UNKNOWN_SCORES, {}),
         ("plot", FIELD_RUN, {"plot": None}),
     ],
-    ids=["a score on 15 of 50 pages", "its votes on 15 of 50 pages", "another field on 30 pages in a row"],
+    ids=[
+        "a score on 15 of 50 pages",
+        "its votes on 15 of 50 pages",
+        "another field on 30 pages in a row",
+    ],
 )
-def test_field_is_found_to_be_missing_once_and_soon(field: str, pages: int, lacking: dict[str, None]) -> None:
+def test_field_is_found_to_be_missing_once_and_soon(
+    field: str, pages: int, lacking: dict[str, None]
+) -> None:
     assert after(pages + 5, field, **lacking) == [[]] * (pages - 1) + [[field]] + [[]] * 5
 
 
 def test_a_field_that_this_crawl_has_never_seen_is_not_missing() -> None:
     fields = MissingFields()
-    assert not any(fields.add(movie(number, plot=None, unknown_fields=["plot"])) for number in range(100))
+    assert not any(
+        fields.add(movie(number, plot=None, unknown_fields=["plot"])) for number in range(100)
+    )
 
 
 def test_pages_that_tell_no_score_or_can_not_be_read_are_counted_in_a_row() -> None:

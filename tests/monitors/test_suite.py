@@ -31,7 +31,11 @@ SECRETS = ("s3cret-token", "t0ken", "xoxb")
 
 
 def crawler_of(stats: dict[str, Any], settings: dict[str, Any]) -> Any:
-    values = {name: getattr(project, name) for name in dir(project) if name.startswith(("ALERT_", "SPIDERMON_"))}
+    values = {
+        name: getattr(project, name)
+        for name in dir(project)
+        if name.startswith(("ALERT_", "SPIDERMON_"))
+    }
     spider = type("Films", (Spider,), {"name": "imdb", "site": "imdb"})
     crawler = get_crawler(spider, {**values, **settings})
     crawler.spider = crawler._create_spider()
@@ -41,7 +45,9 @@ def crawler_of(stats: dict[str, Any], settings: dict[str, Any]) -> Any:
 
 
 def run(stats: dict[str, Any], **settings: Any) -> None:
-    run_suite(crawler_of({**WELL, **stats}, settings), ["imdb: 100 titles asked for", "stores: none"])
+    run_suite(
+        crawler_of({**WELL, **stats}, settings), ["imdb: 100 titles asked for", "stores: none"]
+    )
 
 
 def told(stats: dict[str, Any]) -> list[str]:
@@ -51,7 +57,9 @@ def told(stats: dict[str, Any]) -> list[str]:
     return [line for message in hook.messages for line in message["text"].splitlines()]
 
 
-@pytest.mark.promise("What is wrong with a crawl is posted to ALERT_WEBHOOK; a crawl that went well tells nobody.")
+@pytest.mark.promise(
+    "What is wrong with a crawl is posted to ALERT_WEBHOOK; a crawl that went well tells nobody."
+)
 @pytest.mark.parametrize(
     ("stats", "said"),
     [
@@ -59,21 +67,38 @@ def told(stats: dict[str, Any]) -> list[str]:
         ({"blocks/imdb/challenge": 6}, "6 of 100 answers are refusals"),
         ({"extraction/errors/title": 6}, "6 of 104 pages could not be read"),
         ({"pages/missing/scores.imdb": "unknown on 15 pages"}, "scores.imdb unknown on 15 pages"),
-        ({"store/csv/spooled": 3, "store/csv/lost": 1, "items/rejected": 2}, "items: 3 spooled, 1 lost, 2 invalid"),
+        (
+            {"store/csv/spooled": 3, "store/csv/lost": 1, "items/rejected": 2},
+            "items: 3 spooled, 1 lost, 2 invalid",
+        ),
         ({"frontier/dead_letters": 1}, "1 requests are dead letters"),
         ({"lists/missed": 1}, "1 list pages could not be read"),
-        ({"titles/stored": 0, "titles/absent": 0, "titles/failed": 100}, "none of 100 titles was stored"),
-        ({"titles/asked": 0, "finish_reason": "store_unavailable"}, "nothing was asked for (store_unavailable)"),
+        (
+            {"titles/stored": 0, "titles/absent": 0, "titles/failed": 100},
+            "none of 100 titles was stored",
+        ),
+        (
+            {"titles/asked": 0, "finish_reason": "store_unavailable"},
+            "nothing was asked for (store_unavailable)",
+        ),
         ({"catalogue/overdue": 11}, "11 of 100 titles are overdue"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_is_wrong_is_posted_with_the_summary(stats: dict[str, Any], said: str) -> None:
-    lines = ["imdb: something is wrong", f"- {said}", "", "imdb: 100 titles asked for", "stores: none"]
+    lines = [
+        "imdb: something is wrong",
+        f"- {said}",
+        "",
+        "imdb: 100 titles asked for",
+        "stores: none",
+    ]
     assert told(stats) == lines
 
 
-@pytest.mark.promise("What is wrong with a crawl is posted to ALERT_WEBHOOK; a crawl that went well tells nobody.")
+@pytest.mark.promise(
+    "What is wrong with a crawl is posted to ALERT_WEBHOOK; a crawl that went well tells nobody."
+)
 @pytest.mark.parametrize(
     "stats",
     [
@@ -82,7 +107,12 @@ def test_what_is_wrong_is_posted_with_the_summary(stats: dict[str, Any], said: s
         {"blocks/imdb/challenge": 9, "downloader/response_count": 19},
         {"titles/asked": 0},
         # A pass over datasets fetches few files, and stores titles all the while.
-        {"downloader/response_count": 7, "titles/stored": 0, "titles/unchanged": 100, "pages/read": 0},
+        {
+            "downloader/response_count": 7,
+            "titles/stored": 0,
+            "titles/unchanged": 100,
+            "pages/read": 0,
+        },
         {"titles/stored": 0, "titles/absent": 0, "titles/unchanged": 100},
     ],
     ids=["well", "few refusals", "few answers", "nothing due", "datasets", "nothing new"],
@@ -94,33 +124,75 @@ def test_nobody_is_told_of_a_crawl_that_went_well(stats: dict[str, Any]) -> None
 def test_slack_telegram_and_discord_get_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
     with Webhook() as hook:
         monkeypatch.setattr(slack, "WebClient", partial(WebClient, base_url=f"{hook.url}/slack/"))
-        monkeypatch.setattr(SimplyTelegramClient, "send_message_api", hook.url + "/{token}?chat={chat_id}&text={text}")
-        given = {"SPIDERMON_SLACK_RECIPIENTS": "#movies", "SPIDERMON_SLACK_SENDER_NAME": "moviecrawler"}
-        given |= {"SPIDERMON_SLACK_SENDER_TOKEN": "xoxb", "SPIDERMON_DISCORD_WEBHOOK_URL": f"{hook.url}/discord"}
-        given |= {"SPIDERMON_TELEGRAM_RECIPIENTS": "-100", "SPIDERMON_TELEGRAM_SENDER_TOKEN": "t0ken"}
+        monkeypatch.setattr(
+            SimplyTelegramClient,
+            "send_message_api",
+            hook.url + "/{token}?chat={chat_id}&text={text}",
+        )
+        given = {
+            "SPIDERMON_SLACK_RECIPIENTS": "#movies",
+            "SPIDERMON_SLACK_SENDER_NAME": "moviecrawler",
+        }
+        given |= {
+            "SPIDERMON_SLACK_SENDER_TOKEN": "xoxb",
+            "SPIDERMON_DISCORD_WEBHOOK_URL": f"{hook.url}/discord",
+        }
+        given |= {
+            "SPIDERMON_TELEGRAM_RECIPIENTS": "-100",
+            "SPIDERMON_TELEGRAM_SENDER_TOKEN": "t0ken",
+        }
         run({"blocks/imdb/stopped": "refused_us"}, **given)
-    sent = dict(zip((path.partition("s3cret-token")[2] for _, path, _ in hook.requests), hook.bodies, strict=True))
+    sent = dict(
+        zip(
+            (path.partition("s3cret-token")[2] for _, path, _ in hook.requests),
+            hook.bodies,
+            strict=True,
+        )
+    )
     assert "refused_us" in sent["/slack/chat.postMessage"].decode()
-    (telegram,) = [path for path in sent if path.startswith("/t0ken?chat=-100&text=imdb%3A%20something%20is%20wrong")]
+    (telegram,) = [
+        path
+        for path in sent
+        if path.startswith("/t0ken?chat=-100&text=imdb%3A%20something%20is%20wrong")
+    ]
     assert "refused%5C_us" in telegram  # Markdown, escaped
-    assert json.loads(sent["/discord"])["content"].startswith("imdb: something is wrong\n- refused_us\n")
+    assert json.loads(sent["/discord"])["content"].startswith(
+        "imdb: something is wrong\n- refused_us\n"
+    )
 
 
 @pytest.mark.filterwarnings("ignore:sentry_sdk.configure_scope is deprecated:DeprecationWarning")
 def test_sentry_gets_what_is_wrong() -> None:
     with Webhook() as hook:
         dsn = f"http://key@127.0.0.1:{hook.port}/1"
-        run({"frontier/dead_letters": 1}, SPIDERMON_SENTRY_DSN=dsn, SPIDERMON_SENTRY_PROJECT_NAME="m")
+        run(
+            {"frontier/dead_letters": 1},
+            SPIDERMON_SENTRY_DSN=dsn,
+            SPIDERMON_SENTRY_PROJECT_NAME="m",
+        )
     assert hook.requests[0][1].startswith("/api/1/envelope/")
 
 
 def test_mail_is_sent_by_spidermon_s_settings() -> None:
-    pytest.importorskip("premailer", reason="the mail action needs the package premailer, of moviecrawler[alerts]")
+    pytest.importorskip(
+        "premailer", reason="the mail action needs the package premailer, of moviecrawler[alerts]"
+    )
     with mail_server() as (port, taken):
-        given = {"SPIDERMON_EMAIL_SENDER": "crawler@example.org", "SPIDERMON_EMAIL_TO": "a@example.org,b@example.org"}
-        run({"frontier/dead_letters": 1}, **given, SPIDERMON_SMTP_HOST="127.0.0.1", SPIDERMON_SMTP_PORT=str(port))
+        given = {
+            "SPIDERMON_EMAIL_SENDER": "crawler@example.org",
+            "SPIDERMON_EMAIL_TO": "a@example.org,b@example.org",
+        }
+        run(
+            {"frontier/dead_letters": 1},
+            **given,
+            SPIDERMON_SMTP_HOST="127.0.0.1",
+            SPIDERMON_SMTP_PORT=str(port),
+        )
     (mail,) = taken
-    assert (mail["Subject"], mail["To"]) == ("imdb: something is wrong", "a@example.org, b@example.org")
+    assert (mail["Subject"], mail["To"]) == (
+        "imdb: something is wrong",
+        "a@example.org, b@example.org",
+    )
     text = mail.get_payload(0).get_payload(decode=True).decode()  # type: ignore[union-attr]
     assert "- 1 requests are dead letters" in text
     assert "imdb: 100 titles asked for" in text
@@ -141,7 +213,9 @@ def test_post_is_tried_again_and_a_failure_is_logged_without_the_secret(
     run(wrong, ALERT_WEBHOOK=hook.url, SPIDERMON_DISCORD_WEBHOOK_URL=hook.url)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         run(wrong, ALERT_WEBHOOK=f"http://127.0.0.1:{silent.getsockname()[1]}/s3cret-token")
-    said = [record.getMessage() for record in caplog.records if "could not send" in record.getMessage()]
+    said = [
+        record.getMessage() for record in caplog.records if "could not send" in record.getMessage()
+    ]
     assert said == [
         "PostWebhook could not send the alert (HTTP status 500)",
         "PostWebhook could not send the alert (ConnectionError)",
@@ -154,9 +228,18 @@ def test_post_is_tried_again_and_a_failure_is_logged_without_the_secret(
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"SPIDERMON_SLACK_RECIPIENTS": "#movies"}, "set SPIDERMON_SLACK_SENDER_TOKEN and SPIDERMON_SLACK_SENDER_NAME"),
-        ({"SPIDERMON_EMAIL_TO": "a@example.org"}, "set SPIDERMON_EMAIL_SENDER and SPIDERMON_SMTP_HOST as well"),
-        ({"SPIDERMON_SENTRY_DSN": "http://s3cret-token@x/1"}, "set SPIDERMON_SENTRY_PROJECT_NAME as well"),
+        (
+            {"SPIDERMON_SLACK_RECIPIENTS": "#movies"},
+            "set SPIDERMON_SLACK_SENDER_TOKEN and SPIDERMON_SLACK_SENDER_NAME",
+        ),
+        (
+            {"SPIDERMON_EMAIL_TO": "a@example.org"},
+            "set SPIDERMON_EMAIL_SENDER and SPIDERMON_SMTP_HOST as well",
+        ),
+        (
+            {"SPIDERMON_SENTRY_DSN": "http://s3cret-token@x/1"},
+            "set SPIDERMON_SENTRY_PROJECT_NAME as well",
+        ),
         ({"SPIDERMON_DISCORD_WEBHOOK_URL": "http://x"}, "install moviecrawler[alerts]"),
     ],
 )

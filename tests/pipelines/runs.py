@@ -56,7 +56,13 @@ def make_movie(number: int, age: float = 0, **changes: Any) -> Movie:
         year=2001,
         credits=[
             Credit(name="Odile Farrow", role="director", position=1, person_id="nm0000007"),
-            Credit(name=f"Person {number}", role="cast", position=1, person_id=f"nm{number:07}", character="Wick"),
+            Credit(
+                name=f"Person {number}",
+                role="cast",
+                position=1,
+                person_id=f"nm{number:07}",
+                character="Wick",
+            ),
             Credit(name="An Extra", role="cast", position=2),
         ],
         scores=[Score(kind="imdb", value=7.5, count=1000 + number)],
@@ -75,7 +81,9 @@ def record_of(item: Movie | Miss) -> Record:
 
 def crawler_of(folder: Path, end: Any = None, **settings: str) -> Crawler:
     """Return the crawler of a crawl that goes on until `end` is called."""
-    crawler = get_crawler(settings_dict={"DATA_DIR": str(folder), "STORE_UNREACHABLE": "wait", **settings})
+    crawler = get_crawler(
+        settings_dict={"DATA_DIR": str(folder), "STORE_UNREACHABLE": "wait", **settings}
+    )
     slot = SimpleNamespace(closing=None)
     engine: Any = SimpleNamespace(spider=object(), running=True, _slot=slot, close_spider_async=end)
     crawler.engine = engine
@@ -104,7 +112,9 @@ class Run:
 
     def _note(self, items: Sequence[Movie], store: str, outcome: str, reason: str | None) -> None:
         assert store == self.pipeline.store.name
-        self.reported += [(item.site_id, outcome, reason) for item in items if isinstance(item, Movie | Miss)]
+        self.reported += [
+            (item.site_id, outcome, reason) for item in items if isinstance(item, Movie | Miss)
+        ]
 
     def _note_rejected(self, item: Any, store: str, reason: str) -> None:
         assert store == self.pipeline.store.name
@@ -112,7 +122,11 @@ class Run:
 
     def outcomes(self) -> dict[str | None, str]:
         """Return the outcome of each item, after checking that it has one only."""
-        doubled = [site_id for site_id, times in Counter(entry[0] for entry in self.reported).items() if times > 1]
+        doubled = [
+            site_id
+            for site_id, times in Counter(entry[0] for entry in self.reported).items()
+            if times > 1
+        ]
         assert not doubled
         return {site_id: outcome for site_id, outcome, _ in self.reported}
 
@@ -128,7 +142,9 @@ class Run:
 
 
 @asynccontextmanager
-async def running(store: Store, folder: Path, redis_url: str = "", **limits: Any) -> AsyncIterator[Run]:
+async def running(
+    store: Store, folder: Path, redis_url: str = "", **limits: Any
+) -> AsyncIterator[Run]:
     """Open a store's pipeline, and close it at the end of the block."""
     defaults: dict[str, Any] = {"batch_items": 10, "buffer_items": 20, "batch_seconds": 0.02}
     run = Run(store, folder, Limits(**{**defaults, **limits}), REDIS_URL=redis_url)

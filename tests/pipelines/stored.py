@@ -54,7 +54,13 @@ def in_order(found: Movie) -> Movie:
         scores=sorted(found.scores, key=lambda score: score.kind),
         amounts=sorted(found.amounts, key=lambda amount: amount.kind),
         offers=sorted(
-            found.offers, key=lambda offer: (offer.provider, offer.kind, offer.country or "", offer.quality or "")
+            found.offers,
+            key=lambda offer: (
+                offer.provider,
+                offer.kind,
+                offer.country or "",
+                offer.quality or "",
+            ),
         ),
         credits=sorted(found.credits, key=lambda credit: (credit.role, credit.position)),
     )
@@ -75,7 +81,9 @@ class Stored:
         if self.kind == "csv":
             return SqliteStore(self.folder, margin)
         if self.kind == "s3":
-            return S3Store(Bucket(self.bucket, endpoint_url=f"http://{address}" if address else self.url))
+            return S3Store(
+                Bucket(self.bucket, endpoint_url=f"http://{address}" if address else self.url)
+            )
         if self.kind == "postgres":
             return PostgresStore(self.url, margin)
         through = f"mongodb://{address}{urlsplit(self.url).path}?serverSelectionTimeoutMS=300&directConnection=true"

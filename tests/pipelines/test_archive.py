@@ -15,7 +15,12 @@ from warcio.archiveiterator import ArchiveIterator
 
 from moviecrawler.errors import ArchiveError, ConfigurationError
 from moviecrawler.items import RawPage
-from moviecrawler.pipelines.archive import ArchivePipeline, ArchiveStore, archived_files, open_archive
+from moviecrawler.pipelines.archive import (
+    ArchivePipeline,
+    ArchiveStore,
+    archived_files,
+    open_archive,
+)
 from moviecrawler.pipelines.s3 import Bucket
 from moviecrawler.pipelines.store import Limits
 from moviecrawler.pipelines.warc import Answer, read_record, read_records, write_record
@@ -39,7 +44,11 @@ ANSWER = Answer(
     fetched_at=BEGIN + timedelta(microseconds=7),
     archive_id="urn:uuid:00000000-0000-4000-8000-000000000001",
     attempts=2,
-    found={"list_name": "top", "list_rank": 1, "entry": {"title": "Lámpa\r\n\u2028 映画", "scores": []}},
+    found={
+        "list_name": "top",
+        "list_rank": 1,
+        "entry": {"title": "Lámpa\r\n\u2028 映画", "scores": []},
+    },
 )
 PLAIN = replace(ANSWER, headers=ANSWER.headers[:-1], body=HTML)
 
@@ -56,7 +65,10 @@ def test_any_body_and_text_come_back(body: bytes, text: str) -> None:
     records = [write_record(answer).record] * 2
     assert list(read_records(BytesIO(b"".join(records)))) == records
     assert read_record(records[0]) == answer
-    assert read_record(write_record(replace(ANSWER, found=None, status=599, headers=[])).record).status == 599
+    assert (
+        read_record(write_record(replace(ANSWER, found=None, status=599, headers=[])).record).status
+        == 599
+    )
 
 
 @pytest.mark.promise("A page is archived as it was sent, and other tools can read it.")
@@ -67,7 +79,9 @@ def test_another_tool_reads_the_same(answer: Answer) -> None:
     assert record.rec_headers.get_header("WARC-Target-URI") == ANSWER.url
     assert record.rec_headers.get_header("WARC-Date") == "2026-03-01T12:00:00.000007Z"
     assert record.http_headers.get_statuscode() == "200"
-    assert record.digest_checker.passed is (True if answer is PLAIN else None)  # gzip has a checksum of its own
+    assert record.digest_checker.passed is (
+        True if answer is PLAIN else None
+    )  # gzip has a checksum of its own
 
 
 RECORD = write_record(PLAIN).record
@@ -85,7 +99,10 @@ def damaged(place: int) -> bytes:
     "contents",
     [
         *(RECORD + RECORD[:-cut] for cut in (1, 4, 100, 300)),
-        *(LENGTH % length for length in (b"9" * 40, b"99999999999", b"-3", b"-9", b"9" * 5000, b"1e3")),
+        *(
+            LENGTH % length
+            for length in (b"9" * 40, b"99999999999", b"-3", b"-9", b"9" * 5000, b"1e3")
+        ),
         *(damaged(place) for place in (0, 20, -10)),
         RECORD.replace(b"WARC-JSON-Metadata", b"WARC-JSON-Something"),
     ],
@@ -102,19 +119,25 @@ def archive(bucket: Bucket, folder: Path, *pages: RawPage, **limits: Any) -> dic
     assert crawler.stats is not None
 
     async def crawl() -> None:
-        pipeline = ArchivePipeline(crawler, ArchiveStore(bucket), Limits(**{"batch_seconds": 0.02, **limits}))
+        pipeline = ArchivePipeline(
+            crawler, ArchiveStore(bucket), Limits(**{"batch_seconds": 0.02, **limits})
+        )
         await pipeline.open_spider()
         for raw in pages:
             assert await pipeline.process_item(raw) is raw
         if not limits:
-            await until(lambda: not (folder / "spool").exists() or not list((folder / "spool").iterdir()))
+            await until(
+                lambda: not (folder / "spool").exists() or not list((folder / "spool").iterdir())
+            )
         await pipeline.close_spider()
 
     asyncio.run(crawl())
     return crawler.stats.get_stats()
 
 
-def test_sites_and_days_have_files_of_their_own(s3_url: str, bucket_name: str, tmp_path: Path) -> None:
+def test_sites_and_days_have_files_of_their_own(
+    s3_url: str, bucket_name: str, tmp_path: Path
+) -> None:
     bucket = Bucket(bucket_name, "pages", s3_url)
     yesterday = BEGIN - timedelta(hours=13)
     archive(bucket, tmp_path, page(1), page(2, fetched_at=yesterday), page(3, site="metacritic"))
@@ -126,7 +149,9 @@ def test_sites_and_days_have_files_of_their_own(s3_url: str, bucket_name: str, t
     assert len(archived_files(source, "metacritic", date.min, date.max)) == 1
 
 
-def test_pages_that_could_not_be_archived_are_spooled_and_loaded(s3_url: str, bucket_name: str, tmp_path: Path) -> None:
+def test_pages_that_could_not_be_archived_are_spooled_and_loaded(
+    s3_url: str, bucket_name: str, tmp_path: Path
+) -> None:
     down = Bucket(bucket_name, endpoint_url="http://127.0.0.1:1")
     stats = archive(down, tmp_path, page(1), page(2), close_seconds=0.2)
     assert stats["store/archive/spooled"] == 2
@@ -143,7 +168,10 @@ def test_pages_that_could_not_be_archived_are_spooled_and_loaded(s3_url: str, bu
 
 
 def test_what_is_no_archive_is_told_and_a_folder_of_no_day_is_passed_over(tmp_path: Path) -> None:
-    for source, sentence in ((str(tmp_path), "holds no archive"), ("s3://[raw", "'s3://\\[raw' names no bucket")):
+    for source, sentence in (
+        (str(tmp_path), "holds no archive"),
+        ("s3://[raw", "'s3://\\[raw' names no bucket"),
+    ):
         with pytest.raises(ConfigurationError, match=sentence):
             open_archive(source)
     for day in ("2026-02-28", "2026-02-30", "2026-13-01"):

@@ -27,7 +27,9 @@ AHEAD = timedelta(days=400)
 @pytest.mark.promise("A clock that is wrong stops the start.")
 @pytest.mark.parametrize("service", ["redis_url", "database_url"])
 @pytest.mark.parametrize(
-    ("minutes", "said"), [(3, "3 minutes ahead of"), (-200, "200 minutes behind"), (1, None)], ids=str
+    ("minutes", "said"),
+    [(3, "3 minutes ahead of"), (-200, "200 minutes behind"), (1, None)],
+    ids=str,
 )
 def test_a_clock_that_differs_from_a_servers_stops_the_start(
     service: str,
@@ -51,21 +53,31 @@ def test_a_clock_that_differs_from_a_servers_stops_the_start(
     with pytest.raises(CloseSpider):
         asyncio.run(check.spider_opened())
     whose = "Redis" if service == "redis_url" else "Postgres"
-    assert f"The clock of this machine is {said} that of {whose}, so nothing is crawled." in caplog.text
+    assert (
+        f"The clock of this machine is {said} that of {whose}, so nothing is crawled."
+        in caplog.text
+    )
 
 
 def test_the_history_of_scores_has_nothing_of_the_future(database_url: str, tmp_path: Path) -> None:
     now = utc_now()
     with opened(PostgresStore(database_url)) as store, opened(SqliteStore(tmp_path)) as embedded:
         for when, value in ((now - AHEAD, 6), (now + AHEAD, 7), (now, 7)):
-            movie, began = make_movie(1, scraped_at=when, scores=[Score(kind="imdb", value=value, count=10)]), utc_now()
+            movie, began = (
+                make_movie(1, scraped_at=when, scores=[Score(kind="imdb", value=value, count=10)]),
+                utc_now(),
+            )
             store.write([record_of(movie)])
             embedded.write([record_of(movie)])
     rows = execute(database_url, "SELECT since, value::integer FROM score_history ORDER BY since")
     assert rows == [(now - AHEAD, 6), (now, 7)]
     assert execute(database_url, "SELECT value::integer FROM scores") == [(7,)]
     with closing(read_embedded(tmp_path)) as connection:
-        history = connection.execute("SELECT since, value FROM score_history ORDER BY since").fetchall()
+        history = connection.execute(
+            "SELECT since, value FROM score_history ORDER BY since"
+        ).fetchall()
         ((updated_at,),) = connection.execute("SELECT updated_at FROM movies")
     assert [(datetime.fromisoformat(since), value) for since, value in history] == rows
-    assert datetime.fromisoformat(updated_at) <= began  # since then only the time of the reading has changed
+    assert (
+        datetime.fromisoformat(updated_at) <= began
+    )  # since then only the time of the reading has changed

@@ -11,31 +11,76 @@ import pytest
 from moviecrawler import clock
 from moviecrawler.catalogue.merging import complete
 from moviecrawler.clock import utc_now
-from moviecrawler.items import Amount, Award, Credit, Fetch, Movie, Offer, OtherTitle, RelatedTitle, Score
+from moviecrawler.items import (
+    Amount,
+    Award,
+    Credit,
+    Fetch,
+    Movie,
+    Offer,
+    OtherTitle,
+    RelatedTitle,
+    Score,
+)
 from tests.catalogue.readings import reading
 from tests.pipelines.runs import BEGIN, make_miss, make_movie
 from tests.pipelines.stored import Stored, in_order
 
 HOUR = 3600.0
 AHEAD = timedelta(days=400)
-RENT = Offer(provider="Vudu", kind="rent", country="US", price=3.99, currency="USD", quality="HD", source="JustWatch")
+RENT = Offer(
+    provider="Vudu",
+    kind="rent",
+    country="US",
+    price=3.99,
+    currency="USD",
+    quality="HD",
+    source="JustWatch",
+)
 STREAM = Offer(
-    provider="Netflix", kind="subscription", country="US", url="https://netflix.example/1", source="JustWatch"
+    provider="Netflix",
+    kind="subscription",
+    country="US",
+    url="https://netflix.example/1",
+    source="JustWatch",
 )
 
 
 def page(site: Any, site_id: str, day: float = 0, **fields: Any) -> Movie:
     """Return a page's movie, read so many days after the tests' time."""
-    defaults = {"url": f"https://example.com/{site_id}", "title": "Salt Harbour", "kind": "movie", "year": 2001}
-    return Movie(**{**defaults, **fields}, site=site, site_id=site_id, scraped_at=BEGIN + timedelta(days=day))
+    defaults = {
+        "url": f"https://example.com/{site_id}",
+        "title": "Salt Harbour",
+        "kind": "movie",
+        "year": 2001,
+    }
+    return Movie(
+        **{**defaults, **fields}, site=site, site_id=site_id, scraped_at=BEGIN + timedelta(days=day)
+    )
 
 
 TOMATOES = page(
     "rottentomatoes",
     "m/salt_harbour",
     scores=[
-        Score(kind="tomatometer", value=93, count=210, average=7.9, liked=195, disliked=15, certified=True),
-        Score(kind="popcornmeter", value=0, liked=0, disliked=3, certified=False, sentiment="NEGATIVE", reviews=0),
+        Score(
+            kind="tomatometer",
+            value=93,
+            count=210,
+            average=7.9,
+            liked=195,
+            disliked=15,
+            certified=True,
+        ),
+        Score(
+            kind="popcornmeter",
+            value=0,
+            liked=0,
+            disliked=3,
+            certified=False,
+            sentiment="NEGATIVE",
+            reviews=0,
+        ),
         Score(kind="tomatometer_top", value=88, count=41, average=7.5, liked=36, disliked=5),
         Score(kind="popcornmeter_verified", value=71, average=3.8),
     ],
@@ -52,9 +97,22 @@ METACRITIC = page(
     "metacritic",
     "movie/salt-harbour",
     scores=[
-        Score(kind="metascore", value=70, average=69.6, liked=9, neutral=2, disliked=0, sentiment="Generally favorable")
+        Score(
+            kind="metascore",
+            value=70,
+            average=69.6,
+            liked=9,
+            neutral=2,
+            disliked=0,
+            sentiment="Generally favorable",
+        )
     ],
-    offers=[STREAM, RENT, replace(RENT, quality="4K", price=5), replace(RENT, country="DE", currency="EUR")],
+    offers=[
+        STREAM,
+        RENT,
+        replace(RENT, quality="4K", price=5),
+        replace(RENT, country="DE", currency="EUR"),
+    ],
     taglines=["Nothing burns longer."],
     poster_width=1000,
     poster_height=1500,
@@ -102,18 +160,31 @@ FULL = Movie(
     list_rank=3,
     list_computed=True,
     scraped_at=BEGIN + timedelta(microseconds=123_000),
-    fetch=Fetch(url="https://a.b/?a=%20", status=200, attempts=2, wire_bytes=9, body_bytes=99, archive_id="urn:a"),
+    fetch=Fetch(
+        url="https://a.b/?a=%20",
+        status=200,
+        attempts=2,
+        wire_bytes=9,
+        body_bytes=99,
+        archive_id="urn:a",
+    ),
 )
 IMDB = page(
     "imdb",
     "tt0000042",
-    scores=[Score(kind="imdb", value=7.5, count=550, histogram=[10 * n for n in range(1, 11)], reviews=77)],
+    scores=[
+        Score(
+            kind="imdb", value=7.5, count=550, histogram=[10 * n for n in range(1, 11)], reviews=77
+        )
+    ],
     keywords=["lighthouse", "keeper's oath"],
     interests=["Psychological Drama", "Drama"],
     awards=[Award(event="Oscar", wins=1, nominations=2), Award(event=None, wins=5, nominations=9)],
     related=[
         RelatedTitle(relation="similar", site_id="tt0000043", title="The Lamp"),
-        RelatedTitle(relation="connection", site_id="tt0000044", title="Salt", connection="Follows"),
+        RelatedTitle(
+            relation="connection", site_id="tt0000044", title="Salt", connection="Follows"
+        ),
     ],
 )
 BARE = page("metacritic", "movie/salt", title="Salt")
@@ -127,7 +198,9 @@ def test_all_that_a_page_says_comes_back_from_every_store(every_store: Stored) -
     }
 
 
-@pytest.mark.promise("A newer reading replaces an older one, never the other way; what it does not mention stays.")
+@pytest.mark.promise(
+    "A newer reading replaces an older one, never the other way; what it does not mention stays."
+)
 def test_all_stores_hold_what_the_newest_reading_of_each_field_says(every_store: Stored) -> None:
     luck = random.Random(11)  # noqa: S311 - no secret
     days = [0, 1, 2, 3]
@@ -138,7 +211,9 @@ def test_all_stores_hold_what_the_newest_reading_of_each_field_says(every_store:
     every_store.write(*late.values())
     found = {one.site_id: in_order(one) for one in every_store.movies()}
     for number, readings in history.items():
-        if every_store.kind == "s3":  # whoever reads puts all lines together, in the order of their times
+        if (
+            every_store.kind == "s3"
+        ):  # whoever reads puts all lines together, in the order of their times
             expected = joined([*readings[:2], late[number], *readings[2:]])
         else:  # a late reading fills what all others do not mention
             expected = complete(joined(readings), late[number])
@@ -146,7 +221,9 @@ def test_all_stores_hold_what_the_newest_reading_of_each_field_says(every_store:
 
 
 @pytest.mark.parametrize("step", [1, -1], ids=["in order", "late"])
-def test_offers_that_a_newer_page_does_not_mention_were_seen_when_they_were(every_store: Stored, step: int) -> None:
+def test_offers_that_a_newer_page_does_not_mention_were_seen_when_they_were(
+    every_store: Stored, step: int
+) -> None:
     newer = page("metacritic", "movie/salt-harbour", 1, unknown_fields=["offers"])
     for movie in (METACRITIC, newer)[::step]:
         every_store.write(movie)
@@ -174,12 +251,19 @@ def test_a_page_replaces_a_list_row_within_the_margin_but_never_a_newer_one(stor
     stored.write(make_movie(1, 1, title="Older page"), margin=HOUR)
     assert stored.movie().title == "Listed"
     assert len(stored.movie().credits) == 3  # which the row does not mention
-    stored.write(make_movie(2, source="list", credits=[], title="Listed"), make_movie(2, -1, title="Page"), margin=HOUR)
+    stored.write(
+        make_movie(2, source="list", credits=[], title="Listed"),
+        make_movie(2, -1, title="Page"),
+        margin=HOUR,
+    )
     assert {movie.title for movie in stored.movies()} == {"Listed", "Page"}
 
 
 def test_one_batch_may_name_a_title_many_times(stored: Stored) -> None:
-    page, newer = make_movie(1, 60, plot="A keeper trims the lamp."), make_movie(1, 30, title="Newer", plot="It burns.")
+    page, newer = (
+        make_movie(1, 60, plot="A keeper trims the lamp."),
+        make_movie(1, 30, title="Newer", plot="It burns."),
+    )
     row = make_movie(1, 20, title="Listed", source="list", credits=[])
     stored.write(page, newer, make_movie(2), row, make_movie(1, 90, title="Older"))
     (movie,) = (one for one in stored.movies() if one.site_id == "tt0000001")

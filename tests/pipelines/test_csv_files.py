@@ -54,32 +54,78 @@ def check_readable(folder: Path) -> dict[str | None, Movie]:
 
 
 def test_the_files_have_all_that_is_stored(tmp_path: Path) -> None:
-    older = make_movie(8, 90, credits=[Credit(name="S. Body", role="cast", position=1, person_id="nm0000008")])
+    older = make_movie(
+        8, 90, credits=[Credit(name="S. Body", role="cast", position=1, person_id="nm0000008")]
+    )
     crawl(SqliteStore(tmp_path), tmp_path, *ALL, FULL, older)
     assert tuple(rows(tmp_path / "movies.csv")[0]) == MOVIE_COLUMNS
     found = {
-        row["site_id"]: {name: cell for name, cell in row.items() if cell} for row in rows(tmp_path / "movies.csv")
+        row["site_id"]: {name: cell for name, cell in row.items() if cell}
+        for row in rows(tmp_path / "movies.csv")
     }
-    imdb, metacritic, tomatoes, full = (found[one.site_id or ""].items() for one in (IMDB, METACRITIC, TOMATOES, FULL))
-    assert imdb >= {"keywords": "lighthouse; keeper's oath", "imdb_rating": "7.5", "imdb_votes": "550"}.items()
-    assert metacritic >= {"poster_width": "1000", "scraped_at": TIME, "list_computed": "false"}.items()
-    assert tomatoes >= {"external_ids": "ems=12ab; rottentomatoes=771", "consensus": "It glows."}.items()
-    assert full >= {"genres": "Mystery; Drama", "directors": "Odile Farrow", "budget": "3000000"}.items()
-    scores = {row["kind"]: row for row in rows(tmp_path / "scores.csv") if row["site_id"] != FULL.site_id}
-    assert (scores["tomatometer_top"]["average"], scores["tomatometer_top"]["average_scale"]) == ("7.5", "10")
+    imdb, metacritic, tomatoes, full = (
+        found[one.site_id or ""].items() for one in (IMDB, METACRITIC, TOMATOES, FULL)
+    )
+    assert (
+        imdb
+        >= {
+            "keywords": "lighthouse; keeper's oath",
+            "imdb_rating": "7.5",
+            "imdb_votes": "550",
+        }.items()
+    )
+    assert (
+        metacritic >= {"poster_width": "1000", "scraped_at": TIME, "list_computed": "false"}.items()
+    )
+    assert (
+        tomatoes
+        >= {"external_ids": "ems=12ab; rottentomatoes=771", "consensus": "It glows."}.items()
+    )
+    assert (
+        full
+        >= {"genres": "Mystery; Drama", "directors": "Odile Farrow", "budget": "3000000"}.items()
+    )
+    scores = {
+        row["kind"]: row for row in rows(tmp_path / "scores.csv") if row["site_id"] != FULL.site_id
+    }
+    assert (scores["tomatometer_top"]["average"], scores["tomatometer_top"]["average_scale"]) == (
+        "7.5",
+        "10",
+    )
     assert (scores["popcornmeter"]["liked"], scores["popcornmeter"]["certified"]) == ("0", "false")
     assert scores["imdb"]["histogram"] == "10; 20; 30; 40; 50; 60; 70; 80; 90; 100"
-    offer = ["metacritic", "movie/salt-harbour", "Vudu", "rent", "US", "HD", "3.99", "USD", "", "JustWatch", TIME, TIME]
+    offer = [
+        "metacritic",
+        "movie/salt-harbour",
+        "Vudu",
+        "rent",
+        "US",
+        "HD",
+        "3.99",
+        "USD",
+        "",
+        "JustWatch",
+        TIME,
+        TIME,
+    ]
     assert list(rows(tmp_path / "offers.csv")[1].values()) == offer
-    assert {row["title"] for row in rows(tmp_path / "related.csv")} == {"The Lamp", "Salt", 'The "Lamp"; =1+1'}
+    assert {row["title"] for row in rows(tmp_path / "related.csv")} == {
+        "The Lamp",
+        "Salt",
+        'The "Lamp"; =1+1',
+    }
     assert rows(tmp_path / "awards.csv")[0]["event"] == "Oscar"
     assert rows(tmp_path / "other_titles.csv")[1]["title"] == "Lampa"
     named = {(row["person_id"], row["name"]) for row in rows(tmp_path / "people.csv")}
     assert named >= {("", "An Extra"), ("nm0000008", "Somebody")}
-    assert {row["name"]: row["position"] for row in rows(tmp_path / "credits.csv")}["An Extra"] == "2"
+    assert {row["name"]: row["position"] for row in rows(tmp_path / "credits.csv")}[
+        "An Extra"
+    ] == "2"
 
 
-def test_a_crawl_whose_files_can_not_be_replaced_ends_with_code_1(replica: ReplicaProcess, tmp_path: Path) -> None:
+def test_a_crawl_whose_files_can_not_be_replaced_ends_with_code_1(
+    replica: ReplicaProcess, tmp_path: Path
+) -> None:
     (tmp_path / "movies.csv").mkdir()
     ended = scrapy("crawl", "imdb", "-a", "limit=1", data=tmp_path, replica=replica)
     assert ended.code == 1
@@ -88,7 +134,10 @@ def test_a_crawl_whose_files_can_not_be_replaced_ends_with_code_1(replica: Repli
 
 
 def test_rows_are_in_chart_order_then_in_the_order_of_arrival(tmp_path: Path) -> None:
-    ranked = [make_movie(number, list_name="top", list_rank=rank) for number, rank in ((3, 10), (1, 2), (2, 1))]
+    ranked = [
+        make_movie(number, list_name="top", list_rank=rank)
+        for number, rank in ((3, 10), (1, 2), (2, 1))
+    ]
     popular = make_movie(7, list_name="popular", list_rank=5)
     crawl(SqliteStore(tmp_path), tmp_path, make_movie(9), make_movie(8), *ranked, popular)
     assert [row["site_id"][-1] for row in rows(tmp_path / "movies.csv")] == list("721398")
@@ -96,10 +145,19 @@ def test_rows_are_in_chart_order_then_in_the_order_of_arrival(tmp_path: Path) ->
 
 def test_files_are_exported_while_the_crawl_goes_on(tmp_path: Path) -> None:
     with opened(SqliteStore(tmp_path)) as store:
-        store.write([record_of(make_movie(1)), record_of(make_miss(2, outcome="failed", reason="HTTP status 500"))])
+        store.write(
+            [
+                record_of(make_movie(1)),
+                record_of(make_miss(2, outcome="failed", reason="HTTP status 500")),
+            ]
+        )
         assert len(rows(tmp_path / "movies.csv")) == 1
         (missed,) = rows(tmp_path / "misses.csv")
-        assert (missed["site_id"], missed["outcome"], missed["reason"]) == ("tt0000002", "failed", "HTTP status 500")
+        assert (missed["site_id"], missed["outcome"], missed["reason"]) == (
+            "tt0000002",
+            "failed",
+            "HTTP status 500",
+        )
         for age in (9000, 0):
             store.write([record_of(make_movie(3, age))])
         assert store._connection.execute("SELECT count(*) FROM score_history").fetchone() == (2,)
@@ -247,7 +305,9 @@ def test_files_that_can_not_be_replaced_are_told_and_replaced_by_the_next_crawl(
     assert len(check_readable(tmp_path)) == 3
 
 
-async def test_a_scoreboard_that_is_not_made_anew_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_scoreboard_that_is_not_made_anew_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("moviecrawler.pipelines.sqlite.MOST_TITLES_AT_THE_END", 1)
     async with running(SqliteStore(tmp_path), tmp_path) as run:
         for number in range(2):
@@ -270,7 +330,9 @@ FORMULA_SIGNS = "=+-@\t\r\n＝＋－＠"
 
 @pytest.mark.promise("CSV files are replaced whole, and no cell in them runs as a formula.")
 def test_no_cell_runs_as_a_formula_and_each_text_can_be_restored(tmp_path: Path) -> None:
-    texts = [f"{quotes}{sign}1" for sign in (*FORMULA_SIGNS, "x=", "; ") for quotes in ("", "'", "''")]
+    texts = [
+        f"{quotes}{sign}1" for sign in (*FORMULA_SIGNS, "x=", "; ") for quotes in ("", "'", "''")
+    ]
     written(tmp_path, *(make_movie(number, title=text) for number, text in enumerate(texts)))
     cells = [row["title"] for row in rows(tmp_path / "movies.csv")]
     assert not [cell for cell in cells if cell.startswith(tuple(FORMULA_SIGNS))]

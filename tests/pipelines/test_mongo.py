@@ -34,7 +34,9 @@ def test_processes_that_fill_the_same_title_at_once_undo_nothing(
 
         def overtaken(*arguments: Any) -> int:
             monkeypatch.setattr(one, "_bulk", write)
-            other.write([record_of(make_movie(1, 600, **{name: value}, unknown_fields=["countries"]))])
+            other.write(
+                [record_of(make_movie(1, 600, **{name: value}, unknown_fields=["countries"]))]
+            )
             return write(*arguments)
 
         monkeypatch.setattr(one, "_bulk", overtaken)
@@ -43,7 +45,11 @@ def test_processes_that_fill_the_same_title_at_once_undo_nothing(
             one.write([page])
         one.write([page])
     document = documents(mongo_url, "movies")[KEY]
-    assert (document[name], document["countries"], document["scraped_at"]) == (value, ["Norway"], BEGIN)
+    assert (document[name], document["countries"], document["scraped_at"]) == (
+        value,
+        ["Norway"],
+        BEGIN,
+    )
 
 
 @pytest.mark.parametrize("by", ["driver", "server"])
@@ -61,8 +67,14 @@ def test_what_no_document_can_hold_is_rejected_alone(
     if by == "server":
         monkeypatch.setattr(Collection, "bulk_write", refuse)
     wrong = {"popularity_rank": 2**63} if by == "driver" else {}
-    run = crawl(MongoStore(mongo_url), tmp_path, make_movie(1), make_movie(2, **wrong), make_movie(3))
-    assert run.outcomes() == {"tt0000001": "durable", "tt0000002": "rejected", "tt0000003": "durable"}
+    run = crawl(
+        MongoStore(mongo_url), tmp_path, make_movie(1), make_movie(2, **wrong), make_movie(3)
+    )
+    assert run.outcomes() == {
+        "tt0000001": "durable",
+        "tt0000002": "rejected",
+        "tt0000003": "durable",
+    }
     assert ("8-byte" if by == "driver" else "too large") in run.rejected()[0]["reason"]
     assert set(documents(mongo_url, "movies")) == {"imdb/tt0000001", "imdb/tt0000003"}
 
@@ -73,7 +85,10 @@ def test_servers_that_are_slow_to_agree_on_an_index_are_waited_for(
     """As when a secondary is down, so that a majority acknowledges nothing in time."""
     slow = WTimeoutError("waiting for replication timed out", 64, {"errInfo": {"wtimeout": True}})
     monkeypatch.setattr("pymongo.collection.Collection.create_indexes", Mock(side_effect=slow))
-    with closing(MongoStore(mongo_url)) as store, pytest.raises(TransientStoreError, match="timed out"):
+    with (
+        closing(MongoStore(mongo_url)) as store,
+        pytest.raises(TransientStoreError, match="timed out"),
+    ):
         store.open()
 
 
@@ -86,7 +101,13 @@ def test_a_password_is_never_told(tmp_path: Path, caplog: pytest.LogCaptureFixtu
 
 
 @pytest.mark.parametrize(
-    "url", ["mongodb://someone:hu/sh@host/x", "mongodb://someone:hush@host:port/x", "http://hush", "mongodb://"]
+    "url",
+    [
+        "mongodb://someone:hu/sh@host/x",
+        "mongodb://someone:hush@host:port/x",
+        "http://hush",
+        "mongodb://",
+    ],
 )
 def test_a_wrong_url_is_told_before_the_crawl_without_the_password(url: str) -> None:
     with pytest.raises(ConfigurationError, match="MONGO_URL") as caught:

@@ -34,7 +34,10 @@ def test_offers_begin_change_and_end(database_url: str) -> None:
         (6, [], [], set()),
     ]
     for day, offers, unknown, expected in readings:
-        write(database_url, page("metacritic", "movie/salt-harbour", day, offers=offers, unknown_fields=unknown))
+        write(
+            database_url,
+            page("metacritic", "movie/salt-harbour", day, offers=offers, unknown_fields=unknown),
+        )
         assert {(name, price, since) for name, _, price, since in offered(database_url)} == expected
 
 
@@ -43,7 +46,10 @@ def test_a_renamed_title_keeps_its_finer_history(database_url: str) -> None:
     write(database_url, replace(TOMATOES, scraped_at=BEGIN + timedelta(days=2)))
     execute(database_url, "SELECT rename_record('rottentomatoes', 'm/salt', 'm/salt_harbour')")
     assert len(offered(database_url)) == len(TOMATOES.offers)
-    assert execute(database_url, "SELECT record_id FROM credits EXCEPT SELECT record_id FROM records") == []
+    assert (
+        execute(database_url, "SELECT record_id FROM credits EXCEPT SELECT record_id FROM records")
+        == []
+    )
     history = "SELECT since FROM score_history WHERE kind = 'tomatometer_top' ORDER BY since"
     assert execute(database_url, history) == [(BEGIN,), (BEGIN + timedelta(days=2),)]
 
@@ -53,33 +59,48 @@ def test_a_batch_reads_no_table_from_end_to_end(database_url: str) -> None:
         assert store._connection is not None
         with store._connection as connection, connection.cursor() as cursor:
             cursor.execute("SELECT pg_stat_force_next_flush()")
-        rows = execute(database_url, "SELECT relname, seq_scan FROM pg_stat_user_tables WHERE schemaname = 'public'")
+        rows = execute(
+            database_url,
+            "SELECT relname, seq_scan FROM pg_stat_user_tables WHERE schemaname = 'public'",
+        )
         return {str(name): int(str(count)) for name, count in rows}
 
     with opened(PostgresStore(database_url)) as store:
         store.write([record_of(one) for one in ALL])
         before = scans(store)
-        later = [replace(one, offers=one.offers[:1], scraped_at=BEGIN + timedelta(days=1)) for one in ALL]
+        later = [
+            replace(one, offers=one.offers[:1], scraped_at=BEGIN + timedelta(days=1)) for one in ALL
+        ]
         store.write([record_of(one) for one in later])
         assert scans(store) == before
 
 
 def test_similar_titles_share_what_is_rare(database_url: str) -> None:
     def like(number: int, **fields: Any) -> Movie:
-        return page("imdb", f"tt{number:07}", title=f"Film {number}", imdb_id=f"tt{number:07}", **fields)
+        return page(
+            "imdb", f"tt{number:07}", title=f"Film {number}", imdb_id=f"tt{number:07}", **fields
+        )
 
     common = [like(100 + n, keywords=["love"], interests=["Drama"]) for n in range(30)]
     director = [Credit(name="Odile Farrow", role="director", position=1, person_id="nm7")]
     fourth = [RelatedTitle(relation="similar", site_id="tt0000004", title="Film 4")]
     beside = [RelatedTitle(relation="similar", site_id="tt0000001", title="Film 1")]
     movies = [
-        like(1, keywords=["lighthouse", "love"], interests=["Drama"], credits=director, related=fourth),
+        like(
+            1,
+            keywords=["lighthouse", "love"],
+            interests=["Drama"],
+            credits=director,
+            related=fourth,
+        ),
         like(2, keywords=["lighthouse"]),
         like(3, keywords=["love"], credits=director),
         like(4),
         like(6, related=beside),
         like(7, keywords=["unlike"]),
-        page("metacritic", "movie/keeper", title="The Keeper", keywords=["one-eyed-keeper", "love"]),
+        page(
+            "metacritic", "movie/keeper", title="The Keeper", keywords=["one-eyed-keeper", "love"]
+        ),
         like(8, keywords=["one eyed keeper"]),
         like(9, keywords=["one-eyed keeper"]),
     ]

@@ -31,7 +31,11 @@ def groups(url: str) -> set[frozenset[str]]:
 
 def title(site: Site, site_id: str, **fields: Any) -> Movie:
     """Return an invented movie of a site."""
-    defaults: dict[str, Any] = {"url": f"https://example.com/{site_id}", "title": "Salt Harbour", "kind": "movie"}
+    defaults: dict[str, Any] = {
+        "url": f"https://example.com/{site_id}",
+        "title": "Salt Harbour",
+        "kind": "movie",
+    }
     return Movie(**{**defaults, "scraped_at": BEGIN, **fields}, site=site, site_id=site_id)
 
 
@@ -49,9 +53,13 @@ def test_writing_again_changes_nothing(database_url: str) -> None:
 def test_people_are_one_row_each_with_their_newest_name(database_url: str) -> None:
     def named(name: str, age: int, number: int) -> Movie:
         credit = Credit(name=name, role="cast", position=1, person_id="nm0000009")
-        return make_movie(number, age, credits=[credit, Credit(name="An Extra", role="cast", position=2)])
+        return make_movie(
+            number, age, credits=[credit, Credit(name="An Extra", role="cast", position=2)]
+        )
 
-    write(database_url, named("O. Farrow", 60, 1), named("Odile Farrow", 0, 2), named("Farrow", 90, 3))
+    write(
+        database_url, named("O. Farrow", 60, 1), named("Odile Farrow", 0, 2), named("Farrow", 90, 3)
+    )
     assert execute(database_url, "SELECT site_person_id, name FROM people ORDER BY name") == [
         (None, "An Extra"),
         ("nm0000009", "Odile Farrow"),
@@ -61,14 +69,24 @@ def test_people_are_one_row_each_with_their_newest_name(database_url: str) -> No
 @pytest.mark.promise("Postgres keeps each value that a score had.")
 def test_the_history_keeps_each_value_that_a_score_had(database_url: str) -> None:
     def scored(days: int, *values: float, mean: float = 7.9) -> Movie:
-        scores = [Score(kind="tomatometer", value=value, count=10, average=mean) for value in values]
+        scores = [
+            Score(kind="tomatometer", value=value, count=10, average=mean) for value in values
+        ]
         return make_movie(1, scores=scores, scraped_at=BEGIN + timedelta(days=days))
 
-    for movie in (scored(0, 7.5), scored(1, 7.5), scored(2, 7.6), scored(3), scored(4, 7.6), scored(5, 7.6, mean=8.1)):
+    for movie in (
+        scored(0, 7.5),
+        scored(1, 7.5),
+        scored(2, 7.6),
+        scored(3),
+        scored(4, 7.6),
+        scored(5, 7.6, mean=8.1),
+    ):
         write(database_url, movie)
     history = execute(database_url, "SELECT since, value::float FROM score_history ORDER BY since")
     assert history == [
-        (BEGIN + timedelta(days=days), value) for days, value in ((0, 7.5), (2, 7.6), (3, None), (4, 7.6), (5, 7.6))
+        (BEGIN + timedelta(days=days), value)
+        for days, value in ((0, 7.5), (2, 7.6), (3, None), (4, 7.6), (5, 7.6))
     ]
 
 
@@ -85,7 +103,12 @@ BAD: list[dict[str, Any]] = [
     {"scores": [Score(kind="imdb", value=float("nan"))]},
     {"scores": [Score(kind="critics", value=7)]},  # type: ignore[arg-type]
     {"scores": [Score(kind="imdb", value=7), Score(kind="imdb", value=8)]},
-    {"credits": [Credit(name="A", role="cast", position=1), Credit(name="B", role="cast", position=1)]},
+    {
+        "credits": [
+            Credit(name="A", role="cast", position=1),
+            Credit(name="B", role="cast", position=1),
+        ]
+    },
     {"credits": [Credit(name=LONG, role="cast", position=1)]},
     {"scraped_at": None},
 ]
@@ -96,7 +119,9 @@ async def test_bad_values_are_rejected_alone(database_url: str, tmp_path: Path) 
     """One in each batch of ten."""
     async with running(PostgresStore(database_url), tmp_path, batch_seconds=60) as run:
         for number in range(10 * len(BAD)):
-            await run.pipeline.process_item(make_movie(number, **(BAD[number // 10] if number % 10 == 3 else {})))
+            await run.pipeline.process_item(
+                make_movie(number, **(BAD[number // 10] if number % 10 == 3 else {}))
+            )
     good = {f"tt{number:07}" for number in range(10 * len(BAD)) if number % 10 != 3}
     assert {site_id for site_id, outcome in run.outcomes().items() if outcome == "durable"} == good
     assert len(run.rejected()) == len(run.outcomes()) - len(good) == len(BAD)
@@ -140,7 +165,9 @@ def test_what_a_title_turns_out_to_be_changes_what_it_is_joined_to(database_url:
     write(database_url, title("imdb", ID, imdb_id=ID, year=2001))
     write(database_url, title("rottentomatoes", "m/salt_harbour", source="list"))
     assert len(groups(database_url)) == 2
-    page = title("rottentomatoes", "m/salt_harbour", year=2001, scraped_at=BEGIN + timedelta(seconds=1))
+    page = title(
+        "rottentomatoes", "m/salt_harbour", year=2001, scraped_at=BEGIN + timedelta(seconds=1)
+    )
     write(database_url, page, margin=3600)
     assert groups(database_url) == {frozenset({ID, "m/salt_harbour"})}
     corrected = replace(page, year=1950, scraped_at=BEGIN + timedelta(days=1))
@@ -153,7 +180,12 @@ def test_a_correction_stays_and_touches_no_fact(database_url: str) -> None:
     movies = [
         title("imdb", ID, imdb_id=ID, year=2001),
         title("imdb", "tt0000002", imdb_id="tt0000002", year=1950),
-        title("rottentomatoes", "m/salt_harbour", year=2001, scores=[Score(kind="tomatometer", value=80)]),
+        title(
+            "rottentomatoes",
+            "m/salt_harbour",
+            year=2001,
+            scores=[Score(kind="tomatometer", value=80)],
+        ),
     ]
     write(database_url, *movies)
     assert frozenset({ID, "m/salt_harbour"}) in groups(database_url)
@@ -164,7 +196,10 @@ def test_a_correction_stays_and_touches_no_fact(database_url: str) -> None:
 
     # Not even another title that fits better comes between them.
     later = BEGIN + timedelta(days=1)
-    write(database_url, *(replace(movie, original_title="Salthavn", scraped_at=later) for movie in movies))
+    write(
+        database_url,
+        *(replace(movie, original_title="Salthavn", scraped_at=later) for movie in movies),
+    )
     write(database_url, title("rottentomatoes", "m/salt_harbour_1950", year=1950))
     assert groups(database_url) == {
         frozenset({ID}),
@@ -189,25 +224,47 @@ def test_the_scoreboard_view_holds_every_score_with_its_count_and_means(database
     scores = [Score(kind="imdb", value=8.5, count=900), Score(kind="metascore", value=60)]
     write(database_url, title("imdb", ID, imdb_id=ID, year=2001, runtime_minutes=90, scores=scores))
     tomatoes = [Score(kind="tomatometer", value=90, count=30), Score(kind="popcornmeter", value=75)]
-    write(database_url, title("rottentomatoes", "m/salt_harbour", year=2001, scores=tomatoes, list_rank=4))
+    write(
+        database_url,
+        title("rottentomatoes", "m/salt_harbour", year=2001, scores=tomatoes, list_rank=4),
+    )
     critics = [Score(kind="metascore", value=62)]  # IMDb's page shows an older one
     write(database_url, title("metacritic", "movie/salt-harbour", year=2001, scores=critics))
-    write(database_url, title("metacritic", "movie/salt", title="Salt", scores=[Score(kind="metascore", value=50)]))
+    write(
+        database_url,
+        title("metacritic", "movie/salt", title="Salt", scores=[Score(kind="metascore", value=50)]),
+    )
     query = "SELECT to_jsonb(s), ARRAY[critics_mean, users_mean, overall]::float[] FROM scoreboard s ORDER BY imdb_id"
     rows: Any = execute(database_url, query)
     (row, means), (other, of_critics) = rows
-    told: dict[str, Any] = {"imdb_votes": 900, "imdb_rating_100": 85, "popcornmeter": 75, "metacritic_user_score": None}
-    told |= {"metascore_100": 62, "tomatometer_100": 90, "tomatometer_reviews": 30, "best_list_rank": 4}
+    told: dict[str, Any] = {
+        "imdb_votes": 900,
+        "imdb_rating_100": 85,
+        "popcornmeter": 75,
+        "metacritic_user_score": None,
+    }
+    told |= {
+        "metascore_100": 62,
+        "tomatometer_100": 90,
+        "tomatometer_reviews": 30,
+        "best_list_rank": 4,
+    }
     told |= {"imdb_url": f"https://example.com/{ID}", "rottentomatoes_id": "m/salt_harbour"}
     assert row.items() >= told.items()
-    assert row["matched_by"] == [same := "same title, same year", f"{same}, but only 900 votes on IMDb"]
+    assert row["matched_by"] == [
+        same := "same title, same year",
+        f"{same}, but only 900 votes on IMDb",
+    ]
     assert (means, of_critics) == ([76, 80, 78], [50, None, 50])
     assert (other["title"], other["metacritic_id"]) == ("Salt", "movie/salt")
 
 
 def test_the_analyses_are_right(database_url: str) -> None:
     def rated(number: int, year: int, minutes: int, imdb: float, metascore: int) -> Movie:
-        scores = [Score(kind="imdb", value=imdb, count=100 + number), Score(kind="metascore", value=metascore)]
+        scores = [
+            Score(kind="imdb", value=imdb, count=100 + number),
+            Score(kind="metascore", value=metascore),
+        ]
         return make_movie(number, year=year, runtime_minutes=minutes, scores=scores)
 
     movies = [
@@ -217,17 +274,37 @@ def test_the_analyses_are_right(database_url: str) -> None:
         *(rated(10 + decade, 1960 + 10 * decade, 90 + decade, 7.0, 70) for decade in range(6)),
     ]
     write(database_url, *movies, make_movie(99, kind="game", year=1955, runtime_minutes=9999))
-    decades = execute(database_url, "SELECT decade, mean_runtime_minutes::float, movies FROM longest_decades")
-    assert decades == [(1950, 120.0, 3), (2010, 95.0, 1), (2000, 94.0, 1), (1990, 93.0, 1), (1980, 92.0, 1)]
-    spread = execute(database_url, "SELECT year, standard_deviation::float, movies FROM rating_spread_by_year")
+    decades = execute(
+        database_url, "SELECT decade, mean_runtime_minutes::float, movies FROM longest_decades"
+    )
+    assert decades == [
+        (1950, 120.0, 3),
+        (2010, 95.0, 1),
+        (2000, 94.0, 1),
+        (1990, 93.0, 1),
+        (1980, 92.0, 1),
+    ]
+    spread = execute(
+        database_url, "SELECT year, standard_deviation::float, movies FROM rating_spread_by_year"
+    )
     assert spread[:2] == [(1955, 0.71, 2), (1959, None, 1)]
     against = execute(database_url, "SELECT title, difference::int FROM users_against_critics")
     assert against == [(movies[0].title, 21)]
-    ranks = execute(database_url, "SELECT title, rank FROM rank_within_year WHERE year = 1955 ORDER BY rank")
+    ranks = execute(
+        database_url, "SELECT title, rank FROM rank_within_year WHERE year = 1955 ORDER BY rank"
+    )
     assert ranks == [(movies[0].title, 1), (movies[1].title, 2)]
 
 
 def test_main_actors_are_the_first_five_in_billing_order(database_url: str) -> None:
-    cast = [Credit(name=f"Actor {place}", role="cast", position=place) for place in (7, 3, 1, 2, 5, 4, 6)]
-    write(database_url, make_movie(1, credits=[*cast, Credit(name="Odile Farrow", role="director", position=1)]))
-    assert execute(database_url, "SELECT actors FROM main_actors") == [([f"Actor {place}" for place in range(1, 6)],)]
+    cast = [
+        Credit(name=f"Actor {place}", role="cast", position=place)
+        for place in (7, 3, 1, 2, 5, 4, 6)
+    ]
+    write(
+        database_url,
+        make_movie(1, credits=[*cast, Credit(name="Odile Farrow", role="director", position=1)]),
+    )
+    assert execute(database_url, "SELECT actors FROM main_actors") == [
+        ([f"Actor {place}" for place in range(1, 6)],)
+    ]

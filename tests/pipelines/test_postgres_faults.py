@@ -42,7 +42,9 @@ def check_whole(url: str, expected: int) -> None:
 
 
 @pytest.mark.promise("A store that is down slows the crawl and loses nothing.")
-def test_a_server_that_is_stopped_in_the_middle_loses_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_server_that_is_stopped_in_the_middle_loses_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async def crawl(server: PostgresServer, url: str) -> None:
         async with running(PostgresStore(url), tmp_path) as run:
             await feed(run, range(100))
@@ -60,7 +62,9 @@ def test_a_server_that_is_stopped_in_the_middle_loses_nothing(tmp_path: Path, ca
         url = new_database(server.url)
         asyncio.run(crawl(server, url))
         check_whole(url, 200)
-    messages = [record.getMessage() for record in caplog.records if record.name.startswith("moviecrawler")]
+    messages = [
+        record.getMessage() for record in caplog.records if record.name.startswith("moviecrawler")
+    ]
     assert any("attempt 1 failed" in message for message in messages)
     assert any(message.endswith("worked") for message in messages)
     assert not any("\n" in message for message in messages)
@@ -125,7 +129,9 @@ def test_a_malformed_url_is_told_without_its_password(url: str) -> None:
         (f"{UNREACHABLE}?sslmode=maybe", ConfigurationError, "invalid sslmode"),
     ],
 )
-def test_a_server_that_is_out_of_reach_may_be_tried_again(url: str, error: type[Exception], sentence: str) -> None:
+def test_a_server_that_is_out_of_reach_may_be_tried_again(
+    url: str, error: type[Exception], sentence: str
+) -> None:
     with pytest.raises(error, match=sentence) as caught:
         connect(url)
     assert "s3cret" not in "".join(traceback.format_exception(caught.value))
@@ -134,13 +140,17 @@ def test_a_server_that_is_out_of_reach_may_be_tried_again(url: str, error: type[
 
 def test_a_message_that_can_not_be_decoded_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Before it knows our encoding, a server writes in its own."""
-    told = UnicodeDecodeError("utf-8", "Das System fährt herunter".encode("latin-1"), 12, 13, "invalid start byte")
+    told = UnicodeDecodeError(
+        "utf-8", "Das System fährt herunter".encode("latin-1"), 12, 13, "invalid start byte"
+    )
     monkeypatch.setattr(psycopg2, "connect", Mock(side_effect=told))
     with pytest.raises(TransientStoreError, match="hrt herunter"):
         connect(UNREACHABLE)
 
 
-def test_a_database_or_user_that_does_not_exist_stops_the_crawl(postgres_server: str, tmp_path: Path) -> None:
+def test_a_database_or_user_that_does_not_exist_stops_the_crawl(
+    postgres_server: str, tmp_path: Path
+) -> None:
     async def crawl(url: str) -> None:
         async with running(PostgresStore(url), tmp_path):
             pass
@@ -156,7 +166,9 @@ def test_a_database_or_user_that_does_not_exist_stops_the_crawl(postgres_server:
         assert "s3cret" not in "".join(traceback.format_exception(caught.value))
 
 
-def test_a_database_that_is_gone_in_the_middle_is_waited_for(postgres_server: str, database_url: str) -> None:
+def test_a_database_that_is_gone_in_the_middle_is_waited_for(
+    postgres_server: str, database_url: str
+) -> None:
     name = urlsplit(database_url).path[1:]
     record = record_of(make_movie(1))
     with opened(PostgresStore(database_url)) as store:
@@ -169,7 +181,9 @@ def test_a_database_that_is_gone_in_the_middle_is_waited_for(postgres_server: st
     check_whole(database_url, 1)
 
 
-def test_a_pooler_that_mixes_sessions_is_told(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pooler_that_mixes_sessions_is_told(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with closing(connect(database_url)) as of_pooler:
         monkeypatch.setattr("moviecrawler.database.connection.connect", lambda _: of_pooler)
         PostgresStore(database_url).open()
@@ -184,12 +198,24 @@ def test_a_pooler_that_mixes_sessions_is_told(database_url: str, monkeypatch: py
 
 
 def test_every_connection_gives_up_in_time_and_says_who_it_is(database_url: str) -> None:
-    settings = ("statement_timeout", "idle_in_transaction_session_timeout", "application_name", "synchronous_commit")
+    settings = (
+        "statement_timeout",
+        "idle_in_transaction_session_timeout",
+        "application_name",
+        "synchronous_commit",
+    )
     query = " UNION ALL ".join(f"SELECT current_setting('{name}')" for name in settings)
-    with opened(PostgresStore(database_url)) as store, store._connected() as connection, connection.cursor() as cursor:
+    with (
+        opened(PostgresStore(database_url)) as store,
+        store._connected() as connection,
+        connection.cursor() as cursor,
+    ):
         cursor.execute(query)
         assert cursor.fetchall() == [("1min",), ("30s",), ("moviecrawler",), ("on",)]
-        assert connection.get_dsn_parameters().items() >= {"connect_timeout": "10", "keepalives_idle": "30"}.items()
+        assert (
+            connection.get_dsn_parameters().items()
+            >= {"connect_timeout": "10", "keepalives_idle": "30"}.items()
+        )
     own = {"connect_timeout": "3", "application_name": "mine", "sslmode": "disable"}
     separator = "&" if urlsplit(database_url).query else "?"
     with closing(connect(f"{database_url}{separator}{urlencode(own)}")) as connection:
@@ -199,15 +225,22 @@ def test_every_connection_gives_up_in_time_and_says_who_it_is(database_url: str)
 def test_a_stricter_isolation_of_a_database_does_not_count(database_url: str) -> None:
     """As transactions that have waited for each other would fail."""
     name = urlsplit(database_url).path[1:]
-    execute(database_url, f"ALTER DATABASE {name} SET default_transaction_isolation TO 'serializable'")
-    with opened(PostgresStore(database_url)) as store, closing(open_database(database_url)) as of_catalogue:
+    execute(
+        database_url, f"ALTER DATABASE {name} SET default_transaction_isolation TO 'serializable'"
+    )
+    with (
+        opened(PostgresStore(database_url)) as store,
+        closing(open_database(database_url)) as of_catalogue,
+    ):
         for connection in (store._connected(), of_catalogue):
             with connection, connection.cursor() as cursor:
                 cursor.execute("SHOW transaction_isolation")
                 assert cursor.fetchall() == [("read committed",)]
 
 
-def test_a_user_without_rights_is_refused_at_the_start(postgres_server: str, database_url: str) -> None:
+def test_a_user_without_rights_is_refused_at_the_start(
+    postgres_server: str, database_url: str
+) -> None:
     name = urlsplit(database_url).path[1:]
     of_reader = f"ALL TABLES IN SCHEMA public TO {name}_reader"
     refusals = {
@@ -220,7 +253,9 @@ def test_a_user_without_rights_is_refused_at_the_start(postgres_server: str, dat
     try:
         for statement, lacking in refusals.items():
             execute(database_url, f"SET role NONE; {statement}")
-            with pytest.raises(ConfigurationError, match=f"doesn't let us create or write our tables: .*{lacking}"):
+            with pytest.raises(
+                ConfigurationError, match=f"doesn't let us create or write our tables: .*{lacking}"
+            ):
                 PostgresStore(database_url).open()
     finally:
         execute(postgres_server, f"ALTER DATABASE {name} RESET ALL")
@@ -233,7 +268,10 @@ def test_sites_that_are_written_at_once_are_joined(database_url: str, writers: i
         movies = [make_movie(number) for number in range(60)]
         site: Any = ("imdb", "metacritic", "rottentomatoes")[number % 3]
         if site != "imdb":
-            movies = [replace(one, site=site, site_id=f"lamp/{n}", imdb_id=None) for n, one in enumerate(movies)]
+            movies = [
+                replace(one, site=site, site_id=f"lamp/{n}", imdb_id=None)
+                for n, one in enumerate(movies)
+            ]
         random.Random(number).shuffle(movies)  # noqa: S311 - repeatable
         with closing(PostgresStore(database_url)) as store:
             for first in range(0, 60, 15):
@@ -242,5 +280,7 @@ def test_sites_that_are_written_at_once_are_joined(database_url: str, writers: i
 
     with ThreadPoolExecutor(writers) as pool:
         list(pool.map(crawl, range(writers)))
-    assert execute(database_url, "SELECT count(*), count(DISTINCT title_id) FROM records") == [(180, 60)]
+    assert execute(database_url, "SELECT count(*), count(DISTINCT title_id) FROM records") == [
+        (180, 60)
+    ]
     assert execute(database_url, "SELECT count(*) FROM titles") == [(60,)]

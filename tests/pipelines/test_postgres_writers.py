@@ -28,7 +28,9 @@ from tests.waiting import until, wait_for
 class Writers:
     """Two stores of one database. The first one can be held in the middle of a batch."""
 
-    def __init__(self, url: str, stores: tuple[PostgresStore, PostgresStore], pool: ThreadPoolExecutor) -> None:
+    def __init__(
+        self, url: str, stores: tuple[PostgresStore, PostgresStore], pool: ThreadPoolExecutor
+    ) -> None:
         self.url = url
         self.one, self.other = stores
         self._pool = pool
@@ -72,28 +74,44 @@ def writers(database_url: str) -> Iterator[Writers]:
 
 
 @pytest.mark.parametrize("stored", [False, True], ids=["a new title", "a title that is stored"])
-def test_what_two_processes_tell_of_a_title_at_the_same_moment_is_put_together(writers: Writers, stored: bool) -> None:
+def test_what_two_processes_tell_of_a_title_at_the_same_moment_is_put_together(
+    writers: Writers, stored: bool
+) -> None:
     if stored:
         writers.write(make_movie(1, 3_600)).result(LIMIT)
-    newer = make_movie(1, scores=[Score(kind="imdb", value=8.1, count=2_000)], unknown_fields=["plot"])
+    newer = make_movie(
+        1, scores=[Score(kind="imdb", value=8.1, count=2_000)], unknown_fields=["plot"]
+    )
     with writers.holding(make_movie(1, 60, plot="A keeper trims the lamp."), make_movie(2, 60)):
         second = writers.write(make_movie(3), newer, make_movie(2))
         writers.wait_until_one_waits()
     second.result(LIMIT)
     movie = next(movie for movie in postgres_movies(writers.url) if movie.site_id == "tt0000001")
-    assert (movie.plot, movie.scores, movie.scraped_at) == ("A keeper trims the lamp.", newer.scores, BEGIN)
+    assert (movie.plot, movie.scores, movie.scraped_at) == (
+        "A keeper trims the lamp.",
+        newer.scores,
+        BEGIN,
+    )
     history = execute(
         writers.url,
         "SELECT value::float FROM score_history JOIN records USING (record_id) WHERE site_id = 'tt0000001' ORDER BY since",
     )
     assert history == [(7.5,), (8.1,)]
-    assert execute(writers.url, "SELECT count(*), count(DISTINCT title_id) FROM records") == [(3, 3)]
+    assert execute(writers.url, "SELECT count(*), count(DISTINCT title_id) FROM records") == [
+        (3, 3)
+    ]
     assert execute(writers.url, "SELECT count(*) FROM titles") == [(3,)]
-    assert execute(writers.url, "SELECT count(*) FROM people WHERE site_person_id = 'nm0000001'") == [(1,)]
+    assert execute(
+        writers.url, "SELECT count(*) FROM people WHERE site_person_id = 'nm0000001'"
+    ) == [(1,)]
 
 
-@pytest.mark.parametrize(("age", "left"), [(60, 0), (-60, 1)], ids=["an older miss", "a newer miss"])
-def test_a_miss_that_is_stored_beside_a_page_stays_only_when_it_is_newer(writers: Writers, age: int, left: int) -> None:
+@pytest.mark.parametrize(
+    ("age", "left"), [(60, 0), (-60, 1)], ids=["an older miss", "a newer miss"]
+)
+def test_a_miss_that_is_stored_beside_a_page_stays_only_when_it_is_newer(
+    writers: Writers, age: int, left: int
+) -> None:
     with writers.holding(make_movie(1)):
         second = writers.write(make_miss(1, age))
         writers.wait_until_one_waits()
@@ -101,7 +119,9 @@ def test_a_miss_that_is_stored_beside_a_page_stays_only_when_it_is_newer(writers
     assert execute(writers.url, "SELECT count(*) FROM misses") == [(left,)]
 
 
-def test_a_process_that_is_to_end_waits_for_others_no_longer(writers: Writers, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_is_to_end_waits_for_others_no_longer(
+    writers: Writers, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(postgres, "_CLOSING_LOCK_TIMEOUT", "100ms")
     with writers.holding(make_movie(1)):
         second = writers.write(make_movie(2))
@@ -109,13 +129,17 @@ def test_a_process_that_is_to_end_waits_for_others_no_longer(writers: Writers, m
         writers.other.hurry()
         with pytest.raises(TransientStoreError, match="this one is shutting down"):
             second.result(LIMIT)
-        with pytest.raises(TransientStoreError, match="other processes"):  # the last try before it is spooled
+        with pytest.raises(
+            TransientStoreError, match="other processes"
+        ):  # the last try before it is spooled
             writers.write(make_movie(2)).result(LIMIT)
     writers.write(make_movie(2)).result(LIMIT)
     assert execute(writers.url, "SELECT count(*) FROM records") == [(2,)]
 
 
-def test_a_cancelled_batch_of_none_may_be_tried_again(writers: Writers, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cancelled_batch_of_none_may_be_tried_again(
+    writers: Writers, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(postgres, "plan_titles", Mock(side_effect=QueryCanceled))
     with pytest.raises(TooSlowError):
         writers.other.write([])
@@ -125,10 +149,14 @@ def test_who_stands_still_while_it_writes_is_ended_and_loses_nothing(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = connection._SESSION.replace(
-        "idle_in_transaction_session_timeout = '30s'", "idle_in_transaction_session_timeout = '300ms'"
+        "idle_in_transaction_session_timeout = '30s'",
+        "idle_in_transaction_session_timeout = '300ms'",
     )
     monkeypatch.setattr(connection, "_SESSION", session)
-    with opened(PostgresStore(database_url)) as paused, opened(PostgresStore(database_url)) as other:
+    with (
+        opened(PostgresStore(database_url)) as paused,
+        opened(PostgresStore(database_url)) as other,
+    ):
         match = paused._match
         monkeypatch.setattr(paused, "_match", lambda *_: time.sleep(1))
         with pytest.raises(TransientStoreError):
@@ -149,15 +177,26 @@ def test_a_title_that_takes_too_long_to_compare_stays_one_of_its_own(
         return plan_titles(cursor, changed)
 
     monkeypatch.setattr(postgres, "plan_titles", plan)
-    movies = [make_movie(n, title=f"The {word} Lamp") for n, word in enumerate(("Red", "Green", "Blue", "Black"))]
+    movies = [
+        make_movie(n, title=f"The {word} Lamp")
+        for n, word in enumerate(("Red", "Green", "Blue", "Black"))
+    ]
     with opened(PostgresStore(database_url)) as store:
         store.write([record_of(movie) for movie in movies])
         for n, movie in enumerate(movies):
-            store.write([record_of(replace(movie, site="metacritic", site_id=f"movie/lamp-{n}", imdb_id=None))])
+            store.write(
+                [
+                    record_of(
+                        replace(movie, site="metacritic", site_id=f"movie/lamp-{n}", imdb_id=None)
+                    )
+                ]
+            )
     groups = execute(database_url, "SELECT count(*) FROM records GROUP BY title_id ORDER BY 1")
     assert groups == [(1,), (1,), (2,), (2,), (2,)]
     assert "metacritic movie/lamp-2 is stored, but not compared" in caplog.text
-    assert execute(database_url, "SELECT site FROM title_sites WHERE site_id = 'movie/lamp-2'") == [("metacritic",)]
+    assert execute(database_url, "SELECT site FROM title_sites WHERE site_id = 'movie/lamp-2'") == [
+        ("metacritic",)
+    ]
 
 
 async def test_a_title_that_the_catalogue_refuses_is_durable_and_keeps_no_other_from_it(
@@ -183,7 +222,10 @@ async def test_a_title_that_the_catalogue_refuses_is_durable_and_keeps_no_other_
     assert [outcome for _, outcome, _ in run.reported] == ["durable"] * 9
     assert execute(database_url, "SELECT count(*) FROM records") == [(8,)]
     assert execute(database_url, "SELECT count(site_id) FROM title_sites") == [(7,)]
-    assert caplog.text.count("imdb tt0000001 is stored, but not in the catalogue: a rule of our own") == 2
+    assert (
+        caplog.text.count("imdb tt0000001 is stored, but not in the catalogue: a rule of our own")
+        == 2
+    )
 
 
 async def test_an_item_that_takes_too_long_to_write_is_set_aside_alone(
@@ -199,8 +241,13 @@ async def test_an_item_that_takes_too_long_to_write_is_set_aside_alone(
         """,
     )
 
-    async with running(PostgresStore(database_url), tmp_path, batch_items=2, batch_seconds=60) as run:
+    async with running(
+        PostgresStore(database_url), tmp_path, batch_items=2, batch_seconds=60
+    ) as run:
         for number in range(2):
             await run.pipeline.process_item(make_movie(number))
     assert run.outcomes() == {"tt0000000": "durable", "tt0000001": "rejected"}
-    assert "takes too long: canceling statement due to statement timeout" in run.rejected()[0]["reason"]
+    assert (
+        "takes too long: canceling statement due to statement timeout"
+        in run.rejected()[0]["reason"]
+    )

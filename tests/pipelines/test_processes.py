@@ -26,23 +26,33 @@ def check_whole(stored: Stored) -> set[str | None]:
         assert check_readable(stored.folder).keys() == found.keys()
     if stored.kind == "postgres":
         assert execute(stored.url, "SELECT count(*) FROM titles") == [(len(found),)]
-        assert execute(stored.url, "SELECT count(DISTINCT record_id) FROM score_history") == [(len(found),)]
+        assert execute(stored.url, "SELECT count(DISTINCT record_id) FROM score_history") == [
+            (len(found),)
+        ]
     return set(found)
 
 
-def test_processes_that_write_the_same_titles_leave_the_newest(stored: Stored, tmp_path: Path) -> None:
+def test_processes_that_write_the_same_titles_leave_the_newest(
+    stored: Stored, tmp_path: Path
+) -> None:
     writers = [Writer(tmp_path, stored.url, first=0, count=200, age=age) for age in (20, 0, 10)]
     for writer in writers:
         writer.finish()
     assert len(check_whole(stored)) == 200
     if stored.kind == "postgres":
-        assert execute(stored.url, "SELECT count(*) FROM people") == [(201,)]  # person 7 is the director as well
+        assert execute(stored.url, "SELECT count(*) FROM people") == [
+            (201,)
+        ]  # person 7 is the director as well
     if stored.kind == "csv":
         assert len((tmp_path / "people.csv").read_text().splitlines()) == 1 + 201
 
 
-@pytest.mark.promise("A crawl that is killed loses nothing that was stored, and leaves nothing half written.")
-def test_a_kill_at_any_moment_leaves_every_durable_title_and_no_half_one(stored: Stored, tmp_path: Path) -> None:
+@pytest.mark.promise(
+    "A crawl that is killed loses nothing that was stored, and leaves nothing half written."
+)
+def test_a_kill_at_any_moment_leaves_every_durable_title_and_no_half_one(
+    stored: Stored, tmp_path: Path
+) -> None:
     chance = random.Random(5)  # noqa: S311 - repeatable
     durable: set[str] = set()
     for turn in range(4):
@@ -60,7 +70,9 @@ def test_a_kill_at_any_moment_leaves_every_durable_title_and_no_half_one(stored:
 
 
 @pytest.mark.parametrize("every_store", ["mongo", "s3"], indirect=True)
-async def test_a_server_that_stops_and_cuts_connections_loses_nothing(every_store: Stored, tmp_path: Path) -> None:
+async def test_a_server_that_stops_and_cuts_connections_loses_nothing(
+    every_store: Stored, tmp_path: Path
+) -> None:
     parts = urlsplit(every_store.url)
     with Proxy(parts.hostname or "", parts.port or 80) as proxy:
         async with running(every_store.store(address=proxy.address), tmp_path) as run:

@@ -30,10 +30,18 @@ def own_bucket(own_s3: S3Server, s3_url: str) -> str:
     return name
 
 
-def test_movies_stand_in_a_partition_of_their_site_and_day(s3_url: str, bucket_name: str, tmp_path: Path) -> None:
-    movies = [make_movie(1), make_movie(2, 24 * 3600), make_movie(3, site="metacritic", site_id="movie/lamp")]
+def test_movies_stand_in_a_partition_of_their_site_and_day(
+    s3_url: str, bucket_name: str, tmp_path: Path
+) -> None:
+    movies = [
+        make_movie(1),
+        make_movie(2, 24 * 3600),
+        make_movie(3, site="metacritic", site_id="movie/lamp"),
+    ]
     crawl(S3Store(Bucket(bucket_name, "/some/where/", s3_url)), tmp_path, *movies, make_miss(4))
-    found = {re.sub("[0-9a-f]{24}", "…", key): data for key, data in objects(s3_url, bucket_name).items()}
+    found = {
+        re.sub("[0-9a-f]{24}", "…", key): data for key, data in objects(s3_url, bucket_name).items()
+    }
     assert sorted(found) == [
         "some/where/misses/site=imdb/date=2026-03-01/20260301T120000-….jsonl.gz",
         "some/where/movies/site=imdb/date=2026-02-28/20260228T120000-….jsonl.gz",
@@ -44,7 +52,9 @@ def test_movies_stand_in_a_partition_of_their_site_and_day(s3_url: str, bucket_n
     assert json.loads(line)["title"] == "The Lamp of Brewick, Part 1"
 
 
-def test_a_batch_written_again_replaces_itself_only(s3_url: str, bucket_name: str, tmp_path: Path) -> None:
+def test_a_batch_written_again_replaces_itself_only(
+    s3_url: str, bucket_name: str, tmp_path: Path
+) -> None:
     bucket = Bucket(bucket_name, endpoint_url=s3_url)
     for _ in range(2):
         crawl(S3Store(bucket), tmp_path, make_movie(1), make_movie(2))
@@ -67,7 +77,8 @@ def test_an_upload_has_a_checksum_and_to_another_machine_without_tls_a_digest(
         monkeypatch.setenv("AWS_CA_BUNDLE", str(front.certificate))
         bucket.open()
         bucket._client.meta.events.register(
-            "before-send.s3.PutObject", lambda request, **_: sent.append([request.headers[name] for name in names])
+            "before-send.s3.PutObject",
+            lambda request, **_: sent.append([request.headers[name] for name in names]),
         )
         bucket.put("small", b"lamp", "text/plain")
         assert bucket.get("small") == b"lamp"
@@ -76,13 +87,17 @@ def test_an_upload_has_a_checksum_and_to_another_machine_without_tls_a_digest(
     assert sent == [[b"mfdSZg==", digest]]
 
 
-def test_a_server_that_fails_in_any_way_may_be_tried_again(own_s3: S3Server, own_bucket: str) -> None:
+def test_a_server_that_fails_in_any_way_may_be_tried_again(
+    own_s3: S3Server, own_bucket: str
+) -> None:
     own_s3.failures = ["507 Insufficient Storage"]
     with pytest.raises(TransientStoreError):
         Bucket(own_bucket, endpoint_url=own_s3.url).open()
 
 
-async def test_an_endpoint_that_answers_503_is_asked_again(own_s3: S3Server, own_bucket: str, tmp_path: Path) -> None:
+async def test_an_endpoint_that_answers_503_is_asked_again(
+    own_s3: S3Server, own_bucket: str, tmp_path: Path
+) -> None:
     async with running(S3Store(Bucket(own_bucket, endpoint_url=own_s3.url)), tmp_path) as run:
         await until(lambda: own_s3.requests[-1:] == [f"HEAD /{own_bucket}"])
         own_s3.failures = ["503 Service Unavailable"] * 4  # more than boto3 itself tries
@@ -97,14 +112,22 @@ async def test_an_endpoint_that_answers_503_is_asked_again(own_s3: S3Server, own
     ("environment", "endpoint", "sentence"),
     [
         ({}, None, "the bucket 'no-such-bucket' can't be used"),
-        ({"AWS_SHARED_CREDENTIALS_FILE": "/dev/null", "AWS_ACCESS_KEY_ID": ""}, None, "credentials"),
+        (
+            {"AWS_SHARED_CREDENTIALS_FILE": "/dev/null", "AWS_ACCESS_KEY_ID": ""},
+            None,
+            "credentials",
+        ),
         ({"AWS_PROFILE": "nobody"}, None, "nobody"),
         ({}, "nowhere", "Invalid endpoint: nowhere"),
     ],
     ids=["bucket", "credentials", "profile", "endpoint"],
 )
 def test_what_is_wrong_is_told_before_the_crawl(
-    s3_url: str, environment: dict[str, str], endpoint: str | None, sentence: str, monkeypatch: pytest.MonkeyPatch
+    s3_url: str,
+    environment: dict[str, str],
+    endpoint: str | None,
+    sentence: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     for name, value in environment.items():

@@ -28,7 +28,9 @@ from tests.services.postgres import execute
 def series(site: Site, site_id: str, year: int = 2001, **fields: Any) -> Movie:
     imdb_id = site_id if site == "imdb" else None
     return title(
-        site, site_id, **{"kind": "series", "title": "Salt Harbour", "year": year, "imdb_id": imdb_id, **fields}
+        site,
+        site_id,
+        **{"kind": "series", "title": "Salt Harbour", "year": year, "imdb_id": imdb_id, **fields},
     )
 
 
@@ -39,9 +41,18 @@ def part(site: Site, site_id: str, **fields: Any) -> Movie:
     return title(site, site_id, **{**found._asdict(), "title": f"Season {found.season}", **fields})
 
 
-def episode(number: int, season: int | None, place: int | None, of: str = "tt0000001", **fields: Any) -> Movie:
+def episode(
+    number: int, season: int | None, place: int | None, of: str = "tt0000001", **fields: Any
+) -> Movie:
     site_id = f"tt{number:07}"
-    more = {"imdb_id": site_id, "kind": "episode", "series_id": of, "season": season, "episode": place, **fields}
+    more = {
+        "imdb_id": site_id,
+        "kind": "episode",
+        "series_id": of,
+        "season": season,
+        "episode": place,
+        **fields,
+    }
     return title("imdb", site_id, **{"title": f"Night {number}", **more})
 
 
@@ -78,7 +89,10 @@ def pair(number: int) -> frozenset[str]:
     return frozenset({f"tv/salt_harbour/s{number:02}", f"tv/salt-harbour/season-{number}"})
 
 
-AGAIN = series("rottentomatoes", "tv/salt_harbour_2019", 2019), series("metacritic", "tv/salt-harbour-2019", 2019)
+AGAIN = (
+    series("rottentomatoes", "tv/salt_harbour_2019", 2019),
+    series("metacritic", "tv/salt-harbour-2019", 2019),
+)
 CASES: dict[str, tuple[list[Movie], set[frozenset[str]]]] = {
     "shows that restarted under the same name share no season": (
         [
@@ -96,25 +110,48 @@ CASES: dict[str, tuple[list[Movie], set[frozenset[str]]]] = {
         {frozenset({"tv/salt_harbour/s00", "tv/salt-harbour/specials"}), pair(1)},
     ),
     "a season that one site splits has its second half alone": (
-        [rotten("s01"), rotten("s02", title="Season 1, Part 2"), critic("season-1", title="Salt Harbour")],
+        [
+            rotten("s01"),
+            rotten("s02", title="Season 1, Part 2"),
+            critic("season-1", title="Salt Harbour"),
+        ],
         {pair(1), frozenset({"tv/salt_harbour/s02"})},
     ),
-    "a mini series has one season": ([rotten("s01", title="Salt Harbour"), critic("season-1")], {pair(1)}),
+    "a mini series has one season": (
+        [rotten("s01", title="Salt Harbour"), critic("season-1")],
+        {pair(1)},
+    ),
     "an anthology has a name a season": (
         [
-            *(rotten("s01", title="Salt Harbour: The Keeper", year=2001), critic("season-1", title="The Keeper")),
-            *(rotten("s02", title="Salt Harbour: Fog", year=2004), critic("season-2", title="Undertow", year=2005)),
+            *(
+                rotten("s01", title="Salt Harbour: The Keeper", year=2001),
+                critic("season-1", title="The Keeper"),
+            ),
+            *(
+                rotten("s02", title="Salt Harbour: Fog", year=2004),
+                critic("season-2", title="Undertow", year=2005),
+            ),
         ],
         {pair(1), pair(2)},
     ),
     "episodes go by both numbers": (
         [
-            *(rotten("s01/e02", title="Fog"), critic("season-1/episode-2-fog"), episode(12, 1, 2, title="Nebel")),
+            *(
+                rotten("s01/e02", title="Fog"),
+                critic("season-1/episode-2-fog"),
+                episode(12, 1, 2, title="Nebel"),
+            ),
             *(rotten("s02/e02", title="Fog"), rotten("s01"), rotten("s02.1", title="Fog")),
-            *(episode(13, None, None, title="Fog"), episode(14, 1, None, title="Fog"), episode(22, 1, 2, title="Fog")),
+            *(
+                episode(13, None, None, title="Fog"),
+                episode(14, 1, None, title="Fog"),
+                episode(22, 1, 2, title="Fog"),
+            ),
         ],
         {
-            frozenset({"tt0000012", "tv/salt_harbour/s01/e02", "tv/salt-harbour/season-1/episode-2-fog"}),
+            frozenset(
+                {"tt0000012", "tv/salt_harbour/s01/e02", "tv/salt-harbour/season-1/episode-2-fog"}
+            ),
             *(frozenset({f"tv/salt_harbour/{place}"}) for place in ("s02/e02", "s01", "s02.1")),
             *(frozenset({f"tt00000{number}"}) for number in (13, 14, 22)),
         },
@@ -123,7 +160,9 @@ CASES: dict[str, tuple[list[Movie], set[frozenset[str]]]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_parts_are_joined_by_number_in_whatever_order_they_come(database_url: str, case: str) -> None:
+def test_parts_are_joined_by_number_in_whatever_order_they_come(
+    database_url: str, case: str
+) -> None:
     parts, expected = CASES[case]
     movies = [IMDB, TOMATOES, METACRITIC, *parts]
     chance = random.Random(case)  # noqa: S311 - repeatable
@@ -136,7 +175,14 @@ def test_parts_are_joined_by_number_in_whatever_order_they_come(database_url: st
 
 
 def test_seasons_follow_when_their_series_are_joined_late_and_part_again(database_url: str) -> None:
-    parts = [rotten("s01"), critic("season-1"), rotten("s02"), critic("season-2"), rotten("s01/e01"), episode(11, 1, 1)]
+    parts = [
+        rotten("s01"),
+        critic("season-1"),
+        rotten("s02"),
+        critic("season-2"),
+        rotten("s01/e01"),
+        episode(11, 1, 1),
+    ]
     far = replace(METACRITIC, year=1950)
     write(database_url, IMDB, TOMATOES, far, *parts)
     apart = {frozenset({movie.site_id or ""}) for movie in (METACRITIC, *parts[:4])}
@@ -152,9 +198,7 @@ def test_seasons_follow_a_series_that_is_split_by_hand_and_stay_apart(database_u
     parts = [rotten("s01"), critic("season-1"), critic("season-1/episode-1"), episode(11, 1, 1)]
     write(database_url, IMDB, TOMATOES, METACRITIC, *parts)
     assert pair(1) in groups(database_url)
-    where = (
-        "SELECT s.site::text, s.site_id FROM title_sites s JOIN titles t USING (title_id) WHERE t.season IS NOT NULL"
-    )
+    where = "SELECT s.site::text, s.site_id FROM title_sites s JOIN titles t USING (title_id) WHERE t.season IS NOT NULL"
     assert set(execute(database_url, where)) == {(movie.site, movie.site_id) for movie in parts}
     execute(database_url, "SELECT move_record('metacritic', 'tv/salt-harbour')")
     later = [replace(movie, scraped_at=BEGIN + timedelta(days=1)) for movie in (METACRITIC, *parts)]
@@ -169,15 +213,23 @@ def test_seasons_follow_a_series_that_is_split_by_hand_and_stay_apart(database_u
     assert groups(database_url) >= {SERIES, pair(1)}
     assert set(execute(database_url, where)) == {(movie.site, movie.site_id) for movie in parts}
     with pytest.raises(psycopg2.Error, match="follows its series"):
-        execute(database_url, f"SELECT move_record('metacritic', 'tv/salt-harbour/season-1', {target})")
+        execute(
+            database_url, f"SELECT move_record('metacritic', 'tv/salt-harbour/season-1', {target})"
+        )
 
 
-def test_episodes_that_came_before_their_series_was_imported_belong_to_it(database_url: str) -> None:
+def test_episodes_that_came_before_their_series_was_imported_belong_to_it(
+    database_url: str,
+) -> None:
     with closing(Database(lambda: open_database(database_url))) as store:
         write(database_url, episode(12, 1, 2), episode(99, 1, 1, of="tt0000009"))
         rows = [
             ImportRow(
-                imdb_id="tt0000001", title="Salt Harbour", kind="series", popularity=40, popularity_source="votes"
+                imdb_id="tt0000001",
+                title="Salt Harbour",
+                kind="series",
+                popularity=40,
+                popularity_source="votes",
             )
         ]
         load(store, "imdb", "1", rows, 1, BEGIN)
@@ -192,7 +244,9 @@ def test_episodes_that_came_before_their_series_was_imported_belong_to_it(databa
 
 def test_seasons_follow_a_series_whose_page_has_another_address_now(database_url: str) -> None:
     former = replace(TOMATOES, site_id="tv/salt", url="https://example.com/tv/salt")
-    write(database_url, former, part("rottentomatoes", "tv/salt/s01"), METACRITIC, critic("season-1"))
+    write(
+        database_url, former, part("rottentomatoes", "tv/salt/s01"), METACRITIC, critic("season-1")
+    )
     write(database_url, replace(TOMATOES, title="Undertow"))
     execute(database_url, "SELECT rename_record('rottentomatoes', 'tv/salt', 'tv/salt_harbour')")
     assert frozenset({"tv/salt/s01", "tv/salt-harbour/season-1"}) in groups(database_url)
@@ -203,20 +257,29 @@ def test_what_was_taken_for_a_series_becomes_a_season_of_its_own(database_url: s
     before = replace(critic("season-1"), kind="series", year=2001, season=None, series_id=None)
     write(database_url, replace(TOMATOES, title="Season 1"), before)
     assert frozenset({"tv/salt_harbour", "tv/salt-harbour/season-1"}) in groups(database_url)
-    write(database_url, replace(critic("season-1"), scraped_at=BEGIN + timedelta(days=1)), METACRITIC)
-    assert groups(database_url) == {frozenset({str(movie.site_id)}) for movie in (TOMATOES, before, METACRITIC)}
+    write(
+        database_url, replace(critic("season-1"), scraped_at=BEGIN + timedelta(days=1)), METACRITIC
+    )
+    assert groups(database_url) == {
+        frozenset({str(movie.site_id)}) for movie in (TOMATOES, before, METACRITIC)
+    }
     write(database_url, replace(before, scraped_at=BEGIN + timedelta(days=2)))
     assert execute(database_url, "SELECT count(*) FROM titles WHERE season IS NOT NULL") == [(0,)]
 
 
 POPCORNMETER = Score(kind="popcornmeter", value=70)
 RATED = [
-    rotten("s01", episode_count=8, scores=[Score(kind="tomatometer", value=88, count=30), POPCORNMETER]),
+    rotten(
+        "s01", episode_count=8, scores=[Score(kind="tomatometer", value=88, count=30), POPCORNMETER]
+    ),
     critic(
         "season-1",
         title="Salt Harbour",
         episode_count=10,
-        scores=[Score(kind="metascore", value=71), Score(kind="metacritic_user", value=7.5, count=9)],
+        scores=[
+            Score(kind="metascore", value=71),
+            Score(kind="metacritic_user", value=7.5, count=9),
+        ],
     ),
     critic("season-2", title="Salt Harbour", episode_count=12),
     episode(11, 1, 1, scores=[Score(kind="imdb", value=8.0, count=300)]),
@@ -224,7 +287,12 @@ RATED = [
     episode(13, 1, 3),
     episode(31, 3, 1, scores=[Score(kind="imdb", value=7.0, count=5)]),
     rotten("s01/e02", scores=[Score(kind="tomatometer", value=100, count=5)]),
-    part("rottentomatoes", "tv/unread/s04", series_title="Unread", scores=[Score(kind="tomatometer", value=10)]),
+    part(
+        "rottentomatoes",
+        "tv/unread/s04",
+        series_title="Unread",
+        scores=[Score(kind="tomatometer", value=10)],
+    ),
 ]
 
 
@@ -233,7 +301,10 @@ def asked(url: str, statement: str) -> list[dict[str, Any]]:
     with closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
         cursor.execute(statement)
         names = [column.name for column in cursor.description or ()]
-        return [{n: v for n, v in zip(names, row, strict=True) if v is not None} for row in cursor.fetchall()]
+        return [
+            {n: v for n, v in zip(names, row, strict=True) if v is not None}
+            for row in cursor.fetchall()
+        ]
 
 
 def test_the_views_have_every_score_of_seasons_and_episodes(database_url: str) -> None:
@@ -250,7 +321,8 @@ def test_the_views_have_every_score_of_seasons_and_episodes(database_url: str) -
         """,
     )
     first, second, third = asked(
-        database_url, "SELECT * FROM season_scores WHERE series_imdb_id = 'tt0000001' ORDER BY season"
+        database_url,
+        "SELECT * FROM season_scores WHERE series_imdb_id = 'tt0000001' ORDER BY season",
     )
     assert float(first.pop("imdb_rating")) == round((8.2 * 400 + 9.1 * 100) / 500, 2)
     del first["title_id"], first["series_title_id"]
@@ -258,8 +330,21 @@ def test_the_views_have_every_score_of_seasons_and_episodes(database_url: str) -
     series = {"series_title": "Salt Harbour", "series_imdb_id": "tt0000001"}
     imdb = {"imdb_rating_derived": True, "imdb_votes": 500, "episodes": 3, "episodes_rated": 2}
     metacritic = {"metascore": 71, "metacritic_user_score": 7.5, "metacritic_user_ratings": 9}
-    tomatoes = {"tomatometer": 88, "tomatometer_reviews": 30, "popcornmeter": 70, "episode_count": 8}
-    assert first == {"season": 1, "title": "Season 1", **series, **ids, **imdb, **metacritic, **tomatoes}
+    tomatoes = {
+        "tomatometer": 88,
+        "tomatometer_reviews": 30,
+        "popcornmeter": 70,
+        "episode_count": 8,
+    }
+    assert first == {
+        "season": 1,
+        "title": "Season 1",
+        **series,
+        **ids,
+        **imdb,
+        **metacritic,
+        **tomatoes,
+    }
     assert (second["metacritic_id"], second["imdb_votes"]) == ("tv/salt-harbour/season-2", 50)
     assert "title_id" not in third
     episodes = asked(
@@ -276,24 +361,37 @@ def test_the_views_have_every_score_of_seasons_and_episodes(database_url: str) -
         ("tt0000099",),
     ]
     (unread,) = asked(database_url, "SELECT * FROM season_scores WHERE series_title_id IS NULL")
-    assert (unread["season"], unread["series_title"], unread["imdb_rating_derived"]) == (4, "Unread", False)
+    assert (unread["season"], unread["series_title"], unread["imdb_rating_derived"]) == (
+        4,
+        "Unread",
+        False,
+    )
 
 
-def test_the_scoreboard_of_each_kind_is_that_of_the_csv_files(database_url: str, tmp_path: Path) -> None:
+def test_the_scoreboard_of_each_kind_is_that_of_the_csv_files(
+    database_url: str, tmp_path: Path
+) -> None:
     movies = [IMDB, TOMATOES, METACRITIC, *RATED, make_movie(900)]
     write(database_url, *movies)
     with opened(SqliteStore(tmp_path)) as store:
         store.write([record_of(movie) for movie in movies])
     counts = "SELECT season, episode_count FROM season_scores WHERE episode_count IS NOT NULL ORDER BY season"
     with closing(sqlite3.connect(tmp_path / "movies.sqlite3")) as database:
-        assert database.execute(counts).fetchall() == execute(database_url, counts) == [(1, 8), (2, 12)]
+        assert (
+            database.execute(counts).fetchall()
+            == execute(database_url, counts)
+            == [(1, 8), (2, 12)]
+        )
     kinds: tuple[TitleKind | None, ...] = (None, "movie", "series", "season", "episode")
     boards = {kind: list(read_scoreboard(database_url, kind=kind)) for kind in kinds}
     for kind, rows in boards.items():
         assert rows == board_of(tmp_path, kind)
         assert {row.kind for row in rows} == ({kind} if kind else {"movie", "series"})
     seasons = boards["season"]
-    assert [(row.series_title, row.season, row.imdb_rating, row.imdb_votes, row.metascore) for row in seasons] == [
+    assert [
+        (row.series_title, row.season, row.imdb_rating, row.imdb_votes, row.metascore)
+        for row in seasons
+    ] == [
         ("Salt Harbour", 1, 8.28, 400, 71),
         ("Salt Harbour", 3, 7, 5, None),
         ("Salt Harbour", 2, None, None, None),

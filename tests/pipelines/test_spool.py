@@ -56,17 +56,24 @@ async def test_a_full_disk_holds_the_crawl_back_until_there_is_room(
         with largest_file(4096):
             await run.pipeline.process_item(make_movie(0))
             await until(lambda: run.count("stuck"))
-            crawled = asyncio.gather(*(run.pipeline.process_item(make_movie(n)) for n in range(1, 30)))
+            crawled = asyncio.gather(
+                *(run.pipeline.process_item(make_movie(n)) for n in range(1, 30))
+            )
             await asyncio.sleep(0.05)
             assert not crawled.done()
             assert len(run.pipeline._pending) == 1
         store.before_write = lambda _: None
         await crawled
     assert list(run.outcomes().values()) == ["durable"] * 30
-    assert "memory can neither be written nor spooled ([Errno 28] No space left on device)" in caplog.text
+    assert (
+        "memory can neither be written nor spooled ([Errno 28] No space left on device)"
+        in caplog.text
+    )
 
 
-@pytest.mark.parametrize(("redis_url", "reasons"), [("redis://127.0.0.1", ["store_stuck"]), ("", [])])
+@pytest.mark.parametrize(
+    ("redis_url", "reasons"), [("redis://127.0.0.1", ["store_stuck"]), ("", [])]
+)
 async def test_a_worker_whose_disk_stays_full_ends_where_others_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, redis_url: str, reasons: list[str]
 ) -> None:
@@ -82,7 +89,9 @@ async def test_a_worker_whose_disk_stays_full_ends_where_others_go_on(
     assert run.ended_by == reasons
 
 
-async def test_what_can_neither_be_stored_nor_spooled_is_told_and_its_lease_goes_back(tmp_path: Path) -> None:
+async def test_what_can_neither_be_stored_nor_spooled_is_told_and_its_lease_goes_back(
+    tmp_path: Path,
+) -> None:
     store = MemoryStore()
     store.before_write = failing(10**6, TransientStoreError("database or disk is full"))
     ended: list[tuple[str, str]] = []
@@ -125,7 +134,9 @@ def test_rejected_items_turn_over_and_their_lines_have_a_length(
         assert append_rejected(tmp_path, "memory", f"reason {number}", make_movie(number))
     kept = [tmp_path / name for name in ("rejected.1.jsonl", "rejected.jsonl")]
     assert all(path.stat().st_size < 4_000 for path in kept)
-    reasons = [json.loads(line)["reason"] for path in kept for line in path.read_text().splitlines()]
+    reasons = [
+        json.loads(line)["reason"] for path in kept for line in path.read_text().splitlines()
+    ]
     assert reasons == [f"reason {number}" for number in range(20)][-len(reasons) :]
 
     monkeypatch.undo()
@@ -137,7 +148,9 @@ def test_rejected_items_turn_over_and_their_lines_have_a_length(
     assert "7,000,000 characters" in line
 
 
-@pytest.mark.promise("The exit code is 0 only when every title asked for was stored or stated absent.")
+@pytest.mark.promise(
+    "The exit code is 0 only when every title asked for was stored or stated absent."
+)
 def test_a_crawl_whose_disk_is_full_ends_with_code_1_and_says_what_it_did_not_store(
     replica: ReplicaProcess, tmp_path: Path
 ) -> None:

@@ -62,7 +62,9 @@ def failing(times: int, error: Exception) -> Callable[..., None]:
     return fail
 
 
-async def test_every_item_is_stored_and_told_durable_once(every_store: Stored, tmp_path: Path) -> None:
+async def test_every_item_is_stored_and_told_durable_once(
+    every_store: Stored, tmp_path: Path
+) -> None:
     store = every_store.store()
     async with running(store, tmp_path) as run:
         for number in range(105):
@@ -75,10 +77,14 @@ async def test_every_item_is_stored_and_told_durable_once(every_store: Stored, t
     assert run.count("seconds") > 0
     assert run.count("buffered_max") <= 20
     assert len(every_store.movies()) == 105
-    await until(lambda: not [each for each in threading.enumerate() if each.name == f"store-{store.name}"])
+    await until(
+        lambda: not [each for each in threading.enumerate() if each.name == f"store-{store.name}"]
+    )
 
 
-@pytest.mark.parametrize("error", [TransientStoreError("restarting"), OSError(24, "Too many open files")], ids=repr)
+@pytest.mark.parametrize(
+    "error", [TransientStoreError("restarting"), OSError(24, "Too many open files")], ids=repr
+)
 async def test_transient_errors_are_retried_until_they_pass(
     memory: MemoryStore, tmp_path: Path, error: Exception
 ) -> None:
@@ -93,7 +99,9 @@ async def test_transient_errors_are_retried_until_they_pass(
     assert len(memory.movies) == 5
 
 
-async def test_one_item_that_takes_too_long_is_tried_again(memory: MemoryStore, tmp_path: Path) -> None:
+async def test_one_item_that_takes_too_long_is_tried_again(
+    memory: MemoryStore, tmp_path: Path
+) -> None:
     memory.before_write = failing(1, TooSlowError("the server is busy"))
     async with running(memory, tmp_path) as run:
         await run.pipeline.process_item(make_movie(1))
@@ -103,9 +111,17 @@ async def test_one_item_that_takes_too_long_is_tried_again(memory: MemoryStore, 
 
 @pytest.mark.promise("An item that a store can't hold is rejected alone, with its reason.")
 @pytest.mark.parametrize(
-    "error", [RejectedError("NUL byte"), KeyError("unforeseen"), StopIteration("no row"), SystemExit("a library ends")]
+    "error",
+    [
+        RejectedError("NUL byte"),
+        KeyError("unforeseen"),
+        StopIteration("no row"),
+        SystemExit("a library ends"),
+    ],
 )
-async def test_a_bad_item_takes_no_other_down(memory: MemoryStore, tmp_path: Path, error: BaseException) -> None:
+async def test_a_bad_item_takes_no_other_down(
+    memory: MemoryStore, tmp_path: Path, error: BaseException
+) -> None:
     def refuse(records: Sequence[Record]) -> None:
         if any(record.item.site_id == "tt0000003" for record in records):
             raise error
@@ -119,7 +135,11 @@ async def test_a_bad_item_takes_no_other_down(memory: MemoryStore, tmp_path: Pat
     assert {outcomes.pop("tt0000003"), outcomes.pop("tt0000010")} == {"rejected"}
     assert list(outcomes.values()) == ["durable"] * len(memory.movies) == ["durable"] * 9
     lines = sorted(run.rejected(), key=lambda line: str(line["item"]["site_id"]))
-    assert [line["store"] for line in lines] == [memory.name] * run.count("rejected") == [memory.name] * 2
+    assert (
+        [line["store"] for line in lines]
+        == [memory.name] * run.count("rejected")
+        == [memory.name] * 2
+    )
     assert str(error.args[0]) in lines[0]["reason"]
     assert lines[1]["item"]["title"] == "half a \ud83c"
     assert {(reason, item.site_id) for reason, item in run.told} == {
@@ -129,7 +149,8 @@ async def test_a_bad_item_takes_no_other_down(memory: MemoryStore, tmp_path: Pat
 
 @pytest.mark.promise("A store that is down slows the crawl and loses nothing.")
 @pytest.mark.parametrize(
-    "limits", [{"buffer_items": 20}, {"buffer_items": 1000, "batch_bytes": 10_000, "buffer_bytes": 20_000}]
+    "limits",
+    [{"buffer_items": 20}, {"buffer_items": 1000, "batch_bytes": 10_000, "buffer_bytes": 20_000}],
 )
 async def test_a_store_that_stands_still_holds_the_crawl_and_memory_stays_bounded(
     memory: MemoryStore, tmp_path: Path, limits: dict[str, Any]
@@ -138,7 +159,9 @@ async def test_a_store_that_stands_still_holds_the_crawl_and_memory_stays_bounde
     memory.before_write = lambda _: gate.wait(LIMIT)
 
     async with running(memory, tmp_path, **limits) as run:
-        crawled = asyncio.gather(*(run.pipeline.process_item(make_movie(number)) for number in range(60)))
+        crawled = asyncio.gather(
+            *(run.pipeline.process_item(make_movie(number)) for number in range(60))
+        )
         await until(lambda: memory.batches)
         await asyncio.sleep(0)
         held = run.count("buffered_max")
@@ -170,7 +193,9 @@ async def test_what_a_store_does_not_take_is_spooled_and_loaded_by_the_next_run(
     assert len(run.spool_files()) == 2
 
     memory.before_write, memory.batches = (lambda _: None), []
-    async with running(memory, tmp_path, batch_items=500, buffer_items=500, batch_seconds=3600) as run:
+    async with running(
+        memory, tmp_path, batch_items=500, buffer_items=500, batch_seconds=3600
+    ) as run:
         await run.pipeline.process_item(make_movie(3, title="Newer"))
     assert run.spool_files() == []
     # A crawl that is shorter than a batch may wait writes at once what it has loaded.
@@ -185,7 +210,9 @@ async def test_what_can_not_be_loaded_stops_neither_the_spool_nor_its_next_file(
 ) -> None:
     folder = tmp_path / "spool" / f"{memory.name}-0-1.jsonl"
     folder.mkdir(parents=True)
-    draft = folder.with_name(f".{memory.name}-1-1.jsonl.draft")  # another process writes it, or was killed
+    draft = folder.with_name(
+        f".{memory.name}-1-1.jsonl.draft"
+    )  # another process writes it, or was killed
     draft.write_bytes(b"")
     bad = [
         b'{"site": 3}',
@@ -194,8 +221,13 @@ async def test_what_can_not_be_loaded_stops_neither_the_spool_nor_its_next_file(
         b'{"type": "L\xe1mpa", "item": {}}',
         b'{"type": "Movie", "item": %b' % (b"[" * 100_000),
     ]
-    good = [b'{"type": "Movie", "item": %b}' % msgspec.json.encode(make_movie(number)) for number in (1, 2)]
-    (tmp_path / "spool" / f"{memory.name}-1-1.jsonl").write_bytes(b"\n".join([*bad[:3], good[0], *bad[3:]]))
+    good = [
+        b'{"type": "Movie", "item": %b}' % msgspec.json.encode(make_movie(number))
+        for number in (1, 2)
+    ]
+    (tmp_path / "spool" / f"{memory.name}-1-1.jsonl").write_bytes(
+        b"\n".join([*bad[:3], good[0], *bad[3:]])
+    )
     (tmp_path / "spool" / f"{memory.name}-2-1.jsonl").write_bytes(good[1])
 
     async with running(memory, tmp_path) as run:
@@ -242,7 +274,9 @@ async def test_a_store_whose_thread_fails_ends_the_crawl_and_loses_nothing(
 async def test_a_store_that_is_down_at_the_start_is_opened_later(
     memory: MemoryStore, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    memory.before_open = Mock(side_effect=[TransientStoreError("not up yet"), KeyError("unforeseen"), None])
+    memory.before_open = Mock(
+        side_effect=[TransientStoreError("not up yet"), KeyError("unforeseen"), None]
+    )
     async with running(memory, tmp_path) as run:
         await run.pipeline.process_item(make_movie(1))
         await until(lambda: run.count("durable") == 1)

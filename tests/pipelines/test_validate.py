@@ -23,14 +23,32 @@ WRONG_PARTS: dict[str, tuple[Any, dict[str, Any], list[dict[str, Any]]]] = {
     "credits": (
         Credit,
         {"name": "Odile", "role": "cast", "position": 1},
-        [{"character": "a" * 10_001}, {"name": ""}, {"name": None}, {"role": "singer"}, {"position": 0}],
+        [
+            {"character": "a" * 10_001},
+            {"name": ""},
+            {"name": None},
+            {"role": "singer"},
+            {"position": 0},
+        ],
     ),
     "scores": (
         Score,
         {"kind": "tomatometer", "value": 94},
         [
-            *({"kind": "imdb", "value": 93}, {"kind": "imdb", "value": 0}, {"kind": "stars"}, {"value": -1}),
-            *({"value": float("nan")}, {"value": "71"}, {"count": 0}, {"count": 2.5}, {"average": 10.5}, {"liked": -1}),
+            *(
+                {"kind": "imdb", "value": 93},
+                {"kind": "imdb", "value": 0},
+                {"kind": "stars"},
+                {"value": -1},
+            ),
+            *(
+                {"value": float("nan")},
+                {"value": "71"},
+                {"count": 0},
+                {"count": 2.5},
+                {"average": 10.5},
+                {"liked": -1},
+            ),
             *({"certified": "yes"}, {"histogram": [1, 2]}, {"histogram": [-1] * 10}),
             {"kind": "imdb", "value": 7, "average": 7.1},
         ],
@@ -60,7 +78,11 @@ WRONG_PARTS: dict[str, tuple[Any, dict[str, Any], list[dict[str, Any]]]] = {
 WRONG: dict[str, list[Any]] = {
     "site": ["letterboxd"],
     "site_id": [None, "", "tt12", "https://www.imdb.com/title/tt0000001/", 1],
-    "url": [None, "https://www.imdb.com/title/tt0000002/", "http://127.0.0.1:8000/title/tt0000001/"],
+    "url": [
+        None,
+        "https://www.imdb.com/title/tt0000002/",
+        "http://127.0.0.1:8000/title/tt0000001/",
+    ],
     "imdb_id": ["tt0000002", "nm0000001"],
     "title": [None, " ", "half a \ud83c", "a" * 501],
     "plot": ["", "a" * 20_001],
@@ -78,9 +100,20 @@ WRONG: dict[str, list[Any]] = {
     "popularity_rank": [10**30],
     "scraped_at": [datetime(2026, 3, 1), "2026-03-01"],  # noqa: DTZ001 - that is what is wrong
     "fetch": [Fetch(url="a" * 4_001, status=200, attempts=1, wire_bytes=1, body_bytes=1)],
-    "external_ids": [["ems"], {f"{n:b}".translate({48: "a", 49: "b"}): "1" for n in range(121)}, {"EMS id": "1"}],
+    "external_ids": [
+        ["ems"],
+        {f"{n:b}".translate({48: "a", 49: "b"}): "1" for n in range(121)},
+        {"EMS id": "1"},
+    ],
     "unknown_fields": [
-        *("plot", ["year"], ["plot", "certificate"], ["plot", "plot"], ["scores"], ["scores.tomatometer"]),
+        *(
+            "plot",
+            ["year"],
+            ["plot", "certificate"],
+            ["plot", "plot"],
+            ["scores"],
+            ["scores.tomatometer"],
+        ),
         ["scores.metascore.count"],
     ],
 }
@@ -93,21 +126,48 @@ RIGHT: list[dict[str, Any]] = [
     {"year": 1870, "runtime_minutes": 1, "season": 0, "episode": 0, "season_count": 1},
     {"year": 2100, "runtime_minutes": 100_000, "imdb_top250_rank": 250, "release_date": "1994-02"},
     {"end_year": 2001, "title": "千年の灯", "external_ids": {"ems": "1-2"}, "consensus": "Bright."},
-    {"scores": [], "credits": [], "imdb_id": None, "year": None, "title": "a" * 500, "plot": "a" * 20_000},
+    {
+        "scores": [],
+        "credits": [],
+        "imdb_id": None,
+        "year": None,
+        "title": "a" * 500,
+        "plot": "a" * 20_000,
+    },
     {
         "scores": [
-            Score(kind="tomatometer", value=100, average=10, liked=0, disliked=0, certified=False, sentiment="GOOD"),
+            Score(
+                kind="tomatometer",
+                value=100,
+                average=10,
+                liked=0,
+                disliked=0,
+                certified=False,
+                sentiment="GOOD",
+            ),
             Score(kind="popcornmeter_verified", value=0, average=5, reviews=0),
             Score(kind="imdb", value=1, histogram=[0] * 10),
         ],
         "offers": [
-            Offer(provider="TV", kind="rent", price=3.99, currency="EUR", quality=quality, url="https://lamp.example/1")
+            Offer(
+                provider="TV",
+                kind="rent",
+                price=3.99,
+                currency="EUR",
+                quality=quality,
+                url="https://lamp.example/1",
+            )
             for quality in (None, "HD")
         ],
-        "awards": [Award(event=None, wins=0, nominations=1), Award(event="Golden Lamp", wins=0, nominations=0)],
+        "awards": [
+            Award(event=None, wins=0, nominations=1),
+            Award(event="Golden Lamp", wins=0, nominations=0),
+        ],
         "related": [
             RelatedTitle(relation="similar", site_id="tt0000002", title="Lamp"),
-            RelatedTitle(relation="connection", site_id="tt0000002", title="Lamp", connection="Follows"),
+            RelatedTitle(
+                relation="connection", site_id="tt0000002", title="Lamp", connection="Follows"
+            ),
         ],
     },
 ]
@@ -121,7 +181,8 @@ IDS: dict[tuple[str, str], dict[str, Any]] = {
     ("metacritic", "tv/the-lamp/specials"): SEASON | {"season": 0},
     ("metacritic", "tv/the-lamp/season-2-part-2"): SEASON | {"kind": "other"},
     ("metacritic", "tv/the-lamp/season-2/episode-5-lights-out"): EPISODE,
-    ("metacritic", "tv/the-lamp/specials/episode-lights-out"): EPISODE | {"season": 0, "episode": None},
+    ("metacritic", "tv/the-lamp/specials/episode-lights-out"): EPISODE
+    | {"season": 0, "episode": None},
     ("rottentomatoes", "m/the_lamp_2001"): {},
     ("rottentomatoes", "tv/the-lamp/s00"): SEASON | {"season": 0},
     ("rottentomatoes", "tv/the-lamp/s02.1"): SEASON | {"kind": "other"},
@@ -143,10 +204,15 @@ def pipeline(crawler: Crawler) -> ValidatePipeline:
 @pytest.mark.promise("What no title can have is stored nowhere.")
 @pytest.mark.parametrize(
     ("field", "changes"),
-    [("kind", WRONG_KIND), *((field, {field: value}) for field, values in WRONG.items() for value in values)],
+    [
+        ("kind", WRONG_KIND),
+        *((field, {field: value}) for field, values in WRONG.items() for value in values),
+    ],
     ids=lambda case: repr(case)[:100],
 )
-def test_what_no_title_can_have_is_refused_by_field_and_value(field: str, changes: dict[str, Any]) -> None:
+def test_what_no_title_can_have_is_refused_by_field_and_value(
+    field: str, changes: dict[str, Any]
+) -> None:
     with pytest.raises(InvalidItemError) as refused:
         check(make_movie(1, **changes))
     assert refused.value.field == field
@@ -159,13 +225,24 @@ def test_what_a_title_can_have_is_let_through(changes: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("of", IDS, ids=str)
-def test_each_site_has_its_own_ids_which_say_what_part_of_a_series_a_title_is(of: tuple[Any, str]) -> None:
+def test_each_site_has_its_own_ids_which_say_what_part_of_a_series_a_title_is(
+    of: tuple[Any, str],
+) -> None:
     site, site_id = of
     right = {"site": site, "site_id": site_id, "url": title_url(site, site_id), **IDS[of]}
     check(make_movie(1, **right))
-    wrong: list[dict[str, Any]] = [{"site_id": "tt0000001"}, {"series_id": site_id}, {"series_id": "tt0900001"}]
+    wrong: list[dict[str, Any]] = [
+        {"site_id": "tt0000001"},
+        {"series_id": site_id},
+        {"series_id": "tt0900001"},
+    ]
     if IDS[of]:
-        wrong += [{"kind": "series"}, {"season": 3}, {"season": None}, {"series_id": "tv/the-lamps"}]
+        wrong += [
+            {"kind": "series"},
+            {"season": 3},
+            {"season": None},
+            {"series_id": "tv/the-lamps"},
+        ]
     for change in wrong:
         with pytest.raises(InvalidItemError, match=r"site_id|kind|season|series_id"):
             check(make_movie(1, **right | change))
@@ -176,7 +253,9 @@ def test_what_is_refused_is_kept_with_its_reason_and_counted(
     crawler: Crawler, pipeline: ValidatePipeline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waiting = set[int]()  # threads that wait for the disk, of which the event loop's is none
-    monkeypatch.setattr("moviecrawler.pipelines.files.os.fsync", lambda _: waiting.add(threading.get_ident()))
+    monkeypatch.setattr(
+        "moviecrawler.pipelines.files.os.fsync", lambda _: waiting.add(threading.get_ident())
+    )
     told: list[tuple[str, str, str | None]] = []
 
     def note(item: Movie, store: str, reason: str) -> None:
@@ -185,21 +264,36 @@ def test_what_is_refused_is_kept_with_its_reason_and_counted(
     crawler.signals.connect(note, item_rejected)
     good = make_movie(1)
     assert asyncio.run(pipeline.process_item(good)) is good
-    for bad in (make_movie(2, year=15), make_movie(3, title="half a \ud83c"), make_movie(4, scraped_at=None)):
+    for bad in (
+        make_movie(2, year=15),
+        make_movie(3, title="half a \ud83c"),
+        make_movie(4, scraped_at=None),
+    ):
         with pytest.raises(DropItem):
             asyncio.run(pipeline.process_item(bad))
-    lines = [json.loads(line) for line in (tmp_path / "rejected.jsonl").read_text("utf-8").splitlines()]
+    lines = [
+        json.loads(line) for line in (tmp_path / "rejected.jsonl").read_text("utf-8").splitlines()
+    ]
     assert told == [("validate", line["reason"], line["item"]["site_id"]) for line in lines]
     assert lines[0]["reason"] == "year: 15 is refused: expected `int` >= 1870"
     assert (lines[0]["item"]["year"], lines[1]["item"]["title"]) == (15, "half a \ud83c")
     assert threading.get_ident() not in waiting
     assert waiting
     assert crawler.stats is not None
-    counted = {name: value for name, value in crawler.stats.get_stats().items() if name.startswith("items/")}
-    assert counted == {"items/rejected": 3, **{f"items/rejected/{name}": 1 for name in ("year", "title", "scraped_at")}}
+    counted = {
+        name: value
+        for name, value in crawler.stats.get_stats().items()
+        if name.startswith("items/")
+    }
+    assert counted == {
+        "items/rejected": 3,
+        **{f"items/rejected/{name}": 1 for name in ("year", "title", "scraped_at")},
+    }
 
 
-def test_a_value_of_any_length_is_told_in_a_short_sentence(pipeline: ValidatePipeline, tmp_path: Path) -> None:
+def test_a_value_of_any_length_is_told_in_a_short_sentence(
+    pipeline: ValidatePipeline, tmp_path: Path
+) -> None:
     with pytest.raises(DropItem) as dropped:
         asyncio.run(pipeline.process_item(make_movie(1, site_id="tt" + "1" * 10_000_000 + "x")))
     assert len(str(dropped.value)) < 520
@@ -207,11 +301,15 @@ def test_a_value_of_any_length_is_told_in_a_short_sentence(pipeline: ValidatePip
     line = json.loads((tmp_path / "rejected.jsonl").read_text("utf-8"))
     assert line["reason"] == str(dropped.value)
     assert line["item"]["site_id"].endswith("1… (10,000,003 characters)")
-    with pytest.raises(DropItem, match=r"^url: 'tt1{242} … 1{100,}x' is not the address of tt0000001 on imdb$"):
+    with pytest.raises(
+        DropItem, match=r"^url: 'tt1{242} … 1{100,}x' is not the address of tt0000001 on imdb$"
+    ):
         asyncio.run(pipeline.process_item(make_movie(1, url="tt" + "1" * 3000 + "x")))
 
 
-def test_control_characters_are_taken_out_before_any_store_sees_them(pipeline: ValidatePipeline) -> None:
+def test_control_characters_are_taken_out_before_any_store_sees_them(
+    pipeline: ValidatePipeline,
+) -> None:
     movie = make_movie(
         1,
         title="The\0 Lamp\x9f",
@@ -223,7 +321,11 @@ def test_control_characters_are_taken_out_before_any_store_sees_them(pipeline: V
     )
     asyncio.run(pipeline.process_item(movie))
     assert (movie.title, movie.original_title, movie.plot) == ("The Lamp", "La Lampe", "One.\nTwo.")
-    assert (movie.genres, movie.credits[0].name, movie.credits[0].character) == (["Drama"], "Odile", "Wick")
+    assert (movie.genres, movie.credits[0].name, movie.credits[0].character) == (
+        ["Drama"],
+        "Odile",
+        "Wick",
+    )
     assert movie.external_ids == {"ems": "1-2"}
     miss = make_miss(1, reason="HTTP\0 status\n404" + "x" * 1000)
     asyncio.run(pipeline.process_item(miss))
@@ -234,8 +336,12 @@ def test_control_characters_are_taken_out_before_any_store_sees_them(pipeline: V
 
 
 @pytest.mark.parametrize(
-    "changes", [{"site_id": "x" * 301}, {"url": "x" * 4_001}, {"site": "letterboxd"}, {"outcome": "lost"}], ids=repr
+    "changes",
+    [{"site_id": "x" * 301}, {"url": "x" * 4_001}, {"site": "letterboxd"}, {"outcome": "lost"}],
+    ids=repr,
 )
-def test_a_miss_that_can_not_be_is_refused(changes: dict[str, Any], pipeline: ValidatePipeline) -> None:
+def test_a_miss_that_can_not_be_is_refused(
+    changes: dict[str, Any], pipeline: ValidatePipeline
+) -> None:
     with pytest.raises(DropItem, match=next(iter(changes))):
         asyncio.run(pipeline.process_item(make_miss(1, **changes)))

@@ -23,7 +23,14 @@ class Writer:
     """
 
     def __init__(
-        self, folder: Path, url: str = "", *, first: int, count: int, age: int = 0, repeat: bool = False
+        self,
+        folder: Path,
+        url: str = "",
+        *,
+        first: int,
+        count: int,
+        age: int = 0,
+        repeat: bool = False,
     ) -> None:
         self._told, child = CONTEXT.Pipe(duplex=False)
         arguments = (folder, url, first, count, age, repeat, child)
@@ -56,11 +63,17 @@ class Writer:
         assert self._process.exitcode == 0
 
 
-def _write(folder: Path, url: str, first: int, count: int, age: int, repeat: bool, told: Connection) -> None:
+def _write(
+    folder: Path, url: str, first: int, count: int, age: int, repeat: bool, told: Connection
+) -> None:
     warnings.simplefilter("error")
 
     async def write(first: int) -> None:
-        store = SqliteStore(folder) if not url else (MongoStore if url.startswith("mongodb") else PostgresStore)(url)
+        store = (
+            SqliteStore(folder)
+            if not url
+            else (MongoStore if url.startswith("mongodb") else PostgresStore)(url)
+        )
         async with running(store, folder, batch_items=25, buffer_items=50) as run:
             done = 0
             while True:

@@ -22,7 +22,9 @@ URL = "https://www.imdb.com/title/tt0111161/"
 PAGE = b"<html>" + b"x" * 5000 + b"</html>"
 
 
-def page(request: Request, status: int = 200, body: bytes = PAGE, headers: dict[str, str] | None = None) -> Response:
+def page(
+    request: Request, status: int = 200, body: bytes = PAGE, headers: dict[str, str] | None = None
+) -> Response:
     """Return a page as an answer to a request."""
     return HtmlResponse(request.url, status=status, body=body, headers=headers, request=request)
 
@@ -34,7 +36,11 @@ class Chain:
     """
 
     def __init__(
-        self, proxies: int, folder: Path, answer: Callable[[Request], Awaitable[Response]] | int = 200, **settings: Any
+        self,
+        proxies: int,
+        folder: Path,
+        answer: Callable[[Request], Awaitable[Response]] | int = 200,
+        **settings: Any,
     ) -> None:
         urls = [f"http://user{n}:pa55word{n}@127.0.0.1:9" for n in range(proxies)]
         own = {name: value for name, value in vars(moviecrawler.settings).items() if name.isupper()}
@@ -53,7 +59,9 @@ class Chain:
         self._answer = answer
         self.sent: list[tuple[str | None, bytes | None]] = []
         """Of each request that was sent the name of its proxy, None without one, and the credentials for that."""
-        engine: Any = SimpleNamespace(downloader=SimpleNamespace(per_slot_settings={}), running=True)
+        engine: Any = SimpleNamespace(
+            downloader=SimpleNamespace(per_slot_settings={}), running=True
+        )
         crawler._engine = engine
         chained = {type(one): one for one in self._manager.middlewares}
         self.proxies: Any = chained.get(ProxyMiddleware)
@@ -64,12 +72,22 @@ class Chain:
             self.proxies.blocks = blocks
 
     async def _download(self, request: Request) -> Response:
-        self.sent.append((request.meta.get("proxy_name"), request.headers.get(b"Proxy-Authorization")))
-        return page(request, self._answer) if isinstance(self._answer, int) else await self._answer(request)
+        self.sent.append(
+            (request.meta.get("proxy_name"), request.headers.get(b"Proxy-Authorization"))
+        )
+        return (
+            page(request, self._answer)
+            if isinstance(self._answer, int)
+            else await self._answer(request)
+        )
 
     async def send(self, url: str = URL, *, is_page: bool = True, **meta: str) -> Response:
         """Send a request, and those that are made of it, until there is an answer."""
-        request = Request(url, meta={**({"site": "imdb", "expects": "page"} if is_page else {}), **meta})
-        while not isinstance(result := await self._manager.download_async(self._download, request), Response):
+        request = Request(
+            url, meta={**({"site": "imdb", "expects": "page"} if is_page else {}), **meta}
+        )
+        while not isinstance(
+            result := await self._manager.download_async(self._download, request), Response
+        ):
             request = result
         return result

@@ -19,7 +19,11 @@ from tests.proxies.chain import PAGE, URL, Chain, page
 
 _CIRCUITS = '{"tor": {"kind": "tor", "sessions": 2}}'
 TOR = {"TOR_TUNNEL": "http://127.0.0.1:9", "PROXY_ORDER": "tor", "PROXY_POOLS": _CIRCUITS}
-_SESSIONS = {"kind": "residential", "urls": ["http://me-{session}:pa55word@127.0.0.1:9"], "sessions": 2}
+_SESSIONS = {
+    "kind": "residential",
+    "urls": ["http://me-{session}:pa55word@127.0.0.1:9"],
+    "sessions": 2,
+}
 GATEWAY = {"PROXY_POOLS": json.dumps({"home": _SESSIONS}), "PROXY_ORDER": "home"}
 
 
@@ -36,9 +40,13 @@ async def test_credentials_are_on_a_request_only_while_it_is_on_its_way(tmp_path
     async def answer(request: Request) -> Response:
         sent.append(request)
         assert request.headers[b"Proxy-Authorization"]  # also of a redirect's target
-        assert request.meta["proxy"] == "http://127.0.0.1:9"  # the credentials are in no `meta`, at no time
+        assert (
+            request.meta["proxy"] == "http://127.0.0.1:9"
+        )  # the credentials are in no `meta`, at no time
         if len(sent) == 2:
-            return Response(request.url, status=302, headers={"Location": URL + "?ref_=x"}, request=request)
+            return Response(
+                request.url, status=302, headers={"Location": URL + "?ref_=x"}, request=request
+            )
         return page(request, 403 if len(sent) == 1 else 200)
 
     assert (await Chain(4, tmp_path, answer).send()).status == 200
@@ -50,14 +58,19 @@ async def test_credentials_are_on_a_request_only_while_it_is_on_its_way(tmp_path
 
 
 @pytest.mark.promise("Proxies are off by default, and used in turn where a setting names them.")
-async def test_a_site_without_an_order_is_asked_directly_and_a_block_stops_it(tmp_path: Path) -> None:
+async def test_a_site_without_an_order_is_asked_directly_and_a_block_stops_it(
+    tmp_path: Path,
+) -> None:
     async def challenge(request: Request) -> Response:
         assert "proxy" not in request.meta
         return page(request, 202, b"", {"x-amzn-waf-action": "challenge"})
 
     chain = Chain(2, tmp_path, challenge, PROXY_ORDER='{"metacritic": "datacenter"}')
     for _ in range(2):
-        with pytest.raises(SiteStopped, match=r"imdb refused us \(x-amzn-waf-action: challenge\); ask again in 24 h"):
+        with pytest.raises(
+            SiteStopped,
+            match=r"imdb refused us \(x-amzn-waf-action: challenge\); ask again in 24 h",
+        ):
             await chain.send()
     assert chain.proxies is None
     assert chain.sent == [(None, None)]
@@ -65,7 +78,10 @@ async def test_a_site_without_an_order_is_asked_directly_and_a_block_stops_it(tm
 
 @pytest.mark.parametrize(
     ("body", "headers", "settings"),
-    [(b"<html></html>", {}, {}), (PAGE, {"X-Go-Away": "1"}, {"ROTATING_PROXY_BAN_POLICY": f"{__name__}.GoAwayPolicy"})],
+    [
+        (b"<html></html>", {}, {}),
+        (PAGE, {"X-Go-Away": "1"}, {"ROTATING_PROXY_BAN_POLICY": f"{__name__}.GoAwayPolicy"}),
+    ],
     ids=["unexpected-page", "by-an-operators-policy"],
 )
 async def test_a_proxy_that_is_refused_rests_while_others_go_on(
@@ -76,9 +92,15 @@ async def test_a_proxy_that_is_refused_rests_while_others_go_on(
         return page(request, 200, body, headers) if is_refused else page(request)
 
     chain = Chain(3, tmp_path, answer, **settings)
-    answers = [await chain.send(f"https://www.imdb.com/title/tt{number:07}/") for number in range(1, 9)]
+    answers = [
+        await chain.send(f"https://www.imdb.com/title/tt{number:07}/") for number in range(1, 9)
+    ]
     assert all(one.body == PAGE and not one.headers for one in answers)
-    assert Counter(proxy for proxy, _ in chain.sent) == {"datacenter:1": 1, "datacenter:2": 4, "datacenter:3": 4}
+    assert Counter(proxy for proxy, _ in chain.sent) == {
+        "datacenter:1": 1,
+        "datacenter:2": 4,
+        "datacenter:3": 4,
+    }
     assert chain.proxies.order[0].dead == {"datacenter:1"}
 
 
@@ -98,7 +120,8 @@ async def test_a_proxy_rests_after_two_failures_in_a_row_and_not_after_one(tmp_p
 
 
 @pytest.mark.parametrize(
-    ("status", "end", "requests"), [(200, "HtmlResponse", 16), (403, "SiteStopped", 2), (None, "ValueError", 16)]
+    ("status", "end", "requests"),
+    [(200, "HtmlResponse", 16), (403, "SiteStopped", 2), (None, "ValueError", 16)],
 )
 async def test_requests_wait_for_a_proxy_rather_than_crowd_it_and_are_not_sent_after_a_stop(
     status: int | None, end: str, requests: int, tmp_path: Path
@@ -130,7 +153,9 @@ async def test_every_attempt_is_a_line_and_the_last_says_how_all_ended(
         await chain.send()
     names = ["datacenter:1", "datacenter:2", "datacenter:3"]
     attempts = [line for line in caplog.messages if line.startswith("attempt")]
-    assert attempts == [f"attempt {n}/3 GET {URL} via {name} → 500" for n, name in enumerate(names, 1)]
+    assert attempts == [
+        f"attempt {n}/3 GET {URL} via {name} → 500" for n, name in enumerate(names, 1)
+    ]
     assert str(failed.value) == "; ".join(f"{name} → 500" for name in names)
     assert not chain.proxies.order[0].dead  # a broken server is not the proxies' fault
     with pytest.raises(AttemptsFailedError, match="direct → 500; datacenter:1 → 500; direct → 500"):
@@ -174,7 +199,9 @@ async def test_a_session_that_is_refused_gets_a_fresh_one_twice_and_at_last_the_
     assert len(tokens) == len(statuses)
 
 
-@pytest.mark.promise("Over Tor each circuit has credentials of its own; when all are refused, new ones are asked for.")
+@pytest.mark.promise(
+    "Over Tor each circuit has credentials of its own; when all are refused, new ones are asked for."
+)
 async def test_tor_is_asked_for_a_new_identity_though_another_pool_is_left(tmp_path: Path) -> None:
     chain = Chain(1, tmp_path, 403, PROXY_ATTEMPTS=20, **{**TOR, "PROXY_ORDER": "tor,direct"})
     identity = chain.proxies.order[0].on_exhausted = AsyncMock()

@@ -33,7 +33,9 @@ def test_proxies_that_fail_cost_no_title(
         assert (finished.code, len(finished.movies)) == (0, 30)
         for number, text in enumerate(failing.values(), 1):
             assert f"via datacenter:{number} → {text}\n" in finished.log
-            assert f"datacenter:{number} is not used for imdb for 30 minutes ({text})" in finished.log
+            assert (
+                f"datacenter:{number} is not used for imdb for 30 minutes ({text})" in finished.log
+            )
             assert len(fleet.proxies[number - 1].asked) <= 3  # robots.txt among them
 
 
@@ -50,8 +52,12 @@ def test_proxies_get_our_user_agent_and_a_title_that_is_missing_is_an_answer(
     assert "via datacenter:1 → 404\n" in finished.log
     assert "not used" not in finished.log
     # Bytes are counted as they cross the wire.
-    assert finished.stat("proxy/imdb/datacenter/bytes_out") == pytest.approx(sum(map(len, heads)), rel=0.2)
-    received = finished.stat("downloader/response_bytes")  # Scrapy's own count, of compressed bodies
+    assert finished.stat("proxy/imdb/datacenter/bytes_out") == pytest.approx(
+        sum(map(len, heads)), rel=0.2
+    )
+    received = finished.stat(
+        "downloader/response_bytes"
+    )  # Scrapy's own count, of compressed bodies
     assert finished.stat("proxy/imdb/datacenter/bytes_in") == pytest.approx(received, rel=0.02)
     # What is stored names the pool that a page came through.
     with MongoClient[dict[str, Any]](mongo_url) as client:

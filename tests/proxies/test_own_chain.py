@@ -38,7 +38,10 @@ def test_every_title_is_stored_through_what_is_left_and_all_workers_know_what_is
         *proxies, tunnel = fleet.proxies
         tunnel.takes_all = True
         pools = {"datacenter": proxies[:2], "other": proxies[2:4], "home": proxies[4:]}
-        entries = {name: {"kind": "datacenter", "urls": [one.url for one in pool]} for name, pool in pools.items()}
+        entries = {
+            name: {"kind": "datacenter", "urls": [one.url for one in pool]}
+            for name, pool in pools.items()
+        }
         environment = {
             "IMDB_URL": front.url,
             "SSL_CERT_FILE": str(front.certificate),
@@ -52,7 +55,10 @@ def test_every_title_is_stored_through_what_is_left_and_all_workers_know_what_is
 
         def refuse_when(requests: int, first: int) -> None:
             wait_for(lambda: counts(replica)["requests"] >= requests, detail=lambda: workers.log)
-            change(replica, clients=dict.fromkeys([one.address for one in proxies[:first]], "challenge"))
+            change(
+                replica,
+                clients=dict.fromkeys([one.address for one in proxies[:first]], "challenge"),
+            )
 
         refuse_when(0, 2)
         change(replica, latency=50)
@@ -79,13 +85,23 @@ def test_every_title_is_stored_through_what_is_left_and_all_workers_know_what_is
         # A worker has one request at most under way through a proxy when that is refused.
         assert 6 <= asked["statuses"]["202"] <= 2 * 6
 
-        known = Counter(ATTEMPT.findall("".join(path.read_text() for path in tmp_path.glob("worker-*.log"))))
+        known = Counter(
+            ATTEMPT.findall("".join(path.read_text() for path in tmp_path.glob("worker-*.log")))
+        )
         assert known["tor", "202"] == 0
         # What was under way when the worker was killed has no line.
-        assert asked["statuses"]["202"] - 9 <= sum(n for (_, status), n in known.items() if status == "202")
+        assert asked["statuses"]["202"] - 9 <= sum(
+            n for (_, status), n in known.items() if status == "202"
+        )
         assert len(IDS) <= sum(n for (_, status), n in known.items() if status == "200")
         last = workers.logs[workers.ended[-1]].read_text()
-        figures = {name: int(n) for name, n in re.findall(r"'proxy/imdb/(\w+/(?:answered|challenge))': (\d+)", last)}
+        figures = {
+            name: int(n)
+            for name, n in re.findall(r"'proxy/imdb/(\w+/(?:answered|challenge))': (\d+)", last)
+        }
         for (pool, status), number in Counter(ATTEMPT.findall(last)).items():
             robots = len(re.findall(rf"/robots.txt via {pool}:c?\d+ → {status}", last))
-            assert figures[f"{pool}/{'answered' if status == '200' else 'challenge'}"] == number + robots
+            assert (
+                figures[f"{pool}/{'answered' if status == '200' else 'challenge'}"]
+                == number + robots
+            )

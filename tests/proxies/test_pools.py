@@ -21,26 +21,42 @@ TUNNEL, CONTROL = "http://127.0.0.1:9080", "127.0.0.1:9051"
 def read(**settings: Any) -> SitePools:
     both = Settings()
     both.setmodule("moviecrawler.settings")
-    both.update({"PROXY_POOLS": "", "PROXY_ORDER": "", "TOR_TUNNEL": "", **settings}, priority="cmdline")
+    both.update(
+        {"PROXY_POOLS": "", "PROXY_ORDER": "", "TOR_TUNNEL": "", **settings}, priority="cmdline"
+    )
     return SitePools.from_settings(both)
 
 
-def pool(*urls: Any, kind: str = "datacenter", name: str = "datacenter", **more: Any) -> dict[str, str]:
+def pool(
+    *urls: Any, kind: str = "datacenter", name: str = "datacenter", **more: Any
+) -> dict[str, str]:
     """Return PROXY_POOLS with one pool."""
     return {"PROXY_POOLS": json.dumps({name: {"kind": kind, "urls": urls, **more}})}
 
 
 def test_pools_are_read_from_json_and_from_a_file(tmp_path: Path) -> None:
     home = {"kind": "residential", "urls": ["http://user%3Bx:p%40ss@gate.example:1000/"]}
-    pools = json.dumps({"datacenter": {"kind": "datacenter", "urls": [URL, "http://203.0.113.9:3128"]}, "home": home})
+    pools = json.dumps(
+        {
+            "datacenter": {"kind": "datacenter", "urls": [URL, "http://203.0.113.9:3128"]},
+            "home": home,
+        }
+    )
     file = tmp_path / "pools.json"
     file.write_text(pools)
     for given in (pools, str(file)):
         made = read(PROXY_POOLS=given, PROXY_ORDER="direct,datacenter,home")
         named = {(pool.kind, *pool.members) for pool in made.pools.values()}
-        assert named == {("direct",) * 2, ("datacenter", "datacenter:1", "datacenter:2"), ("residential", "home:1")}
+        assert named == {
+            ("direct",) * 2,
+            ("datacenter", "datacenter:1", "datacenter:2"),
+            ("residential", "home:1"),
+        }
         proxy = made.pools["home"].members["home:1"]
-        assert (proxy.url, proxy.authorization) == ("http://gate.example:1000", b"Basic dXNlcjt4OnBAc3M=")
+        assert (proxy.url, proxy.authorization) == (
+            "http://gate.example:1000",
+            b"Basic dXNlcjt4OnBAc3M=",
+        )
         assert [pool.name for pool in made.orders["metacritic"]] == ["direct", "datacenter", "home"]
 
 
@@ -48,7 +64,10 @@ def test_sessions_of_a_gateway_differ_by_a_token_and_a_renewed_one_has_another()
     home = read(**pool(GATEWAY, name="home", kind="residential", sessions=3)).pools["home"]
     users: list[str] = []
     for _ in range(2):
-        users += [base64.b64decode((one.authorization or b"")[6:]).decode() for one in home.members.values()]
+        users += [
+            base64.b64decode((one.authorization or b"")[6:]).decode()
+            for one in home.members.values()
+        ]
         home.renew(home.members["home:2"])
     assert all(re.fullmatch(rf"{USER}-session-[0-9a-f]{{24}}:{PASSWORD}", user) for user in users)
     assert (len({*users}), users[0], users[2]) == (4, users[3], users[5])
@@ -60,9 +79,14 @@ def test_a_proxy_keeps_its_key_when_its_place_in_the_list_changes() -> None:
         return [proxy.key for proxy in read(**pool(*urls)).pools["datacenter"].members.values()]
 
     one, other = "http://u:p@h:1", "http://v:p@h:1"
-    assert len({*keys(one, other)}) == 2  # the same host and port with other credentials is another proxy
+    assert (
+        len({*keys(one, other)}) == 2
+    )  # the same host and port with other credentials is another proxy
     assert keys(one, other) == keys(other, one)[::-1]
-    own = {read(FRONTIER_NODE=node).pools["direct"].members["direct"].key for node in ("node1", "node2")}
+    own = {
+        read(FRONTIER_NODE=node).pools["direct"].members["direct"].key
+        for node in ("node1", "node2")
+    }
     assert len(own) == 2  # each node has an address of its own
 
 
@@ -70,7 +94,10 @@ def test_a_proxy_keeps_its_key_when_its_place_in_the_list_changes() -> None:
     ("given", "expected"),
     [
         ({"PROXY_POOLS": URL}, "neither JSON nor a file with it that can be read"),
-        (pool(URL, kind=PASSWORD), "Expected `str` matching regex '^(datacenter|residential|tor)$'"),
+        (
+            pool(URL, kind=PASSWORD),
+            "Expected `str` matching regex '^(datacenter|residential|tor)$'",
+        ),
         (pool(URL, url=URL), "unknown field `url`"),
         (pool(GATEWAY), "and the number of `sessions`; or neither"),
         (pool(URL, sessions=2), "is to have one URL with {session}"),
@@ -83,23 +110,41 @@ def test_a_proxy_keeps_its_key_when_its_place_in_the_list_changes() -> None:
         (pool("http://a%3Ab:" + PASSWORD + "@h:1"), "without a colon in the user"),
         (pool(kind="tor"), "takes no urls, but TOR_TUNNEL"),
         ({"TOR_CONTROL": CONTROL}, "takes no urls, but TOR_TUNNEL"),
-        ({"TOR_TUNNEL": "socks5h://h:1"}, "TOR_TUNNEL is wrong: set it to where Tor's HTTPTunnelPort listens"),
+        (
+            {"TOR_TUNNEL": "socks5h://h:1"},
+            "TOR_TUNNEL is wrong: set it to where Tor's HTTPTunnelPort listens",
+        ),
         ({"TOR_TUNNEL": URL}, "TOR_TUNNEL is wrong"),
         ({"TOR_CONTROL": URL}, "TOR_CONTROL is wrong"),
         ({"TOR_CONTROL": "9051"}, "TOR_CONTROL is wrong"),
         (
-            {"TOR_TUNNEL": TUNNEL, "PROXY_ORDER": '{"imdb": "tor"}', "IMDB_URL": "http://127.0.0.1:8000"},
+            {
+                "TOR_TUNNEL": TUNNEL,
+                "PROXY_ORDER": '{"imdb": "tor"}',
+                "IMDB_URL": "http://127.0.0.1:8000",
+            },
             "IMDB_URL is 'http://127.0.0.1:8000', and its site is to be asked through Tor, which takes https addresses only",
         ),
-        ({"PROXY_ORDER": "direct,tor"}, "a pool is none of direct; set it to direct,datacenter,tor for all sites"),
+        (
+            {"PROXY_ORDER": "direct,tor"},
+            "a pool is none of direct; set it to direct,datacenter,tor for all sites",
+        ),
         ({"PROXY_ORDER": URL}, "a pool is none of direct"),
         ({"PROXY_ORDER": "{" + URL}, "PROXY_ORDER can't be read"),
         ({"PROXY_ORDER": '{"imbd": "direct"}'}, "Invalid enum value 'imbd'"),
-        ({"PROXY_ORDER": "direct", "ROTATING_PROXY_BAN_POLICY": "no.such.Policy"}, "is no ban policy"),
-        ({"PROXY_ORDER": "direct", "ROTATING_PROXY_BAN_POLICY": "collections.OrderedDict"}, "is no ban policy"),
+        (
+            {"PROXY_ORDER": "direct", "ROTATING_PROXY_BAN_POLICY": "no.such.Policy"},
+            "is no ban policy",
+        ),
+        (
+            {"PROXY_ORDER": "direct", "ROTATING_PROXY_BAN_POLICY": "collections.OrderedDict"},
+            "is no ban policy",
+        ),
     ],
 )
-def test_a_wrong_entry_is_one_sentence_without_the_credentials(given: dict[str, str], expected: str) -> None:
+def test_a_wrong_entry_is_one_sentence_without_the_credentials(
+    given: dict[str, str], expected: str
+) -> None:
     with pytest.raises(ConfigurationError) as error:
         read(**given)
     sentence = str(error.value)

@@ -22,7 +22,9 @@ class Worker:
     """One with proxies `a:1`, … of the keys `digest-1`, …"""
 
     def __init__(self, url: str, site: str, proxies: int) -> None:
-        named = [Proxy(f"a:{n}", "http://proxy:1", key=f"digest-{n}") for n in range(1, proxies + 1)]
+        named = [
+            Proxy(f"a:{n}", "http://proxy:1", key=f"digest-{n}") for n in range(1, proxies + 1)
+        ]
         self.pool = ProxyPool("a", "datacenter", named)
         self.quarantines = Quarantines(site, [self.pool], connect(url))
 
@@ -39,7 +41,9 @@ class Worker:
 
 
 @asynccontextmanager
-async def workers(url: str, count: int = 2, site: str = "imdb", proxies: int = 3) -> AsyncIterator[list[Worker]]:
+async def workers(
+    url: str, count: int = 2, site: str = "imdb", proxies: int = 3
+) -> AsyncIterator[list[Worker]]:
     async with AsyncExitStack() as stack:
         made = [Worker(url, site, proxies) for _ in range(count)]
         for one in made:
@@ -56,7 +60,10 @@ async def test_a_ban_is_known_to_others_and_to_those_that_start_later_until_some
         one.ban(1)
         await until(lambda: other.banned == {"a:1"})
         assert other.pool.proxies["a:1"].next_check == one.pool.proxies["a:1"].next_check
-        async with workers(redis_url, 1) as (late,), workers(redis_url, 1, "metacritic") as (elsewhere,):
+        async with (
+            workers(redis_url, 1) as (late,),
+            workers(redis_url, 1, "metacritic") as (elsewhere,),
+        ):
             assert (late.banned, late.bans, elsewhere.banned) == ({"a:1"}, 1, set())
         assert redis_client.ttl(BANS) > BAN_MEMORY_SECONDS
         redis_client.hdel(BANS, "digest-1")

@@ -22,7 +22,9 @@ MODES = [Mode.WORK, Mode.REJECT, Mode.ECHO, None, Mode.BROKEN, Mode.CORRUPT, Mod
 def crawl_seen(arguments: list[str], folder: Path, environ: dict[str, str]) -> str:
     """Run a command in an interpreter of its own; return what the process list showed meanwhile."""
     with (folder / "log").open("wb") as log:
-        process = subprocess.Popen([sys.executable, "-m", "scrapy", *arguments], env=environ, cwd=folder, stderr=log)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "scrapy", *arguments], env=environ, cwd=folder, stderr=log
+        )
         seen, deadline = "", time.monotonic() + LONGEST
         while process.poll() is None:
             assert time.monotonic() < deadline
@@ -40,12 +42,23 @@ def test_credentials_are_seen_nowhere(
     with ProxyFleet(MODES) as fleet:
         change(replica, faults={"500": 0.1, "redirect": 0.1})
         fleet.proxies[2].takes_all = True  # as a gateway that has sessions
-        home = {"kind": "residential", "urls": [fleet.proxies[2].url.replace("//", "//{session}")], "sessions": 1}
+        home = {
+            "kind": "residential",
+            "urls": [fleet.proxies[2].url.replace("//", "//{session}")],
+            "sessions": 1,
+        }
         every = {"kind": "datacenter", "urls": [one.url for one in fleet.proxies]}
         pools = json.dumps({"home": home, "datacenter": every})
-        given = {"PROXY_POOLS": pools, "PROXY_ORDER": "home,datacenter", "LOG_LEVEL": "DEBUG", "REDIS_URL": redis_url}
+        given = {
+            "PROXY_POOLS": pools,
+            "PROXY_ORDER": "home,datacenter",
+            "LOG_LEVEL": "DEBUG",
+            "REDIS_URL": redis_url,
+        }
         arguments = crawl_command("imdb", write_ids(tmp_path, 12), "via=pages")
-        seen = {"processes": crawl_seen(arguments, tmp_path, environment(tmp_path, replica, **given))}
+        seen = {
+            "processes": crawl_seen(arguments, tmp_path, environment(tmp_path, replica, **given))
+        }
         assert "scrapy crawl imdb" in seen["processes"]
         for path in tmp_path.rglob("*"):
             if path.is_file():
@@ -63,4 +76,9 @@ def test_credentials_are_seen_nowhere(
             shown = scrapy("proxies", *form, data=tmp_path, replica=None, **given)
             assert "datacenter:8" in shown.output
             seen[f"scrapy proxies {form}"] = shown.output + shown.log
-    assert [f"{secret} in {where}" for where, text in seen.items() for secret in fleet.secrets if secret in text] == []
+    assert [
+        f"{secret} in {where}"
+        for where, text in seen.items()
+        for secret in fleet.secrets
+        if secret in text
+    ] == []

@@ -52,7 +52,9 @@ def test_sign_rests_the_proxies_and_then_the_site_for_all_nodes(
         )
     assert (finished.code, finished.movies) == (1, [])
     assert set(finished.misses.values()) <= {"blocked"}  # nothing is said of the titles
-    ended = re.findall(r"INFO: attempt \S+ GET \S+/(?:title|movie|m)/\S+ via \S+ → (.*)", finished.log)
+    ended = re.findall(
+        r"INFO: attempt \S+ GET \S+/(?:title|movie|m)/\S+ via \S+ → (.*)", finished.log
+    )
     assert {one.startswith(expected) for one in ended} == {True}
     assert counts(replica, site)["requests"] <= 4 * 4
     assert {path.name.startswith(f"{site}-") for path in (tmp_path / "kept").iterdir()} == {True}
@@ -61,4 +63,6 @@ def test_sign_rests_the_proxies_and_then_the_site_for_all_nodes(
     if fault != "throttle":
         bans: Any = redis_client.hgetall(bans_key(site))
         left = 3600 if fault == "429" else 1800
-        assert [left - 60 < ban.until - time.time() <= left for ban in decode_bans(bans).values()] == [True] * 4
+        assert [
+            left - 60 < ban.until - time.time() <= left for ban in decode_bans(bans).values()
+        ] == [True] * 4

@@ -29,14 +29,18 @@ class FakeControl(Server):
 
     def _serve(self, connection: socket.socket) -> None:
         methods = "HASHEDPASSWORD" if self.password else "NULL"
-        info = f'250-PROTOCOLINFO 1\n250-AUTH METHODS={methods}\n250-VERSION Tor="0.4.9.11"\n250 OK\n'
+        info = (
+            f'250-PROTOCOLINFO 1\n250-AUTH METHODS={methods}\n250-VERSION Tor="0.4.9.11"\n250 OK\n'
+        )
         for line in map(str.rstrip, connection.makefile(encoding="utf-8")):
             self.commands.append(line)
             if line == self.silent_at:
                 connection.recv(1)
             given = re.sub(r"\\(.)", r"\1", line.removeprefix("AUTHENTICATE").strip()[1:-1])
             if line.startswith("AUTHENTICATE") and self.password not in {"", given}:
-                connection.sendall(b"515 Authentication failed: Password did not match HashedControlPassword value\r\n")
+                connection.sendall(
+                    b"515 Authentication failed: Password did not match HashedControlPassword value\r\n"
+                )
                 return
             answer = info if line == "PROTOCOLINFO 1" else "250 OK\n"
             connection.sendall(answer.replace("\n", "\r\n").encode())
@@ -47,7 +51,9 @@ def pool(tunnel: str = "http://127.0.0.1:9080", control: FakeControl | None = No
 
 
 def tokens(of: TorPool) -> list[str]:
-    return [base64.b64decode((proxy.authorization or b"")[6:]).decode() for proxy in of.members.values()]
+    return [
+        base64.b64decode((proxy.authorization or b"")[6:]).decode() for proxy in of.members.values()
+    ]
 
 
 async def test_tor_that_starts_a_little_later_is_waited_for_and_the_site_is_sent_nothing() -> None:
@@ -78,7 +84,11 @@ async def test_what_is_wrong_with_the_tunnel_is_one_sentence(
 ) -> None:
     monkeypatch.setattr(tor, "_START_SECONDS", 0)
     monkeypatch.setattr(tor, "_TIMEOUT_SECONDS", 0.5)
-    with Host() if answer is None else Server(lambda connection, *_: connection.sendall(answer)) as tunnel:
+    with (
+        Host()
+        if answer is None
+        else Server(lambda connection, *_: connection.sendall(answer)) as tunnel
+    ):
         with pytest.raises(ProxyPoolError, match=f"TOR_TUNNEL {tunnel.url} did not reach") as error:
             await pool(tunnel.url).open("https://127.0.0.1")
         assert sentence in str(error.value)
@@ -96,7 +106,11 @@ async def test_what_is_wrong_with_the_tunnel_is_one_sentence(
     ],
 )
 async def test_a_control_port_that_is_silent_or_wants_another_password_is_told_without_it(
-    control: FakeControl, given: str, works: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    control: FakeControl,
+    given: str,
+    works: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setenv("TOR_CONTROL_PASSWORD", given)
     monkeypatch.setattr(tor, "_TIMEOUT_SECONDS", 0.3 if control.silent_at else 30)
@@ -105,14 +119,25 @@ async def test_a_control_port_that_is_silent_or_wants_another_password_is_told_w
         assert (f"TOR_CONTROL {control.address} can't be asked: " in caplog.text) != works
     assert ("TOR_CONTROL_PASSWORD in the environment" in caplog.text) != works
     assert "SIGNAL NEWNYM" in control.commands or not works
-    assert not [secret for secret in (control.password, given) if secret and secret[:5] in caplog.text]
+    assert not [
+        secret for secret in (control.password, given) if secret and secret[:5] in caplog.text
+    ]
 
 
-@pytest.mark.promise("Over Tor each circuit has credentials of its own; when all are refused, new ones are asked for.")
-async def test_a_new_identity_leaves_every_circuit_as_often_as_tor_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.promise(
+    "Over Tor each circuit has credentials of its own; when all are refused, new ones are asked for."
+)
+async def test_a_new_identity_leaves_every_circuit_as_often_as_tor_allows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with FakeControl() as control:
         for made, does in ((pool(control=control), True), (pool(), False)):
-            for now, is_allowed in ((1000.0, True), (1009.9, False), (1010.0, True), (1025.0, True)):
+            for now, is_allowed in (
+                (1000.0, True),
+                (1009.9, False),
+                (1010.0, True),
+                (1025.0, True),
+            ):
                 monkeypatch.setattr(tor, "monotonic", lambda now=now: now)
                 before = tokens(made)
                 await made.on_exhausted()
@@ -120,7 +145,9 @@ async def test_a_new_identity_leaves_every_circuit_as_often_as_tor_allows(monkey
         assert control.commands.count("SIGNAL NEWNYM") == 3
 
 
-@pytest.mark.promise("Over Tor each circuit has credentials of its own; when all are refused, new ones are asked for.")
+@pytest.mark.promise(
+    "Over Tor each circuit has credentials of its own; when all are refused, new ones are asked for."
+)
 def test_every_request_leaves_over_one_of_the_circuits(
     replica: ReplicaProcess, front: HttpsFront, tmp_path: Path
 ) -> None:
@@ -129,7 +156,12 @@ def test_every_request_leaves_over_one_of_the_circuits(
         tunnel.takes_all = True
         home = f"https://{NAME}:{front.port}"
         crawled = crawl_over_tor(
-            front, tmp_path, "list=top", "limit=20", IMDB_URL=home, TOR_TUNNEL=f"http://127.0.0.1:{tunnel.port}"
+            front,
+            tmp_path,
+            "list=top",
+            "limit=20",
+            IMDB_URL=home,
+            TOR_TUNNEL=f"http://127.0.0.1:{tunnel.port}",
         )
     assert (crawled.code, len(crawled.movies)) == (0, 20), crawled.log
     assert {asked.target for asked in tunnel.asked} == {f"{NAME}:{front.port}"}

@@ -51,7 +51,9 @@ def connect(tunnel: str, host: Host, credentials: bytes) -> HTTPConnection:
     raise AssertionError("no circuit of the network works")
 
 
-def test_circuits_differ_by_token_and_a_ban_changes_one(tor_network: TorNetwork, pool: TorPool) -> None:
+def test_circuits_differ_by_token_and_a_ban_changes_one(
+    tor_network: TorNetwork, pool: TorPool
+) -> None:
     def another_keeps_its_own() -> bool:
         before = carried(tor_network, watch, *tokens(pool))
         pool.renew(pool.members["tor:c2"])
@@ -62,11 +64,17 @@ def test_circuits_differ_by_token_and_a_ban_changes_one(tor_network: TorNetwork,
         return bool(after[0] & before[0] or after[2] & before[2])
 
     with tor_network.watched() as watch:
-        wait_for(another_keeps_its_own)  # Tor itself may replace circuits that fail, but hardly two at once each time
+        wait_for(
+            another_keeps_its_own
+        )  # Tor itself may replace circuits that fail, but hardly two at once each time
 
 
-@pytest.mark.promise("Over Tor each circuit has credentials of its own; when all are refused, new ones are asked for.")
-def test_new_identity_leaves_the_circuits_that_there_are(tor_network: TorNetwork, pool: TorPool) -> None:
+@pytest.mark.promise(
+    "Over Tor each circuit has credentials of its own; when all are refused, new ones are asked for."
+)
+def test_new_identity_leaves_the_circuits_that_there_are(
+    tor_network: TorNetwork, pool: TorPool
+) -> None:
     with tor_network.watched() as watch:
         old = tokens(pool)[0]
         [before] = carried(tor_network, watch, old)

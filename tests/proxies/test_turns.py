@@ -2,13 +2,21 @@
 
 import pytest
 
-from moviecrawler.proxies.pools import BAN_MEMORY_SECONDS, MAX_QUARANTINE_SECONDS, QUARANTINE_SECONDS, Proxy, ProxyPool
+from moviecrawler.proxies.pools import (
+    BAN_MEMORY_SECONDS,
+    MAX_QUARANTINE_SECONDS,
+    QUARANTINE_SECONDS,
+    Proxy,
+    ProxyPool,
+)
 
 NOW = 1_800_000_000.0
 
 
 def pool(size: int, run: int = 1) -> ProxyPool:
-    return ProxyPool("a", "datacenter", [Proxy(f"a:{n}", "http://proxy:1") for n in range(1, size + 1)], run)
+    return ProxyPool(
+        "a", "datacenter", [Proxy(f"a:{n}", "http://proxy:1") for n in range(1, size + 1)], run
+    )
 
 
 def use(pool: ProxyPool, requests: int, *tried: str) -> str:
@@ -24,7 +32,9 @@ def use(pool: ProxyPool, requests: int, *tried: str) -> str:
 
 
 @pytest.mark.promise("Proxies are off by default, and used in turn where a setting names them.")
-def test_proxies_take_turns_residential_ones_are_held_and_none_carries_two_requests_or_one_twice() -> None:
+def test_proxies_take_turns_residential_ones_are_held_and_none_carries_two_requests_or_one_twice() -> (
+    None
+):
     assert use(pool(4), 8) == "12341234"
     assert use(pool(3, run=5), 15) == "111112222233333"
     made = pool(2)
@@ -45,12 +55,18 @@ def test_a_banned_proxy_is_not_used_until_its_quarantine_is_over() -> None:
     # Answers to requests that were sent before change nothing.
     assert made.ban("a:1", NOW + 1, 0) is None
     assert not made.answered("a:1")
-    for later, used in ((0, "22222"), (QUARANTINE_SECONDS - 0.001, "22222"), (QUARANTINE_SECONDS, "11122")):
+    for later, used in (
+        (0, "22222"),
+        (QUARANTINE_SECONDS - 0.001, "22222"),
+        (QUARANTINE_SECONDS, "11122"),
+    ):
         made.reanimate(NOW + later)
         assert use(made, 5) == used
 
 
-def test_a_quarantine_is_doubled_to_a_week_and_a_good_answer_or_a_week_without_a_ban_forgets_it() -> None:
+def test_a_quarantine_is_doubled_to_a_week_and_a_good_answer_or_a_week_without_a_ban_forgets_it() -> (
+    None
+):
     made, now, lengths = pool(1), NOW, []
     for _ in range(10):
         lengths.append((made.ban("a:1", now, 0) or 0) - now)

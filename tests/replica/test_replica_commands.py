@@ -20,9 +20,17 @@ ENVIRONMENT = {**os.environ, "SCRAPY_SETTINGS_MODULE": "moviecrawler.settings"}
 
 def start(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
     command, pipe = [sys.executable, "-m", "scrapy", *arguments], subprocess.PIPE
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell without job control has its children ignore it
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # a shell without job control has its children ignore it
     return subprocess.Popen(
-        command, env=ENVIRONMENT, cwd=cwd, stdout=pipe, stderr=pipe, text=True, start_new_session=True
+        command,
+        env=ENVIRONMENT,
+        cwd=cwd,
+        stdout=pipe,
+        stderr=pipe,
+        text=True,
+        start_new_session=True,
     )
 
 
@@ -33,8 +41,12 @@ def answers(url: str) -> bool:
         return False
 
 
-@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGTERM])
-def test_the_replica_prints_its_urls_and_ends_on_a_signal(number: signal.Signals, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGTERM]
+)
+def test_the_replica_prints_its_urls_and_ends_on_a_signal(
+    number: signal.Signals, tmp_path: Path
+) -> None:
     with start("replica", "--port", "0", "--titles", "5", "--light", cwd=tmp_path) as process:
         assert process.stdout is not None
         lines = [process.stdout.readline().split() for _ in SITES]
@@ -95,7 +107,9 @@ def test_no_replica_is_left_when_its_starter_is_killed() -> None:
         "import time\nfrom moviecrawler.replica.process import ReplicaProcess\n"
         "with ReplicaProcess(titles=5) as replica:\n    print(replica.urls['imdb'], flush=True)\n    time.sleep(60)"
     )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as starter:
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True
+    ) as starter:
         assert starter.stdout is not None
         home = starter.stdout.readline().strip()
         assert answers(home)

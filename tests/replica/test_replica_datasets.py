@@ -12,7 +12,16 @@ from moviecrawler.replica.datasets import Dataset
 from moviecrawler.replica.process import ReplicaProcess
 from tests.replica.client import ask
 
-FIELDS = ("title", "kind", "title_type", "original_title", "year", "end_year", "runtime_minutes", "genres")
+FIELDS = (
+    "title",
+    "kind",
+    "title_type",
+    "original_title",
+    "year",
+    "end_year",
+    "runtime_minutes",
+    "genres",
+)
 ROLES: tuple[Role, ...] = ("director", "writer", "cast")
 PLACE = ("series_id", "series_title", "season", "episode")
 
@@ -29,13 +38,15 @@ def test_datasets_are_read_as_the_items_of_the_pages(tmp_path: Path) -> None:
     for movie in movies:
         item = true.pop(str(movie.site_id))
         names_of = (*FIELDS, *PLACE) if item.kind == "episode" else FIELDS
-        assert {name: getattr(movie, name) for name in names_of} == {name: getattr(item, name) for name in names_of}
+        assert {name: getattr(movie, name) for name in names_of} == {
+            name: getattr(item, name) for name in names_of
+        }
         rating = item.score("imdb")
         assert movie.scores == ([replace(rating, reviews=None, histogram=[])] if rating else [])
         if item.kind == "movie":
-            assert [[(one.person_id, one.character) for one in movie.people(role)] for role in ROLES] == [
-                [(one.person_id, one.character) for one in item.people(role)] for role in ROLES
-            ]
+            assert [
+                [(one.person_id, one.character) for one in movie.people(role)] for role in ROLES
+            ] == [[(one.person_id, one.character) for one in item.people(role)] for role in ROLES]
             assert item.title in {other.title for other in movie.other_titles}
     assert not true
 

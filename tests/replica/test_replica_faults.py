@@ -28,20 +28,28 @@ def test_faults_meet_their_shares_of_requests_and_the_same_ones_again() -> None:
         None: pytest.approx(7_000, rel=0.1),
     }
     assert first == again != other
-    assert any(once and not again for once, again in zip(first[::2], first[1::2], strict=True)), "a retry can succeed"
+    assert any(once and not again for once, again in zip(first[::2], first[1::2], strict=True)), (
+        "a retry can succeed"
+    )
 
 
 @pytest.mark.parametrize("site", get_args(Site))
 @pytest.mark.parametrize("fault", ["500", "403", "429", "404", "throttle", "challenge"])
-def test_spoiled_answers_look_like_the_sites_own(replica: ReplicaProcess, fault: str, site: str) -> None:
+def test_spoiled_answers_look_like_the_sites_own(
+    replica: ReplicaProcess, fault: str, site: str
+) -> None:
     change(replica, faults={fault: 1})
     reply = ask(replica.urls[site] + PATH)
     expected = {"throttle": 200, "challenge": 202 if site == "imdb" else 403}
     assert reply.status == (int(fault) if fault.isdigit() else expected[fault])
     assert len(reply.body) < (5_000 if fault == "404" else 2_000)
     assert ("retry-after" in reply.headers) == (fault == "429")
-    assert (reply.headers.get("x-amzn-waf-action") == "challenge") == ((fault, site) == ("challenge", "imdb"))
-    assert (reply.headers.get("cf-mitigated") == "challenge") == ((fault, site) == ("challenge", "metacritic"))
+    assert (reply.headers.get("x-amzn-waf-action") == "challenge") == (
+        (fault, site) == ("challenge", "imdb")
+    )
+    assert (reply.headers.get("cf-mitigated") == "challenge") == (
+        (fault, site) == ("challenge", "metacritic")
+    )
     assert counts(replica, site)["faults"] == {fault: 1}
 
 
@@ -64,7 +72,9 @@ def test_a_truncated_answer_ends_early(replica: ReplicaProcess, path: str) -> No
     assert whole.body.startswith(broken.value.partial)
 
 
-@pytest.mark.parametrize("options", [{"faults": {"teapot": 0.1}}, {"faults": {"404": 2}}, {"titles": 5, "faults": {}}])
+@pytest.mark.parametrize(
+    "options", [{"faults": {"teapot": 0.1}}, {"faults": {"404": 2}}, {"titles": 5, "faults": {}}]
+)
 def test_options_that_cannot_be_are_refused_and_change_nothing(
     replica: ReplicaProcess, options: dict[str, Any]
 ) -> None:

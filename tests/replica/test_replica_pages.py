@@ -27,7 +27,9 @@ COLLECTION = Collection(1, TITLES, 20)
 SERIES = COLLECTION.series
 SLUG = SERIES.ids["metacritic"][1]
 FINDER = "/finder/metacritic/web?mcoTypeId=2&limit=24&sortBy="
-ON_METACRITIC, ON_TOMATOES = (list(COLLECTION.ids[site]) for site in ("metacritic", "rottentomatoes"))
+ON_METACRITIC, ON_TOMATOES = (
+    list(COLLECTION.ids[site]) for site in ("metacritic", "rottentomatoes")
+)
 TOMATOES = SERIES.ids["rottentomatoes"][1]
 
 
@@ -41,7 +43,9 @@ def running_replica() -> Iterator[ReplicaProcess]:
 def test_every_page_is_read_as_its_item(site: Site) -> None:
     collection = Collection(1, 30, len(SHAPES))
     movies = collection.every(site)
-    kinds = {"imdb": {"movie", "series", "episode"}}.get(site, {"movie", "series", "season", "episode"})
+    kinds = {"imdb": {"movie", "series", "episode"}}.get(
+        site, {"movie", "series", "season", "episode"}
+    )
     assert {movie.kind for movie in movies.values()} == kinds
     for site_id, movie in movies.items():
         page = read_page(page_of(collection, site, site_id), str(movie.url))
@@ -63,13 +67,17 @@ def test_films_and_series_have_the_traps_of_the_sites() -> None:
     specials, first, again = SERIES.title(0), SERIES.title(4), SERIES.title(5)
     assert str(specials.listed["metacritic"][0].site_id).endswith("/specials")
     assert specials.listed["rottentomatoes"][-1].season == 0
-    assert f"/{SLUG}/critic-reviews/?season=season-2".encode() in page_of(COLLECTION, "metacritic", f"{SLUG}/season-2")
+    assert f"/{SLUG}/critic-reviews/?season=season-2".encode() in page_of(
+        COLLECTION, "metacritic", f"{SLUG}/season-2"
+    )
     assert first.movies["imdb"].title == again.movies["imdb"].title
 
 
 def test_a_new_season_begins_on_its_day(replica: ReplicaProcess) -> None:
     begins = next(start for start in SERIES.starts(0) if start > TODAY)
-    before, after = (Collection(1, TITLES, 20, day).series.title(0) for day in (begins - timedelta(1), begins))
+    before, after = (
+        Collection(1, TITLES, 20, day).series.title(0) for day in (begins - timedelta(1), begins)
+    )
     assert before == SERIES.title(0)
     assert after.movies["imdb"].season_count == (before.movies["imdb"].season_count or 0) + 1
     new = [one for one in after.parts["imdb"] if one.season == after.movies["imdb"].season_count]
@@ -85,9 +93,15 @@ def test_a_new_season_begins_on_its_day(replica: ReplicaProcess) -> None:
 
 @pytest.mark.parametrize(
     ("site", "smallest", "largest"),
-    [("imdb", 1_200_000, 1_500_000), ("metacritic", 400_000, 600_000), ("rottentomatoes", 350_000, 450_000)],
+    [
+        ("imdb", 1_200_000, 1_500_000),
+        ("metacritic", 400_000, 600_000),
+        ("rottentomatoes", 350_000, 450_000),
+    ],
 )
-def test_title_pages_have_the_sites_sizes(replica: ReplicaProcess, site: Site, smallest: int, largest: int) -> None:
+def test_title_pages_have_the_sites_sizes(
+    replica: ReplicaProcess, site: Site, smallest: int, largest: int
+) -> None:
     site_id = COLLECTION.ids[site][1]
     url = title_url(site, site_id, replica.urls[site])
     whole, light = ask(url).body, page_of(COLLECTION, site, site_id)
@@ -99,7 +113,9 @@ def test_title_pages_have_the_sites_sizes(replica: ReplicaProcess, site: Site, s
     assert replace(movie, unknown_fields=[]) == COLLECTION.title(1).movies[site]
 
 
-@pytest.mark.parametrize("accepted", ["", "identity", "br", "br, gzip;q=0", "gzip", "GZIP;q=0.5", "gzip, deflate, br"])
+@pytest.mark.parametrize(
+    "accepted", ["", "identity", "br", "br, gzip;q=0", "gzip", "GZIP;q=0.5", "gzip, deflate, br"]
+)
 def test_a_page_is_encoded_as_asked(replica: ReplicaProcess, accepted: str) -> None:
     url = f"{replica.urls['imdb']}/title/{COLLECTION.ids['imdb'][3]}/"
     reply, plain = ask(url, {"Accept-Encoding": accepted}), ask(url).body
@@ -115,7 +131,11 @@ def test_a_page_is_encoded_as_asked(replica: ReplicaProcess, accepted: str) -> N
         ("imdb", "/chart/moviemeter/", range(100)),
         ("imdb", "/chart/boxoffice/", range(10)),
         *(
-            ("metacritic", FINDER + order, sorted(ON_METACRITIC, key=partial(COLLECTION.order, order)))
+            (
+                "metacritic",
+                FINDER + order,
+                sorted(ON_METACRITIC, key=partial(COLLECTION.order, order)),
+            )
             for order in ("-metaScore", "-releaseDate", "-popularityCount")
         ),
         ("rottentomatoes", "/browse/movies_at_home/sort:popular", ON_TOMATOES),
@@ -131,10 +151,18 @@ def test_a_list_has_its_titles_in_order_to_its_end(
     while following:
         listing = read_page(ask(replica.urls[site] + following).body, live + following).listing
         assert listing is not None
-        new = [entry for entry in listing.entries if entry.site_id not in {one.site_id for one in entries}]
+        new = [
+            entry
+            for entry in listing.entries
+            if entry.site_id not in {one.site_id for one in entries}
+        ]
         repeated += len(listing.entries) - len(new)
         entries += new
-        following = path.replace("/browse/", "/cnapi/browse/") + f"?after={listing.next}" if listing.next else ""
+        following = (
+            path.replace("/browse/", "/cnapi/browse/") + f"?after={listing.next}"
+            if listing.next
+            else ""
+        )
         if site == "metacritic":
             offset += 24
             following = f"{path}&offset={offset}" if listing.next else ""
@@ -165,7 +193,9 @@ def test_a_list_has_its_titles_in_order_to_its_end(
         ("rottentomatoes", "/sitemaps/movie_9.xml", 404),
     ],
 )
-def test_what_is_not_there_is_not_served(replica: ReplicaProcess, site: Site, path: str, status: int) -> None:
+def test_what_is_not_there_is_not_served(
+    replica: ReplicaProcess, site: Site, path: str, status: int
+) -> None:
     assert ask(replica.urls[site] + path).status == status
 
 
@@ -175,6 +205,10 @@ def test_addresses_redirect_to_the_canonical_ones(replica: ReplicaProcess) -> No
     assert (reply.status, reply.headers["location"]) == (308, f"/title/{imdb_id}/")
     assert ask(f"{replica.urls['metacritic']}/{SLUG}").headers["location"] == f"/{SLUG}/"
     for mark, other in (("_", "-"), ("-", "_")):
-        site_id = next(one for one in COLLECTION.ids["rottentomatoes"].values() if mark in one and other not in one)
+        site_id = next(
+            one
+            for one in COLLECTION.ids["rottentomatoes"].values()
+            if mark in one and other not in one
+        )
         reply = ask(f"{replica.urls['rottentomatoes']}/{site_id.replace(mark, other)}")
         assert (reply.status, reply.headers["location"]) == (301, f"/{site_id}")

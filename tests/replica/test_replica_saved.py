@@ -16,16 +16,23 @@ ROWS: list[tuple[str, Site, str, str, str]] = [
     ("gone.html", "imdb", "redirect", "/title/tt7777772", "2025-01"),
     ("data.json", "imdb", "title", "/title/tt7777773/", "2025-01"),
     ("nuxt.json", "metacritic", "nuxt-data", "/movie/invented/", "2025-01"),
-    ("browse.html", "rottentomatoes", "browse", "/browse/movies_at_home/genres:a~sort:b", "2025-01"),
+    (
+        "browse.html",
+        "rottentomatoes",
+        "browse",
+        "/browse/movies_at_home/genres:a~sort:b",
+        "2025-01",
+    ),
 ]
-FINDER = (
-    "finder.json\tmetacritic\tbackend\thttps://backend.metacritic.com/finder/metacritic/web?limit=24&offset=0\t2025-01"
-)
+FINDER = "finder.json\tmetacritic\tbackend\thttps://backend.metacritic.com/finder/metacritic/web?limit=24&offset=0\t2025-01"
 
 
 def test_saved_pages_are_served_under_their_addresses(tmp_path: Path) -> None:
     lines = ["file\tsite\tkind\turl\tcaptured", FINDER]
-    lines += ["\t".join((file, site, kind, SITES[site].home + path, when)) for file, site, kind, path, when in ROWS]
+    lines += [
+        "\t".join((file, site, kind, SITES[site].home + path, when))
+        for file, site, kind, path, when in ROWS
+    ]
     (tmp_path / "INDEX.tsv").write_text("\n".join(lines), encoding="utf-8")
     contents = {file: f"<html>{file}</html>" for file, *_ in ROWS}
     contents |= {"data.json": '{"props": 1}', "nuxt.json": "[1, 2]", "finder.json": '{"data": 1}'}
@@ -33,11 +40,17 @@ def test_saved_pages_are_served_under_their_addresses(tmp_path: Path) -> None:
         (tmp_path / file).write_text(content, encoding="utf-8")
     with ForkedReplica(pages=str(tmp_path), robots="live") as replica:
         imdb, metacritic, rottentomatoes = replica.urls.values()
-        assert ask(imdb + "/title/tt7777771/").body == ask(imdb + "/title/tt7777771").body == b"<html>new.html</html>"
+        assert (
+            ask(imdb + "/title/tt7777771/").body
+            == ask(imdb + "/title/tt7777771").body
+            == b"<html>new.html</html>"
+        )
         for missing in ("/title/tt7777771/?other=1", "/title/tt7777772/", "/chart/top/"):
             assert ask(imdb + missing).status == 404
         page = ask(imdb + "/title/tt7777773/")
-        assert b'<script id="__NEXT_DATA__" type="application/json">{"props": 1}</script>' in page.body
+        assert (
+            b'<script id="__NEXT_DATA__" type="application/json">{"props": 1}</script>' in page.body
+        )
         assert page.headers["content-type"].startswith("text/html")
         nuxt = b'<script id="__NUXT_DATA__" type="application/json">[1, 2]</script>'
         assert nuxt in ask(metacritic + "/movie/invented/").body
@@ -48,6 +61,8 @@ def test_saved_pages_are_served_under_their_addresses(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_an_index_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "INDEX.tsv").write_text("name\twhere\na.html\thttps://www.imdb.com/\n", encoding="utf-8")
+    (tmp_path / "INDEX.tsv").write_text(
+        "name\twhere\na.html\thttps://www.imdb.com/\n", encoding="utf-8"
+    )
     with pytest.raises(ConfigurationError, match="has the columns file, kind, url and captured"):
         SavedPages(tmp_path)

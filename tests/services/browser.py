@@ -43,7 +43,10 @@ def browser() -> Iterator[Browser]:
     """Return a browser that has seen nothing yet."""
     from selenium import webdriver  # noqa: PLC0415 - it takes a while, for tests that most runs leave out
 
-    program, driver_program = shutil.which("chromium") or shutil.which("google-chrome"), shutil.which("chromedriver")
+    program, driver_program = (
+        shutil.which("chromium") or shutil.which("google-chrome"),
+        shutil.which("chromedriver"),
+    )
     assert program and driver_program, "no browser: apt-get install chromium chromium-driver"  # noqa: PT018
     with tempfile.TemporaryDirectory(prefix="browser-", ignore_cleanup_errors=True) as folder:
         options = webdriver.ChromeOptions()
@@ -51,6 +54,8 @@ def browser() -> Iterator[Browser]:
         for flag in (*_FLAGS, f"--user-data-dir={folder}"):
             options.add_argument(flag)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-        with webdriver.Chrome(options=options, service=webdriver.ChromeService(driver_program)) as driver:
+        with webdriver.Chrome(
+            options=options, service=webdriver.ChromeService(driver_program)
+        ) as driver:
             driver.set_page_load_timeout(30)
             yield Browser(driver)

@@ -25,7 +25,11 @@ class Mode(StrEnum):
     BROKEN = "broken"  # 502: it does not reach the site
 
 
-_SAYS = {Mode.REJECT: "407 Proxy Authentication Required", Mode.ECHO: "403 Forbidden", Mode.BROKEN: "502 Bad Gateway"}
+_SAYS = {
+    Mode.REJECT: "407 Proxy Authentication Required",
+    Mode.ECHO: "403 Forbidden",
+    Mode.BROKEN: "502 Bad Gateway",
+}
 
 
 class Asked(NamedTuple):
@@ -63,8 +67,13 @@ class ForwardProxy:
             head += piece
         first, *lines = head.decode("latin-1").split("\r\n")
         method, target, _ = first.split(" ")
-        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines if line)}
-        given = base64.b64decode(headers.get("proxy-authorization", "").removeprefix("Basic ")).decode()
+        headers = {
+            name.lower(): value.strip()
+            for name, _, value in (line.partition(":") for line in lines if line)
+        }
+        given = base64.b64decode(
+            headers.get("proxy-authorization", "").removeprefix("Basic ")
+        ).decode()
         user, _, password = given.partition(":")
         self.asked.append(Asked(password, target, head))
         if not self.takes_all and (user, password) != (self.user, self.password):
@@ -76,7 +85,9 @@ class ForwardProxy:
         elif self.mode is not Mode.DROP and method == "CONNECT":
             host, _, port = target.rpartition(":")
             source = (self.address, 0) if self.address.startswith("127.") else None
-            with socket.create_connection((host.replace(NAME, "127.0.0.1"), int(port)), source_address=source) as site:
+            with socket.create_connection(
+                (host.replace(NAME, "127.0.0.1"), int(port)), source_address=source
+            ) as site:
                 client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
                 join(client, site)
         elif self.mode is not Mode.DROP:
@@ -85,25 +96,43 @@ class ForwardProxy:
     def _forward(self, client: socket.socket, method: str, target: str, lines: list[str]) -> None:
         parts = urlsplit(target)
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        dropped = ("proxy-", "connection:", *(["accept-encoding:"] if self.mode is Mode.CORRUPT else []))
+        dropped = (
+            "proxy-",
+            "connection:",
+            *(["accept-encoding:"] if self.mode is Mode.CORRUPT else []),
+        )
         kept = [line for line in lines if line and not line.lower().startswith(dropped)]
         if self.mode is Mode.CORRUPT:
-            kept.append("Accept-Encoding: gzip")  # which has a checksum; in brotli some damage can't be seen
+            kept.append(
+                "Accept-Encoding: gzip"
+            )  # which has a checksum; in brotli some damage can't be seen
         told = [*kept, f"X-Forwarded-For: {self.address}", "Connection: close", "", ""]
-        with socket.create_connection((parts.hostname, parts.port or 80)) as site, site.makefile("rb") as answering:
-            site.sendall(f"{method} {path} HTTP/1.1\r\n".encode() + "\r\n".join(told).encode("latin-1"))
+        with (
+            socket.create_connection((parts.hostname, parts.port or 80)) as site,
+            site.makefile("rb") as answering,
+        ):
+            site.sendall(
+                f"{method} {path} HTTP/1.1\r\n".encode() + "\r\n".join(told).encode("latin-1")
+            )
             answer = answering.read()
         head, _, body = answer.partition(b"\r\n\r\n")
         middle = len(body) // 2
         if self.mode is Mode.CORRUPT and len(body) > 100:
-            body = body[:middle] + bytes(byte ^ 0x5A for byte in body[middle : middle + 20]) + body[middle + 20 :]
+            body = (
+                body[:middle]
+                + bytes(byte ^ 0x5A for byte in body[middle : middle + 20])
+                + body[middle + 20 :]
+            )
         if self.mode is Mode.CUT:
             body = body[:middle]
         client.sendall(head + b"\r\n\r\n" + body)
 
 
 def _say(client: socket.socket, status: str, body: bytes = b"") -> None:
-    client.sendall(f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body)
+    client.sendall(
+        f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode()
+        + body
+    )
 
 
 class ProxyFleet:
@@ -112,10 +141,14 @@ class ProxyFleet:
     def __init__(self, modes: list[Mode | None], network: str = "203.0.113") -> None:
         """Take what each does; None for one that is dead: nothing listens on its port. Addresses are of `network`."""
         self.proxies = [
-            ForwardProxy(f"customer{n}", f"s3cret-{n}-pa55word", f"{network}.{n}", mode or Mode.WORK)
+            ForwardProxy(
+                f"customer{n}", f"s3cret-{n}-pa55word", f"{network}.{n}", mode or Mode.WORK
+            )
             for n, mode in enumerate(modes, 1)
         ]
-        self._dead = [proxy for proxy, mode in zip(self.proxies, modes, strict=True) if mode is None]
+        self._dead = [
+            proxy for proxy, mode in zip(self.proxies, modes, strict=True) if mode is None
+        ]
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -137,5 +170,7 @@ class ProxyFleet:
     def secrets(self) -> list[str]:
         """Everything that must be seen nowhere: passwords, users, and how they are sent."""
         users = [f"{one.user}:" for one in self.proxies]
-        sent = [base64.b64encode(f"{one.user}:{one.password}".encode()).decode() for one in self.proxies]
+        sent = [
+            base64.b64encode(f"{one.user}:{one.password}".encode()).decode() for one in self.proxies
+        ]
         return [*users, *sent, *(one.password for one in self.proxies)]

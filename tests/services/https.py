@@ -35,8 +35,16 @@ class HttpsFront:
         authority = trustme.CA()
         authority.cert_pem.write_to_path(self.certificate)
         authority.issue_cert(_HOST, NAME).private_key_and_cert_chain_pem.write_to_path(key)
-        command: list[str | Path] = [sys.executable, "-m", "tests.services.https", key, self._target]
-        self._process = subprocess.Popen(command, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, text=True)
+        command: list[str | Path] = [
+            sys.executable,
+            "-m",
+            "tests.services.https",
+            key,
+            self._target,
+        ]
+        self._process = subprocess.Popen(
+            command, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, text=True
+        )
         assert self._process.stdout is not None
         with self._process.stdout as output:
             self.port = int(output.readline())
@@ -70,7 +78,9 @@ async def _serve(key: str, target: str) -> None:
     await server.serve_forever()
 
 
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, client: bytes = b"\r\n") -> None:
+async def _copy(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, client: bytes = b"\r\n"
+) -> None:
     with suppress(ConnectionError):
         while piece := await reader.read(65_536):
             writer.write(piece.replace(b" HTTP/1.1\r\n", b" HTTP/1.1" + client))

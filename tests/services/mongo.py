@@ -26,14 +26,19 @@ class MongoServer:
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.url = f"mongodb://127.0.0.1:{free.getsockname()[1]}"
         self._folder = tempfile.TemporaryDirectory(prefix="mongo-")
-        options = [f"--{option}={self._folder.name}/{option}" for option in ("data-dir", "log-file", "pid-file")]
+        options = [
+            f"--{option}={self._folder.name}/{option}"
+            for option in ("data-dir", "log-file", "pid-file")
+        ]
         command = [sys.executable, "-c", "from nx_27017.nx_27017 import main; main()"]
         self._process = subprocess.Popen(
             [*command, f"--port={urlsplit(self.url).port}", *options],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        with MongoClient[dict[str, Any]](self.url, serverSelectionTimeoutMS=_START_WITHIN) as client:
+        with MongoClient[dict[str, Any]](
+            self.url, serverSelectionTimeoutMS=_START_WITHIN
+        ) as client:
             client.admin.command("ping")
         return self
 

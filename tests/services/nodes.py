@@ -90,7 +90,9 @@ def egg(files: Mapping[str, str], settings: str | None) -> bytes:
     return written.getvalue()
 
 
-def toy_egg(version: str = "1", notes: Path = Path("/tmp"), more: Mapping[str, str] | None = None) -> bytes:  # noqa: S108 - only listed then
+def toy_egg(
+    version: str = "1", notes: Path = Path("/tmp"), more: Mapping[str, str] | None = None
+) -> bytes:  # noqa: S108 - only listed then
     """Return an egg of a small project, whose spiders tell in files of `notes` that they ran."""
     settings = (
         f'SPIDER_MODULES = ["toy.spiders"]\nBOT_NAME = "toy"\nNOTES = {str(notes)!r}\n'
@@ -141,7 +143,12 @@ class Node:
     """One node, forked from a process that has imported what it needs."""
 
     def __init__(
-        self, folder: Path, environment: Mapping[str, str], name: str, *, auth: tuple[str, str] | None
+        self,
+        folder: Path,
+        environment: Mapping[str, str],
+        name: str,
+        *,
+        auth: tuple[str, str] | None,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
@@ -150,7 +157,11 @@ class Node:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.environment = {
-            **{key: value for key, value in os.environ.items() if key in {"PATH", "HOME", "LANG", "TMPDIR"}},
+            **{
+                key: value
+                for key, value in os.environ.items()
+                if key in {"PATH", "HOME", "LANG", "TMPDIR"}
+            },
             "SCRAPYD_LEASE_SECONDS": _LEASE_SECONDS,
             "SCRAPYD_HTTP_PORT": str(self.port),
             "SCRAPYD_NODE_NAME": name,
@@ -202,7 +213,9 @@ class Node:
             given["Authorization"] = "Basic " + base64.b64encode(":".join(auth).encode()).decode()
         with closing(HTTPConnection("127.0.0.1", self.port, timeout=_ANSWER_WITHIN)) as connection:
             try:
-                connection.request(method or ("GET" if data is None else "POST"), f"/{path}", data, given)
+                connection.request(
+                    method or ("GET" if data is None else "POST"), f"/{path}", data, given
+                )
                 answer = connection.getresponse()
                 return Answer(answer.status, answer.read().decode(), dict(answer.headers))
             except (OSError, HTTPException) as error:
@@ -216,12 +229,20 @@ class Node:
 
     def deploy(self, data: bytes, project: str = "toy", version: str = "1") -> Answer:
         """Upload an egg, as scrapyd-deploy does."""
-        fields: dict[str, Any] = {"project": project, "version": version, "egg": ("project.egg", data)}
+        fields: dict[str, Any] = {
+            "project": project,
+            "version": version,
+            "egg": ("project.egg", data),
+        }
         body, kind = encode_multipart_formdata(fields)
         return self.request("addversion.json", body, {"Content-Type": kind})
 
     def schedule(
-        self, spider: str, project: str = "toy", settings: Mapping[str, str] | None = None, **more: str
+        self,
+        spider: str,
+        project: str = "toy",
+        settings: Mapping[str, str] | None = None,
+        **more: str,
     ) -> str:
         """Queue a job; return its id."""
         given = [("setting", f"{name}={value}") for name, value in (settings or {}).items()]
@@ -248,11 +269,17 @@ class Node:
 class Cluster:
     """Several nodes on one Redis."""
 
-    def __init__(self, folder: Path, redis_url: str, *, auth: tuple[str, str] | None = None, **options: str) -> None:
+    def __init__(
+        self, folder: Path, redis_url: str, *, auth: tuple[str, str] | None = None, **options: str
+    ) -> None:
         self.folder = folder
         self.auth = auth
         # They share the eggs, so that Python compiles each once for all nodes.
-        self.environment = {"SCRAPYD_REDIS_URL": redis_url, "SCRAPYD_EGGS_DIR": str(folder / "eggs"), **options}
+        self.environment = {
+            "SCRAPYD_REDIS_URL": redis_url,
+            "SCRAPYD_EGGS_DIR": str(folder / "eggs"),
+            **options,
+        }
         self.nodes: list[Node] = []
 
     def add(self, count: int = 1) -> Node:

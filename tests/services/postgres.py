@@ -89,7 +89,10 @@ def execute(url: str, statement: str, *values: object) -> list[tuple[object, ...
 
 def postgres_movies(url: str) -> list[Movie]:
     """Return the movies that a database holds."""
-    return [msgspec.json.decode(str(item), type=Movie) for (item,) in execute(url, "SELECT item::text FROM items")]
+    return [
+        msgspec.json.decode(str(item), type=Movie)
+        for (item,) in execute(url, "SELECT item::text FROM items")
+    ]
 
 
 @pytest.fixture(scope="session")

@@ -69,7 +69,9 @@ def redis_server() -> Iterator[str]:
     given = os.environ.get("REDIS_URL")
     if given:
         parts = urlsplit(given)
-        number = int(parts.path.strip("/") or 0) + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+        number = int(parts.path.strip("/") or 0) + int(
+            os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+        )
         yield urlunsplit(parts._replace(path=f"/{number}"))
         return
     with RedisServer() as server:

@@ -22,7 +22,11 @@ TITLES = 40
 COLLECTION = Collection(1, TITLES)
 IDS = COLLECTION.imdb_ids
 SPIDERS = SpiderLoader(Settings({"SPIDER_MODULES": ["moviecrawler.spiders"]})).list()
-EVERYTHING = {"imdb": [], "metacritic": ["list=new"], "rottentomatoes": ["list=movies_at_home/sort:newest"]}
+EVERYTHING = {
+    "imdb": [],
+    "metacritic": ["list=new"],
+    "rottentomatoes": ["list=movies_at_home/sort:newest"],
+}
 """Arguments with which each spider finds all that its site has."""
 
 
@@ -31,7 +35,9 @@ class ForkedReplica(ReplicaProcess):
 
     def __enter__(self) -> Self:
         self._here, there = CONTEXT.Pipe()
-        self._process: Any = CONTEXT.Process(target=serve_replica, args=(self._options, there), daemon=True)
+        self._process: Any = CONTEXT.Process(
+            target=serve_replica, args=(self._options, there), daemon=True
+        )
         self._process.start()
         there.close()
         with os.fdopen(os.dup(self._here.fileno())) as lines:
@@ -72,11 +78,22 @@ def series_of(collection: Collection, site: Site, *, listed: bool = False) -> di
 
     `listed`: seasons as their series' pages have them.
     """
-    titles = [title for n in range(collection.series.count) if site in (title := collection.series.title(n)).movies]
-    parts = [part for title in titles for part in title.parts[site] if site == "imdb" or part.kind == "season"]
+    titles = [
+        title
+        for n in range(collection.series.count)
+        if site in (title := collection.series.title(n)).movies
+    ]
+    parts = [
+        part
+        for title in titles
+        for part in title.parts[site]
+        if site == "imdb" or part.kind == "season"
+    ]
     if listed:
         parts = [part for title in titles for part in title.listed[site]]
-    return {str(movie.site_id): movie for movie in (*(title.movies[site] for title in titles), *parts)}
+    return {
+        str(movie.site_id): movie for movie in (*(title.movies[site] for title in titles), *parts)
+    }
 
 
 Scores = dict[str, tuple[float, int | None]]

@@ -19,7 +19,11 @@ from moviecrawler.items import Movie
 from moviecrawler.options import StoreOptions
 
 _MARGIN = StoreOptions.defaults()["FRESHNESS_MARGIN"]
-CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test-secret", "AWS_DEFAULT_REGION": "us-east-1"}
+CREDENTIALS = {
+    "AWS_ACCESS_KEY_ID": "test",
+    "AWS_SECRET_ACCESS_KEY": "test-secret",
+    "AWS_DEFAULT_REGION": "us-east-1",
+}
 """Of an endpoint of our own, which takes any."""
 _SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>Reduce your request rate.</Message></Error>"
 
@@ -86,7 +90,9 @@ def s3_movies(endpoint_url: str, bucket: str, prefix: str = "") -> list[Movie]:
     for movie in sorted(lines, key=attrgetter("scraped_at")):
         key = movie.site, movie.site_id
         known = movies.get(key)
-        movies[key] = (merged(movie, known, _MARGIN, latest()) or known) if known is not None else movie
+        movies[key] = (
+            (merged(movie, known, _MARGIN, latest()) or known) if known is not None else movie
+        )
     return list(movies.values())
 
 

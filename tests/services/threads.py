@@ -50,7 +50,9 @@ class Server:
         if running is not None:
             running.shutdown()
             running.server_close()
-            for connection in running.open:  # closing alone would not wake the threads that read from them
+            for (
+                connection
+            ) in running.open:  # closing alone would not wake the threads that read from them
                 cut(connection)
             assert not running.errors
 

@@ -84,7 +84,13 @@ class TorNetwork:
                 self._run(name, _RELAY.format(name=name) + authority)
             # A client that asked before there is a consensus would wait longer and longer between its next questions.
             consensus = self._folder / "authority" / "cached-microdesc-consensus"
-            wait_for(lambda: consensus.exists() and all(f"r {name} " in consensus.read_text() for name in relays), 120)
+            wait_for(
+                lambda: (
+                    consensus.exists()
+                    and all(f"r {name} " in consensus.read_text() for name in relays)
+                ),
+                120,
+            )
             hashed = _output("tor", "--quiet", "--hash-password", self.password).split()[-1]
             client = _CLIENT.format(tunnel=self.tunnel, control=self.control, password=hashed)
             self._run("client", client + authority, percent=100)
@@ -115,7 +121,15 @@ class TorNetwork:
         options = _AUTHORITY.format(or_port=or_port, directory_port=directory_port)
         torrc = folder / "torrc"
         torrc.write_text(f"{_ALL}{options}DataDirectory {folder}\n{line} {'F' * 40}\n")
-        listed = _output("tor", "--quiet", "--list-fingerprint", "--defaults-torrc", "/dev/null", "-f", str(torrc))
+        listed = _output(
+            "tor",
+            "--quiet",
+            "--list-fingerprint",
+            "--defaults-torrc",
+            "/dev/null",
+            "-f",
+            str(torrc),
+        )
         fingerprint = _found(r"^authority ([\w ]+)$", listed).replace(" ", "")
         return options, f"{line} {fingerprint}\n"
 

@@ -11,7 +11,9 @@ import moviecrawler.settings
 from moviecrawler.spiders.base import MovieSpider
 
 
-def spider_of(kind: type[MovieSpider], settings: dict[str, str] | None = None, **arguments: Any) -> Any:
+def spider_of(
+    kind: type[MovieSpider], settings: dict[str, str] | None = None, **arguments: Any
+) -> Any:
     own = {name: value for name, value in vars(moviecrawler.settings).items() if name.isupper()}
     given = {"DATA_DIR": tempfile.gettempdir(), **(settings or {})}
     return kind.from_crawler(get_crawler(kind, {**own, **given}), **arguments)
@@ -20,7 +22,9 @@ def spider_of(kind: type[MovieSpider], settings: dict[str, str] | None = None, *
 def answer(request: Request, body: bytes) -> list[Any]:
     """Return what the answer to a request leads to."""
     assert request.callback is not None
-    return list(request.callback(Response(request.url, body=body, request=request), **request.cb_kwargs))
+    return list(
+        request.callback(Response(request.url, body=body, request=request), **request.cb_kwargs)
+    )
 
 
 def missed(spider: Any) -> int:

@@ -40,8 +40,17 @@ def by_id(movies: list[Movie]) -> dict[tuple[Site, str | None], Movie]:
 def assert_as_the_items(movies: dict[tuple[Site, str | None], Movie]) -> None:
     """Compare each field of what is stored with the items that the replica's pages were made of."""
     titles = [COLLECTION.series.title(number) for number in range(SERIES)]
-    listed = {(one.site, one.site_id): one for title in titles for seasons in title.listed.values() for one in seasons}
-    items = listed | {(site, site_id): movie for site in SITES for site_id, movie in COLLECTION.every(site).items()}
+    listed = {
+        (one.site, one.site_id): one
+        for title in titles
+        for seasons in title.listed.values()
+        for one in seasons
+    }
+    items = listed | {
+        (site, site_id): movie
+        for site in SITES
+        for site_id, movie in COLLECTION.every(site).items()
+    }
     for key, movie in movies.items():
         item = in_order(listed[key] if movie.source == "list" else items[key])
         for field in fields(Movie):
@@ -49,7 +58,9 @@ def assert_as_the_items(movies: dict[tuple[Site, str | None], Movie]) -> None:
                 assert getattr(movie, field.name) == getattr(item, field.name), (key, field.name)
 
 
-def assert_same(movies: dict[tuple[Site, str | None], Movie], expected: dict[tuple[Site, str | None], Movie]) -> None:
+def assert_same(
+    movies: dict[tuple[Site, str | None], Movie], expected: dict[tuple[Site, str | None], Movie]
+) -> None:
     """Compare what stores hold; MongoDB keeps milliseconds."""
     assert movies.keys() == expected.keys()
     for key, movie in movies.items():
@@ -58,10 +69,19 @@ def assert_same(movies: dict[tuple[Site, str | None], Movie], expected: dict[tup
         assert replace(movie, scraped_at=expected[key].scraped_at) == expected[key]
 
 
-@pytest.mark.promise("Every store holds the same records, and a replay of the archived pages gives them again.")
-@pytest.mark.promise("The scoreboard has one row a title, with the scores of all sites: lists first, then by votes.")
+@pytest.mark.promise(
+    "Every store holds the same records, and a replay of the archived pages gives them again."
+)
+@pytest.mark.promise(
+    "The scoreboard has one row a title, with the scores of all sites: lists first, then by votes."
+)
 def test_three_sites_are_the_same_in_every_store_on_one_scoreboard_and_from_the_archive(
-    database_url: str, mongo_url: str, s3_url: str, bucket_name: str, postgres_server: str, tmp_path: Path
+    database_url: str,
+    mongo_url: str,
+    s3_url: str,
+    bucket_name: str,
+    postgres_server: str,
+    tmp_path: Path,
 ) -> None:
     s3 = {"S3_ENDPOINT_URL": s3_url, **{name: os.environ[name] for name in CREDENTIALS}}
     stores = {"DATABASE_URL": database_url, "MONGO_URL": mongo_url, "S3_BUCKET": bucket_name, **s3}
@@ -69,15 +89,27 @@ def test_three_sites_are_the_same_in_every_store_on_one_scoreboard_and_from_the_
         for site, (films, series) in LISTS.items():
             parts = ",".join(str(movie.site_id) for movie in COLLECTION.series.title(1).parts[site])
             # A season's own page says more than its series' page, and is here the newer one of the two.
-            for arguments in (["-a", f"list={series}"], ["-a", f"list={films}", "-a", f"ids={parts}"]):
-                finished = scrapy("crawl", site, *arguments, data=tmp_path, replica=replica, **stores)
+            for arguments in (
+                ["-a", f"list={series}"],
+                ["-a", f"list={films}", "-a", f"ids={parts}"],
+            ):
+                finished = scrapy(
+                    "crawl", site, *arguments, data=tmp_path, replica=replica, **stores
+                )
                 assert finished.code == 0, finished.log
         stored = by_id(sqlite_movies(tmp_path))
         assert {movie.kind for movie in stored.values()} == {"movie", "series", "season", "episode"}
         assert_as_the_items(stored)
-        for movies in (postgres_movies(database_url), mongo_movies(mongo_url), s3_movies(s3_url, bucket_name)):
+        for movies in (
+            postgres_movies(database_url),
+            mongo_movies(mongo_url),
+            s3_movies(s3_url, bucket_name),
+        ):
             assert_same(by_id(movies), stored)
-        boards = [scrapy("scoreboard", "--format", "csv", data=tmp_path, DATABASE_URL=at) for at in ("", database_url)]
+        boards = [
+            scrapy("scoreboard", "--format", "csv", data=tmp_path, DATABASE_URL=at)
+            for at in ("", database_url)
+        ]
         assert sorted(boards[0].output.splitlines()) == sorted(boards[1].output.splitlines())
         assert len(boards[0].output.splitlines()) == 1 + TITLES + SERIES
         seasons = list(read_scoreboard(database_url, kind="season"))
@@ -86,7 +118,14 @@ def test_three_sites_are_the_same_in_every_store_on_one_scoreboard_and_from_the_
 
         reset(replica)
         replayed, empty = tmp_path / "replayed", new_database(postgres_server)
-        again = scrapy("replay", f"s3://{bucket_name}", data=replayed, replica=replica, DATABASE_URL=empty, **s3)
+        again = scrapy(
+            "replay",
+            f"s3://{bucket_name}",
+            data=replayed,
+            replica=replica,
+            DATABASE_URL=empty,
+            **s3,
+        )
         assert again.code == 0, again.log
         # What a chart says of a rank is not in a page.
         assert by_id(sqlite_movies(replayed)).keys() == stored.keys()
@@ -98,18 +137,26 @@ def test_three_sites_are_the_same_in_every_store_on_one_scoreboard_and_from_the_
 def assert_seasons_as_the_replica_has_them(rows: list[ScoreboardRow]) -> None:
     """Compare seasons with the truth: each once, beside that of the same number of the same series, with the scores of series' pages."""
     sites: tuple[Site, ...] = ("metacritic", "rottentomatoes")
-    found = {site: {getattr(row, f"{site}_id"): row for row in rows if getattr(row, f"{site}_id")} for site in sites}
+    found = {
+        site: {getattr(row, f"{site}_id"): row for row in rows if getattr(row, f"{site}_id")}
+        for site in sites
+    }
     of_seasons: dict[tuple[int, int | None], dict[Site, Movie]] = {}
     for number in range(SERIES):
         for site, seasons in COLLECTION.series.title(number).listed.items():
             for season in seasons:
                 of_seasons.setdefault((number, season.season), {})[site] = season
     for site in sites:
-        assert found[site].keys() == {movies[site].site_id for movies in of_seasons.values() if site in movies}
+        assert found[site].keys() == {
+            movies[site].site_id for movies in of_seasons.values() if site in movies
+        }
     for movies in of_seasons.values():
         of_season = [found[site][movie.site_id] for site, movie in movies.items()]
         assert len({id(row) for row in of_season}) <= 1, movies
-        shown = {kind: getattr(of_season[0], kind) for kind in ("metascore", "tomatometer", "popcornmeter")}
+        shown = {
+            kind: getattr(of_season[0], kind)
+            for kind in ("metascore", "tomatometer", "popcornmeter")
+        }
         scores = {score.kind: score.value for movie in movies.values() for score in movie.scores}
         assert {kind: score for kind, score in shown.items() if score is not None} == scores
     assert any(row.metacritic_id and row.rottentomatoes_id for row in rows)

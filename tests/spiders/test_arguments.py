@@ -20,7 +20,9 @@ def settings() -> Settings:
     return settings
 
 
-@pytest.mark.promise("A wrong argument or setting ends a crawl before its first request, in one sentence.")
+@pytest.mark.promise(
+    "A wrong argument or setting ends a crawl before its first request, in one sentence."
+)
 @pytest.mark.parametrize(
     ("spider", "arguments", "told"),
     [
@@ -40,13 +42,25 @@ def settings() -> Settings:
         (ImdbSpider, {"ids": "tt０１１１１６１"}, "is not a title of imdb"),
         (ImdbSpider, {"file": "a\0b"}, "can't be read"),
         (RottenTomatoesSpider, {"list": "movies_at_home\n"}, "list is"),
-        (RottenTomatoesSpider, {"ids": "https://www.metacritic.com/tv/the-wire/"}, "not a title of rottentomatoes"),
+        (
+            RottenTomatoesSpider,
+            {"ids": "https://www.metacritic.com/tv/the-wire/"},
+            "not a title of rottentomatoes",
+        ),
         (ImdbSpider, {"list": "boxoffice", "via": "datasets"}, "boxoffice"),
         (MetacriticSpider, {"via": "pages"}, "unknown argument 'via'"),
         (MetacriticSpider, {"ids": "tt0111161"}, "not a title of metacritic"),
         (RottenTomatoesSpider, {"list": "movies_at_home/../../search?q=x"}, "list is"),
-        (RottenTomatoesSpider, {"ids": "tv/a_show/second"}, "'tv/a_show/second' is not a title of rottentomatoes"),
-        (MetacriticSpider, {"ids": "tv/a-show/season-two"}, "'tv/a-show/season-two' is not a title of metacritic"),
+        (
+            RottenTomatoesSpider,
+            {"ids": "tv/a_show/second"},
+            "'tv/a_show/second' is not a title of rottentomatoes",
+        ),
+        (
+            MetacriticSpider,
+            {"ids": "tv/a-show/season-two"},
+            "'tv/a-show/season-two' is not a title of metacritic",
+        ),
     ],
 )
 def test_wrong_argument_is_one_sentence(
@@ -64,7 +78,10 @@ def test_arguments_that_scrapyd_adds_are_accepted(settings: Settings) -> None:
 
 def test_ids_and_file_together_name_each_title_once_in_order(tmp_path: Path) -> None:
     file = tmp_path / "titles.txt"
-    file.write_text("\ufeff# first\ntt0000002\n\n https://www.imdb.com/title/tt0000003/?ref_=x \ntt0000001\n", "utf-8")
+    file.write_text(
+        "\ufeff# first\ntt0000002\n\n https://www.imdb.com/title/tt0000003/?ref_=x \ntt0000001\n",
+        "utf-8",
+    )
     titles = parse_title_ids("imdb", "tt0000001, tt0000004", str(file))
     assert titles == ["tt0000001", "tt0000004", "tt0000002", "tt0000003"]
 
@@ -82,7 +99,9 @@ def test_ids_and_file_together_name_each_title_once_in_order(tmp_path: Path) -> 
     ],
     ids=["malformed line", "no text", "no titles", "too large"],
 )
-def test_a_wrong_file_is_refused_and_none_of_it_shown(content: bytes, told: str, tmp_path: Path) -> None:
+def test_a_wrong_file_is_refused_and_none_of_it_shown(
+    content: bytes, told: str, tmp_path: Path
+) -> None:
     (tmp_path / "titles.txt").write_bytes(content)
     with pytest.raises(ConfigurationError, match=told) as caught:
         parse_title_ids("imdb", None, str(tmp_path / "titles.txt"))
@@ -90,7 +109,9 @@ def test_a_wrong_file_is_refused_and_none_of_it_shown(content: bytes, told: str,
     assert "Third" not in str(caught.value)
 
 
-@pytest.mark.promise("A job makes no setting that names a class, a path or a URL, and shows no secret.")
+@pytest.mark.promise(
+    "A job makes no setting that names a class, a path or a URL, and shows no secret."
+)
 def test_only_a_regular_file_is_read(tmp_path: Path) -> None:
     """A device may never end, and a pipe may never begin."""
     os.mkfifo(tmp_path / "pipe")

@@ -23,7 +23,9 @@ def ids(movies: list[Movie]) -> list[str | None]:
 
 @pytest.mark.promise("A title has one record a site, however often it is crawled.")
 @pytest.mark.parametrize("spider", SPIDERS)
-def test_spider_stores_every_title_of_its_site_once(spider: Site, replica: ReplicaProcess, tmp_path: Path) -> None:
+def test_spider_stores_every_title_of_its_site_once(
+    spider: Site, replica: ReplicaProcess, tmp_path: Path
+) -> None:
     finished = crawl(spider, *EVERYTHING[spider], data=tmp_path, replica=replica)
     assert finished.code == 0, finished.log
     true = COLLECTION.every(spider)
@@ -42,44 +44,80 @@ def test_spider_stores_every_title_of_its_site_once(spider: Site, replica: Repli
     newer = [movie for movie in again.movies if movie.scraped_at != before[movie.site_id]]
     assert len(newer) == 10
     assert all(str(movie.scraped_at) > str(before[movie.site_id]) for movie in newer)
-    titles = [path for path in counts(replica, spider)["paths"] if path.startswith(("/title/", "/movie/", "/m/"))]
+    titles = [
+        path
+        for path in counts(replica, spider)["paths"]
+        if path.startswith(("/title/", "/movie/", "/m/"))
+    ]
     assert len(titles) == 10
 
 
 RENAMED = next(site_id for site_id in COLLECTION.ids["rottentomatoes"].values() if "_" in site_id)
 
 
-@pytest.mark.promise("Every title asked for ends as stored, as a miss with its reason, or as a dead letter.")
+@pytest.mark.promise(
+    "Every title asked for ends as stored, as a miss with its reason, or as a dead letter."
+)
 @pytest.mark.promise("The user agent says what this is, and how to reach the operator.")
 @pytest.mark.parametrize(
     ("spider", "given", "in_file", "stored", "absent"),
     [
-        ("imdb", f"{IDS[3]},https://www.imdb.com/title/{IDS[1]}/,tt0000001", IDS[2], [*IDS[1:4]], "tt0000001"),
+        (
+            "imdb",
+            f"{IDS[3]},https://www.imdb.com/title/{IDS[1]}/,tt0000001",
+            IDS[2],
+            [*IDS[1:4]],
+            "tt0000001",
+        ),
         ("metacritic", "movie/no-such-movie", "# none", [], "movie/no-such-movie"),
         # A slug of old, which the site redirects.
-        ("rottentomatoes", f"{RENAMED.replace('_', '-')},m/no_such_movie", "", [RENAMED], "m/no_such_movie"),
+        (
+            "rottentomatoes",
+            f"{RENAMED.replace('_', '-')},m/no_such_movie",
+            "",
+            [RENAMED],
+            "m/no_such_movie",
+        ),
     ],
 )
 def test_ids_urls_and_a_file_name_titles_and_those_that_the_site_does_not_have_are_absent(
-    spider: str, given: str, in_file: str, stored: list[str], absent: str, replica: ReplicaProcess, tmp_path: Path
+    spider: str,
+    given: str,
+    in_file: str,
+    stored: list[str],
+    absent: str,
+    replica: ReplicaProcess,
+    tmp_path: Path,
 ) -> None:
     file = tmp_path / "titles.txt"
     file.write_text(in_file)
     contact = "https://example.org/us"
-    finished = crawl(spider, f"ids={given}", f"file={file}", data=tmp_path, replica=replica, CONTACT=contact)
+    finished = crawl(
+        spider, f"ids={given}", f"file={file}", data=tmp_path, replica=replica, CONTACT=contact
+    )
     assert finished.code == 0
     assert set(ids(finished.movies)) == set(stored)
-    assert all(movie.list_name is None and str(movie.site_id) in str(movie.url) for movie in finished.movies)
+    assert all(
+        movie.list_name is None and str(movie.site_id) in str(movie.url)
+        for movie in finished.movies
+    )
     assert finished.misses == {absent: "absent"}
     asked = counts(replica, spider)
     # One more for a redirect.
-    assert (asked["requests"], asked["robots"]) == (len(stored) + 1 + (spider == "rottentomatoes"), 1)
+    assert (asked["requests"], asked["robots"]) == (
+        len(stored) + 1 + (spider == "rottentomatoes"),
+        1,
+    )
     (client,) = asked["clients"]
     assert re.search(rf"moviecrawler/.* \(\+{contact}\)", client)
 
 
-@pytest.mark.promise("Every title asked for ends as stored, as a miss with its reason, or as a dead letter.")
-@pytest.mark.parametrize(("fault", "code", "outcome", "requests"), [("404", 0, "absent", 1), ("500", 1, "failed", 4)])
+@pytest.mark.promise(
+    "Every title asked for ends as stored, as a miss with its reason, or as a dead letter."
+)
+@pytest.mark.parametrize(
+    ("fault", "code", "outcome", "requests"), [("404", 0, "absent", 1), ("500", 1, "failed", 4)]
+)
 def test_title_that_is_missed_is_told_and_no_longer_when_it_is_found(
     fault: str, code: int, outcome: str, requests: int, replica: ReplicaProcess, tmp_path: Path
 ) -> None:
@@ -119,11 +157,19 @@ def test_faults_that_pass_lose_no_title(replica: ReplicaProcess, tmp_path: Path)
         ("rottentomatoes", "429", 1),
         ("rottentomatoes", "throttle", 4),
         *(pytest.param("imdb", fault, 1, marks=pytest.mark.long) for fault in ("403", "429")),
-        *(pytest.param("metacritic", fault, 1, marks=pytest.mark.long) for fault in ("challenge", "429")),
-        *(pytest.param("rottentomatoes", fault, 1, marks=pytest.mark.long) for fault in ("challenge", "403")),
+        *(
+            pytest.param("metacritic", fault, 1, marks=pytest.mark.long)
+            for fault in ("challenge", "429")
+        ),
+        *(
+            pytest.param("rottentomatoes", fault, 1, marks=pytest.mark.long)
+            for fault in ("challenge", "403")
+        ),
     ],
 )
-def test_block_stops_the_site(spider: Site, fault: str, most: int, replica: ReplicaProcess, tmp_path: Path) -> None:
+def test_block_stops_the_site(
+    spider: Site, fault: str, most: int, replica: ReplicaProcess, tmp_path: Path
+) -> None:
     titles = list(COLLECTION.every(spider))[:20]
     arguments = [f"ids={','.join(titles)}", *(["via=pages"] if spider == "imdb" else [])]
     change(replica, faults={fault: 1})
@@ -136,11 +182,17 @@ def test_block_stops_the_site(spider: Site, fault: str, most: int, replica: Repl
     assert not finished.movies
 
 
-@pytest.mark.promise("A crawl that is killed loses nothing that was stored, and leaves nothing half written.")
-def test_kill_in_the_middle_loses_nothing_that_was_stored(replica: ReplicaProcess, tmp_path: Path) -> None:
+@pytest.mark.promise(
+    "A crawl that is killed loses nothing that was stored, and leaves nothing half written."
+)
+def test_kill_in_the_middle_loses_nothing_that_was_stored(
+    replica: ReplicaProcess, tmp_path: Path
+) -> None:
     change(replica, latency=400)
     settings = {"STORE_BATCH_SECONDS": "0.05", "CONCURRENT_REQUESTS": "4", "LOG_LEVEL": "ERROR"}
-    running = ForkedCommand(["crawl", "imdb"], env=environment(tmp_path, replica, **settings), cwd=tmp_path)
+    running = ForkedCommand(
+        ["crawl", "imdb"], env=environment(tmp_path, replica, **settings), cwd=tmp_path
+    )
 
     def stored() -> list[str]:
         if not (tmp_path / "movies.csv").exists():  # nor all of the database's tables

@@ -21,14 +21,23 @@ SETTINGS = {
 }
 
 
-@pytest.mark.promise("Every title asked for ends as stored, as a miss with its reason, or as a dead letter.")
+@pytest.mark.promise(
+    "Every title asked for ends as stored, as a miss with its reason, or as a dead letter."
+)
 def test_one_worker_stores_what_is_good_and_accounts_for_the_rest(tmp_path: Path) -> None:
     good = Collection(1, 20).imdb_ids
     bad = {f"tt77{number:05}": kind for number, kind in enumerate(KINDS)}
-    (tmp_path / "ids.txt").write_text("\n".join(chain.from_iterable(zip_longest(good, bad, fillvalue=""))))
-    with ForkedReplica(titles=20, light=True) as replica, HostileSite(replica.urls["imdb"], bad) as site:
+    (tmp_path / "ids.txt").write_text(
+        "\n".join(chain.from_iterable(zip_longest(good, bad, fillvalue="")))
+    )
+    with (
+        ForkedReplica(titles=20, light=True) as replica,
+        HostileSite(replica.urls["imdb"], bad) as site,
+    ):
         settings = {**SETTINGS, "IMDB_URL": site.url}
-        done = crawl("imdb", "file=ids.txt", "via=pages", data=tmp_path, replica=replica, **settings)
+        done = crawl(
+            "imdb", "file=ids.txt", "via=pages", data=tmp_path, replica=replica, **settings
+        )
     assert {movie.site_id for movie in done.movies} == set(good)
     assert done.misses == dict.fromkeys(bad, "failed")
     assert done.code == 1

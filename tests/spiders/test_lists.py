@@ -18,7 +18,11 @@ from tests.crawling import counts, crawl
 from tests.spiders.answers import answer, missed, spider_of
 
 MC, RT = "https://www.metacritic.com", "https://www.rottentomatoes.com"
-STAND_IN, OTHER, API = "http://127.0.0.1:8001", "http://127.0.0.1:8002", "https://backend.metacritic.com"
+STAND_IN, OTHER, API = (
+    "http://127.0.0.1:8001",
+    "http://127.0.0.1:8002",
+    "https://backend.metacritic.com",
+)
 
 
 def index(*addresses: str) -> bytes:
@@ -36,12 +40,16 @@ def films(*slugs: str) -> bytes:
 
 def finder(total: int | str | None, slug: str = "dune") -> bytes:
     item = {"slug": slug, "title": "Dune", "premiereYear": 2021, "type": "movie", "typeId": 2}
-    return json.dumps({"data": {"items": [item], **({} if total is None else {"totalResults": total})}}).encode()
+    return json.dumps(
+        {"data": {"items": [item], **({} if total is None else {"totalResults": total})}}
+    ).encode()
 
 
 BROWSED = json.dumps(
     {
-        "grid": {"list": [{"title": "Dune", "mediaUrl": "/m/dune_2021", "emsId": "x", "type": "Movie"}]},
+        "grid": {
+            "list": [{"title": "Dune", "mediaUrl": "/m/dune_2021", "emsId": "x", "type": "Movie"}]
+        },
         "pageInfo": {"endCursor": "another", "hasNextPage": True},
     }
 ).encode()
@@ -54,7 +62,9 @@ def led_to(request: Request, body: bytes) -> tuple[list[str], list[str]]:
     return pages, [one.cb_kwargs["site_id"] for one in found if "site_id" in one.cb_kwargs]
 
 
-@pytest.mark.promise("A list or sitemap that can't be read, or has no end, is told and never taken for an empty one.")
+@pytest.mark.promise(
+    "A list or sitemap that can't be read, or has no end, is told and never taken for an empty one."
+)
 @pytest.mark.parametrize(
     ("total", "limit", "pages", "unread"),
     [
@@ -71,16 +81,28 @@ def test_a_finder_leads_to_all_its_pages_at_once(
     total: int | None, limit: dict[str, Any], pages: int, unread: int
 ) -> None:
     spider = spider_of(MetacriticSpider, list="new", **limit)
-    offsets = [one.cb_kwargs["offset"] for one in answer(spider.list_request("new"), finder(total)) if one.priority]
+    offsets = [
+        one.cb_kwargs["offset"]
+        for one in answer(spider.list_request("new"), finder(total))
+        if one.priority
+    ]
     assert offsets == [FINDER_PAGE * (number + 1) for number in range(pages)]
     assert missed(spider) == unread
 
 
 @pytest.mark.parametrize(
     ("page", "limit", "goes_on"),
-    [(1, None, True), (MOST_PAGES - 1, None, True), (MOST_PAGES, None, False), (1, 32, True), (1, 31, False)],
+    [
+        (1, None, True),
+        (MOST_PAGES - 1, None, True),
+        (MOST_PAGES, None, False),
+        (1, 32, True),
+        (1, 31, False),
+    ],
 )
-def test_cursors_are_followed_one_page_at_a_time_and_not_for_ever(page: int, limit: int | None, goes_on: bool) -> None:
+def test_cursors_are_followed_one_page_at_a_time_and_not_for_ever(
+    page: int, limit: int | None, goes_on: bool
+) -> None:
     spider = spider_of(RottenTomatoesSpider)
     spider.is_shared, spider.plan.limit = True, limit  # others may have asked for what is listed
     request = spider.browse_request("movies_at_home", "another", page, 30)
@@ -88,7 +110,10 @@ def test_cursors_are_followed_one_page_at_a_time_and_not_for_ever(page: int, lim
     assert not request.dont_filter
     title, *pages = answer(request, BROWSED)
     assert [one.url for one in pages] == ([request.url] if goes_on else [])
-    assert (title.cb_kwargs["site_id"], title.cb_kwargs["found"]["list_rank"]) == ("m/dune_2021", 31)
+    assert (title.cb_kwargs["site_id"], title.cb_kwargs["found"]["list_rank"]) == (
+        "m/dune_2021",
+        31,
+    )
     assert missed(spider) == (page == MOST_PAGES)
 
 
@@ -109,7 +134,9 @@ def test_an_address_that_is_none_costs_the_other_parts_nothing() -> None:
 
 
 @pytest.mark.parametrize("slug", ["..", "\x1b[2Jcleared", "a b", "x" * 301])
-def test_a_row_whose_id_can_be_none_is_passed_over(slug: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_row_whose_id_can_be_none_is_passed_over(
+    slug: str, caplog: pytest.LogCaptureFixture
+) -> None:
     spider = spider_of(MetacriticSpider, list="new")
     assert answer(spider.list_request("new"), finder(1, slug)) == []
     assert "can't be a title" in caplog.text
@@ -134,28 +161,48 @@ def test_a_limit_leads_to_as_many_parts_of_a_sitemap_as_it_needs() -> None:
         ("due", "sitemap", ["movie_0", "movie_1", "tv-series_0"]),
     ],
 )
-def test_an_index_leads_to_all_parts_of_what_is_asked_for(lane: str | None, name: str, parts: list[str]) -> None:
+def test_an_index_leads_to_all_parts_of_what_is_asked_for(
+    lane: str | None, name: str, parts: list[str]
+) -> None:
     spider = spider_of(RottenTomatoesSpider)
     spider.plan.lane = lane
     named = ("movie_0", "movie_1", "tv-series_0", "tv-seasons_0", "person_0")
     body = index(*(f"{RT}/sitemaps/{one}.xml" for one in named))
-    assert led_to(spider.sitemap_request(name), body) == ([f"{RT}/sitemaps/{one}.xml" for one in parts], [])
+    assert led_to(spider.sitemap_request(name), body) == (
+        [f"{RT}/sitemaps/{one}.xml" for one in parts],
+        [],
+    )
 
 
-@pytest.mark.promise("A list or sitemap that can't be read, or has no end, is told and never taken for an empty one.")
+@pytest.mark.promise(
+    "A list or sitemap that can't be read, or has no end, is told and never taken for an empty one."
+)
 @pytest.mark.parametrize(
     ("is_index", "body", "titles"),
     [
         (True, index(f"{RT}/sitemaps/films_1.xml"), 0),
         (True, index(), 0),
         (False, films(), 0),
-        (False, b"<urlset><url><loc>https://www.rottentomatoes.com/celebrity/x</loc></url><url/></urlset>", 0),
+        (
+            False,
+            b"<urlset><url><loc>https://www.rottentomatoes.com/celebrity/x</loc></url><url/></urlset>",
+            0,
+        ),
         (False, films(*(f"dune_{number}" for number in range(MOST_LOCATIONS + 1))), 2),
         (False, b"<urlset><url>", 0),
     ],
-    ids=["index of other parts", "empty index", "empty part", "part of other pages", "too many addresses", "cut"],
+    ids=[
+        "index of other parts",
+        "empty index",
+        "empty part",
+        "part of other pages",
+        "too many addresses",
+        "cut",
+    ],
 )
-def test_what_can_not_be_read_of_a_sitemap_is_told(is_index: bool, body: bytes, titles: int) -> None:
+def test_what_can_not_be_read_of_a_sitemap_is_told(
+    is_index: bool, body: bytes, titles: int
+) -> None:
     spider = spider_of(RottenTomatoesSpider, list="sitemap", limit="2")
     request = spider.sitemap_request("sitemap", "" if is_index else "/sitemaps/movie_1.xml")
     assert [len(found) for found in led_to(request, body)] == [0, titles]
@@ -175,11 +222,20 @@ def test_what_can_not_be_read_of_a_sitemap_is_told(is_index: bool, body: bytes, 
     ],
 )
 def test_a_limit_is_kept_with_no_more_list_pages_than_it_needs(
-    spider: str, name: str, limit: int, path: str, pages: int, replica: ReplicaProcess, tmp_path: Path
+    spider: str,
+    name: str,
+    limit: int,
+    path: str,
+    pages: int,
+    replica: ReplicaProcess,
+    tmp_path: Path,
 ) -> None:
     finished = crawl(spider, f"list={name}", f"limit={limit}", data=tmp_path, replica=replica)
     assert len(finished.movies) == limit
-    assert sum(number for one, number in counts(replica, spider)["paths"].items() if path in one) == pages
+    assert (
+        sum(number for one, number in counts(replica, spider)["paths"].items() if path in one)
+        == pages
+    )
 
 
 # --- Metacritic's two hosts -------------------------------------------------------------------------------------------
@@ -196,13 +252,19 @@ def test_a_limit_is_kept_with_no_more_list_pages_than_it_needs(
         ({"METACRITIC_URL": "https://metacritic.com"}, API),
     ],
 )
-def test_lists_are_asked_for_at_the_json_host_that_belongs_to_the_pages(settings: dict[str, str], host: str) -> None:
+def test_lists_are_asked_for_at_the_json_host_that_belongs_to_the_pages(
+    settings: dict[str, str], host: str
+) -> None:
     spider: Any = spider_of(MetacriticSpider, settings)
     assert spider.list_request("new").url.startswith(f"{host}/finder/")
     assert spider.title_request("tv/salt/season-2", None).url == f"{spider.home}/tv/salt/season-2/"
-    assert spider.allowed_domains == sorted({urlsplit(url).hostname or "" for url in (spider.home, host)})
+    assert spider.allowed_domains == sorted(
+        {urlsplit(url).hostname or "" for url in (spider.home, host)}
+    )
 
 
 def test_a_stand_in_of_the_json_host_alone_does_not_lead_to_the_live_pages() -> None:
-    with pytest.raises(ConfigurationError, match=r"METACRITIC_API_URL is .*; set METACRITIC_URL to a replica, too"):
+    with pytest.raises(
+        ConfigurationError, match=r"METACRITIC_API_URL is .*; set METACRITIC_URL to a replica, too"
+    ):
         spider_of(MetacriticSpider, {"METACRITIC_API_URL": OTHER})

@@ -52,7 +52,9 @@ def shown_of(site: Site, *, listed: bool = False) -> dict[str, tuple[str, Scores
 
 @pytest.mark.promise("A series' page gives the seasons that it names, with their scores.")
 @pytest.mark.parametrize("site", ["metacritic", "rottentomatoes"])
-def test_a_list_of_series_gives_their_seasons_too(site: Site, replica: ReplicaProcess, tmp_path: Path) -> None:
+def test_a_list_of_series_gives_their_seasons_too(
+    site: Site, replica: ReplicaProcess, tmp_path: Path
+) -> None:
     finished = crawl(site, f"list={LISTS[site]}", data=tmp_path, replica=replica)
     assert finished.code == 0, finished.log
     expected = shown_of(site, listed=True)
@@ -62,39 +64,67 @@ def test_a_list_of_series_gives_their_seasons_too(site: Site, replica: ReplicaPr
     assert finished.stat("seasons/listed") == len(expected) - len(series)
     pages = [path for path in counts(replica, site)["paths"] if "tv/" in path or "/shows/" in path]
     assert len(pages) == len(series), "no season's own page is fetched"
-    assert all(movie.season is not None and movie.series_id in series for movie in finished.movies if movie.season)
+    assert all(
+        movie.season is not None and movie.series_id in series
+        for movie in finished.movies
+        if movie.season
+    )
 
 
-def test_seasons_and_episodes_are_asked_for_by_sitemap_id_or_address(replica: ReplicaProcess, tmp_path: Path) -> None:
+def test_seasons_and_episodes_are_asked_for_by_sitemap_id_or_address(
+    replica: ReplicaProcess, tmp_path: Path
+) -> None:
     slug, home = TOMATOES[0].removeprefix("tv/"), "https://www.rottentomatoes.com"
     # The site redirects from the other spelling of a slug.
     named = f"{home}/tv/{slug}/s00,tv/{slug.replace('_', '-')}/s01/e03,tv/nowhere/s01"
-    finished = crawl("rottentomatoes", f"ids={named}", "list=sitemap-seasons", data=tmp_path, replica=replica)
+    finished = crawl(
+        "rottentomatoes", f"ids={named}", "list=sitemap-seasons", data=tmp_path, replica=replica
+    )
     found = stored(finished)
     assert found.pop(f"tv/{slug}/s01/e03")[0] == "episode"
-    assert {site_id: one for site_id, one in shown_of("rottentomatoes").items() if one[0] == "season"} == found
+    assert {
+        site_id: one for site_id, one in shown_of("rottentomatoes").items() if one[0] == "season"
+    } == found
     assert finished.misses == {"tv/nowhere/s01": "absent"}
 
 
-@pytest.mark.promise("Where robots.txt forbids IMDb's pages, its datasets are read, and charts marked as computed.")
+@pytest.mark.promise(
+    "Where robots.txt forbids IMDb's pages, its datasets are read, and charts marked as computed."
+)
 @pytest.mark.parametrize("robots", ["open", "live"])
 def test_imdb_gives_a_chart_of_series_which_is_computed_where_pages_may_not_be_had(
     robots: str, replica: ReplicaProcess, tmp_path: Path
 ) -> None:
     change(replica, robots=robots)
-    finished = crawl("imdb", f"list={'toptv' if robots == 'open' else 'populartv'}", data=tmp_path, replica=replica)
+    finished = crawl(
+        "imdb",
+        f"list={'toptv' if robots == 'open' else 'populartv'}",
+        data=tmp_path,
+        replica=replica,
+    )
     assert finished.code == 0, finished.log
     ranks = SERIES.top_ranks
     if robots == "live":
-        rated = {number: votes for number in range(SERIES.count) if (votes := SERIES.rating(number)[1]) >= 1_000}
-        ranks = {number: rank for rank, number in enumerate(sorted(rated, key=lambda number: -rated[number]), 1)}
+        rated = {
+            number: votes
+            for number in range(SERIES.count)
+            if (votes := SERIES.rating(number)[1]) >= 1_000
+        }
+        ranks = {
+            number: rank
+            for rank, number in enumerate(sorted(rated, key=lambda number: -rated[number]), 1)
+        }
     assert {movie.site_id: movie.list_rank for movie in finished.movies} == {
         SERIES.ids["imdb"][number]: rank for number, rank in ranks.items()
     }
-    assert {(movie.kind, bool(movie.list_computed)) for movie in finished.movies} == {("series", robots == "live")}
+    assert {(movie.kind, bool(movie.list_computed)) for movie in finished.movies} == {
+        ("series", robots == "live")
+    }
 
 
-@pytest.mark.promise("Any worker may be killed: others get what it held, no title is lost and none doubled.")
+@pytest.mark.promise(
+    "Any worker may be killed: others get what it held, no title is lost and none doubled."
+)
 def test_a_kill_between_the_items_of_a_page_loses_none_and_doubles_none(
     replica: ReplicaProcess, redis_url: str, tmp_path: Path
 ) -> None:
@@ -102,9 +132,15 @@ def test_a_kill_between_the_items_of_a_page_loses_none_and_doubles_none(
     (tmp_path / MARK).write_text(str(SERIES.title(number).listed["rottentomatoes"][2].site_id))
     pipelines = json.dumps({**ITEM_PIPELINES, "tests.spiders.dying.DyingPipeline": 400})
     # Each item is stored before the next one comes.
-    settings: dict[str, Any] = {"ITEM_PIPELINES": pipelines, "STORE_BATCH_ITEMS": "1", "CONCURRENT_ITEMS": "1"}
+    settings: dict[str, Any] = {
+        "ITEM_PIPELINES": pipelines,
+        "STORE_BATCH_ITEMS": "1",
+        "CONCURRENT_ITEMS": "1",
+    }
     arguments = ("rottentomatoes", f"ids={TOMATOES[number]}")
-    with Workers(*arguments, data=tmp_path, replica=replica, redis_url=redis_url, **settings) as workers:
+    with Workers(
+        *arguments, data=tmp_path, replica=replica, redis_url=redis_url, **settings
+    ) as workers:
         workers.start()
         assert workers.wait() == [-signal.SIGKILL]
         workers.start(2)
@@ -120,15 +156,23 @@ def test_a_kill_between_the_items_of_a_page_loses_none_and_doubles_none(
 
 def test_a_series_whose_address_leads_to_its_only_season_is_stored_with_it(tmp_path: Path) -> None:
     titles = [SERIES.title(number) for number in TOMATOES if SERIES.shape(number).seasons == 1]
-    title = next(title for title in titles if title.listed["rottentomatoes"][0].score("popcornmeter"))
+    title = next(
+        title for title in titles if title.listed["rottentomatoes"][0].score("popcornmeter")
+    )
     path = f"/{title.movies['rottentomatoes'].site_id}"
     page = page_of(COLLECTION, "rottentomatoes", f"{path[1:]}/s01")
     with StandIn() as site:
         site.answers[path] = Told(301, headers={"Location": f"{path}/s01"})
         site.answers[f"{path}/s01"] = Told(200, page)
-        finished = crawl("rottentomatoes", f"ids={path[1:]}", data=tmp_path, ROTTENTOMATOES_URL=site.url)
+        finished = crawl(
+            "rottentomatoes", f"ids={path[1:]}", data=tmp_path, ROTTENTOMATOES_URL=site.url
+        )
     series, season = sorted(finished.movies, key=lambda movie: movie.site_id or "")
-    assert (series.site_id, series.kind, series.title) == (path[1:], "series", title.movies["rottentomatoes"].title)
+    assert (series.site_id, series.kind, series.title) == (
+        path[1:],
+        "series",
+        title.movies["rottentomatoes"].title,
+    )
     assert "scores.tomatometer" in series.unknown_fields
     assert (season.site_id, season.kind, bool(season.scores)) == (f"{path[1:]}/s01", "season", True)
     assert (finished.code, finished.misses, finished.stat("titles/stored")) == (0, {}, 1)

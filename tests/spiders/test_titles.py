@@ -24,7 +24,9 @@ from tests.spiders.answers import answer, spider_of
 
 
 @pytest.mark.promise("A damaged or hostile page costs bounded time and memory, and no other title.")
-def test_title_whose_reader_fails_as_nobody_foresaw_is_a_miss(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_title_whose_reader_fails_as_nobody_foresaw_is_a_miss(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     @reader
     def title(body: bytes, url: str) -> None:
         raise OverflowError(body[:4], url)
@@ -54,14 +56,28 @@ def test_page_of_another_title_is_stored_for_neither_unless_a_redirect_led_there
     first, second, third = (f"/title/{site_id}/" for site_id in IDS[:3])
     with Site() as site:
         page = urllib.request.urlopen(replica.urls["imdb"] + first, timeout=30).read()
-        site.answers = {first: Told(body=page), second: Told(body=page), third: Told(301, headers={"Location": first})}
-        finished = crawl("imdb", f"ids={IDS[1]},{IDS[2]}", "via=pages", data=tmp_path, IMDB_URL=site.url)
+        site.answers = {
+            first: Told(body=page),
+            second: Told(body=page),
+            third: Told(301, headers={"Location": first}),
+        }
+        finished = crawl(
+            "imdb", f"ids={IDS[1]},{IDS[2]}", "via=pages", data=tmp_path, IMDB_URL=site.url
+        )
     assert [movie.site_id for movie in finished.movies] == [IDS[0]]
     assert finished.misses[IDS[1]] == "failed"
 
 
 @pytest.mark.parametrize(
-    "seed", [b"rubbish", b"\xff", b'{"url": 1}', b'{"url": "tt0000001", "meta": {}}', b'{"url": "tt1"', b"[" * 9999]
+    "seed",
+    [
+        b"rubbish",
+        b"\xff",
+        b'{"url": 1}',
+        b'{"url": "tt0000001", "meta": {}}',
+        b'{"url": "tt1"',
+        b"[" * 9999,
+    ],
 )
 def test_a_seed_that_is_none_is_refused(seed: bytes) -> None:
     with pytest.raises(ConfigurationError, match=r"is no seed|is not a title of imdb"):
@@ -72,11 +88,17 @@ def test_a_seed_says_how_its_title_is_asked_for() -> None:
     request = spider_of(ImdbSpider).seed_request(
         b'{"url": "https://m.imdb.com/title/tt0000001/?ref_=x", "priority": 100, "proxy_pool": "tor", "max_retries": 0}'
     )
-    assert (request.url, request.priority, request.dont_filter) == ("https://www.imdb.com/title/tt0000001/", 100, True)
+    assert (request.url, request.priority, request.dont_filter) == (
+        "https://www.imdb.com/title/tt0000001/",
+        100,
+        True,
+    )
     assert (request.meta["proxy_pool"], request.meta["max_retry_times"]) == ("tor", 0)
 
 
-@pytest.mark.parametrize("text", ["https://me:pass/w@rd@host/x", '{"url": "http://me:password@host", "meta": 1}'])
+@pytest.mark.parametrize(
+    "text", ["https://me:pass/w@rd@host/x", '{"url": "http://me:password@host", "meta": 1}']
+)
 def test_a_seed_with_a_password_is_not_shown(text: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
         spider_of(ImdbSpider).seed_request(text.encode())
