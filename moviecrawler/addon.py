@@ -1,7 +1,7 @@
 """The add-on that checks the settings of a crawl, and gives it the components which they ask for, and no others.
 
-A component is imported when it is listed, with the client of its service: boto3, pymongo, psycopg2, redis, Prometheus'. A
-crawl that stores CSV files does without them, and starts in half the time.
+A component is imported when it is listed, with the client of its service: boto3, pymongo, psycopg2,
+redis, Prometheus'. A crawl that stores CSV files does without them, and starts in half the time.
 """
 
 from __future__ import annotations
@@ -72,7 +72,10 @@ _PARTS = (
 
 
 class ConfiguredParts:
-    """Scrapy add-on; list it in ADDONS. A component that is listed already, or switched off by None, stays as it is."""
+    """Scrapy add-on; list it in ADDONS.
+
+    A component that is listed already, or switched off by None, stays as it is.
+    """
 
     def __init__(self, spidercls: type[Spider]) -> None:
         self._spidercls = spidercls
@@ -83,8 +86,12 @@ class ConfiguredParts:
         return cls(crawler.spidercls)
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """List the components whose settings have a value. Raises ConfigurationError for the first wrong value."""
-        from moviecrawler.options import warn_of_names  # noqa: PLC0415 - Scrapy imports this module for every command
+        """List the components whose settings have a value.
+
+        Raises ConfigurationError for the first wrong value.
+        """
+        # Scrapy imports this module for every command.
+        from moviecrawler.options import warn_of_names  # noqa: PLC0415
 
         warn_of_names(settings)
         check(settings, self._spidercls)
@@ -103,7 +110,8 @@ def check(settings: BaseSettings, spidercls: type[Spider]) -> None:
 
     Raises ConfigurationError for the first setting of a crawl of a site that can't be right.
     """
-    from moviecrawler.frontier.budgets import site_budget  # noqa: PLC0415 - Scrapy imports this module for every command
+    # Scrapy imports this module for every command.
+    from moviecrawler.frontier.budgets import site_budget  # noqa: PLC0415
     from moviecrawler.monitors.actions import chosen_actions  # noqa: PLC0415 - as above
     from moviecrawler.options import check_settings  # noqa: PLC0415 - as above
     from moviecrawler.pipelines.base import check_stores  # noqa: PLC0415 - as above

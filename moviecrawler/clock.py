@@ -10,7 +10,8 @@ from pathlib import Path
 TOLERANCE = timedelta(minutes=2)
 """The difference from a server's clock at which a crawl refuses to start."""
 FUTURE = timedelta(minutes=10)
-"""A record that says it was read later than this from now was read with a wrong clock: every other record replaces it."""
+"""A record that says it was read later than this from now was read with a wrong clock: every other
+record replaces it."""
 _MILLISECOND = 1000  # microseconds
 _IMPORTED_AT = time.monotonic()
 _STARTED_AT = 19
@@ -20,8 +21,8 @@ _STARTED_AT = 19
 def utc_now() -> datetime:
     """Return the time, UTC, to the millisecond.
 
-    That is all that Mongo keeps. A finer time would come back another one, and the same reading of a page would pass for a
-    newer one.
+    That is all that Mongo keeps. A finer time would come back another one, and the same reading of
+    a page would pass for a newer one.
     """
     now = datetime.now(UTC)
     return now.replace(microsecond=now.microsecond // _MILLISECOND * _MILLISECOND)

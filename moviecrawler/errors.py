@@ -15,8 +15,9 @@ class MovieCrawlerError(Exception):
 class ExtractionError(MovieCrawlerError):
     """A page does not have the shape that its reader knows; nothing of it may be stored.
 
-    `field` is the item field (or `page`) that could not be read, `url` where the page came from (None when
-    it was read from a file without one) and `reason` what was found instead, in up to LONGEST_REASON characters.
+    `field` is the item field (or `page`) that could not be read, `url` where the page came from
+    (None when it was read from a file without one) and `reason` what was found instead, in up to
+    LONGEST_REASON characters.
     """
 
     def __init__(self, field: str, url: str | None, reason: str) -> None:
@@ -37,7 +38,10 @@ class InterruptedReadError(MovieCrawlerError):
 
 
 class InvalidItemError(MovieCrawlerError):
-    """An item holds what no title can have. `field` names it; the message gives the value and what would be right."""
+    """An item holds what no title can have.
+
+    `field` names it; the message gives the value and what would be right.
+    """
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(f"{field}: {reason}")
@@ -69,7 +73,10 @@ class ArchiveError(MovieCrawlerError):
 
 
 class Outages:
-    """The services that are away now, so that an outage is logged once. Each has a name, unless there is only one."""
+    """The services that are away now, so that an outage is logged once.
+
+    Each has a name, unless there is only one.
+    """
 
     def __init__(self) -> None:
         self._open: set[str] = set()

@@ -1,6 +1,7 @@
 """The names of a movie's fields, and which of them each site's pages have.
 
-A page states a field's value, states that there is none, or says nothing: then the field is unknown, and `Movie.unknown_fields` names it.
+A page states a field's value, states that there is none, or says nothing: then the field is
+unknown, and `Movie.unknown_fields` names it.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
 
 TYPES: Final[dict[str, Any]] = get_type_hints(Movie)
-"""The type of each field of a movie, without its bounds. What all fields of a type have in common follows from it: their columns in
-Postgres and in `movies.csv`."""
+"""The type of each field of a movie, without its bounds. What all fields of a type have in common
+follows from it: their columns in Postgres and in `movies.csv`."""
 NUMBERS: Final = tuple(name for name, kind in TYPES.items() if kind == int | None)
 TEXTS: Final = tuple(name for name, kind in TYPES.items() if kind == str | None)
 TEXT_LISTS: Final = tuple(
@@ -32,7 +33,8 @@ PARTS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "amounts": ("kind", get_args(AmountKind)),
     "related": ("relation", get_args(Relation)),
 }
-"""Lists whose parts are fields of their own, such as `scores.imdb`: the attribute by which they differ, and its values."""
+"""Lists whose parts are fields of their own, such as `scores.imdb`: the attribute by which they
+differ, and its values."""
 
 _PLAIN: Final = (
     *("year", "release_date", "runtime_minutes", "genres", "certificate", "plot", "poster_url"),
@@ -116,7 +118,8 @@ SHOWN_ONLY_WITH_VALUE: Final[dict[Site, frozenset[str]]] = {
         }
     ),
 }
-"""Fields that a title's page leaves out when there is no value, or that other pages have: that one is unknown says nothing of the page."""
+"""Fields that a title's page leaves out when there is no value, or that other pages have: that one
+is unknown says nothing of the page."""
 
 SCORE_FACTS: Final = (
     *("count", "average", "reviews", "liked", "neutral", "disliked"),
@@ -161,8 +164,9 @@ _IN_DATASETS: Final[dict[str, frozenset[str]]] = {
 def fields_published_by(site: Site, kind: TitleKind) -> frozenset[str]:
     """Return the names of the fields that the pages of a site have for titles of this kind, whichever page it is.
 
-    Names such as `year`, `credits.cast`, `scores.imdb`, `amounts.budget`. A field that is not among them is never unknown. Identity
-    (site_id, url, title, kind) isn't among them: without it there is no movie. Nor is what a score has beside its value: see `score_facts_published`.
+    Names such as `year`, `credits.cast`, `scores.imdb`, `amounts.budget`. A field that is not among
+    them is never unknown. Identity (site_id, url, title, kind) isn't among them: without it there
+    is no movie. Nor is what a score has beside its value: see `score_facts_published`.
     """
     creators = {"credits.creator"} if kind in {"series", "season"} else set()
     return (

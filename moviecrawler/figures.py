@@ -1,8 +1,9 @@
 """The figures of crawls that Prometheus sees: the only list of them, and their sums by site.
 
-A crawl counts in Scrapy's stats. Every 15 seconds it writes a line of JSON to the descriptor whose number the environment variable
-`DESCRIPTOR` names: `{"stats": {…}}`, as `selected` returns them. Its last line has `"summary": [...]`, too: the lines that say how it ended.
-The node that reads them keeps `Totals`. A crawl without a node adds the same figures to a file in METRICS_FOLDER.
+A crawl counts in Scrapy's stats. Every 15 seconds it writes a line of JSON to the descriptor whose
+number the environment variable `DESCRIPTOR` names: `{"stats": {…}}`, as `selected` returns them.
+Its last line has `"summary": [...]`, too: the lines that say how it ended. The node that reads them
+keeps `Totals`. A crawl without a node adds the same figures to a file in METRICS_FOLDER.
 """
 
 from __future__ import annotations
@@ -72,7 +73,10 @@ _BY_NAME = {figure.name: figure for figure in FIGURES}
 
 
 def selected(stats: Mapping[str, Any]) -> dict[str, float]:
-    """Return those of a crawl's stats that figures are made of. A text, such as why a site stopped, counts as 1."""
+    """Return those of a crawl's stats that figures are made of.
+
+    A text, such as why a site stopped, counts as 1.
+    """
     return {
         name: float(value) if isinstance(value, int | float) else 1.0
         for name, value in stats.items()
@@ -81,7 +85,10 @@ def selected(stats: Mapping[str, Any]) -> dict[str, float]:
 
 
 def samples_of(stats: Mapping[str, Any]) -> Samples:
-    """Return the figures of a crawl's stats. Those without labels are there from the beginning: Prometheus sees no growth to a first value."""
+    """Return the figures of a crawl's stats.
+
+    Those without labels are there from the beginning: Prometheus sees no growth to a first value.
+    """
     samples: Samples = defaultdict(
         float, {(one.name, ()): 0.0 for one in FIGURES if not one.pattern.groupindex}
     )
@@ -121,7 +128,8 @@ class Totals:
 
     def read(self, text: str) -> None:
         """Add the figures that `collect` once yielded, in Prometheus' text format; a text that is none has none."""
-        from prometheus_client.parser import text_string_to_metric_families  # noqa: PLC0415 - as below
+        # As below.
+        from prometheus_client.parser import text_string_to_metric_families  # noqa: PLC0415
 
         with suppress(ValueError):
             for family in text_string_to_metric_families(text):
@@ -140,7 +148,8 @@ class Totals:
 
     def collect(self) -> Iterator[Metric]:
         """Yield the metric families. It is the method of a Prometheus collector."""
-        from prometheus_client.core import CounterMetricFamily  # noqa: PLC0415 - a crawl on a node only needs the list
+        # A crawl on a node only needs the list.
+        from prometheus_client.core import CounterMetricFamily  # noqa: PLC0415
 
         totals = self.by_site()
         for figure in FIGURES:

@@ -1,7 +1,8 @@
 """The items: a `Movie` for each title page of a site, and the `Listing`s that lead to these pages.
 
-None or an empty list means that the page states that there is no such value, unless `unknown_fields` names the field: then the page says
-nothing of it, or nothing that can be parsed. A page without an id raises `ExtractionError`. msgspec's `Meta` sets the bounds of each field:
+None or an empty list means that the page states that there is no such value, unless
+`unknown_fields` names the field: then the page says nothing of it, or nothing that can be parsed. A
+page without an id raises `ExtractionError`. msgspec's `Meta` sets the bounds of each field:
 `pipelines/validate.py` drops an item that breaks one.
 """
 
@@ -19,11 +20,12 @@ Site = Literal["imdb", "metacritic", "rottentomatoes"]
 TitleKind = Literal[
     "movie", "series", "season", "episode", "game", "short", "video", "music", "other"
 ]
-"""What a title is. A TV movie is a movie, a mini series is a series. `other` is anything else a site lists, such as a special
-that Rotten Tomatoes has inside a season."""
+"""What a title is. A TV movie is a movie, a mini series is a series. `other` is anything else a
+site lists, such as a special that Rotten Tomatoes has inside a season."""
 
 Source = Literal["page", "list", "dataset"]
-"""Where a `Movie` was read: its own page, a row of a list page (when its own page can't be had), or IMDb's datasets."""
+"""Where a `Movie` was read: its own page, a row of a list page (when its own page can't be had), or
+IMDb's datasets."""
 
 Role = Literal["director", "writer", "creator", "cast"]
 
@@ -42,7 +44,8 @@ HISTOGRAM_BARS = 10
 """Length of a `Score.histogram` that is not empty."""
 
 Text = Annotated[str, Meta(min_length=1, max_length=500)]
-"""Short, because titles are compared word by word (the longest has fewer than 250 characters) and names of people are keys in Postgres."""
+"""Short, because titles are compared word by word (the longest has fewer than 250 characters) and
+names of people are keys in Postgres."""
 LongText = Annotated[str, Meta(min_length=1, max_length=4_000)]
 Plot = Annotated[str, Meta(min_length=1, max_length=20_000)]
 Id = Annotated[str, Meta(min_length=1, max_length=300)]
@@ -64,15 +67,19 @@ class Score:
     """One score of a title as the site shows it, with the numbers behind it."""
 
     kind: ScoreKind
-    """`imdb` and `metacritic_user` are users' means; `metascore` and `tomatometer` are critics' scores, `tomatometer_top` that of top
-    critics. `popcornmeter` is Rotten Tomatoes' audience score, whatever the page calls it: `popcornmeter_all` counts the whole audience,
+    """`imdb` and `metacritic_user` are users' means; `metascore` and `tomatometer` are critics'
+    scores, `tomatometer_top` that of top critics. `popcornmeter` is Rotten Tomatoes' audience
+    score, whatever the page calls it: `popcornmeter_all` counts the whole audience,
     `popcornmeter_verified` (since 2019) those who are known to have bought a ticket."""
     value: Annotated[float, Meta(ge=0, le=100)]
-    """Within the scale of its kind (`sites.SCORES`). An unrated title has no `Score`, even if the site counts its reviews."""
+    """Within the scale of its kind (`sites.SCORES`). An unrated title has no `Score`, even if the
+    site counts its reviews."""
     count: Positive | None = None
-    """Votes, ratings or reviews behind the value; None when the page gives none or only a band ("250,000+")."""
+    """Votes, ratings or reviews behind the value; None when the page gives none or only a band
+    ("250,000+")."""
     average: Annotated[float, Meta(ge=0, le=100)] | None = None
-    """The mean rating behind a percentage (tomatometers, popcornmeters), or the Metascore before rounding; `sites.SCORES` has its scale."""
+    """The mean rating behind a percentage (tomatometers, popcornmeters), or the Metascore before
+    rounding; `sites.SCORES` has its scale."""
     reviews: Count | None = None
     """Users' written reviews, where `count` is of votes or ratings: `imdb` and the popcornmeters."""
     liked: Count | None = None
@@ -93,12 +100,14 @@ class Credit:
     """One person's part in a title."""
 
     name: Text | None
-    """As the page writes it; None only in IMDb's datasets, for a person who is not in name.basics and has a `person_id`."""
+    """As the page writes it; None only in IMDb's datasets, for a person who is not in name.basics
+    and has a `person_id`."""
     role: Role
     position: Positive
     """1 is the first of this role on the page: the billing order for `cast`."""
     person_id: Text | None = None
-    """The site's own id: `nm0000206` on IMDb, `celebrity/…` on Rotten Tomatoes, `person/…` on Metacritic."""
+    """The site's own id: `nm0000206` on IMDb, `celebrity/…` on Rotten Tomatoes, `person/…` on
+    Metacritic."""
     character: Annotated[str, Meta(min_length=1, max_length=10_000)] | None = None
     """Who a member of the cast plays, several joined by " / ", without notes such as "(voice)"."""
 
@@ -126,7 +135,8 @@ class OtherTitle:
     language: Text | None = None
     """ISO 639, such as fr."""
     kind: Text | None = None
-    """IMDb's types: original, alternative, working, dvd, video, tv, festival, imdbDisplay; several joined by ", "."""
+    """IMDb's types: original, alternative, working, dvd, video, tv, festival, imdbDisplay; several
+    joined by ", "."""
 
 
 OfferKind = Literal["free", "ads", "subscription", "rent", "buy", "cinema"]
@@ -134,12 +144,17 @@ OfferKind = Literal["free", "ads", "subscription", "rent", "buy", "cinema"]
 
 @dataclass(slots=True, kw_only=True)
 class Offer:
-    """One way to watch a title. A movie has at most one for each provider, kind, country and quality."""
+    """One way to watch a title.
+
+    A movie has at most one for each provider, kind, country and quality.
+    """
 
     provider: Key
-    """The provider as the page names it: "Amazon Prime Video" on Metacritic and IMDb, `amazon-prime-video-us` on Rotten Tomatoes."""
+    """The provider as the page names it: "Amazon Prime Video" on Metacritic and IMDb,
+    `amazon-prime-video-us` on Rotten Tomatoes."""
     kind: OfferKind
-    """`free` costs nothing, `ads` is paid for by advertising, `subscription` is part of what a subscriber has."""
+    """`free` costs nothing, `ads` is paid for by advertising, `subscription` is part of what a
+    subscriber has."""
     country: Key | None = None
     """ISO 3166, such as US: where the offer is valid."""
     price: Annotated[float, Meta(ge=0.001, le=1e15)] | None = None
@@ -153,7 +168,8 @@ class Offer:
     source: Key | None = None
     """Who the data is from and must be credited, such as `JustWatch`; None for the site's own data."""
     seen_at: Time | None = None
-    """When a page last showed it, UTC, if that is before the movie's `scraped_at`; None: the page of `scraped_at` shows it."""
+    """When a page last showed it, UTC, if that is before the movie's `scraped_at`; None: the page
+    of `scraped_at` shows it."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -179,7 +195,8 @@ class RelatedTitle:
     site_id: Id
     title: Text
     connection: Text | None = None
-    """What the other title is to this one, in IMDb's words: "Follows", "Referenced in"; only of a `connection`."""
+    """What the other title is to this one, in IMDb's words: "Follows", "Referenced in"; only of a
+    `connection`."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -207,8 +224,9 @@ class Movie:
 
     site: Site
     site_id: Id | None
-    """IMDb `tt0111161`; Rotten Tomatoes `m/slug`, `tv/slug[/s02[/e05]]`; Metacritic `movie/slug`, `tv/slug[/season-2[/episode-5-name]]`.
-    None only for a fragment of a page without an id; such a movie is never stored."""
+    """IMDb `tt0111161`; Rotten Tomatoes `m/slug`, `tv/slug[/s02[/e05]]`; Metacritic `movie/slug`,
+    `tv/slug[/season-2[/episode-5-name]]`. None only for a fragment of a page without an id; such a
+    movie is never stored."""
     url: LongText | None
     """The title's canonical URL on the live site; None exactly when `site_id` is."""
     title: Text
@@ -219,14 +237,15 @@ class Movie:
     original_title: Text | None = None
     """None when the page gives none, or the same as `title`."""
     title_type: Text | None = None
-    """IMDb's own finer kind: movie, tvMovie, tvSeries, tvMiniSeries, tvEpisode, short, video, videoGame…"""
+    """IMDb's own finer kind: movie, tvMovie, tvSeries, tvMiniSeries, tvEpisode, short, video,
+    videoGame…"""
     year: Year | None = None
     """Year of first release as displayed."""
     end_year: Year | None = None
     """Last year of a series; None while it runs, and for everything else."""
     release_date: Text | None = None
-    """ISO 8601, `YYYY-MM-DD`, or `YYYY-MM` where the page has no day: the date that the page shows first, which is
-    that of the visitor's country on IMDb and the theatrical one on Rotten Tomatoes."""
+    """ISO 8601, `YYYY-MM-DD`, or `YYYY-MM` where the page has no day: the date that the page shows
+    first, which is that of the visitor's country on IMDb and the theatrical one on Rotten Tomatoes."""
     runtime_minutes: Annotated[int, Meta(ge=1, le=100_000)] | None = None
     """The longest film known has 51,420."""
     genres: Annotated[list[Text], Meta(max_length=500)] = field(default_factory=list)
@@ -266,14 +285,16 @@ class Movie:
     external_ids: Annotated[
         dict[Annotated[str, Meta(pattern="^[a-z_]{1,30}$")], Text], Meta(max_length=100)
     ] = field(default_factory=dict)
-    """The title's other ids by their owner: `ems` and `rottentomatoes` (a number beside the slug) on Rotten Tomatoes, `metacritic`
-    (a number) and `justwatch` (a path) on Metacritic; never those in `site_id` or `imdb_id`."""
+    """The title's other ids by their owner: `ems` and `rottentomatoes` (a number beside the slug)
+    on Rotten Tomatoes, `metacritic` (a number) and `justwatch` (a path) on Metacritic; never those
+    in `site_id` or `imdb_id`."""
     imdb_top250_rank: Rank250 | None = None
     """Rank in IMDb's Top 250 movies."""
     imdb_top250_tv_rank: Rank250 | None = None
     """Rank in IMDb's Top 250 series."""
     critic_review_count: Positive | None = None
-    """Critics' reviews on other sites that IMDb links to; not the reviews behind a Metascore, whose number IMDb doesn't show."""
+    """Critics' reviews on other sites that IMDb links to; not the reviews behind a Metascore, whose
+    number IMDb doesn't show."""
     popularity_rank: Positive | None = None
     """IMDb's moviemeter: 1 is the title whose page most people visit this week."""
     series_id: Id | None = None
@@ -284,7 +305,8 @@ class Movie:
     episode: Count | None = None
     """Some seasons start with a special numbered 0."""
     season_count: Positive | None = None
-    """Seasons of a series, as the site counts them: some count those to come, and some the specials."""
+    """Seasons of a series, as the site counts them: some count those to come, and some the
+    specials."""
     episode_count: Positive | None = None
     """Episodes of a series or a season, as the site counts them."""
     list_name: Text | None = None
@@ -292,12 +314,14 @@ class Movie:
     list_rank: Positive | None = None
     """1 is the list's first."""
     list_computed: bool = False
-    """Whether the list was computed here (IMDb's Top 250 formula over its datasets), not read from the site."""
+    """Whether the list was computed here (IMDb's Top 250 formula over its datasets), not read from
+    the site."""
     source: Source = "page"
     unknown_fields: Annotated[list[Text], Meta(max_length=500)] = field(default_factory=list)
-    """Fields that pages (rows, datasets) of this kind normally have but that could not be found in this one: sorted, each once, never one
-    that has a value. Parts of fields are named too, such as `credits.director`, `scores.imdb` or `scores.imdb.count`; `fields.py` lists all.
-    A missing value that isn't named here is stated absent."""
+    """Fields that pages (rows, datasets) of this kind normally have but that could not be found in
+    this one: sorted, each once, never one that has a value. Parts of fields are named too, such as
+    `credits.director`, `scores.imdb` or `scores.imdb.count`; `fields.py` lists all. A missing value
+    that isn't named here is stated absent."""
     scraped_at: Time | None = None
     """When the page was fetched, UTC; set by the spider, because `extract/` reads no clock."""
     fetch: Fetch | None = None
@@ -322,8 +346,9 @@ class Miss:
     url: LongText
     """The URL that was requested."""
     outcome: Literal["absent", "failed", "blocked", "disallowed"]
-    """`absent`: the site says that it has no such title. `failed`: an error after all retries, or a page that could not be parsed.
-    `blocked`: the site refused us, so its crawl was stopped. `disallowed`: the site's robots.txt forbids the page."""
+    """`absent`: the site says that it has no such title. `failed`: an error after all retries, or a
+    page that could not be parsed. `blocked`: the site refused us, so its crawl was stopped.
+    `disallowed`: the site's robots.txt forbids the page."""
     reason: LongText
     """One line: a status, an exception, or what the page lacks."""
     checked_at: Time
@@ -387,5 +412,5 @@ class Page:
     movie: Movie | None = None
     listing: Listing | None = None
     seasons: list[Movie] = field(default_factory=list)
-    """The seasons of `movie` that its page lists, in page order, each once: kind `season`, source `list`; fields that the page
-    doesn't show are unknown."""
+    """The seasons of `movie` that its page lists, in page order, each once: kind `season`, source
+    `list`; fields that the page doesn't show are unknown."""

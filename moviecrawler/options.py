@@ -1,8 +1,8 @@
 """Every setting of this project: its type, range, default and unit.
 
-A setting is one line here. `settings.py` gets its default, or its environment variable of the same name, from here;
-`SETTINGS.md` its description; a part reads its own struct from Scrapy's settings. Scrapy's own settings that this project sets
-otherwise are in `settings.py`.
+A setting is one line here. `settings.py` gets its default, or its environment variable of the same
+name, from here; `SETTINGS.md` its description; a part reads its own struct from Scrapy's settings.
+Scrapy's own settings that this project sets otherwise are in `settings.py`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ logger = logging.getLogger(__name__)
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 """Hosts that are this machine itself."""
 _SIMILARITY = 0.87
-"""As `difflib` reckons it: DATABASE_URI is so near to DATABASE_URL, and no name of Spidermon's or scrapy-redis' is to one of ours."""
+"""As `difflib` reckons it: DATABASE_URI is so near to DATABASE_URL, and no name of Spidermon's or
+scrapy-redis' is to one of ours."""
 _HOST_AND_PORT = r"(?!\S*@)[\w.:\[\]-]+:\d{1,5}"
 _URL = r"https?://[\w.\[\]-][^\s?#@]*"
 _DATASET = "(?:basics|ratings|crew|principals|names|akas|episode)"
@@ -69,7 +70,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def read(cls, settings: Mapping[str, Any]) -> Self:
-        """Return the settings' values, or defaults. Raises ConfigurationError for the first that can't be right.
+        """Return the settings' values, or defaults.
+
+        Raises ConfigurationError for the first that can't be right.
 
         The message has no value, which may hold a password.
         """
@@ -110,15 +113,16 @@ class SiteOptions(Options, frozen=True, kw_only=True, rename=str.upper):
     imdb_url: Annotated[str, _BASE_URL] = SITES["imdb"].home
     """Scheme and host of IMDb's pages; any but the live one counts as a replica."""
     imdb_datasets_url: Annotated[str, _OTHER_URL] = ""
-    """The host of IMDb's datasets; empty means https://datasets.imdbws.com, or none when IMDB_URL is a replica."""
+    """The host of IMDb's datasets; empty means https://datasets.imdbws.com, or none when IMDB_URL
+    is a replica."""
     imdb_datasets: Annotated[str, _DATASETS] = "basics,ratings,crew,principals,names,akas,episode"
-    """The datasets that are read, besides basics (214 MB) and ratings (8): crew (80), principals (741: the cast), names
-    (295), akas (464: other titles), episode (54)."""
+    """The datasets that are read, besides basics (214 MB) and ratings (8): crew (80), principals
+    (741: the cast), names (295), akas (464: other titles), episode (54)."""
     metacritic_url: Annotated[str, _BASE_URL] = SITES["metacritic"].home
     """Scheme and host of Metacritic's pages and sitemaps."""
     metacritic_api_url: Annotated[str, _OTHER_URL] = ""
-    """The host of Metacritic's JSON; empty means https://backend.metacritic.com, or METACRITIC_URL when that is a
-    replica."""
+    """The host of Metacritic's JSON; empty means https://backend.metacritic.com, or METACRITIC_URL
+    when that is a replica."""
     rottentomatoes_url: Annotated[str, _BASE_URL] = SITES["rottentomatoes"].home
     """Scheme and host of Rotten Tomatoes."""
     contact: Annotated[str, _HEADER] = ""
@@ -143,7 +147,8 @@ class StoreOptions(Options, frozen=True, kw_only=True, rename=str.upper):
     csv_enabled: bool = True
     """Whether CSV files are written to DATA_DIR."""
     database_url: str = ""
-    """The Postgres of movies and catalogue, such as postgresql://user:password@localhost:5432/movies."""
+    """The Postgres of movies and catalogue, such as
+    postgresql://user:password@localhost:5432/movies."""
     mongo_url: str = ""
     """The MongoDB and its database, such as mongodb://user:password@localhost/movies."""
     s3_bucket: str = ""
@@ -156,8 +161,8 @@ class StoreOptions(Options, frozen=True, kw_only=True, rename=str.upper):
     freshness_margin: Annotated[float, Meta(ge=0, le=604_800)] = 3_600.0
     """Seconds by which a page has to be newer to replace a stored record."""
     store_unreachable: Literal["fail", "wait"] = "fail"
-    """What happens when a store can't be reached at the start: `fail` crawls nothing; `wait` begins, holds the crawl
-    back when the store's buffer is full, and spools what is left."""
+    """What happens when a store can't be reached at the start: `fail` crawls nothing; `wait`
+    begins, holds the crawl back when the store's buffer is full, and spools what is left."""
     store_batch_items: Annotated[int, Meta(ge=1, le=999_999_999)] | None = None
     """Items in one write; empty means what suits the store."""
     store_batch_seconds: Annotated[float, Meta(ge=0.001, le=1_000_000)] | None = None
@@ -190,24 +195,26 @@ class FrontierOptions(
     url: str = msgspec.field(default="", name="REDIS_URL")
     """The Redis that the workers of a run share; empty means that each process crawls for itself."""
     site_budgets: Any = msgspec.field(default="", name="SITE_BUDGETS")
-    """What all workers together may ask of a host, as JSON: {"host": {"per_second": 0.5, "per_day": 600}};
-    other hosts keep the budgets of `sites.py`."""
+    """What all workers together may ask of a host, as JSON: {"host": {"per_second": 0.5, "per_day":
+    600}}; other hosts keep the budgets of `sites.py`."""
     run: Name = ""
-    """The name of a run that happens once; empty means that each start makes a new run, or joins one that is not
-    over."""
+    """The name of a run that happens once; empty means that each start makes a new run, or joins
+    one that is not over."""
     node: str = ""
     """The name of this machine; empty means its host name."""
     asked_at: Annotated[float, Meta(ge=0, le=1e11)] = 0.0
-    """Unix time, by Redis' clock, at which a node queued the job; a run that was over before then is begun again."""
+    """Unix time, by Redis' clock, at which a node queued the job; a run that was over before then
+    is begun again."""
     dupefilter: Literal["set", "bloom"] = "set"
-    """The dedupe set of a run: `set`, which is exact, or `bloom`, which needs less memory above a million pages."""
+    """The dedupe set of a run: `set`, which is exact, or `bloom`, which needs less memory above a
+    million pages."""
     lease: Annotated[float, Meta(ge=1, le=86_400)] = 60.0
     """Seconds without a heartbeat after which a worker's requests are queued again."""
     deliveries: Annotated[int, Meta(ge=2, le=99)] = 5
     """Workers that may die of a request before it becomes a dead letter."""
     patience: Seconds = 600.0
-    """Seconds that a worker waits for a site that has refused us, for a new day's budget or for Redis before it
-    ends."""
+    """Seconds that a worker waits for a site that has refused us, for a new day's budget or for
+    Redis before it ends."""
     idle: Seconds = 0.0
     """Seconds that a worker waits for more seeds when the run is over."""
     max_pages: Annotated[int, Meta(ge=0)] = 0
@@ -235,13 +242,13 @@ class ProxyOptions(
     pools: Any = ""
     """Pools of proxies: JSON, or the path of a file with it, as it holds passwords."""
     order: Any = ""
-    """Pools in the order of their use: `direct,datacenter` for all sites, or JSON with an order by site; empty means no
-    proxies."""
+    """Pools in the order of their use: `direct,datacenter` for all sites, or JSON with an order by
+    site; empty means no proxies."""
     attempts: Annotated[int, Meta(ge=1, le=20)] = 3
     """Attempts of a request, each through another proxy."""
     run_residential: Annotated[int, Meta(ge=1, le=1_000_000)] = 25
-    """Requests through a residential proxy before the next one is used; in other pools each request uses the next
-    one."""
+    """Requests through a residential proxy before the next one is used; in other pools each request
+    uses the next one."""
     ban_policy: Any = msgspec.field(
         default="moviecrawler.proxies.policy.SiteBanPolicy", name="ROTATING_PROXY_BAN_POLICY"
     )
@@ -252,7 +259,8 @@ class TorOptions(Options, frozen=True, kw_only=True, rename=lambda field: f"TOR_
     """Tor."""
 
     tunnel: Annotated[str, _TUNNEL] = ""
-    """Tor's HTTPTunnelPort, such as http://127.0.0.1:9080; its circuits are the proxies of the pool `tor`."""
+    """Tor's HTTPTunnelPort, such as http://127.0.0.1:9080; its circuits are the proxies of the pool
+    `tor`."""
     control: Annotated[str, _CONTROL] = ""
     """Tor's ControlPort, such as 127.0.0.1:9051, which is asked for new circuits."""
 
@@ -260,15 +268,18 @@ class TorOptions(Options, frozen=True, kw_only=True, rename=lambda field: f"TOR_
 class WatchOptions(Options, frozen=True, kw_only=True, rename=str.upper):
     """Monitoring.
 
-    Spidermon's settings (`SPIDERMON_…`) are read from the environment, too: see `monitors/README.md`.
+    Spidermon's settings (`SPIDERMON_…`) are read from the environment, too: see
+    `monitors/README.md`.
     """
 
     coverage_stop: bool = True
-    """Whether a crawl ends after 30 title pages in a row that cannot be read, or of which every score is unknown."""
+    """Whether a crawl ends after 30 title pages in a row that cannot be read, or of which every
+    score is unknown."""
     alert_webhook: Annotated[str, _OTHER_URL] = ""
     """The URL to which a crawl posts what is wrong with it, as {"text": …}."""
     metrics_folder: str = ""
-    """The folder that Prometheus' node exporter reads; a crawl without a node writes its metrics there."""
+    """The folder that Prometheus' node exporter reads; a crawl without a node writes its metrics
+    there."""
 
 
 SETTINGS: tuple[type[Options], ...] = (
@@ -309,7 +320,8 @@ JOB_SETTINGS = (
         "COVERAGE_STOP",
     ),
 )
-"""The settings that a job of a cluster may make: none names a class, a path or a URL, or lifts what protects the sites."""
+"""The settings that a job of a cluster may make: none names a class, a path or a URL, or lifts what
+protects the sites."""
 
 
 def node_of(settings: Mapping[str, Any]) -> str:
@@ -352,7 +364,8 @@ def warn_of_names(settings: BaseSettings) -> None:
     """Log a warning of each setting whose name is misspelt."""
     from scrapy.settings import default_settings  # noqa: PLC0415 - only a crawl asks
 
-    known, scrapys = project_settings({}), vars(default_settings)
+    known = project_settings({})
+    scrapys = vars(default_settings)
     for name in sorted({*settings, *os.environ} - known.keys() - scrapys.keys()):
         # Scrapy reads no setting of its own from the environment.
         for meant in get_close_matches(
@@ -388,7 +401,8 @@ def is_redis_url(text: str) -> bool:
     parts = split_url(text)
     if parts is None or parts.scheme not in {"redis", "rediss", "unix"}:
         return False
-    # An "@" after the host is the end of a password with a sign in it that ends the host: a part of it would be shown in messages.
+    # An "@" after the host is the end of a password with a sign in it that ends the host: a part of
+    # it would be shown in messages.
     after = parts.path + parts.query.partition("=")[0] + parts.fragment
     return not ("@" in after and parts.netloc)  # a socket's path may have one, too
 
@@ -401,8 +415,8 @@ def read_package_file(package: str, name: str) -> str:
 def read_file(path: str, most: int) -> bytes:
     """Return the content of a file of at most `most` bytes.
 
-    Raises OSError, also for what is no regular file: a device may never end, and a pipe may never begin. Raises ValueError for a
-    larger one, or for a path that can't be one.
+    Raises OSError, also for what is no regular file: a device may never end, and a pipe may never
+    begin. Raises ValueError for a larger one, or for a path that can't be one.
     """
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

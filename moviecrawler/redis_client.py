@@ -1,7 +1,7 @@
 """Making clients of Redis, for all parts, and saying in a sentence what is wrong.
 
-Redis 6.2 or newer, or Valkey. Redis Cluster is not supported: all keys of a site are in one of its slots, so that it would
-spread nothing.
+Redis 6.2 or newer, or Valkey. Redis Cluster is not supported: all keys of a site are in one of its
+slots, so that it would spread nothing.
 """
 
 from __future__ import annotations
@@ -18,13 +18,16 @@ from redis.retry import Retry
 from moviecrawler.errors import ConfigurationError
 
 _OPTIONS = {"socket_connect_timeout": 5.0, "socket_timeout": 5.0, "driver_info": None}
-"""Seconds to connect, and to get an answer. A query in REDIS_URL, such as `?socket_timeout=2`, comes first. Without `driver_info`,
-redis-py would look up its own version and tell it with each connection."""
+"""Seconds to connect, and to get an answer. A query in REDIS_URL, such as `?socket_timeout=2`,
+comes first. Without `driver_info`, redis-py would look up its own version and tell it with each
+connection."""
 _RETRY_PAUSE_SECONDS = 0.02
 
 
 def connect(url: str, **given: Any) -> Any:  # redis-py's types leave open whether answers are bytes
-    """Return a client for an event loop, which connects with its first command. Raises ConfigurationError.
+    """Return a client for an event loop, which connects with its first command.
+
+    Raises ConfigurationError.
 
     It never repeats a command that failed, because the server may have run it.
     """
@@ -34,7 +37,9 @@ def connect(url: str, **given: Any) -> Any:  # redis-py's types leave open wheth
 
 
 def connect_blocking(url: str, **given: Any) -> Any:
-    """Return a client for threads. After a connection that was lost, it tries once more: an idle one is, when Redis restarts.
+    """Return a client for threads.
+
+    After a connection that was lost, it tries once more: an idle one is, when Redis restarts.
 
     Raises ConfigurationError.
     """
@@ -73,7 +78,10 @@ async def check_eviction(client: Any) -> None:
 
 
 def describe_error(error: Exception, otherwise: str = "") -> str:
-    """Return why Redis can't do what it was asked. `otherwise` says what to do where the error does not."""
+    """Return why Redis can't do what it was asked.
+
+    `otherwise` says what to do where the error does not.
+    """
     if isinstance(error, redis.exceptions.MovedError | redis.exceptions.ClusterCrossSlotError):
         return "Redis Cluster is not supported; set REDIS_URL to a single Redis or Valkey"
     return f"{error}{otherwise}"

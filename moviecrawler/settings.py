@@ -34,11 +34,12 @@ REFERRER_POLICY = "no-referrer"
 
 # --- Politeness ------------------------------------------------------------------------------------------------------
 ROBOTSTXT_OBEY = True
-# Seconds between two requests to one host, ± 50 %; read by the downloader. SiteThrottle never goes below it.
+# Seconds between two requests to one host, ± 50 %; read by the downloader. SiteThrottle never goes
+# below it.
 DOWNLOAD_DELAY = 2.0
 CONCURRENT_REQUESTS_PER_DOMAIN = 2
-# What sites.py says of hosts. The last two are this machine's own: a replica or a proxy of the operator's, which nobody else
-# shares. Read by the downloader and SiteThrottle.
+# What sites.py says of hosts. The last two are this machine's own: a replica or a proxy of the
+# operator's, which nobody else shares. Read by the downloader and SiteThrottle.
 DOWNLOAD_SLOTS = {
     **{
         urlsplit(host.live).hostname: {"delay": host.delay, "concurrency": 1}
@@ -49,8 +50,8 @@ DOWNLOAD_SLOTS = {
     "127.0.0.1": {"delay": 0.0, "concurrency": 16},
     "localhost": {"delay": 0.0, "concurrency": 16},
 }
-# A site that answers slower is asked more slowly. SiteThrottle replaces Scrapy's extension, which would raise the
-# hosts above to DOWNLOAD_DELAY.
+# A site that answers slower is asked more slowly. SiteThrottle replaces Scrapy's extension, which
+# would raise the hosts above to DOWNLOAD_DELAY.
 AUTOTHROTTLE_ENABLED = True
 AUTOTHROTTLE_START_DELAY = DOWNLOAD_DELAY
 AUTOTHROTTLE_TARGET_CONCURRENCY = 1.0
@@ -84,8 +85,9 @@ HTTPCACHE_ENABLED = False
 # --- Speed -----------------------------------------------------------------------------------------------------------
 # Decoding a whole page to look for a tag that these sites don't use costs 2 ms.
 METAREFRESH_ENABLED = False
-# Scrapy starts this many tasks for every response, to hand what its callback yields to the pipelines. More would gain nothing: an item
-# waits only while a store's buffer is full, and then the others would wait as well.
+# Scrapy starts this many tasks for every response, to hand what its callback yields to the
+# pipelines. More would gain nothing: an item waits only while a store's buffer is full, and then
+# the others would wait as well.
 CONCURRENT_ITEMS = 1
 STATS_CLASS = "moviecrawler.extensions.stats.PlainStatsCollector"
 # Reads and parses the source of every callback, for a mistake that mypy finds.
@@ -97,7 +99,8 @@ SCHEDULER_DISK_QUEUE = "scrapy.squeues.MarshalFifoDiskQueue"
 # --- Components ------------------------------------------------------------------------------------------------------
 # Stores, proxies, metrics and the shared crawl's components are added by this add-on where their settings are there.
 ADDONS = {"moviecrawler.addon.ConfiguredParts": 0}
-# Nor are cookies' middleware and its libraries imported where COOKIES_ENABLED is off; the add-on lists it otherwise.
+# Nor are cookies' middleware and its libraries imported where COOKIES_ENABLED is off; the add-on
+# lists it otherwise.
 DOWNLOADER_MIDDLEWARES_BASE = {
     path: order
     for path, order in default_settings.DOWNLOADER_MIDDLEWARES_BASE.items()

@@ -5,70 +5,79 @@ from __future__ import annotations
 from typing import Literal
 
 Outcome = Literal["durable", "rejected", "spooled", "lost"]
-"""`durable`: the store has it, and it survives a crash. `rejected`: the store will never accept it; it is in
-`rejected.jsonl`. `spooled`: the run ended before the store had it; it is in a spool file, and the next run of the
-same store says whether it became durable or was rejected. `lost`: the run ended before the store had it, and no spool
-file could be written; its title has to be crawled again."""
+"""`durable`: the store has it, and it survives a crash. `rejected`: the store will never accept it;
+it is in `rejected.jsonl`. `spooled`: the run ended before the store had it; it is in a spool file,
+and the next run of the same store says whether it became durable or was rejected. `lost`: the run
+ended before the store had it, and no spool file could be written; its title has to be crawled
+again."""
 
 item_outcomes = object()
-"""Sent when a store's batch ends, with what became of its items; each item is in it once for each store.
+"""Sent when a store's batch ends, with what became of its items; each item is in it once for each
+store.
 
-Keyword arguments: `items` (Sequence of Movie, Miss or RawPage), `store` (str), `outcome` (Outcome), `reason` (str for `rejected`
-and `lost`, else None), and `earlier` (bool: the items are an earlier run's, from a spool file, and of no request of this one).
-Handlers run in the event loop's thread and must not block.
+Keyword arguments: `items` (Sequence of Movie, Miss or RawPage), `store` (str), `outcome` (Outcome),
+`reason` (str for `rejected` and `lost`, else None), and `earlier` (bool: the items are an earlier
+run's, from a spool file, and of no request of this one). Handlers run in the event loop's thread
+and must not block.
 """
 
 item_passed = object()
-"""Sent by `ItemCompletion` once an item has passed the pipelines, or a page was handed to the archive; `item_completed` comes after it.
+"""Sent by `ItemCompletion` once an item has passed the pipelines, or a page was handed to the
+archive; `item_completed` comes after it.
 
-Keyword arguments: `item` (Movie, Miss, RawPage or somebody's own) and `request` (that it came of, or None). Handlers run in
-the event loop's thread and must not block.
+Keyword arguments: `item` (Movie, Miss, RawPage or somebody's own) and `request` (that it came of,
+or None). Handlers run in the event loop's thread and must not block.
 """
 
 item_completed = object()
-"""Sent by `ItemCompletion` once an item that has passed the pipelines, or an archived page, has an outcome in every store that it is for.
+"""Sent by `ItemCompletion` once an item that has passed the pipelines, or an archived page, has an
+outcome in every store that it is for.
 
-Keyword arguments: `item`, `request` (that it came of, or None), and `outcomes` (frozenset[Outcome]; empty where it is for
-no store). Handlers run in the event loop's thread and must not block.
+Keyword arguments: `item`, `request` (that it came of, or None), and `outcomes` (frozenset[Outcome];
+empty where it is for no store). Handlers run in the event loop's thread and must not block.
 """
 
 page_archived = object()
-"""Sent once a page is handed to the archive, which decides on its outcome like a store does. Keyword arguments: `item` (RawPage) and
-`response` (that it came of)."""
+"""Sent once a page is handed to the archive, which decides on its outcome like a store does.
+Keyword arguments: `item` (RawPage) and `response` (that it came of)."""
 
 item_rejected = object()
-"""Sent once for each line that was added to `rejected.jsonl`. Keyword arguments: `store` (str; `validate` for what no store is
-offered), `reason` (str), and `item` (Movie, Miss or RawPage; str for a line of a spool file that holds none).
-Handlers run in the event loop's thread and must not block.
+"""Sent once for each line that was added to `rejected.jsonl`. Keyword arguments: `store` (str;
+`validate` for what no store is offered), `reason` (str), and `item` (Movie, Miss or RawPage; str
+for a line of a spool file that holds none). Handlers run in the event loop's thread and must not
+block.
 """
 
 store_opened = object()
 """Sent once a store of movies, before its first item. Keyword argument: `store` (str)."""
 
 list_missed = object()
-"""Sent when a list page could not be read. Keyword arguments: `url`; `reason` (str); `refused`, whether the page is to be requested once more when the site answers again."""
+"""Sent when a list page could not be read. Keyword arguments: `url`; `reason` (str); `refused`,
+whether the page is to be requested once more when the site answers again."""
 
 nothing_queued = object()
-"""Sent in a shared crawl, every few seconds, while a worker has nothing to do and no request is queued: what it holds waits
-for its stores. No arguments."""
+"""Sent in a shared crawl, every few seconds, while a worker has nothing to do and no request is
+queued: what it holds waits for its stores. No arguments."""
 
 site_refused = object()
-"""Sent when a site has refused us and is asked nothing more for a while. Keyword arguments: `site` (str), `reason` (str) and
-`pause` (float, seconds)."""
+"""Sent when a site has refused us and is asked nothing more for a while. Keyword arguments: `site`
+(str), `reason` (str) and `pause` (float, seconds)."""
 
 titles_listed = object()
-"""Sent once a list page or sitemap was read. Keyword arguments: `site` (str), `list_name` (str), `entries`
-(Sequence[Entry]) and `ids` (Sequence[str], of a sitemap, which has nothing else)."""
+"""Sent once a list page or sitemap was read. Keyword arguments: `site` (str), `list_name` (str),
+`entries` (Sequence[Entry]) and `ids` (Sequence[str], of a sitemap, which has nothing else)."""
 
 title_read = object()
 """Sent when a title's page was read. Keyword arguments: `movie` (Movie) and `response`."""
 
 title_unread = object()
-"""Sent when a title's page could not be read. Keyword arguments: `site_id` (str, that was asked for), `error` (ExtractionError)
-and `response`."""
+"""Sent when a title's page could not be read. Keyword arguments: `site_id` (str, that was asked
+for), `error` (ExtractionError) and `response`."""
 
 summary_written = object()
-"""Sent when a crawl is over and has summed itself up. Keyword argument: `lines` (list[str]). Handlers may be coroutines."""
+"""Sent when a crawl is over and has summed itself up. Keyword argument: `lines` (list[str]).
+Handlers may be coroutines."""
 
 end_asked = object()
-"""Sent when SIGINT or SIGTERM asks `scrapy crawl` to end, also while its crawl closes by itself. No arguments."""
+"""Sent when SIGINT or SIGTERM asks `scrapy crawl` to end, also while its crawl closes by itself. No
+arguments."""

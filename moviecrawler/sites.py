@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from moviecrawler.items import ScoreKind, Site
 
 NAME = r"(?!\.{1,2}(?:/|$))[^/\s?#\x00-\x1f\x7f-\x9f]{1,300}"
-"""A segment of a path that names a title. Not one that leads up, and nothing that a terminal would take for a command; the
-longest that the sites have is half as long."""
+"""A segment of a path that names a title. Not one that leads up, and nothing that a terminal would
+take for a command; the longest that the sites have is half as long."""
 
 
 class Host(NamedTuple):
@@ -31,17 +31,23 @@ class Host(NamedTuple):
     delay: float | None = None
     """Seconds between two requests, one at a time; None for DOWNLOAD_DELAY."""
     has_files: bool = False
-    """Whether it has large files, and no pages: it is asked without proxies, and outside of the site's budget."""
+    """Whether it has large files, and no pages: it is asked without proxies, and outside of the
+    site's budget."""
 
 
 class Parts(NamedTuple):
-    """How the ids of seasons and episodes are written, which begin with that of their series. Regular expressions."""
+    """How the ids of seasons and episodes are written, which begin with that of their series.
+
+    Regular expressions.
+    """
 
     series: str
     part: str
-    """What follows a series' id. Its groups are `season`, `special` (of what is no season), `of_episode` and `episode`."""
+    """What follows a series' id. Its groups are `season`, `special` (of what is no season),
+    `of_episode` and `episode`."""
     no_part: str
-    """What can't follow it in an address of the series itself: a part that is written in a way that is not known."""
+    """What can't follow it in an address of the series itself: a part that is written in a way that
+    is not known."""
     spellings: tuple[tuple[str, str], ...]
     """What the site understands as well after a series' id, and how it writes that itself."""
 
@@ -65,7 +71,8 @@ class SiteProfile:
     id: str
     """The form of the id of a title without parts."""
     parts: Parts | None = None
-    """None where the ids of series, seasons and episodes are of the same form as those of other titles."""
+    """None where the ids of series, seasons and episodes are of the same form as those of other
+    titles."""
     example: str
     """An id."""
     per_second: float = 0.5
@@ -236,8 +243,8 @@ SCOREBOARD_KINDS: tuple[ScoreKind, ...] = tuple(
 def hosts_of(site: Site, settings: Mapping[str, Any]) -> dict[str, str]:
     """Return the scheme and host of each setting that names one of a site's hosts, that of its pages first.
 
-    An empty setting means the live host beside the live pages. Beside a replica it means none: a crawl of a replica
-    asks a live host only where a setting names it.
+    An empty setting means the live host beside the live pages. Beside a replica it means none: a
+    crawl of a replica asks a live host only where a setting names it.
     """
     profile = SITES[site]
     home = settings[profile.home_setting].rstrip("/")
@@ -257,7 +264,10 @@ def page_hosts_of(site: Site, settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def datasets_url(settings: Mapping[str, Any]) -> str:
-    """Return scheme and host of IMDb's datasets. Raises ConfigurationError when there is none beside a replica of the pages."""
+    """Return scheme and host of IMDb's datasets.
+
+    Raises ConfigurationError when there is none beside a replica of the pages.
+    """
     url = hosts_of("imdb", settings).get("IMDB_DATASETS_URL")
     if url is None:
         live = SITES["imdb"].hosts[1].live

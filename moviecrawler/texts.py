@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-"""Control characters, which no page shows, and of which some stores take none. Tab and line breaks are not among them."""
+"""Control characters, which no page shows, and of which some stores take none. Tab and line breaks
+are not among them."""
 _BREAKS = re.compile(r"[\t\r\n]+")
 
 
@@ -63,9 +64,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-# A spreadsheet runs a cell that starts with one of these. An apostrophe before it makes it text; a text that has
-# apostrophes there by itself gets one more, so that taking one off always gives back what was written.
-_RUNS_AS_FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")  # noqa: RUF001 - full-width forms are run as well
+# A spreadsheet runs a cell that starts with one of these. An apostrophe before it makes it text; a
+# text that has apostrophes there by itself gets one more, so that taking one off always gives back
+# what was written.
+# Full-width forms are run as well.
+_RUNS_AS_FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")  # noqa: RUF001
 
 
 def neutralise(text: str) -> str:

@@ -147,7 +147,8 @@ def title_url(site: Site, site_id: str, home: str | None = None) -> str:
 def parse_title_id(site: Site, text: str, home: str | None = None) -> str:
     """Return the id that a person means by `text`: the id itself, or any URL of the title on its site, or below `home`.
 
-    Raises ConfigurationError, with the text and the form expected, when it is neither. Other sites' paths look the same.
+    Raises ConfigurationError, with the text and the form expected, when it is neither. Other sites'
+    paths look the same.
 
     >>> parse_title_id("metacritic", "https://www.metacritic.com/movie/dune/")
     'movie/dune'

@@ -13,15 +13,17 @@ settings.register_profile("patient", deadline=None, max_examples=40)
 settings.load_profile("patient")
 # Else each of the many processes compiles every module for itself.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-# Files lie in memory where there is room for 4 GB and programs may be run from there: that saves a seventh of the suite's processor time, as
-# each of the many databases has 300. At most 0.4 GB is taken at a time.
+# Files lie in memory where there is room for 4 GB and programs may be run from there: that saves a
+# seventh of the suite's processor time, as each of the many databases has 300. At most 0.4 GB is
+# taken at a time.
 _IN_MEMORY = "/dev/shm"  # noqa: S108 - `tempfile` makes folders there that nobody else can get at
 with suppress(OSError):
     _room = os.statvfs(_IN_MEMORY)
     if not _room.f_flag & os.ST_NOEXEC and _room.f_bavail * _room.f_frsize > 4 * 1024**3:
         os.environ.setdefault("TMPDIR", _IN_MEMORY)
         tempfile.tempdir = None
-# What is made while tests are collected lives until the end: it is not looked through for what could go.
+# What is made while tests are collected lives until the end: it is not looked through for what
+# could go.
 gc.disable()
 
 pytest_plugins = [

@@ -1,7 +1,7 @@
 """Groups of tests that plain `pytest` leaves out, which the summary says in one line; and how many processes run which tests.
 
-Groups are for what takes programs that PyPI can't bring (`browser`, `tor`) or much time (`long`). A group runs when `-m` names
-it. Tests marked `shared` run wherever the folder that they read is.
+Groups are for what takes programs that PyPI can't bring (`browser`, `tor`) or much time (`long`). A
+group runs when `-m` names it. Tests marked `shared` run wherever the folder that they read is.
 """
 
 import os
@@ -22,7 +22,8 @@ GROUPS = {
 }
 
 WAITING = ("tests/cluster/", "tests/frontier/test_faults.py")
-"""What mostly waits: one process begins with all tests of one of these, while others use the processor."""
+"""What mostly waits: one process begins with all tests of one of these, while others use the
+processor."""
 
 
 def pytest_configure(config: pytest.Config) -> None:

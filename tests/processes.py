@@ -1,8 +1,9 @@
 """Commands in processes of their own that don't pay for the start: each is forked from one that has imported everything.
 
-What such a process has of its own: memory, environment, working directory, output, signals, a process id and an exit code. What
-it has not: an interpreter that started for it, and so no use for PYTHONPATH, nor a command line that `ps` shows. Tests of
-these, and of the start itself, use `subprocess`.
+What such a process has of its own: memory, environment, working directory, output, signals, a
+process id and an exit code. What it has not: an interpreter that started for it, and so no use for
+PYTHONPATH, nor a command line that `ps` shows. Tests of these, and of the start itself, use
+`subprocess`.
 """
 
 import asyncio
@@ -99,7 +100,8 @@ def start(
 
 def serve_replica(options: Options, end: Connection) -> None:
     """Be a replica until the other end of a pipe is closed, to which its URLs are written."""
-    from moviecrawler.replica.app import serve  # noqa: PLC0415 - the process that starts this one has no need of it
+    # The process that starts this one has no need of it.
+    from moviecrawler.replica.app import serve  # noqa: PLC0415
 
     os.dup2(end.fileno(), 1)
     sys.stdin = os.fdopen(end.fileno())
@@ -115,13 +117,15 @@ def _run(arguments: list[str], env: dict[str, str], cwd: Path, *outputs: Path) -
         output = os.open(path, os.O_WRONLY | os.O_APPEND)
         os.dup2(output, number)
         os.close(output)
-    faulthandler.enable(open(2, "w", closefd=False))  # noqa: SIM115 - a crash in native code tells its stack in the log
+    # A crash in native code tells its stack in the log.
+    faulthandler.enable(open(2, "w", closefd=False))  # noqa: SIM115
     os.environ.clear()
     os.environ.update(env)
     os.chdir(cwd)
     sys.path.insert(0, str(cwd))
     sys.argv = arguments
-    from scrapy.cmdline import execute  # noqa: PLC0415 - the process that starts this one has no need of it
+    # The process that starts this one has no need of it.
+    from scrapy.cmdline import execute  # noqa: PLC0415
     from scrapyd.__main__ import main  # noqa: PLC0415
 
     try:

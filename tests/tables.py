@@ -19,7 +19,8 @@ _ROLES: dict[str, Role] = {"directors": "director", "writers": "writer", "creato
 _SCORES = {kind: form.columns for kind, form in SCORES.items() if form.columns}
 """The columns of each score's value and count; the finer ones stand in `scores.csv` alone."""
 _AMOUNTS = {"domestic": "domestic_gross", "worldwide": "worldwide_gross"}
-"""The columns of amounts that are not named after their kind; that of the currency has `_currency` behind it."""
+"""The columns of amounts that are not named after their kind; that of the currency has `_currency`
+behind it."""
 _PLAIN = ("site", "title", "kind", "source", *NUMBERS, *TEXTS)
 """Columns that hold the field of the same name, as it is; those of TEXT_LISTS hold several values."""
 MOVIE_COLUMNS = tuple(FILES["movies.csv"][1].split())

@@ -33,7 +33,8 @@ def test_names_are_fields_of_movies() -> None:
 
 
 def test_a_row_of_a_list_is_silent_of_all_that_it_has_not() -> None:
-    scores, people = [Score(kind="imdb", value=7.1)], [Credit(name="A", role="cast", position=1)]
+    scores = [Score(kind="imdb", value=7.1)]
+    people = [Credit(name="A", role="cast", position=1)]
     names = unknown_fields_of(_row(kind="movie", year=1999, scores=scores, credits=people))
     assert names == sorted(unknown := set(names))
     assert {

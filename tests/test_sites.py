@@ -16,7 +16,8 @@ from moviecrawler.sites import BY_AUTHORITY, SCORES, SITES, datasets_url
 from moviecrawler.spiders.imdb import ImdbSpider
 
 PACKAGE = Path(moviecrawler.__file__).parent
-STAND_IN, DATASETS = "http://127.0.0.1:8000", "https://datasets.imdbws.com"
+STAND_IN = "http://127.0.0.1:8000"
+DATASETS = "https://datasets.imdbws.com"
 
 
 def test_every_site_is_declared_and_has_a_spider_and_settings() -> None:

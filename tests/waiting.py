@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 LONGEST = 60.0
 """Seconds: a machine that runs tests may be busy with others."""
-_LOOK_AGAIN, _LOOK_AGAIN_AT_LAST = 0.02, 0.2
+_LOOK_AGAIN = 0.02
+_LOOK_AGAIN_AT_LAST = 0.2
 """Seconds between two looks, which become longer: looking takes the time of what is waited for."""
 
 
@@ -16,7 +17,8 @@ def wait_for(
     detail: Callable[[], object] = lambda: "",
 ) -> None:
     """Wait until a condition holds; when it does not in time, fail with the end of what `detail` returns."""
-    deadline, pause = time.monotonic() + seconds, _LOOK_AGAIN
+    deadline = time.monotonic() + seconds
+    pause = _LOOK_AGAIN
     while not condition():
         assert time.monotonic() < deadline, (
             f"it did not come to pass in {seconds:g} s\n{str(detail())[-5000:]}"

@@ -1,4 +1,7 @@
-"""Claims: leases by which workers share the titles of a site. All functions raise TransientStoreError."""
+"""Claims: leases by which workers share the titles of a site.
+
+All functions raise TransientStoreError.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,8 @@ if TYPE_CHECKING:
 
 CLAIM, _UNFOUND, _LISTED = (read_sql(f"{name}.sql") for name in ("claim", "unfound", "listed"))
 MAX_CLAIMS = 5
-"""Claims of a title without an outcome, after which it counts as failed: its page may be what kills the workers."""
+"""Claims of a title without an outcome, after which it counts as failed: its page may be what kills
+the workers."""
 _MAX_SEARCHED = 500
 """Most titles whose ids are searched in one step."""
 _SEARCH_INTERVAL = timedelta(days=7)
@@ -49,8 +53,9 @@ def claim(
 ) -> list[Claim]:
     """Claim at most `size` titles whose id on the site is known, in the order in which to fetch them.
 
-    Workers that claim at the same time get different titles. A title that was claimed MAX_CLAIMS times without an outcome counts as failed.
-    Raises TransientStoreError also when all due titles are locked, such as by an import.
+    Workers that claim at the same time get different titles. A title that was claimed MAX_CLAIMS
+    times without an outcome counts as failed. Raises TransientStoreError also when all due titles
+    are locked, such as by an import.
     """
     values = claim_values(site, size, worker, now, lease)
     with database.transaction() as cursor:
@@ -104,7 +109,8 @@ def claim_unfound(
 ) -> tuple[list[Claim], bool]:
     """Claim at most `size` titles whose id on the site is unknown, but for which lists name candidate ids.
 
-    Returns also whether any title was searched. Titles without candidate ids are put off for a week.
+    Returns also whether any title was searched. Titles without candidate ids are put off for a
+    week.
     """
     if site == "imdb":
         return [], False  # its ids don't contain the title
@@ -176,7 +182,8 @@ def _listed_ids(
 def extend(database: Database, worker: str, until: datetime, titles: Collection[int]) -> set[int]:
     """Extend a worker's claims on these titles; return the titles that it still has.
 
-    Other claims of the worker, of which it never heard because the connection was lost, are left to expire.
+    Other claims of the worker, of which it never heard because the connection was lost, are left to
+    expire.
     """
     with database.transaction() as cursor:
         cursor.execute(
@@ -225,7 +232,7 @@ def _years_apart(row: Any, title: TitleFacts) -> int:
         named = [
             int(part)
             for part in row.site_id.replace("_", "-").split("-")
-            if len(part) == 4 and part.isdigit()
-        ]  # noqa: PLR2004
+            if len(part) == 4 and part.isdigit()  # noqa: PLR2004
+        ]
         return min((abs(year - title.year) for year in named), default=1) if title.year else 1
     return abs(int(row.year) - title.year)

@@ -1,8 +1,9 @@
 """Compares two titles of different sites: points with reasons, and a decision from a table of rules. Pure.
 
-The points order the candidates of a title. The decision is that of the first row of `FILMS` or `SERIES` that fits; both begin with vetoes
-against other directors and against dissimilar titles. An id that a site or a source names outweighs the table, unless kinds or IMDb ids
-contradict each other.
+The points order the candidates of a title. The decision is that of the first row of `FILMS` or
+`SERIES` that fits; both begin with vetoes against other directors and against dissimilar titles. An
+id that a site or a source names outweighs the table, unless kinds or IMDb ids contradict each
+other.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ Decision = Literal["accepted", "review", "refused"]
 
 ACCEPTED_FROM = 1.5
 REVIEW_FROM = 1.0
-"""Points from which a pair with an id from Wikidata is accepted or reviewed; the table decides on pairs without an id."""
+"""Points from which a pair with an id from Wikidata is accepted or reviewed; the table decides on
+pairs without an id."""
 SAME_ID = BY_HAND = 4.0
 """Points of an equal IMDb id, and of one given by hand: more than everything else together."""
 WIKIDATA = 2.0
@@ -32,7 +34,8 @@ RIVALS_WITHIN = 0.5
 """Points by which a pair must be ahead of every other pair of its titles."""
 
 _SURE_WITHOUT_TITLE = 2.5
-"""Points from which an id of Wikidata needs no similar title, as films are renamed in other countries."""
+"""Points from which an id of Wikidata needs no similar title, as films are renamed in other
+countries."""
 _LIKENESS = {"equal": 1.0, "near": 0.5}
 _DIRECTORS = {"same": 1.5, "other": -1.0}
 _YEARS = {
@@ -47,17 +50,24 @@ _YEARS = {
 _EXTENTS = {"same": 0.5, "near": 0.25, "unlike": -0.5, "other": -1.0, "missing": -0.25}
 _VOTES = {"some": -0.25, "few": -1.0}
 _PROMINENCE = 0.25
-"""Points between rivals for ten times the votes: a site with reviews means the film that people know."""
+"""Points between rivals for ten times the votes: a site with reviews means the film that people
+know."""
 _VOTES_UNKNOWN = 100
 """The votes that a rival with unknown votes is given."""
-_KNOWN, _OBSCURE = 1_000, 100
+_KNOWN = 1_000
+_OBSCURE = 100
 """Votes on IMDb from which nearly every film is on the other sites, and below which hardly any is."""
-_SAME_MINUTES, _NEAR_MINUTES = 2, 5
-"""Minutes by which sites round and count the credits differently, and by which a short film's runtimes may differ."""
-_SIMILAR_SHARE, _UNLIKE_SHARE = 0.1, 0.2
-"""Versions of one film differ by less than the first share, remakes seldom do. In another country a film may be shorter by the second."""
+_SAME_MINUTES = 2
+_NEAR_MINUTES = 5
+"""Minutes by which sites round and count the credits differently, and by which a short film's
+runtimes may differ."""
+_SIMILAR_SHARE = 0.1
+_UNLIKE_SHARE = 0.2
+"""Versions of one film differ by less than the first share, remakes seldom do. In another country a
+film may be shorter by the second."""
 _SEASONS_APART = 3
-"""Sites count specials and half seasons differently; from this difference on, twice as many seasons mean another series."""
+"""Sites count specials and half seasons differently; from this difference on, twice as many seasons
+mean another series."""
 _FILMS = frozenset({"movie", "short", "video"})
 """IMDb tells these apart; the other sites call all of them movies."""
 _MAY_BE_OTHER = _FILMS | {"series", "other"}
@@ -70,13 +80,15 @@ class Facts(NamedTuple):
     likeness: str
     """`equal`, `near` (similar, or without a subtitle), or `none`."""
     years: str
-    """Of the other site's year: `same`, `next` (a year after IMDb's), `before` (a year before it), `later` (two after it), `third` (three after
-    it), `run` (a year in which the series runs), `apart`, or `unknown`."""
+    """Of the other site's year: `same`, `next` (a year after IMDb's), `before` (a year before it),
+    `later` (two after it), `third` (three after it), `run` (a year in which the series runs),
+    `apart`, or `unknown`."""
     directors: str
     """Of series, creators: `same`, `other` or `unknown`."""
     extent: str
-    """Runtimes: `same` (2 minutes), `near` (5), `similar` (a tenth), `unlike` (a fifth), `other`, `missing` (IMDb alone knows none) or `unknown`.
-    Of series, the numbers of seasons: `same`, `unlike` or `unknown`."""
+    """Runtimes: `same` (2 minutes), `near` (5), `similar` (a tenth), `unlike` (a fifth), `other`,
+    `missing` (IMDb alone knows none) or `unknown`. Of series, the numbers of seasons: `same`,
+    `unlike` or `unknown`."""
     votes: str
     """On IMDb: `many` (1,000), `some`, `few` (fewer than 100) or `unknown`."""
 
@@ -188,7 +200,8 @@ class Match:
     """Reasons for a match and, with "but" in front, against it."""
     decision: Decision
     is_candidate: bool = True
-    """Whether titles or ids have anything in common. A pair without that is never a rival of another pair."""
+    """Whether titles or ids have anything in common. A pair without that is never a rival of
+    another pair."""
 
     @property
     def accepted(self) -> bool:
@@ -253,7 +266,8 @@ def _decision(facts: Facts, score: float, named: float, rules: Sequence[Rule]) -
     """Return the decision for a score that includes `named` points for an id."""
     close = facts.years in {"same", "next", "before"}
     if named >= BY_HAND:
-        # A page may name the IMDb id of a pilot or a dubbed version: then neither title nor year agree.
+        # A page may name the IMDb id of a pilot or a dubbed version: then neither title nor year
+        # agree.
         return (
             "accepted"
             if facts.likeness != "none" or close or facts.years == "unknown"
@@ -261,7 +275,8 @@ def _decision(facts: Facts, score: float, named: float, rules: Sequence[Rule]) -
         )
     if named >= WIKIDATA:
         enough = _SURE_WITHOUT_TITLE if facts.likeness == "none" else ACCEPTED_FROM
-        # Other directors and another year: the site has given an old address to another film of that name.
+        # Other directors and another year: the site has given an old address to another film of
+        # that name.
         if score >= enough and (facts.directors != "other" or close or facts.years == "unknown"):
             return "accepted"
         return "review" if score >= REVIEW_FROM else "refused"
@@ -334,7 +349,9 @@ def _years(a: Title, b: Title) -> str:
     if gap == 0:  # only a release date agrees
         if a.year is None or b.year is None:
             return "next"
-        gap, one, other = 1, a.year, b.year
+        gap = 1
+        one = a.year
+        other = b.year
     if gap > 1 and _are_series(a, b) and (_in_run(a, b) or _in_run(b, a)):
         return "run"
     if (a.site == "imdb") == (b.site == "imdb"):
@@ -363,7 +380,10 @@ def _are_series(a: Title, b: Title) -> bool:
 
 
 def _in_run(a: Title, b: Title) -> bool:
-    """Return whether `a` begins while the series `b` runs. Only on IMDb does a missing last year mean that it still runs."""
+    """Return whether `a` begins while the series `b` runs.
+
+    Only on IMDb does a missing last year mean that it still runs.
+    """
     if a.year is None or b.year is None or a.year < b.year:
         return False
     return a.year <= b.end_year if b.end_year is not None else b.site == "imdb"

@@ -44,13 +44,17 @@ class _Row(msgspec.Struct):
 
 
 COLUMNS = _Row.__struct_fields__
-"""The columns of the CSV, in any order; one of the first three is required. Ids may be given as URLs. An empty cell is no value."""
+"""The columns of the CSV, in any order; one of the first three is required. Ids may be given as
+URLs. An empty cell is no value."""
 _FOUND_BY = "imdb_id, tmdb_id or tmdb_series_id"
 _SPELT_DIFFERENTLY = {"tconst": "imdb_id", "imdb": "imdb_id", "tmdb": "tmdb_id"}
 
 
 def read_titles(lines: Iterable[str], name: str) -> Iterator[ImportRow]:
-    """Yield the rows of a CSV with a header. Raises ConfigurationError for the first wrong row, with its line."""
+    """Yield the rows of a CSV with a header.
+
+    Raises ConfigurationError for the first wrong row, with its line.
+    """
 
     def columns_of(header: list[str]) -> list[str]:
         columns = [_SPELT_DIFFERENTLY.get(cell, cell) for cell in header]
@@ -122,7 +126,10 @@ class CsvTitles(FileSource):
         super().__init__(str(path), [path], f"a CSV with the columns {', '.join(COLUMNS)}")
 
     def read(self) -> Iterator[ImportRow]:
-        """Yield the rows in the file's order. Raises ConfigurationError for the first wrong one; see `FileSource`."""
+        """Yield the rows in the file's order.
+
+        Raises ConfigurationError for the first wrong one; see `FileSource`.
+        """
         (path,) = self.paths
         with opened(path) as file:
             yield from read_titles(file, str(path))

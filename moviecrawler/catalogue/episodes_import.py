@@ -73,7 +73,10 @@ class ImdbEpisodes(ImdbFiles):
         done: Done,
         on_progress: Callable[[int], object],
     ) -> Imported:
-        """Make the table equal to the files. Episodes that the files lack are removed only when no row was damaged."""
+        """Make the table equal to the files.
+
+        Episodes that the files lack are removed only when no row was damaged.
+        """
         del name, version, done
         with database.transaction() as cursor:
             cursor.execute(_BEGIN)

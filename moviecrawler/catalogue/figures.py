@@ -59,7 +59,8 @@ class SiteFigures:
     """Titles whose page could not be read today, and has not been since."""
     blocked_today: int = 0
     pages_a_day: float = 0
-    """Pages a day that keep all known titles fresh; a title that was never fetched counts as an old one."""
+    """Pages a day that keep all known titles fresh; a title that was never fetched counts as an old
+    one."""
     oldest: datetime | None = None
     """The earliest time at which a title's newest page was fetched."""
     to_review: int = 0
@@ -73,7 +74,8 @@ class SiteFigures:
 
     def caught_up_by(self, budget: int, today: date) -> date | None:
         """Return the day on which nothing is unread or overdue at `budget` pages a day; None when these never suffice."""
-        backlog, left = self.unread + self.overdue, budget - self.pages_a_day
+        backlog = self.unread + self.overdue
+        left = budget - self.pages_a_day
         return (
             today
             if not backlog

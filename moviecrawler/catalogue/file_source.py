@@ -27,7 +27,8 @@ class FileSource(ABC):
 
     name: ClassVar[str]
     is_read_first: ClassVar[bool] = False
-    """Whether all rows are read before the first is imported, so that nothing is imported from a file with a wrong row."""
+    """Whether all rows are read before the first is imported, so that nothing is imported from a
+    file with a wrong row."""
 
     def __init__(self, origin: str, paths: Iterable[Path], instead: str) -> None:
         """Store the `paths` of the files; they are downloaded first if `origin` is a URL and not a path.
@@ -44,14 +45,16 @@ class FileSource(ABC):
     def fetch(self, client: FileClient) -> None:
         """Download the files that have changed.
 
-        Raises DownloadError when one can't be downloaded, and ExtractionError for one that isn't complete.
+        Raises DownloadError when one can't be downloaded, and ExtractionError for one that isn't
+        complete.
         """
         raise NotImplementedError
 
     def version(self) -> str:
         """Return a hash of the files.
 
-        Raises ConfigurationError for a missing or wrong file, and ExtractionError for one that isn't complete.
+        Raises ConfigurationError for a missing or wrong file, and ExtractionError for one that
+        isn't complete.
         """
         for path in self.paths:
             if not path.is_file():

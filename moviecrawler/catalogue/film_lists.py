@@ -46,7 +46,8 @@ class _Row(msgspec.Struct, kw_only=True):
 
 
 COLUMNS = _Row.__struct_fields__[:9]
-"""The required columns of a CSV, in any order. The other fields are optional; other columns are ignored."""
+"""The required columns of a CSV, in any order. The other fields are optional; other columns are
+ignored."""
 
 
 class Film(NamedTuple):
@@ -58,7 +59,9 @@ class Film(NamedTuple):
 
 
 def read_records(path: Path) -> Iterator[Film]:
-    """Yield the films of a list whose IMDb ids are wanted. Raises ConfigurationError for the first wrong row.
+    """Yield the films of a list whose IMDb ids are wanted.
+
+    Raises ConfigurationError for the first wrong row.
 
     Their votes are left out, as they are those of another site than IMDb.
     """
@@ -67,7 +70,10 @@ def read_records(path: Path) -> Iterator[Film]:
 
 
 def read_titles(path: Path) -> Iterator[Title]:
-    """Yield the titles of a list with IMDb ids. Raises ConfigurationError for the first wrong row."""
+    """Yield the titles of a list with IMDb ids.
+
+    Raises ConfigurationError for the first wrong row.
+    """
     for row, location in _rows(path):
         if row.site != "imdb":
             raise ConfigurationError(

@@ -1,4 +1,7 @@
-"""Prepares titles for comparison, and makes the keys by which candidates are found among many. Pure."""
+"""Prepares titles for comparison, and makes the keys by which candidates are found among many.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,8 @@ class Title:
 def prepare(site: str, facts: TitleFacts) -> Title:
     """Return a title of a site in the form that is compared.
 
-    A release date more than a year from the title's year is that of a re-release or a stream, and is ignored.
+    A release date more than a year from the title's year is that of a re-release or a stream, and
+    is ignored.
     """
     titles = [title for title in (facts.title, facts.original_title) if title]
     own = frozenset(name for title in titles for name in names(title))

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from moviecrawler.datasets.files import FileClient
     from moviecrawler.items import TitleKind
 
-BASICS, RATINGS, EPISODES = "title.basics.tsv.gz", "title.ratings.tsv.gz", "title.episode.tsv.gz"
+BASICS = "title.basics.tsv.gz"
+RATINGS = "title.ratings.tsv.gz"
+EPISODES = "title.episode.tsv.gz"
 _SUFFIX = ".tsv.gz"
 _TITLES = f"""
 SELECT tconst, json_array({COLUMNS["title.basics"]}, NULL), coalesce(TRY_CAST(numVotes AS BIGINT), 0) AS votes
@@ -33,7 +35,10 @@ WHERE titleType IN $types AND votes >= $fewest
 
 @dataclass(slots=True, frozen=True)
 class Selection:
-    """Filters, all of which apply. Their `str` is a part of the import's version: another selection is another import."""
+    """Filters, all of which apply.
+
+    Their `str` is a part of the import's version: another selection is another import.
+    """
 
     kinds: frozenset[TitleKind] = frozenset({"movie"})
     min_votes: int = 0

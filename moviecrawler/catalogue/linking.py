@@ -1,6 +1,7 @@
 """Finds the IMDb title of each film of a list among any number of titles. Pure.
 
-It accepts the pairs that `matching.match_titles` would. Of the titles it keeps only the ids, so that they need not fit into memory.
+It accepts the pairs that `matching.match_titles` would. Of the titles it keeps only the ids, so
+that they need not fit into memory.
 """
 
 from __future__ import annotations
@@ -42,14 +43,15 @@ class Linked:
     """Points of the accepted title, or of the likeliest candidate."""
     reasons: list[str] = field(default_factory=lambda: ["but no title is like it"])
     others: list[Other] = field(default_factory=list)
-    """At most five candidates, the likeliest first; without an accepted title, all of these are here."""
+    """At most five candidates, the likeliest first; without an accepted title, all of these are
+    here."""
 
 
 def link(records: Sequence[Title], titles: Iterable[Title]) -> list[Linked]:
     """Return the result of each record, in their order.
 
-    Every title must have an `imdb_id`, and is read once; of titles that are given twice, the first counts. A title is linked to at
-    most one record of each site.
+    Every title must have an `imdb_id`, and is read once; of titles that are given twice, the first
+    counts. A title is linked to at most one record of each site.
     """
     by_key: dict[str, list[int]] = defaultdict(list)
     for number, record in enumerate(records):
@@ -98,7 +100,8 @@ def link(records: Sequence[Title], titles: Iterable[Title]) -> list[Linked]:
         """Return the result of a record, with the reasons for or against the likeliest title."""
         if not (mine := candidates[number]):
             return Linked()
-        chosen, why = linked.get(number), []
+        chosen = linked.get(number)
+        why = []
         left = [pair for pair in mine if may_match(number, pair.b)]
         undecided = next((pair for pair in left if pair.match.decision != "refused"), None)
         if chosen is None and undecided is not None and undecided.match.accepted:

@@ -1,7 +1,8 @@
 """Loads the rows of a source into the catalogue: in parts, each of them one transaction.
 
-Loading a part again changes nothing. The table `imports` notes the version of a source and how many of its rows are loaded, so that an import
-resumes where it was interrupted, and an unchanged source costs nothing.
+Loading a part again changes nothing. The table `imports` notes the version of a source and how many
+of its rows are loaded, so that an import resumes where it was interrupted, and an unchanged source
+costs nothing.
 """
 
 from __future__ import annotations
@@ -27,13 +28,15 @@ if TYPE_CHECKING:
 
     from moviecrawler.database.connection import Database
 
-_INCOMING, _LOAD = read_sql("incoming.sql"), read_sql("load.sql")
+_INCOMING = read_sql("incoming.sql")
+_LOAD = read_sql("load.sql")
 _COLUMNS = tuple(field.name for field in fields(ImportRow) if field.name != "site_ids")
 _CELLS = attrgetter(*_COLUMNS)
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": None})
 """Escapes of COPY. NUL is dropped, as Postgres can't store it."""
 _PART = 10_000
-"""Rows of a part, about 12 MB. Stores wait while a part is loaded: a second or two on a busy machine."""
+"""Rows of a part, about 12 MB. Stores wait while a part is loaded: a second or two on a busy
+machine."""
 
 
 class Imported(NamedTuple):
@@ -74,7 +77,8 @@ def load_parts(
     on_progress: Callable[[int], object],
 ) -> Imported:
     """Load the rows after the first `done`; the database loads a part while the next one is read."""
-    total, loading = Imported(), Future[Imported]()
+    total = Imported()
+    loading = Future[Imported]()
     loading.set_result(total)
     rows = islice(rows, done, None)
     with ThreadPoolExecutor(1, "import") as thread:

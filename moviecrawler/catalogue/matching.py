@@ -1,8 +1,10 @@
 """Matches titles of different sites. Pure.
 
-`catalogue.comparing` compares two titles. The pairs with most points are matched first, and only if a pair is half a point ahead of every other
-pair of its two titles: a page that may be of two films is matched with neither. Votes decide between titles of one name, as a site with reviews
-means the film that people know. Seasons and episodes are not compared: they match when their series and their numbers do.
+`catalogue.comparing` compares two titles. The pairs with most points are matched first, and only if
+a pair is half a point ahead of every other pair of its two titles: a page that may be of two films
+is matched with neither. Votes decide between titles of one name, as a site with reviews means the
+film that people know. Seasons and episodes are not compared: they match when their series and their
+numbers do.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ DAYS_REMEMBERED = 90
 """Days for which a refused page isn't compared with the same title again."""
 
 LARGEST_BLOCK = 2_500
-"""Most pairs that are compared because of one key. A key that more titles share says nothing, and comparing all of them would take too long."""
+"""Most pairs that are compared because of one key. A key that more titles share says nothing, and
+comparing all of them would take too long."""
 RIVAL_FROM = 0.5
 """Points from which a refused pair may still keep another pair from being accepted."""
 _YEARS_APART = 2
@@ -48,7 +51,8 @@ _FROM_ELSEWHERE: dict[IdSource, tuple[float, str]] = {
     "sitemap": (LISTED, "in the site's sitemap"),
     "list": (LISTED, "in a list of the site"),
 }
-"""Points and reason for the source of a page's id. A matched id gets none, as its evidence was counted then."""
+"""Points and reason for the source of a page's id. A matched id gets none, as its evidence was
+counted then."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -76,7 +80,8 @@ def verify(wanted: TitleFacts, movie: Movie, evidence: IdSource | None) -> Match
 
     A page that fits another title of the same name about as well is put under review.
     """
-    page, found = title_of(movie), _FROM_ELSEWHERE.get(evidence) if evidence else None
+    page = title_of(movie)
+    found = _FROM_ELSEWHERE.get(evidence) if evidence else None
     ours = prepare("imdb", wanted)
     judged = compare(ours, page, found)
     if judged.accepted and (found is None or found[0] < WIKIDATA) and judged.score < SAME_ID:
@@ -95,9 +100,11 @@ def verify(wanted: TitleFacts, movie: Movie, evidence: IdSource | None) -> Match
 def match_keys(movie: Movie, *, asking: bool = False) -> set[str]:
     """Return keys by which a title is found among many.
 
-    The keys for `asking` cover neighbouring years: they include a key of every title that `compare` may match with this one.
+    The keys for `asking` cover neighbouring years: they include a key of every title that `compare`
+    may match with this one.
     """
-    title, reach = title_of(movie), _YEARS_APART if asking else 0
+    title = title_of(movie)
+    reach = _YEARS_APART if asking else 0
     years = {year + apart for year in title.years for apart in range(-reach, reach + 1)}
     # Names with directors find re-releases of any year.
     undated = {f"{name}/{person[-1]}" for name in title.names for person in title.directors}
@@ -109,8 +116,9 @@ def match_keys(movie: Movie, *, asking: bool = False) -> set[str]:
 def match_titles(movies: Iterable[Movie]) -> list[MatchedTitle]:
     """Group movies by title, in the order of the first movie of each; every movie is in exactly one group.
 
-    A movie that fits two movies of another site about equally well is matched with neither, unless their IMDb ids are equal.
-    The result depends on the movies and their order alone; the time grows about linearly with their number.
+    A movie that fits two movies of another site about equally well is matched with neither, unless
+    their IMDb ids are equal. The result depends on the movies and their order alone; the time grows
+    about linearly with their number.
     """
     listed = list(movies)
     titles = dict(enumerate(map(title_of, listed)))
@@ -142,7 +150,8 @@ def surest_pairs(
 ) -> Iterator[Pair]:
     """Yield the pairs that are surely one title, the surest first.
 
-    The caller matches each pair before it takes the next one; `may_match` then says which pairs are still possible.
+    The caller matches each pair before it takes the next one; `may_match` then says which pairs are
+    still possible.
     """
     ordered = sorted(pairs, key=lambda pair: (-pair.weight, pair.a, pair.b))
     by_site: dict[tuple[int, str], list[Pair]] = defaultdict(
@@ -164,7 +173,8 @@ def surest_pairs(
     left = [pair for pair in ordered if pair.match.accepted]
     is_changed = True
     while is_changed:  # a matched pair may leave another one without rivals
-        is_changed, undecided = False, []
+        is_changed = False
+        undecided = []
         for pair in left:
             if not may_match(pair.a, pair.b):
                 continue

@@ -1,7 +1,7 @@
 """Merges a new movie into the stored one: the one rule for all stores and sources.
 
-A value replaces a value. A stated absence erases the value at once. An unknown field keeps the stored value. So each field has the value of the
-newest page that has it.
+A value replaces a value. A stated absence erases the value at once. An unknown field keeps the
+stored value. So each field has the value of the newest page that has it.
 """
 
 from __future__ import annotations
@@ -28,10 +28,13 @@ assert set(_FULLNESS) == set(get_args(Source))  # noqa: S101 - a new source need
 
 
 def supersedes(movie: Movie, known: Movie, margin: float, latest: datetime) -> bool:
-    """Return whether a movie replaces the known one; an older one never does. Both have `scraped_at`.
+    """Return whether a movie replaces the known one; an older one never does.
 
-    It must be newer by `margin` seconds, or newer and from a fuller source. With the same `scraped_at` it replaces it too, as a newer version may
-    extract more of the page. A known movie from after `latest` is always replaced: it came from a machine with a wrong clock.
+    Both have `scraped_at`.
+
+    It must be newer by `margin` seconds, or newer and from a fuller source. With the same
+    `scraped_at` it replaces it too, as a newer version may extract more of the page. A known movie
+    from after `latest` is always replaced: it came from a machine with a wrong clock.
     """
     assert movie.scraped_at is not None  # noqa: S101 - the stores check it
     assert known.scraped_at is not None  # noqa: S101
@@ -44,8 +47,8 @@ def supersedes(movie: Movie, known: Movie, margin: float, latest: datetime) -> b
 def merged(movie: Movie, known: Movie, margin: float, latest: datetime) -> Movie | None:
     """Return the known movie with a new one merged in; None when nothing changes.
 
-    A movie that does not supersede the known one still fills its unknown fields, so that archived pages that are extracted again add fields
-    which a newer list or dataset lacks.
+    A movie that does not supersede the known one still fills its unknown fields, so that archived
+    pages that are extracted again add fields which a newer list or dataset lacks.
     """
     if supersedes(movie, known, margin, latest):
         return complete(movie, known)
@@ -92,7 +95,10 @@ def complete(movie: Movie, known: Movie) -> Movie:
 
 
 def _with_seen_at(offer: Offer, movie: Movie, known: Movie) -> Offer:
-    """Return an offer with the time when it was seen. The known movie may be from the future, by a wrong clock."""
+    """Return an offer with the time when it was seen.
+
+    The known movie may be from the future, by a wrong clock.
+    """
     if offer.seen_at is not None or known.scraped_at is None or movie.scraped_at is None:
         return offer
     return replace(offer, seen_at=min(known.scraped_at, movie.scraped_at))

@@ -33,9 +33,10 @@ _SPELT = str.maketrans(
 )
 _ACCENTS = re.compile("[\u0300-\u036f]")  # only Latin accents: marks of other scripts are vowels
 _INSIDE_WORDS = re.compile(
-    r"['’‘ʼ`]|(?<=\w)\*(?=\w)|(?<!\w\w)(?<!\d)\.|\.(?!\w\w|\d)|(?<=\d),(?=\d\d\d(?!\d))"
-)  # noqa: RUF001
-"""Signs inside words: "Ocean's", "S.W.A.T.", "M*A*S*H", "20,000". The full stop of "Ra.One" is a space."""
+    r"['’‘ʼ`]|(?<=\w)\*(?=\w)|(?<!\w\w)(?<!\d)\.|\.(?!\w\w|\d)|(?<=\d),(?=\d\d\d(?!\d))"  # noqa: RUF001
+)
+"""Signs inside words: "Ocean's", "S.W.A.T.", "M*A*S*H", "20,000". The full stop of "Ra.One" is a
+space."""
 _FRACTION = re.compile("(?<=\\d)(?=[\u00bc-\u00be\u2150-\u215e])")  # "8½" is "8 1/2"
 _LABEL = re.compile(
     r"\s*(?:\((?:18|19|20)\d\d\)|\[[^\]]*\])\s*$"
@@ -48,7 +49,8 @@ _NOTE = re.compile(
     r"|subtitled|uncut|documentary|movie|film|imax|3d|tv|live|short|miniseries|feature)|[\d ]+)"
 )
 """Texts in brackets that are no second title."""
-_POSSESSOR = re.compile(r"^(?:[^\s:]+\s+){0,2}?[^\s:]+(?:['’]s|s['’])\s+(?=\S)")  # noqa: RUF001 - an owner in front: "Ida Brandt's Lamp"
+# An owner in front: "Ida Brandt's Lamp".
+_POSSESSOR = re.compile(r"^(?:[^\s:]+\s+){0,2}?[^\s:]+(?:['’]s|s['’])\s+(?=\S)")  # noqa: RUF001
 _MERE_NUMBER = re.compile(r"(?:(?:part|volume|chapter|episode|season)\s)?(\d+)")
 _WORDS = re.compile(r"[a-z]+|\d+")
 _LETTER_MEETS_DIGIT = re.compile(r"(?<=\d)(?=[^\d\s])|(?<=[^\d\s])(?=\d)")
@@ -77,8 +79,9 @@ _DOUBLED = re.compile(r"([a-z])\1+")
 def normalise(title: str) -> str:
     """Return a title in a form that is equal for all its spellings.
 
-    It drops case, accents, punctuation, an English article in front (or behind a comma), and a year or a label in brackets at the end. Roman
-    numerals and number words become digits, "&" becomes "and". Letters of every script stay; so does a title of nothing but signs.
+    It drops case, accents, punctuation, an English article in front (or behind a comma), and a year
+    or a label in brackets at the end. Roman numerals and number words become digits, "&" becomes
+    "and". Letters of every script stay; so does a title of nothing but signs.
 
     >>> normalise("The Fast & the Furious"), normalise("Rocky II"), normalise("Amélie (2001)"), normalise("Alien³")
     ('fast and the furious', 'rocky 2', 'amelie', 'alien 3')
@@ -147,7 +150,8 @@ def parts(title: str) -> Iterator[str]:
         found = [part for part in _BETWEEN_PARTS.split(shown) if part]
         if len(found) > 1:
             number = _MERE_NUMBER.fullmatch(normalise(found[-1]))
-            # "Dune: Part One" is also called "Dune", but "Dune: Part Two" is not; "Part Two" alone says nothing.
+            # "Dune: Part One" is also called "Dune", but "Dune: Part Two" is not; "Part Two" alone
+            # says nothing.
             if number is None or number[1] == "1":
                 yield normalise(found[0])
             if number is None:
@@ -168,7 +172,8 @@ def similar(one: str, other: str) -> bool:
     >>> similar("rocky 2", "rocky 3"), similar("salt harbour", "salt labour"), similar("cars", "cats")
     (False, False, False)
     """
-    ours, theirs = one.split(), other.split()
+    ours = one.split()
+    theirs = other.split()
     # "Rocky 2" and "Rocky 3" have most letters in common.
     if _numbers(ours) != _numbers(theirs) or min(len(one), len(other)) < _SHORTEST_SIMILAR:
         return False
@@ -205,8 +210,8 @@ def similar_words(one: str, other: str) -> bool:
 def _spelt_alike(one: str, other: str) -> bool:
     """Return whether two words are spellings of one: similar, and with the same consonants but for an s behind.
 
-    "Theatre" and "theater", "realise" and "realize", "keeper" and "keepers"; not "painter" and "panther", or "lonely" and
-    "lovely".
+    "Theatre" and "theater", "realise" and "realize", "keeper" and "keepers"; not "painter" and
+    "panther", or "lonely" and "lovely".
     """
     return similar_words(one, other) and _consonants(one) == _consonants(other)
 

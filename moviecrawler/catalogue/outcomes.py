@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from moviecrawler.database.connection import Database
     from moviecrawler.items import Site
 
-_FETCHED, _COVERED_BY_SERIES = read_sql("fetched.sql"), read_sql("covered_by_series.sql")
+_FETCHED = read_sql("fetched.sql")
+_COVERED_BY_SERIES = read_sql("covered_by_series.sql")
 _REJECT_ID = (
     "UPDATE title_sites SET site_id = NULL, id_source = NULL, id_confidence = NULL, state = 'never', failures = 0, next_due = %s,"
     " claimed_by = NULL, claimed_until = NULL, claims = 0 WHERE title_id = %s AND site = %s"
@@ -90,7 +91,8 @@ AnyOutcome = Fetched | CoveredBySeries
 def release_of(release_date: str | None, year: int | None) -> date | None:
     """Return a title's day of release, or the last day of its month or year; None when nothing is known.
 
-    `release_date` is as in `Movie`. The last day is safe: the title is never taken for older than it is.
+    `release_date` is as in `Movie`. The last day is safe: the title is never taken for older than
+    it is.
 
     >>> release_of("2026-02", 2026), release_of(None, 1999)
     (datetime.date(2026, 2, 28), datetime.date(1999, 12, 31))
@@ -145,7 +147,8 @@ def _as_json(rows: Sequence[dict[str, Any]]) -> str:
 def _rename(cursor: Any, outcome: Fetched) -> None:
     """Merge two records of one page when it was requested by an id that it no longer has."""
     if outcome.outcome == "ok" and outcome.got_id not in {None, outcome.asked_id}:
-        asked, got = storable(str(outcome.asked_id)), storable(str(outcome.got_id))
+        asked = storable(str(outcome.asked_id))
+        got = storable(str(outcome.got_id))
         cursor.execute("SELECT rename_record(%s, %s, %s)", (outcome.site, asked, got))
         if cursor.fetchone()[0]:
             # While there were two of them, they kept each other from being matched.
@@ -154,7 +157,8 @@ def _rename(cursor: Any, outcome: Fetched) -> None:
 
 def _end_of_judged(cursor: Any, outcome: Judged) -> Fetched | None:
     """Store the decision on a page, and reject an id that is not the title's; return the title's outcome, if there is one."""
-    site, title_id = outcome.site, outcome.title_id
+    site = outcome.site
+    title_id = outcome.title_id
     cursor.execute(
         "SELECT site_id FROM title_sites WHERE title_id = %s AND site = %s", (title_id, site)
     )
@@ -162,7 +166,8 @@ def _end_of_judged(cursor: Any, outcome: Judged) -> Fetched | None:
         return None  # the title was merged into another one
     asked = storable(str(outcome.asked_id))
     page = asked if outcome.got_id is None else storable(outcome.got_id)
-    decision, reasons = outcome.decision, [storable(reason) for reason in outcome.reasons]
+    decision = outcome.decision
+    reasons = [storable(reason) for reason in outcome.reasons]
     if decision == "accepted":
         decision, reasons = _accept(cursor, outcome, page, reasons)
     verdicts: dict[str, tuple[Decision, list[str]]] = {}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from moviecrawler.items import Site, TitleKind  # noqa: TC001 - msgspec resolves annotations when it decodes what requests carry
+# Msgspec resolves annotations when it decodes what requests carry.
+from moviecrawler.items import Site, TitleKind  # noqa: TC001
 
 State = Literal["never", "ok", "absent", "error", "blocked"]
 """The last outcome of a title on a site; `never` while there was none."""
@@ -14,13 +15,14 @@ Outcome = Literal["ok", "absent", "error", "blocked"]
 """How fetching a title from a site ended."""
 
 PopularitySource = Literal["votes", "tmdb", "given"]
-"""Where a popularity comes from: IMDb's votes, TMDB, or a person. A later one in this list replaces an earlier one."""
+"""Where a popularity comes from: IMDb's votes, TMDB, or a person. A later one in this list replaces
+an earlier one."""
 
 IdSource = Literal["list", "sitemap", "joined", "wikidata", "page", "given"]
 """Where a title's id on a site comes from; a later one in this list replaces an earlier one.
 
-`list`, `sitemap`: the site lists it, and the title fits. `joined`: its record was matched (`catalogue.matching.match_titles`). `page`: its page
-names the IMDb id. `given`: by hand.
+`list`, `sitemap`: the site lists it, and the title fits. `joined`: its record was matched
+(`catalogue.matching.match_titles`). `page`: its page names the IMDb id. `given`: by hand.
 """
 
 
@@ -32,7 +34,8 @@ LARGEST_ID = 2**31 - 1
 class ImportRow:
     """A row of a source: one title, identified by `imdb_id` or by one of TMDB's ids.
 
-    A row with `imdb_id`, `title` and `kind` adds an unknown title; any other row only completes a known one.
+    A row with `imdb_id`, `title` and `kind` adds an unknown title; any other row only completes a
+    known one.
     """
 
     imdb_id: str | None = None
@@ -46,7 +49,8 @@ class ImportRow:
     end_year: int | None = None
     """Last year of a series."""
     tells_end_year: bool = False
-    """Whether a series without `end_year` still runs, as in IMDb's datasets; otherwise the source may just lack it."""
+    """Whether a series without `end_year` still runs, as in IMDb's datasets; otherwise the source
+    may just lack it."""
     runtime_minutes: int | None = None
     votes: int | None = None
     """On IMDb."""
@@ -58,7 +62,8 @@ class ImportRow:
     id_source: IdSource = "given"
     """The source of these ids."""
     id_confidence: float = 0.0
-    """Points of `catalogue.comparing` for that source, such as 2 for Wikidata and 4 for an id given by hand."""
+    """Points of `catalogue.comparing` for that source, such as 2 for Wikidata and 4 for an id given
+    by hand."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -42,7 +42,8 @@ class ScoreboardRow:
     metacritic_id: str | None
     rottentomatoes_id: str | None
     tmdb_id: int | None
-    """TMDB's id: of a series under themoviedb.org/tv/, of everything else under themoviedb.org/movie/."""
+    """TMDB's id: of a series under themoviedb.org/tv/, of everything else under
+    themoviedb.org/movie/."""
     matched_by: list[str] = field(default_factory=list)
     """Why the sites' records are taken for one title."""
     series_title: str | None = None
@@ -91,7 +92,8 @@ _OF_PARTS: dict[TitleKind | None, dict[str, str]] = {
 def scoreboard_query(collation: str, kind: TitleKind | None, limit: int | None) -> str:
     """Return the query of a database for the rows of a kind, or of all titles but seasons and episodes: all or the first `limit`.
 
-    IMDb's lists come first, in their order, then the other titles by votes. `collation` is the database's name for the order of bytes.
+    IMDb's lists come first, in their order, then the other titles by votes. `collation` is the
+    database's name for the order of bytes.
     """
     if kind in _OF_PARTS:
         query = _PARTS.format(kind=kind, values=_VALUES, bytes=collation, **_OF_PARTS[kind])
@@ -110,7 +112,8 @@ def titles_in(connection: sqlite3.Connection) -> int:
 
 def make_scoreboard(connection: sqlite3.Connection) -> None:
     """Replace the embedded database's scoreboard in one transaction. Raises sqlite3.Error."""
-    from moviecrawler.catalogue.matching import match_titles  # noqa: PLC0415 - its libraries would slow down every start
+    # Its libraries would slow down every start.
+    from moviecrawler.catalogue.matching import match_titles  # noqa: PLC0415
 
     connection.execute(
         "CREATE TEMPORARY TABLE IF NOT EXISTS matches (title_id, site, site_id, matched_by, PRIMARY KEY (title_id, site))"

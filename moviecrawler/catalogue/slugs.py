@@ -55,7 +55,8 @@ def slug_key(site_id: str) -> str:
 def title_slug_keys(wanted: TitleFacts) -> set[str]:
     """Return the keys that a title's ids may have: those of its names with and without a subtitle.
 
-    Other titles may share them. A title of unknown kind, or a special, has the keys of films and of series.
+    Other titles may share them. A title of unknown kind, or a special, has the keys of films and of
+    series.
     """
     folders = (
         ("m", "tv")

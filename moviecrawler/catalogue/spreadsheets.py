@@ -24,7 +24,10 @@ _MAX_SHOWN_CHARS = 40
 
 @contextmanager
 def opened(path: Path) -> Iterator[TextIO]:
-    """Open a file. Raises ConfigurationError, also while reading, when it can't be read or is not UTF-8."""
+    """Open a file.
+
+    Raises ConfigurationError, also while reading, when it can't be read or is not UTF-8.
+    """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             yield file
@@ -40,8 +43,8 @@ def read_rows(
 ) -> Iterator[tuple[dict[str, str], str]]:
     """Yield the cells of each row by column, with its location for messages, such as `mine.csv, line 2`.
 
-    Cells are separated by commas, semicolons or tabs. `columns_of` returns the column names of a header. Raises ConfigurationError
-    for the first wrong row.
+    Cells are separated by commas, semicolons or tabs. `columns_of` returns the column names of a
+    header. Raises ConfigurationError for the first wrong row.
     """
     lines = iter(lines)
     first = next((line for line in lines if line.strip()), "")
@@ -64,7 +67,10 @@ def read_rows(
 
 
 def converted(cells: Mapping[str, Any], location: str, form: type[Row]) -> Row:
-    """Convert cells to a row. Empty cells and unknown columns are left out. Raises ConfigurationError."""
+    """Convert cells to a row.
+
+    Empty cells and unknown columns are left out. Raises ConfigurationError.
+    """
     values = {
         column: cell.strip() if isinstance(cell, str) else cell
         for column, cell in cells.items()

@@ -1,7 +1,9 @@
-"""The catalogue in Postgres: listed titles, boosts, and pauses of sites that refused us. `claims.py` and `outcomes.py` have the rest.
+"""The catalogue in Postgres: listed titles, boosts, and pauses of sites that refused us.
 
-Every function blocks on the database: call it in a thread, and use a `Database` in one thread at a time. Every function raises
-TransientStoreError when the database can't be used now.
+`claims.py` and `outcomes.py` have the rest.
+
+Every function blocks on the database: call it in a thread, and use a `Database` in one thread at a
+time. Every function raises TransientStoreError when the database can't be used now.
 """
 
 from __future__ import annotations
@@ -98,7 +100,8 @@ def record_listed(
 ) -> None:
     """Store the ids that a list page names as candidates, and boost the titles of a list of popular ones.
 
-    Which titles the ids belong to is decided when these are searched. A season or an episode counts as its series.
+    Which titles the ids belong to is decided when these are searched. A season or an episode counts
+    as its series.
     """
     years: dict[str, int | None] = {}
     for each in listed:

@@ -1,6 +1,7 @@
 """Imports the current popularity of titles from TMDB's daily exports (https://developer.themoviedb.org/docs/daily-id-exports).
 
-There is an export of films and one of series. They have no IMDb ids: they only complete titles whose TMDB id is known from Wikidata.
+There is an export of films and one of series. They have no IMDb ids: they only complete titles
+whose TMDB id is known from Wikidata.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ def read_export(
 ) -> Iterator[Exported]:
     """Yield the films or series of an export, but no adult titles and no `video`s.
 
-    Calls `on_error` for a damaged line. Raises ExtractionError for a file that is damaged or cut off.
+    Calls `on_error` for a damaged line. Raises ExtractionError for a file that is damaged or cut
+    off.
     """
     decoder = msgspec.json.Decoder(Exported)
     try:

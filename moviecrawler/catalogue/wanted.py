@@ -44,7 +44,10 @@ def wanted_titles(cursor: Any, site: Site, titles: Collection[int]) -> dict[int,
 
 
 def known_titles(store: Database) -> Iterator[Title]:
-    """Yield the titles that have an IMDb id, in batches so that they need not fit into memory. Raises TransientStoreError."""
+    """Yield the titles that have an IMDb id, in batches so that they need not fit into memory.
+
+    Raises TransientStoreError.
+    """
     with store.transaction() as cursor:
         cursor.execute(
             "SET LOCAL statement_timeout = 0"

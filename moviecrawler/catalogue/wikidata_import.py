@@ -1,7 +1,8 @@
 """Imports the ids of titles on several sites from a CSV that was saved from Wikidata's query service.
 
-The service's robots.txt disallows its API, so a person runs QUERY there. `sites.py` has the properties of the sites' ids; P4947 and P4983 are
-TMDB's ids of films and series. A file with a stack trace in the middle of a row, which a time-out of the service leaves, is refused.
+The service's robots.txt disallows its API, so a person runs QUERY there. `sites.py` has the
+properties of the sites' ids; P4947 and P4983 are TMDB's ids of films and series. A file with a
+stack trace in the middle of a row, which a time-out of the service leaves, is refused.
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ def _whole(lines: Iterable[str], name: str) -> Iterator[str]:
 def links(rows: Iterable[Mapping[str, str]]) -> Iterator[ImportRow]:
     """Yield each film's first valid id of every column, in the rows' order.
 
-    An id is unsure when the film has another one too, or another film has the same; a film's unsure ids come in a row before its sure ones.
+    An id is unsure when the film has another one too, or another film has the same; a film's unsure
+    ids come in a row before its sure ones.
     """
     found: dict[str, dict[str, str]] = defaultdict(dict)
     unsure: set[tuple[str, str]] = set()
@@ -103,7 +105,8 @@ def links(rows: Iterable[Mapping[str, str]]) -> Iterator[ImportRow]:
 def _valid(column: str, value: str) -> str | None:
     """Return an id in this project's form; None for one of no title, such as a person, a game or a studio.
 
-    A season's id becomes that of its series: IMDb has no ids of seasons, so a series of one season is meant.
+    A season's id becomes that of its series: IMDb has no ids of seasons, so a series of one season
+    is meant.
     """
     value = value.strip()
     if not value.isprintable() or len(value) > _MAX_ID_CHARS:

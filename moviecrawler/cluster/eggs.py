@@ -50,7 +50,8 @@ _ZIP_ERRORS = (
     RuntimeError,
     ValueError,
 )
-"""Errors for a damaged file, an encrypted one (RuntimeError), and a name in it that no file can have (OSError, ValueError)."""
+"""Errors for a damaged file, an encrypted one (RuntimeError), and a name in it that no file can
+have (OSError, ValueError)."""
 _EGG_SECONDS = 30.0
 """Seconds to read or write a whole egg in Redis."""
 _LIST_SECONDS = 60.0
@@ -61,14 +62,18 @@ _ERROR_CHARACTERS = 2000
 
 @implementer(IEggStorage)
 class RedisEggStorage:
-    """The cluster's eggs. Lists are those of the snapshot; the other methods ask Redis, block, and raise redis.RedisError."""
+    """The cluster's eggs.
+
+    Lists are those of the snapshot; the other methods ask Redis, block, and raise redis.RedisError.
+    """
 
     def __init__(self, config: Config) -> None:
         node: Node = config.node
         self._state = node.state
         self._folder = Path(node.options.eggs_dir).absolute()
         self._new = self._folder / f"new-{node.name}"
-        """The folder in which eggs are unpacked and checked. What is there at the start was left by a node that was killed."""
+        """The folder in which eggs are unpacked and checked. What is there at the start was left by
+        a node that was killed."""
         shutil.rmtree(self._new, ignore_errors=True)
         self._checking = Lock()
         self._client = self._state.connect(_EGG_SECONDS)
@@ -82,7 +87,10 @@ class RedisEggStorage:
         return self._state.seen.get().projects
 
     def put(self, data: bytes, project: str, version: str) -> Egg:
-        """Check an egg by listing its spiders, then make it a version on all nodes. Raises ConfigurationError."""
+        """Check an egg by listing its spiders, then make it a version on all nodes.
+
+        Raises ConfigurationError.
+        """
         check_name("project", project)
         check_name("version", version)
         digest = sha256(data).hexdigest()
@@ -120,10 +128,12 @@ class RedisEggStorage:
     def fetch(
         self, project: str, version: str | None, in_use: Collection[str] = ()
     ) -> tuple[Egg, Path]:
-        """Return a version, by default the latest one, and the folder of its files. Raises ConfigurationError.
+        """Return a version, by default the latest one, and the folder of its files.
 
-        The files never change, as Python reads modules from there while a spider runs. Copies of deleted versions are removed,
-        except those whose SHA-256 is `in_use`.
+        Raises ConfigurationError.
+
+        The files never change, as Python reads modules from there while a spider runs. Copies of
+        deleted versions are removed, except those whose SHA-256 is `in_use`.
         """
         eggs = self._state.eggs()
         egg = find_egg(eggs, project, version)
@@ -156,7 +166,10 @@ class RedisEggStorage:
 
     @contextmanager
     def _unpacked(self, data: bytes, digest: str) -> Iterator[Path]:
-        """Unpack an egg into a folder, and keep that as its copy unless the block fails. Raises ConfigurationError."""
+        """Unpack an egg into a folder, and keep that as its copy unless the block fails.
+
+        Raises ConfigurationError.
+        """
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._new.mkdir(exist_ok=True)
         with TemporaryDirectory(dir=self._new) as new:
@@ -192,7 +205,10 @@ def find_egg(eggs: Collection[Egg], project: str, version: str | None = None) ->
 
 
 def list_spiders(egg: Path) -> list[str]:
-    """List the spiders of an egg in a separate process. Raises ConfigurationError, with the output of that, when there are none."""
+    """List the spiders of an egg in a separate process.
+
+    Raises ConfigurationError, with the output of that, when there are none.
+    """
     try:
         ended = subprocess.run(  # noqa: S603 - this package's own program
             [sys.executable, "-P", RUNNER, "list"],

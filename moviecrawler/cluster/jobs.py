@@ -35,8 +35,9 @@ SCRAPY_JOB_SETTINGS = (
 )
 """Scrapy's own settings that a job may make.
 
-None of them names a class, a path or a URL, or switches off what protects the sites (robots.txt, budgets, user agent) or the
-machine (sizes, certificates). The crawl checks the values when it starts.
+None of them names a class, a path or a URL, or switches off what protects the sites (robots.txt,
+budgets, user agent) or the machine (sizes, certificates). The crawl checks the values when it
+starts.
 """
 JOB_SETTINGS = frozenset({*SCRAPY_JOB_SETTINGS, *options.JOB_SETTINGS})
 """The names of all settings that a job may make."""
@@ -51,7 +52,8 @@ _NAMES = {
     "spider": (re.compile(r"[^\W_][^\x00-\x1f\x7f/\\]{0,127}"), ", which no spider is called"),
     "jobid": (re.compile(r"\w[\w.-]{0,63}", re.ASCII), f"; use up to 64 {_PLAIN}"),
 }
-"""The form of each kind of name, and the end of the error for a wrong one. Spiders' names become folders, and jobs' ids files."""
+"""The form of each kind of name, and the end of the error for a wrong one. Spiders' names become
+folders, and jobs' ids files."""
 _VALUE_NAME = re.compile(r"[A-Za-z]\w{0,63}", re.ASCII)
 _MAX_BYTES = 64 * 1024
 """Bytes of a job as JSON."""
@@ -134,7 +136,10 @@ class Report(msgspec.Struct):
     """The end of what the process wrote to standard error."""
 
     def update(self, line: bytes) -> None:
-        """Take over a line of JSON that the process wrote; ignore a line that is something else. Each line replaces the values that it has."""
+        """Take over a line of JSON that the process wrote; ignore a line that is something else.
+
+        Each line replaces the values that it has.
+        """
         with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             report = msgspec.json.decode(line, type=Report)
             self.reason = report.reason or self.reason
@@ -169,12 +174,14 @@ class Report(msgspec.Struct):
             if not self.stats.get("response_received_count"):
                 # A job that can fetch no page within its limits would be started again for ever.
                 return "died", self.reason
-            # After the memory limit only a shared crawl can go on: without a shared frontier its queue is gone.
+            # After the memory limit only a shared crawl can go on: without a shared frontier its
+            # queue is gone.
             is_shared = any(name.startswith("frontier/") for name in self.stats)
             return (
                 "recycled" if is_shared or self.reason == "recycled" else "finished"
             ), self.reason
-        # A crawl that could not reach the frontier failed for a reason outside of it: its job is started again.
+        # A crawl that could not reach the frontier failed for a reason outside of it: its job is
+        # started again.
         return ("died" if self.reason == "frontier_unreachable" else "finished"), self.reason
 
 

@@ -1,12 +1,14 @@
 """Every Redis key of the cluster: its type, what it holds and when it expires.
 
-Keys without an expiry hold a bounded amount of data, as said at each. A job's key is `<project>/<job id>`.
+Keys without an expiry hold a bounded amount of data, as said at each. A job's key is
+`<project>/<job id>`.
 """
 
 from __future__ import annotations
 
 PENDING = "{cluster}:pending"
-"""ZSET: when the job was queued (µs, 16 digits), followed by its key → minus its priority. At most 100,000."""
+"""ZSET: when the job was queued (µs, 16 digits), followed by its key → minus its priority. At most
+100,000."""
 JOBS = "{cluster}:jobs"
 """HASH: key → JSON of a `JobStatus`, for each job in `PENDING`, `RUNNING` and `FINISHED`."""
 RUNNING = "{cluster}:running"

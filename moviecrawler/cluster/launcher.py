@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 journal = Logger()
 
 _DRAIN_SECONDS = 30.0
-"""Seconds after which a node that is stopped ends. Its spiders are told to end at once, and killed 5 s before that."""
+"""Seconds after which a node that is stopped ends. Its spiders are told to end at once, and killed
+5 s before that."""
 _BEATS = 3
 """Heartbeats within `lease_seconds`."""
 _START_FAILURE_PAUSE_SECONDS = 10.0
@@ -52,7 +53,8 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
     def __init__(self, config: Config, app: Any) -> None:
         super().__init__(config, app)
         config.node.launcher = self
-        self.options, self.state = config.node.options, config.node.state
+        self.options = config.node.options
+        self.state = config.node.state
         self.node_id = f"{self.options.node_name}:{uuid4().hex[:8]}"
         self.slots: dict[int, SpiderProcess] = {}
         """This node's own jobs."""
@@ -119,11 +121,13 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         try:
             how, reason = await self._crawl(process)
         except ConfigurationError as error:
-            how, reason = "finished", str(error)
+            how = "finished"
+            reason = str(error)
         except Exception as error:  # noqa: BLE001 - Redis, the disk or the system may fail
             journal.warn("{job} can't be started here: {error}", job=process.job.key, error=error)
             # Another node may be able to start it, or this one later.
-            how, reason = "handed_back", "its node can't start it"
+            how = "handed_back"
+            reason = "its node can't start it"
         version = process.egg.version if process.egg else None
         process.end = how, process.report.outcome(reason, version)
         journal.info(
@@ -172,7 +176,8 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
     async def _exchange(self) -> None:
         """Record the ends of jobs, and send a heartbeat, which may bring a job for a free slot, when it is time.
 
-        It is called each second. While nothing has changed, its only round trip is to read `keys.CHANGED`.
+        It is called each second. While nothing has changed, its only round trip is to read
+        `keys.CHANGED`.
         """
         try:
             for slot, process in list(self.slots.items()):
@@ -229,11 +234,14 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
 
     async def _beat(self, info: NodeInfo, *, is_news: bool, takes: bool) -> None:
         """Send a heartbeat, and act on the answer."""
-        own, now = {process.job.key: process for process in self.slots.values()}, time.monotonic()
+        own = {process.job.key: process for process in self.slots.values()}
+        now = time.monotonic()
         beat: Beat = await self.ask(self.state.beat, info, list(own), is_news=is_news, takes=takes)
-        self._reported, self.last_beat_at = (info.draining, info.processes, takes), now
-        # When another node's lease ends, this heartbeat queues that node's jobs again. The nearest poll sends it: the next one after
-        # that time might be so late that the cluster would think that Redis was away.
+        self._reported = (info.draining, info.processes, takes)
+        self.last_beat_at = now
+        # When another node's lease ends, this heartbeat queues that node's jobs again. The nearest
+        # poll sends it: the next one after that time might be so late that the cluster would think
+        # that Redis was away.
         self._next_beat = (
             now + min(self.options.lease_seconds / _BEATS, beat.next_end) - POLL_SECONDS / 2
         )
@@ -249,6 +257,7 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             if signal != own[key].report.cancelled:
                 journal.info("Cancelling {job} by {signal}", job=key, signal=signal)
                 own[key].cancel(signal)
-        # A node that drains since drops the job. Its own next heartbeats queue it again, or another node's once this one has left.
+        # A node that drains since drops the job. Its own next heartbeats queue it again, or another
+        # node's once this one has left.
         if beat.taken is not None and not self.draining:
             self._free.put(beat.taken)

@@ -42,7 +42,10 @@ class Node:
         self.state = ClusterState(options)
 
     def schedule(self, job: Job) -> None:
-        """Queue a job. Raises ConfigurationError for a job that is refused, and redis.RedisError."""
+        """Queue a job.
+
+        Raises ConfigurationError for a job that is refused, and redis.RedisError.
+        """
         check_job(job, self.options.job_settings)
         if job.spider not in find_egg(self.state.snapshot().eggs, job.project, job.version).spiders:
             raise ConfigurationError(f"spider '{job.spider}' not found")

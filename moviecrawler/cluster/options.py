@@ -24,22 +24,25 @@ if TYPE_CHECKING:
 _SCRAPYDS = {"application", "webroot", "eggstorage", "launcher", "jobs_to_keep"}
 """Options that Scrapyd itself reads."""
 _OTHER_VARIABLES = {"SCRAPYD_CONF", "SCRAPYD_URL", "SCRAPYD_JOBS_TO_KEEP"}
-"""Variables that are no options of a node: entrypoint.sh, scrapy.cfg and Scrapyd's cleaning of logs use them."""
+"""Variables that are no options of a node: entrypoint.sh, scrapy.cfg and Scrapyd's cleaning of logs
+use them."""
 
 
 class NodeOptions(Options, frozen=True, kw_only=True):
     """Options of a node.
 
-    They are read from the environment (SCRAPYD_NAME), or else from the section `[scrapyd]` of scrapyd.conf. A node does not start
-    with an unknown one.
+    They are read from the environment (SCRAPYD_NAME), or else from the section `[scrapyd]` of
+    scrapyd.conf. A node does not start with an unknown one.
     """
 
     redis_url: str
-    """A single Redis; each cluster has a database of its own. From SCRAPYD_REDIS_URL, which spiders don't get, or REDIS_URL, which they do."""
+    """A single Redis; each cluster has a database of its own. From SCRAPYD_REDIS_URL, which spiders
+    don't get, or REDIS_URL, which they do."""
     node_name: Name = msgspec.field(default_factory=socket.gethostname)
     """The node's name, a different one for each node of a machine."""
     node_url: str = ""
-    """URL at which clients reach this node, to send them here for its logs; leave it empty when nodes share `logs_dir`."""
+    """URL at which clients reach this node, to send them here for its logs; leave it empty when
+    nodes share `logs_dir`."""
     bind_address: str = "127.0.0.1"
     """Beyond loopback, a password is required."""
     http_port: Annotated[int, Meta(ge=1, le=65_535)] = 6800
@@ -49,13 +52,15 @@ class NodeOptions(Options, frozen=True, kw_only=True):
     password: str = ""
     """Set it in the environment only."""
     deploy_password: str = ""
-    """The password for addversion, delversion and delproject, instead of `password`. Set it in the environment only."""
+    """The password for addversion, delversion and delproject, instead of `password`. Set it in the
+    environment only."""
     max_proc: Annotated[int, Meta(ge=1, le=1000)] = 6
     """Jobs that the node runs at a time."""
     memory_limit_mb: Annotated[int, Meta(ge=0, le=1_000_000)] = 300
     """Memory of a spider. A job may set a lower MEMUSAGE_LIMIT_MB. 0 for no limit."""
     job_settings: JobSettings = "allowed"
-    """`any` lets jobs make any setting, which may run programs on the nodes: for clusters whose users all may do that."""
+    """`any` lets jobs make any setting, which may run programs on the nodes: for clusters whose
+    users all may do that."""
     lease_seconds: Annotated[float, Meta(ge=3, le=3600)] = 20.0
     """Seconds without a heartbeat after which a node counts as dead."""
     logs_dir: str = "logs"
@@ -66,7 +71,8 @@ class NodeOptions(Options, frozen=True, kw_only=True):
     @classmethod
     def from_config(cls, config: Config, environ: Mapping[str, str] = os.environ) -> Self:
         """Read the options. Raises ConfigurationError, also for an unknown one."""
-        own, written = cls.__struct_fields__, chosen(config)
+        own = cls.__struct_fields__
+        written = chosen(config)
         for name in written:
             if name not in {*own, *_SCRAPYDS}:
                 raise ConfigurationError(
@@ -102,7 +108,10 @@ class NodeOptions(Options, frozen=True, kw_only=True):
 
 
 def chosen(config: Config) -> dict[str, str]:
-    """Return what scrapyd.conf sets. `config` has Scrapyd's own defaults, too, which are not a node's."""
+    """Return what scrapyd.conf sets.
+
+    `config` has Scrapyd's own defaults, too, which are not a node's.
+    """
     usual = ConfigParser()
     usual.read_string(files("scrapyd").joinpath("default_scrapyd.conf").read_text("utf-8"))
     return dict(set(config.items(config.SECTION, [])) - set(usual.items(config.SECTION)))

@@ -38,7 +38,8 @@ RUNNER = str(Path(__file__).with_name("runner.py"))
 _MEMORY_CHECK_SECONDS = "5"
 """Seconds between two checks of a spider's memory: within Scrapy's 60 it can grow by gigabytes."""
 _NODE_ONLY = ("SCRAPYD_", "SCRAPY_SETTINGS_MODULE", "SCRAPY_PROJECT", "NOTIFY_SOCKET")
-"""Prefixes of variables that spiders don't get: the node's passwords, and those that would replace the egg's settings."""
+"""Prefixes of variables that spiders don't get: the node's passwords, and those that would replace
+the egg's settings."""
 POLL_SECONDS = 1.0
 """Seconds between two looks of a node whether the cluster has changed."""
 _STDIN, _STDOUT, _STDERR, _FIGURES = range(4)
@@ -50,9 +51,11 @@ _OUTPUT_SECONDS = 5.0
 STOP_SECONDS = 25.0
 """Seconds that spiders may take to end when their node is stopped; then they are killed."""
 _CANCEL_SECONDS = 45.0
-"""Seconds that the spider of a cancelled job may take to end; stores alone may take 30. Then it is killed."""
+"""Seconds that the spider of a cancelled job may take to end; stores alone may take 30. Then it is
+killed."""
 _HANG_SECONDS = 60.0
-"""Seconds for which a spider's event loop may hang; then the spider kills itself, and its job is started again."""
+"""Seconds for which a spider's event loop may hang; then the spider kills itself, and its job is
+started again."""
 
 
 class SpiderProcess(ProcessProtocol):
@@ -75,7 +78,10 @@ class SpiderProcess(ProcessProtocol):
         self._line = b""
 
     def start(self, folder: Path, settings: dict[str, str]) -> Deferred[None]:
-        """Start the process from an egg's folder; the Deferred fires when all its output is read. Raises OSError."""
+        """Start the process from an egg's folder; the Deferred fires when all its output is read.
+
+        Raises OSError.
+        """
         job = self.job
         # The task goes through a pipe, as every user of the machine can read a command line.
         task = {
@@ -139,7 +145,8 @@ class SpiderProcess(ProcessProtocol):
 
     def processEnded(self, reason: Failure) -> None:
         value: Any = reason.value
-        self.report.signal, self.report.exit_code = value.signal, value.exitCode
+        self.report.signal = value.signal
+        self.report.exit_code = value.exitCode
         self.pid = None
         self._ended.callback(None)
 
@@ -160,14 +167,16 @@ def spider_settings(
     job = leased.job
     given = {"FRONTIER_NODE": options.node_name, "FRONTIER_RUN": job.run}
     if "FRONTIER_RUN" not in job.settings:
-        # Each start of a job goes on with the job's run; a job that is scheduled again under the same id begins a new run.
+        # Each start of a job goes on with the job's run; a job that is scheduled again under the
+        # same id begins a new run.
         given["FRONTIER_ASKED_AT"] = f"{leased.queued_at:.3f}"
     given |= {
         "MEMUSAGE_ENABLED": "1",
         "MEMUSAGE_CHECK_INTERVAL_SECONDS": _MEMORY_CHECK_SECONDS,
         **job.settings,
     }
-    limit, wanted = options.memory_limit_mb, job.settings.get("MEMUSAGE_LIMIT_MB", "0")
+    limit = options.memory_limit_mb
+    wanted = job.settings.get("MEMUSAGE_LIMIT_MB", "0")
     # A limit that is not a number is passed on, and Scrapy reports it when the crawl starts.
     if limit and wanted.isdecimal() and not 0 < int(wanted) <= limit:
         given["MEMUSAGE_LIMIT_MB"] = str(limit)

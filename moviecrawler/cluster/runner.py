@@ -1,13 +1,15 @@
 """A spider's process: `runner.py crawl <project> <spider> <job>` or `runner.py list`.
 
-It imports nothing of this project, as that comes from the egg. The node writes a line of JSON to standard input: `egg` (path)
-and, for a crawl, `settings`, `arguments` and `hang_seconds`. While a crawl runs, the end of standard input means that the node is
-gone, and the process ends. Lines of JSON on descriptor 3 report the crawl to the node: `{"stats": {...}, "summary": [...]}` from
-the spider at any time, and at the end `{"reason": ..., "stats": {...}}` from here. `list` writes the spiders' names to standard
-output, as JSON.
+It imports nothing of this project, as that comes from the egg. The node writes a line of JSON to
+standard input: `egg` (path) and, for a crawl, `settings`, `arguments` and `hang_seconds`. While a
+crawl runs, the end of standard input means that the node is gone, and the process ends. Lines of
+JSON on descriptor 3 report the crawl to the node: `{"stats": {...}, "summary": [...]}` from the
+spider at any time, and at the end `{"reason": ..., "stats": {...}}` from here. `list` writes the
+spiders' names to standard output, as JSON.
 
-When the event loop hangs for `hang_seconds`, a thread of `faulthandler` writes a traceback to standard error and kills the process.
-That thread is not Python code, so it runs also while a regular expression holds the interpreter.
+When the event loop hangs for `hang_seconds`, a thread of `faulthandler` writes a traceback to
+standard error and kills the process. That thread is not Python code, so it runs also while a
+regular expression holds the interpreter.
 """
 
 from __future__ import annotations
@@ -75,7 +77,10 @@ def _report(sender: Any) -> None:
 
 
 def _peak_memory(_: Any) -> int:
-    """Return the most bytes that this process has used. Scrapy's own figure starts with the memory of the node that spawned it."""
+    """Return the most bytes that this process has used.
+
+    Scrapy's own figure starts with the memory of the node that spawned it.
+    """
     return (
         int(Path("/proc/self/status").read_text("utf-8").partition("VmHWM:")[2].split()[0]) * 1024
     )
@@ -108,7 +113,8 @@ def _list() -> None:
     # What the egg prints goes to standard error.
     with os.fdopen(os.dup(1), "w") as answer:
         os.dup2(2, 1)
-        from scrapy.spiderloader import get_spider_loader  # noqa: PLC0415 - after the egg's modules have come first
+        # After the egg's modules have come first.
+        from scrapy.spiderloader import get_spider_loader  # noqa: PLC0415
         from scrapy.utils.project import get_project_settings  # noqa: PLC0415
 
         json.dump(sorted(get_spider_loader(get_project_settings()).list()), answer)

@@ -1,4 +1,7 @@
-"""The cluster's state in Redis. Each call is one short round trip and blocks: call it in a thread, not in the event loop."""
+"""The cluster's state in Redis.
+
+Each call is one short round trip and blocks: call it in a thread, not in the event loop.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,8 @@ class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The node's name, and a part that is new at each start."""
     name: str
     url: str
-    """The URL at which clients find the node's logs; empty when they don't, or when the nodes share the folder."""
+    """The URL at which clients find the node's logs; empty when they don't, or when the nodes share
+    the folder."""
     slots: int
     started_at: float
     """Seconds since 1970."""
@@ -131,7 +135,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     finished: list[JobStatus] = []
     """Finished jobs, the latest first."""
     eggs: list[Egg] = []
-    """Versions in the order of their deployment, so that names need no order, and to roll back is to deploy again."""
+    """Versions in the order of their deployment, so that names need no order, and to roll back is
+    to deploy again."""
 
     @property
     def jobs(self) -> list[JobStatus]:
@@ -151,7 +156,10 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Beat(msgspec.Struct, frozen=True):
-    """The answer to a heartbeat. Keys and ids come as names with a value, as Lua's JSON does not tell an empty list."""
+    """The answer to a heartbeat.
+
+    Keys and ids come as names with a value, as Lua's JSON does not tell an empty list.
+    """
 
     stop: dict[str, bool]
     """Keys of jobs to stop, as they are over, or another node runs them now."""
@@ -243,7 +251,10 @@ class ClusterState:
         )
 
     def schedule(self, job: Job) -> None:
-        """Queue a checked job, unless it is pending or running, as clients may repeat a request. Raises ConfigurationError."""
+        """Queue a checked job, unless it is pending or running, as clients may repeat a request.
+
+        Raises ConfigurationError.
+        """
         answer = self._run("put", job.key, msgspec.json.encode(job), -job.priority)
         if answer == -1:
             raise ConfigurationError("100,000 jobs are pending; wait for some, or cancel them")
@@ -294,9 +305,12 @@ class ClusterState:
     def beat(
         self, node: NodeInfo, jobs: Iterable[str], *, is_news: bool = True, takes: bool = False
     ) -> Beat:
-        """Renew a node's lease, or add the node, and hand it the next job if it `takes` one. `jobs` are the keys of those that it runs.
+        """Renew a node's lease, or add the node, and hand it the next job if it `takes` one.
 
-        `is_news` says whether anything else than figures of memory has changed since the last heartbeat.
+        `jobs` are the keys of those that it runs.
+
+        `is_news` says whether anything else than figures of memory has changed since the last
+        heartbeat.
         """
         lease = round(self.options.lease_seconds * 1000)
         flags = int(is_news), lease, int(takes)
@@ -308,7 +322,10 @@ class ClusterState:
         return bool(self._run("record_end", node, job.key, how, msgspec.json.encode(outcome)))
 
     def leave(self, node: str) -> None:
-        """Remove a node. If it still has jobs, the next heartbeat of another node queues them again."""
+        """Remove a node.
+
+        If it still has jobs, the next heartbeat of another node queues them again.
+        """
         pipe = self.client.pipeline().zrem(keys.NODES, node).hdel(keys.NODE_INFOS, node)
         pipe.set(keys.CHANGED, f"{node} left").execute()
 

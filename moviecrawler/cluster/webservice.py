@@ -56,11 +56,14 @@ class ClusterService(WsResource):  # type: ignore[misc]  # Scrapyd has no types
                 + b"\n"
             )
         except Error as error:
-            code, why = int(error.status), (error.message or b"").decode()
+            code = int(error.status)
+            why = (error.message or b"").decode()
         except UnsupportedMethod:
-            code, why = http.NOT_ALLOWED, f"use one of {self.methods}"
+            code = http.NOT_ALLOWED
+            why = f"use one of {self.methods}"
         except AwayError as error:
-            code, why = http.SERVICE_UNAVAILABLE, str(error)
+            code = http.SERVICE_UNAVAILABLE
+            why = str(error)
         except (MovieCrawlerError, UnicodeDecodeError) as error:
             why = str(error)
         path = txrequest.path.decode(errors="replace")
@@ -86,8 +89,13 @@ class Schedule(ClusterService):
     @param("priority", required=False, default=0.0, type=lambda given: float(given or 0))
     @param("setting", dest="settings", required=False, default=list, multiple=True)
     def render_POST(
-        self, txrequest: Request, *, id: str | None, settings: list[str], **given: Any
-    ) -> dict[str, Any]:  # noqa: A002 - as a job's field
+        self,
+        txrequest: Request,
+        *,
+        id: str | None,
+        settings: list[str],
+        **given: Any,  # noqa: A002
+    ) -> dict[str, Any]:
         for setting in settings:
             if "=" not in setting:
                 raise ConfigurationError(f"setting is {setting[:80]!r}; give NAME=VALUE")
@@ -132,7 +140,8 @@ class ListJobs(ClusterService):
 
 
 def _row(status: JobStatus) -> dict[str, Any]:
-    job, ended = status.job, status.outcome
+    job = status.job
+    ended = status.outcome
     row: dict[str, Any] = {
         "id": job.id,
         "project": job.project,
@@ -240,8 +249,10 @@ class Metrics(ClusterService, Collector):
 
     def collect(self) -> Iterable[Metric]:
         """Yield the metric families; it is the method of a Prometheus collector."""
-        state, jobs = self.root.node.state, self.root.node.state.seen.get()
-        nodes, counters = state.nodes(), state.counters()
+        state = self.root.node.state
+        jobs = self.root.node.state.seen.get()
+        nodes = state.nodes()
+        counters = state.counters()
         slots = sum(node.slots for node in nodes if not node.draining)
         yield GaugeMetricFamily(
             "moviecrawler_jobs_pending", "Jobs that wait for a slot.", len(jobs.pending)

@@ -1,4 +1,7 @@
-"""Scrapyd's web root. It reads the cluster before each answer, so that Scrapyd's own services answer for all nodes."""
+"""Scrapyd's web root.
+
+It reads the cluster before each answer, so that Scrapyd's own services answer for all nodes.
+"""
 
 from __future__ import annotations
 
@@ -175,7 +178,10 @@ class Root(ScrapydRoot):  # type: ignore[misc]  # Scrapyd has no types
 
     @property
     def poller(self) -> View:
-        """The cluster. Scrapyd's services read its queues here, and its processes and finished jobs at `launcher`."""
+        """The cluster.
+
+        Scrapyd's services read its queues here, and its processes and finished jobs at `launcher`.
+        """
         return View(self.node.state.seen.get())
 
     launcher = poller
@@ -205,7 +211,8 @@ class Root(ScrapydRoot):  # type: ignore[misc]  # Scrapyd has no types
         path = request.path.decode("ascii", errors="replace")
         project, _, log = ["", *path.split("/")][-3:]
         status = self.node.state.seen.get().find(project, log.removesuffix(".log"))
-        code, sentence = http.NOT_FOUND, "there is no such log"
+        code = http.NOT_FOUND
+        sentence = "there is no such log"
         if status is not None and status.node not in {"", self.node.name}:
             url = next((one.url for one in self.node.state.nodes() if one.id == status.node_id), "")
             sentence = f"the log is on {status.node}"
@@ -221,12 +228,16 @@ class Root(ScrapydRoot):  # type: ignore[misc]  # Scrapyd has no types
 
 
 def refusal(options: NodeOptions, request: Request, service: bytes) -> tuple[int, str] | None:
-    """Return status and reason when a request is refused, else None. `service` is the first segment of its path."""
+    """Return status and reason when a request is refused, else None.
+
+    `service` is the first segment of its path.
+    """
     if service in _PROBES:
         return None
     if options.password:
         # All are compared, so that the time does not tell what is wrong.
-        given, deploy_password = request.getPassword(), options.deploy_password or options.password
+        given = request.getPassword()
+        deploy_password = options.deploy_password or options.password
         is_named = compare_digest(options.username.encode(), request.getUser())
         is_user = is_named & compare_digest(options.password.encode(), given)
         is_deployer = is_named & compare_digest(deploy_password.encode(), given)
@@ -255,8 +266,8 @@ def refusal(options: NodeOptions, request: Request, service: bytes) -> tuple[int
 def _answers_to(options: NodeOptions, host: str) -> bool:
     """Return whether a node without a password answers requests for a host.
 
-    Without this check the owner of any domain name could point it at this machine, and reach the node through a visitor's
-    browser (DNS rebinding).
+    Without this check the owner of any domain name could point it at this machine, and reach the
+    node through a visitor's browser (DNS rebinding).
     """
     try:
         name = urlsplit(f"//{host}").hostname or ""
@@ -273,7 +284,10 @@ def _answers_to(options: NodeOptions, host: str) -> bool:
 
 
 class Logs(File):  # type: ignore[misc]  # Scrapyd has no types
-    """Scrapyd's `/logs/`. Every file is served as plain text, so that no log becomes a web page of the node."""
+    """Scrapyd's `/logs/`.
+
+    Every file is served as plain text, so that no log becomes a web page of the node.
+    """
 
     contentTypes: dict[str, str] = {}  # noqa: RUF012 - as Twisted has it
     contentEncodings: dict[str, str] = {}  # noqa: RUF012

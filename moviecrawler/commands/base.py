@@ -1,6 +1,7 @@
 """What all commands share: arguments, errors, exit codes, tables and JSON.
 
-Scrapy imports every module of this folder for each command that it runs, so these import what does the work when it runs.
+Scrapy imports every module of this folder for each command that it runs, so these import what does
+the work when it runs.
 """
 
 from __future__ import annotations
@@ -55,9 +56,12 @@ JSON = option("--json", action="store_true", help="print JSON")
 
 
 class BaseCommand(_Base):
-    """The base of a command, before Scrapy's own. The docstring of a command is its help; the first line is in Scrapy's list.
+    """The base of a command, before Scrapy's own.
 
-    It ends with one sentence: with exit code 2 for a wrong argument or setting, with 1 for what fails later.
+    The docstring of a command is its help; the first line is in Scrapy's list.
+
+    It ends with one sentence: with exit code 2 for a wrong argument or setting, with 1 for what
+    fails later.
     """
 
     settings: BaseSettings  # type: ignore[assignment]  # Scrapy has set it before a command runs
@@ -109,7 +113,11 @@ class BaseCommand(_Base):
             self.exitcode = _INTERRUPTED
 
     def execute(self, opts: argparse.Namespace) -> None:
-        """Do the work. Raises ConfigurationError for a wrong argument, and MovieCrawlerError or OSError for exit code 1."""
+        """Do the work.
+
+        Raises ConfigurationError for a wrong argument, and MovieCrawlerError or OSError for exit
+        code 1.
+        """
         raise NotImplementedError
 
     def fail(self, sentence: str) -> None:
@@ -142,7 +150,8 @@ def table_lines(
 ) -> list[str]:
     """Return rows, the first of them a header, as lines of aligned columns.
 
-    With `right`, all but the first column are aligned to the right. With a width, the first column is cut so that the others fit.
+    With `right`, all but the first column are aligned to the right. With a width, the first column
+    is cut so that the others fit.
     """
     widths = [max(map(_columns, column)) for column in zip(*rows, strict=True)]
     if width is not None:

@@ -46,13 +46,17 @@ _MAX_NAMED = 3
 class Command(BaseCommand, ScrapyCommand):
     """Fill the catalogue of titles, and show or change what is due.
 
-    It works on the database that DATABASE_URL names. `scrapy catalogue ACTION -h` has the options of an action.
+    It works on the database that DATABASE_URL names. `scrapy catalogue ACTION -h` has the options
+    of an action.
     """
 
     arguments = "import imdb|episodes|tmdb|wikidata|csv | status | boost ID… | due [SITE] | review [ID SITE]  [options]"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add a parser for each action. Scrapy's own options may come before or after the action."""
+        """Add a parser for each action.
+
+        Scrapy's own options may come before or after the action.
+        """
         super().add_options(parser)
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
         for run, options in _ACTIONS.items():
@@ -61,7 +65,8 @@ class Command(BaseCommand, ScrapyCommand):
                 name, prog=f"scrapy catalogue {name}", conflict_handler="resolve"
             )
             ScrapyCommand.add_options(self, own)
-            for each in own._actions:  # noqa: SLF001 - a default would overwrite an option before the action
+            # A default would overwrite an option before the action.
+            for each in own._actions:  # noqa: SLF001
                 each.default = SUPPRESS
             for names, parameters in options:
                 own.add_argument(*names, **parameters)
@@ -147,7 +152,8 @@ def _import(command: BaseCommand, database: Database, opts: argparse.Namespace) 
     from moviecrawler.datasets.files import DownloadError, FileClient
     from moviecrawler.sites import user_agent
 
-    # Ctrl-C ends the process at once, even while the database loads a part. The next import goes on from there.
+    # Ctrl-C ends the process at once, even while the database loads a part. The next import goes on
+    # from there.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     source = _source(opts, command.settings)
     # There is one table of episodes, whatever they were read from.
@@ -191,7 +197,8 @@ def _source(opts: argparse.Namespace, settings: BaseSettings) -> FileSource:
     from moviecrawler.clock import utc_now
     from moviecrawler.pipelines.files import check_data_dir
 
-    data_dir, origin = check_data_dir(settings["DATA_DIR"]), opts.origin
+    data_dir = check_data_dir(settings["DATA_DIR"])
+    origin = opts.origin
     if opts.source == "imdb":
         kinds = opts.kinds or frozenset({"movie"})
         selection = imdb_import.Selection(kinds, opts.min_votes, *opts.years)

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of malloc.h
+# of malloc.h
+_TRIM_THRESHOLD = -1
+_MMAP_THRESHOLD = -3
 _CHECK_SECONDS = 0.1
 """Seconds between two checks whether a crawl has closed."""
 
@@ -39,7 +41,8 @@ class Command(CrawlCommand):
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        # This import inspects the whole call stack, which takes 0.04 s here and 0.3 s deep inside the engine's imports.
+        # This import inspects the whole call stack, which takes 0.04 s here and 0.3 s deep inside
+        # the engine's imports.
         import scrapy.core.downloader.contextfactory  # noqa: F401
 
         from moviecrawler.addon import check
@@ -75,7 +78,8 @@ class Command(CrawlCommand):
 def tune_memory() -> None:
     """Run the garbage collector less often, and not over the modules: by default it takes a seventh of a small page's time.
 
-    Keep the memory of large pages for the next ones: to give it back and to ask for it anew takes a twentieth of a page's time.
+    Keep the memory of large pages for the next ones: to give it back and to ask for it anew takes a
+    twentieth of a page's time.
     """
     gc.set_threshold(10_000, 20, 20)
     gc.freeze()
@@ -87,7 +91,8 @@ def tune_memory() -> None:
 def wait_for_stores_on_sigint(crawler: Crawler) -> None:
     """Make a first SIGINT or SIGTERM send `end_asked`, and wait for a crawl that is already closing.
 
-    Otherwise Scrapy stops the engine at once, and the process ends before the last items are stored.
+    Otherwise Scrapy stops the engine at once, and the process ends before the last items are
+    stored.
     """
     from moviecrawler.frontier.engine import is_closing
     from moviecrawler.signals import end_asked

@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 class Command(BaseCommand, ScrapyCommand):
     """Print the IMDb title of each film of a list, one JSON object a line.
 
-    An object has the id if it is sure, how sure it is, and why. RECORDS and TITLES are CSV with a header, or JSON Lines, in UTF-8,
-    with the columns site, site_id, title, original_title, year, release_date, runtime_minutes, directors (with | between them)
-    and votes; other_titles (with | between them) and kind may be there too. An empty cell is unknown. The site of TITLES is imdb,
-    their site_id the IMDb id. Without TITLES, the titles of the catalogue are taken, in the database that DATABASE_URL names.
+    An object has the id if it is sure, how sure it is, and why. RECORDS and TITLES are CSV with a
+    header, or JSON Lines, in UTF-8, with the columns site, site_id, title, original_title, year,
+    release_date, runtime_minutes, directors (with | between them) and votes; other_titles (with |
+    between them) and kind may be there too. An empty cell is unknown. The site of TITLES is imdb,
+    their site_id the IMDb id. Without TITLES, the titles of the catalogue are taken, in the
+    database that DATABASE_URL names.
     """
 
     arguments = "RECORDS [--against TITLES]"
@@ -39,7 +41,10 @@ class Command(BaseCommand, ScrapyCommand):
     )
 
     def execute(self, opts: argparse.Namespace) -> None:
-        """Print the lines when all films are matched. A film that is in the list twice is matched once, and printed twice."""
+        """Print the lines when all films are matched.
+
+        A film that is in the list twice is matched once, and printed twice.
+        """
         import msgspec
 
         from moviecrawler.catalogue.film_lists import read_records, read_titles

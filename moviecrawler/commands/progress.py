@@ -33,7 +33,8 @@ _HEADER = (
 class Command(BaseCommand, ScrapyCommand):
     """Show the progress of the crawls of all machines.
 
-    The table counts requests; `today` is how many of the day's budget are used up. `watch scrapy progress` follows the crawls.
+    The table counts requests; `today` is how many of the day's budget are used up. `watch scrapy
+    progress` follows the crawls.
     """
 
     options = (

@@ -168,18 +168,23 @@ class ReplaySpider(Spider):
                         logger.exception("%s: a page can't be read", key)
                         continue
                     for item in items:
-                        while scraper.slot.itemproc_size >= _MAX_IN_PIPELINES:  # noqa: ASYNC110 - Scrapy has no event for it
+                        # Scrapy has no event for it.
+                        while scraper.slot.itemproc_size >= _MAX_IN_PIPELINES:  # noqa: ASYNC110
                             await asyncio.sleep(_CHECK_SECONDS)
                         self.progress.begin(key, item)
                         yield item
             except (ArchiveError, TransientStoreError, OSError) as error:
-                logger.error("%s can't be read to its end: %s", key, error)  # noqa: TRY400 - the sentence says it all
+                # The sentence says it all.
+                logger.error("%s can't be read to its end: %s", key, error)  # noqa: TRY400
             else:
                 if not has_unread:
                     self.progress.end(key)
 
     def items(self, answer: Answer) -> Iterator[Any]:
-        """Yield the items that a crawl makes of an answer, and no requests. Raises ArchiveError when its body can't be decompressed."""
+        """Yield the items that a crawl makes of an answer, and no requests.
+
+        Raises ArchiveError when its body can't be decompressed.
+        """
         from scrapy.exceptions import IgnoreRequest
         from scrapy.http import Response
         from scrapy.spidermiddlewares.httperror import HttpError
@@ -215,7 +220,8 @@ class ReplaySpider(Spider):
             results = reader.parse_title(response, answer.site_id, answer.found, answer.due)
         else:
             failure = Failure(HttpError(response))  # type: ignore[no-untyped-call]
-            failure.request = request  # type: ignore[attr-defined]  # as Scrapy passes it to an errback
+            # As Scrapy passes it to an errback.
+            failure.request = request  # type: ignore[attr-defined]
             results = reader.title_failed(failure)
         yield from (result for result in results if not isinstance(result, Request))
 
@@ -235,7 +241,10 @@ class ReplayProgress:
         )  # of a file: its items without an outcome, plus 1 until it is read
 
     def connect(self, manager: SignalManager) -> None:
-        """Follow items. One on which a pipeline fails never ends, so that its file is read again."""
+        """Follow items.
+
+        One on which a pipeline fails never ends, so that its file is read again.
+        """
         manager.connect(self._item_ended, signals.item_dropped)
         manager.connect(self._item_ended, item_completed)
 

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from moviecrawler.catalogue.scoreboard import ScoreboardRow
     from moviecrawler.items import TitleKind
 
-_MIN_WIDTH, _MAX_WIDTH = 80, 120
+_MIN_WIDTH = 80
+_MAX_WIDTH = 120
 _COLUMNS = {
     "title": "VARCHAR",
     "year": "INTEGER",
@@ -49,7 +50,8 @@ _PART_COLUMNS = {
 }
 """Further columns of seasons and episodes."""
 _MAX_TABLE_ROWS = 100_000
-"""Rows of a table: all of them are in memory, as their widths are measured before the first is printed."""
+"""Rows of a table: all of them are in memory, as their widths are measured before the first is
+printed."""
 _SERIES = "rottentomatoes -a list=tv_series_browse -a limit=20"
 _CRAWLS: dict[TitleKind, str] = {
     "series": _SERIES,
@@ -186,7 +188,8 @@ def _print_parquet(records: Iterator[dict[str, Any]], columns: dict[str, str]) -
     import duckdb
 
     with tempfile.TemporaryDirectory() as folder:
-        source, target = Path(folder, "scoreboard.csv"), Path(folder, "scoreboard.parquet")
+        source = Path(folder, "scoreboard.csv")
+        target = Path(folder, "scoreboard.parquet")
         with source.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows(map(_cell, record.values()) for record in records)
         with duckdb.connect(

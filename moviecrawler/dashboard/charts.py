@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-WIDTH, HEIGHT = 600, 120
+WIDTH = 600
+HEIGHT = 120
 """SVG units; the page stretches a chart."""
 _STEP = 10
 """The lowest and the highest value of a chart of scores are multiples of it."""
@@ -23,7 +24,8 @@ def spark(values: Sequence[float]) -> str:
     >>> spark([0, 5, 10])
     '0,120 300,60 600,0'
     """
-    most, steps = max([*values, 1]), max(len(values) - 1, 1)
+    most = max([*values, 1])
+    steps = max(len(values) - 1, 1)
     return " ".join(
         f"{WIDTH * n / steps:g},{HEIGHT * (1 - value / most):g}" for n, value in enumerate(values)
     )
@@ -68,7 +70,8 @@ def history_chart(changes: Sequence[Any], now: datetime) -> Chart | None:
                 (row for row in changes if (row.kind, row.site) == (kind, site)),
                 key=lambda row: row.since,
             )
-            path, in_gap = "", True
+            path = ""
+            in_gap = True
             for row in rows:
                 x = WIDTH * (row.since - begins).total_seconds() / seconds
                 y = HEIGHT * (highest - out_of_100.get(id(row), lowest)) / (highest - lowest)

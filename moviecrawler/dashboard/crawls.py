@@ -99,7 +99,8 @@ class Crawls(Page):
         return _path_of(job), "scheduled"
 
     def do_cancel(self, request: PageRequest) -> tuple[str, str]:
-        project, job_id = request.value("project"), request.value("job")
+        project = request.value("project")
+        job_id = request.value("job")
         former = self.node.state.cancel(project, job_id) or ""
         return "/crawls", {"pending": "cancelled", "running": "cancelling"}.get(former, "no-job")
 

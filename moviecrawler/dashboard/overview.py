@@ -88,12 +88,14 @@ def card_of(site: Site, counts: Counts | None, frontier: Frontier | None) -> Car
     """Return a site's figures."""
     card = Card(site=site)
     if counts is not None:
-        card.counts, card.hours = counts.sites.get(site), counts.hours.get(site)
+        card.counts = counts.sites.get(site)
+        card.hours = counts.hours.get(site)
     if frontier is not None:
         card.state = frontier.sites[site]
         card.runs = [run for run in frontier.runs if run.site == site]
         if card.state.refusal is not None:
-            card.stopped, card.stopped_until = card.state.refusal, card.state.stopped_until
+            card.stopped = card.state.refusal
+            card.stopped_until = card.state.stopped_until
             card.trying = (card.stopped_until or 0) <= frontier.now
     known = card.counts
     if (
@@ -102,7 +104,8 @@ def card_of(site: Site, counts: Counts | None, frontier: Frontier | None) -> Car
         and known.paused_until is not None
         and known.paused_because is not None
     ):
-        card.stopped, card.stopped_until = known.paused_because, known.paused_until.timestamp()
+        card.stopped = known.paused_because
+        card.stopped_until = known.paused_until.timestamp()
     return card
 
 
@@ -143,7 +146,8 @@ def concerns(
 ) -> Iterator[Concern]:
     """Yield the concerns.
 
-    `troubles` are sentences on stores that can't be reached. `slots` counts those of nodes that take jobs; None when it is unknown.
+    `troubles` are sentences on stores that can't be reached. `slots` counts those of nodes that
+    take jobs; None when it is unknown.
     """
     for trouble in troubles:
         yield Concern(trouble, "See that it runs, and that every node can reach it.", "/#nodes")

@@ -54,7 +54,8 @@ NOTICES = {
     "boosted": "Boosted: it is fetched before all others, on every site, at most once a week.",
     "no-title": "The catalogue has no such title.",
 }
-"""Sentences that a page shows after an action, by name: links give the name, so that no link can put its own text into a page."""
+"""Sentences that a page shows after an action, by name: links give the name, so that no link can
+put its own text into a page."""
 
 
 class Answer(NamedTuple):
@@ -88,7 +89,10 @@ class PageRequest:
     """Sentences on stores that could not be reached."""
 
     def value(self, name: str) -> str:
-        """Return a parameter, stripped; empty when it is missing. Raises RefusedError for a NUL character, which Postgres does not take."""
+        """Return a parameter, stripped; empty when it is missing.
+
+        Raises RefusedError for a NUL character, which Postgres does not take.
+        """
         text = self.values.get(name, "")
         if "\0" in text:
             raise RefusedError(f"{name} has a NUL character in it; leave that out")
@@ -120,7 +124,11 @@ class PageRequest:
 
 
 class Page(Resource):
-    """A page. `show` gathers the variables of its template; a method `do_<action>` carries out a form. All run in threads."""
+    """A page.
+
+    `show` gathers the variables of its template; a method `do_<action>` carries out a form. All run
+    in threads.
+    """
 
     isLeaf = True
     title: ClassVar[str]
@@ -137,7 +145,8 @@ class Page(Resource):
     def show(self, request: PageRequest) -> dict[str, Any]:
         """Return the template's variables. Raises RefusedError.
 
-        They may replace the page's `template` and `title`, and name a path as `refresh`, which the browser then asks for every 10 s.
+        They may replace the page's `template` and `title`, and name a path as `refresh`, which the
+        browser then asks for every 10 s.
         """
         raise NotImplementedError
 
@@ -160,14 +169,14 @@ class Page(Resource):
                 return self._page(
                     request, **self.show(request), notice=NOTICES.get(request.value("notice"), "")
                 )
-            code, sentence = http.NOT_ALLOWED, "this takes GET, HEAD and POST"
+            code = http.NOT_ALLOWED
+            sentence = "this takes GET, HEAD and POST"
         except (AwayError, redis.exceptions.RedisError) as error:
-            code, sentence = http.SERVICE_UNAVAILABLE, f"a store can't be asked now: {error}"
+            code = http.SERVICE_UNAVAILABLE
+            sentence = f"a store can't be asked now: {error}"
         except MovieCrawlerError as error:
-            code, sentence = (
-                error.code if isinstance(error, RefusedError) else http.BAD_REQUEST,
-                str(error),
-            )
+            code = error.code if isinstance(error, RefusedError) else http.BAD_REQUEST
+            sentence = str(error)
         except Exception as error:  # noqa: BLE001 - the client gets a sentence, the log the traceback
             journal.error("{trace}", trace=traceback.format_exc())
             sentence = f"this page has a fault ({type(error).__name__}); the node's log has more"

@@ -1,4 +1,7 @@
-"""Renders templates, and writes figures, times and amounts in them. All variables are escaped. A missing value is a dash."""
+"""Renders templates, and writes figures, times and amounts in them.
+
+All variables are escaped. A missing value is a dash.
+"""
 
 from __future__ import annotations
 

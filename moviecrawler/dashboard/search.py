@@ -1,4 +1,7 @@
-"""Finds titles, and reads all that the database has on one, with a series' seasons and episodes. Each query uses an index."""
+"""Finds titles, and reads all that the database has on one, with a series' seasons and episodes.
+
+Each query uses an index.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,10 @@ def search(database: ShortTransactions, text: str, first: int, limit: int) -> li
 
 
 def popular(database: ShortTransactions, first: int, limit: int) -> list[Any]:
-    """Return the `limit` most popular titles after the first `first`, as `search` does. Raises AwayError."""
+    """Return the `limit` most popular titles after the first `first`, as `search` does.
+
+    Raises AwayError.
+    """
     return _rows(database, _WITH_SCORES.format(_POPULAR), first=first, limit=limit)
 
 
@@ -117,7 +123,8 @@ def similar(database: ShortTransactions, title_id: int, most: int) -> list[Any]:
 
 # --- A series, from the views of `scrapy scoreboard --kind season` and `--kind episode` ---------------------------------
 
-_MAX_SEASONS, _MAX_EPISODES = 200, 5_000
+_MAX_SEASONS = 200
+_MAX_EPISODES = 5_000
 """Seasons and episodes of a series that are read; some daily shows have more."""
 _MAX_COLUMNS = 60
 """Episodes of a season that the grid shows."""
@@ -133,11 +140,15 @@ class SeriesGrid(NamedTuple):
     columns: Sequence[int] = ()
     """Numbers of episodes, in ascending order."""
     rows: Mapping[int, Mapping[int, Any]] = {}
-    """By season, and by number, rows of `series_episodes.sql`. Of two episodes with one number, the first."""
+    """By season, and by number, rows of `series_episodes.sql`. Of two episodes with one number, the
+    first."""
 
 
 def read_series(database: ShortTransactions, title_id: int) -> SeriesGrid:
-    """Return the seasons and episodes of a series; an empty grid for any other title. Raises AwayError."""
+    """Return the seasons and episodes of a series; an empty grid for any other title.
+
+    Raises AwayError.
+    """
     seasons = _rows(database, _SEASONS, id=title_id, seasons=_MAX_SEASONS)
     rows: dict[int, dict[int, Any]] = {}
     for episode in _rows(database, _EPISODES, id=title_id, episodes=_MAX_EPISODES):
@@ -148,7 +159,10 @@ def read_series(database: ShortTransactions, title_id: int) -> SeriesGrid:
 
 
 def series_of(database: ShortTransactions, title_ids: Sequence[int]) -> dict[int, Any]:
-    """Return rows of `series_of_titles.sql` by title_id, for the seasons and episodes among titles. Raises AwayError."""
+    """Return rows of `series_of_titles.sql` by title_id, for the seasons and episodes among titles.
+
+    Raises AwayError.
+    """
     return {row.title_id: row for row in _rows(database, _SERIES_OF, ids=list(title_ids))}
 
 

@@ -32,7 +32,10 @@ class Progress(ClusterService):
 
 
 class Boost(ClusterService):
-    """`boost.json`: have titles fetched soon on all sites. `id` is one IMDb id or URL, or several with commas."""
+    """`boost.json`: have titles fetched soon on all sites.
+
+    `id` is one IMDb id or URL, or several with commas.
+    """
 
     @param("id", dest="given", multiple=True)
     @param("weight", required=False, default=1.0, type=lambda given: float(given or 1))

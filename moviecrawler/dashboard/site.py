@@ -55,7 +55,10 @@ class PageService(Service):
 
 
 def warm_up(pages: list[Page]) -> None:
-    """Compile the templates, and make each page once: its first reader would wait for that. Call it in a thread."""
+    """Compile the templates, and make each page once: its first reader would wait for that.
+
+    Call it in a thread.
+    """
     for name in ENVIRONMENT.list_templates():
         ENVIRONMENT.get_template(name)
     for page in pages:

@@ -1,4 +1,7 @@
-"""Reads the figures of the pages from Redis and Postgres. Every call blocks, so call it in a thread."""
+"""Reads the figures of the pages from Redis and Postgres.
+
+Every call blocks, so call it in a thread.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,8 @@ _TIMEOUTS = {"socket_connect_timeout": 1.0, "socket_timeout": 2.0}
 """Seconds. They are short, so that a request is answered soon also when Redis can't be reached."""
 _MIN_PAUSE_SECONDS = 5.0
 _PAUSE_FACTOR = 20
-"""The next count of the catalogue waits this many times as long as the last one took: 1 s with 3,000,000 rows."""
+"""The next count of the catalogue waits this many times as long as the last one took: 1 s with
+3,000,000 rows."""
 _MAX_COUNT_SECONDS = 20.0
 HOURS = 24
 """Hours for which titles are counted."""
@@ -55,9 +59,11 @@ class Sources:
         self.settings = Settings()
         self.settings.setmodule("moviecrawler.settings")
         # Spiders take both from the environment, whatever a settings file says.
-        self._redis_url, database_url = os.environ.get("REDIS_URL"), os.environ.get("DATABASE_URL")
+        self._redis_url = os.environ.get("REDIS_URL")
+        database_url = os.environ.get("DATABASE_URL")
         self.settings.set("REDIS_URL", self._redis_url or "", "cmdline")
-        self.has_frontier, self.has_database = bool(self._redis_url), bool(database_url)
+        self.has_frontier = bool(self._redis_url)
+        self.has_database = bool(database_url)
         self._database = ShortTransactions(database_url) if database_url else None
         self._counting = threading.Lock()
         self._counts: Counts | AwayError | None = None
@@ -74,7 +80,10 @@ class Sources:
         return self._database
 
     def counts(self) -> Counts | None:
-        """Return the catalogue's figures of some seconds ago at most; None without a database. Raises AwayError."""
+        """Return the catalogue's figures of some seconds ago at most; None without a database.
+
+        Raises AwayError.
+        """
         if not self.has_database:
             return None
         with self._counting:
@@ -103,7 +112,10 @@ class Sources:
         return Counts(at=now.timestamp(), sites=sites, hours=hours)
 
     def frontier(self) -> Frontier | None:
-        """Return the state of the shared crawls; None when spiders share no frontier. Raises redis.RedisError and ConfigurationError."""
+        """Return the state of the shared crawls; None when spiders share no frontier.
+
+        Raises redis.RedisError and ConfigurationError.
+        """
         url = self._redis_url
         if not url:
             return None

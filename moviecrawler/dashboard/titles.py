@@ -59,7 +59,8 @@ class Titles(Page):
         }
 
     def _one(self, request: PageRequest) -> dict[str, Any]:
-        title_id, database = _title_id(request), self.sources.database
+        title_id = _title_id(request)
+        database = self.sources.database
         found = read_title(database, title_id)
         if found is None:
             raise RefusedError("there is no such title; it may have been matched with another", 404)
@@ -89,7 +90,8 @@ class Titles(Page):
 
 def _title_id(request: PageRequest) -> int:
     text, *more = request.path or ("",)
-    if more or not (text.isascii() and text.isdigit() and len(text) <= 18):  # noqa: PLR2004 - a bigint's
+    # A bigint's.
+    if more or not (text.isascii() and text.isdigit() and len(text) <= 18):  # noqa: PLR2004
         raise RefusedError("there is no such page", 404)
     return int(text)
 

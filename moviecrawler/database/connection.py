@@ -18,7 +18,8 @@ from moviecrawler.texts import on_one_line
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from psycopg2.extensions import connection as Connection  # noqa: N812 - psycopg2 writes its classes in small letters
+    # Psycopg2 writes its classes in small letters.
+    from psycopg2.extensions import connection as Connection  # noqa: N812
 
 _FORM = "postgresql://user:password@host:5432/database"
 _SESSION = """
@@ -31,7 +32,8 @@ _DEFAULTS = {
     "application_name": "moviecrawler",
     "client_encoding": "UTF8",
     "connect_timeout": "10",  # seconds
-    # A server that has silently gone is noticed within a minute. Seconds; milliseconds for the last.
+    # A server that has silently gone is noticed within a minute. Seconds; milliseconds for the
+    # last.
     "keepalives_idle": "30",
     "keepalives_interval": "10",
     "keepalives_count": "3",
@@ -58,8 +60,8 @@ REJECTIONS = (
 def read_url(url: str) -> dict[str, str]:
     """Return the parameters of DATABASE_URL.
 
-    Raises ConfigurationError for a malformed URL, or one whose password has unescaped signs: libpq would take a part of the password for
-    the host, and show it in its messages.
+    Raises ConfigurationError for a malformed URL, or one whose password has unescaped signs: libpq
+    would take a part of the password for the host, and show it in its messages.
     """
     _, _, rest = url.partition("://")
     authority, *others = re.split(r"[/?#]", rest, maxsplit=1)
@@ -79,14 +81,15 @@ def read_url(url: str) -> dict[str, str]:
 def connect(url: str) -> Connection:
     """Connect to a database.
 
-    Raises ConfigurationError when the URL is malformed or the server refuses us permanently, TransientStoreError when it
-    can't be reached now. Neither shows the password.
+    Raises ConfigurationError when the URL is malformed or the server refuses us permanently,
+    TransientStoreError when it can't be reached now. Neither shows the password.
     """
     parameters = read_url(url)
     try:
         return psycopg2.connect(make_dsn(None, **{**_DEFAULTS, **parameters}))
     except (psycopg2.OperationalError, UnicodeDecodeError) as error:
-        # Before it knows our encoding, a server writes messages in its own language and encoding. Some versions of Python lose them.
+        # Before it knows our encoding, a server writes messages in its own language and encoding.
+        # Some versions of Python lose them.
         text = (
             error.object.decode(errors="replace")
             if isinstance(error, UnicodeDecodeError)
@@ -104,7 +107,10 @@ def connect(url: str) -> Connection:
 
 
 def open_database(url: str, is_ending: Callable[[], bool] = lambda: False) -> Connection:
-    """Connect to a database, and update its schema. Raises the same as `connect` and `update_schema`."""
+    """Connect to a database, and update its schema.
+
+    Raises the same as `connect` and `update_schema`.
+    """
     connection = connect(url)
     try:
         with refusals_translated():

@@ -1,4 +1,7 @@
-"""The embedded database, `DATA_DIR/movies.sqlite3`: its columns, opening it, and its transactions. `sql/embedded.sql` describes its tables."""
+"""The embedded database, `DATA_DIR/movies.sqlite3`: its columns, opening it, and its transactions.
+
+`sql/embedded.sql` describes its tables.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +81,8 @@ _LOCK_TIMEOUT_SECONDS = 10.0
 def open_embedded(folder: Path) -> sqlite3.Connection:
     """Open a folder's database, and create it when it is missing.
 
-    Raises TransientStoreError when that may work later, ConfigurationError when the file is not one of this version's.
+    Raises TransientStoreError when that may work later, ConfigurationError when the file is not one
+    of this version's.
     """
     path = folder / FILE
     try:
@@ -98,7 +102,10 @@ def open_embedded(folder: Path) -> sqlite3.Connection:
 
 
 def read_embedded(folder: Path) -> sqlite3.Connection:
-    """Open a folder's database to read it. Raises FileNotFoundError when there is none, sqlite3.Error when it is no such file."""
+    """Open a folder's database to read it.
+
+    Raises FileNotFoundError when there is none, sqlite3.Error when it is no such file.
+    """
     path = (folder / FILE).resolve()
     if not path.exists():
         raise FileNotFoundError(None, "there is no such file", str(folder / FILE))
@@ -143,7 +150,8 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         ) from None
     # A commit must be on the disk when it returns, as the batch is then reported durable.
     connection.execute("PRAGMA synchronous = FULL")
-    # 32 MB: a batch of titles writes all over the indexes of people, and with SQLite's 2 MB a sixth of a large crawl's time is reading them.
+    # 32 MB: a batch of titles writes all over the indexes of people, and with SQLite's 2 MB a sixth
+    # of a large crawl's time is reading them.
     connection.execute("PRAGMA cache_size = -32000")
 
 
@@ -159,7 +167,8 @@ def _items_view() -> str:
         if table == "scores":
             part |= {"certified": _boolean("x.certified"), "histogram": "json(x.histogram)"}
         rows = f"SELECT * FROM {table} WHERE site = m.site AND site_id = m.site_id ORDER BY {_ORDERS.get(table, 'position')}"  # noqa: S608 - ours
-        values[table] = f"(SELECT json_group_array({_object(part)}) FROM ({rows}) x)"  # noqa: S608 - ours
+        # Ours.
+        values[table] = f"(SELECT json_group_array({_object(part)}) FROM ({rows}) x)"  # noqa: S608
     amounts = " UNION ALL ".join(
         f"SELECT '{kind}' AS kind, m.{column} AS value, m.{column}_currency AS currency"
         for kind, column in AMOUNTS.items()

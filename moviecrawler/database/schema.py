@@ -15,7 +15,8 @@ from moviecrawler.errors import ConfigurationError, TransientStoreError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from psycopg2.extensions import connection as Connection  # noqa: N812 - psycopg2 writes its classes in small letters
+    # Psycopg2 writes its classes in small letters.
+    from psycopg2.extensions import connection as Connection  # noqa: N812
 
 logger = logging.getLogger(__name__)
 
@@ -43,8 +44,8 @@ def schema_versions() -> list[str]:
 def update_schema(connection: Connection, is_ending: Callable[[], bool] = lambda: False) -> None:
     """Update a database to this version's schema in one transaction; of processes that start together, one does it.
 
-    Raises ConfigurationError when the database is not in UTF-8 or has a schema that this version doesn't know, TransientStoreError when this
-    process is shutting down while it waits for others.
+    Raises ConfigurationError when the database is not in UTF-8 or has a schema that this version
+    doesn't know, TransientStoreError when this process is shutting down while it waits for others.
     """
     began = reminded = time.monotonic()
     while True:
@@ -77,7 +78,8 @@ def _update(cursor: psycopg2.extensions.cursor) -> None:
         raise ConfigurationError(
             f"the database that DATABASE_URL names is in {encoding}; create one with ENCODING 'UTF8' TEMPLATE template0"
         )
-    # Readers lock tables in another order: in a deadlock this change must give way, so its timeout is below `deadlock_timeout` (1 s).
+    # Readers lock tables in another order: in a deadlock this change must give way, so its timeout
+    # is below `deadlock_timeout` (1 s).
     cursor.execute("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '500ms'")
     cursor.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
     current = _current_version(cursor)
@@ -95,7 +97,8 @@ def _update(cursor: psycopg2.extensions.cursor) -> None:
 
 def _current_version(cursor: psycopg2.extensions.cursor) -> int:
     """Return the version of the database's schema: 0 for an empty database, -1 for another program's."""
-    # Not to_regclass, which may answer from a cache that lacks the tables that another process has made while this one waited.
+    # Not to_regclass, which may answer from a cache that lacks the tables that another process has
+    # made while this one waited.
     cursor.execute(
         "SELECT relname FROM pg_class WHERE relname IN ('schema_version', 'records') AND pg_table_is_visible(oid)"
     )

@@ -1,7 +1,8 @@
 """Matches records of the Postgres store when they are written: which of them are the same title on different sites.
 
-`catalogue.matching.match_titles` decides for a record together with all records that share a key with it, and with those already matched with
-these, so that the order of crawling does not matter. Seasons and episodes are not compared: `sync_catalogue` gives them titles by their series.
+`catalogue.matching.match_titles` decides for a record together with all records that share a key
+with it, and with those already matched with these, so that the order of crawling does not matter.
+Seasons and episodes are not compared: `sync_catalogue` gives them titles by their series.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from moviecrawler.sites import BY_AUTHORITY
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from psycopg2.extensions import cursor as Cursor  # noqa: N812 - psycopg2 writes its classes in small letters
+    # Psycopg2 writes its classes in small letters.
+    from psycopg2.extensions import cursor as Cursor  # noqa: N812
 
     from moviecrawler.catalogue.matching import MatchedTitle
     from moviecrawler.items import Site
@@ -83,14 +85,16 @@ class Plan:
 def plan_titles(cursor: Cursor, changed: Sequence[Stored]) -> Plan:
     """Decide to which titles the changed ones of these records belong, without writing.
 
-    Call it and `apply_plan` under one `lock_titles`, so that no other process changes the records in between.
+    Call it and `apply_plan` under one `lock_titles`, so that no other process changes the records
+    in between.
     """
     changed = [record for record in changed if record.is_changed and not is_part(record.movie)]
     if not changed:
         return Plan()
     cursor.execute(_STORED_SITES)
     stored_sites = {site for (site,) in cursor.fetchall()}
-    # While no other site has a record, as when IMDb's datasets are loaded first, no search is needed.
+    # While no other site has a record, as when IMDb's datasets are loaded first, no search is
+    # needed.
     asked = [
         (record, _hashes(match_keys(record.movie, asking=True), others))
         for record in changed
@@ -119,7 +123,10 @@ def apply_plan(cursor: Cursor, plan: Plan, changed: Sequence[Stored]) -> None:
 
 
 def match_again(cursor: Cursor, site: Site, site_ids: Sequence[str]) -> None:
-    """Match stored records again after something new is known of them. Call it under `lock_titles`."""
+    """Match stored records again after something new is known of them.
+
+    Call it under `lock_titles`.
+    """
     changed = read_stored(cursor, [site] * len(site_ids), site_ids)
     apply_plan(cursor, plan_titles(cursor, changed), changed)
 
@@ -225,7 +232,8 @@ def _regroup(cursor: Cursor, pool: Sequence[Stored], groups: Iterable[MatchedTit
         records = [
             record_of[id(group.movies[site])] for site in BY_AUTHORITY if site in group.movies
         ]
-        # A record that was placed by hand keeps its title, which can't have another record of the same site.
+        # A record that was placed by hand keeps its title, which can't have another record of the
+        # same site.
         records.sort(key=lambda record: record.title_id not in corrected)
         title_id = claim(record.title_id for record in records)
         crowded_out = [record for record in records if (title_id, record.movie.site) in fixed]

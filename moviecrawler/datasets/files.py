@@ -48,7 +48,10 @@ class MissingFileError(DownloadError):
 
 
 class FileClient:
-    """Fetches files with the project's user agent, as robots.txt allows. Its methods block: call them off the event loop."""
+    """Fetches files with the project's user agent, as robots.txt allows.
+
+    Its methods block: call them off the event loop.
+    """
 
     def __init__(
         self, user_agent: str, report: Callable[[str], object], *, obey_robots: bool = True
@@ -56,7 +59,8 @@ class FileClient:
         """Call `report` with a line of progress every ten seconds."""
         self._headers = {"User-Agent": user_agent, "Accept-Encoding": "identity"}
         self._get = partial(requests.get, stream=True, timeout=_TIMEOUTS)
-        self._obey_robots, self._report = obey_robots, report
+        self._obey_robots = obey_robots
+        self._report = report
         self._agent = user_agent.partition("/")[0]
         self._rules: dict[str, Protego] = {}  # by the URL of robots.txt
         self._ended = Event()
@@ -65,8 +69,9 @@ class FileClient:
     def download(self, url: str, path: Path) -> None:
         """Bring the file at `path` up to date with a URL, unless the server says that it has not changed.
 
-        `NAME.part` is resumed, and replaces the file once it is whole, a gzip file by its checksum. `NAME.etag` has the ETag of the
-        part, without one that of the file. Raises MissingFileError, DownloadError and InterruptedReadError.
+        `NAME.part` is resumed, and replaces the file once it is whole, a gzip file by its checksum.
+        `NAME.etag` has the ETag of the part, without one that of the file. Raises MissingFileError,
+        DownloadError and InterruptedReadError.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
         # Another process that fetches the same file is waited for.
@@ -92,7 +97,8 @@ class FileClient:
             self._answer.raw.shutdown()  # type: ignore[union-attr]
 
     def _fetch(self, url: str, path: Path) -> None:
-        part, etag_path = path.with_name(f"{path.name}.part"), path.with_name(f"{path.name}.etag")
+        part = path.with_name(f"{path.name}.part")
+        etag_path = path.with_name(f"{path.name}.etag")
         etag = etag_path.read_text(encoding="latin-1") if etag_path.exists() else ""
         have = part.stat().st_size if etag and part.exists() else 0
         headers = {"Range": f"bytes={have}-", "If-Range": etag} if have else {}
@@ -100,7 +106,8 @@ class FileClient:
             headers["If-None-Match"] = etag
         # Redirects are not followed: robots.txt of the next host would have to be asked for.
         with self._get(url, headers=self._headers | headers, allow_redirects=False) as answer:
-            status, given = answer.status_code, answer.headers
+            status = answer.status_code
+            given = answer.headers
             if status == requests.codes.not_modified:
                 return
             if status in _MISSING:
@@ -121,12 +128,14 @@ class FileClient:
                 raise DownloadError(f"{where}; free some, or set DATA_DIR to a larger disk")
             with part.open("ab" if begin else "wb") as file:
                 etag_path.write_text(given.get("ETag", ""), encoding="latin-1")
-                self._answer, started = answer, monotonic()
+                self._answer = answer
+                started = monotonic()
                 reported = started
                 for block in answer.iter_content(_BLOCK):
                     file.write(block)
                     if (now := monotonic()) - reported >= _PROGRESS_SECONDS:
-                        reported, have = now, file.tell()
+                        reported = now
+                        have = file.tell()
                         left = (now - started) / 60 * max(0, total - have) / (have - begin)
                         self._report(
                             f"{path.name}: {have / _MB:,.0f} of {total / _MB:,.0f} MB, {left:.0f} min left"

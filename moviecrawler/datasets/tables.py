@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-BASICS, RATINGS, CREW, PRINCIPALS = (
-    "title.basics",
-    "title.ratings",
-    "title.crew",
-    "title.principals",
-)
-AKAS, EPISODE, NAMES = "title.akas", "title.episode", "name.basics"
+BASICS = "title.basics"
+RATINGS = "title.ratings"
+CREW = "title.crew"
+PRINCIPALS = "title.principals"
+AKAS = "title.akas"
+EPISODE = "title.episode"
+NAMES = "name.basics"
 COLUMNS: Final[Mapping[str, str]] = {
     BASICS: "tconst, titleType, primaryTitle, originalTitle, startYear, endYear, runtimeMinutes, genres",
     RATINGS: "tconst, averageRating, numVotes",
@@ -59,15 +59,23 @@ _CHARTS: Final = {
 
 
 class Tables:
-    """The datasets of some files. One thread at a time may use it; `interrupt` may be called by any."""
+    """The datasets of some files.
+
+    One thread at a time may use it; `interrupt` may be called by any.
+    """
 
     def __init__(
         self, files: Mapping[str, Path], scratch: Path, *, is_downloaded: bool = False
     ) -> None:
-        """Take the files by dataset; a damaged one is removed if it `is_downloaded`. Tables are in a new folder in `scratch`."""
-        self.files, self._is_downloaded = files, is_downloaded
+        """Take the files by dataset; a damaged one is removed if it `is_downloaded`.
+
+        Tables are in a new folder in `scratch`.
+        """
+        self.files = files
+        self._is_downloaded = is_downloaded
         self.damaged: dict[tuple[str, str], tuple[int, str]] = {}
-        """How many rows of a title or person are damaged, and what is wrong with the first, by dataset and id. They are left out."""
+        """How many rows of a title or person are damaged, and what is wrong with the first, by
+        dataset and id. They are left out."""
         scratch.mkdir(parents=True, exist_ok=True)
         for left in scratch.glob("pass-*"):  # of a process that was killed
             if left.stat().st_mtime < time.time() - _MAX_PASS_SECONDS:
@@ -96,8 +104,9 @@ class Tables:
     def want_chart(self, name: str, limit: int | None) -> dict[str, int]:
         """Have the rows of a chart's titles read, too; return their ranks by id.
 
-        `top` and `toptv` are the 250 titles of the highest weighted rating by IMDb's formula, v/(v+m)·R + m/(v+m)·C with m = 25,000
-        votes and C the mean vote; `popular` and `populartv` the 100 of the most votes; `all` is every movie and series, unranked.
+        `top` and `toptv` are the 250 titles of the highest weighted rating by IMDb's formula,
+        v/(v+m)·R + m/(v+m)·C with m = 25,000 votes and C the mean vote; `popular` and `populartv`
+        the 100 of the most votes; `all` is every movie and series, unranked.
         """
         ranks: dict[str, int] = {}
         if name == "all":
@@ -121,7 +130,8 @@ class Tables:
     def load(self, table: str, dataset: str, rows: str, *, once: bool = False) -> None:
         """Make a table of some rows of a dataset, named by an SQL condition; without the file, it is empty.
 
-        With `once`, it has one row an id. Raises ExtractionError for a damaged file, and InterruptedReadError.
+        With `once`, it has one row an id. Raises ExtractionError for a damaged file, and
+        InterruptedReadError.
         """
         columns = COLUMNS[dataset]
         site_id = columns.partition(",")[0]
@@ -140,7 +150,10 @@ class Tables:
             raise self._damaged(dataset, f"damaged: it has {count} rows of {row_id}")
 
     def select(self, query: str, **parameters: Any) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a query. Raises ExtractionError for a damaged file, and InterruptedReadError."""
+        """Yield the rows of a query.
+
+        Raises ExtractionError for a damaged file, and InterruptedReadError.
+        """
         try:
             found = self._connection.execute(query, parameters or None)
             while rows := found.fetchmany(_ROWS_AT_ONCE):
@@ -164,7 +177,10 @@ class Tables:
             raise
 
     def source(self, dataset: str) -> str:
-        """Return SQL that reads a dataset's columns as text. Raises ExtractionError for a damaged file, or a missing column."""
+        """Return SQL that reads a dataset's columns as text.
+
+        Raises ExtractionError for a damaged file, or a missing column.
+        """
         path = str(self.files[dataset]).replace("'", "''")
         options = r"delim='\t', quote='', escape='', nullstr=['\N', ''], header=true, all_varchar=true, compression='gzip'"
         # Of a small sample, no more than the names of the columns are guessed.

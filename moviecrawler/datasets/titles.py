@@ -55,8 +55,10 @@ _CAST: Final[dict[str, Role]] = {"actor": "cast", "actress": "cast", "self": "ca
 """Roles by category. Archive footage of somebody is no part that they play."""
 _CREW: Final[dict[str, Role]] = {"director": "director", "writer": "writer"}
 _ORDERING = itemgetter(1)
-"""The number by which rows of people and of other titles are in order: that of lines is never the order of the billing."""
-_MAX_CHARACTERS, _MAX_TITLE = 9_000, 500
+"""The number by which rows of people and of other titles are in order: that of lines is never the
+order of the billing."""
+_MAX_CHARACTERS = 9_000
+_MAX_TITLE = 500
 """Characters of text. A person with more small parts gets the first ones."""
 _WANTED = "tconst IN (SELECT tconst FROM wanted)"
 _TABLES: Final = {
@@ -73,7 +75,8 @@ _TABLES: Final = {
     "akas": (AKAS, "titleId IN (SELECT tconst FROM wanted)", "NULL"),
     "names": (NAMES, "nconst IN (SELECT nconst FROM principals UNION SELECT nconst FROM crew)", ""),
 }
-"""By the words of IMDB_DATASETS: the dataset, the rows that are read, and their column that refers to a person or a series."""
+"""By the words of IMDB_DATASETS: the dataset, the rows that are read, and their column that refers
+to a person or a series."""
 _CREW_AS_PRINCIPALS = """CREATE OR REPLACE TABLE crew AS
     SELECT tconst, generate_subscripts(people, 1)::VARCHAR AS ordering, unnest(people) AS nconst, category, NULL AS characters
     FROM (SELECT tconst, 'director' AS category, string_split(coalesce(directors, ''), ',') AS people FROM crew
@@ -95,9 +98,10 @@ def dataset_names(words: str) -> tuple[str, ...]:
 def read_titles(tables: Tables) -> Iterator[Movie]:
     """Yield the wanted titles that are in `title.basics` by id, each with all that the files have of it.
 
-    The fields of a dataset that is not there, or has no row or a damaged row of the title, are unknown; but no row in
-    `title.ratings` means that there is no rating. Damaged rows are noted in `tables.damaged`. Raises ExtractionError for a
-    damaged file, before the first title, and InterruptedReadError.
+    The fields of a dataset that is not there, or has no row or a damaged row of the title, are
+    unknown; but no row in `title.ratings` means that there is no rating. Damaged rows are noted in
+    `tables.damaged`. Raises ExtractionError for a damaged file, before the first title, and
+    InterruptedReadError.
     """
     for table, (dataset, chosen, _) in _TABLES.items():
         tables.load(table, dataset, chosen)
@@ -136,7 +140,8 @@ def _movie(tables: Tables, site_id: str, rows: dict[str, list[str]]) -> Movie | 
     if BASICS not in found:
         return None
     movie: Movie = found[BASICS]
-    movie.scores, movie.other_titles = found.get(RATINGS, []), found.get(AKAS, [])
+    movie.scores = found.get(RATINGS, [])
+    movie.other_titles = found.get(AKAS, [])
     movie.credits = [*found.get(CREW, ()), *found.get(PRINCIPALS, ())]
     if EPISODE in found:
         _, movie.series_id, movie.season, movie.episode, movie.series_title = found[EPISODE]
@@ -148,7 +153,10 @@ def _movie(tables: Tables, site_id: str, rows: dict[str, list[str]]) -> Movie | 
 
 
 def movie_of(row: str) -> Movie:
-    """Return the title in a row, in JSON, of `title.basics`, without a score. Raises ValueError for what can't be right."""
+    """Return the title in a row, in JSON, of `title.basics`, without a score.
+
+    Raises ValueError for what can't be right.
+    """
     site_id, title_type, title, original, year, end_year, minutes, genres, _ = _basics.decode(row)
     if year is not None and end_year is not None and end_year < year:
         end_year = None
@@ -202,7 +210,10 @@ def _joined(characters: Iterable[str]) -> str | None:
 
 
 def _other_titles(rows: list[str]) -> list[OtherTitle]:
-    """Return the titles in other countries. Several types of one title are separated by a control character."""
+    """Return the titles in other countries.
+
+    Several types of one title are separated by a control character.
+    """
     return [
         OtherTitle(
             title=title,
@@ -228,4 +239,5 @@ _READERS: Final[dict[str, Callable[[list[str]], Any]]] = {
     AKAS: _other_titles,
     EPISODE: lambda rows: _episode.decode(rows[0]),
 }
-"""What the rows of a title in each dataset, each in JSON, are read by. A ValueError says that they are damaged."""
+"""What the rows of a title in each dataset, each in JSON, are read by. A ValueError says that they
+are damaged."""

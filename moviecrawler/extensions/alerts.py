@@ -45,10 +45,12 @@ class Alerts:
 
     async def summary_written(self, lines: Sequence[str]) -> None:
         """Run the monitors, and wait for their actions for a minute at most."""
-        loop, is_over = asyncio.get_running_loop(), asyncio.Event()
+        loop = asyncio.get_running_loop()
+        is_over = asyncio.Event()
 
         def work() -> None:
-            from moviecrawler.monitors.suite import run_suite  # noqa: PLC0415 - imports Spidermon, which takes long
+            # Imports Spidermon, which takes long.
+            from moviecrawler.monitors.suite import run_suite  # noqa: PLC0415
 
             try:
                 run_suite(self._crawler, lines)
@@ -63,6 +65,6 @@ class Alerts:
             async with asyncio.timeout(_TIMEOUT_SECONDS):
                 await is_over.wait()
         except TimeoutError:
-            logger.error(
+            logger.error(  # noqa: TRY400
                 "The alerts of this crawl could not be sent within %.0f s", _TIMEOUT_SECONDS
-            )  # noqa: TRY400 - a sentence says it
+            )

@@ -59,7 +59,8 @@ _WRITE_SECONDS = 2.0
 _BATCH = 200
 """Outcomes in one write."""
 _MAX_WAITING = 20_000
-"""Outcomes, and other writes, that are kept while the database is away. A title whose outcome is dropped is due again."""
+"""Outcomes, and other writes, that are kept while the database is away. A title whose outcome is
+dropped is due again."""
 _OUTCOMES: dict[str, Outcome] = {
     "absent": "absent",
     "blocked": "blocked",
@@ -212,7 +213,8 @@ class CatalogueRecorder:
         seen = [ListedTitle(entry.site_id, entry.year) for entry in entries]
         seen += [ListedTitle(site_id) for site_id in ids]
         source: IdSource = "sitemap" if list_name.startswith(SITEMAP) else "list"
-        trending, now = list_name in SITES[site].trending, utc_now()
+        trending = list_name in SITES[site].trending
+        now = utc_now()
         self._other_writes.append(
             lambda database: store.record_listed(
                 database, site, seen, source, trending=trending, now=now
@@ -256,10 +258,13 @@ class CatalogueRecorder:
                 self.claimed_ids.discard(due["title_id"])
             return
         if isinstance(item, Movie):
-            at, released = item.scraped_at, release_of(item.release_date, item.year)
+            at = item.scraped_at
+            released = release_of(item.release_date, item.year)
             outcome: Outcome = "error" if "rejected" in outcomes else "ok"
         else:
-            at, released, outcome = item.checked_at, None, _OUTCOMES[item.outcome]
+            at = item.checked_at
+            released = None
+            outcome = _OUTCOMES[item.outcome]
         verdict = request.meta.get("verdict", {}) if request is not None else {}
         is_other_title = verdict.get("decision", "accepted") != "accepted"
         if outcome != "ok" and not is_other_title:
@@ -374,7 +379,10 @@ def _due(request: Request | None) -> Any:
 
 
 def _record(database: Database, batch: Sequence[AnyOutcome]) -> None:
-    """Write outcomes, one by one if the batch fails. A title whose outcome fails is due again when its claim ends."""
+    """Write outcomes, one by one if the batch fails.
+
+    A title whose outcome fails is due again when its claim ends.
+    """
     try:
         record(database, batch)
     except (TransientStoreError, ConfigurationError):

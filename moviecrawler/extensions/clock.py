@@ -69,7 +69,8 @@ class ClockCheck:
 
 
 async def _ask_redis(settings: BaseSettings) -> datetime:
-    from moviecrawler.frontier.report import frontier_client  # noqa: PLC0415 - imports Redis' client
+    # Imports Redis' client.
+    from moviecrawler.frontier.report import frontier_client  # noqa: PLC0415
 
     async with frontier_client(settings) as client:
         seconds, microseconds = await client.time()
@@ -81,7 +82,8 @@ async def _ask_postgres(settings: BaseSettings) -> datetime:
 
 
 def _postgres_time(url: str) -> datetime:
-    from moviecrawler.database.short_transactions import ShortTransactions  # noqa: PLC0415 - imports Postgres' client
+    # Imports Postgres' client.
+    from moviecrawler.database.short_transactions import ShortTransactions  # noqa: PLC0415
 
     with ShortTransactions(url).transaction() as cursor:
         cursor.execute("SELECT clock_timestamp()")

@@ -39,15 +39,16 @@ class _Followed:
     """A reference to the item, so that no other one gets its id()."""
     passed: bool = False
     request: Request | None = None
-    """The item's request; its response, perhaps 1 MB, would stay in memory until the batch is written."""
+    """The item's request; its response, perhaps 1 MB, would stay in memory until the batch is
+    written."""
     outcomes: dict[str, Outcome] = field(default_factory=dict)
 
 
 class ItemCompletion:
     """Sends `item_passed` once an item has passed the pipelines, and `item_completed` once each of its stores has an outcome, too.
 
-    Movies and misses go to every store that has opened, raw pages to the archive, anything else to none. Items are known
-    by their id(), as two may be equal.
+    Movies and misses go to every store that has opened, raw pages to the archive, anything else to
+    none. Items are known by their id(), as two may be equal.
     """
 
     def __init__(self, manager: SignalManager) -> None:
@@ -55,7 +56,8 @@ class ItemCompletion:
         self._stores: set[str] = set()
         self._items: dict[int, _Followed] = {}
         self._dropped: dict[int, Any] = {}
-        """Items that a pipeline dropped or failed on. An earlier store may still send an outcome of them."""
+        """Items that a pipeline dropped or failed on. An earlier store may still send an outcome of
+        them."""
         manager.connect(self._store_opened, store_opened)
         manager.connect(self._item_outcomes, item_outcomes)
         manager.connect(self._item_scraped, signals.item_scraped)
@@ -73,8 +75,10 @@ class ItemCompletion:
 
     def _item_scraped(self, item: Any, response: Response | Failure | None) -> None:
         entry = self._items.setdefault(id(item), _Followed(item))
-        entry.passed, entry.request = True, getattr(response, "request", None)
-        # Scrapy makes a task for each receiver of item_scraped. Receivers of item_passed are called at once, before item_completed.
+        entry.passed = True
+        entry.request = getattr(response, "request", None)
+        # Scrapy makes a task for each receiver of item_scraped. Receivers of item_passed are called
+        # at once, before item_completed.
         self._manager.send_catch_log(item_passed, item=item, request=entry.request)
         self._check(entry)
 

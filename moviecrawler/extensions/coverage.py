@@ -36,7 +36,8 @@ _STOPS = (
 class CoverageWatch:
     """Watches the title pages of the spider's site.
 
-    Counts the pages in `pages/read` and `pages/unknown/<field>`, and says why a field is missing in `pages/missing/<field>`.
+    Counts the pages in `pages/read` and `pages/unknown/<field>`, and says why a field is missing in
+    `pages/missing/<field>`.
     """
 
     def __init__(self, crawler: Crawler) -> None:

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 DATASET_BATCH = 100_000
-"""Titles that are claimed for one pass over IMDb's datasets, which takes the same time for any number."""
+"""Titles that are claimed for one pass over IMDb's datasets, which takes the same time for any
+number."""
 
 _POLL_SECONDS = 0.25
 """Seconds between two looks at how much is left to fetch."""
@@ -41,7 +42,10 @@ _MAX_PAUSE_SECONDS = 30.0
 
 
 class DueTitles:
-    """Yields requests of due titles, as fast as they are fetched, until nothing is due. The spider is a `MovieSpider`."""
+    """Yields requests of due titles, as fast as they are fetched, until nothing is due.
+
+    The spider is a `MovieSpider`.
+    """
 
     def __init__(self, spider: Any) -> None:
         recorder = spider.crawler.get_extension(CatalogueRecorder)
@@ -60,7 +64,8 @@ class DueTitles:
     async def requests(self) -> AsyncIterator[Request]:
         """Yield requests until the limit is reached, or nothing may be fetched for CATALOGUE_IDLE seconds.
 
-        Nothing may be fetched when nothing is due, the site has refused us, or the budget of the day is spent.
+        Nothing may be fetched when nothing is due, the site has refused us, or the budget of the
+        day is spent.
         """
         idle = 0.0
         pause = _POLL_SECONDS
@@ -148,7 +153,8 @@ class DueTitles:
         """Return how many titles can be fetched today and within half a claim's lease; None for any number."""
         if self.spider.uses_datasets:
             return None
-        left, per_second = await self.budgets.left_today(), self.budgets.budget.per_second
+        left = await self.budgets.left_today()
+        per_second = self.budgets.budget.per_second
         limits = [] if left is None else [left]
         if per_second is not None:
             limits.append(max(1, int(per_second * self.options.lease / 2)))
@@ -166,7 +172,10 @@ class DueTitles:
         return True
 
     def not_sent(self, title_id: int) -> None:
-        """Give back a title whose request was not sent, as today's budget is spent. Its claim does not count."""
+        """Give back a title whose request was not sent, as today's budget is spent.
+
+        Its claim does not count.
+        """
         self.recorder.fetching.discard(title_id)
         self.recorder.claimed_ids.discard(title_id)
         self._last_claim_unconfirmed = True
@@ -201,7 +210,8 @@ class DueTitles:
             "now": utc_now(),
         }
         site = self.spider.site
-        found, more = await self.recorder.call(claims.claim, site, size, **terms), False
+        found = await self.recorder.call(claims.claim, site, size, **terms)
+        more = False
         if not found:
             size = min(size, self.options.batch)
             found, more = await self.recorder.call(claims.claim_unfound, site, size, **terms)
@@ -210,6 +220,9 @@ class DueTitles:
         return found, more
 
     def _is_full(self) -> bool:
-        """Return whether a whole batch is being fetched. With datasets no title waits for the site."""
+        """Return whether a whole batch is being fetched.
+
+        With datasets no title waits for the site.
+        """
         is_unlimited = self.spider.uses_datasets or self.recorder.closed
         return len(self.recorder.fetching) >= self.options.batch and not is_unlimited

@@ -41,8 +41,8 @@ _NOISE = re.compile(r"\s*\(?https?://\S+|\b(?:tt\d+|(?:m|tv|movie)/[\w-]+)\b")
 class TitleOutcomes:
     """Counts a title as `stored` when its movie is durable in every store, and otherwise as what kept it from that.
 
-    That is `lost`, `rejected` or `spooled` when a store said so, or the outcome of a `Miss`. A Movie with source `list` is not
-    counted: the Movie or Miss of the title's own page is.
+    That is `lost`, `rejected` or `spooled` when a store said so, or the outcome of a `Miss`. A
+    Movie with source `list` is not counted: the Movie or Miss of the title's own page is.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -89,8 +89,9 @@ class TitleOutcomes:
 def is_complete(stats: Mapping[str, Any], *, within_budget: bool = False) -> bool:
     """Return whether a crawl did all that it was asked to: each title is stored, or its site says that there is none.
 
-    It must have finished, or have ended to be restarted (`recycled`). A crawl `within_budget`, such as `lane=due`, may also end
-    when the budget of the day is spent. A list that could not be read may have named any number of titles.
+    It must have finished, or have ended to be restarted (`recycled`). A crawl `within_budget`, such
+    as `lane=due`, may also end when the budget of the day is spent. A list that could not be read
+    may have named any number of titles.
     """
     ends = {"finished", "recycled", "budget_spent"} if within_budget else {"finished", "recycled"}
     done = sum(stats.get(f"titles/{outcome}", 0) for outcome in ("stored", "unchanged", "absent"))

@@ -21,14 +21,16 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _QUIET_INTERVALS = 2
-"""LOGSTATS_INTERVALs without an answer and without the end of a title, after which a line says what the crawl waits for."""
+"""LOGSTATS_INTERVALs without an answer and without the end of a title, after which a line says what
+the crawl waits for."""
 
 
 class Progress:
     """Logs every LOGSTATS_INTERVAL seconds how this process's titles ended, if that has changed.
 
-    While requests are under way and nothing comes in, it logs what the crawl waits for, less and less often, and counts the time
-    in the stat `crawl/stalled_seconds`. `scrapy progress` shows all workers of a shared crawl.
+    While requests are under way and nothing comes in, it logs what the crawl waits for, less and
+    less often, and counts the time in the stat `crawl/stalled_seconds`. `scrapy progress` shows all
+    workers of a shared crawl.
     """
 
     def __init__(self, crawler: Crawler, interval: float) -> None:
@@ -63,12 +65,15 @@ class Progress:
 
     def look(self) -> None:
         """Log what has changed, or what the crawl waits for."""
-        stats, now = self._crawler.stats, time.monotonic()
+        stats = self._crawler.stats
+        now = time.monotonic()
         counts = {name: stats.get_value(f"titles/{name}", 0) for name in OUTCOMES}
         done = sum(counts.values())
         seen = done + stats.get_value("downloader/response_count", 0)
         if seen != self._seen:
-            self._seen, self._changed_at, self._quiet = seen, now, _QUIET_INTERVALS * self._interval
+            self._seen = seen
+            self._changed_at = now
+            self._quiet = _QUIET_INTERVALS * self._interval
             ended = ", ".join(f"{count:,} {outcome}" for outcome, count in counts.items() if count)
             message = "%d of %d titles done (%.0f a minute): %s"
             per_minute = 60 * done / max(now - self._started, self._interval)

@@ -8,7 +8,8 @@ from scrapy.statscollectors import MemoryStatsCollector
 class PlainStatsCollector(MemoryStatsCollector):
     """Reads its attributes as any object does.
 
-    Scrapy's own looks at each read for an argument that will go away, which takes a fortieth of a page's time.
+    Scrapy's own looks at each read for an argument that will go away, which takes a fortieth of a
+    page's time.
     """
 
     __getattribute__ = object.__getattribute__

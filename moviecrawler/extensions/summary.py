@@ -67,7 +67,10 @@ class Summary:
             await self.engine_stopped()
 
     async def engine_stopped(self) -> None:
-        """Write the lines, unless the spider was never opened. By now all outcomes are in the catalogue."""
+        """Write the lines, unless the spider was never opened.
+
+        By now all outcomes are in the catalogue.
+        """
         if not self._lines:
             return
         stats = self._crawler.stats
@@ -153,8 +156,12 @@ class Summary:
 
 
 def _ask(settings: BaseSettings, site: Site) -> Any:
-    """Return the row of `_DUE`; call it in a thread. Raises MovieCrawlerError, also after a time-out."""
-    from moviecrawler.catalogue.store import open_catalogue  # noqa: PLC0415 - imports Postgres' client
+    """Return the row of `_DUE`; call it in a thread.
+
+    Raises MovieCrawlerError, also after a time-out.
+    """
+    # Imports Postgres' client.
+    from moviecrawler.catalogue.store import open_catalogue  # noqa: PLC0415
 
     with closing(open_catalogue(settings)) as catalogue, catalogue.transaction() as cursor:
         cursor.execute("SET LOCAL statement_timeout = %s", (_STATEMENT_SECONDS * 1000,))
@@ -170,10 +177,8 @@ def _stores(stats: dict[str, Any]) -> str:
             what: stats.get(f"store/{store}/{what}", 0)
             for what in ("durable", "rejected", "spooled", "lost")
         }
-        batches, retries = (
-            stats.get(f"store/{store}/batches", 0),
-            stats.get(f"store/{store}/retries", 0),
-        )
+        batches = stats.get(f"store/{store}/batches", 0)
+        retries = stats.get(f"store/{store}/retries", 0)
         kept = ", ".join(
             f"{count:,} {what}" for what, count in counts.items() if count or what == "durable"
         )

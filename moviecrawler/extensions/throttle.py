@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 class SiteThrottle(AutoThrottle):
     """Scrapy's AutoThrottle, with each host's own delay in DOWNLOAD_SLOTS as its least.
 
-    Scrapy has one least delay for all hosts, DOWNLOAD_DELAY. A host whose own delay is 0 is not slowed down.
+    Scrapy has one least delay for all hosts, DOWNLOAD_DELAY. A host whose own delay is 0 is not
+    slowed down.
     """
 
     def __init__(self, crawler: Crawler) -> None:

@@ -1,7 +1,7 @@
 """Tells a refusal from an answer by its status, its headers and as little of the body as possible.
 
-This runs on every response, and a healthy page is up to 2 MB: a body is searched only where it is small, or in its
-first bytes.
+This runs on every response, and a healthy page is up to 2 MB: a body is searched only where it is
+small, or in its first bytes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 HOUR = 3600
-SHORTEST_PAUSE, LONGEST_PAUSE = HOUR, 7 * 24 * HOUR
+SHORTEST_PAUSE = HOUR
+LONGEST_PAUSE = 7 * 24 * HOUR
 """The shortest and the longest pause in seconds that a Retry-After can cause."""
 USUAL_PAUSE = 24 * HOUR
 """The pause after a refusal that names no time."""
@@ -44,7 +45,8 @@ _SIGNS: tuple[tuple[bytes, _Stop, str], ...] = (
     (b"/_sec/verify?provider=interstitial", "challenge", "the script of an Akamai challenge"),
     (b"/149e9513-01fa-4fb0-aad4-566afd725d1b/", "challenge", "the script of a Kasada challenge"),
 )
-"""Markers of small bodies that are sent in place of a page. The scripts that these vendors add to healthy pages don't have them."""
+"""Markers of small bodies that are sent in place of a page. The scripts that these vendors add to
+healthy pages don't have them."""
 _REFUSAL_TITLE = re.compile(
     rb"<title[^<>]*>\s*(Access Denied|Access to this page has been denied\.?|Attention Required! \| Cloudflare"
     rb"|Access denied \|[^<]*Cloudflare[^<]*|403 Forbidden|Human Verification|Pardon Our Interruption|Request Rejected"
@@ -55,7 +57,11 @@ _REFUSAL_TITLE = re.compile(
 
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\s]+")
 _LONGEST_SHOWN = 100
-_OK, _ACCEPTED, _FORBIDDEN, _TOO_MANY, _UNAVAILABLE = 200, 202, 403, 429, 503
+_OK = 200
+_ACCEPTED = 202
+_FORBIDDEN = 403
+_TOO_MANY = 429
+_UNAVAILABLE = 503
 
 
 @dataclass(slots=True, frozen=True)
@@ -63,8 +69,9 @@ class Refusal:
     """An answer by which a site refuses a request."""
 
     kind: Literal["challenge", "refusal", "rate_limit", "throttle"]
-    """`challenge`: a test for browsers. `refusal`: plainly no. `rate_limit`: too many requests. `throttle`: something
-    too small or of the wrong kind under status 200, which is a refusal only when it happens several times in a row."""
+    """`challenge`: a test for browsers. `refusal`: plainly no. `rate_limit`: too many requests.
+    `throttle`: something too small or of the wrong kind under status 200, which is a refusal only
+    when it happens several times in a row."""
     reason: str
     """The marker by which it was recognised, for a log line."""
     pause_seconds: int
@@ -81,8 +88,9 @@ def classify(
 ) -> Refusal | None:
     """Return what kind of refusal an answer is, or None when it is an answer: also a 404, a redirect, a broken server.
 
-    `headers` have lower-case names. `expects` is what was requested; `other`, such as a sitemap, can be of any size.
-    `now` is the time in seconds since 1970, from which a Retry-After that is a date is counted.
+    `headers` have lower-case names. `expects` is what was requested; `other`, such as a sitemap,
+    can be of any size. `now` is the time in seconds since 1970, from which a Retry-After that is a
+    date is counted.
     """
     retry_after = headers.get("retry-after")
     if status == _TOO_MANY or (status == _UNAVAILABLE and retry_after):

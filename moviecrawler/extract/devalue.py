@@ -1,10 +1,12 @@
 """Nuxt 3's payload, `<script id="__NUXT_DATA__">`: a value flattened by the devalue library.
 
-It is one array whose first element is the root. Inside objects and arrays, integers refer to other elements of it, so
-that a value used twice is written once and a cycle can be written at all. Arrays that begin with a text are values that
-JSON has not, such as `["Set", …]`, or Nuxt's own wrappers such as `["ShallowReactive", 1]`.
+It is one array whose first element is the root. Inside objects and arrays, integers refer to other
+elements of it, so that a value used twice is written once and a cycle can be written at all. Arrays
+that begin with a text are values that JSON has not, such as `["Set", …]`, or Nuxt's own wrappers
+such as `["ShallowReactive", 1]`.
 
-Objects and arrays are resolved member by member, when somebody looks at one: most of a payload is never looked at.
+Objects and arrays are resolved member by member, when somebody looks at one: most of a payload is
+never looked at.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ _EMPTY_REFS: Final = frozenset({"EmptyRef", "EmptyShallowRef"})
 _MOST_WRAPPERS: Final = 20
 """Inside of each other; more are a wrapper that leads to itself."""
 _VISITS_OF_EACH: Final = 50
-"""The mean number of visits of an element. Values that are used many times inside of each other would take for ever."""
+"""The mean number of visits of an element. Values that are used many times inside of each other
+would take for ever."""
 
 
 class _Object(dict[str, Any]):
@@ -66,9 +69,12 @@ class _Array(list[Any]):
 
 
 def unflatten(raw: bytes) -> Any:
-    """Return the value in a script's text: its objects are dicts, its arrays and sets lists. Raises ShapeError when it is no flattened value.
+    """Return the value in a script's text: its objects are dicts, its arrays and sets lists.
 
-    Looking at a member may raise ShapeError, too: types that no title uses, such as a Map or a BigInt, are refused.
+    Raises ShapeError when it is no flattened value.
+
+    Looking at a member may raise ShapeError, too: types that no title uses, such as a Map or a
+    BigInt, are refused.
     """
     elements = decode_json(raw)
     if not isinstance(elements, list) or not elements:

@@ -1,7 +1,7 @@
 """Reads decoded JSON: each function takes the data and the path to a value in it.
 
-A key that is missing or null on the way gives None: the page has no such value. Anything of another type than expected is a
-ShapeError: the page has one that we can't read.
+A key that is missing or null on the way gives None: the page has no such value. Anything of another
+type than expected is a ShapeError: the page has one that we can't read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 Fact = tuple[Any, ...]
-"""A field's name, the function that converts its value, and its possible paths, the best one first: `("year", integer, "releaseYear.year")`."""
+"""A field's name, the function that converts its value, and its possible paths, the best one first:
+`("year", integer, "releaseYear.year")`."""
 
 _MOST_COUNTED = 10**9
 """More votes than any title has."""
@@ -117,7 +118,10 @@ def read(reader: Callable[[Any], _T | NoValue], data: Any, *path: str) -> _T | N
 
 
 def texts(*leaf: str) -> Callable[[Any], list[str] | None]:
-    """Return a reader of the texts at `leaf` of a list's items. It returns None where an item has no such text, as it is another list then."""
+    """Return a reader of the texts at `leaf` of a list's items.
+
+    It returns None where an item has no such text, as it is another list then.
+    """
 
     def read_texts(listed: Any) -> list[str] | None:
         found = [text(item, *leaf) for item in items(listed)]
@@ -149,4 +153,5 @@ def _name(path: tuple[str, ...]) -> str:
 
 def _brief(value: Any) -> str:
     shown = repr(value)
-    return shown if len(shown) <= 60 else f"{shown[:57]}…"  # noqa: PLR2004 - a length that fits a log line
+    # A length that fits a log line.
+    return shown if len(shown) <= 60 else f"{shown[:57]}…"  # noqa: PLR2004

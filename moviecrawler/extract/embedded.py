@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-# Patterns that search a whole page stop at the next "<": from one that could run on to the end, a page of nothing but
-# beginnings of tags would take hours. Letters in both cases are many times faster than re.IGNORECASE.
+# Patterns that search a whole page stop at the next "<": from one that could run on to the end, a
+# page of nothing but beginnings of tags would take hours. Letters in both cases are many times
+# faster than re.IGNORECASE.
 _SCRIPT = re.compile(rb"<[sS][cC][rR][iI][pP][tT]\b[^<>]{0,4096}>")
 _END_OF_SCRIPT = re.compile(rb"</[sS][cC][rR][iI][pP][tT]\b")
 _LINK = re.compile(rb"<(?:link|meta)\b[^<>]*>", re.IGNORECASE)
@@ -41,7 +42,8 @@ LARGEST_PAGE = 16 * 1024 * 1024
 _ALWAYS_READ = 1024 * 1024
 """Bytes of JSON whose values need not be counted."""
 _MOST_VALUES = 500_000
-"""Values of decoded JSON, each of which takes up to 80 bytes of memory; the page that has most has 56,000."""
+"""Values of decoded JSON, each of which takes up to 80 bytes of memory; the page that has most has
+56,000."""
 _LONGEST_TAG = 4096
 """Bytes of a tag that is read; those that are, have up to 500."""
 _MOST_ADDRESSES = 20
@@ -55,8 +57,9 @@ _TAIL = 32_768
 def reader(function: Callable[_P, _T]) -> Callable[_P, _T]:
     """Make every failure of a reader of pages an ExtractionError that names the page, also one that nobody foresaw.
 
-    The reader takes the page's `body` and, second, its `url`. A page can cause errors of any type (a day of 20 digits is an
-    OverflowError), and a title whose reader raised another one would not be accounted for.
+    The reader takes the page's `body` and, second, its `url`. A page can cause errors of any type
+    (a day of 20 digits is an OverflowError), and a title whose reader raised another one would not
+    be accounted for.
     """
 
     @functools.wraps(function)
@@ -82,8 +85,8 @@ def reader(function: Callable[_P, _T]) -> Callable[_P, _T]:
 def decode_text(body: bytes) -> str:
     """Return a page's text.
 
-    Some pages declare ISO 8859-1 and are UTF-8, some are UTF-8 with a few bad bytes, some declare UTF-8 and were saved
-    as something else: so it is UTF-8 unless most of what is not ASCII isn't.
+    Some pages declare ISO 8859-1 and are UTF-8, some are UTF-8 with a few bad bytes, some declare
+    UTF-8 and were saved as something else: so it is UTF-8 unless most of what is not ASCII isn't.
     """
     try:
         return body.decode()
@@ -112,7 +115,10 @@ def stated_addresses(body: bytes) -> Iterator[str]:
 
 
 def scripts(body: bytes, sign: bytes) -> Iterator[bytes]:
-    """Yield the contents of every script whose tag has `sign` in it. Raises ShapeError when the page ends inside one."""
+    """Yield the contents of every script whose tag has `sign` in it.
+
+    Raises ShapeError when the page ends inside one.
+    """
     at = body.find(sign)
     while at != -1:
         end = at
@@ -123,7 +129,10 @@ def scripts(body: bytes, sign: bytes) -> Iterator[bytes]:
 
 
 def script(body: bytes, script_id: str) -> bytes | None:
-    """Return the contents of `<script id="script_id">`, or None without it. Raises ShapeError as `scripts` does."""
+    """Return the contents of `<script id="script_id">`, or None without it.
+
+    Raises ShapeError as `scripts` does.
+    """
     sign = script_id.encode()
     at = body.rfind(sign)  # Python finds a text of several bytes three times faster from the end
     while at != -1:
@@ -150,8 +159,8 @@ def _script_at(body: bytes, at: int) -> slice | None:
 def decode_json(raw: bytes, shape: Any = Any) -> Any:
     """Decode JSON, into `shape` where given (a msgspec type: what it doesn't name is skipped, not built).
 
-    Bad UTF-8, raw control characters and lone surrogates inside strings, which the sites do send, become U+FFFD.
-    Raises ShapeError when it is not JSON at all, or has not that shape.
+    Bad UTF-8, raw control characters and lone surrogates inside strings, which the sites do send,
+    become U+FFFD. Raises ShapeError when it is not JSON at all, or has not that shape.
     """
     raw = raw.removeprefix(_BYTE_ORDER_MARK)
     if len(raw) > LARGEST_PAGE:

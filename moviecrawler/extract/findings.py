@@ -72,8 +72,9 @@ class Findings:
     def look(self, field: str, *readers: Callable[[], Any]) -> None:
         """Set a field (of `Movie`, or a part such as `scores.imdb`) to the first value that a reader returns.
 
-        The field is stated absent only where no other position has a value or is unreadable. Does nothing where the field has a
-        value, or belongs to a score (`scores.imdb.reviews`) that has not been found.
+        The field is stated absent only where no other position has a value or is unreadable. Does
+        nothing where the field has a value, or belongs to a score (`scores.imdb.reviews`) that has
+        not been found.
         """
         score = field.rpartition(".")[0]
         if field in self._found or ("." in score and score not in self._found):
@@ -98,7 +99,8 @@ class Findings:
         name, _, part = field.partition(".")
         kind, _, fact = part.partition(".")
         if fact:
-            setattr(self.movie.score(kind), fact, found)  # type: ignore[arg-type] # fields are named by kinds
+            # Fields are named by kinds.
+            setattr(self.movie.score(kind), fact, found)  # type: ignore[arg-type]
         elif name == "credits":
             self._credits[part] = found  # type: ignore[index] # fields are named by roles
         elif name == "related":
@@ -159,12 +161,16 @@ def one_of_each(role: Role, people: Iterable[Credit]) -> list[Credit]:
     """Return the credits of a role in order, without duplicates, numbered from 1."""
     credits_ = first_of_each(people, lambda credit: credit.person_id or credit.name)
     for position, credit in enumerate(credits_, start=1):
-        credit.role, credit.position = role, position
+        credit.role = role
+        credit.position = position
     return credits_
 
 
 def new_credits(role: Role, people: Iterable[Person]) -> list[Credit]:
-    """Return the credits of a role without duplicates. A person's id is in the link to their page."""
+    """Return the credits of a role without duplicates.
+
+    A person's id is in the link to their page.
+    """
     return one_of_each(
         role,
         (
@@ -196,7 +202,10 @@ def check_average(kind: ScoreKind, average: float) -> float:
 
 
 def new_score(kind: ScoreKind, value: float, count: object = None) -> Score:
-    """Return a score, with its count where that is a number above 0. Raises ValueError when the value is not on its scale."""
+    """Return a score, with its count where that is a number above 0.
+
+    Raises ValueError when the value is not on its scale.
+    """
     form = SCORES[kind]
     if not form.lowest <= value <= form.scale:
         raise ValueError(

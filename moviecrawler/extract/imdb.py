@@ -1,7 +1,7 @@
 """IMDb's pages since 2022: titles and charts, whose facts are in the JSON of their `__NEXT_DATA__` script.
 
-That holds objects of IMDb's GraphQL API; a title's page has two about its title, `aboveTheFoldData` and `mainColumnData`.
-`imdb_title` has the position of each field.
+That holds objects of IMDb's GraphQL API; a title's page has two about its title, `aboveTheFoldData`
+and `mainColumnData`. `imdb_title` has the position of each field.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _SOURCES: Final = ("aboveTheFoldData", "mainColumnData")
 
 
 @reader
-def title(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - `reader` names it in errors
+# `reader` names it in errors.
+def title(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001
     """Read a title's page. Raises ExtractionError when it doesn't say which title it is about."""
     props = page_props(body)
     sources = [about for key in _SOURCES if (about := (props or {}).get(key))]
@@ -37,7 +38,8 @@ def title(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - `reade
 def _linked(body: bytes) -> Findings:
     """Return what JSON-LD says of a title: `name` is its original title, where `alternateName` is the one that the page shows.
 
-    Until 2020 it had the original title alone. Therefore the name has to be that of the page's `<title>`.
+    Until 2020 it had the original title alone. Therefore the name has to be that of the page's
+    `<title>`.
     """
     check_whole(body)
     site_id, name, linked = linked_data.title_in("imdb", body)
@@ -55,8 +57,12 @@ def _linked(body: bytes) -> Findings:
 
 
 @reader
-def chart(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - `reader` names it in errors
-    """Read a chart: the Top 250s, the most popular, or the box office, which gives no ranks. Raises ExtractionError."""
+# `reader` names it in errors.
+def chart(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001
+    """Read a chart: the Top 250s, the most popular, or the box office, which gives no ranks.
+
+    Raises ExtractionError.
+    """
     data = dig.at(page_props(body), "pageData")
     if dig.at(data, "topGrossingReleases") is not None:
         # A release that has no title on IMDb yet has an empty list.
@@ -76,8 +82,12 @@ def chart(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - `reade
 
 
 def _entry(node: Any, edge: Any) -> Entry:
-    """Return a row of a chart without what can't be read. Raises ShapeError when it has no id or title."""
-    site_id, name = values.read_id(node, "id"), dig.text(node, "titleText", "text")
+    """Return a row of a chart without what can't be read.
+
+    Raises ShapeError when it has no id or title.
+    """
+    site_id = values.read_id(node, "id")
+    name = dig.text(node, "titleText", "text")
     if site_id is None or name is None:
         raise ShapeError("entries", f"a row with the id {site_id!r} and the title {name!r}")
     title_type = attempt(lambda: dig.text(node, "titleType", "id"))

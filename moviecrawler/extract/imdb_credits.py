@@ -19,7 +19,8 @@ _HEAD = 4
 """The most people that the head of a page names of a role."""
 PERSON_ID = re.compile(r"nm\d{7,10}")
 
-# Labels are translated and come in singular and plural ("Director", "Directors"); ids stay what they are.
+# Labels are translated and come in singular and plural ("Director", "Directors"); ids stay what
+# they are.
 _CATEGORY = "amzn1.imdb.concept.name_credit_category."
 _GROUP = "amzn1.imdb.concept.name_credit_group."
 _ROLES: dict[str | None, Role] = {
@@ -44,7 +45,10 @@ CREDIT_KEYS = (
 def credit_readers(
     sources: list[Any], role: Role
 ) -> Iterator[Callable[[], list[Credit] | NoValue]]:
-    """Yield a reader for each position of a role's list. Each returns None for a list that may be cut off."""
+    """Yield a reader for each position of a role's list.
+
+    Each returns None for a list that may be cut off.
+    """
     for source in sources:
         yield partial(_of_main_column, source, role)
     # The lists in the head of a page have the first three or four people, and no characters.
@@ -117,7 +121,8 @@ def _credits(role: Role, listed: list[Any]) -> list[Credit]:
 
 def _credit(raw: Any, role: Role) -> Credit:
     """Return one credit: an object of the API, in one of its two versions."""
-    name, person_id = dig.text(raw, "name", "nameText", "text"), dig.text(raw, "name", "id")
+    name = dig.text(raw, "name", "nameText", "text")
+    person_id = dig.text(raw, "name", "id")
     if name is None or person_id is None or not PERSON_ID.fullmatch(person_id):
         raise ShapeError("credits", f"a {role} with the name {name!r} and the id {person_id!r}")
     if role == "cast" and not {"characters", "creditedRoles"} & raw.keys():
@@ -129,7 +134,10 @@ def _credit(raw: Any, role: Role) -> Credit:
 
 
 def _characters(raw: Any) -> Iterator[str]:
-    """Yield whom a member of the cast plays. Raises ShapeError when it isn't said where it should be."""
+    """Yield whom a member of the cast plays.
+
+    Raises ShapeError when it isn't said where it should be.
+    """
     for character in dig.items(raw, "characters"):
         yield _name_of(character)
     for edge in dig.items(raw, "creditedRoles", "edges"):

@@ -1,6 +1,7 @@
 """Decodes IMDb's `__NEXT_DATA__`, of which only the keys that are read are built.
 
-They are named here and in the tables of `imdb_title`. Most of the script are translations, tracking and further reading.
+They are named here and in the tables of `imdb_title`. Most of the script are translations, tracking
+and further reading.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from moviecrawler.extract.imdb_title import KEYS
 
 def _object(name: str, **members: Any) -> Any:
     """Return the type of an object of which only these members are built."""
-    return TypedDict(name, members, total=False)  # type: ignore[operator] # mypy wants them written out
+    # Mypy wants them written out.
+    return TypedDict(name, members, total=False)  # type: ignore[operator]
 
 
 def _objects(name: str, **members: Any) -> Any:

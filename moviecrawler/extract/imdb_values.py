@@ -35,7 +35,8 @@ TITLE_KINDS: dict[str, TitleKind] = {
     "video": "video",
     "musicVideo": "music",
 }
-"""The kind of each of IMDb's title types; those that are missing (tvSpecial, podcastSeries…) are `other`."""
+"""The kind of each of IMDb's title types; those that are missing (tvSpecial, podcastSeries…) are
+`other`."""
 
 _CURRENCY = re.compile(r"[A-Z]{3}")
 _TOP_LENGTH = 250
@@ -73,7 +74,10 @@ def read_total(total: Any) -> int | NoValue:
 
 
 def read_top_rank(ranking: Any) -> int | NoValue:
-    """Return a rank in the Top 250. The ranking goes on below the list's end: 1046 is a rank, but not in the list."""
+    """Return a rank in the Top 250.
+
+    The ranking goes on below the list's end: 1046 is a rank, but not in the list.
+    """
     rank = dig.read(read_rank, ranking, "rank")
     return ABSENT if isinstance(rank, int) and rank > _TOP_LENGTH else rank
 
@@ -83,10 +87,8 @@ def read_rating(summary: Any) -> Score | NoValue:
 
     Some titles have a second summary with nothing but the rank in it.
     """
-    value, votes = (
-        dig.read(dig.number, summary, "aggregateRating"),
-        attempt(lambda: dig.integer(summary, "voteCount")),
-    )
+    value = dig.read(dig.number, summary, "aggregateRating")
+    votes = attempt(lambda: dig.integer(summary, "voteCount"))
     if value is None:
         return None
     if value is ABSENT or (value == 0 and votes == 0):
@@ -103,7 +105,8 @@ def read_metascore(metascore: Any) -> Score | NoValue:
 
 def read_amount(kind: AmountKind, sum_: Any) -> Amount | NoValue:
     """Return a sum of money."""
-    amount, currency = dig.read(dig.integer, sum_, "amount"), dig.read(dig.text, sum_, "currency")
+    amount = dig.read(dig.integer, sum_, "amount")
+    currency = dig.read(dig.text, sum_, "currency")
     # A release whose box office nobody has reported has 0.
     if amount is ABSENT or amount == 0:
         return ABSENT
@@ -146,7 +149,8 @@ def read_histogram(bars: Any) -> list[int] | NoValue:
     """Return the votes for 1, 2, … 10 of a histogram, whose bars are in any order; a rating that nobody gave has none."""
     votes = [0] * HISTOGRAM_BARS
     for bar in dig.items(bars):
-        rating, number = dig.integer(bar, "rating"), dig.size(bar, "voteCount")
+        rating = dig.integer(bar, "rating")
+        number = dig.size(bar, "voteCount")
         if rating is None or number is None or not 1 <= rating <= HISTOGRAM_BARS:
             raise ShapeError("histogram", f"{number} votes for {rating}")
         votes[rating - 1] = number
@@ -167,11 +171,9 @@ def read_awards(source: Any) -> list[Award] | NoValue:
 
 
 def _prestigious(summary: Any) -> Award | None:
-    event, wins, others = (
-        dig.text(summary, "award", "text"),
-        dig.size(summary, "wins"),
-        dig.size(summary, "nominations"),
-    )
+    event = dig.text(summary, "award", "text")
+    wins = dig.size(summary, "wins")
+    others = dig.size(summary, "nominations")
     return (
         None
         if event is None or wins is None or others is None
@@ -194,7 +196,8 @@ def read_connections(edges: Any) -> list[RelatedTitle]:
 
 
 def _related(relation: Relation, title: Any, connection: str | None = None) -> RelatedTitle:
-    site_id, name = read_id(title, "id"), dig.text(title, "titleText", "text")
+    site_id = read_id(title, "id")
+    name = dig.text(title, "titleText", "text")
     if site_id is None or name is None:
         raise ShapeError("related", f"a title with the id {site_id!r} and the name {name!r}")
     return RelatedTitle(relation=relation, site_id=site_id, title=name, connection=connection)
@@ -225,14 +228,20 @@ def count_seasons(seasons: Any) -> int | NoValue:
 
 
 def count_displayed_seasons(seasons: Any) -> int | NoValue:
-    """Return the number of seasons, or None when the list is cut off. A season may have no number."""
+    """Return the number of seasons, or None when the list is cut off.
+
+    A season may have no number.
+    """
     edges = dig.items(seasons, "edges")
     is_whole = len(edges) == dig.size(seasons, "total")
     return _count(dig.text(edge, "node", "season") for edge in edges) if is_whole else None
 
 
 def _count(numbers: Iterable[Any]) -> int | NoValue:
-    """Return how many seasons have a number. Raises ShapeError when one says neither that nor that it is unknown."""
+    """Return how many seasons have a number.
+
+    Raises ShapeError when one says neither that nor that it is unknown.
+    """
     read = [read_number(number) for number in numbers]
     if None in read:
         raise ShapeError("season_count", "a season without a number")

@@ -1,6 +1,7 @@
 """Reads schema.org's JSON-LD, which all three sites use: the one fallback for a field that a page's own data does not have.
 
-A site leaves out of it what it likes, so that it states no absence, and a list in it may be cut off.
+A site leaves out of it what it likes, so that it states no absence, and a list in it may be cut
+off.
 """
 
 from __future__ import annotations
@@ -54,7 +55,10 @@ _AMBIGUOUS_DURATION: Final = re.compile(r"PT\dM|PT[0HMS]*")
 
 
 def objects(body: bytes) -> Iterator[dict[str, Any]]:
-    """Yield the page's JSON-LD objects in order. Skips a script that is no JSON: some templates leave quotes unescaped."""
+    """Yield the page's JSON-LD objects in order.
+
+    Skips a script that is no JSON: some templates leave quotes unescaped.
+    """
     for raw in scripts(body, b"application/ld+json"):
         with suppress(ShapeError):
             for item in dig.listed(decode_json(raw)):
@@ -69,7 +73,10 @@ def title_of(body: bytes) -> dict[str, Any]:
 
 
 def title_in(site: Site, body: bytes) -> tuple[str, str, dict[str, Any]]:
-    """Return the id, the name and the JSON-LD of the title that a page is about. Raises ShapeError when it names none, or several."""
+    """Return the id, the name and the JSON-LD of the title that a page is about.
+
+    Raises ShapeError when it names none, or several.
+    """
     linked = title_of(body)
     if not linked:
         raise ShapeError(
@@ -128,7 +135,10 @@ def _shifted_runtime(text: str) -> int | None:
 
 
 def _people(role: Role, value: Any) -> list[Credit]:
-    """Return the people of a list. A person without a list is refused: some pages repeat the key, so that only the last is there."""
+    """Return the people of a list.
+
+    A person without a list is refused: some pages repeat the key, so that only the last is there.
+    """
     people = [person for person in dig.items(value) if dig.at(person, "@type") == "Person"]
     names = [dig.text(person, "name") or "" for person in people]
     if not all(names):
@@ -138,7 +148,10 @@ def _people(role: Role, value: Any) -> list[Credit]:
 
 
 def _score(kind: ScoreKind, value: Any) -> Score | None:
-    """Return the score that JSON-LD states; None for one of another scale. Metacritic's episodes have that of its users under the same key."""
+    """Return the score that JSON-LD states; None for one of another scale.
+
+    Metacritic's episodes have that of its users under the same key.
+    """
     rating = _first(value)
     is_users = "user" in (dig.text(rating, "name") or "").lower()
     best, *counts = (
@@ -147,7 +160,8 @@ def _score(kind: ScoreKind, value: Any) -> Score | None:
     )
     if is_users != (kind == "metacritic_user") or best not in {None, SCORES[kind].scale}:
         return None
-    count, share = next(filter(None, counts), 0), _number(dig.at(rating, "ratingValue"))
+    count = next(filter(None, counts), 0)
+    share = _number(dig.at(rating, "ratingValue"))
     return new_score(kind, share, int(count)) if share is not None and (share or count) else None
 
 
@@ -195,5 +209,6 @@ _FACTS: Final[tuple[tuple[Any, ...], ...]] = (
     ("season_count", "numberOfSeasons", dig.size, "rottentomatoes"),
     ("episode_count", "numberOfEpisodes", dig.size, "rottentomatoes"),
 )
-"""A field, its path in JSON-LD, what converts its value, and the sites whose JSON-LD is right on it. IMDb's and Rotten Tomatoes' dates can
-be those of a later release, IMDb's cast are its stars, and the page shows other genres and certificates than Rotten Tomatoes' JSON-LD."""
+"""A field, its path in JSON-LD, what converts its value, and the sites whose JSON-LD is right on
+it. IMDb's and Rotten Tomatoes' dates can be those of a later release, IMDb's cast are its stars,
+and the page shows other genres and certificates than Rotten Tomatoes' JSON-LD."""

@@ -1,6 +1,7 @@
 """Reads Metacritic's pages of titles, which have components in their `__NUXT_DATA__` since 2026, and the finder's JSON.
 
-`metacritic_title` has the position of each field. Pages without components, and episodes, are read from JSON-LD.
+`metacritic_title` has the position of each field. Pages without components, and episodes, are read
+from JSON-LD.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ if TYPE_CHECKING:
 
 @reader
 def movie(body: bytes, url: str | None = None) -> Page:
-    """Return the title of a page: a film, a series, a season or an episode. Raises ExtractionError."""
+    """Return the title of a page: a film, a series, a season or an episode.
+
+    Raises ExtractionError.
+    """
     stated = next(filter(None, map(values.id_in, stated_addresses(body))), None)
     part = part_of_series("metacritic", stated or "")
     # What an episode's payload holds is not known.
@@ -78,7 +82,8 @@ def _linked(body: bytes) -> Findings:
 
 
 @reader
-def finder(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - `reader` names it in errors
+# `reader` names it in errors.
+def finder(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001
     """Return a list of the JSON host; `next` is the address of the page after it.
 
     Where scores tie, the host repeats rows on the next page. Raises ExtractionError.
@@ -102,10 +107,8 @@ def _entry(item: Any) -> Entry:
     if title is None:
         raise ShapeError("entries", "an item without a title")
     site_id = values.id_of_product(item)
-    day, year = (
-        attempt(lambda: dig.read(values.read_day, item, "releaseDate")),
-        attempt(lambda: read_year(item)),
-    )
+    day = attempt(lambda: dig.read(values.read_day, item, "releaseDate"))
+    year = attempt(lambda: read_year(item))
     scores = scores_of(
         lambda: dig.read(partial(values.read_score, "metascore"), item, "criticScoreSummary"),
         lambda: dig.read(partial(values.read_score, "metacritic_user"), item, "userScore"),

@@ -1,6 +1,7 @@
 """Reads a title from the components of Metacritic's pages since 2026, by the tables of paths below.
 
-Most are in the component `product`; scores, offers and similar titles are components of their own. A field that has moved gets one more path.
+Most are in the component `product`; scores, offers and similar titles are components of their own.
+A field that has moved gets one more path.
 """
 
 from __future__ import annotations
@@ -74,9 +75,12 @@ _IN_ROWS: Final[dict[ScoreKind, str]] = {
 
 
 def read_title(components: Components, stated: str | None = None) -> Findings:
-    """Return the title of a page's components. A page of reviews has the summary of its own score only.
+    """Return the title of a page's components.
 
-    `stated` is the site_id in the page's canonical link. The product of a season's page is its series.
+    A page of reviews has the summary of its own score only.
+
+    `stated` is the site_id in the page's canonical link. The product of a season's page is its
+    series.
     """
     refuse_errors(components.get(PRODUCT), "page")
     product = dig.at(components.get(PRODUCT), "data", "item")
@@ -86,20 +90,20 @@ def read_title(components: Components, stated: str | None = None) -> Findings:
     if title is None:
         raise ShapeError("title", "a product without one")
     found = Findings(values.new_movie(product_id(product, components, stated), title))
-    movie, site_id = found.movie, found.movie.site_id or ""
+    movie = found.movie
+    site_id = found.movie.site_id or ""
     dig.look(found, _FACTS, [product])
     if movie.kind == "series":
         found.look(
             "season_count", *dig.readers(dig.positive, [product], "seasonCount", "numberOfSeasons")
         )
-        # Few series have their creators marked; a crew without them doesn't say that there are none.
+        # Few series have their creators marked; a crew without them doesn't say that there are
+        # none.
         found.look(
             "credits.creator", lambda: values.read_creators(dig.at(product, "production", "crew"))
         )
-    row, watch = (
-        _season_row(components, site_id),
-        attempt(lambda: dig.at(components.get(_OFFERS), "data", "item")),
-    )
+    row = _season_row(components, site_id)
+    watch = attempt(lambda: dig.at(components.get(_OFFERS), "data", "item"))
     if movie.season is None:
         dig.look(found, _OF_WHOLE_TITLES, [product])
         found.look("year", lambda: read_year(product))
@@ -112,13 +116,12 @@ def read_title(components: Components, stated: str | None = None) -> Findings:
     for kind, name in _SUMMARIES.items():
         component = components.get(name)
         found.look(f"scores.{kind}", partial(_stated_absence, component))
-        of_page, of_row = (
-            attempt(partial(dig.at, component, "data", "item")),
-            attempt(partial(dig.at, row, _IN_ROWS[kind])),
-        )
+        of_page = attempt(partial(dig.at, component, "data", "item"))
+        of_row = attempt(partial(dig.at, row, _IN_ROWS[kind]))
         summaries = [summary for summary in (of_page, of_row) if _is_own(site_id, summary)]
         if kind == "metascore":
-            # Beside a season's scores the product is its series, whose score has the series' address, or none.
+            # Beside a season's scores the product is its series, whose score has the series'
+            # address, or none.
             own = attempt(lambda: dig.at(product, "criticScoreSummary"))
             is_own = movie.season is None or attempt(partial(_id_of_summary, own)) == site_id
             summaries[1:1] = [own] if is_own else []
@@ -134,7 +137,11 @@ def read_title(components: Components, stated: str | None = None) -> Findings:
 
 
 def product_id(product: Any, components: Components, stated: str | None = None) -> str:
-    """Return the site_id. That of a season is in the summaries of its scores or the page's link, as the product is its series."""
+    """Return the site_id.
+
+    That of a season is in the summaries of its scores or the page's link, as the product is its
+    series.
+    """
     summaries = [
         attempt(partial(dig.at, components.get(name), "data", "item"))
         for name in _SUMMARIES.values()
@@ -185,7 +192,10 @@ def _poster(product: Any, image: Any) -> str | NoValue:
 
 
 def _stated_absence(component: Any) -> NoValue:
-    """Return ABSENT where the site says that a title has no such component. Raises ShapeError where it could not get one."""
+    """Return ABSENT where the site says that a title has no such component.
+
+    Raises ShapeError where it could not get one.
+    """
     if any(dig.integer(error, "code") == _NOT_FOUND for error in dig.items(component, "errors")):
         return ABSENT
     refuse_errors(component, "scores")
@@ -232,7 +242,10 @@ def _season_row(components: Components, site_id: str) -> Any:
 
 
 def seasons_of(series: Movie, components: Components) -> list[Movie]:
-    """Return the seasons that a series' page lists, with what it says of each. A row that can't be read is passed by."""
+    """Return the seasons that a series' page lists, with what it says of each.
+
+    A row that can't be read is passed by.
+    """
     return one_of_each_season(attempt(partial(_season, series, row)) for row in _rows(components))
 
 
@@ -257,7 +270,8 @@ def _id_of_row(row: Any) -> str | None:
 
 
 def _season(series: Movie, row: Any) -> Movie | None:
-    site_id, title = _id_of_row(row), attempt(lambda: dig.text(row, "title"))
+    site_id = _id_of_row(row)
+    title = attempt(lambda: dig.text(row, "title"))
     if site_id is None:
         return None
     found = Findings(values.new_movie(site_id, title or series.title))

@@ -79,7 +79,8 @@ def id_in(url: str | None) -> str | None:
 
 def new_movie(site_id: str, title: str) -> Movie:
     """Return a title with what its id says of it. A season has the title of its series."""
-    part, title = part_of_series("metacritic", site_id), without_season(site_id, title)
+    part = part_of_series("metacritic", site_id)
+    title = without_season(site_id, title)
     series_title = title if part and part.kind == "season" else None
     return new_title("metacritic", site_id, title, KINDS[site_id.partition("/")[0]], series_title)
 
@@ -90,7 +91,8 @@ def without_season(site_id: str, title: str) -> str:
     >>> without_season("tv/the-lighthouse/season-2", "The Lighthouse: Season 2")
     'The Lighthouse'
     """
-    part, found = part_of_series("metacritic", site_id), _SEASON_IN_TITLE.search(title)
+    part = part_of_series("metacritic", site_id)
+    found = _SEASON_IN_TITLE.search(title)
     return (
         title[: found.start()].rstrip()
         if found and part and part.season == int(found["number"] or 0)
@@ -106,14 +108,13 @@ def read_day(value: Any) -> str | None:
 
 def read_score(kind: ScoreKind, summary: Any) -> Score | NoValue:
     """Return the score in a summary, of a page or of a row of a list."""
-    value, count = (
-        dig.read(dig.number, summary, "score"),
-        attempt(lambda: dig.size(summary, "reviewCount")) or 0,
-    )
+    value = dig.read(dig.number, summary, "score")
+    count = attempt(lambda: dig.size(summary, "reviewCount")) or 0
     if value is ABSENT or value is None:
         # A title with that many reviews has a score; it is at another position.
         return None if value is None or count >= _ENOUGH_REVIEWS else ABSENT
-    # Lists, and titles with too few ratings, have 0 in place of null. Its sentiment is then "tbd" or missing.
+    # Lists, and titles with too few ratings, have 0 in place of null. Its sentiment is then "tbd"
+    # or missing.
     if value == 0 and (dig.text(summary, "sentiment") or "tbd").lower() == "tbd":
         return ABSENT if count < _ENOUGH_REVIEWS else None
     scale = attempt(lambda: dig.integer(summary, "max"))
@@ -131,7 +132,10 @@ def refuse_errors(part: Any, field: str) -> None:
 
 
 def read_imdb_id(value: Any) -> str | None:
-    """Return the id at IMDb that the site gives. It can be that of a series' pilot or of a dub: matching checks the year."""
+    """Return the id at IMDb that the site gives.
+
+    It can be that of a series' pilot or of a dub: matching checks the year.
+    """
     imdb_id = dig.text(value)
     if imdb_id is not None and not IMDB_ID.fullmatch(imdb_id):
         raise ShapeError("imdb_id", f"{imdb_id!r} is no id of IMDb")
@@ -190,8 +194,12 @@ def _person(role: Role, person: Any) -> tuple[str, str | None, str | None]:
 
 
 def id_of_product(product: Any) -> str:
-    """Return the site_id that a product's type and slug make. Raises ShapeError for what is no title."""
-    kind, slug = dig.text(product, "type"), dig.text(product, "slug")
+    """Return the site_id that a product's type and slug make.
+
+    Raises ShapeError for what is no title.
+    """
+    kind = dig.text(product, "type")
+    slug = dig.text(product, "slug")
     if slug is None or kind not in _PREFIXES:
         raise ShapeError("site_id", f"{kind!r} {slug!r} is no title")
     return f"{_PREFIXES[kind]}/{slug}"
@@ -258,7 +266,8 @@ def _options(listed: Any, kind: OfferKind, country: str | None) -> Iterator[Offe
         raise ShapeError("offers", "an offer of nobody")
     url = plain_address(dig.text(listed, "link"))
     for option in dig.items(listed, "options") or [{}]:
-        price, currency = dig.number(option, "optionPrice"), dig.text(option, "optionCurrencyCode")
+        price = dig.number(option, "optionPrice")
+        currency = dig.text(option, "optionCurrencyCode")
         is_priced = (
             kind in {"rent", "buy"} and price is not None and price > 0 and currency is not None
         )

@@ -17,7 +17,8 @@ _REDIRECT: Final = re.compile(
     r"https?://(?:click\.justwatch\.com(?=[/?#]|$)[^?#]*|[^/?#]+/c/\d+/\d+/\d+)(?:\?(?P<query>[^#]*))?",
     re.IGNORECASE,
 )
-"""An advertiser's redirect on the way to a provider, whose address is a parameter: JustWatch's `r`, and `u` of Impact's hosts."""
+"""An advertiser's redirect on the way to a provider, whose address is a parameter: JustWatch's `r`,
+and `u` of Impact's hosts."""
 _MOST_REDIRECTS: Final = 3
 """In a row; links of JustWatch's pass two."""
 _JUSTWATCH: Final = re.compile(r"https?://click\.justwatch\.com(?:/|$)", re.IGNORECASE)
@@ -29,7 +30,8 @@ _TRACKING: Final = re.compile(
     r"source|partner|subid\d?|clickref|affiliate\w{0,20}|campaign\w{0,20}|cjevent|autoplay|action",
     re.IGNORECASE,
 )
-"""Parameters by which a provider knows who sent a visitor, or what to do first; none of them says which title it is."""
+"""Parameters by which a provider knows who sent a visitor, or what to do first; none of them says
+which title it is."""
 _LONGEST: Final = 2_000
 """Characters of an address; longer ones carry the state of a player."""
 

@@ -41,7 +41,8 @@ READERS: Final[tuple[tuple[Site, str, Callable[[bytes, str | None], Page]], ...]
 def read_page(body: bytes, url: str | None = None) -> Page:
     """Return what a page of any of the sites says, by its URL when given, else by what the page itself shows.
 
-    Raises ExtractionError when it is none of theirs, or not in a shape that is known; its field is `block` for a block page.
+    Raises ExtractionError when it is none of theirs, or not in a shape that is known; its field is
+    `block` for a block page.
     """
     sign = block_sign(body)
     if sign is not None:

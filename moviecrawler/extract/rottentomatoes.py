@@ -1,7 +1,8 @@
 """Reads Rotten Tomatoes' pages since 2024: titles, browse lists and their JSON continuation.
 
-A title's page has its scores in `#media-scorecard-json`, until spring 2024 in `#scoreDetails`, and its head in
-`#media-hero-json`. `rottentomatoes_title` has the position of each field; pages without these scripts are read from JSON-LD.
+A title's page has its scores in `#media-scorecard-json`, until spring 2024 in `#scoreDetails`, and
+its head in `#media-hero-json`. `rottentomatoes_title` has the position of each field; pages without
+these scripts are read from JSON-LD.
 """
 
 from __future__ import annotations
@@ -38,11 +39,12 @@ _OPENING: Final = re.compile(r"^Open(?:ed|s)\s+(.+)$")
 def movie(body: bytes, url: str | None = None) -> Page:
     """Read the page of a film, a series, a season or an episode.
 
-    A series' scores are the means of its seasons', which the page lists. Raises ExtractionError, also when a season was requested and
-    the page is about its series, or the other way round.
+    A series' scores are the means of its seasons', which the page lists. Raises ExtractionError,
+    also when a season was requested and the page is about its series, or the other way round.
     """
     check_whole(body)
-    tree, linked = tree_of(body), linked_data.title_of(body)
+    tree = tree_of(body)
+    linked = linked_data.title_of(body)
     scorecard, hero = (
         values.json_of(tree, name) or None for name in ("media-scorecard-json", "media-hero-json")
     )
@@ -85,8 +87,9 @@ def movie(body: bytes, url: str | None = None) -> Page:
 def _site_id(url: str | None, declared: str | None, addresses: Iterable[str | None]) -> str:
     """Return the id of the title that a page is about: the first of its own `addresses` that names what it is `declared` to be by JSON-LD.
 
-    `url` is what was requested, which names the page when it does not name itself. Raises ShapeError when nothing does, or when
-    one part of a series was requested and the page is about another, or about the whole: a season's page can have its series' canonical link.
+    `url` is what was requested, which names the page when it does not name itself. Raises
+    ShapeError when nothing does, or when one part of a series was requested and the page is about
+    another, or about the whole: a season's page can have its series' canonical link.
     """
     requested = (
         id_in_url("rottentomatoes", url) if url and site_of(url) == "rottentomatoes" else None
@@ -114,7 +117,8 @@ def _title_and_year(page: TitlePage, tag: str | None) -> tuple[str, int | None]:
     title = page.hero["title"] or dig.text(page.linked, "name") or tag
     if title is None:
         raise ShapeError("title", "no title at a known position")
-    year, named = page.hero.get("year"), values.YEAR_BEHIND_TITLE.match(title)
+    year = page.hero.get("year")
+    named = values.YEAR_BEHIND_TITLE.match(title)
     if named and year in {None, int(named["year"])}:
         return named["title"], int(named["year"])
     return title, year
@@ -130,7 +134,8 @@ def _series_in(tag: str | None, title: str) -> str | None:
 
 
 @reader
-def browse(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - `reader` names it in errors
+# `reader` names it in errors.
+def browse(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001
     """Read the first page of a browse list: `/browse/{list}/{filters}`, HTML.
 
     `next` is the cursor that continues it, None on a list of one page. Raises ExtractionError.
@@ -146,8 +151,12 @@ def browse(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - `read
 
 
 @reader
-def browse_json(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - `reader` names it in errors
-    """Read a continuation of a browse list: `/cnapi/browse/{list}/{filters}?after={cursor}`, JSON. Raises ExtractionError."""
+# `reader` names it in errors.
+def browse_json(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001
+    """Read a continuation of a browse list: `/cnapi/browse/{list}/{filters}?after={cursor}`, JSON.
+
+    Raises ExtractionError.
+    """
     data = decode_json(body)
     if dig.at(data, "grid", "list") is None:
         raise ShapeError("entries", "browse JSON without grid.list")
@@ -170,7 +179,8 @@ def _tile(tile: Selector) -> Entry:
     scores: list[Score] = []
     kinds: dict[ScoreKind, str] = {"tomatometer": "critics", "popcornmeter": "audience"}
     for kind, group in kinds.items():
-        # Tiles of 2024 have the scores as attributes: <score-pairs criticsscore="81" audiencescore="78">.
+        # Tiles of 2024 have the scores as attributes: <score-pairs criticsscore="81"
+        # audiencescore="78">.
         shown = values.slot(tile, f"{group}Score") or tile.xpath(f".//@{group}score").get()
         scores += scores_of(partial(values.score, kind, shown))
     date = text_of(tile.css('[data-qa="discovery-media-list-item-start-date"]'))
@@ -202,7 +212,8 @@ def _entry(path: str | None, title: str | None, scores: list[Score], opening: st
     site_id = id_in_url("rottentomatoes", path) if path else None
     if site_id is None or not title:
         raise ShapeError("entries", f"a row without a title or a link to one: {title!r}, {path!r}")
-    part, dated = part_of_series("rottentomatoes", site_id), _OPENING.match(opening or "")
+    part = part_of_series("rottentomatoes", site_id)
+    dated = _OPENING.match(opening or "")
     return Entry(
         site_id=site_id,
         title=title,

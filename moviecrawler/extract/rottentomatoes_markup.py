@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from moviecrawler.items import Movie, OfferKind
 
 Rows = dict[str, list[tuple[str, str | None]]]
-"""The rows of the list of details, by the names that they have here: their parts, each with its link."""
+"""The rows of the list of details, by the names that they have here: their parts, each with its
+link."""
 
 _LABELS: Final[dict[str, str]] = {
     "rating": "certificate",
@@ -133,7 +134,10 @@ def posters_of(tree: Selector) -> list[str]:
 
 
 def cast_of(tree: Selector) -> list[Person]:
-    """Return the cast without the crew, which is in the same list. Raises ShapeError when a tile can't be read."""
+    """Return the cast without the crew, which is in the same list.
+
+    Raises ShapeError when a tile can't be read.
+    """
     tiles = tree.css('[data-qa="person-item"], [data-qa="cast-crew-item"]')
     roles = [tile.css('[data-qa="person-role"], .p--small') for tile in tiles]
     if any(roles) and not any(map(text_of, roles)):
@@ -179,7 +183,8 @@ def offers_of(tree: Selector) -> list[Offer] | NoValue:
 
 
 def _offers(item: Selector) -> Iterator[Offer]:
-    provider, licence = item.attrib.get("affiliate"), slot(item, "license").lower()
+    provider = item.attrib.get("affiliate")
+    licence = slot(item, "license").lower()
     kinds = next((kinds for begin, kinds in _LICENCES if licence.startswith(begin)), None)
     if provider == _SHOWTIMES:
         kinds = ("cinema",)
@@ -199,7 +204,8 @@ def similar_of(tree: Selector) -> list[RelatedTitle] | NoValue:
     section = tree.css('#more-like-this, [data-qa="section:more-like-this"], #recommendations')[:1]
     if not section:
         return None
-    links, found = section.css("a[href], rt-link[href]"), []
+    links = section.css("a[href], rt-link[href]")
+    found = []
     for link in links:
         site_id = id_in_url("rottentomatoes", link.attrib["href"])
         name = text_of(
@@ -213,7 +219,10 @@ def similar_of(tree: Selector) -> list[RelatedTitle] | NoValue:
 
 
 def seasons_of(series: Movie, tree: Selector, linked: dict[str, Any]) -> list[Movie]:
-    """Return the seasons that a series' page lists, with what it says of each. A tile that can't be read is passed by: JSON-LD names its season, too."""
+    """Return the seasons that a series' page lists, with what it says of each.
+
+    A tile that can't be read is passed by: JSON-LD names its season, too.
+    """
     listed = [season for season in dig.listed(linked, "containsSeason") if isinstance(season, dict)]
     named = {
         _season_id(attempt(partial(dig.text, season, "url"))): attempt(
@@ -228,7 +237,8 @@ def seasons_of(series: Movie, tree: Selector, linked: dict[str, Any]) -> list[Mo
 
 
 def _season(series: Movie, tile: Selector, names: dict[str | None, str | None]) -> Movie | None:
-    site_id, aired = _season_id(tile.attrib.get("href")), slot(tile, "air-date")
+    site_id = _season_id(tile.attrib.get("href"))
+    aired = slot(tile, "air-date")
     aired = aired if len(aired) <= _LONGEST_AIRED else ""
     return listed_season(
         series,

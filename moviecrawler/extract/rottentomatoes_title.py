@@ -1,6 +1,7 @@
 """Reads a title from Rotten Tomatoes' pages since 2024: from two scripts, the list of details, other markup and JSON-LD.
 
-A field that has moved gets one more path. `RottenTomatoes.context.*` is never read: it holds what other requests left in the same server process.
+A field that has moved gets one more path. `RottenTomatoes.context.*` is never read: it holds what
+other requests left in the same server process.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ _SCORE_PATHS: Final[dict[ScoreKind, tuple[str, ...]]] = {
     "popcornmeter_all": ("overlay.audienceAll", "modal.audienceScoreAll"),
     "popcornmeter_verified": ("overlay.audienceVerified", "modal.audienceScoreVerified"),
 }
-"""The paths of the objects that have the scores: in `media-scorecard-json`; until spring 2024 below `modal` and `scoreboard` of `scoreDetails`."""
+"""The paths of the objects that have the scores: in `media-scorecard-json`; until spring 2024 below
+`modal` and `scoreboard` of `scoreDetails`."""
 _IN_DETAILS: Final[tuple[Fact, ...]] = (
     ("year", values.read_year, "release_date"),
     ("release_date", values.read_release_date, "release_date"),
@@ -119,13 +121,11 @@ def hero_of(content: Any, scorecard: Any, tree: Selector) -> dict[str, Any]:
 
 def read_title(movie: Movie, page: TitlePage, year: int | None) -> Findings:
     """Return what a page says of a title, whose identity is known, and its `year` if the title has that behind it."""
-    found, tree, scorecard, hero, linked = (
-        Findings(movie),
-        page.tree,
-        page.scorecard,
-        page.hero,
-        page.linked,
-    )
+    found = Findings(movie)
+    tree = page.tree
+    scorecard = page.scorecard
+    hero = page.hero
+    linked = page.linked
     details = {name: ", ".join(text for text, _ in parts) for name, parts in page.details.items()}
     found.set_default("year", year)
     dig.look(found, _IN_DETAILS, [details])

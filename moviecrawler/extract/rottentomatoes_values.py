@@ -50,8 +50,8 @@ ENOUGH_REVIEWS = 5
 def score(kind: ScoreKind, value: Any, number: int | None = None) -> Score | NoValue:
     """Return one score; ABSENT when the site shows that there is none; None when it shows nothing.
 
-    `value` is a share such as 94, "94" or "94%"; "", dashes and "N/A" are no score. `number` is how many have rated. Raises ShapeError
-    for anything else.
+    `value` is a share such as 94, "94" or "94%"; "", dashes and "N/A" are no score. `number` is how
+    many have rated. Raises ShapeError for anything else.
     """
     if value is None:
         return None
@@ -172,7 +172,10 @@ def _critics_count(summary: Any) -> int | None:
 
 
 def _audience_count(summary: Any) -> int | None:
-    """Return how many have rated. Since 2024 pages show a band of that only ("250,000+ Ratings"), and who liked it and who didn't."""
+    """Return how many have rated.
+
+    Since 2024 pages show a band of that only ("250,000+ Ratings"), and who liked it and who didn't.
+    """
     if dig.at(summary, "ratingCount"):
         return attempt(partial(dig.size, summary, "ratingCount"))
     liked, disliked = (

@@ -74,7 +74,9 @@ def listed_season(
     if title and len(title) > LONGEST_TITLE:
         return None
     season = new_title(series.site, site_id, title or series.title, "season", series.title)
-    season.year, season.release_date, season.episode_count = year, release_date, episode_count
+    season.year = year
+    season.release_date = release_date
+    season.episode_count = episode_count
     season.scores = list(scores)
     season.source = "list"
     season.unknown_fields = unknown_fields_of(season)

@@ -37,7 +37,8 @@ class Sitemap:
     """A sitemap file."""
 
     urls: list[str]
-    """In the file's order, up to MOST_LOCATIONS; an entry without an address, or with something else in its place, is left out."""
+    """In the file's order, up to MOST_LOCATIONS; an entry without an address, or with something
+    else in its place, is left out."""
     is_index: bool
     """Whether the URLs are further sitemaps, not pages."""
     is_cut: bool = False
@@ -45,13 +46,16 @@ class Sitemap:
 
 
 @reader
-def read_sitemap(body: bytes, url: str | None = None) -> Sitemap:  # noqa: ARG001 - `reader` names it in errors
+# `reader` names it in errors.
+def read_sitemap(body: bytes, url: str | None = None) -> Sitemap:  # noqa: ARG001
     """Read a sitemap or an index of sitemaps, plain or gzip.
 
-    Raises ExtractionError when it is cut, larger than the protocol allows, something else, or declares a document type:
-    sitemaps have none, and it is where entities, which are never resolved here, come from.
+    Raises ExtractionError when it is cut, larger than the protocol allows, something else, or
+    declares a document type: sitemaps have none, and it is where entities, which are never resolved
+    here, come from.
     """
-    addresses, size = _Addresses(), 0
+    addresses = _Addresses()
+    size = 0
     parser = etree.XMLParser(
         target=addresses, resolve_entities=False, no_network=True, remove_comments=True
     )

@@ -1,7 +1,7 @@
 """Builds the tree of a page's markup, within bounds: a hostile page could take hours.
 
-Elements take memory, and time in each of a hundred searches. Depth, children of one element and attributes take
-quadratic time, as libxml2 walks along all of them to find out which comes first.
+Elements take memory, and time in each of a hundred searches. Depth, children of one element and
+attributes take quadratic time, as libxml2 walks along all of them to find out which comes first.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ _WITH_MORE_CHILDREN = f"//*[*[{MOST_CHILDREN + 1}]]"
 
 
 def tree_of(markup: bytes) -> Selector:
-    """Return the tree of a page, or of a slice of one. Raises ShapeError when it is larger than any page is."""
+    """Return the tree of a page, or of a slice of one.
+
+    Raises ShapeError when it is larger than any page is.
+    """
     if len(markup) > LARGEST_PAGE:
         raise ShapeError("page", f"{len(markup):,} bytes; {LARGEST_PAGE:,} are the most")
     if (tags := markup.count(b"<")) > MOST_TAGS:
@@ -46,7 +49,10 @@ def tree_of(markup: bytes) -> Selector:
 
 
 def _without_attributes(tag: re.Match[bytes]) -> bytes:
-    """Return a tag as it is, or without its attributes when it has more than any that is read. Texts in scripts can look like tags."""
+    """Return a tag as it is, or without its attributes when it has more than any that is read.
+
+    Texts in scripts can look like tags.
+    """
     return (
         tag[0]
         if len(_ATTRIBUTE.findall(tag[0])) <= MOST_ATTRIBUTES

@@ -1,7 +1,7 @@
 """Numbers, counts, durations and dates, as the sites write them.
 
-Every function takes the text of one value and raises ValueError when it is not one: nothing is guessed, and
-nothing that can't be read becomes 0.
+Every function takes the text of one value and raises ValueError when it is not one: nothing is
+guessed, and nothing that can't be read becomes 0.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _WORDED_DURATION = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _LONGEST_RUNTIME = 100_000
-_FIRST_YEAR, _LAST_YEAR = 1870, 2100
+_FIRST_YEAR = 1870
+_LAST_YEAR = 2100
 _YEAR = re.compile(r"(?<!\d)((?:18[7-9]|19\d|20\d)\d)(?!\d)", re.ASCII)
 _MONTH = r"(?P<month>[A-Za-z]{3,9})\.?,?\s+"
 _DATE_FORMS = tuple(
@@ -139,7 +140,8 @@ def parse_date(text: str) -> str:
 
 def _date(found: re.Match[str]) -> str:
     parts = found.groupdict()
-    name, day = parts.get("month"), parts.get("d")
+    name = parts.get("month")
+    day = parts.get("d")
     return iso_date(
         int(parts["y"]), _month_number(name) if name else int(parts["m"]), int(day) if day else None
     )

@@ -36,7 +36,10 @@ _RETRY_SECONDS = 1.0
 
 
 class LocalBudget:
-    """The budget of one process. The count of the day is a file, so that all processes with one folder share it."""
+    """The budget of one process.
+
+    The count of the day is a file, so that all processes with one folder share it.
+    """
 
     def __init__(self, site: Site, folder: Path, budget: Budget) -> None:
         self._site = site
@@ -46,7 +49,8 @@ class LocalBudget:
 
     async def ask(self, *, charge: bool = False) -> SiteReply:
         """Tell whether the site may be asked, and charge a request."""
-        now, per_day = utc_now(), self._budget.per_day
+        now = utc_now()
+        per_day = self._budget.per_day
         path = (
             self._folder / f"requests-{self._site}-{now:%Y-%m-%d}"
         )  # has a byte for each request of the day
@@ -72,8 +76,8 @@ class LocalBudget:
 class BudgetMiddleware:
     """Downloader middleware that has each request to the spider's site wait for the budget, retries and redirects included.
 
-    With Redis, all workers share the budget, and what the site has refused. Without it the budget is that of this process;
-    processes with one DATA_DIR share the day's count.
+    With Redis, all workers share the budget, and what the site has refused. Without it the budget
+    is that of this process; processes with one DATA_DIR share the day's count.
     """
 
     def __init__(self, crawler: Crawler, budget: Budget) -> None:
@@ -107,10 +111,8 @@ class BudgetMiddleware:
         self.client = connect(settings["REDIS_URL"])
         self.keys = SiteKeys(self.site, settings["REDIS_START_URLS_KEY"])
         self.scripts: Scripts = Scripts(self.client, budget)
-        self._ask_site, self._redis_errors = (
-            partial(self.scripts.ask, self.keys),
-            redis.exceptions.RedisError,
-        )
+        self._ask_site = partial(self.scripts.ask, self.keys)
+        self._redis_errors = redis.exceptions.RedisError
         crawler.signals.connect(self.close, signals.engine_stopped)
 
     @classmethod
@@ -121,7 +123,10 @@ class BudgetMiddleware:
         return cls(crawler, site_budget(crawler.settings, crawler.spidercls.site))
 
     async def process_request(self, request: Request) -> None:
-        """Wait for the budget. Raises NotSent when the crawl ends before the request may be sent."""
+        """Wait for the budget.
+
+        Raises NotSent when the crawl ends before the request may be sent.
+        """
         is_charged = self._may_probe or self.budget != UNLIMITED
         if is_charged and request.meta.get("site") == self.site and not await self.take():
             request.meta[NOT_SENT] = True
@@ -137,7 +142,8 @@ class BudgetMiddleware:
                     if not site.blocked:
                         return await self._sleep(site.delay / 1000)
                     if self.client is not None or spider.plan.lane is not None:
-                        return False  # the frontier, or the catalogue, knows what is still to be fetched
+                        # The frontier, or the catalogue, knows what is still to be fetched.
+                        return False
                     until = utc_text((now := utc_now()) + until_next_day(now))
                     message = "%d requests to %s are the budget of the day, which is spent: the crawl waits until %s and goes on"
                     logger.warning(
@@ -161,7 +167,10 @@ class BudgetMiddleware:
         return self._refusals.get(site)
 
     def refused(self, site: str, reason: str, pause: float) -> None:
-        """Note that a site has refused us. This process asks it nothing more, or with Redis nobody for `pause` seconds."""
+        """Note that a site has refused us.
+
+        This process asks it nothing more, or with Redis nobody for `pause` seconds.
+        """
         self._refusals[site] = reason
         self._report(site, refusal=(reason, round(pause * 1000)))
 
@@ -182,7 +191,10 @@ class BudgetMiddleware:
             task.add_done_callback(self._reports.discard)
 
     async def _ask(self, **step: Any) -> SiteReply:
-        """Ask whether the site may be asked, until Redis answers. Raises NotSent when the crawl closes before that."""
+        """Ask whether the site may be asked, until Redis answers.
+
+        Raises NotSent when the crawl closes before that.
+        """
         while True:
             try:
                 site: SiteReply = await self._ask_site(**step)

@@ -35,10 +35,8 @@ def describe_requests(engine: ExecutionEngine | None) -> str:
     if engine is None or engine.scraper.slot is None:
         return ""
     slots = engine.downloader.slots.values()
-    sent, queued = (
-        sum(len(slot.transferring) for slot in slots),
-        sum(len(slot.queue) for slot in slots),
-    )
+    sent = sum(len(slot.transferring) for slot in slots)
+    queued = sum(len(slot.queue) for slot in slots)
     waits = {
         "an answer": sent,
         "a turn at their host": queued,
@@ -59,7 +57,8 @@ def end_crawl(crawler: Crawler, reason: str, why: str = "") -> None:
 
 
 NOT_SENT = "not_sent"
-"""Key in the `meta` of a request that was not sent, as the budget of the day is spent or the crawl closes."""
+"""Key in the `meta` of a request that was not sent, as the budget of the day is spent or the crawl
+closes."""
 
 
 class NotSent(IgnoreRequest):
@@ -81,14 +80,17 @@ class EngineSlot:
     """The engine's slot: the requests that are in progress."""
 
     def __init__(self, engine: ExecutionEngine) -> None:
-        assert engine._slot is not None  # noqa: S101, SLF001 - it is there when the scheduler is opened
+        # It is there when the scheduler is opened.
+        assert engine._slot is not None  # noqa: S101, SLF001
         self._slot = engine._slot  # noqa: SLF001 - see above
-        engine._start = None  # noqa: SLF001 - the scheduler runs `start` on the worker that leases the run's arguments
+        # The scheduler runs `start` on the worker that leases the run's arguments.
+        engine._start = None  # noqa: SLF001
 
     def on_request_ended(self, ended: Callable[[Request], None]) -> None:
         """Call `ended` with each request that has left the engine.
 
-        Then its callback has ended and its items have passed the pipelines, or a retry or a redirect has replaced it.
+        Then its callback has ended and its items have passed the pipelines, or a retry or a
+        redirect has replaced it.
         """
         remove = self._slot.remove_request
 

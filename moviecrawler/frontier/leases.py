@@ -36,13 +36,15 @@ class Lease:
     number: int
     """The number of this delivery, from 1."""
     request: Any
-    """The request, or the latest retry or redirect of it; for the run's arguments None, or that for IMDb's datasets."""
+    """The request, or the latest retry or redirect of it; for the run's arguments None, or that for
+    IMDb's datasets."""
     awaits_item: bool = False
     """Whether the request is for a title of which no item has come yet."""
     open_items: int = 0
     """Items of the request that are not durable yet."""
     ended: bool = False
-    """Whether the callback has ended, and the queue and the pipelines have everything that it yielded."""
+    """Whether the callback has ended, and the queue and the pipelines have everything that it
+    yielded."""
     how: How = "done"
     reason: str = ""
 
@@ -88,7 +90,8 @@ class LeaseTracker:
             if lease.how == "done" and request.meta.get(NOT_SENT):
                 lease.how = "back"
             elif lease.how == "done" and lease.awaits_item:
-                lease.how, lease.reason = "dead", "it ended without an item"
+                lease.how = "dead"
+                lease.reason = "it ended without an item"
             self._check(lease)
 
     def _lease_of(self, source: Request | Response | Failure | None) -> Lease:
@@ -102,7 +105,9 @@ class LeaseTracker:
         if not isinstance(item, RawPage):  # an archived page is not yet the title's item
             lease.awaits_item = False
         if isinstance(item, Miss) and item.outcome == "blocked":
-            lease.how, lease.reason = "back", REFUSED  # a refusal says nothing of the title
+            # a refusal says nothing of the title
+            lease.how = "back"
+            lease.reason = REFUSED
 
     def _item_dropped(self, response: Response | Failure | None) -> None:
         self._lease_of(
@@ -111,12 +116,14 @@ class LeaseTracker:
 
     def _broke(self, response: Response | Failure | None, failure: Failure) -> None:
         lease = self._lease_of(response)
-        lease.how, lease.reason = "dead", f"its callback or a pipeline failed: {failure.value!r}"
+        lease.how = "dead"
+        lease.reason = f"its callback or a pipeline failed: {failure.value!r}"
 
     def _list_missed(self, url: str, refused: bool) -> None:
         for lease in self.leases.values():
             if refused and getattr(lease.request, "url", "") == url:
-                lease.how, lease.reason = "back", REFUSED
+                lease.how = "back"
+                lease.reason = REFUSED
 
     def _item_completed(self, request: Request | None, outcomes: frozenset[Outcome]) -> None:
         lease = self._lease_of(request)

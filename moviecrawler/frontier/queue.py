@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 
 BOOSTED, LISTS, TITLES = range(3)
 """Levels of priority; within one, first in is first out."""
-SEED, ARGUMENTS = "seed-", "arguments-"
-"""Prefixes of the ids of seeds, whose body is what was pushed, and of the request that stands for the run's arguments, which
-has none. The body of every other request is JSON."""
+SEED = "seed-"
+ARGUMENTS = "arguments-"
+"""Prefixes of the ids of seeds, whose body is what was pushed, and of the request that stands for
+the run's arguments, which has none. The body of every other request is JSON."""
 How = Literal["done", "back", "dead", "again"]
 """How a lease ends; see `finish.lua`."""
 
@@ -40,7 +41,8 @@ _SCRIPTS = {
 _MAX_SENT = 500
 """Requests that one step queues, at most, so that no other worker waits long."""
 _SPACING_FACTOR = 1.05
-"""The gap between two requests is longer by this factor than the budget asks for, as late ones would crowd the next ones."""
+"""The gap between two requests is longer by this factor than the budget asks for, as late ones
+would crowd the next ones."""
 
 
 class Push(msgspec.Struct, frozen=True, array_like=True):
@@ -105,7 +107,10 @@ class Reply(msgspec.Struct):
 
 
 class Scripts:
-    """The scripts of one client, with a site's budget. Each call raises redis.RedisError when Redis can't do it."""
+    """The scripts of one client, with a site's budget.
+
+    Each call raises redis.RedisError when Redis can't do it.
+    """
 
     def __init__(self, client: Any, budget: Budget) -> None:
         gap = 1000 / budget.per_second * _SPACING_FACTOR if budget.per_second else 0
@@ -132,7 +137,10 @@ class Scripts:
 
 @dataclass
 class SharedQueue:
-    """One run of one site, as one worker sees it. Each method raises redis.RedisError when Redis can't do it."""
+    """One run of one site, as one worker sees it.
+
+    Each method raises redis.RedisError when Redis can't do it.
+    """
 
     scripts: Scripts
     site: SiteKeys
@@ -144,10 +152,13 @@ class SharedQueue:
     keys: Keys = field(init=False)
 
     async def open(self, run: str, asked_at: float) -> float | None:
-        """Join the latest run of a name, or begin the next. Return when a joined run was over, in seconds since 1970.
+        """Join the latest run of a name, or begin the next.
 
-        `asked_at` is when this worker was requested: seconds since 1970, or minus the seconds ago, or 0 to join the run in any
-        case. Raises ConfigurationError when the run was begun with other arguments.
+        Return when a joined run was over, in seconds since 1970.
+
+        `asked_at` is when this worker was requested: seconds since 1970, or minus the seconds ago,
+        or 0 to join the run in any case. Raises ConfigurationError when the run was begun with
+        other arguments.
         """
         given: dict[str, Any] = {
             "run": run,
@@ -166,7 +177,10 @@ class SharedQueue:
         return float(over_at) / 1000 if over_at else None
 
     async def push(self, pushes: Sequence[Push]) -> int:
-        """Queue requests; return how many the run had seen already. Raises ResponseError when Redis has no memory left."""
+        """Queue requests; return how many the run had seen already.
+
+        Raises ResponseError when Redis has no memory left.
+        """
         bloom = self.options.dupefilter == "bloom"
         return int(await self._run("push", pushes=pushes, limit=self.limit or 0, bloom=bloom))
 
@@ -178,7 +192,8 @@ class SharedQueue:
         }
         answer = await self._run("take", worker=self.worker, want=want, renew=renew, **of_run)
         site, counts, open_, waiting, deliveries, dead = answer
-        (total, done, failed), of_site = map(int, counts), msgspec.json.decode(site, type=SiteReply)
+        (total, done, failed) = map(int, counts)
+        of_site = msgspec.json.decode(site, type=SiteReply)
         handed_out = [Delivery(id_.decode(), number, body) for id_, number, body in deliveries]
         return Reply(
             of_site, total, done, failed, open_, waiting, handed_out, [id_.decode() for id_ in dead]
@@ -195,7 +210,10 @@ class SharedQueue:
 
 
 class Outbox:
-    """Requests and ends of leases that a worker has to send. A lease ends only after the requests added before it are queued."""
+    """Requests and ends of leases that a worker has to send.
+
+    A lease ends only after the requests added before it are queued.
+    """
 
     def __init__(self, shared: SharedQueue) -> None:
         self._shared = shared
@@ -217,7 +235,10 @@ class Outbox:
         self.ends.append((self._added, end))
 
     async def send(self) -> None:
-        """Send everything. Raises redis.RedisError; the next call then sends the rest, and sending twice does no harm."""
+        """Send everything.
+
+        Raises redis.RedisError; the next call then sends the rest, and sending twice does no harm.
+        """
         try:
             while pushes := list(islice(self.pushes, _MAX_SENT)):
                 self.filtered += await self._shared.push(pushes)

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from moviecrawler.items import Site
 
 State = Literal["running", "finished", "no worker", "stopped", "probing", "budget spent"]
-"""`no worker`: requests are queued, and no worker runs. `stopped`: the site has refused us. `probing`: the pause is over, and one
-request finds out whether the site answers again. `budget spent`: the budget of the day is spent."""
+"""`no worker`: requests are queued, and no worker runs. `stopped`: the site has refused us.
+`probing`: the pause is over, and one request finds out whether the site answers again. `budget
+spent`: the budget of the day is spent."""
 
 _DAY_SECONDS = 86_400
 _MAX_RUNS = 100
@@ -192,7 +193,8 @@ async def read_frontier(
     answers = iter(await pipe.execute())
     sites: dict[Site, SiteState] = {}
     for name in SITES:
-        circuit, spent = next(answers), next(answers)
+        circuit = next(answers)
+        spent = next(answers)
         is_today = int(spent.get(b"day", -1)) == seconds // _DAY_SECONDS
         sites[name] = SiteState(
             site=name,
@@ -258,10 +260,8 @@ async def dead_letters(
     for keys in await _all_keys(client, site, run):
         async for letter_id, letter in client.hscan_iter(keys.dead):
             head, _, value = letter.partition(b"\n")
-            known, body = (
-                msgspec.json.decode(head),
-                value.partition(b"\n")[2].decode(errors="backslashreplace"),
-            )
+            known = msgspec.json.decode(head)
+            body = value.partition(b"\n")[2].decode(errors="backslashreplace")
             yield DeadLetter(
                 keys=keys,
                 id=letter_id.decode(),

@@ -1,7 +1,7 @@
 """Scrapy's scheduler over the shared frontier.
 
-Scrapy calls a scheduler synchronously, and Redis answers later. So a task leases requests in advance, and sends acknowledgements
-and new requests in batches, while the event loop stays free.
+Scrapy calls a scheduler synchronously, and Redis answers later. So a task leases requests in
+advance, and sends acknowledgements and new requests in batches, while the event loop stays free.
 """
 
 from __future__ import annotations
@@ -56,18 +56,22 @@ logger = logging.getLogger(__name__)
 
 BATCH = 32
 """Requests that a worker leases in advance, at most."""
-BOOST_PRIORITY, LIST_PRIORITY = 100, 1
+BOOST_PRIORITY = 100
+LIST_PRIORITY = 1
 """The lowest priorities of requests on the two upper levels."""
 _AHEAD_SECONDS = 10
-"""Seconds of a site's budget for which a worker leases requests in advance, so that some are left for others."""
+"""Seconds of a site's budget for which a worker leases requests in advance, so that some are left
+for others."""
 _POLL_SECONDS = 0.5
 """Seconds between two steps without an event, and after an error."""
 _HEARTBEAT_SECONDS = 5.0
 """Seconds between two heartbeats of a worker, which fetch seeds too; fewer when a lease is short."""
 _COALESCE_SECONDS = 0.02
 """Seconds that a step waits, so that it sends more at once."""
-_DRAIN_SECONDS, _CLOSE_SECONDS = 7.0, 3.0
-"""Seconds that a closing worker gives to the requests in progress, before they go back to the queue, and to its last step."""
+_DRAIN_SECONDS = 7.0
+_CLOSE_SECONDS = 3.0
+"""Seconds that a closing worker gives to the requests in progress, before they go back to the
+queue, and to its last step."""
 _MAX_PENDING_PUSHES = 1000
 """Requests on their way to Redis, above which queueing the arguments waits."""
 
@@ -75,19 +79,22 @@ _MAX_PENDING_PUSHES = 1000
 class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no types
     """scrapy-redis' scheduler with leases: each request of the run stays leased until all of its items are durable.
 
-    It counts `frontier/dead_letters`, `frontier/given_back` and `frontier/errors` (steps that failed), and at the end what is left
-    of the whole run: `frontier/run/dead`, `frontier/run/lost`, `frontier/run/open`, and in words `frontier/run/account`.
+    It counts `frontier/dead_letters`, `frontier/given_back` and `frontier/errors` (steps that
+    failed), and at the end what is left of the whole run: `frontier/run/dead`, `frontier/run/lost`,
+    `frontier/run/open`, and in words `frontier/run/account`.
     """
 
     crawler: Crawler
     spider: Any
-    """A `MovieSpider`: `start` yields the requests that its arguments name, `seed_request` makes one of a seed."""
+    """A `MovieSpider`: `start` yields the requests that its arguments name, `seed_request` makes
+    one of a seed."""
 
     def __init__(self, server: Any) -> None:
         super().__init__(server, persist=True)
         self._reply: Reply | None = None  # the latest state of the run
         self._tracker = LeaseTracker(self._finish)
-        # Requests to send, all of them leased: also retries and redirects, which go on under their request's lease.
+        # Requests to send, all of them leased: also retries and redirects, which go on under their
+        # request's lease.
         self._ready: deque[Request] = deque()
         self._arguments = Lease(
             "", 0, None
@@ -112,7 +119,8 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         return deferred_from_coro(self._open(spider))
 
     async def _open(self, spider: Any) -> None:
-        self.spider, self.crawler = spider, spider.crawler
+        self.spider = spider
+        self.crawler = spider.crawler
         self.options = options = FrontierOptions.read(self.crawler.settings)
         self.budgets = budgets = budget_middleware_of(self.crawler)
         self.server = budgets.client
@@ -133,7 +141,8 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         self.shared = SharedQueue(budgets.scripts, budgets.keys, options, **given)
         self.outbox = Outbox(self.shared)
         run = run_name(self.crawler.settings, spider)
-        # With FRONTIER_RUN there is one run of that name; without it each start begins a new one, see `SharedQueue.open`.
+        # With FRONTIER_RUN there is one run of that name; without it each start begins a new one,
+        # see `SharedQueue.open`.
         asked_at = options.asked_at or (0.0 if options.run else -max(process_age(), 0.001))
         try:
             await check_eviction(self.server)
@@ -168,13 +177,15 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
                 return False  # the lease was given back
             self._ready.append(request)
             return True
-        level, title = TITLES, request.cb_kwargs.get("site_id", "")
+        level = TITLES
+        title = request.cb_kwargs.get("site_id", "")
         if request.priority >= LIST_PRIORITY:
             level = BOOSTED if request.priority >= BOOST_PRIORITY else LISTS
         try:
             self.outbox.push(Push(level, request_id(request), encode(request), title))
         except SerialisationError as error:
-            # The spider has a bug. To go on would lose a page, and the crawl would still end as a success.
+            # The spider has a bug. To go on would lose a page, and the crawl would still end as a
+            # success.
             end_crawl(self.crawler, "frontier_failed", f"a request can't be queued: {error}")
             self._arguments.how = "back"
             return False
@@ -269,7 +280,8 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
             self._finish(self._tracker.leases.popitem()[1], "back")
 
     async def _work(self) -> None:
-        while not (self.crawler.engine.running or self._closed):  # noqa: ASYNC110 - there is no event for it
+        # There is no event for it.
+        while not (self.crawler.engine.running or self._closed):  # noqa: ASYNC110
             await asyncio.sleep(_COALESCE_SECONDS)
         while not self._closed:
             with suppress(TimeoutError):
@@ -321,7 +333,8 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         except redis.exceptions.ResponseError:
             await self._take(0)  # a heartbeat, so that no lease ends while Redis has no memory left
             raise
-        want, beat = self._want(), min(_HEARTBEAT_SECONDS, self.options.lease / 4)
+        want = self._want()
+        beat = min(_HEARTBEAT_SECONDS, self.options.lease / 4)
         if (
             want >= self._batch / 2
             or (want and not self._tracker.leases)
@@ -398,10 +411,14 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
             end_crawl(self.crawler, "budget_spent" if site.spent else "site_stopped", why)
 
     async def _seed(self, lease: Lease, earlier: asyncio.Task[None] | None) -> None:
-        """Queue what the arguments name. Their lease ends then, or goes on with the request for IMDb's datasets."""
+        """Queue what the arguments name.
+
+        Their lease ends then, or goes on with the request for IMDb's datasets.
+        """
         if earlier is not None:  # the state was lost meanwhile, so all is queued once more
             await earlier
-        while self._arguments.id in self._tracker.leases:  # noqa: ASYNC110 - IMDb's datasets are being read
+        # IMDb's datasets are being read.
+        while self._arguments.id in self._tracker.leases:  # noqa: ASYNC110
             await asyncio.sleep(_POLL_SECONDS)
         self._arguments = lease
         self.spider.asked.clear()
@@ -416,7 +433,8 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
     def _is_alone(self) -> bool:
         """Return whether this worker holds a request that may have killed others, and therefore no other one."""
         leases = self._tracker.leases
-        return len(leases) == 1 and next(iter(leases.values())).number > 2  # noqa: PLR2004 - as in take.lua
+        # As in take.lua.
+        return len(leases) == 1 and next(iter(leases.values())).number > 2  # noqa: PLR2004
 
     def _spider_idle(self) -> None:
         """Keep the spider open while the run has requests, here or on other nodes."""

@@ -1,7 +1,8 @@
 """The form of requests in the queue: plain JSON, which is checked when it is read, and never code.
 
-What Redis holds may be forged or damaged, so a request is accepted only with a callback of a fixed list, with that callback's
-arguments, and for a host of its spider. Headers, cookies, bodies and other `meta` are left out, so no secret gets into the queue.
+What Redis holds may be forged or damaged, so a request is accepted only with a callback of a fixed
+list, with that callback's arguments, and for a host of its spider. Headers, cookies, bodies and
+other `meta` are left out, so no secret gets into the queue.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ ERRBACKS = {
 }
 """The errback of each callback that a queued request may have."""
 _DIGEST_BYTES = 10
-"""The chance that two of 10 million pages share an id is 1 in 10¹⁰. Redis needs the same memory for 14 characters as for 9."""
+"""The chance that two of 10 million pages share an id is 1 in 10¹⁰. Redis needs the same memory for
+14 characters as for 9."""
 
 
 class SerialisationError(MovieCrawlerError):
@@ -78,7 +80,10 @@ def request_id(request: Request) -> str:
 
 
 def encode(request: Request) -> str:
-    """Return a request as a line of JSON. Raises SerialisationError when it holds something that can't be queued."""
+    """Return a request as a line of JSON.
+
+    Raises SerialisationError when it holds something that can't be queued.
+    """
     callback, errback = (
         getattr(function, "__name__", "") for function in (request.callback, request.errback)
     )
@@ -103,7 +108,10 @@ def encode(request: Request) -> str:
 
 
 def decode(payload: bytes, spider: Any) -> Request:
-    """Return the request that `encode` wrote. Raises SerialisationError for anything else, and for another host."""
+    """Return the request that `encode` wrote.
+
+    Raises SerialisationError for anything else, and for another host.
+    """
     try:
         envelope = _decoder.decode(payload)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

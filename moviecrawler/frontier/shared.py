@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-_MAX_NAME_CHARACTERS, _MAX_CHARACTERS = 50, 200
+_MAX_NAME_CHARACTERS = 50
+_MAX_CHARACTERS = 200
 """Characters of the arguments in the name of a run, and in what describes them."""
 
 

@@ -31,8 +31,8 @@ _TRANSFER_HEADERS = frozenset(
 class ArchiveMiddleware:
     """Hands every answer of a site to ArchivePipeline before the spider reads it, also a 404; but no refusal.
 
-    The answer is not an item, as it would turn up in feed exports. For its items the spider finds `fetched_at` (datetime, UTC)
-    and `archive_id` in `response.meta`.
+    The answer is not an item, as it would turn up in feed exports. For its items the spider finds
+    `fetched_at` (datetime, UTC) and `archive_id` in `response.meta`.
     """
 
     def __init__(self, crawler: Crawler) -> None:

@@ -35,12 +35,15 @@ logger = logging.getLogger(__name__)
 DIRECT = "direct"
 """The name of the pool that is always there: this machine's own address."""
 PROXY_META = "proxy_name"
-"""Key in the `meta` of a request for the proxy that it was last sent through, on sites with proxies."""
+"""Key in the `meta` of a request for the proxy that it was last sent through, on sites with
+proxies."""
 POOL_META = "pool"
-"""Key in the `meta` of a request for the name of that proxy's pool. Without it, the request is sent directly."""
+"""Key in the `meta` of a request for the name of that proxy's pool. Without it, the request is sent
+directly."""
 ROBOTS_OF = "robots_of"
 """Key in the `meta` of a request for a robots.txt, for the site of the request that waits for it."""
-_OK, _FORBIDDEN = 200, 403
+_OK = 200
+_FORBIDDEN = 403
 _MAX_UNEXPECTED = 3
 """Unexpected pages in a row that stop a site."""
 
@@ -50,10 +53,13 @@ class SiteStopped(IgnoreRequest):
 
 
 class SiteBlockMiddleware:
-    """Recognises refusals. After the first one no request to that site is sent for the rest of the run.
+    """Recognises refusals.
 
-    A page that is too small or of the wrong kind is unexpected, and is fetched again a little later; three such pages in a row are
-    a refusal too. A request has `meta["expects"]` ("page", "json" or "other") and `meta["site"]`, by default its host.
+    After the first one no request to that site is sent for the rest of the run.
+
+    A page that is too small or of the wrong kind is unexpected, and is fetched again a little
+    later; three such pages in a row are a refusal too. A request has `meta["expects"]` ("page",
+    "json" or "other") and `meta["site"]`, by default its host.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -80,7 +86,9 @@ class SiteBlockMiddleware:
             raise SiteStopped(reason)
 
     async def process_response(self, request: Request, response: Response) -> Request | Response:
-        """Return the response, or the request again after an unexpected page. Raises SiteStopped for a refusal.
+        """Return the response, or the request again after an unexpected page.
+
+        Raises SiteStopped for a refusal.
 
         On sites with proxies ProxyMiddleware has done this already.
         """

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 PAGE_MAX_BYTES = 16 * 1024 * 1024
 """Bytes of a page, compressed and decompressed, at most; the largest seen has 3.4 MB."""
-_GZIP_WINDOW, _GZIP_MAGIC = 31, b"\x1f\x8b"  # 31: zlib expects a gzip header and trailer
+# 31: zlib expects a gzip header and trailer
+_GZIP_WINDOW = 31
+_GZIP_MAGIC = b"\x1f\x8b"
 _NO_LIMIT = 2**40
 _REDIRECTS = range(300, 400)
 _WITH_CONTENT = frozenset({200, 206})
@@ -30,7 +32,8 @@ _WITH_CONTENT = frozenset({200, 206})
 _DECODING_ERRORS: Any = (isal_zlib.error, OSError, IgnoreRequest)
 """What decompressing raises; IgnoreRequest when the body is too large."""
 DAMAGED = "damaged"
-"""The flag of a response that can't be decompressed, on sites with proxies, as it may be the proxy's fault."""
+"""The flag of a response that can't be decompressed, on sites with proxies, as it may be the
+proxy's fault."""
 
 _sent: WeakKeyDictionary[Response, tuple[int, bytes | None]] = WeakKeyDictionary()
 """The compressed size of each decompressed response, and with S3_BUCKET also the compressed body."""
@@ -48,10 +51,12 @@ def sent_size(response: Response) -> int:
 
 
 class GzipMiddleware(HttpCompressionMiddleware):
-    """Scrapy's middleware for gzip only, with the faster ISA-L. It refuses bodies that are cut or too large.
+    """Scrapy's middleware for gzip only, with the faster ISA-L.
 
-    Scrapy accepts the readable part of a damaged body as the whole. Sitemaps and datasets, whose requests expect something
-    `other`, may be larger than a page.
+    It refuses bodies that are cut or too large.
+
+    Scrapy accepts the readable part of a damaged body as the whole. Sitemaps and datasets, whose
+    requests expect something `other`, may be larger than a page.
     """
 
     crawler: Crawler
@@ -73,8 +78,9 @@ class GzipMiddleware(HttpCompressionMiddleware):
     def process_response(self, request: Request, response: Response) -> Request | Response:  # type: ignore[override]
         """Return the response with its body decompressed, or the request again when the body is damaged.
 
-        Raises IgnoreRequest when the body is too large, or when no retry is left. With proxies a damaged response gets the flag
-        DAMAGED, for ProxyMiddleware. With another status than 200 and 206, it gets an empty body.
+        Raises IgnoreRequest when the body is too large, or when no retry is left. With proxies a
+        damaged response gets the flag DAMAGED, for ProxyMiddleware. With another status than 200
+        and 206, it gets an empty body.
         """
         if response.status in _REDIRECTS:
             return response  # its body is not used, and may be empty despite Content-Encoding
@@ -117,7 +123,8 @@ class GzipMiddleware(HttpCompressionMiddleware):
 def gunzip(body: bytes, max_size: int) -> bytes:
     """Return the contents of a gzip body of one member, up to `max_size` bytes.
 
-    Raises OSError when it ends early, isal_zlib.error when it is damaged, and Scrapy's own error when it is too large.
+    Raises OSError when it ends early, isal_zlib.error when it is damaged, and Scrapy's own error
+    when it is too large.
     """
     member = isal_zlib.decompressobj(_GZIP_WINDOW)
     contents = member.decompress(body, max_size + 1)

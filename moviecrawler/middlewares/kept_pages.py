@@ -44,7 +44,8 @@ def keep_page(
 ) -> None:
     """Write `<site>-<kind>-<time>.html`, which `scrapy extract` reads, and a `.json` with URL, status and headers.
 
-    It blocks, so call it in a thread. An OSError is logged. `secrets` are removed, as some proxies send back what they were sent.
+    It blocks, so call it in a thread. An OSError is logged. `secrets` are removed, as some proxies
+    send back what they were sent.
     """
     label = _NOT_IN_NAMES.sub("-", f"{site}-{kind}".lower())
     headers = {

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 class StrictOffsiteMiddleware(OffsiteMiddleware):
     """Scrapy's middleware, but it also checks requests with `dont_filter`, and calls the errback of each request that it drops.
 
-    A redirect inherits `dont_filter`, so it could lead to any host, such as one of the node's own network. Without the errback its
-    title would end neither as a Movie nor as a Miss. A redirect from https to http is dropped, as a proxy could change the answer.
+    A redirect inherits `dont_filter`, so it could lead to any host, such as one of the node's own
+    network. Without the errback its title would end neither as a Movie nor as a Miss. A redirect
+    from https to http is dropped, as a proxy could change the answer.
     """
 
     def __init__(self, stats: StatsCollector) -> None:

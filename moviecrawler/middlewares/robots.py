@@ -33,7 +33,8 @@ _VALID_SECONDS = 24 * 3600.0
 _RETRY_SECONDS = 3600.0
 """Seconds after which a robots.txt that could not be fetched is tried again."""
 _MAX_BYTES = 512 * 1024
-"""Bytes of a robots.txt that are read. RFC 9309, 2.5 asks for 500 KiB; to parse 64 MB would take 10 s."""
+"""Bytes of a robots.txt that are read. RFC 9309, 2.5 asks for 500 KiB; to parse 64 MB would take 10
+s."""
 
 
 class RobotsRefusal(IgnoreRequest):
@@ -55,13 +56,14 @@ class _Rules:
 class CautiousRobotsTxtMiddleware(RobotsTxtMiddleware):
     """Scrapy's middleware, but a site whose robots.txt can't be fetched is not crawled (RFC 9309, 2.3.1.4).
 
-    A 404 allows everything. A refusal of robots.txt stops the site, as any refusal does. All requests to a host wait for its
-    robots.txt; in Scrapy 2.19 only the first one does.
+    A 404 allows everything. A refusal of robots.txt stops the site, as any refusal does. All
+    requests to a host wait for its robots.txt; in Scrapy 2.19 only the first one does.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        # Only the product's name: Scrapy would match groups with any word of the header, such as those of CONTACT.
+        # Only the product's name: Scrapy would match groups with any word of the header, such as
+        # those of CONTACT.
         self._robotstxt_useragent = (
             self._robotstxt_useragent or self._default_useragent.partition(" ")[0]
         )
@@ -78,7 +80,10 @@ class CautiousRobotsTxtMiddleware(RobotsTxtMiddleware):
             raise RobotsRefusal(self._rules[urlparse_cached(request).netloc].unknown) from error
 
     async def robot_parser(self, request: Request) -> RobotParser | None:
-        """Return the rules of a request's host; fetch its robots.txt if needed. Raises SiteStopped."""
+        """Return the rules of a request's host; fetch its robots.txt if needed.
+
+        Raises SiteStopped.
+        """
         netloc = urlparse_cached(request).netloc
         rules = self._rules.get(netloc)
         if rules is None or rules.until <= monotonic():

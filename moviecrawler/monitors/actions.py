@@ -71,7 +71,10 @@ ACTIONS = (
 
 
 def chosen_actions(settings: Mapping[str, object]) -> list[ActionChoice]:
-    """Return the actions that are switched on. Raises ConfigurationError, whose text has no value of a setting."""
+    """Return the actions that are switched on.
+
+    Raises ConfigurationError, whose text has no value of a setting.
+    """
     chosen = [action for action in ACTIONS if settings.get(action.setting)]
     for action in chosen:
         missing = [name for name in action.needs if not settings.get(name)]

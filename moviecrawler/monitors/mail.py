@@ -37,10 +37,8 @@ class SendMail(SendEmail):  # type: ignore[misc]  # Spidermon has no types
     def send_message(self, message: Message, **_: Any) -> None:
         """Send the message."""
         settings = self._settings
-        host, port = (
-            settings["SPIDERMON_SMTP_HOST"],
-            settings.getint("SPIDERMON_SMTP_PORT") or _PORT,
-        )
+        host = settings["SPIDERMON_SMTP_HOST"]
+        port = settings.getint("SPIDERMON_SMTP_PORT") or _PORT
         if settings.getbool("SPIDERMON_SMTP_ENFORCE_SSL"):
             server: smtplib.SMTP = smtplib.SMTP_SSL(
                 host, port, timeout=_TIMEOUT_SECONDS, context=ssl.create_default_context()

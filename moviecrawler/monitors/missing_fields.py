@@ -11,7 +11,8 @@ from moviecrawler.sites import SCOREBOARD_KINDS
 if TYPE_CHECKING:
     from moviecrawler.items import Movie
 
-SCORE_WINDOW, MOST_UNKNOWN_SCORES = 50, 15
+SCORE_WINDOW = 50
+MOST_UNKNOWN_SCORES = 15
 """A score is missing when it, or the number of its votes, is unknown on 15 of the latest 50 pages."""
 FIELD_RUN = 30
 """Another field is missing when it is unknown on 30 pages in a row, after this crawl has seen it."""
@@ -44,10 +45,8 @@ class MissingFields:
 
     def add(self, movie: Movie) -> list[str]:
         """Add what was read from a page; return the fields that are missing since this page."""
-        fields, unknown = (
-            fields_published_by(movie.site, movie.kind),
-            frozenset(movie.unknown_fields),
-        )
+        fields = fields_published_by(movie.site, movie.kind)
+        unknown = frozenset(movie.unknown_fields)
         scores = {name for name in fields if name.startswith("scores.")}
         self.unreadable = 0
         self.scoreless = self.scoreless + 1 if scores <= unknown else 0

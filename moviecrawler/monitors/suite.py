@@ -133,7 +133,8 @@ class CrawlSuite(MonitorSuite):  # type: ignore[misc]  # Spidermon has no types
     def on_monitors_failed(self, result: Any) -> None:
         """Write the text of all messages: what is wrong, and the crawl's summary."""
         failed = result.monitors_failed_results
-        data, wrong = failed[0].monitor.data, [f"- {one.reason or one.error}" for one in failed]
+        data = failed[0].monitor.data
+        wrong = [f"- {one.reason or one.error}" for one in failed]
         data.meta["text"] = "\n".join(
             [f"{data.sc_spider_name}: something is wrong", *wrong, "", data.meta.get("summary", "")]
         )
@@ -174,7 +175,9 @@ class PostWebhook(Action):  # type: ignore[misc]  # Spidermon has no types
 
 
 def run_suite(crawler: Crawler, summary: Sequence[str]) -> None:
-    """Run the monitors on a crawl's stats, and when one fails the actions that the settings name. Call it in a thread.
+    """Run the monitors on a crawl's stats, and when one fails the actions that the settings name.
+
+    Call it in a thread.
 
     Nothing of an action's error but its class is logged, as its text may hold a URL with a token.
     """

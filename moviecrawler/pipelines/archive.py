@@ -76,7 +76,9 @@ class Folder:
 
 
 def open_archive(source: str, endpoint_url: str | None = None) -> Bucket | Folder:
-    """Return the archive at `s3://bucket/prefix`, or in a folder. Raises ConfigurationError when there is none.
+    """Return the archive at `s3://bucket/prefix`, or in a folder.
+
+    Raises ConfigurationError when there is none.
 
     Raises TransientStoreError when a bucket can't be reached.
     """

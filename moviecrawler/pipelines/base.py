@@ -2,8 +2,9 @@
 
     process_item → buffer → batch → Store.write → `item_outcomes`: durable, rejected, spooled or lost
 
-The event loop never blocks on a store. A store that is slow or down fills its buffer; `process_item` then waits for space, which slows the crawl
-down, so that memory stays bounded and nothing is lost. A store that can neither write nor spool stops the crawl at once until it can.
+The event loop never blocks on a store. A store that is slow or down fills its buffer;
+`process_item` then waits for space, which slows the crawl down, so that memory stays bounded and
+nothing is lost. A store that can neither write nor spool stops the crawl at once until it can.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ _CLOSE_GRACE_SECONDS = 5.0
 _SPACE_POLL_SECONDS = 0.5
 """Seconds after which an item that waits for space checks again whether the crawl is ending."""
 _STUCK_SECONDS = 60.0
-"""Seconds after which a worker of a shared crawl ends if a store can neither write nor spool, so that others get its titles."""
+"""Seconds after which a worker of a shared crawl ends if a store can neither write nor spool, so
+that others get its titles."""
 
 
 def check_stores(settings: BaseSettings) -> None:
@@ -70,9 +72,11 @@ def check_stores(settings: BaseSettings) -> None:
 class BatchingPipeline:
     """A Scrapy item pipeline that writes items of its `item_types` to a store, and passes all items on.
 
-    Sends `moviecrawler.signals.item_outcomes`, with each item once, and `item_rejected`. Counts, under `store/<name>/`: `durable`, `rejected`,
-    `spooled` and `lost` items, `batches`, `retries`, `seconds` of writing, `buffered_max` items; in `items/unrecorded` the rejected items
-    that could not be written to `rejected.jsonl`. Runs in the event loop; calls that block run in the `StoreWriter`'s thread.
+    Sends `moviecrawler.signals.item_outcomes`, with each item once, and `item_rejected`. Counts,
+    under `store/<name>/`: `durable`, `rejected`, `spooled` and `lost` items, `batches`, `retries`,
+    `seconds` of writing, `buffered_max` items; in `items/unrecorded` the rejected items that could
+    not be written to `rejected.jsonl`. Runs in the event loop; calls that block run in the
+    `StoreWriter`'s thread.
     """
 
     item_types: ClassVar[tuple[type, ...]] = (Movie, Miss)
@@ -110,17 +114,24 @@ class BatchingPipeline:
 
     @classmethod
     def store_from_settings(cls, settings: BaseSettings) -> Store:
-        """Return the store. Raises NotConfigured when the settings name none, ConfigurationError when they are wrong."""
+        """Return the store.
+
+        Raises NotConfigured when the settings name none, ConfigurationError when they are wrong.
+        """
         raise NotImplementedError
 
     def encode(self, item: Any) -> bytes:
-        """Return an item in the form in which it is written. Raises TypeError, ValueError or OverflowError."""
+        """Return an item in the form in which it is written.
+
+        Raises TypeError, ValueError or OverflowError.
+        """
         return msgspec.json.encode(item)
 
     async def open_spider(self) -> None:
         """Open the store, and begin to load the spool files of earlier runs.
 
-        Raises CloseSpider when it can't be opened, unless STORE_UNREACHABLE is `wait` and a later try may work.
+        Raises CloseSpider when it can't be opened, unless STORE_UNREACHABLE is `wait` and a later
+        try may work.
         """
         self._loop = asyncio.get_running_loop()
         # With an empty queue nothing more comes to fill a batch, so it is written now.
@@ -156,7 +167,8 @@ class BatchingPipeline:
             return  # the store was never opened
         if not self._crawler.engine.running:  # SIGTERM or Ctrl-C ended the crawl
             self.store.hurry()
-        # Items from spool files must not wait until their batch is due: a short crawl would never load them.
+        # Items from spool files must not wait until their batch is due: a short crawl would never
+        # load them.
         self._writer.begin_closing()
         await asyncio.wait({self._loading}, timeout=self._writer.time_left())
         self._loading.cancel()
@@ -190,7 +202,8 @@ class BatchingPipeline:
         ):
             self._writer.hurry()
             if is_closing(self._crawler.engine):
-                # The engine waits for this item before it closes the spider, so the deadline must begin now.
+                # The engine waits for this item before it closes the spider, so the deadline must
+                # begin now.
                 self._writer.begin_closing()
             if not self._writer.time_left():
                 return
@@ -255,7 +268,8 @@ class BatchingPipeline:
             message = (
                 "%s: %d items are lost: neither stored nor spooled (%s); ask for their titles again"
             )
-            logger.error(message, self.store.name, len(fresh), error)  # noqa: TRY400 - the disk's message says it all
+            # The disk's message says it all.
+            logger.error(message, self.store.name, len(fresh), error)  # noqa: TRY400
             self.report_outcome(fresh, "lost", f"neither stored nor spooled: {error}")
             self.report_outcome(
                 [record for record in records if record.spool is not None], "spooled"
@@ -309,7 +323,8 @@ class BatchingPipeline:
             self._stuck = True
             if not was_stuck:
                 message = "%s can neither be written nor spooled (%s): the crawl waits until there is space in %s"
-                logger.error(message, self.store.name, error, self._data_dir)  # noqa: TRY400 - the disk's message says it all
+                # The disk's message says it all.
+                logger.error(message, self.store.name, error, self._data_dir)  # noqa: TRY400
                 self._stats.inc_value(self._stat("stuck"))
                 if self._crawler.settings.get("REDIS_URL"):
                     self._loop.call_later(_STUCK_SECONDS, self._end_if_stuck)
@@ -342,7 +357,8 @@ class BatchingPipeline:
 
     def count(self, name: str, amount: float = 1) -> None:
         """Add to one of the store's stats."""
-        self._stats.inc_value(self._stat(name), amount)  # type: ignore[arg-type]  # Scrapy's type, not its code, asks for an int
+        # Scrapy's type, not its code, asks for an int.
+        self._stats.inc_value(self._stat(name), amount)  # type: ignore[arg-type]
 
     async def reject(self, record: Record, reason: str) -> None:
         """Write a record to `rejected.jsonl`, and report it rejected."""

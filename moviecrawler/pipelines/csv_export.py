@@ -1,6 +1,7 @@
 """Writes the CSV files, each a SELECT of the embedded database, and `metadata.json`, which describes the database for Datasette.
 
-The files are as in RFC 4180, in UTF-8 without a byte order mark. A cell that a spreadsheet would run as a formula begins with an apostrophe.
+The files are as in RFC 4180, in UTF-8 without a byte order mark. A cell that a spreadsheet would
+run as a formula begins with an apostrophe.
 """
 
 from __future__ import annotations
@@ -81,7 +82,8 @@ FILES: dict[str, tuple[str, str, str]] = {
         _CHART_ORDER,
     ),
 }
-"""The table, the columns and the order of each file. `column:name` renames a column in the file. `movies.csv` comes last."""
+"""The table, the columns and the order of each file. `column:name` renames a column in the file.
+`movies.csv` comes last."""
 
 
 class OutOfTimeError(Exception):
@@ -91,13 +93,16 @@ class OutOfTimeError(Exception):
 def export(connection: sqlite3.Connection, folder: Path, check_time: Callable[[], None]) -> None:
     """Replace the CSV files of a folder; the caller makes sure that no other process does so meanwhile.
 
-    `check_time` is called between batches and may raise OutOfTimeError. Raises that, OSError or sqlite3.OperationalError.
+    `check_time` is called between batches and may raise OutOfTimeError. Raises that, OSError or
+    sqlite3.OperationalError.
     """
     with ExitStack() as stack:
-        # One transaction, so that all files show the same moment. Rows that are written from here on are exported next time.
+        # One transaction, so that all files show the same moment. Rows that are written from here
+        # on are exported next time.
         stack.enter_context(transaction(connection, "DEFERRED"))
         ((written,),) = connection.execute("SELECT written FROM state")
-        # The stack closes them in reverse order: `movies.csv` is replaced before the files that refer to it.
+        # The stack closes them in reverse order: `movies.csv` is replaced before the files that
+        # refer to it.
         for name, (table, columns, order) in FILES.items():
             file = csv.writer(stack.enter_context(replacing(folder / name)))
             file.writerow(column.rpartition(":")[2] for column in columns.split())
@@ -116,7 +121,8 @@ def _select(connection: sqlite3.Connection, table: str, columns: str, order: str
     numbers = _numbers(connection, table)
     inner = ", ".join(f"{cell} AS {name}" for name, cell in cells.items())
     outer = ", ".join(name if name in numbers else _ESCAPED.format(name) for name in cells)
-    # The LIMIT keeps SQLite from merging the two SELECTs, which would build a list's text three times for each cell.
+    # The LIMIT keeps SQLite from merging the two SELECTs, which would build a list's text three
+    # times for each cell.
     return f"SELECT {outer} FROM (SELECT {inner} FROM {table} m ORDER BY {order} LIMIT -1)"  # noqa: S608 - only names from above
 
 

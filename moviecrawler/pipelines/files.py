@@ -36,7 +36,10 @@ _LOCK_TIMEOUT_SECONDS = 10.0
 
 
 def check_data_dir(path: str | os.PathLike[str]) -> Path:
-    """Create the folder if it is missing, and return it. Raises ConfigurationError when it is not writable."""
+    """Create the folder if it is missing, and return it.
+
+    Raises ConfigurationError when it is not writable.
+    """
     if not os.fspath(path):
         raise ConfigurationError("DATA_DIR is empty; set it to a folder, or remove it to use data")
     folder = Path(path)
@@ -56,7 +59,8 @@ def check_data_dir(path: str | os.PathLike[str]) -> Path:
 def replacing(path: Path) -> Iterator[TextIO]:
     """Give a file that replaces `path` when the block ends without an error, so that no reader ever sees half of it.
 
-    Only one process at a time may write a `path`: the draft's name is fixed, so that the next try overwrites the draft of a killed process.
+    Only one process at a time may write a `path`: the draft's name is fixed, so that the next try
+    overwrites the draft of a killed process.
     """
     draft = path.with_name(f".{path.name}.draft")
     try:
@@ -74,14 +78,15 @@ def replacing(path: Path) -> Iterator[TextIO]:
 def append_rejected(data_dir: Path, store: str, reason: str, item: Any) -> bool:
     """Append an item to `rejected.jsonl`, and return whether that worked; if not, the reason is logged.
 
-    A line is a single write, so that several processes can share the file. A full file is renamed to `rejected.1.jsonl`.
-    Long texts and lists of an item that is too large for a line are cut.
+    A line is a single write, so that several processes can share the file. A full file is renamed
+    to `rejected.1.jsonl`. Long texts and lists of an item that is too large for a line are cut.
     """
     entry = {"store": store, "reason": reason, "item": item}
     try:
         line = msgspec.json.encode(entry)
     except (TypeError, ValueError, OverflowError):
-        # The item may be rejected because msgspec can't encode it; json escapes lone surrogates and takes numbers of any size.
+        # The item may be rejected because msgspec can't encode it; json escapes lone surrogates and
+        # takes numbers of any size.
         line = json.dumps({**entry, "item": _plain(item)}, default=repr).encode()
     if len(line) > _MAX_LINE_BYTES:
         line = json.dumps(
@@ -92,9 +97,9 @@ def append_rejected(data_dir: Path, store: str, reason: str, item: Any) -> bool:
         _rotate(data_dir / REJECTED)
         _append_line(data_dir / REJECTED, line)
     except OSError as error:
-        logger.error(
+        logger.error(  # noqa: TRY400
             "%s rejected an item, and %s can't be written (%s): %s", store, REJECTED, error, reason
-        )  # noqa: TRY400 - the disk's message says it all
+        )
         return False
     return True
 
@@ -123,14 +128,16 @@ def _rotate(path: Path) -> None:
     if not path.exists() or path.stat().st_size < _MAX_REJECTED_BYTES:
         return
     with suppress(Timeout), FileLock(path.with_suffix(".lock"), timeout=_LOCK_TIMEOUT_SECONDS):
-        # Another process may have renamed it meanwhile: this file is then new, and must not replace the full one.
+        # Another process may have renamed it meanwhile: this file is then new, and must not replace
+        # the full one.
         if path.stat().st_size >= _MAX_REJECTED_BYTES:
             path.replace(path.with_suffix(".1.jsonl"))
 
 
 def _append_line(path: Path, line: bytes) -> None:
     with path.open("ab+", buffering=0) as file:
-        # A full disk or a power cut may have left half a line: this one must begin on a line of its own.
+        # A full disk or a power cut may have left half a line: this one must begin on a line of its
+        # own.
         if file.seek(0, os.SEEK_END):
             file.seek(-1, os.SEEK_END)
             line = line if file.read(1) == b"\n" else b"\n" + line

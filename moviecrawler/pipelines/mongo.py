@@ -49,7 +49,8 @@ _INDEXES = [
 """The indexes of `movies`."""
 _DUPLICATE_KEY = 11000
 _DOCUMENT_ERRORS = frozenset({2, 9, 52, 56, 57, 121, 10334, 17280, 17419, 17420})
-"""Codes of write errors: bad value, bad field names, failed validation, document or index key too large."""
+"""Codes of write errors: bad value, bad field names, failed validation, document or index key too
+large."""
 
 
 class MongoPipeline(BatchingPipeline):
@@ -59,14 +60,17 @@ class MongoPipeline(BatchingPipeline):
     def store_from_settings(cls, settings: BaseSettings) -> MongoStore:
         """Read MONGO_URL and FRESHNESS_MARGIN (seconds)."""
         if not settings.get("MONGO_URL"):
-            raise NotConfigured  # without a reason, of which Scrapy would warn: a store that is not configured is no mistake
+            # Without a reason, of which Scrapy would warn: a store that is not configured is no
+            # mistake.
+            raise NotConfigured
         return MongoStore(settings["MONGO_URL"], settings.getfloat("FRESHNESS_MARGIN", 3600))
 
 
 class MongoStore(Store):
     """The collections `movies` and `misses`, where the `_id` of a document is `<site>/<site_id>`.
 
-    A movie's document is read, merged with the new one, and replaced only if its `rev` is unchanged: no process undoes another's write.
+    A movie's document is read, merged with the new one, and replaced only if its `rev` is
+    unchanged: no process undoes another's write.
     """
 
     name = "mongo"
@@ -106,7 +110,8 @@ class MongoStore(Store):
     def write(self, records: Sequence[Record]) -> None:
         """Merge the records into the stored documents."""
         with _errors_translated():
-            # Misses first: a movie from a list makes its document newer than the miss, although its page was not read.
+            # Misses first: a movie from a list makes its document newer than the miss, although its
+            # page was not read.
             if misses := [record.item for record in records if isinstance(record.item, Miss)]:
                 self._write_misses(misses)
             if movies := [record.item for record in records if isinstance(record.item, Movie)]:
@@ -163,7 +168,8 @@ class MongoStore(Store):
             for miss in misses
             if (at := read.get(_key(miss))) is None or _milliseconds(miss.checked_at) >= at
         ]
-        # If a newer miss is stored, the filter finds nothing and the upsert fails with a duplicate key, which `_bulk` ignores.
+        # If a newer miss is stored, the filter finds nothing and the upsert fails with a duplicate
+        # key, which `_bulk` ignores.
         self._bulk(
             "misses",
             [ReplaceOne(_older_miss(miss), _document(miss, 1), upsert=True) for miss in new],

@@ -1,7 +1,8 @@
 """Stores movies and misses in PostgreSQL; `database/sql/schema.sql` describes the tables.
 
-A batch is stored, matched with other sites' titles and brought into the catalogue in one transaction under `lock_titles`, so that processes write
-one after the other. It is copied into a temporary table, from which a few statements update all tables.
+A batch is stored, matched with other sites' titles and brought into the catalogue in one
+transaction under `lock_titles`, so that processes write one after the other. It is copied into a
+temporary table, from which a few statements update all tables.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ from moviecrawler.pipelines.store import Limits, Store, time_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from psycopg2.extensions import connection as Connection  # noqa: N812 - psycopg2 writes its classes in small letters
+    # Psycopg2 writes its classes in small letters.
+    from psycopg2.extensions import connection as Connection  # noqa: N812
     from psycopg2.extensions import cursor as Cursor  # noqa: N812 - as above
     from scrapy.settings import BaseSettings
 
@@ -84,7 +86,8 @@ _COLUMNS = (
         "scraped_at",
     ),
 )
-"""The columns of `records` that are fields of a movie. Fields with neither a column nor a table are in `facets`."""
+"""The columns of `records` that are fields of a movie. Fields with neither a column nor a table are
+in `facets`."""
 _WRITE_RECORDS = read_sql("write_records.sql").format(
     columns=", ".join(_COLUMNS),
     values=", ".join(f"m.{name}" for name in _COLUMNS),
@@ -103,7 +106,8 @@ _WAIT = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = %s"
 _MATCH_ERRORS = (psycopg2.errors.QueryCanceled, *REJECTIONS)
 """Errors after which a record is stored, but not matched or not in the catalogue."""
 _CLOSING_LOCK_TIMEOUT = "2s"
-"""How long a process that is shutting down waits for other writers; what it could not write is spooled."""
+"""How long a process that is shutting down waits for other writers; what it could not write is
+spooled."""
 
 
 class PostgresPipeline(BatchingPipeline):
@@ -160,7 +164,8 @@ class PostgresStore(Store):
         connection = self._connected()
         with errors_translated(), connection, connection.cursor() as cursor:
             self._wait_for_turn(cursor)
-            # Misses first: a movie from a list makes its record newer than the miss, although its page was not read.
+            # Misses first: a movie from a list makes its record newer than the miss, although its
+            # page was not read.
             cursor.execute(_WRITE_MISSES, {"misses": f"[{b','.join(misses.values()).decode()}]"})
             stored = self._write_movies(movies, cursor)
             read = [record.item for record in movies if record.item.source != "list"]
@@ -231,20 +236,16 @@ class PostgresStore(Store):
                     else merged(record.item, movie, self._margin, latest())
                 )
                 if newer is not None:
-                    movie, encoded = (
-                        newer,
-                        record.encoded if newer is record.item else msgspec.json.encode(newer),
-                    )
+                    movie = newer
+                    encoded = record.encoded if newer is record.item else msgspec.json.encode(newer)
             if movie is None or movie is before:
                 continue
             if movie.imdb_id is None and verified_imdb_id is not None:
                 movie = replace(movie, imdb_id=verified_imdb_id)
             keys = hash_keys(movie)
             rows.write(_copy_row(record_id, title_id, known_keys is None, movie, keys, encoded))
-            is_new, is_changed = (
-                known_keys is None and not is_known,
-                keys != known_keys and not by_hand,
-            )
+            is_new = known_keys is None and not is_known
+            is_changed = keys != known_keys and not by_hand
             stored.append(
                 Stored(
                     record_id=record_id,
@@ -272,7 +273,8 @@ class PostgresStore(Store):
         except _MATCH_ERRORS as error:
             if len(stored) != 1:
                 raise  # the writer halves the batch; that of `open` is empty
-            lacking, reason = "not compared with other sites' titles", in_one_line(str(error))
+            lacking = "not compared with other sites' titles"
+            reason = in_one_line(str(error))
         if not lacking:
             return
         try:
@@ -287,7 +289,10 @@ class PostgresStore(Store):
 def read_scoreboard(
     url: str, limit: int | None = None, kind: TitleKind | None = None
 ) -> Iterator[ScoreboardRow]:
-    """Yield the rows of `scoreboard_query`. A database without the tables has none. Raises the same as `connect`."""
+    """Yield the rows of `scoreboard_query`.
+
+    A database without the tables has none. Raises the same as `connect`.
+    """
     with (
         closing(connect(url)) as connection,
         errors_translated(),
@@ -334,7 +339,10 @@ def _names(keys: Sequence[tuple[Site, str]]) -> dict[str, list[Any]]:
 def _copy_row(
     record_id: int, title_id: int, is_new: bool, movie: Movie, keys: Sequence[int], item: bytes
 ) -> bytes:
-    """Return a line of COPY's text format. Encoded JSON has no tabs or line breaks; its backslashes are doubled."""
+    """Return a line of COPY's text format.
+
+    Encoded JSON has no tabs or line breaks; its backslashes are doubled.
+    """
     array = "{" + ",".join(map(str, keys)) + "}"
     columns = (record_id, title_id, is_new, movie.site, time_of(movie).isoformat(), array)
     return "\t".join(map(str, columns)).encode() + b"\t" + item.replace(b"\\", b"\\\\") + b"\n"

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 _TRY_LATER = frozenset({408, 409, 429, *range(500, 600)})  # HTTP statuses
 
 S3_LIMITS = Limits(
-    # Few large objects are cheaper than many small ones, but a movie takes 20 kB of memory until its batch is written.
+    # Few large objects are cheaper than many small ones, but a movie takes 20 kB of memory until
+    # its batch is written.
     batch_items=1_000,
     batch_bytes=8 * 1024 * 1024,
     batch_seconds=60.0,
@@ -69,10 +70,13 @@ class Bucket:
     def from_settings(cls, settings: BaseSettings) -> Bucket:
         """Read S3_BUCKET, S3_PREFIX and S3_ENDPOINT_URL. Raises NotConfigured without S3_BUCKET.
 
-        boto3 finds credentials and region: in environment variables, its files, or the machine's role.
+        boto3 finds credentials and region: in environment variables, its files, or the machine's
+        role.
         """
         if not settings.get("S3_BUCKET"):
-            raise NotConfigured  # without a reason, of which Scrapy would warn: a store that is not configured is no mistake
+            # Without a reason, of which Scrapy would warn: a store that is not configured is no
+            # mistake.
+            raise NotConfigured
         return cls(
             settings["S3_BUCKET"],
             settings.get("S3_PREFIX") or "",
@@ -80,23 +84,30 @@ class Bucket:
         )
 
     def open(self) -> None:
-        """Connect, and check that the bucket exists. Raises ConfigurationError or TransientStoreError."""
+        """Connect, and check that the bucket exists.
+
+        Raises ConfigurationError or TransientStoreError.
+        """
         self.close()
         config = Config(
             connect_timeout=5,
             read_timeout=30,
             s3={
-                # Bucket names in host names need DNS entries, which other endpoints than Amazon's seldom have.
+                # Bucket names in host names need DNS entries, which other endpoints than Amazon's
+                # seldom have.
                 "addressing_style": "path" if self._endpoint_url else "auto",
-                # TLS and our checksum protect an upload; to sign its SHA-256, too, would take a third of the archive's time.
+                # TLS and our checksum protect an upload; to sign its SHA-256, too, would take a
+                # third of the archive's time.
                 "payload_signing_enabled": is_open_to_others(self._endpoint_url or ""),
             },
-            # `put` sends a checksum as a header; boto3 would send it in a trailer, which not every endpoint understands.
+            # `put` sends a checksum as a header; boto3 would send it in a trailer, which not every
+            # endpoint understands.
             request_checksum_calculation="when_required",
             response_checksum_validation="when_required",
         )
         try:
-            # Not boto3's default session, which must not be used by several threads and keeps old credentials.
+            # Not boto3's default session, which must not be used by several threads and keeps old
+            # credentials.
             session = botocore.session.get_session()
             session.register_component("data_loader", _service_models())
             boto = boto3.session.Session(botocore_session=session)
@@ -122,7 +133,10 @@ class Bucket:
             self._client = None
 
     def put(self, key: str, data: bytes, content_type: str) -> None:
-        """Write an object with its checksum, which buckets with Object Lock ask for. Raises TransientStoreError."""
+        """Write an object with its checksum, which buckets with Object Lock ask for.
+
+        Raises TransientStoreError.
+        """
         checksum = base64.b64encode(isal_zlib.crc32(data).to_bytes(4)).decode()
         with _errors_translated():
             self._client.put_object(
@@ -134,7 +148,10 @@ class Bucket:
             )
 
     def keys(self, folder: str) -> Iterator[str]:
-        """Yield the keys that begin with `folder`, without the bucket's prefix, sorted. Raises TransientStoreError."""
+        """Yield the keys that begin with `folder`, without the bucket's prefix, sorted.
+
+        Raises TransientStoreError.
+        """
         with _errors_translated():
             listing = self._client.get_paginator("list_objects_v2")
             for page in listing.paginate(Bucket=self._name, Prefix=self._prefix + folder):
@@ -153,8 +170,8 @@ class Bucket:
 class S3Store(Store):
     """Movies as `movies/site=…/date=…/*.jsonl.gz` and misses as `misses/…`: an item a line, by the date of its page.
 
-    A title has a line for each time that it was stored; `catalogue.merging.merged` makes one record of them. A batch that is written again
-    replaces its own objects.
+    A title has a line for each time that it was stored; `catalogue.merging.merged` makes one record
+    of them. A batch that is written again replaces its own objects.
     """
 
     name = "s3"

@@ -26,7 +26,10 @@ class _Line(msgspec.Struct):
 
 
 class Spool:
-    """The spool files of one store in `<DATA_DIR>/spool`. All methods but the constructor block on the disk."""
+    """The spool files of one store in `<DATA_DIR>/spool`.
+
+    All methods but the constructor block on the disk.
+    """
 
     def __init__(self, data_dir: Path, store: str, item_types: Iterable[type]) -> None:
         self._folder = data_dir / "spool"
@@ -51,7 +54,10 @@ class Spool:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def begin_loading(self) -> list[Path]:
-        """Return the files of earlier runs, oldest first; none while another process loads them. Then call `end_loading`."""
+        """Return the files of earlier runs, oldest first; none while another process loads them.
+
+        Then call `end_loading`.
+        """
         if not self._folder.is_dir():
             return []
         try:

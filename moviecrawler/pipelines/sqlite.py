@@ -1,7 +1,8 @@
 """Stores movies and misses in the embedded database `DATA_DIR/movies.sqlite3`, which any number of processes may write together.
 
-`database/sql/embedded.sql` describes its tables. The CSV files are exported soon after the first batch, now and then, and at the end; the
-table `scoreboard` is made at the end. A run that finds either out of date, because an earlier one was killed, updates it.
+`database/sql/embedded.sql` describes its tables. The CSV files are exported soon after the first
+batch, now and then, and at the end; the table `scoreboard` is made at the end. A run that finds
+either out of date, because an earlier one was killed, updates it.
 """
 
 from __future__ import annotations
@@ -64,10 +65,8 @@ def _upsert(changing: Iterable[str]) -> str:
     return f"INSERT INTO movies ({names}) VALUES ({values}) ON CONFLICT (site, site_id) DO UPDATE SET {changes}"  # noqa: S608 - ours
 
 
-_UPSERT_CHANGED, _UPSERT_SAME = (
-    _upsert(_COLUMNS),
-    _upsert(name for name in _COLUMNS if name != "updated_at"),
-)
+_UPSERT_CHANGED = _upsert(_COLUMNS)
+_UPSERT_SAME = _upsert(name for name in _COLUMNS if name != "updated_at")
 _INSERTS = {
     table: f"INSERT INTO {table} (site, site_id, {', '.join(columns)}) VALUES (?, ?{', ?' * len(columns)})"  # noqa: S608 - ours
     for table, columns in PARTS.items()
@@ -98,7 +97,8 @@ _EXPORT_TIMEOUT_SECONDS = 600.0
 _HURRIED_EXPORT_SECONDS = 5.0
 """Seconds that waiting, and then exporting, may take after SIGTERM or Ctrl-C."""
 _MIN_EXPORT_INTERVAL_SECONDS = 10.0
-"""Seconds from one export to the next, at least: an export writes all rows anew, and who wants them at once has the database."""
+"""Seconds from one export to the next, at least: an export writes all rows anew, and who wants them
+at once has the database."""
 _RETRY_EXPORT_SECONDS = 60.0
 """Seconds to wait after an export that failed."""
 _EXPORT_SHARE = 50
@@ -110,7 +110,8 @@ MOST_TITLES_AT_THE_END = 50_000
 class SqlitePipeline(BatchingPipeline):
     """Writes movies and misses to `movies.sqlite3` in DATA_DIR, and from there to CSV files unless CSV_ENABLED is 0."""
 
-    # Small batches let readers of the database follow the crawl; a commit costs only a few milliseconds.
+    # Small batches let readers of the database follow the crawl; a commit costs only a few
+    # milliseconds.
     default_limits = Limits(batch_seconds=0.5)
 
     @classmethod
@@ -145,7 +146,8 @@ class SqliteStore(Store):
         connection = self._connection
         try:
             with transaction(connection, "IMMEDIATE"):
-                # Misses first: a movie from a list makes its record newer than the miss, although its page was not read.
+                # Misses first: a movie from a list makes its record newer than the miss, although
+                # its page was not read.
                 for record in sorted(records, key=lambda record: isinstance(record.item, Movie)):
                     if isinstance(record.item, Movie):
                         self._write_movie(record.item)
@@ -169,7 +171,10 @@ class SqliteStore(Store):
             self._export(0)
 
     def close(self) -> None:
-        """Update the scoreboard and the files, and close the database. Raises OutputError when the files can't be replaced."""
+        """Update the scoreboard and the files, and close the database.
+
+        Raises OutputError when the files can't be replaced.
+        """
         if self._open is None:
             return
         try:
@@ -198,7 +203,9 @@ class SqliteStore(Store):
 
     def _write_movie(self, movie: Movie) -> None:
         connection = self._connection
-        scraped, last, key = _text(time_of(movie)), _text(latest()), (movie.site, movie.site_id)
+        scraped = _text(time_of(movie))
+        last = _text(latest())
+        key = (movie.site, movie.site_id)
         if movie.source != "list":  # a movie from a list does not show that its page exists
             connection.execute(_END_MISS, (*key, scraped, last))
         row = connection.execute(_ITEM, key).fetchone()
@@ -208,7 +215,8 @@ class SqliteStore(Store):
             merged_movie = merged(movie, known, self._margin, latest())
             if merged_movie is None:
                 return
-            movie, scraped = merged_movie, _text(time_of(merged_movie))
+            movie = merged_movie
+            scraped = _text(time_of(merged_movie))
             ended = {kind for (kind,) in connection.execute(_END_FUTURE, (*key, scraped, last))}
         values = _values(movie) | {"updated_at": _text(utc_now())}
         is_changed = (
@@ -243,7 +251,8 @@ class SqliteStore(Store):
             connection.executemany(_ADD_PERSON, people)
 
     def _write_miss(self, miss: Miss) -> None:
-        checked, last = _text(miss.checked_at), _text(latest())
+        checked = _text(miss.checked_at)
+        last = _text(latest())
         if (
             self._connection.execute(
                 _READ_SINCE, (miss.site, miss.site_id, checked, last)
@@ -332,10 +341,12 @@ def _values(movie: Movie) -> dict[str, Any]:
         row[column] = _json([credit.name for credit in movie.people(role) if credit.name])
     for score in movie.scores:
         if columns := SCORES[score.kind].columns:
-            row[columns[0]], row[columns[1]] = score.value, score.count
+            row[columns[0]] = score.value
+            row[columns[1]] = score.count
     for amount in movie.amounts:
         column = AMOUNTS[amount.kind]
-        row[column], row[f"{column}_currency"] = amount.value, amount.currency
+        row[column] = amount.value
+        row[f"{column}_currency"] = amount.currency
     row["scraped_at"] = _text(time_of(movie))
     row["fetch"] = None if movie.fetch is None else _json(movie.fetch)
     return row
@@ -347,12 +358,14 @@ def _rows(movie: Movie, table: str, columns: Sequence[str]) -> Iterator[list[Any
         row = {name: getattr(part, name, None) for name in columns}
         if table == "scores":
             form = SCORES[part.kind]
-            row["scale"], row["histogram"] = form.scale, _json(part.histogram)
+            row["scale"] = form.scale
+            row["histogram"] = _json(part.histogram)
             row["average_scale"] = None if part.average is None else form.average_scale
         elif table == "offers" and part.seen_at is not None:
             row["seen_at"] = _text(part.seen_at)
         elif table == "related":
-            row["related_id"], row["position"] = part.site_id, position
+            row["related_id"] = part.site_id
+            row["position"] = position
         elif table == "other_titles":
             row["position"] = position
         yield list(row.values())

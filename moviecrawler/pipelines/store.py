@@ -59,7 +59,8 @@ class Limits:
 def path_of_stores(settings: BaseSettings, name: str, *of: str) -> Path:
     """Return the path of the file `name` in DATA_DIR that notes progress; {} becomes a hash of the configured stores and `of`.
 
-    The file is deleted when the embedded database is missing: its progress was lost with the database.
+    The file is deleted when the embedded database is missing: its progress was lost with the
+    database.
     """
     which = ("DATABASE_URL", "MONGO_URL", "S3_BUCKET", "S3_PREFIX", "S3_ENDPOINT_URL")
     named = repr([*of, *(str(settings.get(setting) or "") for setting in which)])
@@ -86,7 +87,8 @@ class Record:
     item: Any
     """An item of the pipeline's `item_types`, such as a Movie or a Miss."""
     encoded: bytes
-    """The result of the pipeline's `encode` when the item arrived; later changes of the object don't count."""
+    """The result of the pipeline's `encode` when the item arrived; later changes of the object
+    don't count."""
     since: float
     """When it was buffered, by `time.monotonic()`."""
     spool: Path | None = None
@@ -96,28 +98,36 @@ class Record:
 
 
 class Store(ABC):
-    """A place that items are written to. All methods but `hurry` are called in the store's own thread, so that they may block."""
+    """A place that items are written to.
+
+    All methods but `hurry` are called in the store's own thread, so that they may block.
+    """
 
     name: str
     """The store's name in stats, signals, `rejected.jsonl` and spool files."""
     hurried = False
     """Whether SIGTERM or Ctrl-C is ending this process; the store then leaves work to the next run."""
     closing = False
-    """Whether the spider is closing: `write` then only makes its batch durable, and `close` does all else."""
+    """Whether the spider is closing: `write` then only makes its batch durable, and `close` does
+    all else."""
     remark = ""
     """A sentence for the summary of the crawl, set by `close`."""
 
     @abstractmethod
     def open(self) -> None:
-        """Connect. Raises TransientStoreError when a later try may work, ConfigurationError when none will."""
+        """Connect.
+
+        Raises TransientStoreError when a later try may work, ConfigurationError when none will.
+        """
 
     @abstractmethod
     def write(self, records: Sequence[Record]) -> None:
         """Merge the records into what is stored (`catalogue.merging.merged`); once it returns, they are durable.
 
-        It may be called again with the same records, and reconnects when the connection was lost. Raises TransientStoreError to be called again
-        later with the same records, TooSlowError to be called with fewer, RejectedError when one of them is to blame; records may be
-        stored even then, but never half of one.
+        It may be called again with the same records, and reconnects when the connection was lost.
+        Raises TransientStoreError to be called again later with the same records, TooSlowError to
+        be called with fewer, RejectedError when one of them is to blame; records may be stored even
+        then, but never half of one.
         """
 
     def hurry(self) -> None:

@@ -43,7 +43,8 @@ _MAX_REASON_CHARS = 500
 _PATH_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 """A step of the path in a message of msgspec, such as `$.credits[0].position`."""
 _MAY_BE_UNCLEAN = re.compile(r'\\[^"\\]|[:,\[]" ')
-"""JSON escapes some control characters, and the others are not printable. A text of spaces alone begins with one."""
+"""JSON escapes some control characters, and the others are not printable. A text of spaces alone
+begins with one."""
 _PAID = frozenset({"rent", "buy"})
 _DECODERS = {kind: msgspec.json.Decoder(kind) for kind in (Movie, Miss)}
 
@@ -51,8 +52,8 @@ _DECODERS = {kind: msgspec.json.Decoder(kind) for kind in (Movie, Miss)}
 class ValidatePipeline:
     """Drops every Movie and Miss that `check` refuses.
 
-    A dropped item is written to `rejected.jsonl` with the reason, sent with the signal `item_rejected`, and counted in
-    `items/rejected` and `items/rejected/<field>`.
+    A dropped item is written to `rejected.jsonl` with the reason, sent with the signal
+    `item_rejected`, and counted in `items/rejected` and `items/rejected/<field>`.
     """
 
     def __init__(self, data_dir: Path, stats: StatsCollector, signals: SignalManager) -> None:
@@ -155,7 +156,10 @@ _Rule = tuple[str, bool, str]
 
 def _rules(movie: Movie) -> Iterator[_Rule]:
     """Yield the rules between the fields of a movie, each of which is within its bounds."""
-    site, site_id, url, imdb_id = movie.site, movie.site_id or "", movie.url or "", movie.imdb_id
+    site = movie.site
+    site_id = movie.site_id or ""
+    url = movie.url or ""
+    imdb_id = movie.imdb_id
     yield "site_id", not _is_id(site, site_id), f"{site_id!r} is not an id of {site}"
     is_other = site_of(url) != site or id_in_url(site, url) != site_id
     yield "url", is_other, f"{url!r} is not the address of {site_id} on {site}"
@@ -163,7 +167,8 @@ def _rules(movie: Movie) -> Iterator[_Rule]:
         not _is_id("imdb", imdb_id) or (site == "imdb" and imdb_id != site_id)
     )
     yield "imdb_id", is_other, f"{imdb_id!r} is not the IMDb id of {site_id}"
-    series_id, part = movie.series_id, part_of_series(site, site_id)
+    series_id = movie.series_id
+    part = part_of_series(site, site_id)
     is_other = series_id is not None and (series_id == site_id or not _is_id(site, series_id))
     yield "series_id", is_other, f"{series_id!r} is not the series of {site_id} on {site}"
     is_other = movie.kind != part.kind if part else movie.kind == "season"
@@ -200,7 +205,8 @@ def _rules_of_parts(movie: Movie) -> Iterator[_Rule]:
         )
     nameless = any(credit.name is None and credit.person_id is None for credit in movie.credits)
     yield "credits", nameless, "a person has neither a name nor an id"
-    # A sentence with all of a part is written only where it is wrong: that takes longer than to look.
+    # A sentence with all of a part is written only where it is wrong: that takes longer than to
+    # look.
     for score in filterfalse(_fits_its_kind, movie.scores):
         yield "scores", True, f"{score!r} is beyond what a score of that kind can be"
     for offer in filterfalse(_has_right_price, movie.offers):

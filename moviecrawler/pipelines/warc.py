@@ -1,8 +1,9 @@
 """Reads and writes the WARC 1.1 records that responses of the sites are archived as.
 
-Records are not compressed, as sites send pages compressed: one range request gets a page, and archiving costs hardly more than a copy. A body
-that is gzip has a checksum of its own, which decompressing it compares; any other has a digest in its record.
-Not warcio: it takes 2.3 to 2.9 times the processor time to write a record, and reads a file that was cut off without an error.
+Records are not compressed, as sites send pages compressed: one range request gets a page, and
+archiving costs hardly more than a copy. A body that is gzip has a checksum of its own, which
+decompressing it compares; any other has a digest in its record. Not warcio: it takes 2.3 to 2.9
+times the processor time to write a record, and reads a file that was cut off without an error.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ _MAX_BLOCK_BYTES = 1024**3
 
 
 class Request(msgspec.Struct, kw_only=True):
-    """Facts of a request that WARC has no header for. They are written as JSON in WARC-JSON-Metadata, as other tools do."""
+    """Facts of a request that WARC has no header for.
+
+    They are written as JSON in WARC-JSON-Metadata, as other tools do.
+    """
 
     site: Site
     site_id: str | None
@@ -98,7 +102,10 @@ def write_record(answer: Answer) -> RawPage:
 
 
 def read_record(record: bytes) -> Answer:
-    """Return the response that a record holds, whose body may be damaged if it is gzip. Raises ArchiveError for any other damage."""
+    """Return the response that a record holds, whose body may be damaged if it is gzip.
+
+    Raises ArchiveError for any other damage.
+    """
     try:
         fields, (status_line, *lines), begin = _heads(record)
         body = record[begin : -len(_END)]
@@ -123,7 +130,10 @@ def read_record(record: bytes) -> Answer:
 
 
 def read_records(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the response records of a WARC file. Raises ArchiveError when it is damaged, or ends early."""
+    """Yield the response records of a WARC file.
+
+    Raises ArchiveError when it is damaged, or ends early.
+    """
     while first := file.readline(_MAX_LINE_BYTES):
         lines = [first]
         while lines[-1] not in {b"\r\n", b""}:
@@ -144,7 +154,10 @@ def read_records(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _heads(record: bytes) -> tuple[dict[str, str], list[str], int]:
-    """Return a response record's fields, the lines of its HTTP header, and where its body begins. Raises ValueError."""
+    """Return a response record's fields, the lines of its HTTP header, and where its body begins.
+
+    Raises ValueError.
+    """
     http_begin = record.index(_END) + len(_END)
     http_end = record.index(_END, http_begin)
     http_lines = record[http_begin:http_end].decode("latin-1").split("\r\n")

@@ -32,7 +32,10 @@ _MAX_SLOW_TRIES = 3
 
 
 class _Thread:
-    """A thread for one call at a time. Unlike an executor's, it doesn't keep the process alive while a call hangs."""
+    """A thread for one call at a time.
+
+    Unlike an executor's, it doesn't keep the process alive while a call hangs.
+    """
 
     def __init__(self, name: str) -> None:
         self._calls: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
@@ -94,7 +97,8 @@ class StoreWriter:
         """Queue a record."""
         self._queue.append(record)
         self._queue_bytes += len(record.encoded)
-        # The task sleeps until its oldest record is due: waking it for each record costs more than queueing it.
+        # The task sleeps until its oldest record is due: waking it for each record costs more than
+        # queueing it.
         if len(self._queue) == 1 or self._limits.is_full(len(self._queue), self._queue_bytes):
             self._changed.set()
 
@@ -117,7 +121,10 @@ class StoreWriter:
         self._changed.set()
 
     async def open(self) -> None:
-        """Open the store, or let `run` retry that with `waits_to_open`. Raises the same as `Store.open`."""
+        """Open the store, or let `run` retry that with `waits_to_open`.
+
+        Raises the same as `Store.open`.
+        """
         self._thread = _Thread(f"store-{self._store.name}")
         try:
             await self._thread.call(self._store.open)

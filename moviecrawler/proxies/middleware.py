@@ -45,11 +45,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_TRIED, _HISTORY = "proxies_tried", "attempts"
+_TRIED = "proxies_tried"
+_HISTORY = "attempts"
 """Keys of a request's `meta`: the proxies of its earlier attempts, and how those ended."""
 _ATTEMPT_META = ("proxy", "_auth_proxy", "_scheme_proxy", "download_slot")
 """Keys of `meta` that are set only during an attempt."""
-_OK, _PROXY_AUTHENTICATION = 200, 407
+_OK = 200
+_PROXY_AUTHENTICATION = 407
 _GATEWAY_ERRORS = frozenset({502, 504})
 """Statuses by which a proxy, or a site behind one, says that it got no answer."""
 _MAX_POSSIBLE_FAILURES = (
@@ -90,7 +92,10 @@ class ProxyMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read the settings of `SitePools`. Raises NotConfigured when the spider's site is asked directly."""
+        """Read the settings of `SitePools`.
+
+        Raises NotConfigured when the spider's site is asked directly.
+        """
         pools = SitePools.from_settings(crawler.settings)
         site: Any = getattr(crawler.spider, "site", None)
         if site not in pools.orders:
@@ -102,7 +107,10 @@ class ProxyMiddleware:
         return middleware
 
     async def spider_opened(self) -> None:
-        """Check that the pools can be used, and read the quarantines that nodes share. Raises CloseSpider."""
+        """Check that the pools can be used, and read the quarantines that nodes share.
+
+        Raises CloseSpider.
+        """
         blocks = self.crawler.get_downloader_middleware(SiteBlockMiddleware)
         assert blocks is not None  # noqa: S101 - settings.py enables it
         self.blocks = blocks
@@ -117,7 +125,10 @@ class ProxyMiddleware:
     # --- Requests ------------------------------------------------------------------------------------------------------
 
     async def process_request(self, request: Request) -> None:
-        """Choose a proxy; wait while all usable ones are busy. Raises SiteStopped or AttemptsFailedError."""
+        """Choose a proxy; wait while all usable ones are busy.
+
+        Raises SiteStopped or AttemptsFailedError.
+        """
         request.meta.pop(PROXY_META, None)
         request.meta.pop(POOL_META, None)
         if (request.meta.get("site") or request.meta.get(ROBOTS_OF) or self.site) != self.site:
@@ -138,7 +149,8 @@ class ProxyMiddleware:
 
     async def _take(self, request: Request) -> tuple[ProxyPool, Proxy]:
         """Return a proxy of the first usable pool; those of earlier attempts only when there is no other."""
-        only, earlier = request.meta.get("proxy_pool"), request.meta.get(_TRIED, ())
+        only = request.meta.get("proxy_pool")
+        earlier = request.meta.get(_TRIED, ())
         while True:
             stopped = self.blocks.budgets.refusal(self.site)
             if stopped is not None:
@@ -174,10 +186,14 @@ class ProxyMiddleware:
             self.crawler.stats.inc_value(f"{name}bytes_out", len(request_httprepr(request)))
 
     async def process_response(self, request: Request, response: Response) -> Request | Response:
-        """Return the answer, or the request for another attempt. Raises SiteStopped or AttemptsFailedError."""
+        """Return the answer, or the request for another attempt.
+
+        Raises SiteStopped or AttemptsFailedError.
+        """
         if request not in self._attempts:
             return response
-        status, is_proxied = response.status, "proxy" in request.meta
+        status = response.status
+        is_proxied = "proxy" in request.meta
         if is_proxied and status == _PROXY_AUTHENTICATION:
             return await self._failed(request, f"{status} from the proxy", certain=True)
         if DAMAGED in response.flags:
@@ -191,7 +207,8 @@ class ProxyMiddleware:
             _, proxy = self._end(request, "error", f"{status}")
             return await self._retry(request, proxy, f"{status}", wait=True)
         pool, proxy = self._end(request, "answered", f"{status}")
-        # Only a page shows that the proxy is good: a site may refuse pages and still send its robots.txt.
+        # Only a page shows that the proxy is good: a site may refuse pages and still send its
+        # robots.txt.
         if "site" in request.meta:
             proxy.possible_failures = proxy.renewals = 0
             self._failing.clear()
@@ -203,13 +220,14 @@ class ProxyMiddleware:
         return response
 
     async def process_exception(self, request: Request, exception: Exception) -> Request | None:
-        """Return the request for another attempt. Raises SiteStopped or AttemptsFailedError, which never show a proxy's message."""
+        """Return the request for another attempt.
+
+        Raises SiteStopped or AttemptsFailedError, which never show a proxy's message.
+        """
         if request not in self._attempts:
             return None
-        why, certain = (
-            describe_failure(exception),
-            "proxy" in request.meta and is_proxys_own(exception),
-        )
+        why = describe_failure(exception)
+        certain = "proxy" in request.meta and is_proxys_own(exception)
         if self.policy.exception_is_ban(request, exception):
             return await self._failed(request, why, certain=certain)
         self._end(request, "cancelled", why)
@@ -246,7 +264,10 @@ class ProxyMiddleware:
         return await self._retry(request, proxy, why, wait=is_unexpected)
 
     async def _failed(self, request: Request, why: str, *, certain: bool = False) -> Request:
-        """Count a failed attempt. When it is `certain` that the proxy is to blame, it is banned, else after two in a row."""
+        """Count a failed attempt.
+
+        When it is `certain` that the proxy is to blame, it is banned, else after two in a row.
+        """
         pool, proxy = self._end(request, "failed", why)
         self._failing.add(proxy.name)
         proxy.possible_failures += 1
@@ -276,16 +297,18 @@ class ProxyMiddleware:
         """Stop the site when every proxy is in quarantine. Raises SiteStopped."""
         if any(pool.is_usable() for pool in self.order):
             return
-        why, pause = (
-            f"no proxy is left of {', '.join(pool.name for pool in self.order)}",
-            QUARANTINE_SECONDS,
-        )
+        why = f"no proxy is left of {', '.join(pool.name for pool in self.order)}"
+        pause = QUARANTINE_SECONDS
         if self._last_refusal is not None:
-            why, pause = f"{self._last_refusal.reason}; {why}", self._last_refusal.pause_seconds
+            why = f"{self._last_refusal.reason}; {why}"
+            pause = self._last_refusal.pause_seconds
         raise SiteStopped(self.blocks.stop(self.site, request, why, pause))
 
     async def _retry(self, request: Request, proxy: Proxy, why: str, *, wait: bool) -> Request:
-        """Return the request for another attempt, after a pause if `wait`. Raises AttemptsFailedError."""
+        """Return the request for another attempt, after a pause if `wait`.
+
+        Raises AttemptsFailedError.
+        """
         assert self.crawler.spider is not None  # noqa: S101 - set before the first request
         history = [*request.meta.get(_HISTORY, ()), f"{proxy.name} → {why}"]
         retry = get_retry_request(

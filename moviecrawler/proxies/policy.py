@@ -22,14 +22,18 @@ _RETRY_EXCEPTIONS: Any = RETRY_EXCEPTIONS  # classes, or their paths
 _NETWORK_ERRORS = tuple(map(load_object, _RETRY_EXCEPTIONS))  # errors of the connection to a site
 
 
-class SiteBanPolicy(BanDetectionPolicy):  # type: ignore[misc]  # scrapy-rotating-proxies has no types
+# Scrapy-rotating-proxies has no types.
+class SiteBanPolicy(BanDetectionPolicy):  # type: ignore[misc]
     """Takes the signs in `extract/blocks.py` for a ban, where the package takes every status but 200, 301 and 302.
 
     ROTATING_PROXY_BAN_POLICY may name another class with these two methods, such as a subclass.
     """
 
     def response_is_ban(self, request: Request, response: Response) -> bool:
-        """Return whether an answer is a refusal or an unexpected page. A 404, a redirect and a server error are not."""
+        """Return whether an answer is a refusal or an unexpected page.
+
+        A 404, a redirect and a server error are not.
+        """
         return refusal_of(request, response) is not None
 
     def exception_is_ban(self, request: Request, exception: Exception) -> bool:

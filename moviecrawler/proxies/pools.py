@@ -22,7 +22,8 @@ Kind = Literal["direct", "datacenter", "residential", "tor"]
 SESSION = "{session}"  # stands for a random token in the user or the password of a gateway
 QUARANTINE_SECONDS = 30 * 60.0
 MAX_QUARANTINE_SECONDS = BAN_MEMORY_SECONDS = 7 * 24 * 3600.0
-"""The longest quarantine; and the time after a quarantine until it no longer makes the next one longer."""
+"""The longest quarantine; and the time after a quarantine until it no longer makes the next one
+longer."""
 _MIN_SECRET_CHARACTERS = (
     4  # shorter credentials are not removed from texts, which contain them by chance
 )
@@ -44,7 +45,10 @@ class Ban(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True, eq=False)
 class Proxy:
-    """An address that requests are sent from. Its name and key may be logged and stored; its credentials may not."""
+    """An address that requests are sent from.
+
+    Its name and key may be logged and stored; its credentials may not.
+    """
 
     name: str
     """The pool's name and the number in it, such as `datacenter:3`."""
@@ -53,9 +57,11 @@ class Proxy:
     authorization: bytes | None = field(default=None, repr=False)
     """The value of Proxy-Authorization."""
     key: str | None = None
-    """The proxy's id in Redis, the same on all nodes; None for a session, which only this process has."""
+    """The proxy's id in Redis, the same on all nodes; None for a session, which only this process
+    has."""
     is_busy: bool = False
-    """Whether a request is sent through it. A proxy carries one at a time, so that a ban costs only one."""
+    """Whether a request is sent through it. A proxy carries one at a time, so that a ban costs only
+    one."""
     possible_failures: int = 0
     """Failures in a row that may be the proxy's fault."""
     renewals: int = 0
@@ -65,8 +71,9 @@ class Proxy:
 class ProxyPool(Proxies):  # type: ignore[misc]  # scrapy-rotating-proxies has no types
     """The proxies of one pool, for one site.
 
-    States and backoff are scrapy-rotating-proxies'; a dead proxy is in quarantine here. Proxies are used in turn instead of at
-    random. Their keys are names instead of URLs, as the package logs keys and drops the credentials from them.
+    States and backoff are scrapy-rotating-proxies'; a dead proxy is in quarantine here. Proxies are
+    used in turn instead of at random. Their keys are names instead of URLs, as the package logs
+    keys and drops the credentials from them.
     """
 
     def __init__(self, name: str, kind: Kind, proxies: Sequence[Proxy], run: int = 1) -> None:
@@ -152,7 +159,8 @@ class SessionPool(ProxyPool):
         self, name: str, kind: Kind, labels: Sequence[str], url: str, user: str, password: str
     ) -> None:
         super().__init__(name, kind, [Proxy(label, url) for label in labels])
-        self._user, self._password = user, password
+        self._user = user
+        self._password = password
         for proxy in self.members.values():
             self.renew(proxy)
 

@@ -24,7 +24,10 @@ _READ_SECONDS = 1.0  # between two exchanges with Redis
 
 
 def bans_key(site: str) -> str:
-    """Return the key of a HASH: proxy's key → JSON of a `Ban`. It expires when no ban counts any more."""
+    """Return the key of a HASH: proxy's key → JSON of a `Ban`.
+
+    It expires when no ban counts any more.
+    """
     return f"{{{site}}}:proxies"
 
 
@@ -34,12 +37,18 @@ def decode_bans(fields: dict[bytes, bytes]) -> dict[str, Ban]:
 
 
 class Quarantines:
-    """Begins and ends quarantines. Without Redis, or while it is away, they hold for this process only."""
+    """Begins and ends quarantines.
+
+    Without Redis, or while it is away, they hold for this process only.
+    """
 
     def __init__(self, site: str, pools: Iterable[ProxyPool], client: Any = None) -> None:
-        self._key, self._pools, self._client = bans_key(site), tuple(pools), client
+        self._key = bans_key(site)
+        self._pools = tuple(pools)
+        self._client = client
         self._unsent: dict[str, Ban | None] = {}  # changes to send; None for a ban to delete
-        self._soon, self._closing = asyncio.Event(), asyncio.Event()
+        self._soon = asyncio.Event()
+        self._closing = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     def ban(
@@ -61,13 +70,17 @@ class Quarantines:
             self._unsent[proxy.key] = None
 
     async def start(self) -> None:
-        """Exchange quarantines with Redis now and every second. Raises redis.RedisError when the first exchange fails."""
+        """Exchange quarantines with Redis now and every second.
+
+        Raises redis.RedisError when the first exchange fails.
+        """
         await self._exchange()
         self._task = asyncio.create_task(self._run())
 
     async def close(self) -> None:
         """Send what is left, and disconnect."""
-        # The task is not cancelled, as a client may swallow that when a time-out comes at the same moment.
+        # The task is not cancelled, as a client may swallow that when a time-out comes at the same
+        # moment.
         self._closing.set()
         self._soon.set()
         if self._task is not None:
@@ -96,13 +109,17 @@ class Quarantines:
                 await self._client.aclose()  # the next command makes a new connection
 
     async def _exchange(self) -> None:
-        """End quarantines whose time is over, send changes, and read those of all nodes. Raises redis.RedisError."""
+        """End quarantines whose time is over, send changes, and read those of all nodes.
+
+        Raises redis.RedisError.
+        """
         now = time.time()
         for pool in self._pools:
             pool.reanimate(now)
         if self._client is None:
             return
-        sent, pipe = self._unsent.copy(), self._client.pipeline(transaction=False)
+        sent = self._unsent.copy()
+        pipe = self._client.pipeline(transaction=False)
         for key, ban in sent.items():
             if ban is None:
                 pipe.hdel(self._key, key)

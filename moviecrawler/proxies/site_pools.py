@@ -1,4 +1,7 @@
-"""Reads PROXY_POOLS and PROXY_ORDER: the proxies, and the pools of each site. No error shows a user or a password."""
+"""Reads PROXY_POOLS and PROXY_ORDER: the proxies, and the pools of each site.
+
+No error shows a user or a password.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,8 @@ _URL_FORM = "http://user:password@host:port"
 _POOLS_FORM = f'{{"datacenter": {{"kind": "datacenter", "urls": ["{_URL_FORM}", ...]}}}}'
 _PoolName = Annotated[str, Meta(pattern=r"^(?!direct$)[a-z][a-z0-9_-]{0,31}$")]
 _MAX_FILE_BYTES = 8 * 1024 * 1024  # some 100,000 proxies
-_CIRCUITS = 8  # circuits of Tor that a worker uses; few, as each is work for the machines of three volunteers
+# Circuits of Tor that a worker uses; few, as each is work for the machines of three volunteers.
+_CIRCUITS = 8
 
 
 class _PoolEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -39,7 +43,8 @@ class _PoolEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kind: Annotated[str, Meta(pattern="^(datacenter|residential|tor)$")]
     urls: list[str] = []
     sessions: Annotated[int, Meta(ge=0, le=1000)] = 0
-    """Sessions of a gateway, which is then the only URL, or circuits of Tor; 0 for a list of proxies."""
+    """Sessions of a gateway, which is then the only URL, or circuits of Tor; 0 for a list of
+    proxies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +55,8 @@ class SitePools:
     pools: Mapping[str, ProxyPool]
     """All pools, by name."""
     orders: Mapping[Site, tuple[ProxyPool, ...]]
-    """The pools of each site, in the order of their use. Other sites are asked directly, and a block stops them."""
+    """The pools of each site, in the order of their use. Other sites are asked directly, and a
+    block stops them."""
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:
@@ -76,7 +82,8 @@ class SitePools:
                         " to one, or take the pool of kind tor out of PROXY_ORDER"
                     )
         if orders:
-            from moviecrawler.proxies.policy import load_policy  # noqa: PLC0415 - imports what only proxies need
+            # Imports what only proxies need.
+            from moviecrawler.proxies.policy import load_policy  # noqa: PLC0415
 
             load_policy(settings)
         return cls(options, pools, orders)
@@ -127,7 +134,8 @@ def _read_entries(given: str) -> dict[str, _PoolEntry]:
 def _pool(name: str, entry: _PoolEntry, options: ProxyOptions, settings: BaseSettings) -> ProxyPool:
     kind: Any = entry.kind
     if kind == "tor":
-        from moviecrawler.proxies.tor import TorPool  # noqa: PLC0415 - imports stem, which takes a while
+        # Imports stem, which takes a while.
+        from moviecrawler.proxies.tor import TorPool  # noqa: PLC0415
 
         tor = TorOptions.read(settings)
         if entry.urls or not tor.tunnel:
@@ -148,9 +156,11 @@ def _pool(name: str, entry: _PoolEntry, options: ProxyOptions, settings: BaseSet
             raise ConfigurationError(f"{message}, and the number of `sessions`; or neither")
         labels = [f"{name}:{number}" for number in range(1, entry.sessions + 1)]
         return SessionPool(name, kind, labels, address, user, password)
-    proxies, seen = [], Counter[str]()
+    proxies = []
+    seen = Counter[str]()
     for number, (address, user, password) in enumerate(parsed, 1):
-        # The key is made of address and user, as nodes may have different lists; the password is no part of it.
+        # The key is made of address and user, as nodes may have different lists; the password is no
+        # part of it.
         digest = blake2b(f"{address} {user}".encode(), digest_size=8).hexdigest()
         seen[digest] += 1
         authorization = basic_auth_header(user, password, "utf-8") if user or password else None

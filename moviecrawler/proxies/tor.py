@@ -1,6 +1,7 @@
 """Tor: a pool whose sessions are circuits.
 
-Connections with different credentials never share a circuit of Tor's tunnel (`HTTPTunnelPort`), so each random token is a circuit.
+Connections with different credentials never share a circuit of Tor's tunnel (`HTTPTunnelPort`), so
+each random token is a circuit.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ class TorPool(SessionPool):
     """Circuits of a Tor client."""
 
     def __init__(self, name: str, tunnel: str, control: str, circuits: int) -> None:
-        self._tunnel, self._control, self._last_identity = tunnel.rstrip("/"), control, -inf
+        self._tunnel = tunnel.rstrip("/")
+        self._control = control
+        self._last_identity = -inf
         labels = [f"{name}:c{number}" for number in range(1, circuits + 1)]
         super().__init__(name, "tor", labels, self._tunnel, "tor", SESSION)
 
@@ -45,7 +48,8 @@ class TorPool(SessionPool):
     async def on_exhausted(self) -> None:
         """Request a new identity if TOR_CONTROL is set, which affects all users of this Tor.
 
-        Every circuit gets a new token too, as connections that are kept alive would use the old circuits.
+        Every circuit gets a new token too, as connections that are kept alive would use the old
+        circuits.
         """
         now = monotonic()
         if not self._control or now - self._last_identity < _NEW_IDENTITY_INTERVAL_SECONDS:
@@ -61,7 +65,10 @@ class TorPool(SessionPool):
         logger.info("Tor was asked for a new identity, and all circuits are replaced")
 
     async def open(self, home: str) -> None:
-        """Connect to the site's host through Tor without sending a request. Raises ProxyPoolError when that fails for 60 s."""
+        """Connect to the site's host through Tor without sending a request.
+
+        Raises ProxyPoolError when that fails for 60 s.
+        """
         started = monotonic()
         while reason := await asyncio.to_thread(self._connect, home):
             if monotonic() - started >= _START_SECONDS:
@@ -74,7 +81,8 @@ class TorPool(SessionPool):
 
     def _connect(self, home: str) -> str:
         """Return why a site can't be reached; empty when it can."""
-        tunnel, site = urlsplit(self._tunnel), urlsplit(home)
+        tunnel = urlsplit(self._tunnel)
+        site = urlsplit(home)
         proxy = next(iter(self.members.values()))
         connection = HTTPConnection(tunnel.hostname or "", tunnel.port, timeout=_TIMEOUT_SECONDS)
         headers = {"Proxy-Authorization": (proxy.authorization or b"").decode()}

@@ -75,22 +75,29 @@ def choose(seed: int, shares: Mapping[Fault, float], path: str, attempt: int) ->
 
     The same crawl meets the same faults, and a retry is another attempt, which can succeed.
     """
-    faults, weights = [*shares, None], [*shares.values(), 1 - sum(shares.values())]
+    faults = [*shares, None]
+    weights = [*shares.values(), 1 - sum(shares.values())]
     return Dice(seed, attempt, path).choices(faults, weights)[0]
 
 
 class Replica:
     """What the servers of all sites share.
 
-    `GET /__replica__/counts` on any port returns a JSON object of the figures of `Counts` by site. `POST /__replica__/options`
-    changes some of the options that are CHANGEABLE, as in {"faults": {"500": 0.1}}. `POST /__replica__/reset` sets all figures to
-    zero, and all options to what they were at the start. These requests are neither counted nor spoiled, nor are those for
-    robots.txt spoiled.
+    `GET /__replica__/counts` on any port returns a JSON object of the figures of `Counts` by site.
+    `POST /__replica__/options` changes some of the options that are CHANGEABLE, as in {"faults":
+    {"500": 0.1}}. `POST /__replica__/reset` sets all figures to zero, and all options to what they
+    were at the start. These requests are neither counted nor spoiled, nor are those for robots.txt
+    spoiled.
     """
 
     def __init__(self, options: Options, folder: Path) -> None:
-        """Take a folder for the datasets. Raises ConfigurationError when the folder of saved pages can't be read."""
-        self._at_start, self._options, self._folder = options, options, folder
+        """Take a folder for the datasets.
+
+        Raises ConfigurationError when the folder of saved pages can't be read.
+        """
+        self._at_start = options
+        self._options = options
+        self._folder = folder
         self._writing = asyncio.Lock()
         self._source = self._source_of(options)
         self._behave(options)
@@ -109,7 +116,8 @@ class Replica:
 
     async def _robots(self, site: Site, _: web.Request) -> web.StreamResponse:
         self._counts[site].robots += 1
-        # Saved pages are there to be read, whatever the sites permit; live, only IMDb's robots.txt differs.
+        # Saved pages are there to be read, whatever the sites permit; live, only IMDb's robots.txt
+        # differs.
         is_live = site == "imdb" and self._options.robots == "live" and not self._options.pages
         return web.Response(text=MARKUP["robots"]["imdb-live" if is_live else site])
 
@@ -121,7 +129,8 @@ class Replica:
             self._counts[site].statuses[response.status] += 1
 
     async def _respond(self, site: Site, request: web.Request) -> web.StreamResponse:
-        counts, options = self._counts[site], self._options
+        counts = self._counts[site]
+        options = self._options
         redirected = _REDIRECTED in request.query
         url = request.rel_url.without_query_params(_REDIRECTED) if redirected else request.rel_url
         address = (
@@ -188,10 +197,8 @@ class Replica:
         content = self._renamed(answer.body)
         headers = {"Content-Type": answer.content_type, "Vary": "Accept-Encoding", **answer.headers}
         if _TAKES_GZIP.search(request.headers.get("Accept-Encoding", "")):
-            content, headers["Content-Encoding"] = (
-                isal_zlib.compress(content, 1, _GZIP_MEMBER),
-                "gzip",
-            )
+            content = isal_zlib.compress(content, 1, _GZIP_MEMBER)
+            headers["Content-Encoding"] = "gzip"
         if not truncated:
             return web.Response(body=content, status=answer.status, headers=headers)
         headers["Content-Length"] = str(len(content))
@@ -245,7 +252,8 @@ async def serve(options: Options, *, until_input_ends: bool = False) -> None:
 
     Raises ConfigurationError when it can't start.
     """
-    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     if (

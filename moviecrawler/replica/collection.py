@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from moviecrawler.replica.words import Dice
 
 MOVIES_PER_SERIES: Final = 100
-_VOTES_TO_RANK, _MEAN_VOTE = 25_000, 6.9
+_VOTES_TO_RANK = 25_000
+_MEAN_VOTE = 6.9
 """The `m` and `C` of IMDb's published formula for its Top 250."""
 _POPULAR_ENOUGH: Final = 2_000
 """How many films have the votes to be in the Top 250."""
-_GROUP, _TO_REMAKE = 20, 8
+_GROUP = 20
+_TO_REMAKE = 8
 """Of every 20 films the last is a remake of the eighth before it, under the same title."""
 _PAIRS: Final = len(WORDS["adjectives"]) * len(WORDS["nouns"])
 _PAIR_STEP: Final = 30_011  # coprime to the pairs: neighbours in popularity have other words
@@ -81,7 +83,8 @@ class Collection(Titles):
         return chain(super().pages(site), self.series.pages(site))
 
     def _outline(self, index: int) -> Outline:
-        dice, is_well_known = self.dice("outline", index), index < CHART_SIZE
+        dice = self.dice("outline", index)
+        is_well_known = index < CHART_SIZE
         if _is_remake(index):
             first = self._outlines[index - _TO_REMAKE]
             year = min(first.year, TODAY.year) - 9 - dice.below(30)
@@ -92,16 +95,18 @@ class Collection(Titles):
         core = f"{WORDS['adjectives'][adjective]} {WORDS['nouns'][noun]}"
         if index >= _PAIRS:
             core += f" of {WORDS['places'][lap % len(WORDS['places'])]}"
-        form, article, subtitle = (
-            dice.word("forms"),
-            "An" if core[0] in "AEIOU" else "A",
-            dice.word("subtitles"),
-        )
-        number, owner = 13 + dice.below(86), dice.word("owners")
+        form = dice.word("forms")
+        article = "An" if core[0] in "AEIOU" else "A"
+        subtitle = dice.word("subtitles")
+        number = 13 + dice.below(86)
+        owner = dice.word("owners")
         english = str(form).format(
             core=core, article=article, subtitle=subtitle, number=number, owner=owner
         )
-        title, original, country, language = english, None, dice.word("countries"), "English"
+        title = english
+        original = None
+        country = dice.word("countries")
+        language = "English"
         if dice.chance(0.06):
             firsts, seconds, joint, country, language = dice.word("foreign")
             title = dice.pick(firsts.split()) + joint + dice.pick(seconds.split())
@@ -113,11 +118,9 @@ class Collection(Titles):
 
     def _ids_of(self, index: int) -> dict[Site, str]:
         """Return a film's ids, whose slugs are as irregular as the sites' own; each site but IMDb lacks some films."""
-        dice, is_remake, outline = (
-            self.dice("slugs", index),
-            _is_remake(index),
-            self._outlines[index],
-        )
+        dice = self.dice("slugs", index)
+        is_remake = _is_remake(index)
+        outline = self._outlines[index]
         slot = (
             index // 2 * 2_221 + self.seed
         )  # ids of seven digits for even places, of eight for odd ones
@@ -195,7 +198,8 @@ class Collection(Titles):
         title = Title({"imdb": self._on_imdb(index)})
         for site in OTHERS:
             if site_id := self.ids[site].get(index):
-                dice, year = self.dice(site, index), self._year(site, index)
+                dice = self.dice(site, index)
+                year = self._year(site, index)
                 users = self._score(index, dice, 0.07)
                 # Rotten Tomatoes tells no day in theaters of what only streams.
                 is_streaming = site == "rottentomatoes" and dice.chance(0.05)
@@ -209,20 +213,18 @@ class Collection(Titles):
         return rate(title, self.rating(index))
 
     def _on_imdb(self, index: int) -> Movie:
-        outline, dice, rating = self._outlines[index], self.dice("imdb", index), self.rating(index)
+        outline = self._outlines[index]
+        dice = self.dice("imdb", index)
+        rating = self.rating(index)
         pool = range(index // 50 * 60, index // 50 * 60 + 200)  # neighbours share their people
-        directors, writers = (
-            dice.sample(pool, 1 + dice.chance(0.15)),
-            dice.sample(pool, 1 + dice.below(3)),
-        )
+        directors = dice.sample(pool, 1 + dice.chance(0.15))
+        writers = dice.sample(pool, 1 + dice.below(3))
         if dice.chance(0.4):
             writers = list(dict.fromkeys([directors[0], *writers]))
         all_awards = Award(event=None, wins=dice.below(9), nominations=1 + dice.below(4))
-        release, minutes, related = (
-            dice.day_in(outline.year),
-            58 + dice.below(110),
-            self._similar("imdb", index),
-        )
+        release = dice.day_in(outline.year)
+        minutes = 58 + dice.below(110)
+        related = self._similar("imdb", index)
         if _is_remake(index):
             first = self.ids["imdb"][index - _TO_REMAKE]
             related.append(

@@ -36,7 +36,8 @@ class Dataset(NamedTuple):
 
     def write(self) -> Path:
         """Write the file unless it is there, and return its path."""
-        path, name = self.folder / self.file, self.file.removesuffix(".tsv.gz")
+        path = self.folder / self.file
+        name = self.file.removesuffix(".tsv.gz")
         if not path.exists():
             self.folder.mkdir(parents=True, exist_ok=True)
             found = (row for movie in self.collection.pages("imdb") for row in _rows(movie, name))
@@ -51,7 +52,8 @@ class Dataset(NamedTuple):
             path.write_bytes(
                 gzip.compress("".join(f"{line}\n" for line in lines).encode(), 1, mtime=0)
             )
-            # Of the time and the size the web server makes an ETag, which is then the same for the same titles.
+            # Of the time and the size the web server makes an ETag, which is then the same for the
+            # same titles.
             day = self.collection.series.today.toordinal() * 86_400
             os.utime(path, (day, day))
         return path
@@ -59,7 +61,8 @@ class Dataset(NamedTuple):
 
 def _rows(movie: Movie, name: str) -> Iterator[tuple[object, ...]]:
     """Yield the rows of one title in a dataset; None is what it doesn't know."""
-    rating, original = movie.score("imdb"), movie.original_title or movie.title
+    rating = movie.score("imdb")
+    original = movie.original_title or movie.title
     if name == "title.basics":
         named = (movie.site_id, movie.title_type, movie.title, original, 0)
         yield (*named, movie.year, movie.end_year, movie.runtime_minutes, ",".join(movie.genres))

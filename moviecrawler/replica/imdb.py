@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from moviecrawler.items import Movie
     from moviecrawler.replica.collection import Collection
 
-_POPULAR_SIZE, _BOX_OFFICE_SIZE = 100, 10
+_POPULAR_SIZE = 100
+_BOX_OFFICE_SIZE = 10
 CHARTS: Final = ("top", "moviemeter", "boxoffice", "toptv", "tvmeter")
 _TYPES: Final = {
     "movie": "Movie",
@@ -68,7 +69,10 @@ def title_page(movie: Movie, *, light: bool) -> bytes:
 
 
 def chart(collection: Collection, name: str, *, light: bool) -> bytes:
-    """Return a chart of titles in their order. The box office gives no ranks, years or running times."""
+    """Return a chart of titles in their order.
+
+    The box office gives no ranks, years or running times.
+    """
     titles = collection.series if "tv" in name else collection
     size = _BOX_OFFICE_SIZE if name == "boxoffice" else _POPULAR_SIZE
     indexes = titles.top_ranks if name.startswith("top") else range(min(titles.count, size))
@@ -82,7 +86,8 @@ def chart(collection: Collection, name: str, *, light: bool) -> bytes:
         edges = [{"currentRank": rank, "node": row} for rank, row in enumerate(rows, start=1)]
     data = {"topGrossingReleases" if name == "boxoffice" else "chartTitles": {"edges": edges}}
     route = f"/chart/{name}"
-    url, title = f"https://www.imdb.com{route}/", f"{name} - IMDb"
+    url = f"https://www.imdb.com{route}/"
+    title = f"{name} - IMDb"
     return page(
         "imdb.html", light=light, title=title, url=url, route=route, data={"pageData": data}
     )

@@ -24,7 +24,8 @@ _MOST_CAST: Final = {"metacritic": 15, "rottentomatoes": 8}
 """How many of the cast a title's page shows; IMDb's shows 18, and here nobody has more."""
 _PERSON_IDS: Final = {"metacritic": ("person/", "-"), "rottentomatoes": ("celebrity/", "_")}
 _FIRST_PERSON: Final = 1_000_000
-_CERTIFIED, _FRESH = 0.75, 0.6
+_CERTIFIED = 0.75
+_FRESH = 0.6
 _ENOUGH_REVIEWS: Final = 20
 """Reviews from which on Rotten Tomatoes has a consensus and a score of top critics."""
 _MILLION: Final = 1_000_000
@@ -39,7 +40,8 @@ def on_imdb(
     index: int, imdb_id: str, kind: TitleKind, dice: Dice, *, is_upcoming: bool, **facts: Any
 ) -> Movie:
     """Return IMDb's item of a title: with its own facts, and with what films and series have alike."""
-    place, has_poster = dice.word("places"), dice.chance(0.95)
+    place = dice.word("places")
+    has_poster = dice.chance(0.95)
     genres = dice.sample(WORDS["genres"], 1 + dice.below(3))
     keywords = [word.lower() for word in dice.sample(WORDS["nouns"], 2 + dice.below(3))]
     certificate = dice.word("certificates" if kind == "movie" else "tv_certificates")
@@ -134,7 +136,8 @@ def on_site(site: SlugSite, base: Movie, site_id: str, dice: Dice, **facts: Any)
             found.poster_url = (
                 f"https://www.metacritic.com/a/img/catalog/provider/2/13/2-{base.site_id}.jpg"
             )
-            found.poster_width, found.poster_height = 1280, 1920
+            found.poster_width = 1280
+            found.poster_height = 1920
         found.keywords = [keyword.replace(" ", "-") for keyword in base.keywords]
         found.taglines = [f"{dice.word('heroes')} has one night left."] if dice.chance(0.6) else []
         found.awards = (
@@ -159,7 +162,8 @@ def on_site(site: SlugSite, base: Movie, site_id: str, dice: Dice, **facts: Any)
 
 def add_own(movie: Movie, dice: Dice) -> Movie:
     """Add Rotten Tomatoes' ids of a title, and what critics agree upon, where enough of them have written."""
-    number, text = _own_number(dice), str(UUID(int=dice.getrandbits(128)))
+    number = _own_number(dice)
+    text = str(UUID(int=dice.getrandbits(128)))
     movie.external_ids = {"ems": text, "rottentomatoes": number}
     text = f"A {dice.word('adjectives').lower()} tale {dice.word('troubles')}"
     movie.consensus = text if movie.score("tomatometer_top") else None
@@ -174,12 +178,17 @@ def scores_on(
     site: SlugSite, critics: int | None, users: int | None, dice: Dice, most: int = 300
 ) -> list[Score]:
     """Return a site's scores in the order of its pages, by at most so many critics; None, of 0 to 100, where there is none."""
-    reviews, ratings = 5 + dice.below(most), 50 + dice.below(100_000)
+    reviews = 5 + dice.below(most)
+    ratings = 50 + dice.below(100_000)
     top = critics if reviews >= _ENOUGH_REVIEWS else None
     # Where those who bought a ticket have a score, that is the one shown.
-    verified, everybody, count = (None, users, ratings)
+    verified = None
+    everybody = users
+    count = ratings
     if users is not None and reviews % 3 == 0:
-        verified, everybody, count = users, max(users - 4, 0), ratings // 2
+        verified = users
+        everybody = max(users - 4, 0)
+        count = ratings // 2
     shown: list[tuple[ScoreKind, float | None, int]] = [
         ("tomatometer", critics, reviews),
         ("popcornmeter", users, count),

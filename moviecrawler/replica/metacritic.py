@@ -1,8 +1,9 @@
 """Metacritic's pages as the site has served them since the spring of 2026, and its JSON host.
 
-A page carries its data as Nuxt 3 does, in an array of values that refer to one another by index. A season's page has the series as
-its product; the season's own scores stand at the series' address with `?season=season-2`. What is an episode's own stands in its
-page's JSON-LD; what the payload holds there is not known, and is its season's here.
+A page carries its data as Nuxt 3 does, in an array of values that refer to one another by index. A
+season's page has the series as its product; the season's own scores stand at the series' address
+with `?season=season-2`. What is an episode's own stands in its page's JSON-LD; what the payload
+holds there is not known, and is its season's here.
 """
 
 from __future__ import annotations
@@ -94,12 +95,17 @@ def title_page(title: Title, movie: Movie, *, light: bool) -> bytes:
 
 
 def finder(collection: Collection, query: Mapping[str, str], host: str) -> dict[str, Any] | None:
-    """Return rows of the finder; None for a kind of title that it doesn't have. Raises ValueError for a number that is none.
+    """Return rows of the finder; None for a kind of title that it doesn't have.
 
-    Where the last row ties with the one after it, that one is there too, as rows that tie come up on both pages.
+    Raises ValueError for a number that is none.
+
+    Where the last row ties with the one after it, that one is there too, as rows that tie come up
+    on both pages.
     """
-    kind, order = query.get("mcoTypeId"), query.get("sortBy", "-metaScore")
-    limit, offset = int(query.get("limit", 24)), max(int(query.get("offset", 0)), 0)
+    kind = query.get("mcoTypeId")
+    order = query.get("sortBy", "-metaScore")
+    limit = int(query.get("limit", 24))
+    offset = max(int(query.get("offset", 0)), 0)
     if kind not in {"1", "2"}:
         return None
     titles = collection if kind == "2" else collection.series

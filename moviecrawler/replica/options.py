@@ -60,8 +60,8 @@ class Options(options.Options, frozen=True, kw_only=True):
     faults: dict[Fault, float] = msgspec.field(default_factory=dict)
     """Share of requests that meet each fault."""
     clients: dict[str, Fault] = msgspec.field(default_factory=dict)
-    """Clients whose every request meets a fault. A client's name is the first one in X-Forwarded-For, where a proxy says for
-    whom it asks, or else its address."""
+    """Clients whose every request meets a fault. A client's name is the first one in
+    X-Forwarded-For, where a proxy says for whom it asks, or else its address."""
     renames: dict[str, str] = msgspec.field(default_factory=dict)
     """Words of pages, and what stands in their places: how a site changes its pages."""
     rename_after: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 0
@@ -124,7 +124,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def parse_options(given: argparse.Namespace) -> Options:
-    """Return the options given on a command line. Raises ConfigurationError for the first that can't be right."""
+    """Return the options given on a command line.
+
+    Raises ConfigurationError for the first that can't be right.
+    """
     faults: dict[Fault, float] = {}
     for text in given.fail:
         kind, _, share = text.rpartition(":")

@@ -1,9 +1,10 @@
 """From items to payloads: a template looks like what a site serves, with `$field` where a field stands (see `value_of`).
 
-"runtime": {"seconds": "$runtime_minutes|seconds"}        a function of the site's module makes of it what the site writes
-"scorePercent": "$scores.tomatometer|{:.0f}%"             or a format does
-"voteCount": "$scores.imdb.count or 0"                    what stands there without a value, which is null otherwise
-"genres": ["$genres", {"text": "$"}]                      an object for each item of a list
+"runtime": {"seconds": "$runtime_minutes|seconds"}        a function of the site's module makes of
+it what the site writes "scorePercent": "$scores.tomatometer|{:.0f}%"             or a format does
+"voteCount": "$scores.imdb.count or 0"                    what stands there without a value, which
+is null otherwise "genres": ["$genres", {"text": "$"}]                      an object for each item
+of a list
 """
 
 from __future__ import annotations
@@ -62,7 +63,10 @@ class Templates:
         return self._render(self._templates[name], item)
 
     def _render(self, template: Any, item: Any) -> Any:
-        """Return what a part of a template says of an item. An object is null when all is null that is not the same in all objects."""
+        """Return what a part of a template says of an item.
+
+        An object is null when all is null that is not the same in all objects.
+        """
         if isinstance(template, dict):
             found = {key: self._render(inner, item) for key, inner in template.items()}
             return (
@@ -91,7 +95,9 @@ class Templates:
 @functools.cache
 def _filler(form: str, size: int, *, light: bool) -> Markup:
     """Return a part of about `size` bytes that says nothing of titles, and makes a page as large as the sites' own."""
-    dice, pieces, written = Dice(form, size), list[str](), 0
+    dice = Dice(form, size)
+    pieces = list[str]()
+    written = 0
     while written < (1_000 if light else size):
         words = dice.choices(WORDS["filler"], k=12)
         fields = {
@@ -110,7 +116,8 @@ _TEMPLATES: Final = Environment(
     undefined=StrictUndefined,
     trim_blocks=True,
 )
-_TEMPLATES.filters["json"] = lambda data: Markup(msgspec.json.encode(data).decode())  # noqa: S704 - as the sites do it
+# As the sites do it.
+_TEMPLATES.filters["json"] = lambda data: Markup(msgspec.json.encode(data).decode())  # noqa: S704
 # What has no value is left out of schema.org's data.
 _TEMPLATES.filters["known"] = lambda data: {
     key: value for key, value in data.items() if value is not None
@@ -120,7 +127,8 @@ _TEMPLATES.filters["known"] = lambda data: {
 def page(template: str, *, light: bool, **variables: Any) -> bytes:
     """Return the page that a template of this folder makes.
 
-    `light`: with little more than its data, but above the 2 kB below which a page passes for a throttle.
+    `light`: with little more than its data, but above the 2 kB below which a page passes for a
+    throttle.
     """
     return (
         _TEMPLATES.get_template(template)

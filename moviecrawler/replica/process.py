@@ -28,7 +28,10 @@ class ReplicaProcess:
     """A replica that runs while the `with` block does; it also ends when this process does, in whatever way."""
 
     def __init__(self, **options: Any) -> None:
-        """Take the fields of `Options`; without `port`, any free ports are used. Raises ConfigurationError."""
+        """Take the fields of `Options`; without `port`, any free ports are used.
+
+        Raises ConfigurationError.
+        """
         self._options = Options.read(options)
         self.urls: dict[str, str] = {}
         """Each site's scheme, host and port."""
@@ -57,7 +60,8 @@ class ReplicaProcess:
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,
-                start_new_session=True,  # a terminal's Ctrl-C reaches its starter alone, which then ends it
+                # A terminal's Ctrl-C reaches its starter alone, which then ends it.
+                start_new_session=True,
             )
             assert self._process.stdout is not None  # noqa: S101 - a pipe was asked for
             too_late = threading.Timer(_START_WITHIN, self._process.kill)

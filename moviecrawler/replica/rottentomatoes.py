@@ -78,7 +78,8 @@ _render: Final = Templates(
 
 def title_page(title: Title, movie: Movie, *, light: bool) -> bytes:
     """Return the page of a title, or of a season or an episode of it."""
-    label, release = "Premiere Date", _released(movie)
+    label = "Premiere Date"
+    release = _released(movie)
     if movie.kind == "movie":
         label = f"Release Date ({'Theaters' if movie.release_date else 'Streaming'})"
         release += ", Wide" if movie.release_date else ""
@@ -100,12 +101,16 @@ def title_page(title: Title, movie: Movie, *, light: bool) -> bytes:
 def browse(collection: Collection, name: str, *, light: bool) -> bytes:
     """Return the first page of a list: movies_in_theaters, tv_series_browse, or all films by popularity."""
     rows, info = _browsed(collection, name, 0)
-    url, title = f"https://www.rottentomatoes.com/browse/{name}", f"{name} | Rotten Tomatoes"
+    url = f"https://www.rottentomatoes.com/browse/{name}"
+    title = f"{name} | Rotten Tomatoes"
     return page("rottentomatoes_list.html", light=light, title=title, url=url, rows=rows, info=info)
 
 
 def browse_json(collection: Collection, name: str, after: str | None) -> dict[str, Any] | None:
-    """Return what follows a cursor in a list, None without one. Raises ValueError for a cursor that is none."""
+    """Return what follows a cursor in a list, None without one.
+
+    Raises ValueError for a cursor that is none.
+    """
     if after is None:
         return None
     rows, info = _browsed(collection, name, int(base64.b64decode(after, validate=True)) + 1)

@@ -1,7 +1,7 @@
 """The replica's series, with their seasons and episodes as they are on one day.
 
-What a series is like depends on its index (`SHAPES`). Running series begin another season within a year of TODAY,
-each on a day of its own.
+What a series is like depends on its index (`SHAPES`). Running series begin another season within a
+year of TODAY, each on a day of its own.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from moviecrawler.items import Site
     from moviecrawler.replica.items import SlugSite
 
-_BETWEEN_SEASONS, _BETWEEN_EPISODES, _TO_SPECIAL = timedelta(364), timedelta(7), timedelta(180)
+_BETWEEN_SEASONS = timedelta(364)
+_BETWEEN_EPISODES = timedelta(7)
+_TO_SPECIAL = timedelta(180)
 _FORMS: Final = ("The {} Files", "{}", "{} Street", "Inside the {}")
 _SLUGS: Final[dict[SlugSite, tuple[str, int]]] = {
     "metacritic": ("-", 9),
@@ -70,7 +72,9 @@ class Series(Titles):
 
     def __init__(self, seed: int, count: int, today: date, films: int) -> None:
         super().__init__(seed, count)
-        self.today, self._films = today, films  # with which they share their people
+        # with which they share their people
+        self.today = today
+        self._films = films
         for index in range(count):
             ids: dict[Site, str] = {"imdb": f"tt{FIRST_SERIES_ID + index * IDS_OF_SERIES}"}
             for site, (separator, lacked) in _SLUGS.items():
@@ -107,7 +111,8 @@ class Series(Titles):
         return [last + n * _BETWEEN_SEASONS for n in range(1 - shape.seasons, 1)]
 
     def _make(self, index: int) -> Title:
-        imdb, shape = self._on_imdb(index), self.shape(index)
+        imdb = self._on_imdb(index)
+        shape = self.shape(index)
         starts = [start for start in self.starts(index) if start <= self.today]
         specials = [
             day for start in starts[: shape.specials] if (day := start + _TO_SPECIAL) <= self.today
@@ -126,7 +131,8 @@ class Series(Titles):
             for season, shown in enumerate(days)
         }
         parts = [episode for episodes in seasons.values() for episode in episodes]
-        imdb.episode_count, imdb.season_count = len(parts), len(starts)
+        imdb.episode_count = len(parts)
+        imdb.season_count = len(starts)
         title = Title({"imdb": imdb}, parts={"imdb": parts})
         for site in OTHERS:
             if index in self.ids[site]:
@@ -136,11 +142,11 @@ class Series(Titles):
         return rate(title, self.rating(index))
 
     def _on_imdb(self, index: int) -> Movie:
-        dice, shape, starts = self.dice("series", index), self.shape(index), self.starts(index)
-        last, pool = (
-            starts[-1] + (shape.episodes - 1) * _BETWEEN_EPISODES,
-            index % self._films // 50 * 60,
-        )
+        dice = self.dice("series", index)
+        shape = self.shape(index)
+        starts = self.starts(index)
+        last = starts[-1] + (shape.episodes - 1) * _BETWEEN_EPISODES
+        pool = index % self._films // 50 * 60
         team = dice.sample(range(pool, pool + 200), 9)
         return on_imdb(
             *(index, self.ids["imdb"][index], "series", dice),
@@ -166,7 +172,8 @@ class Series(Titles):
         self, index: int, series: Movie, number: int, season: int, episode: int, day: date
     ) -> Movie:
         """Return IMDb's item of an episode, which is unrated until it is shown; specials, of season 0, have no place there."""
-        dice, (mean, votes) = self.dice("episode", index, number), self.rating(index)
+        dice = self.dice("episode", index, number)
+        (mean, votes) = self.rating(index)
         imdb_id = f"tt{FIRST_SERIES_ID + index * IDS_OF_SERIES + number}"
         is_rated = day <= self.today and not dice.chance(0.04)
         rating = (
@@ -184,27 +191,26 @@ class Series(Titles):
             ("end_year", "imdb_top250_tv_rank", "critic_review_count", "popularity_rank")
         )
         found = replace(series, **of_series, **identity("imdb", imdb_id), imdb_id=imdb_id)  # type: ignore[arg-type]
-        found.title, found.kind, found.title_type, found.plot = (
-            title,
-            "episode",
-            "tvEpisode",
-            f"{title} is opened.",
-        )
-        found.year, found.release_date = day.year, day.isoformat()
+        found.title = title
+        found.kind = "episode"
+        found.title_type = "tvEpisode"
+        found.plot = f"{title} is opened."
+        found.year = day.year
+        found.release_date = day.isoformat()
         found.season, found.episode = (season, episode) if season else (None, None)
-        found.series_id, found.series_title = series.site_id, series.title
-        found.credits, found.scores = credits_, imdb_scores(rating)
+        found.series_id = series.site_id
+        found.series_title = series.title
+        found.credits = credits_
+        found.scores = imdb_scores(rating)
         return found
 
     def _add_site(
         self, site: SlugSite, title: Title, index: int, seasons: dict[int, list[Movie]]
     ) -> None:
         """Add what another site says of a series, its seasons and episodes; specials are season 0 there, without scores."""
-        imdb, site_id, is_metacritic = (
-            title.movies["imdb"],
-            self.ids[site][index],
-            site == "metacritic",
-        )
+        imdb = title.movies["imdb"]
+        site_id = self.ids[site][index]
+        is_metacritic = site == "metacritic"
         series = title.movies[site] = on_site(
             *(site, imdb, site_id, self.dice(f"{site} series", index)),
             year=imdb.year,
@@ -212,9 +218,11 @@ class Series(Titles):
             season_count=len(seasons) if is_metacritic else imdb.season_count,
             scores=self._scores(site, index),
         )
-        title.listed[site], title.parts[site] = [], []
+        title.listed[site] = []
+        title.parts[site] = []
         for number, episodes in seasons.items():
-            release, scores = str(episodes[0].release_date), self._scores(site, index, number)
+            release = str(episodes[0].release_date)
+            scores = self._scores(site, index, number)
             slug = f"season-{number}" if is_metacritic else f"s{number:02}"
             both: dict[str, Any] = {  # what a season's own page and its series' page both say
                 **identity(site, f"{site_id}/{slug.replace('season-0', 'specials')}"),
@@ -235,13 +243,12 @@ class Series(Titles):
                 is_metacritic
             ):  # the page has what it says of the series, and the season's own scores
                 page.imdb_id = page.release_date = None
-                page.external_ids, page.credits = (
-                    {},
-                    [one for one in series.credits if one.role != "creator"],
-                )
+                page.external_ids = {}
+                page.credits = [one for one in series.credits if one.role != "creator"]
                 row.scores = [score for score in scores if score.kind == "metascore"]
             else:
-                page.release_date, page.episode_count = release, len(episodes)
+                page.release_date = release
+                page.episode_count = len(episodes)
                 add_own(page, self.dice("own", page.site_id))
                 row.scores = [
                     Score(kind=one.kind, value=one.value)
@@ -259,7 +266,8 @@ class Series(Titles):
 
     def _scores(self, site: SlugSite, index: int, season: int | None = None) -> list[Score]:
         """Return the scores of a series, or of a season; specials have none, nor has every fourth series on Rotten Tomatoes."""
-        dice, mean = self.dice(f"{site} scores", index, season), self.rating(index)[0]
+        dice = self.dice(f"{site} scores", index, season)
+        mean = self.rating(index)[0]
         is_scored = season != 0 if season is not None else site == "metacritic" or index % 4 != 1
         critics = dice.near(mean) if is_scored and dice.chance(0.75) else None
         return scores_on(
@@ -269,9 +277,11 @@ class Series(Titles):
     def _on_other_site(self, season: Movie, index: int, episode: Movie, *, is_last: bool) -> Movie:
         """Return what another site's page says of an episode.
 
-        On Metacritic users rate them, and only that is known of its pages; on Rotten Tomatoes critics write about the last episodes.
+        On Metacritic users rate them, and only that is known of its pages; on Rotten Tomatoes
+        critics write about the last episodes.
         """
-        dice, score = self.dice(season.site, episode.site_id), None
+        dice = self.dice(season.site, episode.site_id)
+        score = None
         if str(episode.release_date) <= self.today.isoformat() and (
             is_last or season.site == "metacritic"
         ):

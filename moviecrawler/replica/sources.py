@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from moviecrawler.replica.collection import Collection
 
 _Key = tuple["Site", str, tuple[tuple[str, str], ...]]
-HTML, JSON = "text/html; charset=utf-8", "application/json"
+HTML = "text/html; charset=utf-8"
+JSON = "application/json"
 SITEMAP_PART: Final = 5_000
 """Titles in one part of a sitemap."""
 
@@ -47,14 +48,17 @@ class Generated:
         self, collection: Collection, folder: Path | None = None, *, light: bool = False
     ) -> None:
         """Take the collection, and the folder for its datasets; without one there are none."""
-        self._collection, self._folder, self._light = collection, folder, light
+        self._collection = collection
+        self._folder = folder
+        self._light = light
 
     def answer(
         self, site: Site, path: str, query: Mapping[str, str], host: str
     ) -> Answer | Dataset | None:
         """Return the answer to a GET request, or None when there is no such page.
 
-        `query`: the parameters; `host`: the scheme and host that were asked. Raises ValueError for a parameter that can't be read.
+        `query`: the parameters; `host`: the scheme and host that were asked. Raises ValueError for
+        a parameter that can't be read.
         """
         titles = self._collection
         match site, path.strip("/").split("/"):
@@ -127,9 +131,10 @@ class Generated:
 class SavedPages:
     """The pages of a folder whose INDEX.tsv names for each `file` its `url`, when it was `captured`, and its `kind`.
 
-    Of several files for one address the newest is served: "2025-12" is newer than "<=2025-12", and of equals the last.
-    Pages of all of a site's hosts are on that site's port. Bodies of redirects are left out, as they are no answers by
-    themselves. A file of bare JSON whose address is that of a page is put back into its script.
+    Of several files for one address the newest is served: "2025-12" is newer than "<=2025-12", and
+    of equals the last. Pages of all of a site's hosts are on that site's port. Bodies of redirects
+    are left out, as they are no answers by themselves. A file of bare JSON whose address is that of
+    a page is put back into its script.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -144,7 +149,8 @@ class SavedPages:
                 rows,
                 key=lambda row: (row["captured"].removeprefix("<="), row["captured"][:1] != "<"),
             ):
-                site, address = site_of(row["url"]), urlsplit(row["url"])
+                site = site_of(row["url"])
+                address = urlsplit(row["url"])
                 if site is not None and row["kind"] != "redirect":
                     query = parse_qsl(address.query, keep_blank_values=True)
                     self._files[_key(site, address.path, query)] = row["file"], row["url"]

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from moviecrawler.items import Movie, Site
 
 CHART_SIZE: Final = 250
-FIRST_SERIES_ID, IDS_OF_SERIES = 90_000_000, 500
+FIRST_SERIES_ID = 90_000_000
+IDS_OF_SERIES = 500
 """A series has 500 of IMDb's ids: its own, and then its episodes'."""
 _CACHED: Final = 2_000
 
@@ -37,10 +38,14 @@ class Title:
 
 
 class Titles:
-    """The titles of one kind, by their index: 0 is the most popular one. Ids are made at the start, a title when it is first asked for."""
+    """The titles of one kind, by their index: 0 is the most popular one.
+
+    Ids are made at the start, a title when it is first asked for.
+    """
 
     def __init__(self, seed: int, count: int) -> None:
-        self.seed, self.count = seed, count
+        self.seed = seed
+        self.count = count
         self.ids: dict[Site, dict[int, str]] = {site: {} for site in SITES}
         """The ids of all titles that a site has by their index; IMDb has all titles."""
         self._indexes: dict[tuple[Site, str], int] = {}
@@ -66,7 +71,8 @@ class Titles:
         """Give a title the ids of its pages, or others where another title has them."""
         for site, site_id in ids.items():
             free = site_id if _key(site, site_id) not in self._indexes else f"{site_id}-{index}"
-            self._indexes[_key(site, free)], self.ids[site][index] = index, free
+            self._indexes[_key(site, free)] = index
+            self.ids[site][index] = free
 
     def dice(self, *purpose: object) -> Dice:
         """Return random numbers for a purpose."""
@@ -80,9 +86,11 @@ class Titles:
     def find(self, site: Site, site_id: str) -> tuple[Title, Movie] | None:
         """Return the title and the item of the page with an id; None when the site has no such page.
 
-        Hyphens and underscores of Rotten Tomatoes' ids are the same; the item has the id as the site writes it.
+        Hyphens and underscores of Rotten Tomatoes' ids are the same; the item has the id as the
+        site writes it.
         """
-        index, wanted = self._indexes.get(_key(site, site_id)), _spelt(site, site_id)
+        index = self._indexes.get(_key(site, site_id))
+        wanted = _spelt(site, site_id)
         if index is None:
             return None
         title = self.title(index)

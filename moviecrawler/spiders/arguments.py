@@ -82,8 +82,9 @@ def parse_title_ids(
 ) -> list[str]:
     """Return the titles of the arguments `ids` (separated by commas) and `file` (one a line), each once, in order.
 
-    They are ids, or URLs of the site or below `home`. Empty lines and those that start with # are passed over. Raises
-    ConfigurationError for a file that can't be read, and for the first title that is malformed, with its line.
+    They are ids, or URLs of the site or below `home`. Empty lines and those that start with # are
+    passed over. Raises ConfigurationError for a file that can't be read, and for the first title
+    that is malformed, with its line.
     """
     named = {
         parse_title_id(site, text, home): None for text in (ids or "").split(",") if text.strip()
@@ -104,7 +105,8 @@ def parse_title_ids(
             try:
                 named[parse_title_id(site, line, home)] = None
             except ConfigurationError as error:
-                # The line is not quoted: whoever may schedule jobs on a node could read any of its files.
+                # The line is not quoted: whoever may schedule jobs on a node could read any of its
+                # files.
                 why = str(error).rpartition(" is not ")[2]
                 raise ConfigurationError(f"line {number} of {file} is not {why}") from None
     if not named:

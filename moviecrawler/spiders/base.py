@@ -46,8 +46,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LIST_PRIORITY, BOOST_PRIORITY = 10, 100
-"""A list of several pages is read before its titles, which have priority 0. Boosted titles come before everything else."""
+LIST_PRIORITY = 10
+BOOST_PRIORITY = 100
+"""A list of several pages is read before its titles, which have priority 0. Boosted titles come
+before everything else."""
 TRENDING_SIZE = 100
 """Titles of a list of what is popular now that `lane=due` reads."""
 _TITLES = ("ids", "file")
@@ -56,8 +58,8 @@ _TITLES = ("ids", "file")
 class MovieSpider(scrapy.Spider):
     """Fetches list pages and title pages of one site.
 
-    Every title asked for ends as a Movie, or as a Miss that says why there is none (and then as the Movie of what the
-    list that led to it said, if one did).
+    Every title asked for ends as a Movie, or as a Miss that says why there is none (and then as the
+    Movie of what the list that led to it said, if one did).
     """
 
     site: ClassVar[Site]
@@ -89,7 +91,10 @@ class MovieSpider(scrapy.Spider):
 
     @classmethod
     def parse_arguments(cls, settings: BaseSettings, arguments: Mapping[str, str]) -> Plan:
-        """Return what the arguments ask for. Raises ConfigurationError for what can't be right in them."""
+        """Return what the arguments ask for.
+
+        Raises ConfigurationError for what can't be right in them.
+        """
         for name in arguments:
             if name not in cls.arguments and not name.startswith("_"):  # as Scrapyd's own do
                 known = ", ".join(sorted(cls.arguments))
@@ -100,7 +105,8 @@ class MovieSpider(scrapy.Spider):
             for given in arguments.keys() & _TITLES:
                 message = f"lane and {given} are given, but the catalogue names the titles; remove {given}"
                 raise ConfigurationError(message)
-            from moviecrawler.catalogue.store import open_catalogue  # noqa: PLC0415 - imports Postgres' client
+            # Imports Postgres' client.
+            from moviecrawler.catalogue.store import open_catalogue  # noqa: PLC0415
 
             open_catalogue(settings)
         home = settings[SITES[cls.site].home_setting]
@@ -148,7 +154,8 @@ class MovieSpider(scrapy.Spider):
     async def start(self) -> AsyncIterator[Request]:
         """Yield a request for each title asked for, and the list's first; or for what is due."""
         if self.plan.lane is not None and self.plan.list_name is None:
-            from moviecrawler.extensions.due import DueTitles  # noqa: PLC0415 - imports Postgres' client
+            # Imports Postgres' client.
+            from moviecrawler.extensions.due import DueTitles  # noqa: PLC0415
 
             self.due_titles = DueTitles(self)
             async for request in self.due_titles.requests():
@@ -237,7 +244,8 @@ class MovieSpider(scrapy.Spider):
     def requests_of(self, listing: Listing, name: str, before: int = 0) -> Iterator[Request]:
         """Yield the requests of a list page's titles, which has `before` entries on earlier pages.
 
-        With `lane=due` there are none: the catalogue, which gets the entries by a signal, decides what is due.
+        With `lane=due` there are none: the catalogue, which gets the entries by a signal, decides
+        what is due.
         """
         self.report_listed(name, listing.entries)
         if self.plan.lane is not None:
@@ -303,8 +311,8 @@ class MovieSpider(scrapy.Spider):
     ) -> Iterator[Any]:
         """Yield the Movie of a title's page, and of a series' page one of each season that it names.
 
-        A page that was fetched for a title of the catalogue is compared with it. When it turns out to be another title's,
-        it is stored as that one's, and the next id is tried.
+        A page that was fetched for a title of the catalogue is compared with it. When it turns out
+        to be another title's, it is stored as that one's, and the next id is tried.
         """
         now = fetched_at(response.meta)
         try:
@@ -317,8 +325,10 @@ class MovieSpider(scrapy.Spider):
             yield from self.title_missed(site_id, found, "failed", str(error), now)
             return
         if found is not None:
-            movie.list_name, movie.list_rank = found["list_name"], found["list_rank"]
-        movie.scraped_at, movie.fetch = now, fetch_of(response)
+            movie.list_name = found["list_name"]
+            movie.list_rank = found["list_rank"]
+        movie.scraped_at = now
+        movie.fetch = fetch_of(response)
         self.crawler.signals.send_catch_log(title_read, movie=movie, response=response)
         if (
             due is not None
@@ -335,7 +345,8 @@ class MovieSpider(scrapy.Spider):
 
     def _is_wanted(self, movie: Movie, due: Due, response: Response) -> bool:
         """Return whether a page is that of the title for which it was fetched; the catalogue finds the verdict in its `meta`."""
-        from moviecrawler.catalogue.matching import verify  # noqa: PLC0415 - only crawls of what is due compare titles
+        # Only crawls of what is due compare titles.
+        from moviecrawler.catalogue.matching import verify  # noqa: PLC0415
 
         verdict = verify(msgspec.convert(due["wanted"], TitleFacts), movie, due["evidence"])
         response.meta["verdict"] = {
@@ -351,7 +362,8 @@ class MovieSpider(scrapy.Spider):
     def title_failed(self, failure: Failure) -> Iterator[Any]:
         """Account for a title whose page could not be fetched."""
         request: Request = failure.request  # type: ignore[attr-defined]
-        known, due = request.cb_kwargs, request.cb_kwargs.get("due")
+        known = request.cb_kwargs
+        due = request.cb_kwargs.get("due")
         if isinstance(failure.value, NotSent):
             if due is not None:
                 self.crawler.stats.inc_value("titles/asked", -1)

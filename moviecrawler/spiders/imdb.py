@@ -75,8 +75,9 @@ _ANY_STATUS = list(range(200, 600))
 class ImdbSpider(MovieSpider):
     """`list` is top, popular, boxoffice, toptv, populartv, or `all` (of the datasets); `via` is auto, pages or datasets.
 
-    `auto` is decided once, before the first page: title pages where robots.txt allows them, else the datasets for everything. These
-    have no charts, which are then computed by IMDb's published formula and marked as computed.
+    `auto` is decided once, before the first page: title pages where robots.txt allows them, else
+    the datasets for everything. These have no charts, which are then computed by IMDb's published
+    formula and marked as computed.
     """
 
     name = "imdb"
@@ -162,12 +163,16 @@ class ImdbSpider(MovieSpider):
             yield from self.requests_of(listing, name)
 
     def read_title(self, response: Response) -> Page:
-        """Return what a title's page says. Raises ExtractionError, also for the page of another title than its address names.
+        """Return what a title's page says.
 
-        An id that was given up for another one is redirected there; what comes without that is somebody else's page.
+        Raises ExtractionError, also for the page of another title than its address names.
+
+        An id that was given up for another one is redirected there; what comes without that is
+        somebody else's page.
         """
         page = imdb.title(response.body, response.url)
-        asked, given = id_in_url("imdb", response.url), page.movie and page.movie.site_id
+        asked = id_in_url("imdb", response.url)
+        given = page.movie and page.movie.site_id
         if asked and given and given != asked:
             raise ExtractionError("site_id", response.url, f"the page is that of {given}")
         return page
@@ -205,11 +210,9 @@ class ImdbSpider(MovieSpider):
 
     async def read_datasets(self, response: Response) -> AsyncIterator[Any]:
         """Fetch what has changed of the datasets, and yield their movies, and a Miss for each title that they don't have."""
-        missing, ranks, damaged = (
-            self._titles_asked(),
-            dict[str, int](),
-            dict[tuple[str, str], tuple[int, str]](),
-        )
+        missing = self._titles_asked()
+        ranks = dict[str, int]()
+        damaged = dict[tuple[str, str], tuple[int, str]]()
         interrupts: list[Callable[[], object]] = []
         movies = self._movies(list(missing), ranks, damaged, interrupts)
         watch = asyncio.create_task(self._interrupt_when_closing(interrupts))
@@ -253,11 +256,15 @@ class ImdbSpider(MovieSpider):
     ) -> Generator[Movie]:
         """Fetch what has changed, and yield the titles that are asked for, those of a chart by rank. It runs in one thread.
 
-        What is learnt on the way is put into `ranks` and `damaged`, and what ends a read into `interrupts`.
+        What is learnt on the way is put into `ranks` and `damaged`, and what ends a read into
+        `interrupts`.
         """
-        from moviecrawler.datasets.files import FileClient  # noqa: PLC0415 - DuckDB takes 50 MB, and most crawls read pages
+        # DuckDB takes 50 MB, and most crawls read pages.
+        from moviecrawler.datasets.files import FileClient  # noqa: PLC0415
         from moviecrawler.datasets.tables import Tables  # noqa: PLC0415 - as above
-        from moviecrawler.datasets.titles import dataset_names, read_titles  # noqa: PLC0415 - as above
+
+        # As above.
+        from moviecrawler.datasets.titles import dataset_names, read_titles  # noqa: PLC0415
 
         client = FileClient(
             self.settings["USER_AGENT"],
@@ -289,7 +296,8 @@ class ImdbSpider(MovieSpider):
     def datasets_failed(self, failure: Failure) -> Iterator[Any]:
         """Account for datasets that may not be fetched."""
         if is_closing(self.crawler.engine):
-            failure.request.meta[NOT_SENT] = True  # type: ignore[attr-defined]  # of Scrapy; others may try again
+            # Of Scrapy; others may try again.
+            failure.request.meta[NOT_SENT] = True  # type: ignore[attr-defined]
         else:
             yield from self._pass_failed(self._titles_asked(), outcome_of(failure)[1])
         self.pass_done.set()
@@ -313,11 +321,9 @@ class ImdbSpider(MovieSpider):
         else:
             self.crawler.stats.inc_value("titles/asked")
         if site_id in ranks:
-            movie.list_name, movie.list_rank, movie.list_computed = (
-                self.plan.list_name,
-                ranks[site_id],
-                True,
-            )
+            movie.list_name = self.plan.list_name
+            movie.list_rank = ranks[site_id]
+            movie.list_computed = True
         movie.scraped_at = utc_now()
         return movie
 
@@ -332,9 +338,11 @@ class ImdbSpider(MovieSpider):
             message = "IMDb's datasets have %d damaged rows, the first in %s of %s: %s"
             logger.error(message, rows, dataset, row_id, reason, extra={"spider": self})
         for site_id in missing:
-            outcome, why = "absent", "not in IMDb's datasets"
+            outcome = "absent"
+            why = "not in IMDb's datasets"
             if ("title.basics", site_id) in damaged:
-                outcome, why = "failed", "its row in IMDb's title.basics is damaged"
+                outcome = "failed"
+                why = "its row in IMDb's title.basics is damaged"
             yield from self.title_missed(site_id, None, outcome, why, utc_now())
 
     def _pass_failed(self, missing: Iterable[str], reason: str) -> Iterator[Any]:

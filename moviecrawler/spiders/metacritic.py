@@ -32,7 +32,8 @@ FINDER_LISTS = {
 FINDER_PAGE = 24
 """Rows that the site's own browse pages ask the finder for."""
 MOST_LISTED = 20_000 * FINDER_PAGE
-"""Titles of a list that are read: several times as many as the site has. A finder that goes on after that has no end."""
+"""Titles of a list that are read: several times as many as the site has. A finder that goes on
+after that has no end."""
 
 
 class MetacriticSpider(SitemapSpider):
@@ -92,7 +93,11 @@ class MetacriticSpider(SitemapSpider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **arguments: Any) -> Self:
-        """Create the spider. Raises ConfigurationError for a replica of the JSON host alone, whose titles would be the live site's."""
+        """Create the spider.
+
+        Raises ConfigurationError for a replica of the JSON host alone, whose titles would be the
+        live site's.
+        """
         spider = super().from_crawler(crawler, *args, **arguments)
         spider.json_host = spider.hosts.get("METACRITIC_API_URL", spider.home)
         if SITES[cls.site].is_live(spider.home) and not SITES[cls.site].is_live(spider.json_host):

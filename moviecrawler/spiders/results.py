@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 Due = dict[str, Any]
 """DUE_FIELDS of a claim as plain data; `ids` are those that are tried next."""
 Found = dict[str, Any]
-"""What the list that led to a title says of it: `list_name`, `list_rank`, and `entry` (an `Entry` as plain data, so that
-it can travel with the request through any queue)."""
+"""What the list that led to a title says of it: `list_name`, `list_rank`, and `entry` (an `Entry`
+as plain data, so that it can travel with the request through any queue)."""
 DUE_FIELDS = ("title_id", "boosted", "ids", "evidence", "wanted")
 _NO_SUCH_TITLE = (404, 410)
 
@@ -67,9 +67,12 @@ def outcome_of(failure: Failure) -> tuple[str, str]:
 
 
 def title_page(page: Page, site_id: str, url: str) -> tuple[Movie, list[Movie]]:
-    """Return the title of a page, and the seasons that it names. Raises ExtractionError when it is about no single title.
+    """Return the title of a page, and the seasons that it names.
 
-    A site may have no page for a series with one season, and redirect to that season's: it gives the series' name and year, and the season.
+    Raises ExtractionError when it is about no single title.
+
+    A site may have no page for a series with one season, and redirect to that season's: it gives
+    the series' name and year, and the season.
     """
     season = page.movie
     if season is None:

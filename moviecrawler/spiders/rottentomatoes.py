@@ -23,7 +23,8 @@ _BROWSE_PATH = re.compile(
 )
 _SITEMAPS = "/sitemaps/sitemap.xml"
 MOST_PAGES = 5000
-"""Pages of a browse list that are read, several times as many as the longest has: cursors that are new for ever have no end."""
+"""Pages of a browse list that are read, several times as many as the longest has: cursors that are
+new for ever have no end."""
 
 
 class RottenTomatoesSpider(SitemapSpider):

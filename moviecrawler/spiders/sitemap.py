@@ -43,7 +43,8 @@ class SitemapSpider(MovieSpider):
     ) -> Request:
         """Return the request for the index of a list, or for one of its parts.
 
-        `later` are the parts to ask for after it when it is not enough, `before` is how many titles the earlier ones hold.
+        `later` are the parts to ask for after it when it is not enough, `before` is how many titles
+        the earlier ones hold.
         """
         # The index names its parts on the live site, whatever host it was read from.
         address = self.home + (path or self.sitemaps[name].path)
@@ -56,8 +57,9 @@ class SitemapSpider(MovieSpider):
     ) -> Iterator[Any]:
         """Yield the parts of an index or the titles of a part; what names none of those that are known could not be read.
 
-        All parts at once; with a limit one by one, as an index does not say how many movies a part holds. An index in the
-        place of a part, which the protocol does not know, could lead back to itself.
+        All parts at once; with a limit one by one, as an index does not say how many movies a part
+        holds. An index in the place of a part, which the protocol does not know, could lead back to
+        itself.
         """
         try:
             sitemap = read_sitemap(response.body, response.url)
@@ -90,7 +92,8 @@ class SitemapSpider(MovieSpider):
 
     def _parts(self, urls: list[str], name: str, index: str) -> list[str]:
         """Return the paths of those parts of an index that list what is asked for."""
-        own, begin = self.sitemaps[name].path, tuple(one.parts for one in self._read_for(name))
+        own = self.sitemaps[name].path
+        begin = tuple(one.parts for one in self._read_for(name))
         paths = [_path_of(url) for url in urls]
         if None in paths:
             self.list_missed(

@@ -2,9 +2,11 @@
 
 usage: python -m tests.benchmarks.catalogue_days [TITLES]
 
-Workers claim 25 titles at a time until the day's budget is spent, and say what became of them: 2 % of the pages fail, and one worker in
-fifty dies with what it holds. A tenth of the titles are young, a hundredth are series that run; half of the others were fetched within the
-last 90 days. 20 titles are boosted each day; on day 10 the site refuses everything. The program fails when a promise is broken.
+Workers claim 25 titles at a time until the day's budget is spent, and say what became of them: 2 %
+of the pages fail, and one worker in fifty dies with what it holds. A tenth of the titles are young,
+a hundredth are series that run; half of the others were fetched within the last 90 days. 20 titles
+are boosted each day; on day 10 the site refuses everything. The program fails when a promise is
+broken.
 """
 
 import random
@@ -22,8 +24,10 @@ from tests.benchmarks.harness import numbers
 from tests.services.postgres import PostgresServer, execute, new_database
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
-DAY, LEASE = timedelta(days=1), timedelta(hours=2)
-DAYS, REFUSED_ON = 30, 10
+DAY = timedelta(days=1)
+LEASE = timedelta(hours=2)
+DAYS = 30
+REFUSED_ON = 10
 IMDB_ID = "tt1%06d"
 FETCHED = """
 UPDATE title_sites SET state = 'ok', last_success = %s - (title_id * 7 %% 90) * interval '1 day',
@@ -38,7 +42,8 @@ FROM title_sites s JOIN titles t USING (title_id) WHERE site = 'imdb'
 
 
 def title(number: int, titles: int) -> ImportRow:
-    is_series, popularity = number % 100 == 0, 90.0 * (1 - number / titles)
+    is_series = number % 100 == 0
+    popularity = 90.0 * (1 - number / titles)
     year = 2026 if is_series or number % 10 == 1 else 1990
     kind: Any = "series" if is_series else "movie"
     return ImportRow(
@@ -56,7 +61,8 @@ def main() -> None:
         titles // 1_000
     )  # a day: what fresh and stale ones need, and as much again for those that are unread
     luck = random.Random(1)  # noqa: S311 - repeatable
-    pages, waited = 0, timedelta()
+    pages = 0
+    waited = timedelta()
     with PostgresServer() as server:
         url = new_database(server.url)
         with closing(Database(lambda: open_database(url))) as database:

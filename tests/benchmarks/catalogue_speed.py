@@ -2,9 +2,9 @@
 
 usage: python -m tests.benchmarks.catalogue_speed [TITLES]
 
-The import, which is the command itself, runs in a process of its own, whose processor time and peak of memory the operating system
-tells, as does the reading of all datasets: those of the replica, of 2,000 titles. Claims are of 25 titles, of TITLES on
-each of three sites.
+The import, which is the command itself, runs in a process of its own, whose processor time and peak
+of memory the operating system tells, as does the reading of all datasets: those of the replica, of
+2,000 titles. Claims are of 25 titles, of TITLES on each of three sites.
 """
 
 import gzip

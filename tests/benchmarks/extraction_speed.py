@@ -2,9 +2,9 @@
 
 usage: python -m tests.benchmarks.extraction_speed [PAGE...]
 
-Reads the pages given, else those of ../shared/pages, else some of the replica's. Prints the median CPU time of each way
-over all pages, and how many times longer it is than this project's, measured in the same run. The baselines find and
-decode the page's script and read nothing from it.
+Reads the pages given, else those of ../shared/pages, else some of the replica's. Prints the median
+CPU time of each way over all pages, and how many times longer it is than this project's, measured
+in the same run. The baselines find and decode the page's script and read nothing from it.
 """
 
 import json

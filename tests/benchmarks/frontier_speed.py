@@ -2,11 +2,13 @@
 
 usage: python -m tests.benchmarks.frontier_speed [PAGES] [ROUNDS] [QUEUED]
 
-One process crawls a list of pages (3,000 unless given) of 2 kB that a server in another process serves, with the project's
-settings but without a delay or robots.txt: with this frontier, with scrapy-redis' scheduler, queue and dupefilter, and with
-Scrapy's own in memory. They take turns, and the median of the rounds (3 unless given) counts. Redis stands behind a proxy that
-counts its answers. What counts is the time from the first page to the last, so neither start-up nor the end, but queueing the
-list does. Then so many requests (1,000,000 unless given) are queued by both, and some of them taken and acknowledged.
+One process crawls a list of pages (3,000 unless given) of 2 kB that a server in another process
+serves, with the project's settings but without a delay or robots.txt: with this frontier, with
+scrapy-redis' scheduler, queue and dupefilter, and with Scrapy's own in memory. They take turns, and
+the median of the rounds (3 unless given) counts. Redis stands behind a proxy that counts its
+answers. What counts is the time from the first page to the last, so neither start-up nor the end,
+but queueing the list does. Then so many requests (1,000,000 unless given) are queued by both, and
+some of them taken and acknowledged.
 """
 
 import asyncio
@@ -37,9 +39,12 @@ from tests.benchmarks.harness import SCRAPY_REDIS, numbers, options, ours, run, 
 from tests.services.proxy import Proxy
 from tests.services.redis import RedisServer
 
-OURS, THEIRS, ALONE = "this frontier", "scrapy-redis", "Scrapy alone"
+OURS = "this frontier"
+THEIRS = "scrapy-redis"
+ALONE = "Scrapy alone"
 WAYS: dict[str, dict[str, str]] = {OURS: {}, THEIRS: SCRAPY_REDIS, ALONE: {"REDIS_URL": ""}}
-BATCH, TAKEN = 32, 3_200
+BATCH = 32
+TAKEN = 3_200
 """Requests that a worker takes at once, and that are taken of those that are queued."""
 BODY = '["parse_title","https://www.imdb.com/title/tt%07d/",{"site_id":"tt%07d","found":null},"page",0]'
 SITE = """
@@ -77,7 +82,8 @@ class PagesSpider(ImdbSpider):
 
     def closed(self, reason: str) -> None:
         del reason
-        (first, cpu_before), (last, cpu) = self.times[0], self.times[-1]
+        (first, cpu_before) = self.times[0]
+        (last, cpu) = self.times[-1]
         print(json.dumps([len(self.times), last - first, cpu - cpu_before]), flush=True)
 
 

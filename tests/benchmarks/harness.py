@@ -19,7 +19,10 @@ SCRAPY_REDIS = {
 
 
 def numbers(*defaults: int, least: Sequence[int]) -> list[int]:
-    """Return the numbers on the command line, then the defaults of those that are not there. Exits with a sentence at one that is too small."""
+    """Return the numbers on the command line, then the defaults of those that are not there.
+
+    Exits with a sentence at one that is too small.
+    """
     given = [text for text in sys.argv[1:] if not text.startswith("--")][: len(defaults)]
     for place, text in enumerate(given):
         if not text.isdecimal() or int(text) < least[place]:
@@ -60,7 +63,9 @@ def bare(*arguments: str, folder: Path) -> Command:
 
 def run(*commands: Command) -> Spent:
     """Run commands at the same time, and return what all of them cost. Exits when one fails."""
-    started, cpu, peak = time.monotonic(), 0.0, 0.0
+    started = time.monotonic()
+    cpu = 0.0
+    peak = 0.0
     with ExitStack() as stack:
         files = [
             [stack.enter_context(tempfile.TemporaryFile("w+")) for _ in range(2)] for _ in commands
@@ -90,7 +95,10 @@ def run(*commands: Command) -> Spent:
 
 
 def peak_memory(process: int) -> float:
-    """Return the most that a process has held, in MB. What `wait4` says of it includes what its parent held when it was started."""
+    """Return the most that a process has held, in MB.
+
+    What `wait4` says of it includes what its parent held when it was started.
+    """
     status = dict(
         line.split(":", 1) for line in Path(f"/proc/{process}/status").read_text().splitlines()
     )

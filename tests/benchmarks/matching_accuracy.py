@@ -2,12 +2,13 @@
 
 usage: python -m tests.benchmarks.matching_accuracy [FOLDER]
 
-FOLDER (default: ../shared/matching) holds the records of two sites, 160,000 IMDb titles, and which record is which title.
-Nothing of it belongs to this project.
+FOLDER (default: ../shared/matching) holds the records of two sites, 160,000 IMDb titles, and which
+record is which title. Nothing of it belongs to this project.
 
-Printed are precision (of what is accepted) and recall (of what is known), with the directors that IMDb's titles come with: none, those of
-titles with 1,000 votes, all; and how many records are accepted all the same when their true title is taken away. Rotten Tomatoes'
-records name no directors; where titles have them, a record is given those of its true title.
+Printed are precision (of what is accepted) and recall (of what is known), with the directors that
+IMDb's titles come with: none, those of titles with 1,000 votes, all; and how many records are
+accepted all the same when their true title is taken away. Rotten Tomatoes' records name no
+directors; where titles have them, a record is given those of its true title.
 """
 
 import csv
@@ -102,10 +103,8 @@ def measure(
                     print("  wrong:", row["title"], row["year"], row["imdb_id"], answer)
         for group, count in sorted(counts.items(), reverse=True):
             right = count["accepted"] - count["wrong"]
-            precision, recall = (
-                100 * right / max(count["accepted"], 1),
-                100 * right / count["known"],
-            )
+            precision = 100 * right / max(count["accepted"], 1)
+            recall = 100 * right / count["known"]
             figures[group] = precision, recall
             print(
                 f"{column:6} {GROUPS[group]:28} {count['known']:5} known  precision {precision:7.3f} %  recall {recall:6.2f} %"

@@ -2,10 +2,10 @@
 
 usage: python -m tests.benchmarks.start_speed [ROUNDS]
 
-Prints two ratios, from the medians of runs that take turns. A crawl of one title into CSV files is compared with `scrapy
-runspider` of a five-line spider that fetches the same page (asked: at most 1.5). The help of a command is compared with
-`scrapy version` in a folder without a project (asked: at most 1.2). The modules must be compiled: run it once before, and
-without PYTHONDONTWRITEBYTECODE.
+Prints two ratios, from the medians of runs that take turns. A crawl of one title into CSV files is
+compared with `scrapy runspider` of a five-line spider that fetches the same page (asked: at most
+1.5). The help of a command is compared with `scrapy version` in a folder without a project (asked:
+at most 1.2). The modules must be compiled: run it once before, and without PYTHONDONTWRITEBYTECODE.
 """
 
 import statistics

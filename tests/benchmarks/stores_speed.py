@@ -2,13 +2,16 @@
 
 usage: python -m tests.benchmarks.stores_speed [PAGES] [ROUNDS] [--light]
 
-The replica serves IMDb title pages of realistic size (1.3 MB), or of 10 kB with `--light`; PostgreSQL, a Mongo-protocol server, an S3 endpoint
-and Redis run beside it. Each crawl runs in a process of its own with 64 requests at a time. Start-up is taken out of the processor time by
-crawling few and many pages and dividing the difference; it is the median of all rounds, as chance in a start would count as pages. The crawls
-take turns, and each round gives a ratio, of which the median counts.
+The replica serves IMDb title pages of realistic size (1.3 MB), or of 10 kB with `--light`;
+PostgreSQL, a Mongo-protocol server, an S3 endpoint and Redis run beside it. Each crawl runs in a
+process of its own with 64 requests at a time. Start-up is taken out of the processor time by
+crawling few and many pages and dividing the difference; it is the median of all rounds, as chance
+in a start would count as pages. The crawls take turns, and each round gives a ratio, of which the
+median counts.
 
-scrapy-redis runs with this project's spider, readers and pipelines. Two workers share one frontier and its pages: what a page costs them both,
-beside what one worker alone takes, says what the second core is worth when nothing else uses it.
+scrapy-redis runs with this project's spider, readers and pipelines. Two workers share one frontier
+and its pages: what a page costs them both, beside what one worker alone takes, says what the second
+core is worth when nothing else uses it.
 """
 
 import json

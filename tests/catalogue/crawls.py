@@ -28,7 +28,9 @@ class Due:
     """A replica, and a database with a catalogue of which crawls fetch what is due."""
 
     def __init__(self, database_url: str, replica: ReplicaProcess, data: Path) -> None:
-        self.url, self.replica, self.data = database_url, replica, data
+        self.url = database_url
+        self.replica = replica
+        self.data = data
         self._settings = {"DATABASE_URL": database_url, "CSV_ENABLED": "0"}
 
     def know(self, titles: int = TITLES, popularity: float = 50.0) -> None:

@@ -76,7 +76,8 @@ class FileServer(Server):
         ranged = re.fullmatch(r"bytes=(\d+)-(\d*)", asked.headers.get("range", ""))
         if ranged is None or asked.headers.get("if-range", given["ETag"]) != given["ETag"]:
             return 200, given, body
-        first, last = int(ranged[1]), min(int(ranged[2] or len(body)), len(body) - 1)
+        first = int(ranged[1])
+        last = min(int(ranged[2] or len(body)), len(body) - 1)
         if first > last:
             return 416, given, b""
         return (

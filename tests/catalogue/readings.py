@@ -39,7 +39,8 @@ def reading(luck: Random, number: int = 1, day: float = 0) -> Movie:
 def _give(movie: Movie, name: str, luck: Random) -> None:
     part, _, kind = name.partition(".")
     known: Any = kind
-    number, text = luck.randint(1, 9), luck.choice(_TEXTS)
+    number = luck.randint(1, 9)
+    text = luck.choice(_TEXTS)
     if part == "scores":
         _give_score(movie, known, luck)
     elif part == "amounts":
@@ -68,13 +69,17 @@ def _give_score(movie: Movie, kind: Any, luck: Random) -> None:
     score = Score(kind=kind, value=luck.randint(1, 10), count=count)
     movie.scores.append(score)
     if kind == "imdb":
-        score.reviews, score.histogram = reviews, luck.choice([[], list(range(10))])
+        score.reviews = reviews
+        score.histogram = luck.choice([[], list(range(10))])
         unsaid = [fact for fact in ("count", "reviews", "histogram") if not getattr(score, fact)]
         movie.unknown_fields += [f"scores.imdb.{fact}" for fact in unsaid if luck.random() < 1 / 2]
 
 
 def said(movie: Movie, name: str) -> str | None:
-    """Return what a movie says of a field, None for nothing. The number of votes is a field of its own, and when it was said is none."""
+    """Return what a movie says of a field, None for nothing.
+
+    The number of votes is a field of its own, and when it was said is none.
+    """
     if name in movie.unknown_fields:
         return None
     if name == "offers":

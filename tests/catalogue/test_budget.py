@@ -44,7 +44,8 @@ def test_crawls_fetch_what_the_budget_allows_and_leave_the_rest_unclaimed(
     assert due.states()["ok"] == 17
     assert due.fetch(**given).code == 0  # the same day again: nothing is asked for
     assert sum(due.pages().values()) == 17
-    # Workers that begin at the same moment don't know of each other yet; a batch of each of the three would be 75.
+    # Workers that begin at the same moment don't know of each other yet; a batch of each of the
+    # three would be 75.
     assert due.claimed() <= (0 if workers == 1 else 20)
 
 

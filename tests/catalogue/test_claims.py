@@ -110,7 +110,8 @@ def test_eight_claimers_at_once_never_get_the_same_title_and_leave_none(store: C
 def fill(store: Catalogued, boosted: int, unread: int, stale: int) -> None:
     store.sql("DELETE FROM titles; DELETE FROM title_sites")
     store.bring_in(*(row(number, popularity=50.0) for number in range(boosted + unread + stale)))
-    first, second = f"tt{1_000_000 + boosted}", f"tt{1_000_000 + boosted + unread}"
+    first = f"tt{1_000_000 + boosted}"
+    second = f"tt{1_000_000 + boosted + unread}"
     store.sql(
         "UPDATE title_sites SET boost = 1, boost_due = '2026-01-01' WHERE site_id < %s", first
     )
@@ -173,10 +174,10 @@ def test_a_title_stands_in_one_queue_while_it_is_due(store: Catalogued) -> None:
     for imdb_id, (values, _) in zip(ids, QUEUES, strict=True):
         changes = "".join(f", {column} = %s" for column in values)
         store.sql(
-            f"UPDATE title_sites SET claims = 0{changes} WHERE site_id = %s",
+            f"UPDATE title_sites SET claims = 0{changes} WHERE site_id = %s",  # noqa: S608
             *values.values(),
             imdb_id,
-        )  # noqa: S608 - ours
+        )
     expected = {
         imdb_id: queue for imdb_id, (_, queue) in zip(ids, QUEUES, strict=True) if queue is not None
     }

@@ -70,7 +70,8 @@ def test_episodes_are_joined_whatever_the_order_of_the_files(
     places = [PLACES[0], PLACES[2], PLACES[3].replace(" 2 ", " 3 "), "tt1000005 tt0000009 3 2"]
     source = datasets(tmp_path, episode=places, ratings=[ROWS["ratings"][0], "tt1000005 6.1 7"])
     assert bring(store, source) == Imported(added=1, changed=2, removed=1)
-    unrated, moved = (*STORED[0][:6], None, None), ("tt1000004", "tt0000009", 3, *STORED[3][3:])
+    unrated = (*STORED[0][:6], None, None)
+    moved = ("tt1000004", "tt0000009", 3, *STORED[3][3:])
     added = ("tt1000005", "tt0000009", 3, 2, None, None, 6.1, 7)
     assert stored(store) == [unrated, STORED[2], moved, added]
 

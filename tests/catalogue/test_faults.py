@@ -110,7 +110,8 @@ def test_imports_and_boosts_in_the_middle_of_a_crawl_disturb_neither(slow: Due) 
 def test_nothing_is_claimed_while_another_worker_knows_that_the_site_refuses_us(
     due: Due, redis_url: str
 ) -> None:
-    # The circuit of all nodes may be open for longer than the first refusal's pause, which the catalogue knows.
+    # The circuit of all nodes may be open for longer than the first refusal's pause, which the
+    # catalogue knows.
     until = (datetime.now(UTC).timestamp() + 3600) * 1000
     with redis.Redis.from_url(redis_url) as client:
         circuit = {"until": f"{until:.0f}", "reason": "imdb refused us", "trips": 3}

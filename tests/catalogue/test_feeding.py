@@ -15,7 +15,8 @@ from tests.services.replica import TITLES, ForkedReplica
 from tests.waiting import LONGEST, wait_for
 
 SITES: tuple[Site, ...] = ("imdb", "metacritic", "rottentomatoes")
-FILMS, SERIES = 12, 6
+FILMS = 12
+SERIES = 6
 SEASON = re.compile(r"/tv/[^/]+/(?:s\d|season-)")
 
 
@@ -101,7 +102,8 @@ def test_from_an_empty_database_each_title_and_season_is_stored_with_its_scores_
             )
         )
         assert [due.pages(site) for site in SITES] == [{}, {}, {}]
-        # Two workers a site, all six at once; and again, for seasons whose series' page was the last one.
+        # Two workers a site, all six at once; and again, for seasons whose series' page was the
+        # last one.
         fetch(*((site,) for site in (*SITES, *SITES)))
         fetch(*((site,) for site in SITES))
         pages = {site: due.pages(site) for site in SITES}
@@ -112,7 +114,8 @@ def test_from_an_empty_database_each_title_and_season_is_stored_with_its_scores_
     # Of the other sites, a page may be one of several titles', and is compared with each.
     assert set(pages["imdb"].values()) == {1}
     assert len(pages["imdb"]) == FILMS + SERIES
-    # Rotten Tomatoes' pages of series tell the scores of most of their seasons; Metacritic's lack those of users.
+    # Rotten Tomatoes' pages of series tell the scores of most of their seasons; Metacritic's lack
+    # those of users.
     seasons = {site: sum(bool(SEASON.search(path)) for path in pages[site]) for site in SITES}
     assert 0 < seasons["rottentomatoes"] < seasons["metacritic"] / 2
 

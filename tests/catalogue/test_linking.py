@@ -63,10 +63,8 @@ def test_a_tie_is_for_a_person_and_names_both() -> None:
 
 def test_a_title_is_one_record_of_a_site_only() -> None:
     salt = imdb(1, "Salt Harbour", runtime_minutes=90)
-    better, worse = (
-        record("Salt Harbour", runtime_minutes=90),
-        record("Salt Harbour", 2004, runtime_minutes=90),
-    )
+    better = record("Salt Harbour", runtime_minutes=90)
+    worse = record("Salt Harbour", 2004, runtime_minutes=90)
     found = link([worse, better], [salt])
     assert shown(found) == [(None, "refused"), ("tt0000001", "accepted")]
     assert found[0].reasons[-1] == "but a record that fits better is that title"

@@ -98,7 +98,8 @@ def test_a_broken_off_import_goes_on_where_it_was(store: Catalogued, tmp_path: P
     )
     assert CsvTitles(path).import_into(store, "csv") == Imported(added=50)
     assert CsvTitles(path).import_into(store, "csv") is None
-    # As if it had been killed after 30 rows, whose titles are gone since: they are not brought in again.
+    # As if it had been killed after 30 rows, whose titles are gone since: they are not brought in
+    # again.
     store.sql(
         "UPDATE imports SET finished_at = NULL, rows_done = 30; DELETE FROM titles; DELETE FROM title_sites"
     )

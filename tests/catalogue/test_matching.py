@@ -13,7 +13,8 @@ from moviecrawler.catalogue.normalise import normalise
 from moviecrawler.items import Credit, Movie, OtherTitle, Score, Site
 
 IDS: dict[Site, str] = {"imdb": "tt{:07}", "metacritic": "movie/t-{}", "rottentomatoes": "m/t_{}"}
-LEVIN, QUARRIE = "Mara Levin", "Ines Quarrie"
+LEVIN = "Mara Levin"
+QUARRIE = "Ines Quarrie"
 
 
 def title(
@@ -46,11 +47,9 @@ def match(a: Movie, b: Movie) -> Match:
     return compare(title_of(a), title_of(b))
 
 
-ours, theirs, tomatoes = (
-    partial(title, "imdb"),
-    partial(title, "metacritic"),
-    partial(title, "rottentomatoes"),
-)
+ours = partial(title, "imdb")
+theirs = partial(title, "metacritic")
+tomatoes = partial(title, "rottentomatoes")
 EPISODE_IV = "Harbour Tales: Episode IV - A Lamp Goes Out"
 
 SAME: dict[str, tuple[Movie, Movie]] = {
@@ -149,7 +148,8 @@ PAIRS = [
     ("a", "b", "titles"), [pair[1:] for pair in PAIRS], ids=[pair[0] for pair in PAIRS]
 )
 def test_one_title_is_recognised_and_two_are_told_apart(a: Movie, b: Movie, titles: int) -> None:
-    found, backwards = match(a, b), match(b, a)
+    found = match(a, b)
+    backwards = match(b, a)
     assert found.accepted == backwards.accepted == (titles == 1), found.reasons
     assert titles == 2 or (found.reasons and found.score == backwards.score)
     assert len(match_titles([a, b])) == len(match_titles([b, a])) == titles
@@ -165,7 +165,9 @@ def test_a_match_gives_its_score_and_reasons() -> None:
 
 
 def test_three_sites_become_one_row_with_the_surest_match_first() -> None:
-    imdb, one, other = ours(director=LEVIN), tomatoes(), theirs("Havn av salt", imdb_id="tt0000001")
+    imdb = ours(director=LEVIN)
+    one = tomatoes()
+    other = theirs("Havn av salt", imdb_id="tt0000001")
     (row,) = match_titles([one, other, imdb])
     assert row.movies == {"imdb": imdb, "rottentomatoes": one, "metacritic": other}
     assert [found.score >= SAME_ID for found in row.matches] == [True, False]

@@ -35,7 +35,8 @@ def page(
 
 
 OF_IMDB: dict[str, Any] = {"site": "imdb", "site_id": "tt0000007", "imdb_id": "tt0000007"}
-SHORT, SPECIAL = replace(WANTED, kind="short", runtime_minutes=9), replace(WANTED, kind="other")
+SHORT = replace(WANTED, kind="short", runtime_minutes=9)
+SPECIAL = replace(WANTED, kind="other")
 LONG = replace(
     WANTED, title="The Long Night of the Keeper", runtime_minutes=None, directors=[], votes=500
 )

@@ -12,7 +12,8 @@ from moviecrawler.catalogue.rows import ListedTitle
 from tests.catalogue.catalogued import DAY, NOW, Catalogued, judged, outcome, page, row, wikidata
 
 SITE: Any = "rottentomatoes"
-OLD, YOUNG = date(1999, 3, 31), NOW.date()
+OLD = date(1999, 3, 31)
+YOUNG = NOW.date()
 
 DUE: list[tuple[str, date | None, int, int]] = [
     # Young titles are due after 14 days, others after 90.
@@ -99,7 +100,8 @@ def test_a_title_that_only_the_catalogue_knows_gets_the_record_that_names_its_id
     assert (stored.site_id, stored.state, stored.id_source) == ("movie/dune", "never", "joined")
     store.record(outcome("movie/dune", site="metacritic", got_id="movie/dune"))
     assert store.state("tt1000001", "metacritic").state == "ok"
-    # The id on a page may be that of a pilot or a dub: with another title and year it joins nothing.
+    # The id on a page may be that of a pilot or a dub: with another title and year it joins
+    # nothing.
     store.write(page("metacritic", "movie/wrong", "Pilot", imdb_id="tt1000003"))
     assert store.state("tt1000003", "metacritic").site_id is None
 
@@ -144,7 +146,8 @@ def test_a_doubtful_page_waits_for_a_person(store: Catalogued) -> None:
     assert decide(store, "tt1000002", SITE, "m/two", accept=False, now=NOW) == []
     store.record(doubtful)
     assert reviews(store, 10) == []
-    # What a person accepts is fetched then, and needs no check; what a person refused stays refused.
+    # What a person accepts is fetched then, and needs no check; what a person refused stays
+    # refused.
     (again,) = store.claims_of(site=SITE)
     assert (again.ids, again.wanted, store.state("tt1000001", SITE).id_source) == (
         ["m/dune"],

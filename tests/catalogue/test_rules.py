@@ -40,7 +40,8 @@ def title(site: str, text: str, kind: TitleKind) -> Title:
     ids=[f"{kind} {rule.decision} {rule.ours} and {rule.theirs}" for kind, rule in ROWS],
 )
 def test_a_row_decides_its_example_whichever_title_comes_first(kind: TitleKind, rule: Rule) -> None:
-    ours, theirs = title("imdb", rule.ours, kind), title("rottentomatoes", rule.theirs, kind)
+    ours = title("imdb", rule.ours, kind)
+    theirs = title("rottentomatoes", rule.theirs, kind)
     facts = facts_of(ours, theirs)
     assert facts == facts_of(theirs, ours)
     assert decide(facts, FILMS if kind == "movie" else SERIES) == rule, facts
@@ -65,7 +66,8 @@ def test_other_directors_and_titles_that_only_contain_the_other_are_never_accept
 @pytest.mark.parametrize(
     ("kind", "ours", "theirs", "decision"),
     [
-        # Its own record has another number in its title; only a namesake without votes is left when the prefix is cut off.
+        # Its own record has another number in its title; only a namesake without votes is left when
+        # the prefix is cut off.
         (
             "movie",
             "The Long Way Home|2011||90",

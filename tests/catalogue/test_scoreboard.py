@@ -29,12 +29,11 @@ def scoreboard(folder: Path, *movies: Movie) -> list[ScoreboardRow]:
     return board_of(folder)
 
 
-IMDB, CRITICS = (
-    Score(kind="imdb", value=8.1, count=1_234_567),
-    Score(kind="metascore", value=82, count=40),
-)
+IMDB = Score(kind="imdb", value=8.1, count=1_234_567)
+CRITICS = Score(kind="metascore", value=82, count=40)
 OLDER = Score(kind="metascore", value=79)  # as it was when IMDb last looked
-USERS, FRESH = Score(kind="metacritic_user", value=7.0), Score(kind="tomatometer", value=93)
+USERS = Score(kind="metacritic_user", value=7.0)
+FRESH = Score(kind="tomatometer", value=93)
 LAMP = [
     title("imdb", "tt0000001", "The Lamp", IMDB, OLDER),
     title("metacritic", "movie/the-lamp", "The Lamp", CRITICS, USERS, imdb_id="tt0000001"),

@@ -12,7 +12,8 @@ from moviecrawler.items import Score
 from tests.catalogue.catalogued import DAY, NOW, Catalogued, outcome, page, row
 
 SITE: Any = "metacritic"
-WEEK, AHEAD = 7 * DAY, timedelta(hours=12)
+WEEK = 7 * DAY
+AHEAD = timedelta(hours=12)
 
 
 def show(number: int = 1, **fields: Any) -> ImportRow:
@@ -31,13 +32,13 @@ def named(
         page(site, f"tv/salt/{form.format(number)}", f"Season {number}") for number in numbers
     ]
     for number, season in zip(numbers, seasons, strict=True):
-        season.kind, season.series_id, season.series_title, season.season = (
-            "season",
-            "tv/salt",
-            "Salt",
-            number,
-        )
-        season.year, season.source, season.scraped_at = year or 2001 + number, "list", at
+        season.kind = "season"
+        season.series_id = "tv/salt"
+        season.series_title = "Salt"
+        season.season = number
+        season.year = year or 2001 + number
+        season.source = "list"
+        season.scraped_at = at
         season.scores = [Score(kind=kind, value=70, count=9)]  # type: ignore[arg-type]
     store.write(series, *seasons)
     return [str(season.site_id) for season in seasons]

@@ -183,7 +183,8 @@ print(api.delete_version(project="gerapy", version=version), api.list_projects()
 api.add_version("gerapy", version, open(egg, "rb").read())
 print(api.delete_project(project="gerapy"))
 """
-"""The calls of gerapy 0.9.13 (server/core/views.py, utils.py), by python-scrapyd-api and requests, with more patience."""
+"""The calls of gerapy 0.9.13 (server/core/views.py, utils.py), by python-scrapyd-api and requests,
+with more patience."""
 
 
 def test_manifests_are_right_by_kubernetes_own_schemas(programs: Path) -> None:

@@ -62,7 +62,8 @@ def known(store: RedisEggStorage) -> list[Egg]:
 def test_latest_deploy_is_the_latest_version_on_all_nodes(
     store: RedisEggStorage, tmp_path: Path, redis_url: str
 ) -> None:
-    first, other = toy_egg("1"), storage(tmp_path / "other", redis_url)
+    first = toy_egg("1")
+    other = storage(tmp_path / "other", redis_url)
     store.put(first, "toy", "1763730000")
     store.put(toy_egg("2", more=OTHER), "toy", "v1.2.0")
     assert [one.version for one in known(other)] == ["1763730000", "v1.2.0"]

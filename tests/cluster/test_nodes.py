@@ -107,7 +107,8 @@ def test_running_jobs_are_listed_and_cancelled_by_any_node(nodes: list[Node], no
     job = two.schedule("slow", settings={"FRONTIER_RUN": "of-settings"}, note="running1")
     wait_for(lambda: len(ran(notes, "running*")) == 2)
     # As many jobs as there are slots: those that come wait by their priority.
-    low, high = one.schedule("slow", priority="-1"), two.schedule("slow", priority="5")
+    low = one.schedule("slow", priority="-1")
+    high = two.schedule("slow", priority="5")
     wait_for(lambda: all(job["pid"] for job in two.jobs("running")))
     assert [(job["id"], job["args"], job["settings"]) for job in two.jobs("pending")] == [
         (high, {}, {}),
@@ -135,7 +136,8 @@ def test_running_jobs_are_listed_and_cancelled_by_any_node(nodes: list[Node], no
         "moviecrawler_nodes_lost_total 0.0",
     ):
         assert line in figures
-    # What has not happened yet is told as 0: of a series that begins later, Prometheus sees no increase.
+    # What has not happened yet is told as 0: of a series that begins later, Prometheus sees no
+    # increase.
     assert re.findall(r'moviecrawler_jobs_total\{event="(\w+)"\}', figures) == sorted(EVENTS)
     page = two.get("jobs").text  # Scrapyd's own
     assert all(each in page for each in (other, job, high, low))
@@ -182,7 +184,8 @@ def test_running_jobs_are_listed_and_cancelled_by_any_node(nodes: list[Node], no
 
 def test_idle_node_sends_redis_few_commands(nodes: list[Node]) -> None:
     with redis.Redis.from_url(nodes[0].environment["SCRAPYD_REDIS_URL"]) as client:
-        began, before = time.monotonic(), client.info("stats")["total_commands_processed"]
+        began = time.monotonic()
+        before = client.info("stats")["total_commands_processed"]
         time.sleep(5)
         sent = client.info("stats")["total_commands_processed"] - before
         assert sent < 8 * len(nodes) * (time.monotonic() - began)  # and 2 with a lease of 20 s
@@ -232,7 +235,8 @@ def breakable(tmp_path_factory: pytest.TempPathFactory, server: RedisServer) -> 
 def test_node_that_ends_or_is_killed_gives_its_jobs_to_the_others_and_leaves_no_process(
     breakable: Cluster,
 ) -> None:
-    notes, nodes = breakable.folder, breakable.nodes
+    notes = breakable.folder
+    nodes = breakable.nodes
     long = nodes[0].schedule("slow", note="long")
     wait_for(lambda: len(ran(notes, "long")) == 1)
     [begun] = nodes[0].jobs("running")
@@ -278,7 +282,8 @@ def test_node_that_can_start_no_process_gives_the_job_back_at_once(breakable: Cl
     try:
         bad.wait_until_ready()
         assert "the node answers this machine only, without a password\n" in bad.log
-        began, job = time.monotonic(), good.schedule("quick")
+        began = time.monotonic()
+        job = good.schedule("quick")
         wait_for(lambda: f"toy/{job} can't be started here: [Errno 20] Not a directory" in bad.log)
         wait_for(lambda: good.jobs("pending"))
         logs = [node.folder / "logs" / "toy" / "quick" for node in breakable.nodes]
@@ -307,7 +312,9 @@ def test_seconds_without_redis_lose_and_double_nothing(
     def counted() -> Counter[str]:
         return ClusterState(NodeOptions(redis_url=server.url)).counters()
 
-    notes, (one, two), before = breakable.folder, breakable.nodes, counted()
+    notes = breakable.folder
+    (one, two) = breakable.nodes
+    before = counted()
     ends_meanwhile = one.schedule("slow", note="meanwhile", seconds="3")
     goes_on = two.schedule("slow", note="on", seconds="8")
     wait_for(lambda: ran(notes, "on") and ran(notes, "meanwhile"))

@@ -28,7 +28,9 @@ from tests.services.s3 import CREDENTIALS, S3Server, objects, s3_client, s3_movi
 from tests.waiting import wait_for
 
 TABLES = ("movies.csv", "people.csv", "credits.csv", "scores.csv", "misses.csv")
-TITLES, LIMIT, BATCH = 20, 6, 5
+TITLES = 20
+LIMIT = 6
+BATCH = 5
 CRAWLS = {
     "imdb": ("list=top", "ids=tt9999999"),
     "metacritic": ("list=sitemap", f"limit={LIMIT}"),
@@ -72,7 +74,8 @@ class Crawled:
 def crawled(
     own_s3: S3Server, mongo_server: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Crawled]:
-    data, name = tmp_path_factory.mktemp("crawled"), f"test-{uuid.uuid4().hex}"
+    data = tmp_path_factory.mktemp("crawled")
+    name = f"test-{uuid.uuid4().hex}"
     with (
         ForkedReplica(titles=TITLES, seed=3, light=True) as replica,
         pytest.MonkeyPatch.context() as patch,
@@ -258,7 +261,8 @@ def test_no_page_keeps_others_from_being_read_nor_has_a_site_asked(
 def test_a_file_of_which_an_item_was_lost_is_not_done(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    progress, manager = ReplayProgress(tmp_path / "missing" / "replay.txt"), SignalManager()
+    progress = ReplayProgress(tmp_path / "missing" / "replay.txt")
+    manager = SignalManager()
     progress.connect(manager)
     for key, outcomes in (
         ("a.warc", {"durable"}),

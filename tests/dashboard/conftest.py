@@ -21,7 +21,8 @@ from tests.waiting import wait_for
 
 TITLES = 700
 PER_SECOND = 3
-"""By which the crawl goes on for 200 s: longer than all tests take on a machine that does other things, too."""
+"""By which the crawl goes on for 200 s: longer than all tests take on a machine that does other
+things, too."""
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,8 @@ from tests.services.postgres import execute
 def boost(url: str, ids: str, weight: str = "") -> dict[str, Any]:
     """Return the answer of `boost.json` by a node with that database."""
     request: Any = DummyRequest([])
-    request.path, request.method = b"/boost.json", b"POST"
+    request.path = b"/boost.json"
+    request.method = b"POST"
     request.args = {b"id": [ids.encode()], b"weight": [weight.encode()]}
     root: Any = SimpleNamespace(
         node=None, sources=SimpleNamespace(database=ShortTransactions(url)), node_name="node1"

@@ -32,12 +32,16 @@ return [...document.querySelectorAll("main *, header *, footer *")].filter((e) =
   return box.right > width + 1 || box.left < -1 || scrolled;
 }).map((e) => e.outerHTML.slice(0, 200));
 """
-"""Elements that reach beyond the window or that have to be scrolled sideways; but for the grid of episodes, which may be as wide as it is."""
+"""Elements that reach beyond the window or that have to be scrolled sideways; but for the grid of
+episodes, which may be as wide as it is."""
 
 
 @pytest.fixture(autouse=True)
 def opened(world: Operated, browser: Browser) -> object:
-    """Open the first page with name and password. Nothing that a test does makes the browser complain, or ask anybody else."""
+    """Open the first page with name and password.
+
+    Nothing that a test does makes the browser complain, or ask anybody else.
+    """
     browser.driver.get(f"http://{LOGIN[0]}:{LOGIN[1]}@{world.node.url.removeprefix('http://')}/")
     browser.complaints()
     browser.hosts()

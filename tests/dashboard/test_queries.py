@@ -69,7 +69,8 @@ def url(postgres_server: str) -> Iterator[str]:
 def test_query_is_answered_by_indexes(url: str, name: str) -> None:
     query, arguments = QUERIES[name]
     with closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
-        # So small a database is read from end to end in no time; what is asked here is whether there is another way.
+        # So small a database is read from end to end in no time; what is asked here is whether
+        # there is another way.
         cursor.execute("SET enable_seqscan = off")
         cursor.execute("EXPLAIN " + query, arguments)
         plan = "\n".join(row[0] for row in cursor.fetchall())

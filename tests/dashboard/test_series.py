@@ -22,7 +22,8 @@ EPISODES = 30
 @pytest.fixture
 def titles(database_url: str) -> Titles:
     """Return the page of titles of a database, without a node around it."""
-    node, database = SimpleNamespace(name="node1"), ShortTransactions(database_url)
+    node = SimpleNamespace(name="node1")
+    database = ShortTransactions(database_url)
     sources: Any = SimpleNamespace(
         node=node, database=database, has_database=True, has_frontier=False
     )
@@ -62,8 +63,9 @@ def test_a_title_that_a_worker_has_claimed_is_not_due_but_with_that_worker(
         ("now() + interval '1 hour'", "claimed by a worker, until "),
     ):
         execute(
-            database_url, f"UPDATE title_sites SET next_due = 'epoch', claimed_until = {claimed}"
-        )  # noqa: S608 - our own
+            database_url,
+            f"UPDATE title_sites SET next_due = 'epoch', claimed_until = {claimed}",  # noqa: S608
+        )
         of_imdb = shown(titles, id_of(database_url, "tt0000001")).partition('id="where"')[2]
         assert cells(of_imdb)[1][-1].startswith(words)
 

@@ -96,7 +96,8 @@ def test_a_crawl_killed_after_the_last_byte_leaves_no_older_file(
     path = fetch(server, tmp_path / "a.gz")
     server.files["/a.gz"] = CHANGED
     (tmp_path / "a.gz.part").write_bytes(CHANGED)
-    (tmp_path / "a.gz.etag").write_text(f'"{md5(CHANGED).hexdigest()}"')  # noqa: S324 - as the server has it
+    # As the server has it.
+    (tmp_path / "a.gz.etag").write_text(f'"{md5(CHANGED).hexdigest()}"')  # noqa: S324
     assert fetch(server, path).read_bytes() == CHANGED
 
 

@@ -93,7 +93,8 @@ def rows_of(path: Path) -> Iterator[dict[str, Any]]:
 
 def facts(movie: Movie) -> dict[str, Any]:
     """Return what is stored of a title, in the form of the truth."""
-    score, regions = movie.score("imdb"), ("US", "GB", "FR", "DE", "JP")
+    score = movie.score("imdb")
+    regions = ("US", "GB", "FR", "DE", "JP")
     named = [(other.title, other.country) for other in movie.other_titles]
     credits_ = sorted(movie.credits, key=lambda credit: credit.position)
     people = {

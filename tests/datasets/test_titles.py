@@ -58,7 +58,10 @@ def read_files(
 
 
 def rows_of(told: list[str]) -> list[str | bytes]:
-    """Return rows of the first of IDS; of each, what follows the id. A lone surrogate stands for a byte that is no text."""
+    """Return rows of the first of IDS; of each, what follows the id.
+
+    A lone surrogate stands for a byte that is no text.
+    """
     return [
         f"{site_id}|{text}".encode(errors="surrogateescape")
         for site_id, text in zip(IDS, told, strict=False)
@@ -255,7 +258,8 @@ def test_a_file_with_an_id_a_million_times_is_an_error_within_seconds(
 ) -> None:
     files = files_of(tmp_path)
     put(tmp_path, dataset, *["tt0900001" + "|1" * COLUMNS[dataset].count(",")] * 1_000_000)
-    began, told = time.monotonic(), "damaged: it has 1000000 rows of tt0900001"
+    began = time.monotonic()
+    told = "damaged: it has 1000000 rows of tt0900001"
     with pytest.raises(ExtractionError, match=told):
         read_files(files, tmp_path)
     assert time.monotonic() - began < 60
@@ -273,7 +277,8 @@ def test_a_full_disk_is_told_and_no_dataset_is_taken_for_damaged(tmp_path: Path)
 
 
 def test_reading_ends_soon_when_the_crawl_does(tmp_path: Path) -> None:
-    ids, is_over = [f"tt{number:07}" for number in range(400_000)], threading.Event()
+    ids = [f"tt{number:07}" for number in range(400_000)]
+    is_over = threading.Event()
     files = files_of(tmp_path, akas=[rf"{site_id}|1|Kessel|DE|de|\N" for site_id in ids])
 
     def interrupt() -> None:
@@ -304,7 +309,8 @@ def chart(folder: Path, films: list[str], name: str, limit: int | None = None) -
 @pytest.mark.parametrize(
     ("name", "ranked", "others"),
     [
-        # The second has the higher mean, but of few votes; the mean of all draws it below the first.
+        # The second has the higher mean, but of few votes; the mean of all draws it below the
+        # first.
         ("top", "movie Drama 9.0 900000; movie Drama 9.5 25000; movie Drama 5.0 900000", ""),
         (
             "top",

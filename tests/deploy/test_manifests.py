@@ -80,7 +80,8 @@ def test_lock_of_the_image_holds_what_a_node_needs() -> None:
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["project"]
     wanted = [*project["dependencies"], *project["optional-dependencies"]["cluster"]]
     for requirement in map(Requirement, wanted):  # it grows
-        name, extras = canonicalize_name(requirement.name), ("", *requirement.extras)
+        name = canonicalize_name(requirement.name)
+        extras = ("", *requirement.extras)
         if name == "typing":  # a dependency asks for what is part of Python
             continue
         is_there = requirement.specifier.contains(pinned.get(name, ""))
@@ -107,7 +108,8 @@ def test_nodes_are_given_secrets_as_files_which_the_entry_point_reads() -> None:
 
 
 def test_node_has_the_memory_and_the_time_that_its_spiders_need() -> None:
-    node, options = SERVICES["node"], NodeOptions(redis_url="redis://127.0.0.1")
+    node = SERVICES["node"]
+    options = NodeOptions(redis_url="redis://127.0.0.1")
     memory = int(node["deploy"]["resources"]["limits"]["memory"].removesuffix("g")) * 1024
     assert options.max_proc * options.memory_limit_mb + 120 < memory
     assert int(node["stop_grace_period"].removesuffix("s")) > STOP_SECONDS
@@ -126,7 +128,8 @@ def test_nothing_can_be_reached_from_outside_the_machine_and_stores_reach_nothin
 
 
 def test_secrets_are_made_once_and_for_everybody(tmp_path: Path) -> None:
-    folder, made = tmp_path / "secrets", []
+    folder = tmp_path / "secrets"
+    made = []
     for _ in range(2):
         subprocess.run(
             [PROJECT / "scrapyd" / "secrets.sh", folder],
@@ -159,7 +162,8 @@ def calls(text: str) -> list[Job]:
         ]
         settings = dict(value.split("=", 1) for name, value in form if name == "setting")
         given = {name: value for name, value in form if name not in {"setting", "project"}}
-        job, spider = given.pop("jobid"), given.pop("spider")
+        job = given.pop("jobid")
+        spider = given.pop("spider")
         found.append(
             Job(project="moviecrawler", spider=spider, id=job, settings=settings, arguments=given)
         )

@@ -180,7 +180,8 @@ def test_claims_of_titles_without_an_outcome_are_not_extended(
     away = open_catalogue(Settings({"DATABASE_URL": "postgresql://a@127.0.0.1:1/b"}))
     monkeypatch.setattr(recorder, "_database", away)
     asyncio.run(recorder.flush())
-    # The first was lost, there was no room for the outcome of the second, and that of the third still waits.
+    # The first was lost, there was no room for the outcome of the second, and that of the third
+    # still waits.
     assert (recorder.claimed_ids, len(recorder.outcomes)) == ({3, 4}, 1)
 
 
@@ -213,7 +214,8 @@ async def test_claims_are_kept_while_a_crawl_lasts_and_given_back_at_its_end(
 async def test_a_crawl_that_ends_in_the_middle_of_a_write_loses_no_outcome_whoever_is_cancelled(
     crawl: Crawl,
 ) -> None:
-    is_busy, goes_on = threading.Event(), threading.Event()
+    is_busy = threading.Event()
+    goes_on = threading.Event()
 
     def wait(_: Database) -> None:
         is_busy.set()

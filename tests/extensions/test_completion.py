@@ -77,7 +77,8 @@ class Crawl:
     ],
 )
 def test_worst_outcome_in_any_store_is_the_titles(csv: str, postgres: str, title: str) -> None:
-    crawl, item = Crawl("csv", "postgres"), movie()
+    crawl = Crawl("csv", "postgres")
+    item = movie()
     crawl.item(item, csv=csv)
     assert crawl.counted == {}
     crawl.send(item_outcomes, items=[item], store="postgres", outcome=postgres, reason=None)
@@ -88,7 +89,9 @@ def test_worst_outcome_in_any_store_is_the_titles(csv: str, postgres: str, title
 def test_a_page_is_not_held_while_a_store_fills_its_batch_and_what_was_asked_for_is_told_in_the_end() -> (
     None
 ):
-    crawl, item, completed = Crawl("csv"), movie(), []
+    crawl = Crawl("csv")
+    item = movie()
+    completed = []
 
     def listen(request: Request | None) -> None:
         completed.append(request)
@@ -107,7 +110,9 @@ def test_a_page_is_not_held_while_a_store_fills_its_batch_and_what_was_asked_for
 def test_each_item_is_counted_once_by_its_kind_and_an_earlier_runs_or_a_dropped_one_is_forgotten() -> (
     None
 ):
-    crawl, early, dropped = Crawl("csv", "postgres"), movie(), movie()
+    crawl = Crawl("csv", "postgres")
+    early = movie()
+    dropped = movie()
     crawl.send(
         item_outcomes, items=[early], store="csv", outcome="durable", reason=None
     )  # before it has passed

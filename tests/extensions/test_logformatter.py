@@ -14,7 +14,8 @@ from moviecrawler.items import Miss
 def test_what_is_logged_has_a_length_and_no_command_of_a_client(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    factory, client = logging.getLogRecordFactory(), logging.getLogger("pymongo")
+    factory = logging.getLogRecordFactory()
+    client = logging.getLogger("pymongo")
     level = client.level
     try:
         formatter = TerseLogFormatter.from_crawler(get_crawler())

@@ -19,7 +19,8 @@ def test_log_says_how_far_a_crawl_is_and_less_and_less_often_what_it_waits_for(
     caplog.set_level("INFO")
     crawler = get_crawler(Spider, {"LOGSTATS_INTERVAL": 10})
     assert crawler.stats is not None
-    crawler.engine = SimpleNamespace()  # type: ignore[assignment]  # all that is asked of it is patched above
+    # All that is asked of it is patched above.
+    crawler.engine = SimpleNamespace()  # type: ignore[assignment]
     shown = Progress.from_crawler(crawler)
     caplog.clear()
     stats = {

@@ -10,7 +10,10 @@ LONGEST_SECONDS = 2.0
 
 
 class TooSlowError(BaseException):
-    """A page took longer than it may. Not an `Exception`, which every reader turns into an error of the page."""
+    """A page took longer than it may.
+
+    Not an `Exception`, which every reader turns into an error of the page.
+    """
 
 
 @contextmanager

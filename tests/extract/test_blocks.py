@@ -49,7 +49,8 @@ LATER = (
     b"<html><head><title>Just a moment... | Rotten Tomatoes</title></head><body>Just a moment..."
     + b" " * 3000
 )
-AWS, CLOUDFLARE = {"x-amzn-waf-action": "challenge"}, {"cf-mitigated": "challenge"}
+AWS = {"x-amzn-waf-action": "challenge"}
+CLOUDFLARE = {"cf-mitigated": "challenge"}
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,8 @@ def test_page_is_read_as_written_beside_it(case: str) -> None:
         for name in ("expected", "meta")
     )
     page = read_page(body_of(case), url_of(case))
-    got, wrong = _fields(page_record(page)), {}
+    got = _fields(page_record(page))
+    wrong = {}
     assert got["kind"] == meta["kind"]
     for field, value in _fields(expected).items():
         found = got.get(field, "not there")
@@ -60,13 +61,15 @@ def test_page_is_read_as_written_beside_it(case: str) -> None:
 def test_change_of_a_page_changes_only_what_is_written_beside_it(
     case: str, change: dict[str, Any]
 ) -> None:
-    body, url = changed_body(case, change), change.get("url", url_of(case))
+    body = changed_body(case, change)
+    url = change.get("url", url_of(case))
     if "refused" in change:
         with pytest.raises(ExtractionError) as error:
             read_page(body, url)
         assert error.value.field == change["refused"]
         return
-    before, after = facts(body_of(case), url_of(case)), facts(body, url)
+    before = facts(body_of(case), url_of(case))
+    after = facts(body, url)
     lacked, lacks = (set(found.pop("unknown_fields", [])) for found in (before, after))
     differs = {
         name: after.get(name) for name in before | after if before.get(name) != after.get(name)
@@ -79,7 +82,8 @@ def test_change_of_a_page_changes_only_what_is_written_beside_it(
 @pytest.mark.promise("A damaged or hostile page costs bounded time and memory, and no other title.")
 @pytest.mark.parametrize("case", CASES)
 def test_cut_or_flipped_page_is_a_page_or_an_extraction_error(case: str) -> None:
-    body, url = body_of(case), url_of(case)
+    body = body_of(case)
+    url = url_of(case)
     drawn = random.Random(case)  # noqa: S311 - the same in every run
     for _ in range(50):
         flipped = bytearray(body)
@@ -89,7 +93,8 @@ def test_cut_or_flipped_page_is_a_page_or_an_extraction_error(case: str) -> None
             page_record(read_page(bytes(flipped), url))
     whole = read_page(body, url)
     for end in range(0, len(body), max(len(body) // 50, 1)):
-        # A page that ends early is refused, or was read whole from a script that had ended: nothing cut off is taken for absent.
+        # A page that ends early is refused, or was read whole from a script that had ended: nothing
+        # cut off is taken for absent.
         with processor_time(), suppress(ExtractionError):
             page = read_page(body[:end], url)
             assert page.listing == whole.listing

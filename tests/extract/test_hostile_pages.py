@@ -237,7 +237,8 @@ def test_error_of_a_page_is_short_whatever_the_page_holds() -> None:
     ],
 )
 def test_number_of_any_size_is_no_failure_but_extraction_error(case: str, digits: int) -> None:
-    body, url = body_of(case), url_of(case)
+    body = body_of(case)
+    url = url_of(case)
     for found in list(re.finditer(rb"(?<=[:,\[])\s*\d+(?=\s*[,}\]])", body))[::3]:
         with suppress(ExtractionError):
             read_page(body[: found.start()] + b"9" * digits + body[found.end() :], url)

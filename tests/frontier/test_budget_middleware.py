@@ -29,7 +29,9 @@ class Engine:
     """An engine, as far as the middleware and the ends of crawls use it."""
 
     def __init__(self) -> None:
-        self.spider, self.running, self._slot = True, True, SimpleNamespace(closing=None)
+        self.spider = True
+        self.running = True
+        self._slot = SimpleNamespace(closing=None)
         self.reasons: list[str] = []
 
     async def close_spider_async(self, reason: str) -> None:
@@ -40,7 +42,8 @@ class Engine:
 def crawler_of(folder: Path, lane: str | None = None, **settings: Any) -> Any:
     own = {"DATA_DIR": str(folder), "REDIS_START_URLS_KEY": SITE.start_urls_form, **settings}
     crawler: Any = get_crawler(ImdbSpider, own)
-    crawler.spider, crawler._engine = SimpleNamespace(plan=SimpleNamespace(lane=lane)), Engine()
+    crawler.spider = SimpleNamespace(plan=SimpleNamespace(lane=lane))
+    crawler._engine = Engine()
     return crawler
 
 
@@ -49,7 +52,8 @@ def local(folder: Path, budget: Budget, lane: str | None = None) -> BudgetMiddle
 
 
 async def test_requests_are_spaced_without_redis(tmp_path: Path) -> None:
-    given, began = local(tmp_path, Budget(per_second=50)), time.monotonic()
+    given = local(tmp_path, Budget(per_second=50))
+    began = time.monotonic()
     assert await asyncio.gather(*(given.take() for _ in range(7))) == [True] * 7
     assert time.monotonic() - began >= 6 / 50
 
@@ -68,7 +72,8 @@ async def test_the_day_is_shared_by_a_folder_and_a_second_start_goes_on_with_it(
 async def test_a_crawl_waits_for_the_next_day_and_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    began, evening = time.monotonic(), datetime(2026, 11, 1, 23, 59, 59, 500_000, tzinfo=UTC)
+    began = time.monotonic()
+    evening = datetime(2026, 11, 1, 23, 59, 59, 500_000, tzinfo=UTC)
     monkeypatch.setattr(
         budget_middleware, "utc_now", lambda: evening + timedelta(seconds=time.monotonic() - began)
     )
@@ -78,7 +83,8 @@ async def test_a_crawl_waits_for_the_next_day_and_goes_on(
     told = "2 requests to imdb are the budget of the day, which is spent: the crawl waits until 2026-11-02 00:00 UTC"
     assert told in caplog.text
     assert await given.left_today() == 0
-    assert os.listdir(tmp_path) == ["requests-imdb-2026-11-02"]  # noqa: PTH208 - ASYNC240 forbids the other
+    # ASYNC240 forbids the other.
+    assert os.listdir(tmp_path) == ["requests-imdb-2026-11-02"]  # noqa: PTH208
 
 
 async def test_lane_due_does_not_wait_for_the_next_day(tmp_path: Path) -> None:
@@ -171,7 +177,8 @@ async def test_a_crawl_ends_when_redis_is_away_for_longer_than_the_patience(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     crawler = crawler_of(tmp_path, REDIS_URL="redis://127.0.0.1:1/0", FRONTIER_PATIENCE=1.5)
-    given, began = BudgetMiddleware(crawler, UNLIMITED), time.monotonic()
+    given = BudgetMiddleware(crawler, UNLIMITED)
+    began = time.monotonic()
     assert not await given.take()
     assert time.monotonic() - began >= 1.5
     end_crawl(crawler, "again", "why it ends")  # it is closing already

@@ -195,7 +195,8 @@ def test_worker_that_slept_for_two_leases_changes_nothing_of_what_others_did(
     with workers_of("imdb", ALL, FRONTIER_LEASE="1", **SLOWLY) as workers:
         workers.start(2)
         wait_for(lambda: len(workers.holders()) == 2)
-        # Not while it writes to the database of the folder that they share: the other would wait for it.
+        # Not while it writes to the database of the folder that they share: the other would wait
+        # for it.
         with closing(open_embedded(workers.data)) as database, transaction(database, "IMMEDIATE"):
             workers.running[0].send_signal(signal.SIGSTOP)
         wait_for(lambda: workers.count("requests") == 0)

@@ -154,7 +154,8 @@ def test_a_request_of_which_one_item_is_stored_and_one_broke_is_a_dead_letter(cr
 
 
 def test_retry_takes_the_lease_over(crawl: Crawl) -> None:
-    first, crawl.request = crawl.request, crawl.request.copy()
+    first = crawl.request
+    crawl.request = crawl.request.copy()
     assert crawl.tracker.hand_over(crawl.request)
     crawl.tracker.ended(first)
     crawl.ended(MOVIE)

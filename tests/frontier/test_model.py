@@ -45,7 +45,8 @@ class Frontier(RuleBasedStateMachine):
         for queue in self.queues:
             self.do(queue.open("run", 0))
         self.keys = self.queues[0].keys
-        # The model: what is open, with how often each was handed out and who holds it; and what came to an end.
+        # The model: what is open, with how often each was handed out and who holds it; and what
+        # came to an end.
         self.open: dict[str, int] = {}
         self.holder: dict[str, int] = {}
         self.seen: set[str] = set()

@@ -110,7 +110,8 @@ async def test_a_lost_number_begins_a_new_run_that_meets_no_old_key(
 
 
 async def test_one_worker_at_a_time_queues_what_the_arguments_name(make: Make, client: Any) -> None:
-    one, two = make("one"), make("two")
+    one = make("one")
+    two = make("two")
     for queue in (one, two):
         await queue.open("run", 0)
     end = await take_arguments(one)
@@ -314,7 +315,8 @@ async def test_a_run_is_not_over_while_a_worker_holds_a_request_that_was_lost(
 async def test_a_worker_whose_lease_went_to_another_ends_nothing_of_it(
     make: Make, client: Any, how: Any
 ) -> None:
-    one, other = await seeded(make(), "a"), make("two")
+    one = await seeded(make(), "a")
+    other = make("two")
     await other.open("run", 0)
     assert [each.number for each in (await one.take(1)).deliveries] == [1]
     await client.zadd(one.keys.leases, {"a": 1})  # its time is over

@@ -52,7 +52,8 @@ def test_workers_of_one_run_fetch_nothing_twice_and_each_new_start_makes_a_new_r
         ) as workers:
             workers.start()
             assert workers.wait() == [0], workers.log
-            # Whoever was asked for before the run was over has nothing to do, and gives the same account.
+            # Whoever was asked for before the run was over has nothing to do, and gives the same
+            # account.
             assert ("was over at" in workers.log) == late
             assert "all are done" in workers.log.splitlines()[-1]
         assert set(counts(replica)["paths"].values()) <= {number, 2 * number}, number
@@ -156,7 +157,8 @@ def test_workers_together_keep_the_budget(redis_url: str, tmp_path: Path) -> Non
             workers.start(3)
             assert workers.wait() == [0] * 3, workers.log
         by_second = {int(second): number for second, number in counts(replica)["seconds"].items()}
-    first, last = min(by_second), max(by_second)
+    first = min(by_second)
+    last = max(by_second)
     windows = [
         sum(by_second.get(start + i, 0) for i in range(3)) for start in range(first, last - 1)
     ]

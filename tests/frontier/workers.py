@@ -28,9 +28,11 @@ QUICK = {
     "LOG_LEVEL": "INFO",
     "LOGSTATS_INTERVAL": "0",
 }
-"""Settings with which a worker that died is soon replaced. On a busy machine, so is one that is only slow."""
+"""Settings with which a worker that died is soon replaced. On a busy machine, so is one that is
+only slow."""
 SURE: dict[str, Any] = {"FRONTIER_LEASE": "60", "DOWNLOAD_TIMEOUT": "60"}
-"""For workers of which none dies, where each page is to be asked for once, however busy the machine is."""
+"""For workers of which none dies, where each page is to be asked for once, however busy the machine
+is."""
 LONGEST = 120.0
 """Seconds that workers may take to end."""
 
@@ -186,7 +188,8 @@ class Workers:
 
 
 WorkersOf = Callable[..., Workers]
-"""Makes the workers of a test: on its replica and its Redis, storing into its folder unless `data` says otherwise."""
+"""Makes the workers of a test: on its replica and its Redis, storing into its folder unless `data`
+says otherwise."""
 
 
 def workers_on(replica: ReplicaProcess, redis_url: str, folder: Path) -> WorkersOf:

@@ -145,7 +145,8 @@ def test_it_is_asked_for_anew_after_a_day_and_after_an_hour_when_it_could_not_be
     middleware, engine = middleware_of((200, b""), OSError("unreachable"), (200, NOTHING))
     clock = [1000.0]
     monkeypatch.setattr(robots, "monotonic", lambda: clock[0])
-    # Seconds since the step before; whether the page may be asked for; answers that were not asked for yet.
+    # Seconds since the step before; whether the page may be asked for; answers that were not asked
+    # for yet.
     for passed, is_open, left in (
         (0, True, 2),
         (86_399, True, 2),

@@ -170,7 +170,8 @@ def crawl(store: Store, folder: Path, *items: Movie | Miss, **limits: Any) -> Ru
 @contextmanager
 def largest_file(size: int) -> Iterator[None]:
     """Let no file of this process grow beyond so many bytes, as a full disk does."""
-    limits, writes_none = resource.getrlimit(resource.RLIMIT_FSIZE), sys.dont_write_bytecode
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    writes_none = sys.dont_write_bytecode
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
     sys.dont_write_bytecode = True  # Python would leave modules that are cut
     try:

@@ -70,7 +70,8 @@ class Stored:
     """A place of a store's kind: what is written there, and how it is read."""
 
     def __init__(self, kind: str, request: pytest.FixtureRequest, folder: Path) -> None:
-        self.kind, self.folder = kind, folder
+        self.kind = kind
+        self.folder = folder
         fixture = {"postgres": "database_url", "mongo": "mongo_url", "s3": "s3_url"}.get(kind)
         self.url: str = request.getfixturevalue(fixture) if fixture else ""
         self._open: Store | None = None

@@ -63,10 +63,10 @@ def test_the_history_of_scores_has_nothing_of_the_future(database_url: str, tmp_
     now = utc_now()
     with opened(PostgresStore(database_url)) as store, opened(SqliteStore(tmp_path)) as embedded:
         for when, value in ((now - AHEAD, 6), (now + AHEAD, 7), (now, 7)):
-            movie, began = (
-                make_movie(1, scraped_at=when, scores=[Score(kind="imdb", value=value, count=10)]),
-                utc_now(),
+            movie = make_movie(
+                1, scraped_at=when, scores=[Score(kind="imdb", value=value, count=10)]
             )
+            began = utc_now()
             store.write([record_of(movie)])
             embedded.write([record_of(movie)])
     rows = execute(database_url, "SELECT since, value::integer FROM score_history ORDER BY since")

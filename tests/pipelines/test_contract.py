@@ -260,10 +260,8 @@ def test_a_page_replaces_a_list_row_within_the_margin_but_never_a_newer_one(stor
 
 
 def test_one_batch_may_name_a_title_many_times(stored: Stored) -> None:
-    page, newer = (
-        make_movie(1, 60, plot="A keeper trims the lamp."),
-        make_movie(1, 30, title="Newer", plot="It burns."),
-    )
+    page = make_movie(1, 60, plot="A keeper trims the lamp.")
+    newer = make_movie(1, 30, title="Newer", plot="It burns.")
     row = make_movie(1, 20, title="Listed", source="list", credits=[])
     stored.write(page, newer, make_movie(2), row, make_movie(1, 90, title="Older"))
     (movie,) = (one for one in stored.movies() if one.site_id == "tt0000001")

@@ -22,7 +22,8 @@ def offered(url: str) -> list[tuple[object, ...]]:
 
 def test_offers_begin_change_and_end(database_url: str) -> None:
     """A page that does not mention offers ends none; the same page read again corrects what was misread."""
-    free, finer = Offer(provider="Misread", kind="free"), replace(RENT, quality="4K", price=9.5)
+    free = Offer(provider="Misread", kind="free")
+    finer = replace(RENT, quality="4K", price=9.5)
     readings: list[tuple[float, list[Offer], list[str], set[tuple[str, float | None, int]]]] = [
         (0, [STREAM, RENT], [], {("Netflix", None, 0), ("Vudu", 3.99, 0)}),
         (1, [], ["offers"], {("Netflix", None, 0), ("Vudu", 3.99, 0)}),

@@ -34,7 +34,8 @@ class Writers:
         self.url = url
         self.one, self.other = stores
         self._pool = pool
-        self._written, self._go_on = threading.Event(), threading.Event()
+        self._written = threading.Event()
+        self._go_on = threading.Event()
         match = self.one._match
 
         def held(*args: Any) -> None:

@@ -63,7 +63,8 @@ def test_a_batch_written_again_replaces_itself_only(
     assert len(objects(s3_url, bucket_name)) == 2
 
 
-_HERE, _ELSEWHERE = "127.0.0.1", "0.0.0.0"  # noqa: S104 - also this machine, but nothing knows that
+_HERE = "127.0.0.1"
+_ELSEWHERE = "0.0.0.0"  # noqa: S104 - also this machine, but nothing knows that
 
 
 @pytest.mark.parametrize(("tls", "host"), [(False, _ELSEWHERE), (False, _HERE), (True, _HERE)])

@@ -56,11 +56,9 @@ def episode(
     return title("imdb", site_id, **{"title": f"Night {number}", **more})
 
 
-IMDB, TOMATOES, METACRITIC = (
-    series("imdb", "tt0000001"),
-    series("rottentomatoes", "tv/salt_harbour"),
-    series("metacritic", "tv/salt-harbour"),
-)
+IMDB = series("imdb", "tt0000001")
+TOMATOES = series("rottentomatoes", "tv/salt_harbour")
+METACRITIC = series("metacritic", "tv/salt-harbour")
 SERIES = frozenset({"tt0000001", "tv/salt_harbour", "tv/salt-harbour"})
 
 

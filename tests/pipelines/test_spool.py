@@ -28,7 +28,9 @@ from tests.waiting import until, wait_for
 
 
 async def test_one_process_loads_what_was_spooled(tmp_path: Path) -> None:
-    gate, first, others = threading.Event(), MemoryStore(), [MemoryStore(), MemoryStore()]
+    gate = threading.Event()
+    first = MemoryStore()
+    others = [MemoryStore(), MemoryStore()]
 
     first.before_write = failing(10**6, TransientStoreError("down"))
     async with running(first, tmp_path, close_seconds=0.1) as run:

@@ -192,7 +192,8 @@ async def test_what_a_store_does_not_take_is_spooled_and_loaded_by_the_next_run(
     assert file in run.spool_files()
     assert len(run.spool_files()) == 2
 
-    memory.before_write, memory.batches = (lambda _: None), []
+    memory.before_write = lambda _: None
+    memory.batches = []
     async with running(
         memory, tmp_path, batch_items=500, buffer_items=500, batch_seconds=3600
     ) as run:

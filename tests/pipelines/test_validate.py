@@ -74,7 +74,8 @@ WRONG_PARTS: dict[str, tuple[Any, dict[str, Any], list[dict[str, Any]]]] = {
         [{"site_id": "movie/lamp"}, {"relation": "twin"}],
     ),
 }
-"""Parts of a movie: their type, one that is right, and changes that make it wrong. None may stand there twice."""
+"""Parts of a movie: their type, one that is right, and changes that make it wrong. None may stand
+there twice."""
 WRONG: dict[str, list[Any]] = {
     "site": ["letterboxd"],
     "site_id": [None, "", "tt12", "https://www.imdb.com/title/tt0000001/", 1],

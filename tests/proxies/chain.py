@@ -58,7 +58,8 @@ class Chain:
         self._manager = build_from_crawler(DownloaderMiddlewareManager, crawler)
         self._answer = answer
         self.sent: list[tuple[str | None, bytes | None]] = []
-        """Of each request that was sent the name of its proxy, None without one, and the credentials for that."""
+        """Of each request that was sent the name of its proxy, None without one, and the
+        credentials for that."""
         engine: Any = SimpleNamespace(
             downloader=SimpleNamespace(per_slot_settings={}), running=True
         )

@@ -12,10 +12,12 @@ from scrapy.settings import Settings
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.proxies.site_pools import SitePools
 
-USER, PASSWORD = "customer-7", "pa55w0rd-of-mine"
+USER = "customer-7"
+PASSWORD = "pa55w0rd-of-mine"  # noqa: S105
 URL = f"http://{USER}:{PASSWORD}@proxy.example:8080"
 GATEWAY = f"http://{USER}-session-{{session}}:{PASSWORD}@gate.example:7000"
-TUNNEL, CONTROL = "http://127.0.0.1:9080", "127.0.0.1:9051"
+TUNNEL = "http://127.0.0.1:9080"
+CONTROL = "127.0.0.1:9051"
 
 
 def read(**settings: Any) -> SitePools:
@@ -78,7 +80,8 @@ def test_a_proxy_keeps_its_key_when_its_place_in_the_list_changes() -> None:
     def keys(*urls: str) -> list[str | None]:
         return [proxy.key for proxy in read(**pool(*urls)).pools["datacenter"].members.values()]
 
-    one, other = "http://u:p@h:1", "http://v:p@h:1"
+    one = "http://u:p@h:1"
+    other = "http://v:p@h:1"
     assert (
         len({*keys(one, other)}) == 2
     )  # the same host and port with other credentials is another proxy

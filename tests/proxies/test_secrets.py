@@ -25,7 +25,8 @@ def crawl_seen(arguments: list[str], folder: Path, environ: dict[str, str]) -> s
         process = subprocess.Popen(
             [sys.executable, "-m", "scrapy", *arguments], env=environ, cwd=folder, stderr=log
         )
-        seen, deadline = "", time.monotonic() + LONGEST
+        seen = ""
+        deadline = time.monotonic() + LONGEST
         while process.poll() is None:
             assert time.monotonic() < deadline
             for line in Path("/proc").glob("[0-9]*/cmdline"):

@@ -1,4 +1,7 @@
-"""A pool of kind tor: its circuits, the check at the start, the control port. A forward proxy stands for Tor."""
+"""A pool of kind tor: its circuits, the check at the start, the control port.
+
+A forward proxy stands for Tor.
+"""
 
 import base64
 import re
@@ -24,7 +27,8 @@ class FakeControl(Server):
     def __init__(self, password: str = "", silent_at: str = "") -> None:
         """Ask for a password, if one is given, and never answer the command `silent_at`."""
         super().__init__(lambda connection, *_: self._serve(connection))
-        self.password, self.silent_at = password, silent_at
+        self.password = password
+        self.silent_at = silent_at
         self.commands: list[str] = []
 
     def _serve(self, connection: socket.socket) -> None:

@@ -67,7 +67,9 @@ def test_a_banned_proxy_is_not_used_until_its_quarantine_is_over() -> None:
 def test_a_quarantine_is_doubled_to_a_week_and_a_good_answer_or_a_week_without_a_ban_forgets_it() -> (
     None
 ):
-    made, now, lengths = pool(1), NOW, []
+    made = pool(1)
+    now = NOW
+    lengths = []
     for _ in range(10):
         lengths.append((made.ban("a:1", now, 0) or 0) - now)
         now += lengths[-1]

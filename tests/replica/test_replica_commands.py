@@ -19,7 +19,8 @@ ENVIRONMENT = {**os.environ, "SCRAPY_SETTINGS_MODULE": "moviecrawler.settings"}
 
 
 def start(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
-    command, pipe = [sys.executable, "-m", "scrapy", *arguments], subprocess.PIPE
+    command = [sys.executable, "-m", "scrapy", *arguments]
+    pipe = subprocess.PIPE
     signal.signal(
         signal.SIGINT, signal.default_int_handler
     )  # a shell without job control has its children ignore it

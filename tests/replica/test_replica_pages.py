@@ -64,7 +64,9 @@ def test_films_and_series_have_the_traps_of_the_sites() -> None:
     assert len({movies["imdb"].title for movies in films}) < TITLES, "remakes share a title"
     for site in ("metacritic", "rottentomatoes"):
         assert any(movies[site].year != movies["imdb"].year for movies in films if site in movies)
-    specials, first, again = SERIES.title(0), SERIES.title(4), SERIES.title(5)
+    specials = SERIES.title(0)
+    first = SERIES.title(4)
+    again = SERIES.title(5)
     assert str(specials.listed["metacritic"][0].site_id).endswith("/specials")
     assert specials.listed["rottentomatoes"][-1].season == 0
     assert f"/{SLUG}/critic-reviews/?season=season-2".encode() in page_of(
@@ -104,7 +106,8 @@ def test_title_pages_have_the_sites_sizes(
 ) -> None:
     site_id = COLLECTION.ids[site][1]
     url = title_url(site, site_id, replica.urls[site])
-    whole, light = ask(url).body, page_of(COLLECTION, site, site_id)
+    whole = ask(url).body
+    light = page_of(COLLECTION, site, site_id)
     assert smallest < len(whole) < largest
     assert 3 < len(whole) / len(ask(url, {"Accept-Encoding": "gzip"}).body) < 7
     assert 2_000 < len(light) < 20_000
@@ -118,7 +121,8 @@ def test_title_pages_have_the_sites_sizes(
 )
 def test_a_page_is_encoded_as_asked(replica: ReplicaProcess, accepted: str) -> None:
     url = f"{replica.urls['imdb']}/title/{COLLECTION.ids['imdb'][3]}/"
-    reply, plain = ask(url, {"Accept-Encoding": accepted}), ask(url).body
+    reply = ask(url, {"Accept-Encoding": accepted})
+    plain = ask(url).body
     is_compressed = "gzip" in accepted.lower() and "q=0" not in accepted.split(";")[1:]
     assert reply.headers.get("content-encoding") == ("gzip" if is_compressed else None)
     assert (gzip.decompress(reply.body) if is_compressed else reply.body) == plain
@@ -147,7 +151,10 @@ def test_a_list_has_its_titles_in_order_to_its_end(
 ) -> None:
     movies = [COLLECTION.title(place).movies[site] for place in places]
     live = {"metacritic": "https://backend.metacritic.com"}.get(site, f"https://www.{site}.com")
-    entries, repeated, offset, following = list[Entry](), 0, 0, path
+    entries = list[Entry]()
+    repeated = 0
+    offset = 0
+    following = path
     while following:
         listing = read_page(ask(replica.urls[site] + following).body, live + following).listing
         assert listing is not None

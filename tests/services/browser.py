@@ -41,12 +41,11 @@ class Browser:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Return a browser that has seen nothing yet."""
-    from selenium import webdriver  # noqa: PLC0415 - it takes a while, for tests that most runs leave out
+    # It takes a while, for tests that most runs leave out.
+    from selenium import webdriver  # noqa: PLC0415
 
-    program, driver_program = (
-        shutil.which("chromium") or shutil.which("google-chrome"),
-        shutil.which("chromedriver"),
-    )
+    program = shutil.which("chromium") or shutil.which("google-chrome")
+    driver_program = shutil.which("chromedriver")
     assert program and driver_program, "no browser: apt-get install chromium chromium-driver"  # noqa: PT018
     with tempfile.TemporaryDirectory(prefix="browser-", ignore_cleanup_errors=True) as folder:
         options = webdriver.ChromeOptions()

@@ -42,7 +42,11 @@ class Asked(NamedTuple):
 
 @dataclass(slots=True)
 class ForwardProxy:
-    """One of them. The site is told its `address` as the client's, by a header or, through a tunnel, by where it connects from."""
+    """One of them.
+
+    The site is told its `address` as the client's, by a header or, through a tunnel, by where it
+    connects from.
+    """
 
     user: str
     password: str
@@ -139,7 +143,10 @@ class ProxyFleet:
     """Proxies that run while the `with` block does."""
 
     def __init__(self, modes: list[Mode | None], network: str = "203.0.113") -> None:
-        """Take what each does; None for one that is dead: nothing listens on its port. Addresses are of `network`."""
+        """Take what each does; None for one that is dead: nothing listens on its port.
+
+        Addresses are of `network`.
+        """
         self.proxies = [
             ForwardProxy(
                 f"customer{n}", f"s3cret-{n}-pa55word", f"{network}.{n}", mode or Mode.WORK
@@ -154,7 +161,8 @@ class ProxyFleet:
         with ExitStack() as stack:
             for proxy in self.proxies:
                 if proxy in self._dead:
-                    # Bound, so that nobody else gets the port, and not listening, so that connections are refused.
+                    # Bound, so that nobody else gets the port, and not listening, so that
+                    # connections are refused.
                     held = stack.enter_context(closing(socket.socket()))
                     held.bind(("127.0.0.1", 0))
                     proxy.port = held.getsockname()[1]

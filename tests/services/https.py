@@ -74,7 +74,8 @@ async def _serve(key: str, target: str) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(key)
     server = await asyncio.start_server(forward, _HOST, 0, ssl=context)
-    print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201 - whoever started it reads it here
+    # Whoever started it reads it here.
+    print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201
     await server.serve_forever()
 
 

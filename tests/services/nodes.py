@@ -24,12 +24,14 @@ from tests.waiting import wait_for
 
 _LEASE_SECONDS = "4"
 """A node that died is soon replaced."""
-AUTH, DEPLOY_PASSWORD = ("operator", "pass:word"), "of-deployers"
+AUTH = ("operator", "pass:word")
+DEPLOY_PASSWORD = "of-deployers"  # noqa: S105
 _START_WITHIN = 90.0
 _ANSWER_WITHIN = 60.0
 
 HANG = "import ctypes; [ctypes.PyDLL(None).sleep(600) for _ in iter(int, 1)]"
-"""Stands still as a regular expression may: no other thread gets the interpreter. It needs no processor; a signal ends a sleep."""
+"""Stands still as a regular expression may: no other thread gets the interpreter. It needs no
+processor; a signal ends a sleep."""
 TOY = """
 import asyncio
 import os
@@ -91,8 +93,10 @@ def egg(files: Mapping[str, str], settings: str | None) -> bytes:
 
 
 def toy_egg(
-    version: str = "1", notes: Path = Path("/tmp"), more: Mapping[str, str] | None = None
-) -> bytes:  # noqa: S108 - only listed then
+    version: str = "1",
+    notes: Path = Path("/tmp"),
+    more: Mapping[str, str] | None = None,  # noqa: S108
+) -> bytes:
     """Return an egg of a small project, whose spiders tell in files of `notes` that they ran."""
     settings = (
         f'SPIDER_MODULES = ["toy.spiders"]\nBOT_NAME = "toy"\nNOTES = {str(notes)!r}\n'
@@ -253,7 +257,9 @@ class Node:
     def jobs(self, state: str) -> list[dict[str, Any]]:
         """Return the cluster's jobs in a state."""
         while (answer := self.get("listjobs.json")).code == 503:
-            pass  # so it is on a machine that is so busy that Redis takes seconds; whoever asks asks again
+            # So it is on a machine that is so busy that Redis takes seconds; whoever asks asks
+            # again.
+            pass
         return list(answer.json[state])
 
     def finished(self, job: str) -> dict[str, Any] | None:

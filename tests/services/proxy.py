@@ -16,7 +16,8 @@ class Proxy(Server):
         self.latency = 0.0
         """Seconds that each piece of an answer waits."""
         self.cut_after: int | None = None
-        """Bytes from clients after which their connections are cut; None for never. Set to None by a cut."""
+        """Bytes from clients after which their connections are cut; None for never. Set to None by
+        a cut."""
         self.answers = 0
         """Pieces of answers that were passed on; one a round trip as long as answers are short."""
         self._target = (host, port)

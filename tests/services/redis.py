@@ -17,7 +17,8 @@ import redis
 from tests.waiting import wait_for
 
 _TIMEOUTS = {"socket_connect_timeout": 10.0, "socket_timeout": 10.0}
-"""Another server, which says nothing, may have taken the port meanwhile: no test waits for that for ever."""
+"""Another server, which says nothing, may have taken the port meanwhile: no test waits for that for
+ever."""
 
 
 def executable() -> str:
@@ -88,6 +89,7 @@ def redis_client(redis_server: str) -> Iterator[redis.Redis]:
 
 
 @pytest.fixture
-def redis_url(redis_server: str, redis_client: redis.Redis) -> str:  # noqa: ARG001 - which empties it
+# Which empties it.
+def redis_url(redis_server: str, redis_client: redis.Redis) -> str:  # noqa: ARG001
     """Return the URL of an empty database."""
     return redis_server

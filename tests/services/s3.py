@@ -29,7 +29,10 @@ _SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>Reduce your request rate.</M
 
 
 class S3Server:
-    """An endpoint of our own in a thread, which fails when a test says so. Used as a context manager."""
+    """An endpoint of our own in a thread, which fails when a test says so.
+
+    Used as a context manager.
+    """
 
     def __init__(self) -> None:
         self.failures: list[str] = []

@@ -11,8 +11,8 @@ from typing import Any, Self
 class Server:
     """Listens on a free port while the `with` block runs; between `stop` and `start` it refuses connections.
 
-    `handler` is called with each connection, as one of the standard library's classes of request handlers is. Clients may hang
-    up; any other error of a handler fails the test.
+    `handler` is called with each connection, as one of the standard library's classes of request
+    handlers is. Clients may hang up; any other error of a handler fails the test.
     """
 
     def __init__(self, handler: Any, port: int = 0) -> None:
@@ -46,7 +46,8 @@ class Server:
 
     def stop(self) -> None:
         """Refuse connections, and cut those that are open."""
-        running, self._running = self._running, None
+        running = self._running
+        self._running = None
         if running is not None:
             running.shutdown()
             running.server_close()

@@ -82,7 +82,8 @@ class TorNetwork:
             relays = [f"relay{number}" for number in range(_RELAYS)]
             for name in relays:
                 self._run(name, _RELAY.format(name=name) + authority)
-            # A client that asked before there is a consensus would wait longer and longer between its next questions.
+            # A client that asked before there is a consensus would wait longer and longer between
+            # its next questions.
             consensus = self._folder / "authority" / "cached-microdesc-consensus"
             wait_for(
                 lambda: (

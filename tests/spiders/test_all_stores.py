@@ -19,7 +19,8 @@ from tests.services.postgres import new_database, postgres_movies
 from tests.services.replica import ForkedReplica
 from tests.services.s3 import CREDENTIALS, s3_movies
 
-TITLES, SERIES = 15, 6
+TITLES = 15
+SERIES = 6
 COLLECTION = Collection(1, TITLES, SERIES)
 OF_CRAWLS = {"scraped_at", "fetch", "list_name", "list_rank", "list_computed", "unknown_fields"}
 """Fields that say how a title was read, and not what its page says."""
@@ -88,7 +89,8 @@ def test_three_sites_are_the_same_in_every_store_on_one_scoreboard_and_from_the_
     with ForkedReplica(titles=TITLES, series=SERIES, light=True) as replica:
         for site, (films, series) in LISTS.items():
             parts = ",".join(str(movie.site_id) for movie in COLLECTION.series.title(1).parts[site])
-            # A season's own page says more than its series' page, and is here the newer one of the two.
+            # A season's own page says more than its series' page, and is here the newer one of the
+            # two.
             for arguments in (
                 ["-a", f"list={series}"],
                 ["-a", f"list={films}", "-a", f"ids={parts}"],
@@ -117,7 +119,8 @@ def test_three_sites_are_the_same_in_every_store_on_one_scoreboard_and_from_the_
         assert_seasons_as_the_replica_has_them(seasons)
 
         reset(replica)
-        replayed, empty = tmp_path / "replayed", new_database(postgres_server)
+        replayed = tmp_path / "replayed"
+        empty = new_database(postgres_server)
         again = scrapy(
             "replay",
             f"s3://{bucket_name}",

@@ -36,7 +36,8 @@ def test_spider_stores_every_title_of_its_site_once(
         assert ids(finished.movies) == [IDS[index] for index in COLLECTION.top_ranks]
         assert [movie.list_rank for movie in finished.movies] == list(range(1, TITLES + 1))
         assert {movie.list_name for movie in finished.movies} == {"top"}
-    # Crawled again, each title has one row, which is newer; and a limit is how many titles are asked for.
+    # Crawled again, each title has one row, which is newer; and a limit is how many titles are
+    # asked for.
     before = {movie.site_id: movie.scraped_at for movie in finished.movies}
     reset(replica)
     again = crawl(spider, "limit=10", data=tmp_path, replica=replica, FRESHNESS_MARGIN="0")

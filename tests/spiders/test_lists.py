@@ -17,12 +17,11 @@ from moviecrawler.spiders.rottentomatoes import MOST_PAGES, RottenTomatoesSpider
 from tests.crawling import counts, crawl
 from tests.spiders.answers import answer, missed, spider_of
 
-MC, RT = "https://www.metacritic.com", "https://www.rottentomatoes.com"
-STAND_IN, OTHER, API = (
-    "http://127.0.0.1:8001",
-    "http://127.0.0.1:8002",
-    "https://backend.metacritic.com",
-)
+MC = "https://www.metacritic.com"
+RT = "https://www.rottentomatoes.com"
+STAND_IN = "http://127.0.0.1:8001"
+OTHER = "http://127.0.0.1:8002"
+API = "https://backend.metacritic.com"
 
 
 def index(*addresses: str) -> bytes:
@@ -104,7 +103,9 @@ def test_cursors_are_followed_one_page_at_a_time_and_not_for_ever(
     page: int, limit: int | None, goes_on: bool
 ) -> None:
     spider = spider_of(RottenTomatoesSpider)
-    spider.is_shared, spider.plan.limit = True, limit  # others may have asked for what is listed
+    # others may have asked for what is listed
+    spider.is_shared = True
+    spider.plan.limit = limit
     request = spider.browse_request("movies_at_home", "another", page, 30)
     # A cursor that comes again is the same page, which the dupefilter drops.
     assert not request.dont_filter

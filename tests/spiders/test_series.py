@@ -74,7 +74,8 @@ def test_a_list_of_series_gives_their_seasons_too(
 def test_seasons_and_episodes_are_asked_for_by_sitemap_id_or_address(
     replica: ReplicaProcess, tmp_path: Path
 ) -> None:
-    slug, home = TOMATOES[0].removeprefix("tv/"), "https://www.rottentomatoes.com"
+    slug = TOMATOES[0].removeprefix("tv/")
+    home = "https://www.rottentomatoes.com"
     # The site redirects from the other spelling of a slug.
     named = f"{home}/tv/{slug}/s00,tv/{slug.replace('_', '-')}/s01/e03,tv/nowhere/s01"
     finished = crawl(

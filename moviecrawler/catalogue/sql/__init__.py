@@ -1,4 +1,7 @@
-"""The SQL of the catalogue, in files of its own. Its tables are made by `database/sql/schema.sql`."""
+"""The SQL of the catalogue, in files of its own.
+
+Its tables are made by `database/sql/schema.sql`.
+"""
 
 from __future__ import annotations
 
