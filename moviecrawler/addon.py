@@ -1,7 +1,8 @@
-"""The add-on that checks the settings of a crawl, and gives it the components which they ask for, and no others.
+"""The add-on that checks the settings of a crawl, and lists the components which they ask for.
 
-A component is imported when it is listed, with the client of its service: boto3, pymongo, psycopg2,
-redis, Prometheus'. A crawl that stores CSV files does without them, and starts in half the time.
+It lists no others. A component is imported when it is listed, with the client of its service:
+boto3, pymongo, psycopg2, redis, Prometheus'. A crawl that stores CSV files does without them, and
+starts in half the time.
 """
 
 from __future__ import annotations
@@ -106,9 +107,10 @@ def _list_parts(settings: BaseSettings) -> None:
 
 
 def check(settings: BaseSettings, spidercls: type[Spider]) -> None:
-    """List the components whose settings have a value, unless they are listed; nothing is connected.
+    """List the components whose settings have a value, unless they are listed.
 
-    Raises ConfigurationError for the first setting of a crawl of a site that can't be right.
+    Nothing is connected. Raises ConfigurationError for the first setting of a crawl of a site that
+    can't be right.
     """
     # Scrapy imports this module for every command.
     from moviecrawler.frontier.budgets import site_budget  # noqa: PLC0415
@@ -126,7 +128,8 @@ def check(settings: BaseSettings, spidercls: type[Spider]) -> None:
     check_stores(settings)
     site_budget(settings, spidercls.site)
     if settings.get("REDIS_URL"):
-        from moviecrawler.redis_client import connect  # noqa: PLC0415 - imports Redis' client
+        # Imports Redis' client.
+        from moviecrawler.redis_client import connect  # noqa: PLC0415
 
         connect(settings["REDIS_URL"])  # which opens no connection
     SitePools.from_settings(settings)

@@ -34,7 +34,9 @@ def latest() -> datetime:
 
 
 def utc_text(at: float | datetime, *, seconds: bool = False) -> str:
-    """Return a time, given in seconds since 1970 or with its time zone, as people read it: to the minute or second, UTC.
+    """Return a time as people read it: to the minute or second, UTC.
+
+    It is given in seconds since 1970, or with its time zone.
 
     >>> utc_text(0), utc_text(datetime(2026, 5, 28, 20, 26, 9, tzinfo=UTC), seconds=True)
     ('1970-01-01 00:00 UTC', '2026-05-28 20:26:09 UTC')
@@ -44,7 +46,10 @@ def utc_text(at: float | datetime, *, seconds: bool = False) -> str:
 
 
 def process_age() -> float:
-    """Return the seconds since this process began; where the system doesn't say, since this module was imported."""
+    """Return the seconds since this process began.
+
+    Where the system doesn't say, they are those since this module was imported.
+    """
     try:
         ticks = int(
             Path("/proc/self/stat")

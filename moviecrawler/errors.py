@@ -53,7 +53,10 @@ class AwayError(MovieCrawlerError):
 
 
 class TransientStoreError(MovieCrawlerError):
-    """A store can't write now, and may be able to later: it is locked, full, restarting or out of reach."""
+    """A store can't write now, and may be able to later.
+
+    It is locked, full, restarting or out of reach.
+    """
 
 
 class TooSlowError(TransientStoreError):

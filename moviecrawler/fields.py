@@ -37,67 +37,73 @@ PARTS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
 differ, and its values."""
 
 _PLAIN: Final = (
-    *("year", "release_date", "runtime_minutes", "genres", "certificate", "plot", "poster_url"),
-    *("credits.director", "credits.writer", "credits.cast"),
+    "year",
+    "release_date",
+    "runtime_minutes",
+    "genres",
+    "certificate",
+    "plot",
+    "poster_url",
+    "credits.director",
+    "credits.writer",
+    "credits.cast",
 )
 _PUBLISHED: Final[dict[Site, frozenset[str]]] = {
     "imdb": frozenset(
         {
             *_PLAIN,
-            *(
-                "original_title",
-                "title_type",
-                "countries",
-                "languages",
-                "scores.imdb",
-                "scores.metascore",
-            ),
-            *("popularity_rank", *(f"amounts.{kind}" for kind in PARTS["amounts"][1])),
-            *(
-                "poster_width",
-                "poster_height",
-                "keywords",
-                "interests",
-                "taglines",
-                "awards",
-                "offers",
-            ),
-            *("related.similar", "related.connection", "critic_review_count"),
+            "original_title",
+            "title_type",
+            "countries",
+            "languages",
+            "scores.imdb",
+            "scores.metascore",
+            "popularity_rank",
+            *(f"amounts.{kind}" for kind in PARTS["amounts"][1]),
+            "poster_width",
+            "poster_height",
+            "keywords",
+            "interests",
+            "taglines",
+            "awards",
+            "offers",
+            "related.similar",
+            "related.connection",
+            "critic_review_count",
         }
     ),
     "metacritic": frozenset(
         {
-            *(
-                *_PLAIN,
-                "imdb_id",
-                "countries",
-                "languages",
-                "scores.metascore",
-                "scores.metacritic_user",
-            ),
-            *(
-                "poster_width",
-                "poster_height",
-                "keywords",
-                "taglines",
-                "awards",
-                "offers",
-                "related.similar",
-            ),
+            *_PLAIN,
+            "imdb_id",
+            "countries",
+            "languages",
+            "scores.metascore",
+            "scores.metacritic_user",
+            "poster_width",
+            "poster_height",
+            "keywords",
+            "taglines",
+            "awards",
+            "offers",
+            "related.similar",
             "external_ids",
         }
     ),
     "rottentomatoes": frozenset(
         {
-            *(
-                *_PLAIN,
-                "languages",
-                "amounts.domestic",
-                "scores.tomatometer",
-                "scores.popcornmeter",
-            ),
-            *("scores.tomatometer_top", "scores.popcornmeter_all", "scores.popcornmeter_verified"),
-            *("offers", "related.similar", "consensus", "external_ids"),
+            *_PLAIN,
+            "languages",
+            "amounts.domestic",
+            "scores.tomatometer",
+            "scores.popcornmeter",
+            "scores.tomatometer_top",
+            "scores.popcornmeter_all",
+            "scores.popcornmeter_verified",
+            "offers",
+            "related.similar",
+            "consensus",
+            "external_ids",
         }
     ),
 }
@@ -122,8 +128,15 @@ SHOWN_ONLY_WITH_VALUE: Final[dict[Site, frozenset[str]]] = {
 is unknown says nothing of the page."""
 
 SCORE_FACTS: Final = (
-    *("count", "average", "reviews", "liked", "neutral", "disliked"),
-    *("certified", "sentiment", "histogram"),
+    "count",
+    "average",
+    "reviews",
+    "liked",
+    "neutral",
+    "disliked",
+    "certified",
+    "sentiment",
+    "histogram",
 )
 """What a score can have beside its value, each a field of its own, such as `scores.imdb.count`."""
 
@@ -162,11 +175,12 @@ _IN_DATASETS: Final[dict[str, frozenset[str]]] = {
 
 @cache
 def fields_published_by(site: Site, kind: TitleKind) -> frozenset[str]:
-    """Return the names of the fields that the pages of a site have for titles of this kind, whichever page it is.
+    """Return the names of the fields that the pages of a site have for titles of this kind.
 
-    Names such as `year`, `credits.cast`, `scores.imdb`, `amounts.budget`. A field that is not among
-    them is never unknown. Identity (site_id, url, title, kind) isn't among them: without it there
-    is no movie. Nor is what a score has beside its value: see `score_facts_published`.
+    They are the same whichever page it is: names such as `year`, `credits.cast`, `scores.imdb`,
+    `amounts.budget`. A field that is not among them is never unknown. Identity (site_id, url,
+    title, kind) isn't among them: without it there is no movie. Nor is what a score has beside its
+    value: see `score_facts_published`.
     """
     creators = {"credits.creator"} if kind in {"series", "season"} else set()
     return (
@@ -178,7 +192,10 @@ def fields_published_by(site: Site, kind: TitleKind) -> frozenset[str]:
 
 
 def score_facts_published(movie: Movie) -> set[str]:
-    """Return the names of the facts that a site publishes of those of its scores that a movie has, such as `scores.imdb.count`."""
+    """Return the names of what its site publishes of a movie's scores, such as `scores.imdb.count`.
+
+    Only the scores that the movie has count.
+    """
     return {
         f"scores.{score.kind}.{fact}"
         for score in movie.scores
@@ -189,7 +206,10 @@ def score_facts_published(movie: Movie) -> set[str]:
 
 
 def present_in(movie: Movie) -> set[str]:
-    """Return the names of the fields that a movie has a value for; `scores.imdb.count` is among them."""
+    """Return the names of the fields that a movie has a value for.
+
+    `scores.imdb.count` is among them.
+    """
     found = {name for name in PLAIN_NAMES if getattr(movie, name) not in _NOTHING}
     for name, (attribute, _) in PARTS.items():
         found |= {f"{name}.{getattr(part, attribute)}" for part in getattr(movie, name)}
@@ -215,9 +235,10 @@ PLAIN_NAMES: Final = tuple(
 
 
 def unknown_fields_of(movie: Movie, stated: Collection[str] = ()) -> list[str]:
-    """Return what `movie.unknown_fields` is to be: all that its site publishes of such titles, but for its values and what is `stated` to be absent.
+    """Return what `movie.unknown_fields` is to be.
 
-    A row of a list states no absence.
+    That is all that its site publishes of such titles, but for its values and what is `stated` to
+    be absent. A row of a list states no absence.
     """
     published = fields_published_by(movie.site, movie.kind) | score_facts_published(movie)
     return sorted(published - present_in(movie) - frozenset(stated))
@@ -227,7 +248,7 @@ def unknown_fields_of(movie: Movie, stated: Collection[str] = ()) -> list[str]:
 def unknown_in_datasets(
     kind: TitleKind, datasets: frozenset[str] = frozenset({"title.basics", "title.ratings"})
 ) -> tuple[str, ...]:
-    """Return what a movie of this kind does not mention that was read from these of IMDb's datasets."""
+    """Return the unknown fields of a movie of this kind, read from these of IMDb's datasets."""
     return tuple(
         sorted(
             (fields_published_by("imdb", kind) | ONLY_IN_DATASETS).difference(

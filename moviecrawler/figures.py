@@ -41,34 +41,82 @@ FIGURES = tuple(
     Figure(f"moviecrawler_{name}", text, re.compile(pattern))
     for name, text, pattern in (
         ("crawls", "Crawls that ended.", "crawl/(?:in)?complete"),
-        ("crawls_incomplete", "Crawls that ended without all that they were asked for.", "crawl/incomplete"),
-        ("stalled_seconds", "Time in which nothing came in although something was asked for.", "crawl/stalled_seconds"),
+        (
+            "crawls_incomplete",
+            "Crawls that ended without all that they were asked for.",
+            "crawl/incomplete",
+        ),
+        (
+            "stalled_seconds",
+            "Time in which nothing came in although something was asked for.",
+            "crawl/stalled_seconds",
+        ),
         ("titles_asked", "Titles asked for.", "titles/asked"),
         ("titles", "Titles that ended, by outcome.", r"titles/(?P<outcome>(?!asked)\w+)"),
         ("pages", "Title pages that were read.", "pages/read"),
         ("unreadable_pages", "Pages that could not be read.", r"extraction/errors/[\w.]+"),
-        ("unknown_fields", "Title pages of which a field is unknown, by field.", r"pages/unknown/(?P<field>[\w.]+)"),
+        (
+            "unknown_fields",
+            "Title pages of which a field is unknown, by field.",
+            r"pages/unknown/(?P<field>[\w.]+)",
+        ),
         ("missing_fields", "Fields that a crawl's pages stopped to have.", r"pages/missing/[\w.]+"),
         ("lists_missed", "List pages that could not be read.", "lists/missed"),
-        ("responses", "Answers, by HTTP status.", r"downloader/response_status_count/(?P<status>\d{3})"),
-        ("received_bytes", "Bytes of answers, as they came over the wire.", "downloader/response_bytes"),
+        (
+            "responses",
+            "Answers, by HTTP status.",
+            r"downloader/response_status_count/(?P<status>\d{3})",
+        ),
+        (
+            "received_bytes",
+            "Bytes of answers, as they came over the wire.",
+            "downloader/response_bytes",
+        ),
         ("request_errors", "Requests without an answer.", "downloader/exception_count"),
         ("retries", "Requests that were sent again.", "retry/count"),
-        ("blocks", "Refusals, by how the site refused.", r"blocks/[\w.:-]+/(?P<kind>(?!stopped)\w+)"),
+        (
+            "blocks",
+            "Refusals, by how the site refused.",
+            r"blocks/[\w.:-]+/(?P<kind>(?!stopped)\w+)",
+        ),
         ("site_stops", "Crawls that were refused for good.", r"blocks/[\w.:-]+/stopped"),
-        ("proxy_attempts", "Attempts through a pool of proxies, by outcome.", _POOL + r"/(?P<outcome>(?!bytes_)\w+)"),
-        ("proxy_bytes", "Bytes that went or came through a pool of proxies.", _POOL + "/bytes_(?:in|out)"),
-        ("items_not_stored", "Items that a store did not get, or that no title can have.", r"store/\w+/(?:rejected|spooled|lost)|items/rejected"),
-        ("store_items", "Items that a store is done with, by outcome.", _STORE + "/(?P<outcome>durable|rejected|spooled|lost)"),
+        (
+            "proxy_attempts",
+            "Attempts through a pool of proxies, by outcome.",
+            _POOL + r"/(?P<outcome>(?!bytes_)\w+)",
+        ),
+        (
+            "proxy_bytes",
+            "Bytes that went or came through a pool of proxies.",
+            _POOL + "/bytes_(?:in|out)",
+        ),
+        (
+            "items_not_stored",
+            "Items that a store did not get, or that no title can have.",
+            r"store/\w+/(?:rejected|spooled|lost)|items/rejected",
+        ),
+        (
+            "store_items",
+            "Items that a store is done with, by outcome.",
+            _STORE + "/(?P<outcome>durable|rejected|spooled|lost)",
+        ),
         ("store_batches", "Batches written.", _STORE + "/batches"),
         ("store_write_seconds", "Time spent in writing.", _STORE + "/seconds"),
         ("store_retries", "Writes that failed and were tried again.", _STORE + "/retries"),
         ("dead_letters", "Requests that became dead letters.", "frontier/dead_letters"),
         ("frontier_errors", "Exchanges with the shared queue that failed.", "frontier/errors"),
-        ("titles_overdue", "Titles of the catalogue that were overdue, added up at the end of each crawl.", "catalogue/overdue"),
-        ("titles_fetched", "Titles of the catalogue that were fetched before, added up at the end of each crawl.", "catalogue/fetched"),
+        (
+            "titles_overdue",
+            "Titles of the catalogue that were overdue, added up at the end of each crawl.",
+            "catalogue/overdue",
+        ),
+        (
+            "titles_fetched",
+            "Titles of the catalogue that were fetched before, added up at the end of each crawl.",
+            "catalogue/fetched",
+        ),
     )
-)  # fmt: skip  # a table
+)
 _BY_NAME = {figure.name: figure for figure in FIGURES}
 
 
@@ -127,8 +175,11 @@ class Totals:
         _add(self._ended[site], samples)
 
     def read(self, text: str) -> None:
-        """Add the figures that `collect` once yielded, in Prometheus' text format; a text that is none has none."""
-        # As below.
+        """Add the figures that `collect` once yielded, in Prometheus' text format.
+
+        A text that is none has none.
+        """
+        # A crawl on a node only needs the list.
         from prometheus_client.parser import text_string_to_metric_families  # noqa: PLC0415
 
         with suppress(ValueError):

@@ -81,14 +81,17 @@ class Score:
     """The mean rating behind a percentage (tomatometers, popcornmeters), or the Metascore before
     rounding; `sites.SCORES` has its scale."""
     reviews: Count | None = None
-    """Users' written reviews, where `count` is of votes or ratings: `imdb` and the popcornmeters."""
+    """Users' written reviews, where `count` is of votes or ratings: `imdb` and the
+    popcornmeters."""
     liked: Count | None = None
-    """Positive reviews or ratings by the site's own threshold: fresh, 3.5 stars, a Metascore of 61."""
+    """Positive reviews or ratings by the site's own threshold: fresh, 3.5 stars, a Metascore of
+    61."""
     neutral: Count | None = None
     """Mixed reviews or ratings: Metacritic only."""
     disliked: Count | None = None
     certified: bool | None = None
-    """Whether the site has marked the title: Certified Fresh, Verified Hot, Metacritic's must-see."""
+    """Whether the site has marked the title: Certified Fresh, Verified Hot, Metacritic's
+    must-see."""
     sentiment: Text | None = None
     """The site's word for the value: POSITIVE or NEGATIVE, "Universal acclaim"."""
     histogram: Annotated[list[Count], Meta(max_length=HISTOGRAM_BARS)] = field(default_factory=list)
@@ -166,7 +169,8 @@ class Offer:
     url: Annotated[str, Meta(max_length=4_000, pattern="^https?://")] | None = None
     """The title's page at the provider, without tracking parameters."""
     source: Key | None = None
-    """Who the data is from and must be credited, such as `JustWatch`; None for the site's own data."""
+    """Who the data is from and must be credited, such as `JustWatch`; None for the site's own
+    data."""
     seen_at: Time | None = None
     """When a page last showed it, UTC, if that is before the movie's `scraped_at`; None: the page
     of `scraped_at` shows it."""
@@ -245,7 +249,8 @@ class Movie:
     """Last year of a series; None while it runs, and for everything else."""
     release_date: Text | None = None
     """ISO 8601, `YYYY-MM-DD`, or `YYYY-MM` where the page has no day: the date that the page shows
-    first, which is that of the visitor's country on IMDb and the theatrical one on Rotten Tomatoes."""
+    first, which is that of the visitor's country on IMDb and the theatrical one on Rotten
+    Tomatoes."""
     runtime_minutes: Annotated[int, Meta(ge=1, le=100_000)] | None = None
     """The longest film known has 51,420."""
     genres: Annotated[list[Text], Meta(max_length=500)] = field(default_factory=list)
@@ -271,7 +276,8 @@ class Movie:
     offers: Annotated[list[Offer], Meta(max_length=500)] = field(default_factory=list)
     """Where to watch it, in page order."""
     keywords: Annotated[list[Text], Meta(max_length=5_000)] = field(default_factory=list)
-    """The most relevant first; a title page on IMDb shows five. On Metacritic these are its tags."""
+    """The most relevant first; a title page on IMDb shows five. On Metacritic these are its
+    tags."""
     interests: Annotated[list[Text], Meta(max_length=500)] = field(default_factory=list)
     """IMDb's finer genres, such as "Dark Comedy"; plain genres are among them."""
     taglines: Annotated[list[LongText], Meta(max_length=500)] = field(default_factory=list)
@@ -301,7 +307,8 @@ class Movie:
     """The site_id of the series of a season or an episode."""
     series_title: Text | None = None
     season: Count | None = None
-    """The number of a season, or of an episode's season; 0 for specials. A season always has one."""
+    """The number of a season, or of an episode's season; 0 for specials. A season always has
+    one."""
     episode: Count | None = None
     """Some seasons start with a special numbered 0."""
     season_count: Positive | None = None
@@ -310,7 +317,8 @@ class Movie:
     episode_count: Positive | None = None
     """Episodes of a series or a season, as the site counts them."""
     list_name: Text | None = None
-    """The list that led to the title, such as `top`; None for a title that was requested by its id."""
+    """The list that led to the title, such as `top`; None for a title that was requested by its
+    id."""
     list_rank: Positive | None = None
     """1 is the list's first."""
     list_computed: bool = False

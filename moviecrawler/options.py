@@ -39,20 +39,27 @@ scrapy-redis' is to one of ours."""
 _HOST_AND_PORT = r"(?!\S*@)[\w.:\[\]-]+:\d{1,5}"
 _URL = r"https?://[\w.\[\]-][^\s?#@]*"
 _DATASET = "(?:basics|ratings|crew|principals|names|akas|episode)"
+_BASE_URL = Meta(pattern=rf"^{_URL}\Z")
+_OTHER_URL = Meta(pattern=rf"^({_URL})?\Z")
+_TUNNEL = Meta(pattern=rf"^http://{_HOST_AND_PORT}/?\Z")
+_CONTROL = Meta(pattern=rf"^{_HOST_AND_PORT}\Z")
+_DATASETS = Meta(pattern=rf"^\s*{_DATASET}(\s*,\s*{_DATASET})*\s*\Z")
+_HEADER = Meta(pattern=r"^[\x20-\x7e]*\Z")
+_NAME = Meta(pattern=r"^[A-Za-z0-9_.-]{1,64}\Z")
+_KEY = Meta(pattern=r"%\(name\)s")
 _FORMS = {
-    rf"^{_URL}\Z": "a scheme and host such as http://127.0.0.1:8000",
-    rf"^({_URL})?\Z": "a scheme and host such as http://127.0.0.1:8000, or remove it",
-    rf"^http://{_HOST_AND_PORT}/?\Z": "where Tor's HTTPTunnelPort listens, such as http://127.0.0.1:9080",
-    rf"^{_HOST_AND_PORT}\Z": "Tor's ControlPort, such as 127.0.0.1:9051",
-    rf"^\s*{_DATASET}(\s*,\s*{_DATASET})*\s*\Z": "basics, ratings, crew, principals, names, akas and episode, or some of them",
-    r"^[\x20-\x7e]*\Z": "plain ASCII, such as a URL, as it is sent in a header",
-    r"^[A-Za-z0-9_.-]{1,64}\Z": "up to 64 letters, digits, dots, hyphens and underscores",
-    r"%\(name\)s": "one such as '%(name)s:start_urls'",
+    _BASE_URL.pattern: "a scheme and host such as http://127.0.0.1:8000",
+    _OTHER_URL.pattern: "a scheme and host such as http://127.0.0.1:8000, or remove it",
+    _TUNNEL.pattern: "where Tor's HTTPTunnelPort listens, such as http://127.0.0.1:9080",
+    _CONTROL.pattern: "Tor's ControlPort, such as 127.0.0.1:9051",
+    _DATASETS.pattern: (
+        "basics, ratings, crew, principals, names, akas and episode, or some of them"
+    ),
+    _HEADER.pattern: "plain ASCII, such as a URL, as it is sent in a header",
+    _NAME.pattern: "up to 64 letters, digits, dots, hyphens and underscores",
+    _KEY.pattern: "one such as '%(name)s:start_urls'",
 }
 """What to set a text to that has to match a pattern."""
-_BASE_URL, _OTHER_URL, _TUNNEL, _CONTROL, _DATASETS, _HEADER, _NAME, _KEY = (
-    Meta(pattern=pattern) for pattern in _FORMS
-)
 
 Seconds = Annotated[float, Meta(ge=0, le=1e9)]
 Name = Annotated[str, _NAME]
@@ -168,7 +175,8 @@ class StoreOptions(Options, frozen=True, kw_only=True, rename=str.upper):
     store_batch_seconds: Annotated[float, Meta(ge=0.001, le=1_000_000)] | None = None
     """Seconds that an item waits for its batch to fill; empty means what suits the store."""
     store_close_seconds: Annotated[float, Meta(ge=0.001, le=86_400)] | None = None
-    """Seconds that a store may take for what is left when the spider closes; the rest is spooled."""
+    """Seconds that a store may take for what is left when the spider closes; the rest is
+    spooled."""
 
 
 class CatalogueOptions(
@@ -193,7 +201,8 @@ class FrontierOptions(
     """The shared crawl."""
 
     url: str = msgspec.field(default="", name="REDIS_URL")
-    """The Redis that the workers of a run share; empty means that each process crawls for itself."""
+    """The Redis that the workers of a run share; empty means that each process crawls for
+    itself."""
     site_budgets: Any = msgspec.field(default="", name="SITE_BUDGETS")
     """What all workers together may ask of a host, as JSON: {"host": {"per_second": 0.5, "per_day":
     600}}; other hosts keep the budgets of `sites.py`."""
@@ -283,8 +292,14 @@ class WatchOptions(Options, frozen=True, kw_only=True, rename=str.upper):
 
 
 SETTINGS: tuple[type[Options], ...] = (
-    *(SiteOptions, RequestOptions, StoreOptions, CatalogueOptions, FrontierOptions),
-    *(ProxyOptions, TorOptions, WatchOptions),
+    SiteOptions,
+    RequestOptions,
+    StoreOptions,
+    CatalogueOptions,
+    FrontierOptions,
+    ProxyOptions,
+    TorOptions,
+    WatchOptions,
 )
 """All structs of settings, in the order of `SETTINGS.md`."""
 
@@ -296,41 +311,39 @@ def project_settings(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 JOB_SETTINGS = (
-    *("IMDB_DATASETS", "RETRY_BACKOFF", "CSV_ENABLED", "FRESHNESS_MARGIN", "STORE_UNREACHABLE"),
-    *(
-        "STORE_BATCH_ITEMS",
-        "STORE_BATCH_SECONDS",
-        "STORE_CLOSE_SECONDS",
-        "CATALOGUE_LEASE",
-        "CATALOGUE_IDLE",
-    ),
-    *(
-        "FRONTIER_RUN",
-        "FRONTIER_DUPEFILTER",
-        "FRONTIER_LEASE",
-        "FRONTIER_DELIVERIES",
-        "FRONTIER_PATIENCE",
-    ),
-    *(
-        "FRONTIER_IDLE",
-        "FRONTIER_MAX_PAGES",
-        "PROXY_ORDER",
-        "PROXY_ATTEMPTS",
-        "PROXY_RUN_RESIDENTIAL",
-        "COVERAGE_STOP",
-    ),
+    "IMDB_DATASETS",
+    "RETRY_BACKOFF",
+    "CSV_ENABLED",
+    "FRESHNESS_MARGIN",
+    "STORE_UNREACHABLE",
+    "STORE_BATCH_ITEMS",
+    "STORE_BATCH_SECONDS",
+    "STORE_CLOSE_SECONDS",
+    "CATALOGUE_LEASE",
+    "CATALOGUE_IDLE",
+    "FRONTIER_RUN",
+    "FRONTIER_DUPEFILTER",
+    "FRONTIER_LEASE",
+    "FRONTIER_DELIVERIES",
+    "FRONTIER_PATIENCE",
+    "FRONTIER_IDLE",
+    "FRONTIER_MAX_PAGES",
+    "PROXY_ORDER",
+    "PROXY_ATTEMPTS",
+    "PROXY_RUN_RESIDENTIAL",
+    "COVERAGE_STOP",
 )
 """The settings that a job of a cluster may make: none names a class, a path or a URL, or lifts what
 protects the sites."""
 
 
 def node_of(settings: Mapping[str, Any]) -> str:
-    """Return the name under which this machine is known to others: FRONTIER_NODE, or else its own."""
+    """Return the name under which others know this machine: FRONTIER_NODE, or else its own."""
     return settings.get("FRONTIER_NODE") or socket.gethostname()
 
 
 def check_settings(settings: BaseSettings) -> None:
-    """Raise ConfigurationError for the first of this project's settings whose value can't be right."""
+    """Raise ConfigurationError for the first setting of this project whose value can't be right."""
     for options in SETTINGS:
         options.read(settings)
     _check_scrapys_own(settings)
@@ -342,13 +355,15 @@ def check_settings(settings: BaseSettings) -> None:
 
 
 def _check_scrapys_own(settings: BaseSettings) -> None:
-    """Raise ConfigurationError for the first of Scrapy's settings that is no number or truth value where it has to be one."""
+    """Raise ConfigurationError for the first of Scrapy's settings whose value is of a wrong kind.
+
+    It is no number or truth value where it has to be one.
+    """
     from scrapy.settings import default_settings  # noqa: PLC0415 - only a crawl asks
 
     for name, default in vars(default_settings).items():
-        if not settings.getpriority(name) or not isinstance(
-            settings[name], str
-        ):  # else it was not given as text
+        # Else it was not given as text.
+        if not settings.getpriority(name) or not isinstance(settings[name], str):
             continue
         try:
             if isinstance(default, bool):
@@ -391,7 +406,10 @@ def is_http_url(text: str) -> bool:
 
 
 def is_open_to_others(url: str) -> bool:
-    """Return whether what is sent to a URL can be changed on the way: it goes to another machine without TLS."""
+    """Return whether what is sent to a URL can be changed on the way.
+
+    That is so when it goes to another machine without TLS.
+    """
     parts = split_url(url)
     return parts is not None and parts.scheme == "http" and parts.hostname not in LOOPBACK
 

@@ -27,9 +27,8 @@ _RETRY_PAUSE_SECONDS = 0.02
 def connect(url: str, **given: Any) -> Any:  # redis-py's types leave open whether answers are bytes
     """Return a client for an event loop, which connects with its first command.
 
-    Raises ConfigurationError.
-
-    It never repeats a command that failed, because the server may have run it.
+    It never repeats a command that failed, because the server may have run it. Raises
+    ConfigurationError.
     """
     return _client(
         redis.asyncio.Redis, url, {**_OPTIONS, **given, "retry": AsyncRetry(NoBackoff(), 0)}
@@ -40,7 +39,6 @@ def connect_blocking(url: str, **given: Any) -> Any:
     """Return a client for threads.
 
     After a connection that was lost, it tries once more: an idle one is, when Redis restarts.
-
     Raises ConfigurationError.
     """
     retry = Retry(
@@ -54,9 +52,8 @@ def connect_blocking(url: str, **given: Any) -> Any:
 def _client(kind: Any, url: str, given: dict[str, Any]) -> Any:
     try:
         client = kind.from_url(url, **given)
-        client.connection_pool.connection_class(
-            **client.connection_pool.connection_kwargs
-        )  # opens nothing
+        # Opens nothing.
+        client.connection_pool.connection_class(**client.connection_pool.connection_kwargs)
     except (ValueError, TypeError):
         # Not the error's text, which may hold a part of the password.
         raise ConfigurationError(
@@ -66,15 +63,20 @@ def _client(kind: Any, url: str, given: dict[str, Any]) -> Any:
 
 
 async def check_eviction(client: Any) -> None:
-    """Raise ConfigurationError when Redis throws keys away where it is full, and with them what is queued."""
+    """Raise ConfigurationError when Redis throws keys away where it is full.
+
+    What is queued would go with them.
+    """
     try:
         info = await client.info("memory")
     except redis.exceptions.ResponseError:
         return  # where we may not ask
     policy = info.get("maxmemory_policy", "noeviction")
     if info.get("maxmemory") and policy != "noeviction":
-        message = f"Redis throws keys away when it is full ({policy}); set its maxmemory-policy to noeviction"
-        raise ConfigurationError(message)
+        raise ConfigurationError(
+            f"Redis throws keys away when it is full ({policy}); "
+            "set its maxmemory-policy to noeviction"
+        )
 
 
 def describe_error(error: Exception, otherwise: str = "") -> str:

@@ -1,4 +1,7 @@
-"""The project's settings for Scrapy: the declared ones (see `options.py`), and Scrapy's own where this project differs, with why."""
+"""The project's settings for Scrapy: the declared ones, and Scrapy's own that differ here.
+
+`options.py` declares the former. Each of the latter has the reason why this project differs.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,12 @@ from moviecrawler.options import project_settings
 # Each is also read from an environment variable of the same name.
 globals().update(project_settings(os.environ))
 
-# --- The project -----------------------------------------------------------------------------------------------------
+# --- The project ----------------------------------------------------------------------------------
 BOT_NAME = "moviecrawler"
 SPIDER_MODULES = ["moviecrawler.spiders"]
 COMMANDS_MODULE = "moviecrawler.commands"
 
-# --- Who asks --------------------------------------------------------------------------------------------------------
+# --- Who asks -------------------------------------------------------------------------------------
 # Says what we are. A browser's name would be a lie, and gets challenges from IMDb all the same.
 USER_AGENT = f"{BOT_NAME}/{version(BOT_NAME)}"
 DEFAULT_REQUEST_HEADERS = {
@@ -32,7 +35,7 @@ COOKIES_ENABLED = False
 # Which page led to which is our own business.
 REFERRER_POLICY = "no-referrer"
 
-# --- Politeness ------------------------------------------------------------------------------------------------------
+# --- Politeness -----------------------------------------------------------------------------------
 ROBOTSTXT_OBEY = True
 # Seconds between two requests to one host, ± 50 %; read by the downloader. SiteThrottle never goes
 # below it.
@@ -60,7 +63,7 @@ RETRY_TIMES = 3
 # Only what passes by itself. 429 is not among them: SiteBlockMiddleware stops the site.
 RETRY_HTTP_CODES = [408, 500, 502, 503, 504, 522, 524]
 
-# --- Safety ----------------------------------------------------------------------------------------------------------
+# --- Safety ---------------------------------------------------------------------------------------
 # On by default in Scrapy 2.19: runs Python that is sent to it.
 REMOTE_CONTROL_ENABLED = False
 # Nor is it imported: a web server comes with it.
@@ -82,7 +85,7 @@ REDIRECT_MAX_TIMES = 5
 # Old answers would pass for fresh ones.
 HTTPCACHE_ENABLED = False
 
-# --- Speed -----------------------------------------------------------------------------------------------------------
+# --- Speed ----------------------------------------------------------------------------------------
 # Decoding a whole page to look for a tag that these sites don't use costs 2 ms.
 METAREFRESH_ENABLED = False
 # Scrapy starts this many tasks for every response, to hand what its callback yields to the
@@ -96,8 +99,9 @@ WARN_ON_GENERATOR_RETURN_VALUE = False
 SCHEDULER_MEMORY_QUEUE = "scrapy.squeues.FifoMemoryQueue"
 SCHEDULER_DISK_QUEUE = "scrapy.squeues.MarshalFifoDiskQueue"
 
-# --- Components ------------------------------------------------------------------------------------------------------
-# Stores, proxies, metrics and the shared crawl's components are added by this add-on where their settings are there.
+# --- Components -----------------------------------------------------------------------------------
+# Stores, proxies, metrics and the shared crawl's components are added by this add-on where their
+# settings are there.
 ADDONS = {"moviecrawler.addon.ConfiguredParts": 0}
 # Nor are cookies' middleware and its libraries imported where COOKIES_ENABLED is off; the add-on
 # lists it otherwise.
@@ -141,20 +145,20 @@ EXTENSIONS = {
     "moviecrawler.extensions.summary.Summary": 40,
 }
 
-# --- What is watched -------------------------------------------------------------------------------------------------
-# Whether alerts are sent, by the actions whose settings have a value. All of Spidermon's settings may be in the
-# environment, and suites of a user's own are run by its own extension.
+# --- What is watched ------------------------------------------------------------------------------
+# Whether alerts are sent, by the actions whose settings have a value. All of Spidermon's settings
+# may be in the environment, and suites of a user's own are run by its own extension.
 SPIDERMON_ENABLED = True
-SPIDERMON_SLACK_SENDER_NAME = SPIDERMON_SENTRY_PROJECT_NAME = BOT_NAME
+SPIDERMON_SLACK_SENDER_NAME = BOT_NAME
+SPIDERMON_SENTRY_PROJECT_NAME = BOT_NAME
 SPIDERMON_SENTRY_ENVIRONMENT_TYPE = "production"
 globals().update(
     {name: value for name, value in os.environ.items() if name.startswith("SPIDERMON_") and value}
 )
 
-# --- What is shown ---------------------------------------------------------------------------------------------------
+# --- What is shown --------------------------------------------------------------------------------
 LOG_LEVEL = os.environ.get("LOG_LEVEL") or "INFO"
-LOG_VERSIONS: list[
-    str
-] = []  # `scrapy version -v` says them; to look them up takes a twentieth of a small crawl
+# `scrapy version -v` says them; to look them up takes a twentieth of a small crawl.
+LOG_VERSIONS: list[str] = []
 LOG_FORMATTER = "moviecrawler.extensions.logformatter.TerseLogFormatter"
 LOGSTATS_INTERVAL = 15.0

@@ -1,4 +1,4 @@
-"""The sites: what each is called, its hosts, its titles' addresses and ids, how often it is asked, and its scores.
+"""The sites: name, hosts, addresses and ids of titles, how often each is asked, and its scores.
 
 All other parts take this from here. README.md says what else another site needs.
 """
@@ -90,7 +90,10 @@ class SiteProfile:
 
     @property
     def home(self) -> str:
-        """Scheme and host of its live pages: what canonical URLs begin with, wherever a page was fetched from."""
+        """Scheme and host of its live pages.
+
+        Canonical URLs begin with it, wherever a page was fetched from.
+        """
         return self.hosts[0].live
 
     def has_host(self, host: str) -> bool:
@@ -153,7 +156,8 @@ SITES: dict[Site, SiteProfile] = {
             series=f"tv/{NAME}",
             # A special between two episodes of a season has a number inside the season's: `s37.2`.
             part=r"/s(?P<season>[0-9]{1,4})(?P<special>\.[0-9]{1,3})?"
-            r"(?:(?P<of_episode>/e(?:(?P<episode>[0-9]{1,4})(?![0-9.])|[0-9]{1,4}\.[0-9]{1,3}))|(?!/e[0-9]))",
+            r"(?:(?P<of_episode>/e(?:(?P<episode>[0-9]{1,4})(?![0-9.])|[0-9]{1,4}\.[0-9]{1,3}))"
+            r"|(?!/e[0-9]))",
             no_part="/s[0-9]",
             spellings=(
                 (r"(/[se])([0-9])(?=[./]|$)", r"\g<1>0\2"),
@@ -171,7 +175,8 @@ SITES: dict[Site, SiteProfile] = {
 """Every site, in the order in which they are shown."""
 
 BY_AUTHORITY: tuple[Site, ...] = ("imdb", "rottentomatoes", "metacritic")
-"""Whose title and year count, where the sites differ. The database's functions have the same order."""
+"""Whose title and year count, where the sites differ. The database's functions have the same
+order."""
 
 
 class ScoreForm(NamedTuple):
@@ -198,38 +203,76 @@ _AUDIENCE = (*_CRITICS, "reviews")
 
 SCORES: dict[ScoreKind, ScoreForm] = {
     "imdb": ScoreForm(
-        *("imdb", "IMDb rating", 1, 10, None),
+        site="imdb",
+        name="IMDb rating",
+        lowest=1,
+        scale=10,
+        average_scale=None,
         columns=("imdb_rating", "imdb_votes"),
         facts=("count", "reviews", "histogram"),
     ),
     "metascore": ScoreForm(
-        *("metacritic", "Metascore", 0, 100, 100),
+        site="metacritic",
+        name="Metascore",
+        lowest=0,
+        scale=100,
+        average_scale=100,
         columns=("metascore", "metascore_reviews"),
         facts=("count", "average", *_OPINIONS),  # Metacritic marks only what is a must-see
     ),
     "metacritic_user": ScoreForm(
-        *("metacritic", "Metacritic users", 0, 10, None),
+        site="metacritic",
+        name="Metacritic users",
+        lowest=0,
+        scale=10,
+        average_scale=None,
         columns=("metacritic_user_score", "metacritic_user_ratings"),
         facts=("count", *_OPINIONS),
     ),
     "tomatometer": ScoreForm(
-        *("rottentomatoes", "Tomatometer", 0, 100, 10),
+        site="rottentomatoes",
+        name="Tomatometer",
+        lowest=0,
+        scale=100,
+        average_scale=10,
         columns=("tomatometer", "tomatometer_reviews"),
         facts=_CRITICS,
     ),
     "popcornmeter": ScoreForm(
-        *("rottentomatoes", "Popcornmeter", 0, 100, 5),
+        site="rottentomatoes",
+        name="Popcornmeter",
+        lowest=0,
+        scale=100,
+        average_scale=5,
         columns=("popcornmeter", "popcornmeter_ratings"),
         facts=_AUDIENCE,
     ),
     "tomatometer_top": ScoreForm(
-        "rottentomatoes", "Tomatometer, top critics", 0, 100, 10, None, _CRITICS
+        site="rottentomatoes",
+        name="Tomatometer, top critics",
+        lowest=0,
+        scale=100,
+        average_scale=10,
+        columns=None,
+        facts=_CRITICS,
     ),
     "popcornmeter_all": ScoreForm(
-        "rottentomatoes", "Popcornmeter, all", 0, 100, 5, None, _AUDIENCE
+        site="rottentomatoes",
+        name="Popcornmeter, all",
+        lowest=0,
+        scale=100,
+        average_scale=5,
+        columns=None,
+        facts=_AUDIENCE,
     ),
     "popcornmeter_verified": ScoreForm(
-        "rottentomatoes", "Popcornmeter, verified", 0, 100, 5, None, _AUDIENCE
+        site="rottentomatoes",
+        name="Popcornmeter, verified",
+        lowest=0,
+        scale=100,
+        average_scale=5,
+        columns=None,
+        facts=_AUDIENCE,
     ),
 }
 """Every score, in the order in which they are shown."""
@@ -241,10 +284,10 @@ SCOREBOARD_KINDS: tuple[ScoreKind, ...] = tuple(
 
 
 def hosts_of(site: Site, settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return the scheme and host of each setting that names one of a site's hosts, that of its pages first.
+    """Return the scheme and host of each setting that names one of a site's hosts.
 
-    An empty setting means the live host beside the live pages. Beside a replica it means none: a
-    crawl of a replica asks a live host only where a setting names it.
+    That of its pages is first. An empty setting means the live host beside the live pages. Beside a
+    replica it means none: a crawl of a replica asks a live host only where a setting names it.
     """
     profile = SITES[site]
     home = settings[profile.home_setting].rstrip("/")
@@ -272,8 +315,8 @@ def datasets_url(settings: Mapping[str, Any]) -> str:
     if url is None:
         live = SITES["imdb"].hosts[1].live
         raise ConfigurationError(
-            f"IMDB_DATASETS_URL is not set, and IMDB_URL is {settings['IMDB_URL']!r}, no host of IMDb's; set it to where the "
-            f"datasets are, which may be {live}"
+            f"IMDB_DATASETS_URL is not set, and IMDB_URL is {settings['IMDB_URL']!r}, "
+            f"no host of IMDb's; set it to where the datasets are, which may be {live}"
         )
     return url
 

@@ -29,7 +29,9 @@ def on_one_line(text: str) -> str:
 
 
 def shown(text: str | bytes) -> str:
-    """Return a text of somebody's as an error shows it: in quotes and cut, and not at all where there may be a password before an "@".
+    """Return a text of somebody's as an error shows it: in quotes and cut.
+
+    It is not shown at all where there may be a password before an "@".
 
     >>> shown("tt1"), shown("https://me:password@host/x")
     ("'tt1'", "a text with '@' in it")
@@ -56,7 +58,7 @@ def shortened(text: str, most: int) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Return a text of others with what could move a terminal's cursor, or hide something, escaped.
+    r"""Return a text of others, with what could move a cursor or hide something escaped.
 
     >>> printable("caf\u00e9 \x1b[31m\n")
     'café \\x1b[31m\\n'
@@ -66,8 +68,7 @@ def printable(text: str) -> str:
 
 # A spreadsheet runs a cell that starts with one of these. An apostrophe before it makes it text; a
 # text that has apostrophes there by itself gets one more, so that taking one off always gives back
-# what was written.
-# Full-width forms are run as well.
+# what was written. Full-width forms are run as well.
 _RUNS_AS_FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")  # noqa: RUF001
 
 

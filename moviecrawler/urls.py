@@ -19,7 +19,10 @@ IMDB_ID = re.compile(SITES["imdb"].id)
 
 
 def _series(parts: Parts | None, otherwise: str) -> str:
-    """Return the pattern of the ids of series and of their parts; `otherwise` is what may follow a series' id instead of a part."""
+    """Return the pattern of the ids of series and of their parts.
+
+    `otherwise` is what may follow a series' id instead of a part.
+    """
     return rf"|{parts.series}(?:(?P<part>{parts.part})|{otherwise})" if parts else ""
 
 
@@ -30,7 +33,8 @@ _ID = {
 _ID_IN_PATH = {
     site: re.compile(
         rf"^/?{profile.before_id}(?P<id>{profile.id}"
-        rf"{_series(profile.parts, f'(?!{profile.parts.no_part})' if profile.parts else '')})(?:/|$)"
+        rf"{_series(profile.parts, f'(?!{profile.parts.no_part})' if profile.parts else '')})"
+        r"(?:/|$)"
     )
     for site, profile in SITES.items()
 }
@@ -65,7 +69,7 @@ def site_of(url: str) -> Site | None:
 
 
 def id_in_url(site: Site, url: str) -> str | None:
-    """Return the id of the title that a URL (or a path) of `site` names, or None when it names none.
+    """Return the id of the title that a URL (or a path) of `site` names; None when it has none.
 
     >>> id_in_url("imdb", "https://www.imdb.com/title/tt0111161/fullcredits/?ref_=tt_cl")
     'tt0111161'
@@ -78,8 +82,10 @@ def id_in_url(site: Site, url: str) -> str | None:
 
     One season has one id, in whatever way that the site understands its address is written:
 
-    >>> id_in_url("rottentomatoes", "/tv/the_wire/s2/e5"), id_in_url("metacritic", "/tv/the-wire/season-0/")
-    ('tv/the_wire/s02/e05', 'tv/the-wire/specials')
+    >>> id_in_url("rottentomatoes", "/tv/the_wire/s2/e5")
+    'tv/the_wire/s02/e05'
+    >>> id_in_url("metacritic", "/tv/the-wire/season-0/")
+    'tv/the-wire/specials'
     """
     try:
         found = _ID_IN_PATH[site].match(urlsplit(url).path)
@@ -111,14 +117,18 @@ class SeriesPart(NamedTuple):
 
 
 def part_of_series(site: Site, site_id: str) -> SeriesPart | None:
-    """Return which part of which series an id names; None for a whole title, and on IMDb, whose ids don't say it.
+    """Return which part of which series an id names; None for a whole title.
+
+    It is None on IMDb, too, whose ids don't say it.
 
     >>> part_of_series("rottentomatoes", "tv/the_wire/s02")
     SeriesPart(series_id='tv/the_wire', kind='season', season=2, episode=None)
     >>> part_of_series("metacritic", "tv/the-wire/season-2/episode-5-undertow")
     SeriesPart(series_id='tv/the-wire', kind='episode', season=2, episode=5)
-    >>> part_of_series("metacritic", "tv/the-wire/specials").season, part_of_series("imdb", "tt0111161")
-    (0, None)
+    >>> part_of_series("metacritic", "tv/the-wire/specials").season
+    0
+    >>> part_of_series("imdb", "tt0111161") is None
+    True
     >>> part_of_series("rottentomatoes", "tv/the_wire/s02.1").kind
     'other'
     """
@@ -133,7 +143,9 @@ def part_of_series(site: Site, site_id: str) -> SeriesPart | None:
 
 
 def title_url(site: Site, site_id: str, home: str | None = None) -> str:
-    """Return the canonical URL of a title; below `home` (a scheme and host) instead of the live site when given.
+    """Return the canonical URL of a title.
+
+    When `home` (a scheme and host) is given, it is below that instead of the live site.
 
     >>> title_url("imdb", "tt0111161")
     'https://www.imdb.com/title/tt0111161/'
@@ -145,10 +157,10 @@ def title_url(site: Site, site_id: str, home: str | None = None) -> str:
 
 
 def parse_title_id(site: Site, text: str, home: str | None = None) -> str:
-    """Return the id that a person means by `text`: the id itself, or any URL of the title on its site, or below `home`.
+    """Return the id that a person means by `text`: the id itself, or a URL of the title.
 
-    Raises ConfigurationError, with the text and the form expected, when it is neither. Other sites'
-    paths look the same.
+    Any URL on its site, or below `home`, will do. Raises ConfigurationError, with the text and the
+    form expected, when it is neither. Other sites' paths look the same.
 
     >>> parse_title_id("metacritic", "https://www.metacritic.com/movie/dune/")
     'movie/dune'
@@ -162,7 +174,8 @@ def parse_title_id(site: Site, text: str, home: str | None = None) -> str:
     found = None if candidate is None else _ID[site].fullmatch(candidate)
     if found is None:
         raise ConfigurationError(
-            f"{shown(text)} is not a title of {site}; give an id such as {SITES[site].example}, or its URL"
+            f"{shown(text)} is not a title of {site}; "
+            f"give an id such as {SITES[site].example}, or its URL"
         )
     return _spelt(site, found)
 

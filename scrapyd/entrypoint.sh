@@ -28,7 +28,8 @@ if [ ! -r "$conf" ]; then
     echo "SCRAPYD_CONF is $conf, which can't be read" >&2
     exit 1
 fi
-# Scrapyd reads the one in the current folder, where logs and copies of eggs go: a link, so that whoever edits it edits the one that counts.
+# Scrapyd reads the one in the current folder, where logs and copies of eggs go: a link, so that
+# whoever edits it edits the one that counts.
 if ! [ "$conf" -ef scrapyd.conf ]; then
     [ ! -L scrapyd.conf ] || rm scrapyd.conf
     ln -s "$(readlink -f "$conf")" scrapyd.conf

@@ -1,4 +1,7 @@
-"""Tests that are coroutines: each runs in an event loop of its own, with the fixtures that take `runner`."""
+"""Tests that are coroutines: each runs in an event loop of its own.
+
+The fixtures that take `runner` run in it, too.
+"""
 
 import asyncio
 import inspect

@@ -1,4 +1,4 @@
-"""Running the project's own commands in processes of their own, and reading what they left behind."""
+"""Running the project's commands in processes of their own, and reading what they left behind."""
 
 import csv
 import json
@@ -84,7 +84,7 @@ def crawl(
 
 
 def crawl_command(spider: str, *arguments: str, **settings: str) -> list[str]:
-    """Return the arguments with which `scrapy` runs a spider; those of the spider are NAME=VALUE."""
+    """Return the arguments with which `scrapy` runs a spider; its own are NAME=VALUE."""
     given = [part for argument in arguments for part in ("-a", argument)]
     options = [
         part for name, value in {**FAST, **settings}.items() for part in ("-s", f"{name}={value}")
@@ -101,7 +101,7 @@ def counts(replica: ReplicaProcess, site: str = "imdb") -> Any:
 
 
 def change(replica: ReplicaProcess, **options: Any) -> None:
-    """Change options of a replica, such as `faults={"500": 0.1}`, `latency=100` or `robots="live"`."""
+    """Set options of a replica, such as `faults={"500": 0.1}`, `latency=100` or `robots="live"`."""
     _post(replica, "options", json.dumps(options).encode())
 
 

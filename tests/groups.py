@@ -1,7 +1,8 @@
-"""Groups of tests that plain `pytest` leaves out, which the summary says in one line; and how many processes run which tests.
+"""Groups of tests that plain `pytest` leaves out, and how many processes run which tests.
 
 Groups are for what takes programs that PyPI can't bring (`browser`, `tor`) or much time (`long`). A
-group runs when `-m` names it. Tests marked `shared` run wherever the folder that they read is.
+group runs when `-m` names it; the summary says in one line which were left out. Tests marked
+`shared` run wherever the folder that they read is.
 """
 
 import os
@@ -72,7 +73,10 @@ def pytest_terminal_summary(
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Run two processes a core, as tests mostly wait for servers; and test files that are named one by one in this process."""
+    """Run two processes a core, as tests mostly wait for servers.
+
+    Test files that are named one by one run in this process.
+    """
     named = [Path(argument.split("::")[0]) for argument in config.args]
     if len(named) <= 2 and all(path.is_file() for path in named):
         return 0  # servers of each process cost more than they save

@@ -1,4 +1,7 @@
-"""A site for tests that does to a crawler what it can: bombs, endless redirects, drips, wrong lengths, pages that hang."""
+"""A site for tests that does to a crawler what it can.
+
+Bombs, endless redirects, drips, wrong lengths, pages that hang.
+"""
 
 import gzip
 import time
@@ -14,8 +17,14 @@ Body = bytes | Callable[[], Iterator[bytes]]
 Wire = tuple[dict[str, str], Body]
 _MEGABYTE = 1024 * 1024
 _ENDLESS_SECONDS = 120
-_NEXT_DATA = b'<html><head></head><body><script id="__NEXT_DATA__" type="application/json">%b</script></body></html>'
-_HTML = b'<html><head><title>Salt (2019) - IMDb</title></head><body><h1 id="overview-top">Salt</h1>%b</body></html>'
+_NEXT_DATA = (
+    b'<html><head></head><body><script id="__NEXT_DATA__" type="application/json">%b</script>'
+    b"</body></html>"
+)
+_HTML = (
+    b"<html><head><title>Salt (2019) - IMDb</title></head>"
+    b'<body><h1 id="overview-top">Salt</h1>%b</body></html>'
+)
 
 
 def _filled(unit: bytes, megabytes: int) -> bytes:
@@ -79,7 +88,10 @@ def _made(kind: str) -> Wire:
 
 
 class HostileSite(Server):
-    """Serves each title of `bad` in the way that is given for it, and everything else as `behind` does, a URL."""
+    """Serves each title of `bad` in the way that is given for it, and the rest as `behind` does.
+
+    `behind` is a URL.
+    """
 
     def __init__(self, behind: str, bad: dict[str, str]) -> None:
         asked: Counter[str] = Counter()

@@ -1,4 +1,7 @@
-"""Imports what crawls and commands import, once, in the process from which `tests.processes` forks them."""
+"""Imports what crawls and commands import, once, for the processes of `tests.processes`.
+
+It is imported in the process from which they are forked.
+"""
 
 import functools
 import gc
@@ -9,12 +12,41 @@ import threading
 from typing import Any
 
 _CLIENTS = (
-    "scrapy.cmdline", "scrapy.crawler", "scrapy.core.downloader.handlers.http11", "scrapy.core.engine", "scrapy.core.scheduler",
-    "scrapy.dupefilters", "scrapy.pipelines", "scrapy.pqueues", "scrapy.robotstxt", "scrapy.squeues", "scrapy.statscollectors",
-    "scrapy.utils.engine", "twisted.internet.asyncioreactor", "twisted.web.client", "redis.asyncio", "psycopg2", "pymongo", "boto3", "botocore.session",
-    "botocore.client", "botocore.endpoint", "aiohttp", "stem.control", "spidermon", "msgspec", "lxml.html", "parsel", "tqdm", "scrapyd.app",
-    "scrapyd.website", "scrapyd.webservice", "twisted.scripts.twistd", "prometheus_client", "jinja2",
-)  # fmt: skip
+    "scrapy.cmdline",
+    "scrapy.crawler",
+    "scrapy.core.downloader.handlers.http11",
+    "scrapy.core.engine",
+    "scrapy.core.scheduler",
+    "scrapy.dupefilters",
+    "scrapy.pipelines",
+    "scrapy.pqueues",
+    "scrapy.robotstxt",
+    "scrapy.squeues",
+    "scrapy.statscollectors",
+    "scrapy.utils.engine",
+    "twisted.internet.asyncioreactor",
+    "twisted.web.client",
+    "redis.asyncio",
+    "psycopg2",
+    "pymongo",
+    "boto3",
+    "botocore.session",
+    "botocore.client",
+    "botocore.endpoint",
+    "aiohttp",
+    "stem.control",
+    "spidermon",
+    "msgspec",
+    "lxml.html",
+    "parsel",
+    "tqdm",
+    "scrapyd.app",
+    "scrapyd.website",
+    "scrapyd.webservice",
+    "twisted.scripts.twistd",
+    "prometheus_client",
+    "jinja2",
+)
 _PACKAGES = (
     "moviecrawler",
     *(
@@ -23,7 +55,9 @@ _PACKAGES = (
     ),
 )
 _NOT = (
-    *("moviecrawler.settings", "moviecrawler.cluster", "moviecrawler.dashboard"),
+    "moviecrawler.settings",
+    "moviecrawler.cluster",
+    "moviecrawler.dashboard",
     "scrapy.extensions.statsmailer",
 )
 """Read the environment when they are imported, belong to other processes, or warn."""

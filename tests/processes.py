@@ -1,9 +1,9 @@
-"""Commands in processes of their own that don't pay for the start: each is forked from one that has imported everything.
+"""Commands in processes of their own that don't pay for the start.
 
-What such a process has of its own: memory, environment, working directory, output, signals, a
-process id and an exit code. What it has not: an interpreter that started for it, and so no use for
-PYTHONPATH, nor a command line that `ps` shows. Tests of these, and of the start itself, use
-`subprocess`.
+Each is forked from one that has imported everything. What such a process has of its own: memory,
+environment, working directory, output, signals, a process id and an exit code. What it has not: an
+interpreter that started for it, and so no use for PYTHONPATH, nor a command line that `ps` shows.
+Tests of these, and of the start itself, use `subprocess`.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ CONTEXT.set_forkserver_preload(["tests.preloaded"])
 
 
 class ForkedCommand(ForkServerProcess):
-    """`scrapy` with arguments, or `scrapyd`, in a process that is used as one of `subprocess.Popen` is."""
+    """`scrapy` with arguments, or `scrapyd`, in a process that is used like `subprocess.Popen`."""
 
     def __init__(
         self,
@@ -91,7 +91,10 @@ def start(
     stdout: IO[bytes] | int = subprocess.DEVNULL,
     stderr: IO[bytes] | int = subprocess.DEVNULL,
 ) -> Process:
-    """Start `scrapy` with arguments: forked, or in an interpreter of its own where the environment has something for that."""
+    """Start `scrapy` with arguments: forked, or in an interpreter of its own.
+
+    The latter is used where the environment has something for it.
+    """
     if any(name.startswith("PYTHON") for name in env):
         command = [sys.executable, "-m", "scrapy", *arguments]
         return subprocess.Popen(command, env=env, cwd=cwd, stdout=stdout, stderr=stderr)
@@ -110,9 +113,8 @@ def serve_replica(options: Options, end: Connection) -> None:
 
 def _run(arguments: list[str], env: dict[str, str], cwd: Path, *outputs: Path) -> None:
     """Become `python -m scrapy` with arguments, or `scrapyd`."""
-    signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # a shell without job control has its children ignore it
+    # A shell without job control has its children ignore it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for number, path in enumerate(outputs, 1):
         output = os.open(path, os.O_WRONLY | os.O_APPEND)
         os.dup2(output, number)

@@ -1,4 +1,6 @@
-"""What the project promises its users, a sentence a line of `promises.txt`, and the tests that are marked with it.
+"""What the project promises its users, and the tests that are marked with each promise.
+
+The promises are the lines of `promises.txt`, a sentence each.
 
 python -m tests.promises    # prints each promise with its tests
 """
@@ -18,7 +20,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def marked_tests() -> dict[str, list[str]]:
-    """Return the tests that are marked with each sentence, as `@pytest.mark.promise("…")` has it."""
+    """Return the tests that are marked with each sentence, as in `@pytest.mark.promise("…")`."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for path in sorted(TESTS.rglob("test_*.py")):
         functions = (

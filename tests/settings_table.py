@@ -1,4 +1,6 @@
-"""The tables in `SETTINGS.md`: the declared settings of `options.py`, those that a job may make, and a node's options.
+"""The tables in `SETTINGS.md`.
+
+The declared settings of `options.py`, those that a job may make, and a node's options.
 
 python -m tests.settings_table > moviecrawler/SETTINGS.md
 """
@@ -6,6 +8,7 @@ python -m tests.settings_table > moviecrawler/SETTINGS.md
 import ast
 import inspect
 import sys
+import textwrap
 from itertools import pairwise
 
 import msgspec
@@ -19,11 +22,12 @@ _HEAD = """# Settings
 
 `python -m tests.settings_table` makes this page from `options.py` and `cluster/`.
 
-Set a setting on the command line (`scrapy crawl imdb -s NAME=value`), by an environment variable of the same name, or in
-[`settings.py`](settings.py), which also says where Scrapy's own settings differ from its defaults, and why. Of Scrapy's
-own settings, only `LOG_LEVEL` is read from the environment. Set a password or a token in the environment only, as
-everybody on the machine can see a command line. A wrong value ends a crawl before its first request, with a sentence. A
-job of a cluster may make [some](#settings-that-a-job-may-make).
+Set a setting on the command line (`scrapy crawl imdb -s NAME=value`), by an environment variable of
+the same name, or in [`settings.py`](settings.py), which also says where Scrapy's own settings
+differ from its defaults, and why. Of Scrapy's own settings, only `LOG_LEVEL` is read from the
+environment. Set a password or a token in the environment only, as everybody on the machine can see
+a command line. A wrong value ends a crawl before its first request, with a sentence. A job of a
+cluster may make [some](#settings-that-a-job-may-make).
 
 ## The ten that you will set
 
@@ -64,14 +68,25 @@ def _described(options: type[Options]) -> dict[str, str]:
     return {name: docs[attribute] for attribute, name in names}
 
 
+def _prose(text: str) -> str:
+    """Return a paragraph, wrapped."""
+    lines = textwrap.wrap(
+        " ".join(text.split()), 120, break_long_words=False, break_on_hyphens=False
+    )
+    return "\n".join([*lines, ""])
+
+
 def _line(*cells: str) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
 
 
 def _declared(options: type[Options], **elsewhere: str) -> str:
-    """Return the table of one struct of settings; `elsewhere` are defaults that it does not have itself."""
+    """Return the table of one struct of settings.
+
+    `elsewhere` are defaults that it does not have itself.
+    """
     heading, _, more = inspect.getdoc(options).partition("\n\n")  # type: ignore[union-attr]
-    lines = [f"\n## {heading.rstrip('.')}\n\n", f"{' '.join(more.split())}\n\n" if more else ""]
+    lines = [f"\n## {heading.rstrip('.')}\n\n", f"{_prose(more)}\n" if more else ""]
     lines += ["| setting | default | what it is |\n| --- | --- | --- |\n"]
     defaults = {one.encode_name: one.default for one in msgspec.structs.fields(options)} | elsewhere
     for name, text in _described(options).items():
@@ -99,7 +114,7 @@ def table() -> str:
     ]
     parts += map(_declared, declared.SETTINGS)
     names = ", ".join(f"`{name}`" for name in (*declared.JOB_SETTINGS, *SCRAPY_JOB_SETTINGS))
-    parts.append(f"\n## Settings that a job may make\n\n{names}\n")
+    parts.append(f"\n## Settings that a job may make\n\n{_prose(names)}")
     parts.append(_declared(NodeOptions, redis_url="REDIS_URL", node_name="the host's name"))
     return "".join(parts)
 

@@ -1,9 +1,9 @@
-"""Pages and data sets of others, which lie beside the project and are no part of it: they belong to their publishers.
+"""Pages and data sets of others, which lie beside the project and are no part of it.
 
-A test that reads them is marked `@pytest.mark.shared("pages")` (or `pytestmark = …` for a whole
-file). It runs where the folder is; where it is not, it is left out, and the summary says so.
-Nothing may be read from there when a test file is imported: functions that make a list of cases ask
-`is_here` first, or begin with what a missing folder gives.
+They belong to their publishers. A test that reads them is marked `@pytest.mark.shared("pages")` (or
+`pytestmark = …` for a whole file). It runs where the folder is; where it is not, it is left out,
+and the summary says so. Nothing may be read from there when a test file is imported: functions that
+make a list of cases ask `is_here` first, or begin with what a missing folder gives.
 """
 
 import os

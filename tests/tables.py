@@ -22,7 +22,8 @@ _AMOUNTS = {"domestic": "domestic_gross", "worldwide": "worldwide_gross"}
 """The columns of amounts that are not named after their kind; that of the currency has `_currency`
 behind it."""
 _PLAIN = ("site", "title", "kind", "source", *NUMBERS, *TEXTS)
-"""Columns that hold the field of the same name, as it is; those of TEXT_LISTS hold several values."""
+"""Columns that hold the field of the same name, as it is; those of TEXT_LISTS hold several
+values."""
 MOVIE_COLUMNS = tuple(FILES["movies.csv"][1].split())
 
 _BETWEEN = "; "
@@ -43,7 +44,10 @@ def restore(cell: str) -> str:
 
 
 def read_movies(path: Path) -> Iterator[Movie]:
-    """Yield the movies of a `movies.csv`, with what that table holds of them: no cast, and people without ids."""
+    """Yield the movies of a `movies.csv`, with what that table holds of them.
+
+    It has no cast, and people without ids.
+    """
     csv.field_size_limit(_LONGEST_CELL)
     with path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.DictReader(file, strict=True)
@@ -60,9 +64,8 @@ def _fields(row: dict[str, str]) -> dict[str, Any]:
         column: cells.get(column) for column in (*_PLAIN, "list_computed", "scraped_at")
     }
     if cells["release_date"] is not None:
-        parse_date(
-            cells["release_date"]
-        )  # a spreadsheet that saved the file wrote dates in its own way
+        # A spreadsheet that saved the file wrote dates in its own way.
+        parse_date(cells["release_date"])
     for column in (*TEXT_LISTS, "unknown_fields"):
         found[column] = _split(cells.get(column))
     ids = _BEFORE_ID.split(cells.get("external_ids") or "")

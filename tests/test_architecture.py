@@ -1,4 +1,4 @@
-"""The shape of the house: which part may import which, and that every setting is read and documented."""
+"""The shape of the house: which part may import which, settings that are read, lines that fit."""
 
 import doctest
 import importlib
@@ -89,11 +89,50 @@ def test_mark_of_a_folder_that_is_not_shared_is_an_error(request: pytest.Fixture
         groups.pytest_collection_modifyitems(request.config, [request.node])
 
 
+def _tracked(*patterns: str) -> list[str]:
+    """Return the files that git tracks, relative to the project."""
+    listed = subprocess.run(
+        ["git", "ls-files", *patterns], cwd=PROJECT, capture_output=True, text=True, check=True
+    )
+    return listed.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "*.css",
+        "*.html",
+        "*.lua",
+        "*.sh",
+        "*.sql",
+        "*.toml",
+        "*.yaml",
+        "*.yml",
+        ".ci/run",
+    ],
+)
+def test_lines_that_ruff_does_not_read_have_at_most_100_characters(pattern: str) -> None:
+    assert [
+        f"{name}:{number}"
+        for name in _tracked(pattern, ":!tests/pages")
+        for number, line in enumerate((PROJECT / name).read_text("utf-8").splitlines(), 1)
+        if len(line) > 100
+    ] == []
+
+
+def test_lines_of_prose_have_at_most_120_characters() -> None:
+    code = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+    may_be_longer = re.compile(r"\||    |(?:\[[^]]+\]: )?https?://\S+$")  # a table, code, one URL
+    assert [
+        f"{name}: {line}"
+        for name in _tracked("*.md")
+        for line in code.sub("", (PROJECT / name).read_text("utf-8")).splitlines()
+        if len(line) > 120 and not may_be_longer.match(line)
+    ] == []
+
+
 def test_top_level_holds_only_what_belongs_there() -> None:
-    tracked = subprocess.run(
-        ["git", "ls-files"], cwd=PROJECT, capture_output=True, text=True, check=True
-    ).stdout
-    top = {name.split("/")[0] for name in tracked.split() if not name.startswith(".")}
+    top = {name.split("/")[0] for name in _tracked() if not name.startswith(".")}
     documents = {"README.md", "CHANGELOG.md", "LICENSE"}
     assert top <= {
         "moviecrawler",

@@ -51,9 +51,8 @@ def test_a_row_of_a_list_is_silent_of_all_that_it_has_not() -> None:
 
 
 def test_fields_belong_to_kinds_of_titles_and_to_sources() -> None:
-    assert "plot" not in unknown_fields_of(
-        _row(kind="movie"), {"plot"}
-    )  # as it is stated to be absent
+    # It is stated to be absent.
+    assert "plot" not in unknown_fields_of(_row(kind="movie"), {"plot"})
     assert {"season", "episode", "series_id"} < set(unknown_fields_of(_row(kind="episode")))
     assert {"end_year", "credits.creator", "imdb_top250_tv_rank"} < set(
         unknown_fields_of(_row(kind="series"))

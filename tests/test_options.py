@@ -1,4 +1,4 @@
-"""Settings: what they are when nobody sets them, what a wrong value is told, and which a job may make."""
+"""Settings: their values when nobody sets them, and what is said of a wrong value or name."""
 
 from pathlib import Path
 
@@ -76,12 +76,12 @@ SENTENCES: dict[str, tuple[str, list[object]]] = {
     "REDIS_URL": (
         "is no Redis URL",
         [
-            *("http://u:hunter2@127.0.0.1", "redis://:hun/ter2@h:6379/0", "redis://:hun[ter2@h"),
-            *(
-                "redis://:123/hunter2@h",
-                "redis://u:123?hunter2@h",
-                "unix://:123/hunter2@/run/redis.sock",
-            ),
+            "http://u:hunter2@127.0.0.1",
+            "redis://:hun/ter2@h:6379/0",
+            "redis://:hun[ter2@h",
+            "redis://:123/hunter2@h",
+            "redis://u:123?hunter2@h",
+            "unix://:123/hunter2@/run/redis.sock",
         ],
     ),
     "CSV_ENABLED": ("is wrong: set it to 1 or 0", ["maybe"]),

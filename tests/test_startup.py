@@ -14,8 +14,16 @@ from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import environment
 
 CLIENTS = {
-    *("aiohttp", "boto3", "bson", "prometheus_client", "psycopg2"),
-    *("pymongo", "redis", "scrapy_redis", "spidermon", "stem"),
+    "aiohttp",
+    "boto3",
+    "bson",
+    "prometheus_client",
+    "psycopg2",
+    "pymongo",
+    "redis",
+    "scrapy_redis",
+    "spidermon",
+    "stem",
 }
 _RUN = """
 import json, sys

@@ -16,7 +16,10 @@ def wait_for(
     seconds: float = LONGEST,
     detail: Callable[[], object] = lambda: "",
 ) -> None:
-    """Wait until a condition holds; when it does not in time, fail with the end of what `detail` returns."""
+    """Wait until a condition holds.
+
+    When it does not in time, fail with the end of what `detail` returns.
+    """
     deadline = time.monotonic() + seconds
     pause = _LOOK_AGAIN
     while not condition():
@@ -28,7 +31,7 @@ def wait_for(
 
 
 async def until(condition: Callable[[], object], seconds: float = LONGEST) -> float:
-    """Wait without blocking the event loop until a condition holds, and return the seconds that it took."""
+    """Wait without blocking the event loop until a condition holds; return how many seconds."""
     began = time.monotonic()
     while not condition():
         assert time.monotonic() - began < seconds, f"it did not come to pass in {seconds:g} s"

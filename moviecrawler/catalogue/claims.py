@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from moviecrawler.database.connection import Database
     from moviecrawler.items import Site
 
-CLAIM, _UNFOUND, _LISTED = (read_sql(f"{name}.sql") for name in ("claim", "unfound", "listed"))
+CLAIM = read_sql("claim.sql")
+_UNFOUND = read_sql("unfound.sql")
+_LISTED = read_sql("listed.sql")
 MAX_CLAIMS = 5
 """Claims of a title without an outcome, after which it counts as failed: its page may be what kills
 the workers."""
@@ -44,18 +46,19 @@ class Claim:
     evidence: IdSource | None
     """Where the ids come from; None for one that needs no check."""
     wanted: TitleFacts | None
-    """Facts that the page is compared with before it is accepted; None exactly when `evidence` is."""
+    """Facts that the page is compared with before it is accepted; None exactly when `evidence`
+    is."""
     boosted: bool = False
 
 
 def claim(
     database: Database, site: Site, size: int, *, worker: str, lease: timedelta, now: datetime
 ) -> list[Claim]:
-    """Claim at most `size` titles whose id on the site is known, in the order in which to fetch them.
+    """Claim at most `size` titles whose id on the site is known.
 
-    Workers that claim at the same time get different titles. A title that was claimed MAX_CLAIMS
-    times without an outcome counts as failed. Raises TransientStoreError also when all due titles
-    are locked, such as by an import.
+    They come in the order in which to fetch them. Workers that claim at the same time get different
+    titles. A title that was claimed MAX_CLAIMS times without an outcome counts as failed. Raises
+    TransientStoreError also when all due titles are locked, such as by an import.
     """
     values = claim_values(site, size, worker, now, lease)
     with database.transaction() as cursor:
@@ -107,10 +110,10 @@ def claim_values(
 def claim_unfound(
     database: Database, site: Site, size: int, *, worker: str, lease: timedelta, now: datetime
 ) -> tuple[list[Claim], bool]:
-    """Claim at most `size` titles whose id on the site is unknown, but for which lists name candidate ids.
+    """Claim at most `size` titles whose id on the site is unknown.
 
-    Returns also whether any title was searched. Titles without candidate ids are put off for a
-    week.
+    They are titles for which lists name candidate ids. Returns also whether any title was searched.
+    Titles without candidate ids are put off for a week.
     """
     if site == "imdb":
         return [], False  # its ids don't contain the title
@@ -150,7 +153,8 @@ def claim_unfound(
                 )
             )
         cursor.execute(
-            "UPDATE title_sites SET next_due = %s, claimed_by = NULL, claimed_until = NULL, claims = 0"
+            "UPDATE title_sites"
+            " SET next_due = %s, claimed_by = NULL, claimed_until = NULL, claims = 0"
             " WHERE site = %s AND title_id = ANY (%s)",
             (now + _SEARCH_INTERVAL, site, put_off),
         )
@@ -186,11 +190,11 @@ def extend(database: Database, worker: str, until: datetime, titles: Collection[
     expire.
     """
     with database.transaction() as cursor:
+        # An import locks the same rows in another order: without this, a deadlock.
+        cursor.execute("SELECT lock_titles()")
         cursor.execute(
-            "SELECT lock_titles()"
-        )  # an import locks the same rows in another order: without this, a deadlock
-        cursor.execute(
-            "UPDATE title_sites SET claimed_until = %s WHERE claimed_by = %s AND title_id = ANY (%s::bigint[])"
+            "UPDATE title_sites SET claimed_until = %s"
+            " WHERE claimed_by = %s AND title_id = ANY (%s::bigint[])"
             " RETURNING title_id",
             (until, worker, list(titles)),
         )
@@ -202,7 +206,8 @@ def release(database: Database, worker: str, but: Collection[int] = ()) -> None:
     with database.transaction() as cursor:
         cursor.execute("SELECT lock_titles()")
         cursor.execute(
-            "UPDATE title_sites SET claimed_by = NULL, claimed_until = NULL, claims = greatest(claims - 1, 0)"
+            "UPDATE title_sites"
+            " SET claimed_by = NULL, claimed_until = NULL, claims = greatest(claims - 1, 0)"
             " WHERE claimed_by = %s AND title_id <> ALL (%s::bigint[])",
             (worker, list(but)),
         )
@@ -211,10 +216,14 @@ def release(database: Database, worker: str, but: Collection[int] = ()) -> None:
 def claimed_by_others(
     database: Database, site: Site, *, worker: str, now: datetime
 ) -> tuple[int, datetime | None]:
-    """Return how many titles of a site other workers, running or killed, have claimed, and when the last claim expires."""
+    """Return how many titles of a site other workers have claimed.
+
+    Those workers may be running or killed. Returns also when the last claim expires.
+    """
     with database.transaction() as cursor:
         cursor.execute(
-            "SELECT count(*), max(claimed_until) FROM title_sites WHERE site = %s AND claimed_until > %s AND claimed_by <> %s",
+            "SELECT count(*), max(claimed_until) FROM title_sites"
+            " WHERE site = %s AND claimed_until > %s AND claimed_by <> %s",
             (site, now, worker),
         )
         number, until = cursor.fetchone()
@@ -222,12 +231,18 @@ def claimed_by_others(
 
 
 def _is_sure(site: Site, row: Any) -> bool:
-    """Return whether the page needs no comparison with the title, as for a record that was matched already."""
+    """Return whether the page needs no comparison with the title.
+
+    An example is a record that was matched already.
+    """
     return row.id_verified or site == "imdb" or row.id_source in {None, "joined"}
 
 
 def _years_apart(row: Any, title: TitleFacts) -> int:
-    """Return the distance of a listed title's year, or of the year in its id, from a title's; 1 when one is unknown."""
+    """Return the distance of a listed title's year from a title's.
+
+    Without that year it is the distance of the year in its id; 1 when one is unknown.
+    """
     if title.year is None or row.year is None:
         named = [
             int(part)

@@ -1,4 +1,6 @@
-"""Compares two titles of different sites: points with reasons, and a decision from a table of rules. Pure.
+"""Compares two titles of different sites. Pure.
+
+The result has points with reasons, and a decision from a table of rules.
 
 The points order the candidates of a title. The decision is that of the first row of `FILMS` or
 `SERIES` that fits; both begin with vetoes against other directors and against dissimilar titles. An
@@ -26,8 +28,10 @@ ACCEPTED_FROM = 1.5
 REVIEW_FROM = 1.0
 """Points from which a pair with an id from Wikidata is accepted or reviewed; the table decides on
 pairs without an id."""
-SAME_ID = BY_HAND = 4.0
-"""Points of an equal IMDb id, and of one given by hand: more than everything else together."""
+SAME_ID = 4.0
+"""Points of an equal IMDb id: more than everything else together."""
+BY_HAND = 4.0
+"""Points of an id given by hand: more than everything else together."""
 WIKIDATA = 2.0
 LISTED = 0.25
 RIVALS_WITHIN = 0.5
@@ -56,7 +60,8 @@ _VOTES_UNKNOWN = 100
 """The votes that a rival with unknown votes is given."""
 _KNOWN = 1_000
 _OBSCURE = 100
-"""Votes on IMDb from which nearly every film is on the other sites, and below which hardly any is."""
+"""Votes on IMDb from which nearly every film is on the other sites, and below which hardly any
+is."""
 _SAME_MINUTES = 2
 _NEAR_MINUTES = 5
 """Minutes by which sites round and count the credits differently, and by which a short film's
@@ -94,7 +99,10 @@ class Facts(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A row of the table: the values that each fact may have, and an example pair that it decides."""
+    """A row of the table.
+
+    It has the values that each fact may have, and an example pair that it decides.
+    """
 
     decision: Decision
     facts: Facts
@@ -141,11 +149,14 @@ FILMS: list[Rule] = [
     _rule("accepted", "equal", _ANY, "same", "same near unknown missing", _ANY,
         "Metropolis|1927|Fritz Lang|153 = Metropolis [re-release]|2010|Fritz Lang|150"),
     _rule("review", "equal", _ANY, "same", _ANY, _ANY,
-        "The Man Who Knew Too Much|1934|Alfred Hitchcock|75 = The Man Who Knew Too Much|1956|Alfred Hitchcock|120"),
+        "The Man Who Knew Too Much|1934|Alfred Hitchcock|75"
+        " = The Man Who Knew Too Much|1956|Alfred Hitchcock|120"),
     _rule("accepted", "near", "same", "same", _NOT_OTHER, _ANY,
-        "Star Wars: Episode IV - A New Hope|1977|George Lucas|121 = Star Wars|1977|George Lucas|125"),
+        "Star Wars: Episode IV - A New Hope|1977|George Lucas|121"
+        " = Star Wars|1977|George Lucas|125"),
     _rule("accepted", "near", "next before", "same", "same", _ANY,
-        "Koyaanisqatsi|1982|Godfrey Reggio|86 = Koyaanisqatsi - Life Out of Balance|1983|Godfrey Reggio|87"),
+        "Koyaanisqatsi|1982|Godfrey Reggio|86"
+        " = Koyaanisqatsi - Life Out of Balance|1983|Godfrey Reggio|87"),
     _rule("accepted", "equal", "same", "unknown", "same near similar unknown", _NOT_FEW,
         "The Godfather|1972|Francis Ford Coppola|175 = The Godfather|1972||177"),
     _rule("accepted", "equal", "same", "unknown", "missing", "many unknown",
@@ -210,7 +221,7 @@ class Match:
 
 
 def compare(a: Title, b: Title, found: tuple[float, str] | None = None) -> Match:
-    """Compare two titles; `found` has the points and the reason for the source of the page's id."""
+    """Compare two titles; `found` has points and reason for the source of the page's id."""
     against = contradiction(a, b)
     if against is not None:
         return Match(score=0.0, reasons=[f"but {against}"], decision="refused", is_candidate=False)
@@ -284,7 +295,10 @@ def _decision(facts: Facts, score: float, named: float, rules: Sequence[Rule]) -
 
 
 def weight(match: Match, a: Title, b: Title) -> float:
-    """Return the points of a pair when it is compared with its rivals: its score, and more for many votes."""
+    """Return the points of a pair when it is compared with its rivals.
+
+    They are its score, and more for many votes.
+    """
     votes = _votes(a, b)
     return match.score + _PROMINENCE * math.log10(1 + (_VOTES_UNKNOWN if votes is None else votes))
 
@@ -304,7 +318,7 @@ def contradiction(a: Title, b: Title) -> str | None:
     return None
 
 
-# --- What is compared -------------------------------------------------------------------------------------------------
+# --- What is compared -----------------------------------------------------------------------------
 
 
 def facts_of(a: Title, b: Title) -> Facts:

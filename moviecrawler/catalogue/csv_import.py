@@ -122,7 +122,10 @@ class CsvTitles(FileSource):
     is_read_first = True
 
     def __init__(self, path: Path) -> None:
-        """Read the file at `path`: UTF-8; commas, semicolons or tabs; a header that names COLUMNS."""
+        """Read the file at `path`.
+
+        It is in UTF-8, with commas, semicolons or tabs, and has a header that names COLUMNS.
+        """
         super().__init__(str(path), [path], f"a CSV with the columns {', '.join(COLUMNS)}")
 
     def read(self) -> Iterator[ImportRow]:

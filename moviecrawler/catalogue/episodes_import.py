@@ -31,7 +31,9 @@ _BEGIN = (
 _PART = 50_000
 """Rows that are copied at once, about 5 MB."""
 _ROWS = """
-SELECT e.tconst, json_array(e.tconst, parentTconst, seasonNumber, episodeNumber), json_array(primaryTitle, startYear),
+SELECT e.tconst,
+    json_array(e.tconst, parentTconst, seasonNumber, episodeNumber),
+    json_array(primaryTitle, startYear),
     json_array(averageRating, numVotes)
 FROM episodes e LEFT JOIN names USING (tconst) LEFT JOIN ratings USING (tconst)
 """
@@ -42,7 +44,10 @@ Row = tuple[Any, ...]
 
 
 class ImdbEpisodes(ImdbFiles):
-    """The episodes of title.episode, with their names from title.basics and their scores from title.ratings."""
+    """The episodes of title.episode.
+
+    Their names are from title.basics, and their scores from title.ratings.
+    """
 
     name = "episodes"
     files: ClassVar[tuple[str, ...]] = (EPISODES, BASICS, RATINGS)

@@ -19,15 +19,18 @@ if TYPE_CHECKING:
 
 _STATUS = read_sql("status.sql")
 _REVIEWS = (
-    "SELECT m.title_id, t.imdb_id, t.title, t.year, m.site::text, m.site_id, m.score, m.reasons, m.decided_at"
+    "SELECT m.title_id, t.imdb_id, t.title, t.year, m.site::text, m.site_id, m.score, m.reasons,"
+    " m.decided_at"
     " FROM title_matches m JOIN titles t USING (title_id) WHERE m.decision = 'review'"
     " ORDER BY m.score DESC, m.title_id, m.site, m.site_id LIMIT %(limit)s"
 )
 _DUE = (
     "SELECT queue, t.imdb_id, CASE WHEN t.season IS NULL OR of.title IS NULL THEN t.title"
-    " ELSE format('%%s, season %%s', of.title, t.season) END AS title, t.year, s.site_id, s.state, s.popularity, s.last_success, s.next_due,"
-    " t.kind FROM unnest(%s::bigint[], %s::text[]) WITH ORDINALITY AS chosen (title_id, queue, nth)"
-    " JOIN title_sites s USING (title_id) JOIN titles t USING (title_id) LEFT JOIN titles of ON of.title_id = t.series_title_id"
+    " ELSE format('%%s, season %%s', of.title, t.season) END AS title,"
+    " t.year, s.site_id, s.state, s.popularity, s.last_success, s.next_due, t.kind"
+    " FROM unnest(%s::bigint[], %s::text[]) WITH ORDINALITY AS chosen (title_id, queue, nth)"
+    " JOIN title_sites s USING (title_id) JOIN titles t USING (title_id)"
+    " LEFT JOIN titles of ON of.title_id = t.series_title_id"
     " WHERE s.site = %s ORDER BY nth"
 )
 
@@ -59,8 +62,8 @@ class SiteFigures:
     """Titles whose page could not be read today, and has not been since."""
     blocked_today: int = 0
     pages_a_day: float = 0
-    """Pages a day that keep all known titles fresh; a title that was never fetched counts as an old
-    one."""
+    """Pages a day that keep all known titles fresh; a title that was never fetched counts as an
+    old one."""
     oldest: datetime | None = None
     """The earliest time at which a title's newest page was fetched."""
     to_review: int = 0
@@ -73,7 +76,10 @@ class SiteFigures:
         return 1 - self.due / self.known if self.known else None
 
     def caught_up_by(self, budget: int, today: date) -> date | None:
-        """Return the day on which nothing is unread or overdue at `budget` pages a day; None when these never suffice."""
+        """Return the day on which nothing is unread or overdue at `budget` pages a day.
+
+        None when these never suffice.
+        """
         backlog = self.unread + self.overdue
         left = budget - self.pages_a_day
         return (

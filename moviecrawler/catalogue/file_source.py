@@ -1,4 +1,7 @@
-"""The base class of the catalogue's sources: files that are downloaded if need be, and read row by row."""
+"""The base class of the catalogue's sources.
+
+They are files that are downloaded if need be, and read row by row.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +34,10 @@ class FileSource(ABC):
     file with a wrong row."""
 
     def __init__(self, origin: str, paths: Iterable[Path], instead: str) -> None:
-        """Store the `paths` of the files; they are downloaded first if `origin` is a URL and not a path.
+        """Store the `paths` of the files.
 
-        `instead` says in an error what to name in place of a missing file.
+        They are downloaded first if `origin` is a URL and not a path. `instead` says in an error
+        what to name in place of a missing file.
         """
         self._origin = origin
         self._instead = instead
@@ -69,9 +73,10 @@ class FileSource(ABC):
         return hashed.hexdigest()
 
     def rows(self) -> Iterator[Any]:
-        """Return the rows in an order that depends on the version alone: `ImportRow`s, but for episodes.
+        """Return the rows in an order that depends on the version alone.
 
-        Iterating raises ExtractionError when a file is damaged.
+        They are `ImportRow`s, but for episodes. Iterating raises ExtractionError when a file is
+        damaged.
         """
         self.damaged = 0
         return self.read()
@@ -83,9 +88,10 @@ class FileSource(ABC):
     def import_into(
         self, database: Database, name: str, on_progress: Callable[[int], object] = lambda _: None
     ) -> Imported | None:
-        """Import the rows that are missing from the database, and note the version under `name`; return None when none are.
+        """Import the rows that are missing from the database, and note the version under `name`.
 
-        Raises the same as `version` and `rows`, and TransientStoreError.
+        Returns None when no rows are missing. Raises the same as `version` and `rows`, and
+        TransientStoreError.
         """
         version = self.version()
         done = imported(database, name, version)

@@ -61,9 +61,8 @@ class Film(NamedTuple):
 def read_records(path: Path) -> Iterator[Film]:
     """Yield the films of a list whose IMDb ids are wanted.
 
-    Raises ConfigurationError for the first wrong row.
-
-    Their votes are left out, as they are those of another site than IMDb.
+    Their votes are left out, as they are those of another site than IMDb. Raises
+    ConfigurationError for the first wrong row.
     """
     for row, _ in _rows(path):
         yield Film(row.site, row.site_id, prepare(row.site, _facts(row, votes=None)))
@@ -123,7 +122,10 @@ def _rows(path: Path) -> Iterator[tuple[_Row, str]]:
             try:
                 row.release_date = None if row.release_date is None else _date(row.release_date)
             except ValueError:
-                reason = f"release_date is {shown(row.release_date)}: give such as 1994-09-23, 1994-09 or 1994"
+                reason = (
+                    f"release_date is {shown(row.release_date)}: give such as 1994-09-23, 1994-09"
+                    " or 1994"
+                )
                 raise ConfigurationError(f"{location}: {reason}") from None
             yield row, location
 
@@ -144,8 +146,9 @@ def _header(path: Path, header: list[str]) -> list[str]:
     missing = [column for column in COLUMNS if column not in header]
     if missing:
         raise ConfigurationError(
-            f"{path} has no column {', '.join(missing)}; its header is {shown(','.join(header))}, and has to name"
-            f" {', '.join(COLUMNS)}; an empty cell is unknown"
+            f"{path} has no column {', '.join(missing)}; its header is"
+            f" {shown(','.join(header))}, and has to name {', '.join(COLUMNS)};"
+            " an empty cell is unknown"
         )
     return header
 

@@ -26,7 +26,9 @@ RATINGS = "title.ratings.tsv.gz"
 EPISODES = "title.episode.tsv.gz"
 _SUFFIX = ".tsv.gz"
 _TITLES = f"""
-SELECT tconst, json_array({COLUMNS["title.basics"]}, NULL), coalesce(TRY_CAST(numVotes AS BIGINT), 0) AS votes
+SELECT tconst,
+    json_array({COLUMNS["title.basics"]}, NULL),
+    coalesce(TRY_CAST(numVotes AS BIGINT), 0) AS votes
 FROM {{}} LEFT JOIN ratings USING (tconst)
 WHERE titleType IN $types AND votes >= $fewest
 """  # noqa: S608 - the columns are ours
@@ -79,7 +81,10 @@ class ImdbFiles(FileSource):
     """Their names."""
 
     def __init__(self, origin: str, data_dir: Path) -> None:
-        """Use the files in the folder `origin`, or download them from the URL `origin` into `data_dir`/datasets."""
+        """Use the files in the folder `origin`.
+
+        If `origin` is a URL, they are downloaded from it into `data_dir`/datasets.
+        """
         folder = data_dir / "datasets" if "://" in origin else Path(origin)
         instead = f"the folder that holds {', '.join(self.files[:-1])} and {self.files[-1]}"
         super().__init__(origin.rstrip("/"), [folder / name for name in self.files], instead)

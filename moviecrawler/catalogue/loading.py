@@ -76,7 +76,10 @@ def load_parts(
     done: int,
     on_progress: Callable[[int], object],
 ) -> Imported:
-    """Load the rows after the first `done`; the database loads a part while the next one is read."""
+    """Load the rows after the first `done`.
+
+    The database loads a part while the next one is read.
+    """
     total = Imported()
     loading = Future[Imported]()
     loading.set_result(total)
@@ -98,7 +101,10 @@ def load(
     rows_done: int,
     now: datetime,
 ) -> Imported:
-    """Load a part of a source in one transaction; `rows_done` is the number of its rows up to the end of this part."""
+    """Load a part of a source in one transaction.
+
+    `rows_done` is the number of the source's rows up to the end of this part.
+    """
     with database.transaction() as cursor:
         cursor.execute(_INCOMING)
         ids = (json.dumps(row.site_ids) if row.site_ids else None for row in rows)
@@ -121,9 +127,10 @@ def end_import(database: Database, source: str, version: str, now: datetime) -> 
     with database.transaction() as cursor:
         cursor.execute("SET LOCAL statement_timeout = '10min'")
         cursor.execute(
-            "INSERT INTO imports AS i (source, version, rows_done, finished_at) VALUES (%s, %s, 0, %s)"
-            " ON CONFLICT (source) DO UPDATE SET version = excluded.version, finished_at = excluded.finished_at,"
-            " finished_rows = i.rows_done",
+            "INSERT INTO imports AS i (source, version, rows_done, finished_at)"
+            " VALUES (%s, %s, 0, %s)"
+            " ON CONFLICT (source) DO UPDATE SET version = excluded.version,"
+            " finished_at = excluded.finished_at, finished_rows = i.rows_done",
             (source, version, now),
         )
         cursor.execute("ANALYZE titles, title_sites, imdb_episodes")

@@ -114,11 +114,11 @@ def match_keys(movie: Movie, *, asking: bool = False) -> set[str]:
 
 
 def match_titles(movies: Iterable[Movie]) -> list[MatchedTitle]:
-    """Group movies by title, in the order of the first movie of each; every movie is in exactly one group.
+    """Group movies by title, in the order of the first movie of each.
 
-    A movie that fits two movies of another site about equally well is matched with neither, unless
-    their IMDb ids are equal. The result depends on the movies and their order alone; the time grows
-    about linearly with their number.
+    Every movie is in exactly one group. A movie that fits two movies of another site about equally
+    well is matched with neither, unless their IMDb ids are equal. The result depends on the movies
+    and their order alone; the time grows about linearly with their number.
     """
     listed = list(movies)
     titles = dict(enumerate(map(title_of, listed)))
@@ -154,9 +154,8 @@ def surest_pairs(
     still possible.
     """
     ordered = sorted(pairs, key=lambda pair: (-pair.weight, pair.a, pair.b))
-    by_site: dict[tuple[int, str], list[Pair]] = defaultdict(
-        list
-    )  # the pairs of a title with titles of one site
+    # The pairs of a title with titles of one site.
+    by_site: dict[tuple[int, str], list[Pair]] = defaultdict(list)
     for pair in ordered:
         by_site[pair.a, site_of(pair.b)].append(pair)
         by_site[pair.b, site_of(pair.a)].append(pair)
@@ -216,7 +215,7 @@ def title_of(movie: Movie) -> Title:
     )
 
 
-# --- Many titles ------------------------------------------------------------------------------------------------------
+# --- Many titles ----------------------------------------------------------------------------------
 
 
 def _pairs_of(titles: Mapping[int, Title]) -> Iterator[Pair]:

@@ -30,11 +30,10 @@ assert set(_FULLNESS) == set(get_args(Source))  # noqa: S101 - a new source need
 def supersedes(movie: Movie, known: Movie, margin: float, latest: datetime) -> bool:
     """Return whether a movie replaces the known one; an older one never does.
 
-    Both have `scraped_at`.
-
-    It must be newer by `margin` seconds, or newer and from a fuller source. With the same
-    `scraped_at` it replaces it too, as a newer version may extract more of the page. A known movie
-    from after `latest` is always replaced: it came from a machine with a wrong clock.
+    Both have `scraped_at`. The movie must be newer by `margin` seconds, or newer and from a fuller
+    source. With the same `scraped_at` it replaces the known one too, as a newer version may extract
+    more of the page. A known movie from after `latest` is always replaced: it came from a machine
+    with a wrong clock.
     """
     assert movie.scraped_at is not None  # noqa: S101 - the stores check it
     assert known.scraped_at is not None  # noqa: S101
@@ -57,7 +56,10 @@ def merged(movie: Movie, known: Movie, margin: float, latest: datetime) -> Movie
 
 
 def complete(movie: Movie, known: Movie) -> Movie:
-    """Return a movie with its unknown fields filled from an older one, and with the fuller source of the two."""
+    """Return a movie with its unknown fields filled from an older one.
+
+    It gets the fuller source of the two.
+    """
     source = max(movie.source, known.source, key=_FULLNESS.__getitem__)
     present = present_in(known)
     unknown = set(movie.unknown_fields)
@@ -121,7 +123,10 @@ def _with_names(movie: Movie, known: Movie) -> Movie:
 
 
 def _without_poorer(movie: Movie, known: Movie) -> Movie:
-    """Return a dataset's movie without lists that its page has more of: datasets have three genres and ten of the cast."""
+    """Return a dataset's movie without lists that its page has more of.
+
+    Datasets have three genres and ten of the cast.
+    """
     poorer = {role for role in get_args(Role) if not _people(known, role) <= _people(movie, role)}
     return replace(
         movie,
@@ -146,7 +151,10 @@ def _with_facts(score: Score, known: Movie, unknown: set[str]) -> Score:
 
 
 def _score_of(name: str) -> str:
-    """Return the name of the score that a field belongs to: `scores.imdb` for `scores.imdb.count`."""
+    """Return the name of the score that a field belongs to.
+
+    It is `scores.imdb` for `scores.imdb.count`.
+    """
     return ".".join(name.split(".")[:2])
 
 

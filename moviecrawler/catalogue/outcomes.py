@@ -22,15 +22,19 @@ if TYPE_CHECKING:
 _FETCHED = read_sql("fetched.sql")
 _COVERED_BY_SERIES = read_sql("covered_by_series.sql")
 _REJECT_ID = (
-    "UPDATE title_sites SET site_id = NULL, id_source = NULL, id_confidence = NULL, state = 'never', failures = 0, next_due = %s,"
-    " claimed_by = NULL, claimed_until = NULL, claims = 0 WHERE title_id = %s AND site = %s"
+    "UPDATE title_sites SET site_id = NULL, id_source = NULL, id_confidence = NULL,"
+    " state = 'never', failures = 0, next_due = %s,"
+    " claimed_by = NULL, claimed_until = NULL, claims = 0"
+    " WHERE title_id = %s AND site = %s"
     " AND (site_id IS NULL OR site_id IN (%s, %s) AND NOT id_verified)"
 )
 """Rejects a title's id, so that the site's lists are searched again."""
 _STORE_DECISION = (
     "INSERT INTO title_matches AS m (title_id, site, site_id, decision, score, reasons, decided_at)"
-    " VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT (title_id, site, site_id) DO UPDATE SET decision = excluded.decision,"
-    " score = excluded.score, reasons = excluded.reasons, decided_at = excluded.decided_at WHERE NOT m.by_hand"
+    " VALUES (%s, %s, %s, %s, %s, %s, %s)"
+    " ON CONFLICT (title_id, site, site_id) DO UPDATE SET decision = excluded.decision,"
+    " score = excluded.score, reasons = excluded.reasons, decided_at = excluded.decided_at"
+    " WHERE NOT m.by_hand"
 )
 _SURER_HOLDER = (
     "SELECT coalesce(t.imdb_id, t.title) AS name FROM title_sites s JOIN titles t USING (title_id)"
@@ -89,10 +93,10 @@ AnyOutcome = Fetched | CoveredBySeries
 
 
 def release_of(release_date: str | None, year: int | None) -> date | None:
-    """Return a title's day of release, or the last day of its month or year; None when nothing is known.
+    """Return a title's day of release, or the last day of its month or year.
 
-    `release_date` is as in `Movie`. The last day is safe: the title is never taken for older than
-    it is.
+    None when nothing is known. `release_date` is as in `Movie`. The last day is safe: the title is
+    never taken for older than it is.
 
     >>> release_of("2026-02", 2026), release_of(None, 1999)
     (datetime.date(2026, 2, 28), datetime.date(1999, 12, 31))
@@ -156,7 +160,10 @@ def _rename(cursor: Any, outcome: Fetched) -> None:
 
 
 def _end_of_judged(cursor: Any, outcome: Judged) -> Fetched | None:
-    """Store the decision on a page, and reject an id that is not the title's; return the title's outcome, if there is one."""
+    """Store the decision on a page, and reject an id that is not the title's.
+
+    Return the title's outcome, if there is one.
+    """
     site = outcome.site
     title_id = outcome.title_id
     cursor.execute(
@@ -195,7 +202,10 @@ def _end_of_judged(cursor: Any, outcome: Judged) -> Fetched | None:
 def _accept(
     cursor: Any, outcome: Judged, site_id: str, reasons: list[str]
 ) -> tuple[Decision, list[str]]:
-    """Make an accepted page the title's; put it under review when another title has it more surely."""
+    """Make an accepted page the title's.
+
+    Put it under review when another title has it more surely.
+    """
     cursor.execute(_SURER_HOLDER, (outcome.site, site_id, outcome.title_id, outcome.score))
     if holder := cursor.fetchone():
         return "review", [*reasons, f"but it is taken for {holder.name}"]
@@ -220,12 +230,14 @@ def _link(
 ) -> None:
     """Give an id, and the record that is stored under it, to a title."""
     cursor.execute(
-        "UPDATE title_sites SET site_id = NULL, id_source = NULL, id_confidence = NULL, id_verified = false,"
-        " state = 'never', last_success = NULL WHERE site = %s AND site_id = %s AND title_id <> %s",
+        "UPDATE title_sites SET site_id = NULL, id_source = NULL, id_confidence = NULL,"
+        " id_verified = false, state = 'never', last_success = NULL"
+        " WHERE site = %s AND site_id = %s AND title_id <> %s",
         (site, site_id, title_id),
     )
     cursor.execute(
-        "UPDATE title_sites SET site_id = %s, id_source = %s, id_confidence = %s, id_verified = true"
+        "UPDATE title_sites"
+        " SET site_id = %s, id_source = %s, id_confidence = %s, id_verified = true"
         " WHERE title_id = %s AND site = %s",
         (site_id, source, score, title_id, site),
     )
@@ -246,12 +258,17 @@ def decide(
     accept: bool,
     now: datetime,
 ) -> list[str]:
-    """Accept or refuse by hand one page, or all pages, that are under review for a title; return their ids."""
+    """Accept or refuse by hand one page, or all pages, that are under review for a title.
+
+    Return their ids.
+    """
     with database.transaction() as cursor:
         cursor.execute("SELECT lock_titles()")
         cursor.execute(
-            "UPDATE title_matches m SET decision = %s, by_hand = true, decided_at = %s FROM titles t"
-            " WHERE t.title_id = m.title_id AND t.imdb_id = %s AND m.site = %s AND m.decision = 'review'"
+            "UPDATE title_matches m SET decision = %s, by_hand = true, decided_at = %s"
+            " FROM titles t"
+            " WHERE t.title_id = m.title_id AND t.imdb_id = %s AND m.site = %s"
+            " AND m.decision = 'review'"
             " AND (%s IS NULL OR m.site_id = %s) RETURNING m.title_id, m.site_id, m.score",
             ("accepted" if accept else "refused", now, imdb_id, site, site_id, site_id),
         )

@@ -13,7 +13,8 @@ _NOT_IN_NAMES = frozenset(
     ["the", "brothers", "brother", "bros", "sisters", "junior", "senior", "jr", "sr", "ii", "iii"]
 )
 _COMMON = 5
-"""Letters from which a family name and an initial identify a person; shorter names are too common."""
+"""Letters from which a family name and an initial identify a person; shorter names are too
+common."""
 _SHORTEST_ALONE = 4
 """Letters that a single name, such as an artist's, needs to match a word of a longer name."""
 
@@ -32,10 +33,14 @@ def name_words(name: str) -> Name:
 
 
 def same_person(ours: Sequence[Name], theirs: Sequence[Name]) -> bool | None:
-    """Return whether two lists of names share a person; None when one is empty, or when that is unknown.
+    """Return whether two lists of names share a person.
 
-    >>> same_person([["min", "ji", "seo"]], [["seo", "min", "ji"]]), same_person([["ridley", "levin"]], [["tony", "brandt"]])
-    (True, False)
+    None when one is empty, or when that is unknown.
+
+    >>> same_person([["min", "ji", "seo"]], [["seo", "min", "ji"]])
+    True
+    >>> same_person([["ridley", "levin"]], [["tony", "brandt"]])
+    False
     """
     unsure = not ours or not theirs
     for one in ours:
@@ -67,7 +72,10 @@ def _same(one: Name, other: Name) -> bool | None:
 
 
 def _initials_fit(shorter: Name, longer: Name) -> bool:
-    """Return whether each word of a name is in a longer one: the last word whole, the others at least by initial."""
+    """Return whether each word of a name is in a longer one.
+
+    The last word must be there whole, the others at least by initial.
+    """
     left = list(longer)
     for word in reversed(shorter):
         found = next((each for each in left if each == word), None)
@@ -83,7 +91,10 @@ def _initials_fit(shorter: Name, longer: Name) -> bool:
 
 
 def _same_family(one: Name, other: Name) -> bool | None:
-    """Return whether names share a family name and a given name; None when the given names only share an initial."""
+    """Return whether names share a family name and a given name.
+
+    None when the given names only share an initial.
+    """
     for ours, theirs in ((one, other), (one, other[1:] + other[:1]), (one[1:] + one[:1], other)):
         if similar_words(ours[-1], theirs[-1]):
             if ours[0][0] == theirs[0][0] and (

@@ -1,4 +1,6 @@
-"""The scoreboard, one row a title with every site's scores: makes it in the embedded database, and reads its rows.
+"""The scoreboard, one row a title with every site's scores.
+
+This makes it in the embedded database, and reads its rows.
 
 IMDb rates no seasons: a season's rating is the mean of its episodes', weighted by votes.
 """
@@ -22,7 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class ScoreboardRow:
-    """A title's scores on all sites; None where a site hasn't the title, or the title no such score."""
+    """A title's scores on all sites.
+
+    None where a site hasn't the title, or the title no such score.
+    """
 
     title: str
     year: int | None
@@ -64,20 +69,31 @@ _ROWS = read_sql("embedded_scoreboard.sql").format(rows=read_sql("scoreboard.sql
 _SCORES = ("imdb_rating", "metascore", "metacritic_user_score", "tomatometer", "popcornmeter")
 _VALUES = ", ".join(f"CAST({name} AS double precision) AS {name}" for name in _SCORES)
 _TITLES = """
-SELECT title, year, kind, {values}, imdb_votes, imdb_id, metacritic_id, rottentomatoes_id, tmdb_id, matched_by
+SELECT title, year, kind, {values}, imdb_votes, imdb_id, metacritic_id, rottentomatoes_id, tmdb_id,
+    matched_by
 FROM scoreboard
 {where}
 ORDER BY CASE WHEN imdb_list_rank IS NOT NULL THEN imdb_list_name END COLLATE {bytes} NULLS LAST,
-    CASE WHEN imdb_list_name IS NOT NULL THEN imdb_list_rank END NULLS LAST, imdb_votes DESC NULLS LAST, best_list_rank NULLS LAST,
-    title COLLATE {bytes}, imdb_id COLLATE {bytes} NULLS LAST, rottentomatoes_id COLLATE {bytes} NULLS LAST,
+    CASE WHEN imdb_list_name IS NOT NULL THEN imdb_list_rank END NULLS LAST,
+    imdb_votes DESC NULLS LAST,
+    best_list_rank NULLS LAST,
+    title COLLATE {bytes},
+    imdb_id COLLATE {bytes} NULLS LAST,
+    rottentomatoes_id COLLATE {bytes} NULLS LAST,
     metacritic_id COLLATE {bytes} NULLS LAST
 """
 _PARTS = """
-SELECT coalesce(title, {name}) AS title, year, '{kind}' AS kind, {values}, imdb_votes, {imdb_id} AS imdb_id, metacritic_id,
-    rottentomatoes_id, NULL AS tmdb_id, series_title, series_imdb_id, season, {episode} AS episode
+SELECT coalesce(title, {name}) AS title, year, '{kind}' AS kind, {values}, imdb_votes,
+    {imdb_id} AS imdb_id, metacritic_id, rottentomatoes_id, NULL AS tmdb_id,
+    series_title, series_imdb_id, season, {episode} AS episode
 FROM {kind}_scores
-ORDER BY imdb_votes DESC NULLS LAST, series_title COLLATE {bytes} NULLS LAST, season NULLS LAST, {episode} NULLS LAST,
-    {imdb_id} COLLATE {bytes} NULLS LAST, rottentomatoes_id COLLATE {bytes} NULLS LAST, metacritic_id COLLATE {bytes} NULLS LAST
+ORDER BY imdb_votes DESC NULLS LAST,
+    series_title COLLATE {bytes} NULLS LAST,
+    season NULLS LAST,
+    {episode} NULLS LAST,
+    {imdb_id} COLLATE {bytes} NULLS LAST,
+    rottentomatoes_id COLLATE {bytes} NULLS LAST,
+    metacritic_id COLLATE {bytes} NULLS LAST
 """
 _OF_PARTS: dict[TitleKind | None, dict[str, str]] = {
     "season": {
@@ -90,10 +106,11 @@ _OF_PARTS: dict[TitleKind | None, dict[str, str]] = {
 
 
 def scoreboard_query(collation: str, kind: TitleKind | None, limit: int | None) -> str:
-    """Return the query of a database for the rows of a kind, or of all titles but seasons and episodes: all or the first `limit`.
+    """Return the query of a database for the scoreboard's rows: all or the first `limit`.
 
-    IMDb's lists come first, in their order, then the other titles by votes. `collation` is the
-    database's name for the order of bytes.
+    They are those of a kind, or of all titles but seasons and episodes. IMDb's lists come first, in
+    their order, then the other titles by votes. `collation` is the database's name for the order of
+    bytes.
     """
     if kind in _OF_PARTS:
         query = _PARTS.format(kind=kind, values=_VALUES, bytes=collation, **_OF_PARTS[kind])
@@ -116,7 +133,8 @@ def make_scoreboard(connection: sqlite3.Connection) -> None:
     from moviecrawler.catalogue.matching import match_titles  # noqa: PLC0415
 
     connection.execute(
-        "CREATE TEMPORARY TABLE IF NOT EXISTS matches (title_id, site, site_id, matched_by, PRIMARY KEY (title_id, site))"
+        "CREATE TEMPORARY TABLE IF NOT EXISTS matches"
+        " (title_id, site, site_id, matched_by, PRIMARY KEY (title_id, site))"
     )
     with transaction(connection, "DEFERRED"):
         ((written,),) = connection.execute("SELECT written FROM state")
@@ -138,7 +156,10 @@ def make_scoreboard(connection: sqlite3.Connection) -> None:
     columns = ", ".join(name for _, name, *_ in connection.execute("PRAGMA table_info(scoreboard)"))
     with transaction(connection, "IMMEDIATE"):
         connection.execute("DELETE FROM scoreboard")
-        connection.execute(f"INSERT INTO scoreboard ({columns}) SELECT {columns} FROM ({_ROWS})")  # noqa: S608 - ours
+        # S608: the columns are ours.
+        connection.execute(
+            f"INSERT INTO scoreboard ({columns}) SELECT {columns} FROM ({_ROWS})"  # noqa: S608
+        )
         connection.execute("UPDATE state SET matched = ? WHERE matched < ?", (written, written))
 
 

@@ -26,20 +26,28 @@ _YEAR_BEHIND = re.compile(r"[-_](?:18[7-9]|19\d|20[0-3])\d$")
 
 
 def slugify(title: str, separator: str) -> str:
-    """Return a title as sites write it in an address: without accents and punctuation, its words joined.
+    """Return a title as sites write it in an address.
 
-    >>> slugify("Schindler's List", "_"), slugify("Spider-Man: No Way Home", "-"), slugify("Fast & Furious", "-")
-    ('schindlers_list', 'spider-man-no-way-home', 'fast-and-furious')
+    It is without accents and punctuation, and its words are joined.
+
+    >>> slugify("Schindler's List", "_")
+    'schindlers_list'
+    >>> slugify("Spider-Man: No Way Home", "-"), slugify("Fast & Furious", "-")
+    ('spider-man-no-way-home', 'fast-and-furious')
     """
     plain = anyascii(_DROPPED.sub("", _LABEL.sub("", title))).casefold().replace("&", " and ")
     return _NOT_IN_SLUGS.sub(separator, plain).strip(separator)
 
 
 def slug_key(site_id: str) -> str:
-    """Return a key that is equal for the ids of a title on all sites, however it is spelt, dated or numbered there.
+    """Return a key that is equal for the ids of a title on all sites.
 
-    >>> slug_key("m/the_thing_2011"), slug_key("movie/the-thing"), slug_key("m/1021244-thing"), slug_key("tv/rocky-ii")
-    ('film thing', 'film thing', 'film thing', 'series rocky2')
+    It doesn't matter how the title is spelt, dated or numbered there.
+
+    >>> slug_key("m/the_thing_2011"), slug_key("movie/the-thing"), slug_key("m/1021244-thing")
+    ('film thing', 'film thing', 'film thing')
+    >>> slug_key("tv/rocky-ii")
+    'series rocky2'
     >>> slug_key("tv/rocky-ii/season-1")
     'part rocky2'
     """

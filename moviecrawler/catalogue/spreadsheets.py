@@ -41,10 +41,11 @@ def opened(path: Path) -> Iterator[TextIO]:
 def read_rows(
     lines: Iterable[str], name: str, columns_of: Callable[[list[str]], list[str]]
 ) -> Iterator[tuple[dict[str, str], str]]:
-    """Yield the cells of each row by column, with its location for messages, such as `mine.csv, line 2`.
+    """Yield the cells of each row by column, with its location for messages.
 
-    Cells are separated by commas, semicolons or tabs. `columns_of` returns the column names of a
-    header. Raises ConfigurationError for the first wrong row.
+    A location is such as `mine.csv, line 2`. Cells are separated by commas, semicolons or tabs.
+    `columns_of` returns the column names of a header. Raises ConfigurationError for the first wrong
+    row.
     """
     lines = iter(lines)
     first = next((line for line in lines if line.strip()), "")

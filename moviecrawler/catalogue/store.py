@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 _RECORD_LISTED = read_sql("record_listed.sql")
 _TRENDING = (
     "SELECT boost_title_ids(array_agg(s.title_id), (1 - n / %(count)s)::real, %(now)s)"
-    " FROM unnest(%(ids)s::text[]) WITH ORDINALITY AS r (site_id, n) JOIN title_sites s USING (site_id)"
+    " FROM unnest(%(ids)s::text[]) WITH ORDINALITY AS r (site_id, n)"
+    " JOIN title_sites s USING (site_id)"
     " WHERE s.site = %(site)s GROUP BY n"
 )
 """Boosts the titles of a list of popular titles, the first one most."""
@@ -60,7 +61,10 @@ def open_catalogue(settings: BaseSettings) -> Database:
 def boost(
     database: Database, titles: Sequence[tuple[Site, str]], weight: float, now: datetime
 ) -> list[tuple[Site, str]]:
-    """Boost titles, named by ids of sites, so that all sites' pages are fetched first; return the unknown ones."""
+    """Boost titles, named by ids of sites, so that all sites' pages are fetched first.
+
+    Return the unknown ones.
+    """
     with database.transaction() as cursor:
         cursor.execute("SELECT lock_titles()")
         cursor.execute(_NAMED, ([site for site, _ in titles], [site_id for _, site_id in titles]))
@@ -75,7 +79,8 @@ def pause(database: Database, site: Site, until: datetime, reason: str) -> None:
     """Stop claims of a site's titles until then."""
     with database.transaction() as cursor:
         cursor.execute(
-            "INSERT INTO site_pauses AS p (site, until, reason) VALUES (%s, %s, %s) ON CONFLICT (site) DO UPDATE"
+            "INSERT INTO site_pauses AS p (site, until, reason) VALUES (%s, %s, %s)"
+            " ON CONFLICT (site) DO UPDATE"
             " SET until = greatest(p.until, excluded.until), reason = excluded.reason",
             (site, until, storable(reason)),
         )
@@ -98,10 +103,10 @@ def record_listed(
     trending: bool,
     now: datetime,
 ) -> None:
-    """Store the ids that a list page names as candidates, and boost the titles of a list of popular ones.
+    """Store the ids that a list page names as candidates.
 
-    Which titles the ids belong to is decided when these are searched. A season or an episode counts
-    as its series.
+    The titles of a list of popular ones are boosted. Which titles the ids belong to is decided when
+    these are searched. A season or an episode counts as its series.
     """
     years: dict[str, int | None] = {}
     for each in listed:

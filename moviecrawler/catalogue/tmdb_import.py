@@ -1,4 +1,6 @@
-"""Imports the current popularity of titles from TMDB's daily exports (https://developer.themoviedb.org/docs/daily-id-exports).
+"""Imports the current popularity of titles from TMDB's daily exports.
+
+See https://developer.themoviedb.org/docs/daily-id-exports.
 
 There is an export of films and one of series. They have no IMDb ids: they only complete titles
 whose TMDB id is known from Wikidata.
@@ -99,7 +101,10 @@ class TmdbExport(FileSource):
     name = "tmdb"
 
     def __init__(self, origin: str, data_dir: Path, *, day: date) -> None:
-        """Read the file `origin` (.json.gz or .json), or download the newest exports up to `day` from the URL `origin`."""
+        """Read the file `origin` (.json.gz or .json).
+
+        If `origin` is a URL, the newest exports up to `day` are downloaded from it.
+        """
         names = " or ".join(file_name(day, export) for export in _EXPORTS)
         paths = [] if "://" in origin else [Path(origin)]
         super().__init__(origin.rstrip("/"), paths, f"an export such as {names}")
@@ -116,8 +121,10 @@ class TmdbExport(FileSource):
                     number = "tmdb_series_id" if title.original_title is None else "tmdb_id"
                     popularity = popularity_of_tmdb(title.popularity)
                     yield ImportRow(
-                        **{number: title.id}, popularity=popularity, popularity_source="tmdb"
-                    )  # type: ignore[arg-type]
+                        **{number: title.id},  # type: ignore[arg-type]
+                        popularity=popularity,
+                        popularity_source="tmdb",
+                    )
 
     def fetch(self, client: FileClient) -> None:
         """Download the newest exports; see `FileSource`. A mirror may have only one of the two."""
@@ -132,7 +139,10 @@ class TmdbExport(FileSource):
             raise DownloadError(f"{self._origin} has no {self._instead}")
 
     def _fetch(self, client: FileClient, export: str) -> Path | None:
-        """Download the newest export of that name and delete older ones; return None when there is none."""
+        """Download the newest export of that name and delete older ones.
+
+        Return None when there is none.
+        """
         for days in range(_DAYS_BACK + 1):
             path = self._folder / file_name(self._day - timedelta(days=days), export)
             try:

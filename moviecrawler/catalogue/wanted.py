@@ -1,4 +1,7 @@
-"""Reads the facts of titles, and of their rivals, that pages and lists of films are compared with."""
+"""Reads the facts that pages and lists of films are compared with.
+
+They are those of titles and of their rivals.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ _KNOWN_BATCH = 10_000
 
 
 def wanted_titles(cursor: Any, site: Site, titles: Collection[int]) -> dict[int, TitleFacts]:
-    """Return the facts that a page of the site is compared with, with rivals, by title id; titles without a name are left out."""
+    """Return the facts that a page of the site is compared with, with rivals, by title id.
+
+    Titles without a name are left out.
+    """
     if not titles:
         return {}
     cursor.execute(_RIVALS, {"titles": list(titles), "site": site, "most": _MAX_RIVALS})
@@ -49,9 +55,8 @@ def known_titles(store: Database) -> Iterator[Title]:
     Raises TransientStoreError.
     """
     with store.transaction() as cursor:
-        cursor.execute(
-            "SET LOCAL statement_timeout = 0"
-        )  # the query runs until the caller has read all rows
+        # The query runs until the caller has read all rows.
+        cursor.execute("SET LOCAL statement_timeout = 0")
         with cursor.connection.cursor("known_titles", cursor_factory=NamedTupleCursor) as rows:
             rows.itersize = _KNOWN_BATCH
             rows.execute(_KNOWN, {"titles": None})

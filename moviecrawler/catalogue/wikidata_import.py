@@ -1,8 +1,9 @@
-"""Imports the ids of titles on several sites from a CSV that was saved from Wikidata's query service.
+"""Imports the ids of titles on several sites from Wikidata.
 
-The service's robots.txt disallows its API, so a person runs QUERY there. `sites.py` has the
-properties of the sites' ids; P4947 and P4983 are TMDB's ids of films and series. A file with a
-stack trace in the middle of a row, which a time-out of the service leaves, is refused.
+They are in a CSV that was saved from its query service. The service's robots.txt disallows its API,
+so a person runs QUERY there. `sites.py` has the properties of the sites' ids; P4947 and P4983 are
+TMDB's ids of films and series. A file with a stack trace in the middle of a row, which a time-out
+of the service leaves, is refused.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ PROPERTIES: dict[str, str] = {
     "tmdb": "P4947",
     "tmdb_series": "P4983",
 }
-"""The properties of the query besides IMDb's ids, by column: a site, or one of TMDB's kinds of id."""
+"""The properties of the query besides IMDb's ids, by column: a site, or one of TMDB's kinds of
+id."""
 QUERY = f"""\
 SELECT ?imdb {" ".join(f"?{column}" for column in PROPERTIES)} WHERE {{
   ?film wdt:{SITES["imdb"].wikidata} ?imdb . FILTER(STRSTARTS(?imdb, "tt"))
@@ -103,7 +105,9 @@ def links(rows: Iterable[Mapping[str, str]]) -> Iterator[ImportRow]:
 
 
 def _valid(column: str, value: str) -> str | None:
-    """Return an id in this project's form; None for one of no title, such as a person, a game or a studio.
+    """Return an id in this project's form.
+
+    None for one of no title, such as a person, a game or a studio.
 
     A season's id becomes that of its series: IMDb has no ids of seasons, so a series of one season
     is meant.
@@ -162,12 +166,15 @@ class WikidataCrosswalk(FileSource):
         done: Done,
         on_progress: Callable[[int], object],
     ) -> Imported:
-        """Import the rows, unless many are gone: a file that was cut off between two rows shows it in no other way."""
+        """Import the rows, unless many are gone.
+
+        A file that was cut off between two rows shows it in no other way.
+        """
         rows = sum(1 for _ in self.rows())
         if done.former is not None and rows < done.former * (1 - _MAX_LOST_SHARE):
             reason = (
-                f"it has the ids of {rows:,} titles, and had those of {done.former:,} at the last import, so it was"
-                " cut off; save it again, or under another name if it is complete"
+                f"it has the ids of {rows:,} titles, and had those of {done.former:,} at the last"
+                " import, so it was cut off; save it again, or under another name if it is complete"
             )
             raise ExtractionError("crosswalk", self._origin, reason)
         return super().load(database, name, version, done, on_progress)

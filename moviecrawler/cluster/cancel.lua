@@ -1,7 +1,8 @@
 -- Cancel a job.
 -- ARGV: 1 the job's key, 2 the signal for its process.
 -- Returns whether the job was 'pending' or 'running'; nil when it was neither.
-local key, record = ARGV[1], read(ARGV[1])
+local key = ARGV[1]
+local record = read(key)
 if not record or record.state == 'finished' then
     return nil
 end
@@ -13,7 +14,8 @@ if record.state == 'running' then
 end
 redis.call('ZREM', PENDING, record.queue_member)
 if record.starts > 0 then
-    finish(key, record, 'cancelled', {reason = 'cancelled'})  -- it was started before, and has a log
+    -- It was started before, and has a log.
+    finish(key, record, 'cancelled', {reason = 'cancelled'})
 else
     redis.call('HDEL', JOBS, key)
     count('cancelled')

@@ -1,8 +1,18 @@
 -- Functions that all scripts of this folder share; this file is put before each of them.
 -- KEYS: as named here; see keys.py.
-local PENDING, JOBS, RUNNING, FINISHED, NODES, NODE_INFOS, LAST_BEAT, COUNTERS, CHANGED = unpack(KEYS)
-local MAX_PENDING, MAX_FINISHED = 100000, 1000
-local MAX_DEATHS = 6  -- one more than the deaths after which the frontier buries the request that kills its workers
+local PENDING = KEYS[1]
+local JOBS = KEYS[2]
+local RUNNING = KEYS[3]
+local FINISHED = KEYS[4]
+local NODES = KEYS[5]
+local NODE_INFOS = KEYS[6]
+local LAST_BEAT = KEYS[7]
+local COUNTERS = KEYS[8]
+local CHANGED = KEYS[9]
+local MAX_PENDING = 100000
+local MAX_FINISHED = 1000
+-- One more than the deaths after which the frontier buries the request that kills its workers.
+local MAX_DEATHS = 6
 local TIME = redis.call('TIME')
 local NOW = TIME[1] * 1000 + math.floor(TIME[2] / 1000)  -- ms
 local SECONDS = NOW / 1000
@@ -25,7 +35,9 @@ local function count(event)
 end
 
 local function run(key, record, node)
-    record.state, record.node_id, record.started_at = 'running', node, SECONDS
+    record.state = 'running'
+    record.node_id = node
+    record.started_at = SECONDS
     redis.call('HSET', RUNNING, key, node)
     write(key, record)
 end
@@ -33,8 +45,10 @@ end
 -- Keep the outcome of a job, and delete that of the oldest one.
 local function finish(key, record, event, outcome)
     record.started_at = record.started_at or SECONDS
-    outcome.ended_at, outcome.seconds = SECONDS, SECONDS - record.started_at
-    record.state, record.outcome = 'finished', outcome
+    outcome.ended_at = SECONDS
+    outcome.seconds = SECONDS - record.started_at
+    record.state = 'finished'
+    record.outcome = outcome
     write(key, record)
     redis.call('HDEL', RUNNING, key)
     redis.call('ZADD', FINISHED, NOW, key)
@@ -57,11 +71,14 @@ local function give_back(key, record, how, why)
     if how == 'died' then
         record.deaths = record.deaths + 1
         if record.deaths > MAX_DEATHS then
-            local reason = 'gave up: it was started ' .. record.deaths .. ' times; the last end: ' .. why
+            local reason = 'gave up: it was started ' .. record.deaths
+                .. ' times; the last end: ' .. why
             return finish(key, record, 'gave_up', {reason = reason})
         end
     end
-    record.state, record.node_id, record.started_at = 'pending', nil, nil
+    record.state = 'pending'
+    record.node_id = nil
+    record.started_at = nil
     write(key, record)
     redis.call('HDEL', RUNNING, key)
     redis.call('ZADD', PENDING, record.score, record.queue_member)

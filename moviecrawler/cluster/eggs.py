@@ -123,7 +123,7 @@ class RedisEggStorage:
             pipe.hdel(keys.EGGS, egg.key).hdel(keys.EGG_FILES, egg.key)
         pipe.set(keys.CHANGED, uuid4().hex).execute()
 
-    # --- On this node's disk ------------------------------------------------------------------------------------------
+    # --- On this node's disk ----------------------------------------------------------------------
 
     def fetch(
         self, project: str, version: str | None, in_use: Collection[str] = ()
@@ -179,7 +179,8 @@ class RedisEggStorage:
                     size = sum(member.file_size for member in archive.infolist())
                     if size > _MAX_UNPACKED_BYTES or len(archive.infolist()) > _MAX_FILES:
                         raise ConfigurationError(
-                            f"the egg has {len(archive.infolist()):,} files of {size:,} bytes when it is unpacked; "
+                            f"the egg has {len(archive.infolist()):,} files of {size:,} bytes "
+                            "when it is unpacked; "
                             f"it may have {_MAX_FILES:,} of {_MAX_UNPACKED_BYTES:,}"
                         )
                     archive.extractall(folder)

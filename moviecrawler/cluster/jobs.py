@@ -91,7 +91,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def run(self) -> str:
-        """The job's run in the shared frontier, the same at each start: FRONTIER_RUN of its settings, or else the job's id."""
+        """The job's run in the shared frontier, the same at each start.
+
+        It is FRONTIER_RUN of the job's settings, or else the job's id.
+        """
         return self.settings.get("FRONTIER_RUN", self.id)
 
 
@@ -214,7 +217,8 @@ def check_job(job: Job, job_settings: JobSettings = "allowed") -> None:
                 raise ConfigurationError(f"{what} {name} has a NUL character in it")
             if holds_secret(name, value):
                 raise ConfigurationError(
-                    f"{what} {name} holds a secret, and whoever may list jobs can read it; set it in the nodes' environment instead"
+                    f"{what} {name} holds a secret, and whoever may list jobs can read it; "
+                    "set it in the nodes' environment instead"
                 )
     if len(msgspec.json.encode(job)) > _MAX_BYTES:
         raise ConfigurationError(
@@ -225,10 +229,12 @@ def check_job(job: Job, job_settings: JobSettings = "allowed") -> None:
     for name in job.settings:
         if name not in JOB_SETTINGS:
             raise ConfigurationError(
-                f"setting {name} can't be made by a job; make it in the project's settings.py and deploy that, or in the "
-                "nodes' environment. SETTINGS.md says which a job can make"
+                f"setting {name} can't be made by a job; make it in the project's settings.py "
+                "and deploy that, or in the nodes' environment. "
+                "SETTINGS.md says which a job can make"
             )
     if "file" in job.arguments:
         raise ConfigurationError(
-            "argument file names a path, and a job may read none of its node; give ids, or push the titles to the site's list of seeds"
+            "argument file names a path, and a job may read none of its node; "
+            "give ids, or push the titles to the site's list of seeds"
         )

@@ -1,4 +1,7 @@
-"""The node's launcher: it takes jobs into free slots, records how they end, and sends the node's heartbeats."""
+"""The node's launcher.
+
+It takes jobs into free slots, records how they end, and sends the node's heartbeats.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,10 @@ _START_FAILURE_PAUSE_SECONDS = 10.0
 
 
 class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
-    """Scrapyd's launcher with leases: each job's end is recorded in Redis, and a node that ends gives its jobs to others."""
+    """Scrapyd's launcher with leases.
+
+    Each job's end is recorded in Redis, and a node that ends gives its jobs to others.
+    """
 
     def __init__(self, config: Config, app: Any) -> None:
         super().__init__(config, app)
@@ -75,7 +81,7 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         """When the next heartbeat is due at the latest, by the monotonic clock."""
         self._outages = Outages()
 
-    # --- Life ---------------------------------------------------------------------------------------------------------
+    # --- Life -------------------------------------------------------------------------------------
 
     def startService(self) -> None:
         self._pool.start()
@@ -84,7 +90,10 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         self._polling.start(POLL_SECONDS)
 
     def stopService(self) -> Deferred[None]:
-        """Drain: take no more jobs, have spiders end, hand their jobs back, and leave the cluster."""
+        """Drain the node.
+
+        Take no more jobs, have spiders end, hand their jobs back, and leave the cluster.
+        """
         return Deferred.fromCoroutine(self._drain())
 
     async def _drain(self) -> None:
@@ -110,11 +119,12 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         """Call a method of the cluster's state in a thread."""
         return deferToThreadPool(reactor, self._pool, function, *arguments, **options)
 
-    # --- A slot's job -------------------------------------------------------------------------------------------------
+    # --- A slot's job -----------------------------------------------------------------------------
 
     def _spawn_process(self, message: JobStatus, slot: int) -> None:
         """Run the job that a slot has got; Scrapyd's launcher calls this."""
-        self.slots[slot] = process = SpiderProcess(message)
+        process = SpiderProcess(message)
+        self.slots[slot] = process
         Deferred.fromCoroutine(self._run(process))
 
     async def _run(self, process: SpiderProcess) -> None:
@@ -135,9 +145,8 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         )
 
     async def _crawl(self, process: SpiderProcess) -> tuple[RunEnd, str]:
-        check_job(
-            process.job, self.options.job_settings
-        )  # again, as it may come from a node with other options
+        # It is checked again, as it may come from a node with other options.
+        check_job(process.job, self.options.job_settings)
         folder, settings = await deferToThread(self._prepare, process)
         report = process.report
         if not report.cancelled and not report.stopped:
@@ -165,7 +174,7 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             self._totals.update(process, process.job.spider, process.report.stats)
         return self._totals
 
-    # --- The cluster --------------------------------------------------------------------------------------------------
+    # --- The cluster ------------------------------------------------------------------------------
 
     def _poll(self) -> Deferred[None]:
         exchanged: Deferred[None] = Deferred.fromCoroutine(self._exchange())
@@ -174,10 +183,10 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         )
 
     async def _exchange(self) -> None:
-        """Record the ends of jobs, and send a heartbeat, which may bring a job for a free slot, when it is time.
+        """Record the ends of jobs, and send a heartbeat when it is time.
 
-        It is called each second. While nothing has changed, its only round trip is to read
-        `keys.CHANGED`.
+        A heartbeat may bring a job for a free slot. This is called each second. While nothing has
+        changed, its only round trip is to read `keys.CHANGED`.
         """
         try:
             for slot, process in list(self.slots.items()):

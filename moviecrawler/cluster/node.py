@@ -1,4 +1,7 @@
-"""A node: Scrapyd's own application with the components that scrapyd.conf names, and the object that these share."""
+"""A node: Scrapyd's own application with the components that scrapyd.conf names.
+
+`Node` is the object that these share.
+"""
 
 from __future__ import annotations
 
@@ -67,9 +70,8 @@ def application(config: Config) -> Any:
         "jobs_to_keep", "100"
     )
     config.cp.read_dict({config.SECTION: own})
-    config.cp.remove_section(
-        "settings"
-    )  # of a scrapy.cfg nearby: a cluster's projects are its eggs
+    # They are those of a scrapy.cfg nearby; a cluster's projects are its eggs.
+    config.cp.remove_section("settings")
     for name in ("SCRAPYD_USERNAME", "SCRAPYD_PASSWORD", "SCRAPYD_DEPLOY_PASSWORD"):
         os.environ.pop(name, None)
     reactor.suggestThreadPoolSize(_THREADS)
@@ -89,6 +91,7 @@ def _check_port(options: NodeOptions) -> None:
         socket.create_server((options.bind_address, options.http_port), family=family).close()
     except OSError as error:
         raise ConfigurationError(
-            f"{options.bind_address}:{options.http_port} can't be listened at ({os.strerror(error.errno or 0)}); set SCRAPYD_HTTP_PORT to "
-            "another port, and SCRAPYD_NODE_NAME to another name, for a second node of this machine"
+            f"{options.bind_address}:{options.http_port} can't be listened at "
+            f"({os.strerror(error.errno or 0)}); set SCRAPYD_HTTP_PORT to another port, "
+            "and SCRAPYD_NODE_NAME to another name, for a second node of this machine"
         ) from None

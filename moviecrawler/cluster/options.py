@@ -76,7 +76,8 @@ class NodeOptions(Options, frozen=True, kw_only=True):
         for name in written:
             if name not in {*own, *_SCRAPYDS}:
                 raise ConfigurationError(
-                    f"scrapyd.conf sets {name}, which a node of a cluster does not use; correct or remove it"
+                    f"scrapyd.conf sets {name}, which a node of a cluster does not use; "
+                    "correct or remove it"
                 )
         known = {f"SCRAPYD_{name.upper()}": name for name in own}
         for name in environ:
@@ -101,8 +102,8 @@ class NodeOptions(Options, frozen=True, kw_only=True):
             )
         if not options.password and options.bind_address not in LOOPBACK:
             raise ConfigurationError(
-                f"bind_address is {options.bind_address!r}, which others can reach; set SCRAPYD_USERNAME and SCRAPYD_PASSWORD, "
-                "or bind to 127.0.0.1"
+                f"bind_address is {options.bind_address!r}, which others can reach; "
+                "set SCRAPYD_USERNAME and SCRAPYD_PASSWORD, or bind to 127.0.0.1"
             )
         return options
 

@@ -1,4 +1,4 @@
-"""A spider's process, as its node sees it: its environment and settings, its output, its log, its memory."""
+"""A spider's process as its node sees it: environment, settings, output, log and memory."""
 
 from __future__ import annotations
 
@@ -42,12 +42,16 @@ _NODE_ONLY = ("SCRAPYD_", "SCRAPY_SETTINGS_MODULE", "SCRAPY_PROJECT", "NOTIFY_SO
 the egg's settings."""
 POLL_SECONDS = 1.0
 """Seconds between two looks of a node whether the cluster has changed."""
-_STDIN, _STDOUT, _STDERR, _FIGURES = range(4)
+_STDIN = 0
+_STDOUT = 1
+_STDERR = 2
+_FIGURES = 3
 _MAX_FIGURES_BYTES = 64 * 1024
 """Bytes of a line of figures."""
 _MAX_ERRORS_LENGTH = 16 * 1024
 _OUTPUT_SECONDS = 5.0
-"""Seconds for which a child process of the spider may keep the output open after the spider's end."""
+"""Seconds for which a child process of the spider may keep the output open after the spider's
+end."""
 STOP_SECONDS = 25.0
 """Seconds that spiders may take to end when their node is stopped; then they are killed."""
 _CANCEL_SECONDS = 45.0
@@ -151,11 +155,14 @@ class SpiderProcess(ProcessProtocol):
         self._ended.callback(None)
 
 
-# --- What a process is given, and what it leaves behind --------------------------------------------------------------
+# --- What a process is given, and what it leaves behind -------------------------------------------
 
 
 def spider_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the node's environment without the node's own variables; the stores' URLs stay, as spiders need them."""
+    """Return the node's environment without the node's own variables.
+
+    The stores' URLs stay, as spiders need them.
+    """
     kept = {name: value for name, value in environ.items() if not name.startswith(_NODE_ONLY)}
     return kept | {"PYTHONIOENCODING": "UTF-8"}
 
@@ -198,7 +205,10 @@ def read_end(path: Path, size: int) -> str:
 
 
 def last_lines(log: Path, errors: str) -> str:
-    """Append what a process wrote to standard error to its job's log, and return it; when it wrote nothing, the log's end."""
+    """Append what a process wrote to standard error to its job's log, and return it.
+
+    When it wrote nothing, return the log's end.
+    """
     with suppress(OSError):
         if not errors.strip():
             return redacted(read_end(log, 4096))
@@ -208,7 +218,10 @@ def last_lines(log: Path, errors: str) -> str:
 
 
 def memory_of(pid: int | None = None) -> int:
-    """Return the bytes of memory that a process uses, by default this one; 0 where the system has no /proc."""
+    """Return the bytes of memory that a process uses, by default this one.
+
+    Return 0 where the system has no /proc.
+    """
     try:
         pages = Path(f"/proc/{pid or 'self'}/statm").read_text("ascii").split()[1]
     except OSError:

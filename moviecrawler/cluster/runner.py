@@ -29,7 +29,8 @@ _FIGURES = 3
 _BEATS = 24
 """Heartbeats of the event loop within `hang_seconds`."""
 _STARTUP_FACTOR = 10
-"""The crawl may take this multiple of `hang_seconds` to begin, as stores may have to be prepared."""
+"""The crawl may take this multiple of `hang_seconds` to begin, as stores may have to be
+prepared."""
 _END_SECONDS = 15.0
 """Seconds that a spider may take to end when its node is gone; fewer than that node's lease has."""
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote
 
-_WORDS = r"passw|passphrase|pwd|secret|token|credential|api[_-]?key|access[_-]?key|private[_-]?key|authorization|x-amz-signature"
+_WORDS = (
+    r"passw|passphrase|pwd|secret|token|credential|api[_-]?key|access[_-]?key|private[_-]?key"
+    r"|authorization|x-amz-signature"
+)
 # Repetitions are bounded, as without that a match in 16 KB of letters takes a minute.
 _NAME = re.compile(rf"{_WORDS}|_auth$", re.IGNORECASE)
 _ASSIGNED = re.compile(
@@ -23,7 +26,10 @@ _SHOWN = re.compile(
 
 
 def holds_secret(name: str, value: str) -> bool:
-    """Return whether a setting or an argument seems to hold a password or a token, also in escaped form."""
+    """Return whether a setting or an argument seems to hold a password or a token.
+
+    Escaped forms are recognized, too.
+    """
     if _NAME.search(name):
         return True
     plain = _ESCAPED.sub(lambda match: match[2] or chr(int(match[1], 16)), value)

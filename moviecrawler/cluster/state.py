@@ -98,9 +98,11 @@ class JobStatus(msgspec.Struct, kw_only=True):
     node_id: str = ""
     """The node that runs the job, or ran it last."""
     started_at: float | None = None
-    """When the job was last started: seconds since 1970, by Redis' clock. None for a pending job."""
+    """When the job was last started: seconds since 1970, by Redis' clock. None for a pending
+    job."""
     pid: int | None = None
-    """The id of the process; None when it does not run, or when its node has not reported it yet."""
+    """The id of the process; None when it does not run, or when its node has not reported it
+    yet."""
     running_version: str | None = None
     """The version that the process runs; None when `pid` is."""
     outcome: Outcome | None = None
@@ -204,7 +206,7 @@ class ClusterState:
         seconds, microseconds = self.client.time()
         return float(seconds + microseconds / 1e6)
 
-    # --- For web services and pages -----------------------------------------------------------------------------------
+    # --- For web services and pages ---------------------------------------------------------------
 
     def changed(self) -> bytes | None:
         """Return a text that is a new one after each change."""
@@ -260,7 +262,8 @@ class ClusterState:
             raise ConfigurationError("100,000 jobs are pending; wait for some, or cancel them")
         if answer is not None and msgspec.json.decode(answer, type=Job) != job:
             raise ConfigurationError(
-                f"job '{job.id}' is pending or running already, with other arguments; leave out jobid"
+                f"job '{job.id}' is pending or running already, with other arguments; "
+                "leave out jobid"
             )
 
     def cancel(self, project: str, job: str, signal: str = "TERM") -> str | None:
@@ -300,7 +303,7 @@ class ClusterState:
         """Return the versions of all projects, the latest one last."""
         return _sorted(self.client.hvals(keys.EGGS))
 
-    # --- For nodes ----------------------------------------------------------------------------------------------------
+    # --- For nodes --------------------------------------------------------------------------------
 
     def beat(
         self, node: NodeInfo, jobs: Iterable[str], *, is_news: bool = True, takes: bool = False

@@ -76,7 +76,7 @@ class ClusterService(WsResource):  # type: ignore[misc]  # Scrapyd has no types
             raise ConfigurationError(f"project '{project}' not found")
 
 
-# --- In place of Scrapyd's -------------------------------------------------------------------------------------------
+# --- In place of Scrapyd's ------------------------------------------------------------------------
 
 
 class Schedule(ClusterService):
@@ -92,9 +92,9 @@ class Schedule(ClusterService):
         self,
         txrequest: Request,
         *,
-        id: str | None,
+        id: str | None,  # noqa: A002 - as a job's field
         settings: list[str],
-        **given: Any,  # noqa: A002
+        **given: Any,
     ) -> dict[str, Any]:
         for setting in settings:
             if "=" not in setting:
@@ -127,7 +127,10 @@ class Cancel(ClusterService):
 
 
 class ListJobs(ClusterService):
-    """`listjobs.json`: every job of the cluster, with its arguments and settings, and the node that runs or ran it."""
+    """`listjobs.json`: every job of the cluster.
+
+    Each has its arguments and settings, and the node that runs or ran it.
+    """
 
     @param("project", required=False)
     def render_GET(self, txrequest: Request, *, project: str | None) -> dict[str, Any]:
@@ -179,9 +182,8 @@ class ListSpiders(ClusterService):
 class AddVersion(ClusterService):
     """`addversion.json`: check an egg, and make it the latest version on all nodes."""
 
-    refused_code = (
-        http.BAD_REQUEST
-    )  # with status 200, as Scrapyd has it, scrapyd-deploy would exit with 0
+    # With status 200, as Scrapyd has it, scrapyd-deploy would exit with 0.
+    refused_code = http.BAD_REQUEST
 
     @param("project")
     @param("version")
@@ -211,7 +213,7 @@ class DeleteVersion(DeleteProject):
     render_POST = param("version")(DeleteProject.render_POST)
 
 
-# --- Ours ------------------------------------------------------------------------------------------------------------
+# --- Ours -----------------------------------------------------------------------------------------
 
 
 class Nodes(ClusterService):
@@ -241,7 +243,7 @@ class Ready(ClusterService):
 
 
 class Metrics(ClusterService, Collector):
-    """`metrics`: the cluster's figures and those of this node's spiders, in the format of Prometheus."""
+    """`metrics`: the figures of the cluster and of this node's spiders, in Prometheus' format."""
 
     def render(self, txrequest: Request) -> bytes:
         txrequest.setHeader("Content-Type", CONTENT_TYPE_LATEST)

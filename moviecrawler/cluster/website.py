@@ -111,14 +111,20 @@ class _Refusal(Data):
 
 
 class View:
-    """The cluster at one moment as Scrapyd's own services read it, in place of its poller and launcher."""
+    """The cluster at one moment as Scrapyd's own services read it.
+
+    It takes the place of Scrapyd's poller and launcher.
+    """
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
 
     @property
     def queues(self) -> dict[str, SimpleNamespace]:
-        """The queue of each project that has a version or a job, with the methods that Scrapyd's services call."""
+        """The queue of each project that has a version or a job.
+
+        A queue has the methods that Scrapyd's services call.
+        """
         projects = {
             *self._snapshot.projects,
             *(status.job.project for status in self._snapshot.jobs),
@@ -189,9 +195,8 @@ class Root(ScrapydRoot):  # type: ignore[misc]  # Scrapyd has no types
     """Of which Scrapyd's services only list the projects."""
 
     def getChildWithDefault(self, path: bytes, request: Any) -> Any:
-        while (
-            not path and request.postpath
-        ):  # scrapyd-client puts two slashes where its URL ends in one
+        # scrapyd-client puts two slashes where its URL ends in one.
+        while not path and request.postpath:
             path = request.postpath.pop(0)
         for name, value in _HEADERS.items():
             request.setHeader(name, value)
@@ -207,7 +212,10 @@ class Root(ScrapydRoot):  # type: ignore[misc]  # Scrapyd has no types
         return log_url(job.project, job.spider, job.job)
 
     def _answer_without_log(self, request: Request) -> bytes:
-        """Answer for a log that is not in this node's folder: redirect to the node that has it, or name that."""
+        """Answer for a log that is not in this node's folder.
+
+        Redirect to the node that has it, or name that node.
+        """
         path = request.path.decode("ascii", errors="replace")
         project, _, log = ["", *path.split("/")][-3:]
         status = self.node.state.seen.get().find(project, log.removesuffix(".log"))
@@ -224,7 +232,7 @@ class Root(ScrapydRoot):  # type: ignore[misc]  # Scrapyd has no types
         return f"{sentence}\n".encode()
 
 
-# --- Access -----------------------------------------------------------------------------------------------------------
+# --- Access ---------------------------------------------------------------------------------------
 
 
 def refusal(options: NodeOptions, request: Request, service: bytes) -> tuple[int, str] | None:
@@ -250,9 +258,8 @@ def refusal(options: NodeOptions, request: Request, service: bytes) -> tuple[int
             http.FORBIDDEN,
             "without a password, a node answers only to its own name, its address or localhost",
         )
-    origin = request.getHeader(
-        "Origin"
-    )  # browsers send it with each form, and would add our password by themselves
+    # Browsers send it with each form, and would add our password by themselves.
+    origin = request.getHeader("Origin")
     ours = {request.getHeader("Host"), request.getHeader("X-Forwarded-Host")} - {None, ""}
     fetched = request.getHeader("Sec-Fetch-Site")
     is_foreign = (
@@ -280,7 +287,7 @@ def _answers_to(options: NodeOptions, host: str) -> bool:
         return False
 
 
-# --- Logs -------------------------------------------------------------------------------------------------------------
+# --- Logs -----------------------------------------------------------------------------------------
 
 
 class Logs(File):  # type: ignore[misc]  # Scrapyd has no types

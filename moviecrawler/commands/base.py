@@ -39,7 +39,10 @@ _MIN_FIRST_COLUMN = 16
 
 
 def option(*names: str, **parameters: Any) -> Option:
-    """Return an argument for `BaseCommand.options`, declared as for `ArgumentParser.add_argument`."""
+    """Return an argument for `BaseCommand.options`.
+
+    It is declared as for `ArgumentParser.add_argument`.
+    """
     return names, parameters
 
 
@@ -90,9 +93,8 @@ class BaseCommand(_Base):
             for names, parameters in self.options
             if parameters.get("nargs") in {"*", "+"}
         ]
-        for argument in (
-            args
-        ):  # what argparse leaves over: unknown options, and what follows an option within a list
+        # argparse leaves over unknown options, and what follows an option within a list.
+        for argument in args:
             if not lists or argument.startswith("-"):
                 raise UsageError(f"takes no argument {argument!r}", print_help=False)
             lists[0].append(argument)

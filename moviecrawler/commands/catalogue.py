@@ -1,4 +1,4 @@
-"""`scrapy catalogue`: import titles, show and boost what is due, and decide on matches under review."""
+"""`scrapy catalogue`: import titles, show and boost due ones, decide on matches under review."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ class Command(BaseCommand, ScrapyCommand):
     of an action.
     """
 
-    arguments = "import imdb|episodes|tmdb|wikidata|csv | status | boost ID… | due [SITE] | review [ID SITE]  [options]"
+    arguments = (
+        "import imdb|episodes|tmdb|wikidata|csv | status | boost ID… | due [SITE]"
+        " | review [ID SITE]  [options]"
+    )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add a parser for each action.
@@ -81,7 +84,7 @@ class Command(BaseCommand, ScrapyCommand):
             opts.run(self, database, opts)
 
 
-# --- Arguments --------------------------------------------------------------------------------------------------------
+# --- Arguments ------------------------------------------------------------------------------------
 
 
 def _weight(text: str) -> float:
@@ -111,7 +114,10 @@ def _kinds(text: str) -> frozenset[str]:
 
 
 def _origin(text: str) -> str:
-    """Return a path, or a URL that something can be fetched from; it is stored as a part of the source's name."""
+    """Return a path, or a URL that something can be fetched from.
+
+    It is stored as a part of the source's name.
+    """
     from moviecrawler.options import is_http_url
 
     if "://" in text and "@" in text:
@@ -143,7 +149,7 @@ def _title(text: str) -> tuple[Site, str]:
     return found[0]
 
 
-# --- Import -----------------------------------------------------------------------------------------------------------
+# --- Import ---------------------------------------------------------------------------------------
 
 
 def _import(command: BaseCommand, database: Database, opts: argparse.Namespace) -> None:
@@ -180,7 +186,8 @@ def _import(command: BaseCommand, database: Database, opts: argparse.Namespace) 
     else:
         changes = f"{made.added:,} rows added, {made.changed:,} changed, {made.removed:,} removed"
         print(
-            f"{name}: {changes}, {made.ids:,} ids on other sites, {source.damaged:,} damaged rows left out"
+            f"{name}: {changes}, {made.ids:,} ids on other sites, "
+            f"{source.damaged:,} damaged rows left out"
         )
     if opts.source == "imdb" and opts.kinds is None:
         print("only films were asked for; --kinds movie,series takes series, too")
@@ -223,7 +230,7 @@ def _source(opts: argparse.Namespace, settings: BaseSettings) -> FileSource:
     raise ConfigurationError("csv needs the file: --from FILE")
 
 
-# --- What is due ------------------------------------------------------------------------------------------------------
+# --- What is due ----------------------------------------------------------------------------------
 
 
 def _status(command: BaseCommand, database: Database, opts: argparse.Namespace) -> None:
@@ -290,12 +297,16 @@ def _boost(command: BaseCommand, database: Database, opts: argparse.Namespace) -
     if unknown:
         named = ", ".join(site_id for _, site_id in unknown[:_MAX_NAMED])
         command.fail(
-            f"{len(unknown)} of the ids are not in the catalogue, such as {named}; import their titles first (a season is"
-            " added when the page of its series is fetched)"
+            f"{len(unknown)} of the ids are not in the catalogue, such as {named}; "
+            "import their titles first (a season is added when the page of its series is fetched)"
         )
 
 
-def _due(command: BaseCommand, database: Database, opts: argparse.Namespace) -> None:  # noqa: ARG001 - as all actions
+def _due(
+    command: BaseCommand,  # noqa: ARG001 - as all actions
+    database: Database,
+    opts: argparse.Namespace,
+) -> None:
     from moviecrawler.catalogue.figures import due
     from moviecrawler.clock import utc_now
 
@@ -324,7 +335,8 @@ def _review(command: BaseCommand, database: Database, opts: argparse.Namespace) 
             title = f"{row.imdb_id or '?':12} {fold(row.title or '')} ({row.year or '?'})"
             print(
                 printable(
-                    f"{title}  {row.site} {row.site_id}  {row.score:g}: {fold(', '.join(row.reasons))}"
+                    f"{title}  {row.site} {row.site_id}  {row.score:g}: "
+                    f"{fold(', '.join(row.reasons))}"
                 )
             )
         if not rows:

@@ -34,10 +34,12 @@ class Command(CrawlCommand):
 
     def long_desc(self) -> str:
         return (
-            "Crawl a site: imdb, metacritic or rottentomatoes. With -a, say which titles: list=NAME (a wrong name prints all"
-            " names), ids=ID,ID,... (or URLs), file=PATH (ids or URLs, one a line), or lane=due (those that the catalogue says"
-            " are due); limit=N ends after N titles; imdb also takes via=auto, via=pages or via=datasets. Exit code 1 when"
-            " anything asked for was neither stored nor stated absent by its site."
+            "Crawl a site: imdb, metacritic or rottentomatoes. With -a, say which titles:"
+            " list=NAME (a wrong name prints all names), ids=ID,ID,... (or URLs),"
+            " file=PATH (ids or URLs, one a line),"
+            " or lane=due (those that the catalogue says are due);"
+            " limit=N ends after N titles; imdb also takes via=auto, via=pages or via=datasets."
+            " Exit code 1 when anything asked for was neither stored nor stated absent by its site."
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -76,10 +78,10 @@ class Command(CrawlCommand):
 
 
 def tune_memory() -> None:
-    """Run the garbage collector less often, and not over the modules: by default it takes a seventh of a small page's time.
+    """Run the garbage collector less often, and not over the modules.
 
-    Keep the memory of large pages for the next ones: to give it back and to ask for it anew takes a
-    twentieth of a page's time.
+    By default it takes a seventh of a small page's time. Keep the memory of large pages for the
+    next ones: to give it back and to ask for it anew takes a twentieth of a page's time.
     """
     gc.set_threshold(10_000, 20, 20)
     gc.freeze()
@@ -89,7 +91,7 @@ def tune_memory() -> None:
 
 
 def wait_for_stores_on_sigint(crawler: Crawler) -> None:
-    """Make a first SIGINT or SIGTERM send `end_asked`, and wait for a crawl that is already closing.
+    """Make a first SIGINT or SIGTERM send `end_asked`, and wait for an already closing crawl.
 
     Otherwise Scrapy stops the engine at once, and the process ends before the last items are
     stored.
@@ -101,7 +103,9 @@ def wait_for_stores_on_sigint(crawler: Crawler) -> None:
 
     async def stop_async() -> None:
         crawler.signals.send_catch_log(end_asked)
-        while crawler.crawling and crawler.engine.running and is_closing(crawler.engine):  # noqa: ASYNC110 - Scrapy has no event for it
+        while (  # noqa: ASYNC110 - Scrapy has no event for it
+            crawler.crawling and crawler.engine.running and is_closing(crawler.engine)
+        ):
             await asyncio.sleep(_CHECK_SECONDS)
         await stop()
 

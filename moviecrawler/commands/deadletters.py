@@ -26,7 +26,9 @@ class Command(BaseCommand, ScrapyCommand):
         option("action", nargs="?", choices=["list", "show", "requeue", "drop"], default="list"),
         option("ids", nargs="*", metavar="ID"),
         option("--all", action="store_true", help="requeue or drop all of them"),
-        *(SITE, RUN, JSON),
+        SITE,
+        RUN,
+        JSON,
     )
 
     def execute(self, opts: argparse.Namespace) -> None:
@@ -56,7 +58,8 @@ class Command(BaseCommand, ScrapyCommand):
                     if await requeue(client, letter.keys, letter.id):
                         print(
                             printable(
-                                f"{letter.id} is queued again in {where}; start the crawl's command again"
+                                f"{letter.id} is queued again in {where}; "
+                                "start the crawl's command again"
                             )
                         )
                 elif opts.action == "drop":

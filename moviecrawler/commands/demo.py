@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 _FOLDER = Path("data") / "demo"
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "SYSTEMROOT")
-"""Environment variables that the spiders inherit: those that Python needs, none that is a setting."""
+"""Environment variables that the spiders inherit: those that Python needs, none that is a
+setting."""
 
 
 class Command(BaseCommand, ScrapyCommand):
@@ -68,7 +69,10 @@ class Command(BaseCommand, ScrapyCommand):
 
 
 def _crawl_all(sites: Mapping[str, str]) -> list[str]:
-    """Run all spiders, each in a process of its own as in production, and print what each has done; return those that failed."""
+    """Run all spiders, and print what each has done; return those that failed.
+
+    Each runs in a process of its own, as in production.
+    """
     from moviecrawler.replica.process import stop
 
     environment = {key: os.environ[key] for key in _INHERITED if key in os.environ}

@@ -33,7 +33,8 @@ class Command(BaseCommand, ScrapyCommand):
 
         if opts.url is not None and (len(opts.files) > 1 or site_of(opts.url) is None):
             raise ConfigurationError(
-                f"--url takes the address of one page of the three sites, for one FILE; got {opts.url!r}"
+                "--url takes the address of one page of the three sites, for one FILE; "
+                f"got {opts.url!r}"
             )
         for name in opts.files:
             shown = os.fsencode(name).decode(errors="replace")  # a file's name may be any bytes

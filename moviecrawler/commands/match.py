@@ -67,7 +67,8 @@ class Command(BaseCommand, ScrapyCommand):
 
         if not self.settings.get("DATABASE_URL"):
             raise ConfigurationError(
-                "DATABASE_URL is not set; name a list of IMDb titles with --against TITLES, or the database"
+                "DATABASE_URL is not set; "
+                "name a list of IMDb titles with --against TITLES, or the database"
             )
         with closing(open_catalogue(self.settings)) as database:
             yield from known_titles(database)

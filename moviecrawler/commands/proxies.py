@@ -69,7 +69,10 @@ class Command(BaseCommand, ScrapyCommand):
             return {site: decode_bans(await client.hgetall(bans_key(site))) for site in SITES}
 
     async def _clear(self, site_pools: SitePools, names: set[str]) -> None:
-        """End the quarantines of proxies or pools; without names all, including those of other nodes' proxies."""
+        """End the quarantines of proxies or pools.
+
+        Without names, end all, including those of other nodes' proxies.
+        """
         from moviecrawler.errors import ConfigurationError
         from moviecrawler.frontier.report import frontier_client
         from moviecrawler.proxies.quarantines import bans_key
@@ -91,7 +94,10 @@ class Command(BaseCommand, ScrapyCommand):
 
 
 def _rows(site_pools: SitePools, bans: dict[Site, dict[str, Ban]]) -> Iterator[dict[str, Any]]:
-    """Yield a row for each proxy and site that has banned it, and one for each proxy that no site has banned."""
+    """Yield a row for each proxy and site that has banned it.
+
+    Yield also one for each proxy that no site has banned.
+    """
     used = {pool.name for order in site_pools.orders.values() for pool in order}
     left: dict[str, dict[Site | None, Ban | None]] = {}
     for site, of_site in bans.items():

@@ -110,9 +110,8 @@ class Command(BaseCommand, ScrapyCommand):
         self.crawler_process.start()
         if not progress.done.issuperset(files):
             self.exitcode = 1
-        elif others := progress.done.difference(
-            files
-        ):  # of a replay of other sites or days, which goes on later
+        elif others := progress.done.difference(files):
+            # They are of a replay of other sites or days, which goes on later.
             with replacing(progress.path) as file:
                 file.writelines(f"{key}\n" for key in sorted(others))
         else:
@@ -120,7 +119,10 @@ class Command(BaseCommand, ScrapyCommand):
 
 
 class ReplaySpider(Spider):
-    """Yields the items of archived pages, read by the spiders of the sites; asks no site for anything."""
+    """Yields the items of archived pages, read by the spiders of the sites.
+
+    It asks no site for anything.
+    """
 
     name = "replay"
 
@@ -134,7 +136,10 @@ class ReplaySpider(Spider):
     def from_crawler(
         cls, crawler: Crawler, readers: Iterable[type[MovieSpider]], **attributes: Any
     ) -> Self:
-        """Take the archive, the keys of its WARC files, the progress, and the spiders that can read the pages."""
+        """Take the archive, the keys of its WARC files, the progress, and the spiders.
+
+        The spiders are those that can read the pages.
+        """
         spider = super().from_crawler(crawler, **attributes)
         spider.readers = {reader.site: reader.from_crawler(crawler) for reader in readers}
         spider.progress.connect(crawler.signals)
@@ -236,9 +241,8 @@ class ReplayProgress:
         self.path = path
         self.done = set(path.read_text("utf-8").splitlines()) if path.is_file() else set()
         self._files_of: dict[int, str] = {}  # by the id() of an item without an outcome
-        self._left: Counter[str] = (
-            Counter()
-        )  # of a file: its items without an outcome, plus 1 until it is read
+        # Of a file: its items without an outcome, plus 1 until it is read.
+        self._left: Counter[str] = Counter()
 
     def connect(self, manager: SignalManager) -> None:
         """Follow items.

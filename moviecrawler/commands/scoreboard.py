@@ -74,7 +74,8 @@ class Command(BaseCommand, ScrapyCommand):
         option(
             "--kind",
             choices=["movie", "series", "season", "episode"],
-            help="print these only; default: all but seasons and episodes. IMDb's rating of a season is the mean of its episodes",
+            help="print these only; default: all but seasons and episodes. "
+            "IMDb's rating of a season is the mean of its episodes",
         ),
         option(
             "--format",
@@ -153,7 +154,10 @@ def _print(rows: Iterator[ScoreboardRow], form: str, kind: TitleKind | None) -> 
 
 
 def _records(rows: Iterator[ScoreboardRow], names: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """Yield the values of each row by name; a row has scores that are whole numbers as floats, too."""
+    """Yield the values of each row by name.
+
+    A row has scores that are whole numbers as floats, too.
+    """
     for row in rows:
         values = {name: getattr(row, name) for name in names}
         whole = {name: values[name] for name in ("metascore", "tomatometer", "popcornmeter")}
@@ -209,7 +213,10 @@ def _cell(value: Any) -> Any:
 
 
 def render_table(rows: Sequence[ScoreboardRow], width: int = 100) -> str:
-    """Return the rows as lines of at most `width` columns (80 at least), under a header; without a newline at the end."""
+    """Return the rows as lines under a header, without a newline at the end.
+
+    A line has at most `width` columns (80 at least).
+    """
     full = width >= _FULL_NAMES_MIN_WIDTH
     names = (
         ["Metascore", "User", "Tomatometer", "Popcornmeter"]

@@ -19,7 +19,9 @@ _STEP = 10
 
 
 def spark(values: Sequence[float]) -> str:
-    """Return the points of a line through values at equal distances, from 0 at the bottom to the highest at the top.
+    """Return the points of a line through values at equal distances.
+
+    0 is at the bottom, and the highest value at the top.
 
     >>> spark([0, 5, 10])
     '0,120 300,60 600,0'
@@ -51,7 +53,10 @@ class Chart(NamedTuple):
 
 
 def history_chart(changes: Sequence[Any], now: datetime) -> Chart | None:
-    """Return the chart of a title's score history: rows with site, kind, since and value, in any order; None without a value."""
+    """Return the chart of a title's score history; None without a value.
+
+    `changes` are rows with site, kind, since and value, in any order.
+    """
     out_of_100 = {
         id(row): 100 * row.value / SCORES[row.kind].scale
         for row in changes

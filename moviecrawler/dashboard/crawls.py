@@ -1,4 +1,7 @@
-"""The pages of jobs and shared runs: their progress, their ends, the end of a job's log, and forms to schedule and cancel."""
+"""The pages of jobs and shared runs.
+
+They have their progress, their ends, the end of a job's log, and forms to schedule and cancel.
+"""
 
 from __future__ import annotations
 

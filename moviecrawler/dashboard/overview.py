@@ -58,7 +58,7 @@ class Overview(Page):
         }
 
 
-# --- A site's figures -------------------------------------------------------------------------------------------------
+# --- A site's figures -----------------------------------------------------------------------------
 
 
 @dataclass(slots=True, kw_only=True)
@@ -109,7 +109,7 @@ def card_of(site: Site, counts: Counts | None, frontier: Frontier | None) -> Car
     return card
 
 
-# --- What needs attention ---------------------------------------------------------------------------------------------
+# --- What needs attention -------------------------------------------------------------------------
 
 
 class Concern(NamedTuple):
@@ -157,11 +157,16 @@ def concerns(
         site = SITES[card.site].name
         if card.stopped is not None and not card.trying:
             yield Concern(
-                f"{site} has refused us, and is not asked until {when(card.stopped_until)}: {card.stopped}",
-                "Leave it alone until then; it is tried again by itself. If it happens daily, lower the site's budget.",
+                f"{site} has refused us, and is not asked until {when(card.stopped_until)}: "
+                f"{card.stopped}",
+                "Leave it alone until then; it is tried again by itself. "
+                "If it happens daily, lower the site's budget.",
             )
         if dead := sum(run.dead_letters for run in card.runs):
-            what = f"{counted(dead, 'request')} to {site} became {'a dead letter' if dead == 1 else 'dead letters'}."
+            what = (
+                f"{counted(dead, 'request')} to {site} became "
+                f"{'a dead letter' if dead == 1 else 'dead letters'}."
+            )
             yield Concern(
                 what, "See why with scrapy deadletters, and queue or drop them.", "/crawls#runs"
             )
@@ -171,5 +176,8 @@ def concerns(
             yield Concern(what, "Schedule a job of its spider.", "/crawls#runs")
     if failed:
         names = ", ".join(sorted({status.job.spider for status in failed}))
-        what = f"{counted(len(failed), 'job has', 'jobs have')} not done all that was asked for ({names})."
+        what = (
+            f"{counted(len(failed), 'job has', 'jobs have')} not done all that was asked for "
+            f"({names})."
+        )
         yield Concern(what, "See its result and its log, and run it again.", "/crawls#over")

@@ -1,4 +1,8 @@
-"""What all pages share: rendering in threads, security headers, forms, and sentences on stores that can't be reached."""
+"""What all pages share.
+
+That is rendering in threads, security headers, forms, and sentences on stores that can't be
+reached.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +39,8 @@ U = TypeVar("U")
 
 SECURITY = {
     "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; "
+        "frame-ancestors 'none'; base-uri 'none'"
     ),
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -109,8 +114,17 @@ class PageRequest:
         )
         return min(max(wanted, 1), MOST_PAGES)
 
-    def attempt(self, function: Callable[..., T], *arguments: Any, otherwise: U = None) -> T | U:  # type: ignore[assignment]  # mypy knows no type of a default
-        """Return a function's result; if its store can't be reached, note a sentence for the page and return `otherwise`."""
+    # mypy knows no type of a default
+    def attempt(
+        self,
+        function: Callable[..., T],
+        *arguments: Any,
+        otherwise: U = None,  # type: ignore[assignment]
+    ) -> T | U:
+        """Return a function's result, or `otherwise` if its store can't be reached.
+
+        In that case, note a sentence for the page.
+        """
         try:
             return function(*arguments)
         except redis.exceptions.RedisError as error:
@@ -177,7 +191,8 @@ class Page(Resource):
         except MovieCrawlerError as error:
             code = error.code if isinstance(error, RefusedError) else http.BAD_REQUEST
             sentence = str(error)
-        except Exception as error:  # noqa: BLE001 - the client gets a sentence, the log the traceback
+        except Exception as error:  # noqa: BLE001
+            # The client gets a sentence, the log the traceback.
             journal.error("{trace}", trace=traceback.format_exc())
             sentence = f"this page has a fault ({type(error).__name__}); the node's log has more"
             code = http.INTERNAL_SERVER_ERROR
@@ -185,7 +200,10 @@ class Page(Resource):
         return self._page(request, code, template="refused.html", problem=sentence)
 
     def _act(self, request: PageRequest) -> Answer:
-        """Carry out a form and redirect: its method returns the path, and the name of a sentence of `NOTICES`."""
+        """Carry out a form and redirect.
+
+        The form's method returns the path, and the name of a sentence of `NOTICES`.
+        """
         known = [name.removeprefix("do_") for name in dir(self) if name.startswith("do_")]
         action = request.value("action")
         if action not in known:

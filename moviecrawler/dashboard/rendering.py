@@ -51,7 +51,11 @@ def score(value: float | None, kind: ScoreKind) -> str:
     >>> score(9.0, "imdb"), score(70.0, "metascore")
     ('9.0', '70')
     """
-    return plain(value) if value is None or SCORES[kind].scale > 10 else f"{value:.1f}"  # noqa: PLR2004 - the scale of ratings
+    return (
+        plain(value)
+        if value is None or SCORES[kind].scale > 10  # noqa: PLR2004 - the scale of ratings
+        else f"{value:.1f}"
+    )
 
 
 def share(value: float | None) -> str:
@@ -137,7 +141,10 @@ def _environment() -> Environment:
 
 
 def _version() -> str:
-    """Return a digest of the static files: it is part of their URLs, so that browsers may cache them."""
+    """Return a digest of the static files.
+
+    It is part of their URLs, so that browsers may cache them.
+    """
     digest = hashlib.sha256()
     for file in sorted(STATIC.iterdir(), key=lambda file: file.name):
         digest.update(file.read_bytes())

@@ -22,7 +22,8 @@ _FOUND = "SELECT title_id, imdb_id, title, year, kind::text, popularity FROM tit
 _BY_ID = f"{_FOUND} WHERE imdb_id = %(id)s"
 _POPULAR = f"{_FOUND} ORDER BY popularity DESC, title_id DESC OFFSET %(first)s LIMIT %(limit)s"
 _WITH_SCORES = (
-    "SELECT f.*, (SELECT jsonb_object_agg(s.kind, s.value) FROM title_scores s WHERE s.title_id = f.title_id) AS scores"
+    "SELECT f.*, (SELECT jsonb_object_agg(s.kind, s.value) FROM title_scores s"
+    " WHERE s.title_id = f.title_id) AS scores"
     " FROM ({}) f"
 )
 _SEASONS = read_sql("series_seasons.sql")
@@ -34,26 +35,34 @@ _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]+")
 MAX_RANKED = 1000
 """Most matches that are ranked."""
 _POPULAR_SEARCHED = 1000
-"""The most popular titles, which are searched separately: they are found however many titles match."""
+"""The most popular titles, which are searched separately: they are found however many titles
+match."""
 
 
 def tsquery(text: str) -> str | None:
-    """Return the query for `title_words`: all words, the last of them as a prefix; None when there are no words.
+    """Return the query for `title_words`: all words, the last of them as a prefix.
+
+    Return None when there are no words.
 
     >>> tsquery("Amélie: le fabuleux")
     "'Amelie' & 'le' & 'fabuleux':*"
     >>> tsquery("?!") is None
     True
     """
-    folded = "".join(c for c in unicodedata.normalize("NFKD", text) if not 0x300 <= ord(c) <= 0x36F)  # noqa: PLR2004 - combining marks
+    folded = "".join(
+        c
+        for c in unicodedata.normalize("NFKD", text)
+        if not 0x300 <= ord(c) <= 0x36F  # noqa: PLR2004 - combining marks
+    )
     words = _PUNCTUATION.sub(" ", folded).split()[:_MAX_WORDS]
     return " & ".join(f"'{word}'" for word in words) + ":*" if words else None
 
 
 def search(database: ShortTransactions, text: str, first: int, limit: int) -> list[Any]:
-    """Return `limit` titles after the first `first`: exact titles before others with the words, popular ones before others.
+    """Return `limit` titles after the first `first`.
 
-    An IMDb id finds its title. A row has the scores by kind. Raises AwayError.
+    Exact titles come before others with the words, popular ones before others. An IMDb id finds its
+    title. A row has the scores by kind. Raises AwayError.
     """
     if named := _IMDB_ID.search(text):
         return _rows(database, _WITH_SCORES.format(_BY_ID), id=named[0])
@@ -80,9 +89,14 @@ def _rows(database: ShortTransactions, statement: str, /, **arguments: Any) -> l
 
 
 _TITLE_QUERIES = {
-    "records": "SELECT * FROM movies WHERE title_id = %(id)s ORDER BY array_position(%(sites)s::site[], site)",
-    "matches": "SELECT site::text, site_id, decision::text, score, reasons, by_hand, decided_at FROM title_matches"
-    " WHERE title_id = %(id)s ORDER BY decided_at DESC LIMIT 20",
+    "records": (
+        "SELECT * FROM movies WHERE title_id = %(id)s"
+        " ORDER BY array_position(%(sites)s::site[], site)"
+    ),
+    "matches": (
+        "SELECT site::text, site_id, decision::text, score, reasons, by_hand, decided_at"
+        " FROM title_matches WHERE title_id = %(id)s ORDER BY decided_at DESC LIMIT 20"
+    ),
     **{
         name: read_sql(f"title_{name}.sql")
         for name in ("sites", "scores", "credits", "offers", "history")
@@ -97,7 +111,10 @@ _HISTORY = 2000
 
 
 def read_title(database: ShortTransactions, title_id: int) -> dict[str, Any] | None:
-    """Return the row of a title as `title`, and the rows of `_TITLE_QUERIES`; None when there is none of that id. Raises AwayError."""
+    """Return the row of a title as `title`, and the rows of `_TITLE_QUERIES`.
+
+    Return None when there is no title of that id. Raises AwayError.
+    """
     arguments = {
         "id": title_id,
         "sites": list(BY_AUTHORITY),
@@ -121,7 +138,7 @@ def similar(database: ShortTransactions, title_id: int, most: int) -> list[Any]:
     return _rows(database, query, id=title_id, most=most)
 
 
-# --- A series, from the views of `scrapy scoreboard --kind season` and `--kind episode` ---------------------------------
+# --- A series, from the views of `scrapy scoreboard --kind season` and `--kind episode` -----------
 
 _MAX_SEASONS = 200
 _MAX_EPISODES = 5_000

@@ -75,7 +75,8 @@ class Sources:
         """The database of the catalogue. Raises ConfigurationError when DATABASE_URL is not set."""
         if self._database is None:
             raise ConfigurationError(
-                "DATABASE_URL is not set in the node's environment, so there are no titles and no catalogue"
+                "DATABASE_URL is not set in the node's environment, "
+                "so there are no titles and no catalogue"
             )
         return self._database
 

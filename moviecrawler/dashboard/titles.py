@@ -1,4 +1,7 @@
-"""The pages of titles: a search, and one title with its scores, their history, its credits and their sources."""
+"""The pages of titles: a search, and one title.
+
+The latter has its scores, their history, its credits and their sources.
+"""
 
 from __future__ import annotations
 
@@ -163,7 +166,10 @@ def _facts(records: Sequence[Any]) -> dict[str, list[str]]:
 
 
 def _roles(credits_: Sequence[Any]) -> list[tuple[str, str, list[Any]]]:
-    """Return role, site and people; the people of a role are those of the first site that names any."""
+    """Return role, site and people.
+
+    The people of a role are those of the first site that names any.
+    """
     roles: dict[str, list[Any]] = {}
     for row in credits_:
         people = roles.setdefault(row.role, [])

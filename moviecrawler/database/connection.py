@@ -25,15 +25,16 @@ _FORM = "postgresql://user:password@host:5432/database"
 _SESSION = """
 SET TimeZone = 'UTC';
 SET statement_timeout = '60s';
-SET idle_in_transaction_session_timeout = '30s';  -- an idle transaction must not keep other processes waiting
-SET default_transaction_isolation = 'read committed';  -- a stricter level would show data from before a lock was waited for
+-- An idle transaction must not keep other processes waiting.
+SET idle_in_transaction_session_timeout = '30s';
+-- A stricter level would show data from before a lock was waited for.
+SET default_transaction_isolation = 'read committed';
 """
 _DEFAULTS = {
     "application_name": "moviecrawler",
     "client_encoding": "UTF8",
     "connect_timeout": "10",  # seconds
-    # A server that has silently gone is noticed within a minute. Seconds; milliseconds for the
-    # last.
+    # A server that has silently gone is noticed within a minute. Seconds; the last: milliseconds.
     "keepalives_idle": "30",
     "keepalives_interval": "10",
     "keepalives_count": "3",
@@ -41,13 +42,17 @@ _DEFAULTS = {
 }
 """Parameters of every connection; the URL's own take precedence."""
 _REFUSED = re.compile(
-    '^invalid |authentication failed|no password supplied|no pg_hba.conf entry|(?:database|role|file) ".*" does not exist'
+    "^invalid |authentication failed|no password supplied|no pg_hba.conf entry"
+    '|(?:database|role|file) ".*" does not exist'
 )
 """Messages of a server that refuses us permanently. libpq doesn't pass on their error codes."""
 _POOLER_ERRORS = (psycopg2.errors.UndefinedTable, psycopg2.errors.DuplicateTable)
 _SESSION_TABLE = "incoming"
 """A temporary table of `session.sql`."""
-_POOLER = "if DATABASE_URL leads through a pooler such as PgBouncer, have it pool sessions, not transactions"
+_POOLER = (
+    "if DATABASE_URL leads through a pooler such as PgBouncer, have it pool sessions,"
+    " not transactions"
+)
 REJECTIONS = (
     psycopg2.DataError,
     psycopg2.IntegrityError,
@@ -73,7 +78,8 @@ def read_url(url: str) -> dict[str, str]:
     misplaced = authority.count("@") > 1 or any("@" in other for other in others)
     if misplaced or not found.get("dbname") or not (port.replace(",", "") or "0").isdigit():
         raise ConfigurationError(
-            f"DATABASE_URL is not of the form {_FORM}; write signs such as @ / : ? in a password as %40 %2F %3A %3F"
+            f"DATABASE_URL is not of the form {_FORM}; write signs such as @ / : ? in a password"
+            " as %40 %2F %3A %3F"
         )
     return found
 
@@ -125,7 +131,10 @@ def open_database(url: str, is_ending: Callable[[], bool] = lambda: False) -> Co
 
 @contextmanager
 def refusals_translated() -> Iterator[None]:
-    """Raise ConfigurationError when the server doesn't let us create or write tables; otherwise the same as `errors_translated`."""
+    """Raise ConfigurationError when the server doesn't let us create or write tables.
+
+    Otherwise raise the same as `errors_translated`.
+    """
     try:
         with errors_translated():
             yield
@@ -134,7 +143,8 @@ def refusals_translated() -> Iterator[None]:
             error.__cause__, psycopg2.ProgrammingError | psycopg2.errors.ReadOnlySqlTransaction
         ):
             raise ConfigurationError(
-                f"the database that DATABASE_URL names doesn't let us create or write our tables: {error}"
+                "the database that DATABASE_URL names doesn't let us create or write our tables:"
+                f" {error}"
             ) from error
         raise
 
@@ -158,7 +168,10 @@ def errors_translated() -> Iterator[None]:
 
 
 def message_of(error: psycopg2.Error) -> str:
-    """Return a server's message on one line, and what to do when a pooler has given us another process's session."""
+    """Return a server's message on one line.
+
+    It also says what to do when a pooler has given us another process's session.
+    """
     text = in_one_line(str(error)) or type(error).__name__
     return (
         f"{text}; {_POOLER}"

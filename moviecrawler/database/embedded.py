@@ -33,19 +33,19 @@ AMOUNTS = {
 """The column of each kind of amount; the column of its currency ends in _currency."""
 PARTS: dict[str, tuple[str, ...]] = {
     "scores": (
-        *(
-            "kind",
-            "value",
-            "scale",
-            "count",
-            "average",
-            "average_scale",
-            "reviews",
-            "liked",
-            "neutral",
-            "disliked",
-        ),
-        *("certified", "sentiment", "histogram"),
+        "kind",
+        "value",
+        "scale",
+        "count",
+        "average",
+        "average_scale",
+        "reviews",
+        "liked",
+        "neutral",
+        "disliked",
+        "certified",
+        "sentiment",
+        "histogram",
     ),
     "credits": ("role", "position", "person_id", "name", "character"),
     "offers": (
@@ -116,7 +116,10 @@ def read_embedded(folder: Path) -> sqlite3.Connection:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection, kind: str) -> Iterator[None]:
-    """Commit at the end of the block, or roll back; `kind` is DEFERRED to read, IMMEDIATE to write."""
+    """Commit at the end of the block, or roll back.
+
+    `kind` is DEFERRED to read, IMMEDIATE to write.
+    """
     connection.execute(f"BEGIN {kind}")
     try:
         yield
@@ -137,7 +140,8 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
             ((tables,),) = connection.execute("SELECT count(*) FROM sqlite_master")
             if version != _VERSION and (version or tables):
                 raise ConfigurationError(
-                    f"{path} was made by another version of moviecrawler; move it away, and crawl or run scrapy replay again"
+                    f"{path} was made by another version of moviecrawler; move it away, and crawl"
+                    " or run scrapy replay again"
                 )
             if version != _VERSION:
                 script = read_sql("embedded.sql") + read_sql("part_scores.sql") + _items_view()
@@ -156,7 +160,10 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _items_view() -> str:
-    """Return the statement that creates `items`: each row of `movies` with all that belongs to it, as JSON of a `Movie`."""
+    """Return the statement that creates `items`.
+
+    That view has each row of `movies` with all that belongs to it, as JSON of a `Movie`.
+    """
     values = {name: f'm."{name}"' for name in (*PLAIN_COLUMNS, "scraped_at")}
     values |= {name: f'json(m."{name}")' for name in (*JSON_COLUMNS, "fetch")}
     values["list_computed"] = _boolean("m.list_computed")
@@ -166,8 +173,11 @@ def _items_view() -> str:
         }
         if table == "scores":
             part |= {"certified": _boolean("x.certified"), "histogram": "json(x.histogram)"}
-        rows = f"SELECT * FROM {table} WHERE site = m.site AND site_id = m.site_id ORDER BY {_ORDERS.get(table, 'position')}"  # noqa: S608 - ours
-        # Ours.
+        # S608: the names are ours, here and below.
+        rows = (
+            f"SELECT * FROM {table} WHERE site = m.site AND site_id = m.site_id"  # noqa: S608
+            f" ORDER BY {_ORDERS.get(table, 'position')}"
+        )
         values[table] = f"(SELECT json_group_array({_object(part)}) FROM ({rows}) x)"  # noqa: S608
     amounts = " UNION ALL ".join(
         f"SELECT '{kind}' AS kind, m.{column} AS value, m.{column}_currency AS currency"
@@ -175,9 +185,13 @@ def _items_view() -> str:
     )
     amount = _object({name: f"x.{name}" for name in ("kind", "value", "currency")})
     values["amounts"] = (
-        f"(SELECT json_group_array({amount}) FROM ({amounts}) x WHERE x.value IS NOT NULL)"  # noqa: S608 - ours
+        f"(SELECT json_group_array({amount}) FROM ({amounts}) x"  # noqa: S608
+        " WHERE x.value IS NOT NULL)"
     )
-    return f"CREATE VIEW items AS SELECT m.id, m.site, m.site_id, {_object(values)} AS item FROM movies m;"  # noqa: S608 - ours
+    return (
+        "CREATE VIEW items AS"  # noqa: S608
+        f" SELECT m.id, m.site, m.site_id, {_object(values)} AS item FROM movies m;"
+    )
 
 
 def _object(values: Mapping[str, str]) -> str:

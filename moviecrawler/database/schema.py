@@ -1,4 +1,8 @@
-"""The schema of the Postgres store: version 1 is `sql/schema.sql` with the views that follow it, and each file of `sql/migrations/` makes the next."""
+"""The schema of the Postgres store, and its versions.
+
+Version 1 is `sql/schema.sql` with the views that follow it, and each file of `sql/migrations/`
+makes the next.
+"""
 
 from __future__ import annotations
 
@@ -42,12 +46,15 @@ def schema_versions() -> list[str]:
 
 
 def update_schema(connection: Connection, is_ending: Callable[[], bool] = lambda: False) -> None:
-    """Update a database to this version's schema in one transaction; of processes that start together, one does it.
+    """Update a database to this version's schema in one transaction.
+
+    Of processes that start together, one does it.
 
     Raises ConfigurationError when the database is not in UTF-8 or has a schema that this version
     doesn't know, TransientStoreError when this process is shutting down while it waits for others.
     """
-    began = reminded = time.monotonic()
+    began = time.monotonic()
+    reminded = began
     while True:
         try:
             with connection, connection.cursor() as cursor:
@@ -76,7 +83,8 @@ def _update(cursor: psycopg2.extensions.cursor) -> None:
     ((encoding,),) = cursor.fetchall()
     if encoding != "UTF8":
         raise ConfigurationError(
-            f"the database that DATABASE_URL names is in {encoding}; create one with ENCODING 'UTF8' TEMPLATE template0"
+            f"the database that DATABASE_URL names is in {encoding}; create one with"
+            " ENCODING 'UTF8' TEMPLATE template0"
         )
     # Readers lock tables in another order: in a deadlock this change must give way, so its timeout
     # is below `deadlock_timeout` (1 s).
@@ -85,8 +93,9 @@ def _update(cursor: psycopg2.extensions.cursor) -> None:
     current = _current_version(cursor)
     if not 0 <= current <= len(versions):
         raise ConfigurationError(
-            f"the database that DATABASE_URL names has another schema (version {max(current, 0)}) than this version of moviecrawler"
-            f" ({len(versions)}); dump it, name a new database, and fill that from the dump or by scrapy replay"
+            f"the database that DATABASE_URL names has another schema (version {max(current, 0)})"
+            f" than this version of moviecrawler ({len(versions)}); dump it, name a new database,"
+            " and fill that from the dump or by scrapy replay"
         )
     if current:
         cursor.execute("SELECT lock_titles()")  # writers wait until the schema is changed
@@ -96,11 +105,15 @@ def _update(cursor: psycopg2.extensions.cursor) -> None:
 
 
 def _current_version(cursor: psycopg2.extensions.cursor) -> int:
-    """Return the version of the database's schema: 0 for an empty database, -1 for another program's."""
+    """Return the version of the database's schema.
+
+    It is 0 for an empty database, and -1 for another program's.
+    """
     # Not to_regclass, which may answer from a cache that lacks the tables that another process has
     # made while this one waited.
     cursor.execute(
-        "SELECT relname FROM pg_class WHERE relname IN ('schema_version', 'records') AND pg_table_is_visible(oid)"
+        "SELECT relname FROM pg_class"
+        " WHERE relname IN ('schema_version', 'records') AND pg_table_is_visible(oid)"
     )
     found = {name for (name,) in cursor.fetchall()}
     if "schema_version" not in found:

@@ -55,7 +55,8 @@ class ShortTransactions:
             psycopg2.errors.UndefinedFunction,
         ):
             raise AwayError(
-                "the database lacks tables of this version; the next crawl makes them, and so does `scrapy catalogue status`"
+                "the database lacks tables of this version; the next crawl makes them,"
+                " and so does `scrapy catalogue status`"
             ) from None
         except psycopg2.errors.QueryCanceled:
             raise AwayError("the database took too long to answer") from None

@@ -1,4 +1,6 @@
-"""Matches records of the Postgres store when they are written: which of them are the same title on different sites.
+"""Matches records of the Postgres store when they are written.
+
+It finds which of them are the same title on different sites.
 
 `catalogue.matching.match_titles` decides for a record together with all records that share a key
 with it, and with those already matched with these, so that the order of crawling does not matter.
@@ -93,8 +95,8 @@ def plan_titles(cursor: Cursor, changed: Sequence[Stored]) -> Plan:
         return Plan()
     cursor.execute(_STORED_SITES)
     stored_sites = {site for (site,) in cursor.fetchall()}
-    # While no other site has a record, as when IMDb's datasets are loaded first, no search is
-    # needed.
+    # No search is needed while no other site has a record, as when IMDb's datasets are loaded
+    # first.
     asked = [
         (record, _hashes(match_keys(record.movie, asking=True), others))
         for record in changed
@@ -148,12 +150,18 @@ def read_stored(cursor: Cursor, sites: Sequence[Site], site_ids: Sequence[str]) 
 
 
 def sync_catalogue(cursor: Cursor, titles: Collection[int], records: Collection[int]) -> None:
-    """Update the catalogue for titles that may have lost or gained records, and for records that were written."""
+    """Update the catalogue after records were written or moved.
+
+    `titles` are those that may have lost or gained records, `records` those that were written.
+    """
     cursor.execute(_SYNC, {"titles": list(titles), "records": list(records)})
 
 
 def _titles_by_imdb_id(cursor: Cursor, changed: Iterable[Stored]) -> set[int]:
-    """Return the titles that the catalogue has under the IMDb ids of these records, and the titles of those records."""
+    """Return the titles that the catalogue has under the IMDb ids of these records.
+
+    The titles of the records with these ids are among them.
+    """
     named = {record.movie.imdb_id: record for record in changed if record.movie.imdb_id}
     cursor.execute(_BY_IMDB_ID, (list(named),))
     found = cursor.fetchall()
@@ -161,7 +169,10 @@ def _titles_by_imdb_id(cursor: Cursor, changed: Iterable[Stored]) -> set[int]:
 
 
 def _hashes(keys: Iterable[str], sites: Collection[Site]) -> set[int]:
-    """Return the hashes of keys on sites, which differ by site so that a search skips the asking record's own site."""
+    """Return the hashes of keys on sites.
+
+    They differ by site so that a search skips the asking record's own site.
+    """
     return {
         int.from_bytes(blake2b(f"{site} {key}".encode(), digest_size=8).digest(), signed=True)
         for site in sites
@@ -170,7 +181,7 @@ def _hashes(keys: Iterable[str], sites: Collection[Site]) -> set[int]:
 
 
 def _search(cursor: Cursor, asked: Sequence[tuple[Stored, Collection[int]]]) -> dict[int, set[int]]:
-    """Return, for each asking record's id, the titles of the records that have one of its hashes."""
+    """Return, by the id of an asking record, the titles of records that have one of its hashes."""
     found: dict[int, set[int]] = defaultdict(set)
     for begin in range(0, len(asked), _SEARCH_BATCH):
         questions = [

@@ -1,4 +1,7 @@
-"""Fetches large files to disk, resumes a fetch that broke off, and fetches a file again only when it has changed."""
+"""Fetches large files to disk.
+
+A fetch that broke off is resumed, and a file is fetched again only when it has changed.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +25,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _TIMEOUTS = (10.0, 60.0)  # seconds, to connect, and between two pieces of an answer
-_PAUSES_SECONDS = (
-    0.0,
-    1.0,
-    2.0,
-    4.0,
-    8.0,
-    16.0,
-)  # before each try; each goes on where the one before broke off
+# Before each try; each goes on where the one before broke off.
+_PAUSES_SECONDS = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0)
 _PROGRESS_SECONDS = 10.0
 _SPARE_BYTES = 64 * 1024 * 1024  # that a download leaves free on the disk
 _BLOCK = 1 << 20
@@ -67,11 +64,12 @@ class FileClient:
         self._answer: requests.Response | None = None
 
     def download(self, url: str, path: Path) -> None:
-        """Bring the file at `path` up to date with a URL, unless the server says that it has not changed.
+        """Bring the file at `path` up to date with a URL.
 
-        `NAME.part` is resumed, and replaces the file once it is whole, a gzip file by its checksum.
-        `NAME.etag` has the ETag of the part, without one that of the file. Raises MissingFileError,
-        DownloadError and InterruptedReadError.
+        It is not fetched when the server says that it has not changed. `NAME.part` is resumed, and
+        replaces the file once it is whole, a gzip file by its checksum. `NAME.etag` has the ETag of
+        the part, without one that of the file. Raises MissingFileError, DownloadError and
+        InterruptedReadError.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
         # Another process that fetches the same file is waited for.
@@ -138,7 +136,8 @@ class FileClient:
                         have = file.tell()
                         left = (now - started) / 60 * max(0, total - have) / (have - begin)
                         self._report(
-                            f"{path.name}: {have / _MB:,.0f} of {total / _MB:,.0f} MB, {left:.0f} min left"
+                            f"{path.name}: {have / _MB:,.0f} of {total / _MB:,.0f} MB, "
+                            f"{left:.0f} min left"
                         )
         if path.suffix == ".gz" and (damage := self._damage_of(part)):
             etag_path.unlink()  # by which the file before it would pass for this one
@@ -149,7 +148,10 @@ class FileClient:
         part.replace(path)
 
     def _damage_of(self, part: Path) -> str:
-        """Return what is wrong with a gzip file, if anything is: DuckDB, which reads it, looks at no checksum."""
+        """Return what is wrong with a gzip file, if anything is.
+
+        DuckDB, which reads it, looks at no checksum.
+        """
         last = b"\n"
         try:
             with igzip.open(part) as file:  # type: ignore[no-untyped-call]

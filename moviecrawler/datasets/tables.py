@@ -1,4 +1,7 @@
-"""IMDb's datasets as tables: DuckDB reads the files, picks the rows of the wanted titles, and sorts them outside of memory."""
+"""IMDb's datasets as tables.
+
+DuckDB reads the files, picks the rows of the wanted titles, and sorts them outside of memory.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,9 @@ AKAS = "title.akas"
 EPISODE = "title.episode"
 NAMES = "name.basics"
 COLUMNS: Final[Mapping[str, str]] = {
-    BASICS: "tconst, titleType, primaryTitle, originalTitle, startYear, endYear, runtimeMinutes, genres",
+    BASICS: (
+        "tconst, titleType, primaryTitle, originalTitle, startYear, endYear, runtimeMinutes, genres"
+    ),
     RATINGS: "tconst, averageRating, numVotes",
     CREW: "tconst, directors, writers",
     PRINCIPALS: "tconst, ordering, nconst, category, characters",
@@ -34,9 +39,8 @@ COLUMNS: Final[Mapping[str, str]] = {
     NAMES: "nconst, primaryName",
 }
 """The columns that are read of each dataset; the first is its id."""
-_MAX_ROWS_OF_AN_ID = (
-    10_000  # the most known are some 2,000 rows of `title.akas`. A file with more is damaged
-)
+# The most known are some 2,000 rows of `title.akas`. A file with more is damaged.
+_MAX_ROWS_OF_AN_ID = 10_000
 _ROWS_AT_ONCE = 5_000
 _MAX_PASS_SECONDS = 86_400
 # What needs more memory goes to files beside the database; an extension would be downloaded.
@@ -110,28 +114,44 @@ class Tables:
         """
         ranks: dict[str, int] = {}
         if name == "all":
-            query = f"INSERT INTO wanted SELECT tconst FROM {self.source(BASICS)} WHERE titleType IN $types LIMIT $size"
+            query = (
+                f"INSERT INTO wanted SELECT tconst FROM {self.source(BASICS)} "
+                "WHERE titleType IN $types LIMIT $size"
+            )
             types = [name for name, kind in TITLE_KINDS.items() if kind in {"movie", "series"}]
             self.run(query, types=types, size=limit)
         else:
             types, chosen, points, size = _CHARTS[name]
             query = f"""
                 WITH rated AS (
-                    SELECT tconst, genres, TRY_CAST(averageRating AS DOUBLE) AS rating, TRY_CAST(numVotes AS BIGINT) AS votes
-                    FROM {self.source(BASICS)} JOIN {self.source(RATINGS)} USING (tconst) WHERE titleType IN $types
+                    SELECT
+                        tconst,
+                        genres,
+                        TRY_CAST(averageRating AS DOUBLE) AS rating,
+                        TRY_CAST(numVotes AS BIGINT) AS votes
+                    FROM {self.source(BASICS)}
+                    JOIN {self.source(RATINGS)} USING (tconst)
+                    WHERE titleType IN $types
                 ), mean AS (SELECT sum(rating * votes) / sum(votes) AS mean FROM rated)
-                SELECT tconst, row_number() OVER (ORDER BY {points} DESC, votes DESC, CAST(substr(tconst, 3) AS BIGINT)) AS rank
-                FROM rated, mean WHERE {chosen} ORDER BY rank LIMIT $size"""
+                SELECT
+                    tconst,
+                    row_number() OVER (
+                        ORDER BY {points} DESC, votes DESC, CAST(substr(tconst, 3) AS BIGINT)
+                    ) AS rank
+                FROM rated, mean
+                WHERE {chosen}
+                ORDER BY rank
+                LIMIT $size"""
             ranks = dict(self.run(query, types=types, size=min(size, limit or size)))
         self.run("DELETE FROM reject_errors")  # they are noted when the rows are loaded
         self.want(list(ranks))
         return ranks
 
     def load(self, table: str, dataset: str, rows: str, *, once: bool = False) -> None:
-        """Make a table of some rows of a dataset, named by an SQL condition; without the file, it is empty.
+        """Make a table of some rows of a dataset, named by an SQL condition.
 
-        With `once`, it has one row an id. Raises ExtractionError for a damaged file, and
-        InterruptedReadError.
+        Without the file, it is empty. With `once`, it has one row an id. Raises ExtractionError for
+        a damaged file, and InterruptedReadError.
         """
         columns = COLUMNS[dataset]
         site_id = columns.partition(",")[0]
@@ -142,10 +162,14 @@ class Tables:
             return
         chosen = f"DISTINCT ON ({site_id}) {columns}" if once else columns
         self.run(
-            f"CREATE OR REPLACE TABLE {table} AS SELECT {chosen} FROM {self.source(dataset)} WHERE {rows}"
+            f"CREATE OR REPLACE TABLE {table} AS "
+            f"SELECT {chosen} FROM {self.source(dataset)} WHERE {rows}"
         )
         self.note_rejects(dataset)
-        many = f"SELECT {site_id}, count(*) FROM {table} GROUP BY 1 HAVING count(*) > {_MAX_ROWS_OF_AN_ID}"
+        many = (
+            f"SELECT {site_id}, count(*) FROM {table} "
+            f"GROUP BY 1 HAVING count(*) > {_MAX_ROWS_OF_AN_ID}"
+        )
         for row_id, count in self.run(many):
             raise self._damaged(dataset, f"damaged: it has {count} rows of {row_id}")
 
@@ -182,7 +206,10 @@ class Tables:
         Raises ExtractionError for a damaged file, or a missing column.
         """
         path = str(self.files[dataset]).replace("'", "''")
-        options = r"delim='\t', quote='', escape='', nullstr=['\N', ''], header=true, all_varchar=true, compression='gzip'"
+        options = (
+            r"delim='\t', quote='', escape='', nullstr=['\N', ''], "
+            "header=true, all_varchar=true, compression='gzip'"
+        )
         # Of a small sample, no more than the names of the columns are guessed.
         file = (
             f"read_csv('{path}', {options}, sample_size=1, buffer_size=4000000, store_rejects=true)"
@@ -202,8 +229,14 @@ class Tables:
         return ExtractionError(field, str(self.files[dataset]), reason)
 
     def note_rejects(self, dataset: str) -> None:
-        """Note the rows that DuckDB has left out: those with other columns, or bytes that are no UTF-8."""
-        query = "SELECT any_value(csv_line), any_value(error_message) FROM reject_errors GROUP BY scan_id, line ORDER BY line"
+        """Note the rows that DuckDB has left out.
+
+        These are rows with other columns, or with bytes that are no UTF-8.
+        """
+        query = (
+            "SELECT any_value(csv_line), any_value(error_message) FROM reject_errors "
+            "GROUP BY scan_id, line ORDER BY line"
+        )
         for line, reason in self.run(query):
             self.note(dataset, line.split("\t")[0][:80], str(reason).partition("\n")[0])
         self.run("DELETE FROM reject_errors")

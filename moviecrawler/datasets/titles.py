@@ -1,8 +1,10 @@
 """Makes titles from the tables of IMDb's datasets.
 
-- `title.principals` has a row for each character since March 2024, and before that a row for each person with a list of
-  characters. It is a selection: up to ten of a cast, and not all who direct or write. These are taken from `title.crew`.
-- A person may be missing from `name.basics`, as the files are of different minutes: the name stays unknown.
+- `title.principals` has a row for each character since March 2024, and before that a row for each
+  person with a list of characters. It is a selection: up to ten of a cast, and not all who direct
+  or write. These are taken from `title.crew`.
+- A person may be missing from `name.basics`, as the files are of different minutes: the name stays
+  unknown.
 """
 
 from __future__ import annotations
@@ -78,12 +80,25 @@ _TABLES: Final = {
 """By the words of IMDB_DATASETS: the dataset, the rows that are read, and their column that refers
 to a person or a series."""
 _CREW_AS_PRINCIPALS = """CREATE OR REPLACE TABLE crew AS
-    SELECT tconst, generate_subscripts(people, 1)::VARCHAR AS ordering, unnest(people) AS nconst, category, NULL AS characters
-    FROM (SELECT tconst, 'director' AS category, string_split(coalesce(directors, ''), ',') AS people FROM crew
-          UNION ALL SELECT tconst, 'writer', string_split(coalesce(writers, ''), ',') FROM crew)"""
+    SELECT
+        tconst,
+        generate_subscripts(people, 1)::VARCHAR AS ordering,
+        unnest(people) AS nconst,
+        category,
+        NULL AS characters
+    FROM (
+        SELECT
+            tconst,
+            'director' AS category,
+            string_split(coalesce(directors, ''), ',') AS people
+        FROM crew
+        UNION ALL
+        SELECT tconst, 'writer', string_split(coalesce(writers, ''), ',') FROM crew
+    )"""
 """A title whose crew is stated absent keeps a row, which names nobody."""
 _SERIES_AS_NAMES = f"""
-    INSERT INTO names SELECT tconst, primaryTitle FROM basics WHERE tconst IN (SELECT parentTconst FROM episode);
+    INSERT INTO names
+    SELECT tconst, primaryTitle FROM basics WHERE tconst IN (SELECT parentTconst FROM episode);
     DELETE FROM basics WHERE NOT {_WANTED};
     CREATE OR REPLACE TABLE rows (id VARCHAR, dataset VARCHAR, row VARCHAR)"""
 
@@ -96,12 +111,12 @@ def dataset_names(words: str) -> tuple[str, ...]:
 
 
 def read_titles(tables: Tables) -> Iterator[Movie]:
-    """Yield the wanted titles that are in `title.basics` by id, each with all that the files have of it.
+    """Yield the wanted titles that are in `title.basics`, by id.
 
-    The fields of a dataset that is not there, or has no row or a damaged row of the title, are
-    unknown; but no row in `title.ratings` means that there is no rating. Damaged rows are noted in
-    `tables.damaged`. Raises ExtractionError for a damaged file, before the first title, and
-    InterruptedReadError.
+    Each has all that the files have of it. The fields of a dataset that is not there, or has no row
+    or a damaged row of the title, are unknown; but no row in `title.ratings` means that there is no
+    rating. Damaged rows are noted in `tables.damaged`. Raises ExtractionError for a damaged file,
+    before the first title, and InterruptedReadError.
     """
     for table, (dataset, chosen, _) in _TABLES.items():
         tables.load(table, dataset, chosen)
@@ -117,9 +132,8 @@ def read_titles(tables: Tables) -> Iterator[Movie]:
                 f"(SELECT nconst AS named, primaryName AS name FROM names) ON named = {refers_to}"
             )
             tables.run(f"INSERT INTO rows SELECT {values} FROM {table} LEFT JOIN {names}")
-    found = tables.select(
-        "SELECT id, dataset, row FROM rows ORDER BY id, dataset"
-    )  # partly in files
+    # They are sorted partly in files.
+    found = tables.select("SELECT id, dataset, row FROM rows ORDER BY id, dataset")
     for site_id, of_title in groupby(found, itemgetter(0)):
         rows = {RATINGS: []} | {
             name: [row for *_, row in group] for name, group in groupby(of_title, itemgetter(1))
@@ -171,9 +185,8 @@ def movie_of(row: str) -> Movie:
         title_type=title_type,
         year=None if year is None else check_year(year),
         end_year=None if end_year is None else check_year(end_year),
-        runtime_minutes=check_runtime(minutes)
-        if minutes
-        else None,  # files up to 2021 write 0 for an unknown one
+        # Files up to 2021 write 0 for an unknown one.
+        runtime_minutes=check_runtime(minutes) if minutes else None,
         genres=list(dict.fromkeys(filter(None, (genres or "").split(",")))),
         source="dataset",
     )

@@ -26,7 +26,10 @@ _TIMEOUT_SECONDS = 60.0
 
 
 class Alerts:
-    """Runs the monitors of `monitors/suite.py` in a thread at the end of a crawl, if an action is switched on."""
+    """Run the monitors of `monitors/suite.py` in a thread at the end of a crawl.
+
+    They run only if an action is switched on.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -54,8 +57,11 @@ class Alerts:
 
             try:
                 run_suite(self._crawler, lines)
-            except Exception as error:  # noqa: BLE001 - Spidermon raises many; their texts may hold secrets
-                logger.error("The alerts of this crawl could not be sent: %s", type(error).__name__)  # noqa: TRY400 - as above
+            except Exception as error:  # noqa: BLE001
+                # Spidermon raises many kinds of errors; their texts may hold secrets.
+                logger.error(  # noqa: TRY400
+                    "The alerts of this crawl could not be sent: %s", type(error).__name__
+                )
             with suppress(RuntimeError):  # the loop has ended meanwhile
                 loop.call_soon_threadsafe(is_over.set)
 

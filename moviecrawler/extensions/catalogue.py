@@ -1,4 +1,7 @@
-"""Records in the catalogue the outcomes of titles, once their items are durable, and the titles that lists name."""
+"""Records in the catalogue the outcomes of titles, and the titles that lists name.
+
+An outcome is recorded once its item is durable.
+"""
 
 from __future__ import annotations
 
@@ -71,9 +74,10 @@ _OUTCOMES: dict[str, Outcome] = {
 
 
 class CatalogueRecorder:
-    """Records the outcome of every title that a crawl asks for, and what its lists name, within seconds.
+    """Record the outcome of every title that a crawl asks for, and what its lists name.
 
-    While the database is away, outcomes are kept, and titles stay claimed.
+    They are recorded within seconds. While the database is away, outcomes are kept, and titles stay
+    claimed.
     """
 
     def __init__(self, crawler: Crawler, database: Database, options: CatalogueOptions) -> None:
@@ -90,9 +94,8 @@ class CatalogueRecorder:
         self.closed = False
         """Whether the crawl is over and the database closed."""
         self._database = database
-        self._thread = ThreadPoolExecutor(
-            1, "catalogue"
-        )  # everything that uses the database runs in it
+        # Everything that uses the database runs in this thread.
+        self._thread = ThreadPoolExecutor(1, "catalogue")
         self.outcomes: deque[AnyOutcome] = deque()
         """Outcomes that are not written yet."""
         self._other_writes: deque[Callable[[Database], object]] = deque(maxlen=_MAX_WAITING)
@@ -145,7 +148,7 @@ class CatalogueRecorder:
             # The database was as it should be when the crawl began, and may soon be again.
             raise TransientStoreError(str(error)) from error
 
-    # --- Signals ------------------------------------------------------------------------------------------------------
+    # --- Signals ----------------------------------------------------------------------------------
 
     def spider_opened(self) -> None:
         """Begin to write."""
@@ -159,7 +162,8 @@ class CatalogueRecorder:
         await self.flush()
         if left := len(self.outcomes) + len(self._other_writes):
             logger.warning(
-                "%d outcomes could not be written; their titles are due again when their claims end",
+                "%d outcomes could not be written; "
+                "their titles are due again when their claims end",
                 left,
             )
         try:
@@ -178,7 +182,10 @@ class CatalogueRecorder:
             self._ended(request)
 
     def title_failed(self, response: Response | Failure | None, item: Any = None) -> None:
-        """Count a title as failed; a season that its series' page lists does not fail its series."""
+        """Count a title as failed.
+
+        A season that its series' page lists does not fail its series.
+        """
         if isinstance(item, Movie) and _is_of_list(item) and item.kind == "season":
             return
         request = getattr(response, "request", None)
@@ -246,7 +253,7 @@ class CatalogueRecorder:
                 )
             )
 
-    # --- Outcomes -----------------------------------------------------------------------------------------------------
+    # --- Outcomes ---------------------------------------------------------------------------------
 
     def _title_completed(
         self, item: Movie | Miss, request: Request | None, outcomes: frozenset[StoreOutcome]
@@ -305,7 +312,7 @@ class CatalogueRecorder:
         if due := _due(request):
             self.fetching.discard(due["title_id"])
 
-    # --- Writing ------------------------------------------------------------------------------------------------------
+    # --- Writing ----------------------------------------------------------------------------------
 
     def _add(self, outcome: AnyOutcome) -> None:
         self.outcomes.append(outcome)
@@ -369,7 +376,10 @@ class CatalogueRecorder:
 
 
 def _is_of_list(item: Movie | Miss) -> bool:
-    """Return whether an item is of a row in a list or a series' page, not of the title's own page."""
+    """Return whether an item is of a row in a list or a series' page.
+
+    Otherwise it is of the title's own page.
+    """
     return isinstance(item, Movie) and item.source == "list"
 
 

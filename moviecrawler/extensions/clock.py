@@ -61,7 +61,10 @@ class ClockCheck:
             ahead = before + (datetime.now(UTC) - before) / 2 - theirs
             if abs(ahead) >= TOLERANCE:
                 direction = "ahead of" if ahead > timedelta() else "behind"
-                message = "The clock of this machine is %s minutes %s that of %s, so nothing is crawled. Set it (NTP) and start again"
+                message = (
+                    "The clock of this machine is %s minutes %s that of %s, "
+                    "so nothing is crawled. Set it (NTP) and start again"
+                )
                 logger.error(
                     message, f"{abs(ahead) / timedelta(minutes=1):,.0f}", direction, server
                 )

@@ -1,4 +1,4 @@
-"""Follows each item into all of its stores, and sends one signal when it is in every one of them."""
+"""Follows each item into all of its stores, and sends one signal when it is in every one."""
 
 from __future__ import annotations
 
@@ -45,10 +45,11 @@ class _Followed:
 
 
 class ItemCompletion:
-    """Sends `item_passed` once an item has passed the pipelines, and `item_completed` once each of its stores has an outcome, too.
+    """Send `item_passed` and `item_completed` for each item.
 
-    Movies and misses go to every store that has opened, raw pages to the archive, anything else to
-    none. Items are known by their id(), as two may be equal.
+    An item has passed once it is through the pipelines, and is completed once each of its stores
+    has an outcome, too. Movies and misses go to every store that has opened, raw pages to the
+    archive, anything else to none. Items are known by their id(), as two may be equal.
     """
 
     def __init__(self, manager: SignalManager) -> None:

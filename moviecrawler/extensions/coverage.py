@@ -1,4 +1,7 @@
-"""Watches which fields title pages have, keeps pages that can't be read, and stops a crawl whose site has changed its pages."""
+"""Watches which fields title pages have, and keeps pages that can't be read.
+
+A crawl whose site has changed its pages is stopped.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +31,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _STOPS = (
-    "%s: %s, so the site has probably changed its pages, and the crawl stops. Nothing that is stored is lost. See what scrapy extract reads "
-    "of the pages in %s. COVERAGE_STOP=0 goes on all the same (more in the runbook, scrapyd/README.md)"
+    "%s: %s, so the site has probably changed its pages, and the crawl stops. "
+    "Nothing that is stored is lost. See what scrapy extract reads of the pages in %s. "
+    "COVERAGE_STOP=0 goes on all the same (more in the runbook, scrapyd/README.md)"
 )
 
 
@@ -81,7 +85,8 @@ class CoverageWatch:
             self._keep(response, "missing", ", ".join(new))
         if self.fields.scoreless >= GONE_AFTER_PAGES:
             self._stop(
-                f"every score is unknown on {self.fields.scoreless} title pages in a row, such as {movie.site_id}"
+                f"every score is unknown on {self.fields.scoreless} title pages in a row,"
+                f" such as {movie.site_id}"
             )
 
     def title_unread(self, site_id: str, error: ExtractionError, response: Response) -> None:
@@ -90,7 +95,8 @@ class CoverageWatch:
         self._keep(response, "unreadable", str(error))
         if self.fields.unreadable >= GONE_AFTER_PAGES:
             self._stop(
-                f"{self.fields.unreadable} title pages in a row can't be read, such as {site_id}: {error}"
+                f"{self.fields.unreadable} title pages in a row can't be read,"
+                f" such as {site_id}: {error}"
             )
 
     def _keep(self, response: Response, kind: str, why: str) -> None:
@@ -114,6 +120,5 @@ class CoverageWatch:
         )
 
     def _drop_soon(self) -> None:
-        asyncio.get_running_loop().call_soon(
-            drop_unsent, self.crawler.engine
-        )  # once the request is in the downloader's queue
+        # Once the request is in the downloader's queue.
+        asyncio.get_running_loop().call_soon(drop_unsent, self.crawler.engine)

@@ -56,16 +56,15 @@ class DueTitles:
         self.options = recorder.options
         self._asked = 0
         self._reason: str | None = None  # why nothing could be claimed, as it was logged last
-        self._last_claim_unconfirmed = (
-            False  # whether this worker may have claims that it does not know
-        )
+        # Whether this worker may have claims that it does not know.
+        self._last_claim_unconfirmed = False
         self.budgets = budget_middleware_of(spider.crawler)
 
     async def requests(self) -> AsyncIterator[Request]:
-        """Yield requests until the limit is reached, or nothing may be fetched for CATALOGUE_IDLE seconds.
+        """Yield requests until the limit is reached, or nothing may be fetched for a while.
 
-        Nothing may be fetched when nothing is due, the site has refused us, or the budget of the
-        day is spent.
+        The while is CATALOGUE_IDLE seconds. Nothing may be fetched when nothing is due, the site
+        has refused us, or the budget of the day is spent.
         """
         idle = 0.0
         pause = _POLL_SECONDS
@@ -121,7 +120,10 @@ class DueTitles:
                 now=utc_now(),
             )
             if until is not None:
-                message = "%d titles of %s are claimed by other workers, or by ones that were killed: until %s at most"
+                message = (
+                    "%d titles of %s are claimed by other workers, or by ones that were killed: "
+                    "until %s at most"
+                )
                 logger.info(
                     message,
                     number,
@@ -147,10 +149,13 @@ class DueTitles:
             self._reason = reason
             logger.log(level, "Nothing is claimed: %s", reason, extra={"spider": self.spider})
 
-    # --- The budget of the day ----------------------------------------------------------------------------------------
+    # --- The budget of the day --------------------------------------------------------------------
 
     async def _budget_left(self) -> int | None:
-        """Return how many titles can be fetched today and within half a claim's lease; None for any number."""
+        """Return how many titles can be fetched today and within half a claim's lease.
+
+        Returns None for any number.
+        """
         if self.spider.uses_datasets:
             return None
         left = await self.budgets.left_today()
@@ -161,7 +166,10 @@ class DueTitles:
         return max(0, min(limits) - len(self.recorder.fetching)) if limits else None
 
     async def _day_is_over(self) -> bool:
-        """Return whether to end, as today's budget is spent and the next day is too far away to wait for."""
+        """Return whether to end, as today's budget is spent.
+
+        The next day is then too far away to wait for.
+        """
         if await self.budgets.left_today() != 0:
             return False  # requests under way will use up the rest
         message = f"today's budget of {self.spider.site} is spent; the next day begins at 00:00 UTC"
@@ -187,17 +195,23 @@ class DueTitles:
         self.spider.crawler.signals.connect(end, signals.spider_idle, weak=False)
 
     async def _release(self) -> None:
-        """Release claims that got no answer from the database, and those on titles whose requests were not sent."""
+        """Release claims that got no answer from the database.
+
+        Claims on titles whose requests were not sent are released, too.
+        """
         if self._last_claim_unconfirmed:
             await self.recorder.call(
                 claims.release, self.recorder.worker, but=self.recorder.claimed_ids
             )
             self._last_claim_unconfirmed = False
 
-    # --- Claims -------------------------------------------------------------------------------------------------------
+    # --- Claims -----------------------------------------------------------------------------------
 
     async def _claim(self, budget: int | None) -> tuple[Sequence[Claim], bool]:
-        """Return titles to fetch, within the budget, and whether some may follow soon if there are none."""
+        """Return titles to fetch, within the budget.
+
+        Also returns whether some may follow soon if there are none.
+        """
         self.recorder.has_claimed = True
         size = DATASET_BATCH if self.spider.uses_datasets else self.options.batch
         if self.spider.plan.limit is not None:

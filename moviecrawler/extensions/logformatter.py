@@ -46,7 +46,10 @@ class TerseLogFormatter(LogFormatter):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Bound everything that this process logs from now on, and silence the clients' DEBUG messages."""
+        """Bound everything that this process logs from now on.
+
+        The clients' DEBUG messages are silenced.
+        """
         logging.setLogRecordFactory(ShortRecord)
         for name in _CLIENTS:
             logging.getLogger(name).setLevel(logging.INFO)

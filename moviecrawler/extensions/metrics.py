@@ -1,4 +1,7 @@
-"""Hands a crawl's figures to its node, or adds them to its site's file for Prometheus' node exporter."""
+"""Hands a crawl's figures to its node, or adds them to its site's file.
+
+Prometheus' node exporter reads the file.
+"""
 
 from __future__ import annotations
 
@@ -107,7 +110,10 @@ class Metrics:
 
 
 def hand_over(descriptor: int, line: bytes) -> None:
-    """Write as much of a line to a pipe as fits at once: a crawl never waits for a node that hangs."""
+    """Write as much of a line to a pipe as fits at once.
+
+    A crawl never waits for a node that hangs.
+    """
     for begin in range(0, len(line), select.PIPE_BUF):
         try:
             _, is_ready, _ = select.select([], [descriptor], [], 0)

@@ -39,10 +39,11 @@ _NOISE = re.compile(r"\s*\(?https?://\S+|\b(?:tt\d+|(?:m|tv|movie)/[\w-]+)\b")
 
 
 class TitleOutcomes:
-    """Counts a title as `stored` when its movie is durable in every store, and otherwise as what kept it from that.
+    """Count a title as `stored` when its movie is durable in every store.
 
-    That is `lost`, `rejected` or `spooled` when a store said so, or the outcome of a `Miss`. A
-    Movie with source `list` is not counted: the Movie or Miss of the title's own page is.
+    Otherwise it is counted as what kept it from that: `lost`, `rejected` or `spooled` when a store
+    said so, or the outcome of a `Miss`. A Movie with source `list` is not counted: the Movie or
+    Miss of the title's own page is.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -87,18 +88,18 @@ class TitleOutcomes:
 
 
 def is_complete(stats: Mapping[str, Any], *, within_budget: bool = False) -> bool:
-    """Return whether a crawl did all that it was asked to: each title is stored, or its site says that there is none.
+    """Return whether a crawl did all that it was asked to.
 
-    It must have finished, or have ended to be restarted (`recycled`). A crawl `within_budget`, such
-    as `lane=due`, may also end when the budget of the day is spent. A list that could not be read
-    may have named any number of titles.
+    Each title is stored, or its site says that there is none. The crawl must have finished, or have
+    ended to be restarted (`recycled`). A crawl `within_budget`, such as `lane=due`, may also end
+    when the budget of the day is spent. A list that could not be read may have named any number of
+    titles.
     """
     ends = {"finished", "recycled", "budget_spent"} if within_budget else {"finished", "recycled"}
     done = sum(stats.get(f"titles/{outcome}", 0) for outcome in ("stored", "unchanged", "absent"))
     troubles = ["lists/missed", "items/unrecorded", "store/sqlite/unfinished"]
-    if (
-        stats.get("finish_reason") != "recycled"
-    ):  # a worker that sees the end of a shared run answers for all of it
+    # A worker that sees the end of a shared run answers for all of it.
+    if stats.get("finish_reason") != "recycled":
         troubles += ["frontier/run/dead", "frontier/run/lost"]
     return (
         stats.get("finish_reason") in ends

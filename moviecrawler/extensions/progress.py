@@ -36,7 +36,9 @@ class Progress:
     def __init__(self, crawler: Crawler, interval: float) -> None:
         self._crawler = crawler
         self._interval = interval
-        self._started = self._changed_at = self._looked_at = time.monotonic()
+        self._started = time.monotonic()
+        self._changed_at = self._started
+        self._looked_at = self._started
         self._seen = 0
         """Answers, and titles that have ended, at the last look."""
         self._quiet = _QUIET_INTERVALS * interval
@@ -87,7 +89,11 @@ class Progress:
                 extra={"spider": self._crawler.spider},
             )
         elif waits := describe_requests(self._crawler.engine):
-            stats.inc_value("crawl/stalled_seconds", now - self._looked_at)  # type: ignore[arg-type]  # Scrapy's type, not its code
+            # Scrapy's type, not its code, asks for an int.
+            stats.inc_value(
+                "crawl/stalled_seconds",
+                now - self._looked_at,  # type: ignore[arg-type]
+            )
             if now - self._changed_at >= self._quiet:
                 self._quiet *= 2
                 message = "Nothing has come in and no title has ended for %.0f s; requests wait %s"

@@ -33,9 +33,14 @@ _TIMEOUT_SECONDS = 15.0
 """Seconds to connect to the catalogue and get its answer."""
 _STATEMENT_SECONDS = 10
 _DUE = """
-SELECT count(*) FILTER (WHERE next_due <= now() AND (claimed_until IS NULL OR claimed_until <= now())) AS due,
+SELECT
+    count(*) FILTER (
+        WHERE next_due <= now() AND (claimed_until IS NULL OR claimed_until <= now())
+    ) AS due,
     min(next_due) FILTER (WHERE next_due > now()) AS following,
-    count(*) FILTER (WHERE last_success IS NOT NULL AND state <> 'absent' AND next_due <= now()) AS overdue,
+    count(*) FILTER (
+        WHERE last_success IS NOT NULL AND state <> 'absent' AND next_due <= now()
+    ) AS overdue,
     count(*) FILTER (WHERE last_success IS NOT NULL AND state <> 'absent') AS fetched
 FROM title_sites WHERE site = %s AND site_id IS NOT NULL
 """
@@ -98,7 +103,10 @@ class Summary:
         ]
 
     def _titles(self, stats: dict[str, Any], reason: str) -> str:
-        """Return how the titles asked for ended, with the most frequent reasons; the numbers add up."""
+        """Return how the titles asked for ended, with the most frequent reasons.
+
+        The numbers add up.
+        """
         asked = stats.get("titles/asked", 0)
         counts = {outcome: stats.get(f"titles/{outcome}", 0) for outcome in OUTCOMES}
         counts["dead letters"] = min(
@@ -127,7 +135,10 @@ class Summary:
         return f"{asked:,} titles asked for: {', '.join(shown) or nothing}"
 
     def _left(self, stats: dict[str, Any]) -> str:
-        """Return what the crawl has not done; for a shared crawl, what the whole run has not done."""
+        """Return what the crawl has not done.
+
+        For a shared crawl, that is what the whole run has not done.
+        """
         if account := stats.get("frontier/run/account"):
             return str(account)
         ended = sum(stats.get(f"titles/{outcome}", 0) for outcome in OUTCOMES if outcome != "lost")

@@ -1,7 +1,7 @@
-"""Tells a refusal from an answer by its status, its headers and as little of the body as possible.
+"""Tells a refusal from an answer by its status, its headers and a little of its body.
 
-This runs on every response, and a healthy page is up to 2 MB: a body is searched only where it is
-small, or in its first bytes.
+As little of the body as possible is searched, as this runs on every response, and a healthy page is
+up to 2 MB: a body is searched only where it is small, or in its first bytes.
 """
 
 from __future__ import annotations
@@ -48,8 +48,9 @@ _SIGNS: tuple[tuple[bytes, _Stop, str], ...] = (
 """Markers of small bodies that are sent in place of a page. The scripts that these vendors add to
 healthy pages don't have them."""
 _REFUSAL_TITLE = re.compile(
-    rb"<title[^<>]*>\s*(Access Denied|Access to this page has been denied\.?|Attention Required! \| Cloudflare"
-    rb"|Access denied \|[^<]*Cloudflare[^<]*|403 Forbidden|Human Verification|Pardon Our Interruption|Request Rejected"
+    rb"<title[^<>]*>\s*(Access Denied|Access to this page has been denied\.?"
+    rb"|Attention Required! \| Cloudflare|Access denied \|[^<]*Cloudflare[^<]*"
+    rb"|403 Forbidden|Human Verification|Pardon Our Interruption|Request Rejected"
     rb"|You have been blocked|Robot Check|Vercel Security Checkpoint)\s*</title",
     re.IGNORECASE,
 )
@@ -86,7 +87,9 @@ def classify(
     expects: Literal["page", "json", "other"],
     now: float,
 ) -> Refusal | None:
-    """Return what kind of refusal an answer is, or None when it is an answer: also a 404, a redirect, a broken server.
+    """Return what kind of refusal an answer is, or None when it is none.
+
+    A 404, a redirect or the answer of a broken server is no refusal.
 
     `headers` have lower-case names. `expects` is what was requested; `other`, such as a sitemap,
     can be of any size. `now` is the time in seconds since 1970, from which a Retry-After that is a
@@ -116,7 +119,10 @@ def classify(
 
 
 def block_sign(body: bytes) -> tuple[_Stop, str] | None:
-    """Return the kind of refusal that a body is and its marker, without its status and headers; None for an answer."""
+    """Return the kind of refusal that a body is, and its marker; None for an answer.
+
+    Its status and headers are not looked at.
+    """
     if _CLOUDFLARE_TITLE.search(body, 0, _HEAD):
         return "challenge", 'a page titled "Just a moment..."'
     if len(body) > _LARGEST_CHALLENGE:
@@ -130,12 +136,18 @@ def block_sign(body: bytes) -> tuple[_Stop, str] | None:
 
 
 def _shown(text: str) -> str:
-    """Return what a site says as a log may hold it: on one line, without commands to a terminal, and short."""
+    """Return what a site says as a log may hold it.
+
+    That is on one line, without commands to a terminal, and short.
+    """
     return _UNPRINTABLE.sub(" ", text)[:_LONGEST_SHOWN]
 
 
 def _pause(retry_after: str | None, now: float) -> int:
-    """Return a Retry-After (seconds or an HTTP date) in seconds, no less than an hour and no more than a week."""
+    """Return a Retry-After in seconds, no less than an hour and no more than a week.
+
+    It is a number of seconds or an HTTP date.
+    """
     text = (retry_after or "").strip()
     if text.isascii() and text.isdigit():
         seconds = float(text[:12])

@@ -28,7 +28,8 @@ _SPECIAL: Final[dict[int, Any]] = {
     -5: -math.inf,
     -6: -0.0,
 }
-"""References that are no elements: undefined, a hole in an array, NaN, Infinity, -Infinity and -0."""
+"""References that are no elements: undefined, a hole in an array, NaN, Infinity, -Infinity and
+-0."""
 _WRAPPERS: Final = frozenset(
     {"Reactive", "ShallowReactive", "Ref", "ShallowRef", "NuxtError", "Island"}
 )

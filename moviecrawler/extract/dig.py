@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 Fact = tuple[Any, ...]
-"""A field's name, the function that converts its value, and its possible paths, the best one first:
-`("year", integer, "releaseYear.year")`."""
+"""A field's name, the function that converts its value, and its possible paths, the best one
+first: `("year", integer, "releaseYear.year")`."""
 
 _MOST_COUNTED = 10**9
 """More votes than any title has."""
@@ -42,7 +42,10 @@ def at(data: Any, *path: str) -> Any:
 
 
 def text(data: Any, *path: str) -> str | None:
-    """Return the text at `path`, white space folded and HTML entities resolved; None when it is empty."""
+    """Return the text at `path`; None when it is empty.
+
+    White space is folded, and HTML entities are resolved.
+    """
     value = at(data, *path)
     if value is None:
         return None
@@ -80,7 +83,10 @@ def items(data: Any, *path: str) -> list[Any]:
 
 
 def listed(data: Any, *path: str) -> list[Any]:
-    """Return the list at `path`, or a list of the one value there: JSON-LD has a single value with or without a list."""
+    """Return the list at `path`, or a list of the one value there.
+
+    JSON-LD has a single value with or without a list.
+    """
     value = at(data, *path)
     return value if isinstance(value, list) else [] if value is None else [value]
 
@@ -99,7 +105,9 @@ def positive(data: Any, *path: str) -> int | None:
 
 
 def read(reader: Callable[[Any], _T | NoValue], data: Any, *path: str) -> _T | NoValue:
-    """Return what `reader` returns for the value at `path`; ABSENT where that is null or an empty list; None where a key is missing.
+    """Return what `reader` returns for the value at `path`.
+
+    Returns ABSENT where that value is null or an empty list, and None where a key is missing.
 
     Raises ShapeError where a value has another type than expected.
     """
@@ -133,7 +141,10 @@ def texts(*leaf: str) -> Callable[[Any], list[str] | None]:
 def readers(
     convert: Callable[[Any], Any], sources: Collection[Any], *paths: str
 ) -> list[Callable[[], Any]]:
-    """Return the readers of a fact's positions: the first path in each of the objects, then the next. Dots separate a path's keys."""
+    """Return the readers of a fact's positions.
+
+    The first path is read in each of the objects, then the next path. Dots separate a path's keys.
+    """
     return [
         partial(read, convert, source, *keys)
         for keys in (path.split(".") for path in paths)

@@ -1,4 +1,4 @@
-"""Finds the data inside a page's scripts by its bytes, and decodes it without a tree of the page."""
+"""Finds the data in a page's scripts by its bytes, and decodes it without a tree of the page."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ _ADDRESS = re.compile(
     rb"""\s(?:href|content)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE
 )
 _LONE_SURROGATE = re.compile(
-    rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
+    rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
 LARGEST_PAGE = 16 * 1024 * 1024
 """Bytes of a page that is read; the largest seen has 3.4 MB."""
@@ -55,11 +56,11 @@ _TAIL = 32_768
 
 
 def reader(function: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Make every failure of a reader of pages an ExtractionError that names the page, also one that nobody foresaw.
+    """Make every failure of a reader of pages an ExtractionError that names the page.
 
-    The reader takes the page's `body` and, second, its `url`. A page can cause errors of any type
-    (a day of 20 digits is an OverflowError), and a title whose reader raised another one would not
-    be accounted for.
+    The reader takes the page's `body` and, second, its `url`. Failures that nobody foresaw are
+    included: a page can cause errors of any type (a day of 20 digits is an OverflowError), and a
+    title whose reader raised another one would not be accounted for.
     """
 
     @functools.wraps(function)
@@ -76,7 +77,8 @@ def reader(function: Callable[_P, _T]) -> Callable[_P, _T]:
             raise ExtractionError("page", url, str(error) or type(error).__name__) from error
         except Exception as error:
             frame = traceback.extract_tb(error.__traceback__)[-1]
-            reason = f"{type(error).__name__}: {error} ({frame.filename.rpartition('/')[2]}:{frame.lineno})"
+            place = f"{frame.filename.rpartition('/')[2]}:{frame.lineno}"
+            reason = f"{type(error).__name__}: {error} ({place})"
             raise ExtractionError("page", url, reason) from error
 
     return read
@@ -98,7 +100,10 @@ def decode_text(body: bytes) -> str:
 
 
 def check_whole(body: bytes) -> None:
-    """Raise ShapeError when a page breaks off: what it leaves out would look as if the site didn't have it."""
+    """Raise ShapeError when a page breaks off.
+
+    What it leaves out would look as if the site didn't have it.
+    """
     tail = body[-_TAIL:].lower()
     end = max(tail.rfind(b"</html"), tail.rfind(b"</body"))
     # A script can write the end of another document.
@@ -107,7 +112,10 @@ def check_whole(body: bytes) -> None:
 
 
 def stated_addresses(body: bytes) -> Iterator[str]:
-    """Yield the addresses that a page gives as its own: its canonical link and its `og:url`, in page order."""
+    """Yield the addresses that a page gives as its own, in page order.
+
+    They are in its canonical link and in its `og:url`.
+    """
     tags = (tag[0] for tag in _LINK.finditer(body) if tag.end() - tag.start() <= _LONGEST_TAG)
     for tag in islice(filter(_STATES_ADDRESS.search, tags), _MOST_ADDRESSES):
         if found := _ADDRESS.search(tag):
@@ -143,7 +151,7 @@ def script(body: bytes, script_id: str) -> bytes | None:
 
 
 def _script_at(body: bytes, at: int) -> slice | None:
-    """Return where the contents are of a script that has `at` within its tag; None if there is none."""
+    """Return where the contents of a script are that has `at` within its tag; None without one."""
     start = body.rfind(b"<", max(at - _LONGEST_TAG, 0), at)
     opened = _SCRIPT.match(body, start) if start != -1 else None
     if opened is None or opened.end() <= at:
@@ -157,7 +165,9 @@ def _script_at(body: bytes, at: int) -> slice | None:
 
 
 def decode_json(raw: bytes, shape: Any = Any) -> Any:
-    """Decode JSON, into `shape` where given (a msgspec type: what it doesn't name is skipped, not built).
+    """Decode JSON, into `shape` where given.
+
+    `shape` is a msgspec type: what it doesn't name is skipped, not built.
 
     Bad UTF-8, raw control characters and lone surrogates inside strings, which the sites do send,
     become U+FFFD. Raises ShapeError when it is not JSON at all, or has not that shape.

@@ -1,9 +1,11 @@
-"""Collects the fields of a title while its page is read: each has a value, is stated absent, or is unknown.
+"""Collects the fields of a title while its page is read.
 
-A reader is a function that reads one field at its position in one layout. It returns one of three:
+Each field has a value, is stated absent, or is unknown. A reader is a function that reads one field
+at its position in one layout. It returns one of three:
 
     a value     the page has one
-    ABSENT      the position is there and states that there is none: `null` under a known key, "tbd", an empty list
+    ABSENT      the position is there and states that there is none: `null` under a known key,
+                "tbd", an empty list
     None        the position is not there, or is empty in a way that states nothing
 
 It raises one of UNREADABLE when it can't understand what is there; the field is then unknown, too.
@@ -70,11 +72,11 @@ class Findings:
         self._credits: dict[Role, list[Credit]] = {}
 
     def look(self, field: str, *readers: Callable[[], Any]) -> None:
-        """Set a field (of `Movie`, or a part such as `scores.imdb`) to the first value that a reader returns.
+        """Set a field to the first value that a reader returns.
 
-        The field is stated absent only where no other position has a value or is unreadable. Does
-        nothing where the field has a value, or belongs to a score (`scores.imdb.reviews`) that has
-        not been found.
+        The field is one of `Movie`, or a part such as `scores.imdb`. It is stated absent only where
+        no other position has a value or is unreadable. Does nothing where the field has a value, or
+        belongs to a score (`scores.imdb.reviews`) that has not been found.
         """
         score = field.rpartition(".")[0]
         if field in self._found or ("." in score and score not in self._found):
@@ -217,5 +219,8 @@ def new_score(kind: ScoreKind, value: float, count: object = None) -> Score:
 
 
 def scores_of(*readers: Callable[[], Any]) -> list[Score]:
-    """Return the scores of a row of a list, which states no absence: one that can't be read is left out."""
+    """Return the scores of a row of a list; one that can't be read is left out.
+
+    A row of a list states no absence.
+    """
     return [found for reader in readers if isinstance(found := attempt(reader), Score)]

@@ -1,7 +1,8 @@
-"""IMDb's pages since 2022: titles and charts, whose facts are in the JSON of their `__NEXT_DATA__` script.
+"""IMDb's pages since 2022: titles and charts.
 
-That holds objects of IMDb's GraphQL API; a title's page has two about its title, `aboveTheFoldData`
-and `mainColumnData`. `imdb_title` has the position of each field.
+Their facts are in the JSON of their `__NEXT_DATA__` script. That holds objects of IMDb's GraphQL
+API; a title's page has two about its title, `aboveTheFoldData` and `mainColumnData`. `imdb_title`
+has the position of each field.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _SOURCES: Final = ("aboveTheFoldData", "mainColumnData")
 
 
 @reader
-# `reader` names it in errors.
+# `reader` names the URL in errors.
 def title(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001
     """Read a title's page. Raises ExtractionError when it doesn't say which title it is about."""
     props = page_props(body)
@@ -36,10 +37,11 @@ def title(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001
 
 
 def _linked(body: bytes) -> Findings:
-    """Return what JSON-LD says of a title: `name` is its original title, where `alternateName` is the one that the page shows.
+    """Return what JSON-LD says of a title.
 
-    Until 2020 it had the original title alone. Therefore the name has to be that of the page's
-    `<title>`.
+    Where it has an `alternateName`, that is the title that the page shows, and `name` is the
+    original title. Until 2020 it had the original title alone. Therefore the name has to be that of
+    the page's `<title>`.
     """
     check_whole(body)
     site_id, name, linked = linked_data.title_in("imdb", body)
@@ -53,11 +55,11 @@ def _linked(body: bytes) -> Findings:
     return found
 
 
-# --- Charts ---------------------------------------------------------------------------------------------------------
+# --- Charts ---------------------------------------------------------------------------------------
 
 
 @reader
-# `reader` names it in errors.
+# `reader` names the URL in errors.
 def chart(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001
     """Read a chart: the Top 250s, the most popular, or the box office, which gives no ranks.
 

@@ -1,4 +1,7 @@
-"""Reads the people in the objects of IMDb's GraphQL API, at each position that a role has had since 2022."""
+"""Reads the people in the objects of IMDb's GraphQL API.
+
+They are read at each position that a role has had since 2022.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,12 @@ _HEADS = ("principalCredits", "principalCreditsV2", "crewV2")
 """The groups in the head of a page."""
 _PAGE_TITLES: dict[Role, str] = {"director": "directorsPageTitle", "creator": "creatorsPageTitle"}
 CREDIT_KEYS = (
-    *("directors", "writers", "creators", "cast", "castV2", "principalCast"),
+    "directors",
+    "writers",
+    "creators",
+    "cast",
+    "castV2",
+    "principalCast",
     *_HEADS,
     *_PAGE_TITLES.values(),
 )
@@ -82,7 +90,10 @@ def _of_main_column(source: Mapping[str, Any], role: Role) -> list[Credit] | NoV
 def _of_head(
     source: Mapping[str, Any], key: str, role: Role, *, is_all: bool
 ) -> list[Credit] | None:
-    """Read a group in the head of a page; None when it leaves out people, unless the page has no other list (`is_all`)."""
+    """Read a group in the head of a page; None when it leaves out people.
+
+    With `is_all`, the page has no other list, and a group that leaves out people is read, too.
+    """
     for group in dig.items(source, key):
         named = dig.text(group, "category", "id") or dig.text(group, "grouping", "groupingId")
         if _ROLES.get(named) == role:

@@ -1,6 +1,6 @@
-"""Reads a title from two objects of IMDb's GraphQL API, as its pages have had them since 2022, by the tables of paths below.
+"""Reads a title from two objects of IMDb's GraphQL API, by the tables of paths below.
 
-A field that has moved gets one more path.
+IMDb's pages have had these objects since 2022. A field that has moved gets one more path.
 """
 
 from __future__ import annotations
@@ -92,7 +92,10 @@ _FACTS_OF: Final[dict[TitleKind, tuple[Fact, ...]]] = {
 }
 """The facts of one kind of titles only; other kinds have those of a movie."""
 KEYS: Final = (
-    *("id", "titleText", "originalTitleText", "titleType"),
+    "id",
+    "titleText",
+    "originalTitleText",
+    "titleType",
     *dict.fromkeys(
         path.partition(".")[0]
         for _, _, *paths in (*_FACTS, *_OF_MOVIES, *_OF_SERIES, *_OF_EPISODES)
@@ -112,7 +115,8 @@ def read_movie(sources: list[dict[str, Any]]) -> Findings:
     ids = dict.fromkeys(site_id for source in sources if (site_id := values.read_id(source, "id")))
     if len(ids) != 1:
         raise ShapeError("site_id", f"the page names {len(ids)} titles: {' and '.join(ids)}")
-    name, title_type = (_stated(sources, path) for path in ("titleText.text", "titleType.id"))
+    name = _stated(sources, "titleText.text")
+    title_type = _stated(sources, "titleType.id")
     if name is None:
         raise ShapeError("title", "the page has no titleText")
     if title_type is None:

@@ -1,4 +1,7 @@
-"""Converts values of IMDb's JSON: each function takes the value at a path and returns that of a field, ABSENT or None."""
+"""Converts values of IMDb's JSON.
+
+Each function takes the value at a path and returns that of a field, ABSENT or None.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,7 @@ _UNKNOWN: Final = "Unknown"
 """The season of episodes of which IMDb doesn't know the season."""
 
 
-# --- Numbers, scores, sums, dates -------------------------------------------------------------------------------------
+# --- Numbers, scores, sums, dates -----------------------------------------------------------------
 
 
 def read_year(value: Any) -> int:
@@ -83,9 +86,10 @@ def read_top_rank(ranking: Any) -> int | NoValue:
 
 
 def read_rating(summary: Any) -> Score | NoValue:
-    """Return the rating of a ratingsSummary. null, or in lists 0 from 0 votes, is a title that is unrated.
+    """Return the rating of a ratingsSummary.
 
-    Some titles have a second summary with nothing but the rank in it.
+    A value of null, or in lists one of 0 from 0 votes, is that of an unrated title. Some titles
+    have a second summary with nothing but the rank in it.
     """
     value = dig.read(dig.number, summary, "aggregateRating")
     votes = attempt(lambda: dig.integer(summary, "voteCount"))
@@ -121,14 +125,22 @@ def read_amount(kind: AmountKind, sum_: Any) -> Amount | NoValue:
 
 
 def read_minutes(value: Any) -> int:
-    """Return a runtime in minutes, of seconds; 1 for the few titles of some seconds, as in IMDb's own datasets."""
+    """Convert a runtime from seconds to minutes.
+
+    It is 1 for the few titles of some seconds, as in IMDb's own datasets.
+    """
     seconds = dig.integer(value) or 0
     return check_runtime(1 if 0 < seconds < _MINUTE else seconds // _MINUTE)
 
 
 def read_date(value: Any) -> str | NoValue:
-    """Return an object of year, month and day as an ISO date; ABSENT when only the year is known."""
-    year, month, day = (dig.read(dig.integer, value, part) for part in ("year", "month", "day"))
+    """Return an object of year, month and day as an ISO date.
+
+    Returns ABSENT when only the year is known.
+    """
+    year = dig.read(dig.integer, value, "year")
+    month = dig.read(dig.integer, value, "month")
+    day = dig.read(dig.integer, value, "day")
     if isinstance(year, int) and month is ABSENT:
         return ABSENT
     if not isinstance(year, int) or not isinstance(month, int) or day is None:
@@ -136,7 +148,7 @@ def read_date(value: Any) -> str | NoValue:
     return iso_date(year, month, None if day is ABSENT else day)
 
 
-# --- Texts, awards, similar titles, offers ------------------------------------------------------------------------------
+# --- Texts, awards, similar titles, offers --------------------------------------------------------
 
 
 def read_address(value: Any) -> str | None:
@@ -146,7 +158,10 @@ def read_address(value: Any) -> str | None:
 
 
 def read_histogram(bars: Any) -> list[int] | NoValue:
-    """Return the votes for 1, 2, … 10 of a histogram, whose bars are in any order; a rating that nobody gave has none."""
+    """Return the votes for 1, 2, … 10 of a histogram.
+
+    Its bars are in any order; a rating that nobody gave has none.
+    """
     votes = [0] * HISTOGRAM_BARS
     for bar in dig.items(bars):
         rating = dig.integer(bar, "rating")
@@ -211,11 +226,14 @@ def read_id(value: Any, *path: str) -> str | None:
     return text
 
 
-# --- Series ---------------------------------------------------------------------------------------------------------
+# --- Series ---------------------------------------------------------------------------------------
 
 
 def read_number(number: Any) -> int | NoValue:
-    """Return the number of an episode or of its season: a number, or since 2023 a text to be displayed."""
+    """Return the number of an episode or of its season.
+
+    It is a number, or since 2023 a text to be displayed.
+    """
     if isinstance(number, str):
         is_number = number.isascii() and number.isdecimal() and len(number) <= _LONGEST_NUMBER
         return int(number) if is_number else ABSENT if number == _UNKNOWN else None

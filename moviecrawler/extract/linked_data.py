@@ -1,7 +1,7 @@
-"""Reads schema.org's JSON-LD, which all three sites use: the one fallback for a field that a page's own data does not have.
+"""Reads schema.org's JSON-LD, the one fallback for fields that a page's own data doesn't have.
 
-A site leaves out of it what it likes, so that it states no absence, and a list in it may be cut
-off.
+All three sites use it. A site leaves out of it what it likes, so that it states no absence, and a
+list in it may be cut off.
 """
 
 from __future__ import annotations
@@ -154,10 +154,10 @@ def _score(kind: ScoreKind, value: Any) -> Score | None:
     """
     rating = _first(value)
     is_users = "user" in (dig.text(rating, "name") or "").lower()
-    best, *counts = (
-        attempt(partial(_number, dig.at(rating, k)))
-        for k in ("bestRating", "ratingCount", "reviewCount")
-    )
+    best = attempt(partial(_number, dig.at(rating, "bestRating")))
+    counts = [
+        attempt(partial(_number, dig.at(rating, key))) for key in ("ratingCount", "reviewCount")
+    ]
     if is_users != (kind == "metacritic_user") or best not in {None, SCORES[kind].scale}:
         return None
     count = next(filter(None, counts), 0)

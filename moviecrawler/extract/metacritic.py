@@ -1,7 +1,7 @@
-"""Reads Metacritic's pages of titles, which have components in their `__NUXT_DATA__` since 2026, and the finder's JSON.
+"""Reads Metacritic's pages of titles, and the finder's JSON.
 
-`metacritic_title` has the position of each field. Pages without components, and episodes, are read
-from JSON-LD.
+Pages have components in their `__NUXT_DATA__` since 2026; `metacritic_title` has the position of
+each field. Pages without components, and episodes, are read from JSON-LD.
 """
 
 from __future__ import annotations
@@ -59,7 +59,10 @@ def movie(body: bytes, url: str | None = None) -> Page:
 
 
 def _components(payload: bytes | None) -> Components:
-    """Return those components of a page that are read, by their names; none where there is no payload, or none of a title."""
+    """Return those components of a page that are read, by their names.
+
+    There are none where there is no payload, or none of a title.
+    """
     data = None if payload is None else attempt(lambda: dig.at(unflatten(payload), "data"))
     for key in data if isinstance(data, dict) else ():
         if key.startswith("loadPage:") and not key.startswith("loadPage:skeleton:"):
@@ -78,11 +81,11 @@ def _linked(body: bytes) -> Findings:
     return Findings(values.new_movie(site_id, name))
 
 
-# --- The finder -----------------------------------------------------------------------------------------------------
+# --- The finder -----------------------------------------------------------------------------------
 
 
 @reader
-# `reader` names it in errors.
+# `reader` names the URL in errors.
 def finder(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001
     """Return a list of the JSON host; `next` is the address of the page after it.
 

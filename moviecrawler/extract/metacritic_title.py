@@ -46,7 +46,8 @@ _FACTS: Final[tuple[Fact, ...]] = (
     ("taglines", values.read_tagline, "tagline"),
     ("awards", values.read_awards, "awards"),
 )
-"""What the product says of all kinds of titles. On a season's page it is the product of the series."""
+"""What the product says of all kinds of titles. On a season's page it is the product of the
+series."""
 _OF_WHOLE_TITLES: Final[tuple[Fact, ...]] = (
     ("imdb_id", values.read_imdb_id, "imdbId"),
     # A film that is shown again has the year of its first release and the date of the last.
@@ -161,7 +162,10 @@ def product_id(product: Any, components: Components, stated: str | None = None) 
 
 
 def read_year(product: Any) -> int | NoValue:
-    """Return the year of the premiere; without one, that of the date of release, which can be a later showing's."""
+    """Return the year of the premiere, or without one that of the date of release.
+
+    That date can be a later showing's.
+    """
     premiere = dig.read(dig.integer, product, "premiereYear")
     if premiere is ABSENT or premiere == 0:
         day = dig.read(values.read_day, product, "releaseDate")
@@ -188,7 +192,7 @@ def _poster(product: Any, image: Any) -> str | NoValue:
     )
 
 
-# --- Scores ---------------------------------------------------------------------------------------------------------
+# --- Scores ---------------------------------------------------------------------------------------
 
 
 def _stated_absence(component: Any) -> NoValue:
@@ -217,7 +221,10 @@ def _id_of_summary(summary: Any) -> str | None:
 
 
 def _is_own(site_id: str, summary: Any) -> bool:
-    """Return whether a summary of scores is of that season, as far as it says of what it is; of a whole title all are."""
+    """Return whether a summary of scores belongs to a season.
+
+    One that doesn't say to what it belongs does, too; to a whole title all belong.
+    """
     return (
         attempt(lambda: _id_of_summary(summary)) in {None, site_id}
         or part_of_series("metacritic", site_id) is None
@@ -225,12 +232,15 @@ def _is_own(site_id: str, summary: Any) -> bool:
 
 
 def _must(product: Any) -> bool | None:
-    """Return whether a title is a must-see; a product has the mark of its own kind, or those of all kinds."""
+    """Return whether a title is a must-see.
+
+    A product has the mark of its own kind, or those of all kinds.
+    """
     marks = [mark for name in _MARKS if isinstance(mark := product.get(name), bool)]
     return any(marks) if marks else None
 
 
-# --- Seasons --------------------------------------------------------------------------------------------------------
+# --- Seasons --------------------------------------------------------------------------------------
 # The page of a series, and those of its seasons, have a list of them: the component `seasons`.
 
 

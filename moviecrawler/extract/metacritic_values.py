@@ -1,4 +1,7 @@
-"""Converts Metacritic's values: each function takes the value at a path and returns that of a field, ABSENT or None."""
+"""Converts Metacritic's values.
+
+Each function takes the value at a path and returns that of a field, ABSENT or None.
+"""
 
 from __future__ import annotations
 
@@ -222,7 +225,8 @@ def read_awards(awards: Any) -> list[Award]:
 
 def _award(award: Any) -> Award:
     event = dig.text(award, "awardEvent")
-    wins, nominations = (dig.size(award, key) for key in ("wins", "nominations"))
+    wins = dig.size(award, "wins")
+    nominations = dig.size(award, "nominations")
     if event is None or wins is None or nominations is None:
         raise ShapeError("awards", f"{wins} wins and {nominations} nominations of {event!r}")
     return Award(event=event, wins=wins, nominations=nominations)

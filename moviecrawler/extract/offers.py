@@ -1,4 +1,7 @@
-"""Offers of where to watch a title, as all sites have them: one of each, without what follows visitors."""
+"""Offers of where to watch a title, as all sites have them.
+
+There is one of each, without what follows visitors.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,8 @@ if TYPE_CHECKING:
     from moviecrawler.items import Offer
 
 _REDIRECT: Final = re.compile(
-    r"https?://(?:click\.justwatch\.com(?=[/?#]|$)[^?#]*|[^/?#]+/c/\d+/\d+/\d+)(?:\?(?P<query>[^#]*))?",
+    r"https?://(?:click\.justwatch\.com(?=[/?#]|$)[^?#]*|[^/?#]+/c/\d+/\d+/\d+)"
+    r"(?:\?(?P<query>[^#]*))?",
     re.IGNORECASE,
 )
 """An advertiser's redirect on the way to a provider, whose address is a parameter: JustWatch's `r`,
@@ -26,8 +30,9 @@ _ADDRESS: Final = re.compile(
     r"(?P<plain>https?://[^\s/?#]+(?:/[^\s?#]*)?)(?:\?(?P<query>[^\s#]*))?(?:#\S*)?"
 )
 _TRACKING: Final = re.compile(
-    r"(?:utm|uct|wt|mc|gad|af|aff)_\w{1,40}|its[a-z]{2}|\w{0,20}cli(?:ck)?id|irgwc|linkcode|ascsubtag|cx|cmp|cid|at|ct|tag|ref_?|refid|"
-    r"source|partner|subid\d?|clickref|affiliate\w{0,20}|campaign\w{0,20}|cjevent|autoplay|action",
+    r"(?:utm|uct|wt|mc|gad|af|aff)_\w{1,40}|its[a-z]{2}|\w{0,20}cli(?:ck)?id|irgwc|linkcode|"
+    r"ascsubtag|cx|cmp|cid|at|ct|tag|ref_?|refid|source|partner|subid\d?|clickref|"
+    r"affiliate\w{0,20}|campaign\w{0,20}|cjevent|autoplay|action",
     re.IGNORECASE,
 )
 """Parameters by which a provider knows who sent a visitor, or what to do first; none of them says
@@ -37,9 +42,12 @@ _LONGEST: Final = 2_000
 
 
 def plain_address(url: str | None) -> str | None:
-    """Return where a link leads, without tracking; None when it is no address of the web, or longer than any title's.
+    """Return where a link leads, without tracking.
 
-    >>> plain_address("https://click.justwatch.com/a?cx=eyJ&r=https%3A%2F%2Flamp.example%2Ft%2F7%3Futm_source%3Djw%26v%3D1")
+    Returns None when it is no address of the web, or longer than any title's.
+
+    >>> target = "https%3A%2F%2Flamp.example%2Ft%2F7%3Futm_source%3Djw%26v%3D1"
+    >>> plain_address(f"https://click.justwatch.com/a?cx=eyJ&r={target}")
     'https://lamp.example/t/7?v=1'
     """
     for _ in range(_MOST_REDIRECTS):

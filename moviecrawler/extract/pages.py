@@ -39,7 +39,9 @@ READERS: Final[tuple[tuple[Site, str, Callable[[bytes, str | None], Page]], ...]
 
 @reader
 def read_page(body: bytes, url: str | None = None) -> Page:
-    """Return what a page of any of the sites says, by its URL when given, else by what the page itself shows.
+    """Return what a page of any of the sites says.
+
+    It is read by its URL when given, else by what the page itself shows.
 
     Raises ExtractionError when it is none of theirs, or not in a shape that is known; its field is
     `block` for a block page.
@@ -69,26 +71,32 @@ def _addresses_in_json(body: bytes) -> list[str]:
 
 _NOT_AS_THEY_ARE = frozenset(
     {
-        *("site", "credits", "scores", "offers", "awards", "related", "amounts"),
-        *(
-            "other_titles",
-            "list_name",
-            "list_rank",
-            "list_computed",
-            "source",
-            "unknown_fields",
-            "scraped_at",
-            "fetch",
-        ),
+        "site",
+        "credits",
+        "scores",
+        "offers",
+        "awards",
+        "related",
+        "amounts",
+        "other_titles",
+        "list_name",
+        "list_rank",
+        "list_computed",
+        "source",
+        "unknown_fields",
+        "scraped_at",
+        "fetch",
     }
 )
 """Of a movie's fields, those that its record has in another form, and those that no page says."""
 
 
 def page_record(page: Page) -> dict[str, Any]:
-    """Return a page as one JSON object: `kind`, then `item` and what it is `unknown_fields` of for a movie, and `entries`, `total`, `next` for a list.
+    """Return a page as one JSON object.
 
-    A series has its `seasons`, each as an item, of which only what its page says.
+    It has the `kind`, then for a movie its `item` and `unknown_fields`, for a list its `entries`,
+    `total` and `next`. A series has its `seasons`, each as an item, of which only what its page
+    says.
     """
     record: dict[str, Any] = {"site": page.site, "kind": page.kind}
     if page.movie is not None:
@@ -138,7 +146,10 @@ def _movie_record(movie: Movie) -> dict[str, Any]:
 
 
 def _title_kind(movie: Movie) -> TitleKind:
-    """Return which of film, series, episode or game a title is: `kind`, and on IMDb `title_type`, say which kind of that."""
+    """Return which of film, series, episode or game a title is.
+
+    `kind`, and on IMDb `title_type`, say which kind of that it is.
+    """
     if movie.kind in {"short", "video"} or movie.title_type == "tvSpecial":
         return "movie"
     return "series" if movie.kind == "season" else movie.kind

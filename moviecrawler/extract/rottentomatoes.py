@@ -45,9 +45,8 @@ def movie(body: bytes, url: str | None = None) -> Page:
     check_whole(body)
     tree = tree_of(body)
     linked = linked_data.title_of(body)
-    scorecard, hero = (
-        values.json_of(tree, name) or None for name in ("media-scorecard-json", "media-hero-json")
-    )
+    scorecard = values.json_of(tree, "media-scorecard-json") or None
+    hero = values.json_of(tree, "media-hero-json") or None
     if scorecard is None and hero is None:
         scorecard = values.json_of(tree, "scoreDetails") or None
     if scorecard is None and hero is None and not linked:
@@ -85,7 +84,10 @@ def movie(body: bytes, url: str | None = None) -> Page:
 
 
 def _site_id(url: str | None, declared: str | None, addresses: Iterable[str | None]) -> str:
-    """Return the id of the title that a page is about: the first of its own `addresses` that names what it is `declared` to be by JSON-LD.
+    """Return the id of the title that a page is about.
+
+    It is that of the first of the page's own `addresses` that names what the page is `declared` to
+    be by JSON-LD.
 
     `url` is what was requested, which names the page when it does not name itself. Raises
     ShapeError when nothing does, or when one part of a series was requested and the page is about
@@ -113,7 +115,10 @@ def _is_declared(site_id: str, declared: str | None) -> bool:
 
 
 def _title_and_year(page: TitlePage, tag: str | None) -> tuple[str, int | None]:
-    """Return the title without a year behind it ("Dune (2021)", as JSON-LD can write it), and the year."""
+    """Return the title without a year behind it, and the year.
+
+    JSON-LD can write the title so: "Dune (2021)".
+    """
     title = page.hero["title"] or dig.text(page.linked, "name") or tag
     if title is None:
         raise ShapeError("title", "no title at a known position")
@@ -130,11 +135,11 @@ def _series_in(tag: str | None, title: str) -> str | None:
     return series.strip() if colon and part.strip() == title else None
 
 
-# --- Browse lists ---------------------------------------------------------------------------------------------------
+# --- Browse lists ---------------------------------------------------------------------------------
 
 
 @reader
-# `reader` names it in errors.
+# `reader` names the URL in errors.
 def browse(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001
     """Read the first page of a browse list: `/browse/{list}/{filters}`, HTML.
 
@@ -151,7 +156,7 @@ def browse(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001
 
 
 @reader
-# `reader` names it in errors.
+# `reader` names the URL in errors.
 def browse_json(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001
     """Read a continuation of a browse list: `/cnapi/browse/{list}/{filters}?after={cursor}`, JSON.
 
@@ -205,7 +210,10 @@ def _row(item: Any) -> Entry:
 
 
 def _entry(path: str | None, title: str | None, scores: list[Score], opening: str | None) -> Entry:
-    """Return a row of a list; `opening` is such as "Opened Feb 07, 2025", while "Re-released …" and "Streaming …" are no release.
+    """Return a row of a list.
+
+    `opening` is such as "Opened Feb 07, 2025", while "Re-released …" and "Streaming …" are no
+    release.
 
     Raises ShapeError when it has no title or no link to one.
     """

@@ -1,4 +1,7 @@
-"""Reads the markup of Rotten Tomatoes' title pages: details, cast, seasons, offers, similar titles and the critics' consensus."""
+"""Reads the markup of Rotten Tomatoes' title pages.
+
+That is details, cast, seasons, offers, similar titles and the critics' consensus.
+"""
 
 from __future__ import annotations
 
@@ -55,13 +58,16 @@ _LABELS: Final[dict[str, str]] = {
 }
 """The rows of the list of details that are read, by their labels in lower case."""
 _NOTE: Final = re.compile(
-    r"(?<!\s)\s*\((?:[^()]{0,200}\b(?:voice|uncredited|archive footage|cameo)\b[^()]{0,200}|as [^()]*)\)",
+    r"(?<!\s)\s*\((?:[^()]{0,200}\b(?:voice|uncredited|archive footage|cameo)\b[^()]{0,200}"
+    r"|as [^()]*)\)",
     re.IGNORECASE,
 )
 _JOB: Final = re.compile(
-    r"^(?:(?:executive|co|associate|line|assistant|original|film|art|set|costume|production|music|sound)[\s-]*)*"
-    r"(?:director(?: of photography)?|writer|screenwriter|screenplay|story|novel|book|author|creator|producer|showrunner|"
-    r"cinematograph(?:er|y)|edit(?:or|ing)|composer|music|design(?:er)?|decorat(?:or|ion)|direction|casting)$",
+    r"^(?:(?:executive|co|associate|line|assistant|original|film|art|set|costume|production|music"
+    r"|sound)[\s-]*)*"
+    r"(?:director(?: of photography)?|writer|screenwriter|screenplay|story|novel|book|author"
+    r"|creator|producer|showrunner|cinematograph(?:er|y)|edit(?:or|ing)|composer|music"
+    r"|design(?:er)?|decorat(?:or|ion)|direction|casting)$",
     re.IGNORECASE,
 )
 """Matches the job of a member of the crew, which is at the position of a character."""
@@ -107,7 +113,7 @@ def details_of(tree: Selector) -> Rows:
 
 
 def _pieces(value: Selector) -> Iterator[tuple[str, str | None]]:
-    """Yield the parts of a value with commas between them, of which links may have commas inside."""
+    """Yield the parts of a value with commas between them; links may have commas inside."""
     for piece in value.xpath("descendant::a | descendant::text()[not(ancestor::a)]"):
         if isinstance(piece.root, str):
             yield from ((fold(part), None) for part in piece.root.split(",") if fold(part))
@@ -120,7 +126,8 @@ def plot_of(tree: Selector) -> str | None:
     return (
         text_of(
             tree.css(
-                '[data-qa="synopsis-value"], [data-qa$="-info-synopsis"], [data-qa$="-info-description"]'
+                '[data-qa="synopsis-value"], [data-qa$="-info-synopsis"], '
+                '[data-qa$="-info-description"]'
             )
         )
         or None

@@ -1,7 +1,8 @@
-"""Reads a title from Rotten Tomatoes' pages since 2024: from two scripts, the list of details, other markup and JSON-LD.
+"""Reads a title from Rotten Tomatoes' pages since 2024.
 
-A field that has moved gets one more path. `RottenTomatoes.context.*` is never read: it holds what
-other requests left in the same server process.
+Its fields are in two scripts, the list of details, other markup and JSON-LD. A field that has moved
+gets one more path. `RottenTomatoes.context.*` is never read: it holds what other requests left in
+the same server process.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ _IN_HERO: Final[tuple[Fact, ...]] = (
     ("certificate", values.short_certificate, "certificate"),
 )
 _ROLES: Final[tuple[Role, ...]] = ("director", "writer", "creator", "cast")
-_YEARS: Final = re.compile(r"^(?P<year>\d{4})(?:\s*[-–—]\s*(?P<end_year>\d{4})?)?$")  # noqa: RUF001 - the site's dashes
+# The dashes are the site's own.
+_YEARS: Final = re.compile(r"^(?P<year>\d{4})(?:\s*[-–—]\s*(?P<end_year>\d{4})?)?$")  # noqa: RUF001
 _DATED: Final = re.compile(
     r"^(?:Released|Opened|Opens|Premiered|In Theaters)\s+(?P<date>.+)$", re.IGNORECASE
 )
@@ -80,7 +82,10 @@ class TitlePage:
 
 
 def hero_of(content: Any, scorecard: Any, tree: Selector) -> dict[str, Any]:
-    """Return the head of a page: from its script, until spring 2024 from that of the scores, or from the markup."""
+    """Return the head of a page.
+
+    It is read from its script, until spring 2024 from that of the scores, or from the markup.
+    """
     board = attempt(lambda: dig.at(scorecard, "scoreboard"))
     fields = content.items() if isinstance(content, dict) else ()
     shown = tree.css("media-hero")
@@ -120,7 +125,10 @@ def hero_of(content: Any, scorecard: Any, tree: Selector) -> dict[str, Any]:
 
 
 def read_title(movie: Movie, page: TitlePage, year: int | None) -> Findings:
-    """Return what a page says of a title, whose identity is known, and its `year` if the title has that behind it."""
+    """Return what a page says of a title, whose identity is known.
+
+    `year` is the one behind the title, if it has one.
+    """
     found = Findings(movie)
     tree = page.tree
     scorecard = page.scorecard
@@ -172,7 +180,10 @@ _HIDDEN: Final = frozenset({"contentRating", "duration", "description", "image"}
 
 
 def _popcornmeter_paths(scorecard: Any) -> tuple[str, ...]:
-    """Return the paths of the score that is shown: that of the whole audience, where no verified part of it has one."""
+    """Return the paths of the score that is shown.
+
+    It is that of the whole audience, where no verified part of it has one.
+    """
     shown = attempt(
         lambda: dig.read(partial(values.read_score, "popcornmeter"), scorecard, "audienceScore")
     )

@@ -1,4 +1,7 @@
-"""Converts Rotten Tomatoes' values: each function takes the value at a path and returns that of a field, ABSENT or None."""
+"""Converts Rotten Tomatoes' values.
+
+Each function takes the value at a path and returns that of a field, ABSENT or None.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,10 @@ def score(kind: ScoreKind, value: Any, number: int | None = None) -> Score | NoV
 
 
 def title_kind(site_id: str) -> TitleKind:
-    """Return what a title is by its id: `tv/…` are series and their seasons and episodes, `m/…` are movies."""
+    """Return what a title is by its id.
+
+    `tv/…` are series and their seasons and episodes, `m/…` are movies.
+    """
     part = part_of_series("rottentomatoes", site_id)
     return part.kind if part else "series" if site_id.startswith("tv/") else "movie"
 
@@ -135,7 +141,7 @@ def json_of(tree: Selector, script_id: str) -> Any:
     return attempt(lambda: decode_json(raw.encode())) if raw else None
 
 
-# --- Objects with a score and its facts ------------------------------------------------------------------------------
+# --- Objects with a score and its facts -----------------------------------------------------------
 
 _CRITICS_COUNTS: Final = ("reviewCount", "ratingCount")
 _KNOWN_KEYS: Final = {"title", "reviewsPageUrl", "scoreType", "certified", "sentiment"}
@@ -143,7 +149,10 @@ _KNOWN_KEYS: Final = {"title", "reviewsPageUrl", "scoreType", "certified", "sent
 
 
 def read_score(kind: ScoreKind, summary: Any) -> Score | NoValue:
-    """Return the score of an object; ABSENT without one; None when its counts show that its score is under an unknown key."""
+    """Return the score of an object; ABSENT without one.
+
+    Returns None when its counts show that its score is under an unknown key.
+    """
     value = first(
         *(partial(dig.read, dig.at, summary, key) for key in ("score", "scorePercent", "value"))
     )
@@ -162,7 +171,10 @@ def read_score(kind: ScoreKind, summary: Any) -> Score | NoValue:
 
 
 def _critics_count(summary: Any) -> int | None:
-    """Return how many critics have reviewed, 0 where no key says more; None where none tells a number."""
+    """Return how many critics have reviewed; None where no key tells a number.
+
+    It is 0 where no key says more.
+    """
     counts = [
         found
         for key in _CRITICS_COUNTS
@@ -178,9 +190,8 @@ def _audience_count(summary: Any) -> int | None:
     """
     if dig.at(summary, "ratingCount"):
         return attempt(partial(dig.size, summary, "ratingCount"))
-    liked, disliked = (
-        attempt(partial(dig.size, summary, key)) for key in ("likedCount", "notLikedCount")
-    )
+    liked = attempt(partial(dig.size, summary, "likedCount"))
+    disliked = attempt(partial(dig.size, summary, "notLikedCount"))
     return None if liked is None or disliked is None else liked + disliked
 
 

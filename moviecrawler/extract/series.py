@@ -1,4 +1,7 @@
-"""Seasons and episodes: what the readers of Metacritic and Rotten Tomatoes share, which have pages of them."""
+"""Seasons and episodes: what the readers of Metacritic and Rotten Tomatoes share.
+
+These sites have pages of them.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,17 @@ if TYPE_CHECKING:
 MOST_SEASONS = 500
 """The most seasons of one series; the longest known has about a hundred."""
 LONGEST_TITLE = 500
-"""The most characters of a season's title; a longer one comes of an element that was never closed."""
+"""The most characters of a season's title; a longer one comes of an element that was never
+closed."""
 
 
 def new_title(
     site: Site, site_id: str, title: str, kind: TitleKind, series_title: str | None = None
 ) -> Movie:
-    """Return a title with what its id says of it: `kind` is that of a whole title, and the id says which part of a series it is."""
+    """Return a title with what its id says of it.
+
+    `kind` is that of a whole title, and the id says which part of a series it is.
+    """
     part = part_of_series(site, site_id)
     return Movie(
         site=site,
@@ -40,9 +47,11 @@ def new_title(
 
 
 def check_requested(site: Site, site_id: str | None, requested: str | None) -> None:
-    """Raise ShapeError when a page is about a series and one of its seasons was requested, or the other way round, or another season.
+    """Raise ShapeError when a page is about another part of a series than was requested.
 
-    A series whose id has changed leads to the page of the new one: that is the same title.
+    That is when a season was requested and the page is about its series, or the other way round, or
+    about another season. A series whose id has changed leads to the page of the new one: that is
+    the same title.
     """
     if (
         requested is not None
@@ -67,7 +76,10 @@ def listed_season(
     release_date: str | None = None,
     episode_count: int | None = None,
 ) -> Movie | None:
-    """Return a season as its series' page lists it; None when the row names no season of that series. It states no absence."""
+    """Return a season as its series' page lists it.
+
+    Returns None when the row names no season of that series. A list states no absence.
+    """
     part = part_of_series(series.site, site_id) if site_id else None
     if site_id is None or part is None or part.kind != "season" or part.series_id != series.site_id:
         return None

@@ -46,7 +46,7 @@ class Sitemap:
 
 
 @reader
-# `reader` names it in errors.
+# `reader` names the URL in errors.
 def read_sitemap(body: bytes, url: str | None = None) -> Sitemap:  # noqa: ARG001
     """Read a sitemap or an index of sitemaps, plain or gzip.
 
@@ -78,7 +78,10 @@ def read_sitemap(body: bytes, url: str | None = None) -> Sitemap:  # noqa: ARG00
 
 
 class _Addresses:
-    """The addresses of a sitemap's entries, as lxml's parser calls it: `<urlset><url><loc>`, and nothing deeper."""
+    """The addresses of a sitemap's entries: `<urlset><url><loc>`, and nothing deeper.
+
+    Its methods are those that lxml's parser calls.
+    """
 
     def __init__(self) -> None:
         self.urls: list[str] = []
@@ -101,9 +104,8 @@ class _Addresses:
                 raise ShapeError("sitemap", f"<{self._path[0]:.40}> is no sitemap")
 
     def data(self, text: str) -> None:
-        if (
-            self._is_address() and len(self._text) <= 2 * LONGEST_ADDRESS
-        ):  # with white space around it
+        # An address may have white space around it.
+        if self._is_address() and len(self._text) <= 2 * LONGEST_ADDRESS:
             self._text += text
 
     def end(self, _: str) -> None:

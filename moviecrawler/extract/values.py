@@ -10,7 +10,8 @@ import re
 from datetime import date
 
 _COUNT = re.compile(
-    r"^(?P<number>(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)\s*(?P<unit>[KMB]?)(?P<more>\+?)(?:\s+(?!\d)|$)",
+    r"^(?P<number>(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)\s*"
+    r"(?P<unit>[KMB]?)(?P<more>\+?)(?:\s+(?!\d)|$)",
     re.IGNORECASE | re.ASCII,
 )
 _UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "b": 1_000_000_000}
@@ -19,7 +20,8 @@ _ISO_DURATION = re.compile(
     re.ASCII,
 )
 _WORDED_DURATION = re.compile(
-    r"^(?:(?P<h>\d+)\s*(?:h|hrs?|hours?)(?![a-z])\.?)?[\s,]*(?:(?P<m>\d+)\s*(?:m|mins?|minutes?)(?![a-z])\.?)?$",
+    r"^(?:(?P<h>\d+)\s*(?:h|hrs?|hours?)(?![a-z])\.?)?[\s,]*"
+    r"(?:(?P<m>\d+)\s*(?:m|mins?|minutes?)(?![a-z])\.?)?$",
     re.IGNORECASE | re.ASCII,
 )
 _LONGEST_RUNTIME = 100_000
@@ -38,8 +40,18 @@ _DATE_FORMS = tuple(
     )
 )
 _MONTHS = (
-    *("january", "february", "march", "april", "may", "june"),
-    *("july", "august", "september", "october", "november", "december"),
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
 )
 
 
@@ -56,7 +68,9 @@ def parse_decimal(text: str) -> float:
 
 
 def parse_count(text: str) -> tuple[int, bool]:
-    """Return how many a page says, and whether that is exact: "2.5M" and "5,000+" only say about how many.
+    """Return how many a page says, and whether that is exact.
+
+    "2.5M" and "5,000+" only say about how many.
 
     >>> parse_count("737,977"), parse_count("2.5M"), parse_count("5,000+ Ratings")
     ((737977, True), (2500000, False), (5000, False))
@@ -68,9 +82,10 @@ def parse_count(text: str) -> tuple[int, bool]:
     unit = found["unit"].lower()
     if decimals and not unit:
         raise ValueError(f"{text!r} is not a count")
-    return int(whole + decimals) * _UNITS[unit] // 10 ** len(decimals), not unit and not found[
-        "more"
-    ]
+    return (
+        int(whole + decimals) * _UNITS[unit] // 10 ** len(decimals),
+        not unit and not found["more"],
+    )
 
 
 def parse_runtime(text: str) -> int:

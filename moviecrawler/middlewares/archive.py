@@ -29,10 +29,11 @@ _TRANSFER_HEADERS = frozenset(
 
 
 class ArchiveMiddleware:
-    """Hands every answer of a site to ArchivePipeline before the spider reads it, also a 404; but no refusal.
+    """Hand every answer of a site to ArchivePipeline before the spider reads it.
 
-    The answer is not an item, as it would turn up in feed exports. For its items the spider finds
-    `fetched_at` (datetime, UTC) and `archive_id` in `response.meta`.
+    That includes a 404, but no refusal. The answer is not an item, as it would turn up in feed
+    exports. For its items the spider finds `fetched_at` (datetime, UTC) and `archive_id` in
+    `response.meta`.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -54,7 +55,10 @@ class ArchiveMiddleware:
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
-        """Archive the page, waiting only while the archive's buffer is full; then yield what the spider yields."""
+        """Archive the page, then yield what the spider yields.
+
+        It waits only while the archive's buffer is full.
+        """
         if "archive_id" in response.meta:
             pipeline = self._crawler.get_item_pipeline(ArchivePipeline)
             assert pipeline is not None  # noqa: S101 - it is there when S3_BUCKET is set

@@ -41,7 +41,8 @@ POOL_META = "pool"
 """Key in the `meta` of a request for the name of that proxy's pool. Without it, the request is sent
 directly."""
 ROBOTS_OF = "robots_of"
-"""Key in the `meta` of a request for a robots.txt, for the site of the request that waits for it."""
+"""Key in the `meta` of a request for a robots.txt, for the site of the request that waits for
+it."""
 _OK = 200
 _FORBIDDEN = 403
 _MAX_UNEXPECTED = 3
@@ -49,17 +50,16 @@ _MAX_UNEXPECTED = 3
 
 
 class SiteStopped(IgnoreRequest):
-    """The site has refused us, so this request was not sent, or its answer is the refusal itself."""
+    """The site has refused us: this request was not sent, or its answer is the refusal itself."""
 
 
 class SiteBlockMiddleware:
     """Recognises refusals.
 
-    After the first one no request to that site is sent for the rest of the run.
-
-    A page that is too small or of the wrong kind is unexpected, and is fetched again a little
-    later; three such pages in a row are a refusal too. A request has `meta["expects"]` ("page",
-    "json" or "other") and `meta["site"]`, by default its host.
+    After the first one no request to that site is sent for the rest of the run. A page that is too
+    small or of the wrong kind is unexpected, and is fetched again a little later; three such pages
+    in a row are a refusal too. A request has `meta["expects"]` ("page", "json" or "other") and
+    `meta["site"]`, by default its host.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -88,9 +88,8 @@ class SiteBlockMiddleware:
     async def process_response(self, request: Request, response: Response) -> Request | Response:
         """Return the response, or the request again after an unexpected page.
 
-        Raises SiteStopped for a refusal.
-
-        On sites with proxies ProxyMiddleware has done this already.
+        Raises SiteStopped for a refusal. On sites with proxies ProxyMiddleware has done this
+        already.
         """
         if PROXY_META in request.meta:
             return response
@@ -156,9 +155,8 @@ def refusal_of(request: Request, response: Response) -> Refusal | None:
     """Return the kind of a refusal and how long to pause; None for a proper answer."""
     headers = {
         name.decode("latin-1").lower(): values[0].decode("latin-1")
-        for name, values in dict.items(
-            response.headers
-        )  # as Scrapy's `items` copies each name and value
+        # Scrapy's `items` copies each name and value.
+        for name, values in dict.items(response.headers)
         if values
     }
     expects = request.meta.get("expects", "other")
@@ -172,6 +170,9 @@ def _site(request: Request) -> str:
 
 
 def _is_missing_robots_txt(request: Request, response: Response) -> bool:
-    """Return whether the host of IMDb's datasets has no robots.txt: a bucket answers 403 for a missing file."""
+    """Return whether the host of IMDb's datasets has no robots.txt.
+
+    A bucket answers 403 for a missing file.
+    """
     is_forbidden = request.meta.get(ROBOTS_OF) == "imdb-datasets" and response.status == _FORBIDDEN
     return is_forbidden and block_sign(response.body) is None

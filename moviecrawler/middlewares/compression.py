@@ -36,11 +36,15 @@ DAMAGED = "damaged"
 proxy's fault."""
 
 _sent: WeakKeyDictionary[Response, tuple[int, bytes | None]] = WeakKeyDictionary()
-"""The compressed size of each decompressed response, and with S3_BUCKET also the compressed body."""
+"""The compressed size of each decompressed response, and with S3_BUCKET also the compressed
+body."""
 
 
 def sent_body(response: Response) -> tuple[bytes, bytes | None]:
-    """Return the body and its Content-Encoding as they were sent; without S3_BUCKET the decompressed body and None."""
+    """Return the body and its Content-Encoding as they were sent.
+
+    Without S3_BUCKET, these are the decompressed body and None.
+    """
     _, body = _sent.get(response, (0, None))
     return (response.body, None) if body is None else (body, b"gzip")
 
@@ -53,10 +57,9 @@ def sent_size(response: Response) -> int:
 class GzipMiddleware(HttpCompressionMiddleware):
     """Scrapy's middleware for gzip only, with the faster ISA-L.
 
-    It refuses bodies that are cut or too large.
-
-    Scrapy accepts the readable part of a damaged body as the whole. Sitemaps and datasets, whose
-    requests expect something `other`, may be larger than a page.
+    It refuses bodies that are cut or too large. Scrapy accepts the readable part of a damaged body
+    as the whole. Sitemaps and datasets, whose requests expect something `other`, may be larger than
+    a page.
     """
 
     crawler: Crawler
@@ -75,12 +78,14 @@ class GzipMiddleware(HttpCompressionMiddleware):
         request.headers.setdefault("Accept-Encoding", "gzip")
 
     # Scrapy passes `spider` only to a method that still asks for it.
-    def process_response(self, request: Request, response: Response) -> Request | Response:  # type: ignore[override]
-        """Return the response with its body decompressed, or the request again when the body is damaged.
+    def process_response(  # type: ignore[override]
+        self, request: Request, response: Response
+    ) -> Request | Response:
+        """Return the response with its body decompressed.
 
-        Raises IgnoreRequest when the body is too large, or when no retry is left. With proxies a
-        damaged response gets the flag DAMAGED, for ProxyMiddleware. With another status than 200
-        and 206, it gets an empty body.
+        When the body is damaged, returns the request again. Raises IgnoreRequest when the body is
+        too large, or when no retry is left. With proxies a damaged response gets the flag DAMAGED,
+        for ProxyMiddleware. With another status than 200 and 206, it gets an empty body.
         """
         if response.status in _REDIRECTS:
             return response  # its body is not used, and may be empty despite Content-Encoding

@@ -1,4 +1,4 @@
-"""Keeps a few refusals and a few pages that could not be read, so that somebody can look at them."""
+"""Keeps a few refusals and unreadable pages, so that somebody can look at them."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def keep_page(
     via: str = "",
     secrets: Collection[bytes] = (),
 ) -> None:
-    """Write `<site>-<kind>-<time>.html`, which `scrapy extract` reads, and a `.json` with URL, status and headers.
+    """Write `<site>-<kind>-<time>.html` and a `.json` with URL, status and headers.
 
-    It blocks, so call it in a thread. An OSError is logged. `secrets` are removed, as some proxies
-    send back what they were sent.
+    `scrapy extract` reads the page. Call this in a thread, as it blocks. An OSError is logged.
+    `secrets` are removed, as some proxies send back what they were sent.
     """
     label = _NOT_IN_NAMES.sub("-", f"{site}-{kind}".lower())
     headers = {

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 
 
 class StrictOffsiteMiddleware(OffsiteMiddleware):
-    """Scrapy's middleware, but it also checks requests with `dont_filter`, and calls the errback of each request that it drops.
+    """Scrapy's middleware, but it also checks requests with `dont_filter`.
 
-    A redirect inherits `dont_filter`, so it could lead to any host, such as one of the node's own
-    network. Without the errback its title would end neither as a Movie nor as a Miss. A redirect
-    from https to http is dropped, as a proxy could change the answer.
+    It calls the errback of each request that it drops: without that, its title would end neither as
+    a Movie nor as a Miss. A redirect inherits `dont_filter`, so it could lead to any host, such as
+    one of the node's own network. A redirect from https to http is dropped, as a proxy could change
+    the answer.
     """
 
     def __init__(self, stats: StatsCollector) -> None:
@@ -32,7 +33,10 @@ class StrictOffsiteMiddleware(OffsiteMiddleware):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Let Scrapy queue every request: `process_request` drops it later, so that its errback is called."""
+        """Let Scrapy queue every request.
+
+        `process_request` drops it later, so that its errback is called.
+        """
         middleware: Self = super().from_crawler(crawler)
         crawler.signals.disconnect(middleware.request_scheduled, signals.request_scheduled)
         return middleware
@@ -46,7 +50,10 @@ class StrictOffsiteMiddleware(OffsiteMiddleware):
             self._http_hosts = {url.hostname for url in urls if url.scheme == "http"}
 
     def process_request(self, request: Request) -> None:  # type: ignore[override]
-        """Raise IgnoreRequest for a host outside `allowed_domains`, or for http where the site uses https."""
+        """Raise IgnoreRequest for a request that may not be sent.
+
+        That is one for a host outside `allowed_domains`, or for http where the site uses https.
+        """
         super().process_request(
             request.replace(dont_filter=False) if request.dont_filter else request
         )

@@ -17,10 +17,10 @@ _MAX_WAIT_SECONDS = 60.0
 
 
 def backoff_seconds(first: float, retry: int) -> float:
-    """Return the seconds before the `retry`-th retry, from 1: `first`, doubled each time, up to a minute.
+    """Return the seconds before the `retry`-th retry, from 1.
 
-    Up to half of it is taken off at random, so that workers that failed together don't retry
-    together.
+    That is `first`, doubled each time, up to a minute. Up to half of it is taken off at random, so
+    that workers that failed together don't retry together.
     """
     full: float = min(first * 2 ** min(retry - 1, 30), _MAX_WAIT_SECONDS)
     return full * random.uniform(0.5, 1)  # noqa: S311 - it is no secret
@@ -43,7 +43,10 @@ class BackoffRetryMiddleware(RetryMiddleware):
     async def process_response(  # type: ignore[override]
         self, request: Request, response: Response
     ) -> Request | Response:
-        """Return the response; or the request, after a wait, when the status is one of RETRY_HTTP_CODES."""
+        """Return the response.
+
+        When the status is one of RETRY_HTTP_CODES, returns the request, after a wait.
+        """
         result = super().process_response(request, response)
         if isinstance(result, Request):
             await wait_before(result, self.crawler.settings)
@@ -52,7 +55,10 @@ class BackoffRetryMiddleware(RetryMiddleware):
     async def process_exception(  # type: ignore[override]
         self, request: Request, exception: Exception
     ) -> Request | Response | None:
-        """Return the request, after a wait, when the exception is one of RETRY_EXCEPTIONS, else None."""
+        """Return the request, after a wait, when the exception is to be retried, else None.
+
+        RETRY_EXCEPTIONS lists these.
+        """
         result = super().process_exception(request, exception)
         if isinstance(result, Request):
             await wait_before(result, self.crawler.settings)

@@ -33,8 +33,8 @@ _VALID_SECONDS = 24 * 3600.0
 _RETRY_SECONDS = 3600.0
 """Seconds after which a robots.txt that could not be fetched is tried again."""
 _MAX_BYTES = 512 * 1024
-"""Bytes of a robots.txt that are read. RFC 9309, 2.5 asks for 500 KiB; to parse 64 MB would take 10
-s."""
+"""Bytes of a robots.txt that are read. RFC 9309, 2.5 asks for 500 KiB; to parse 64 MB would take
+10 s."""
 
 
 class RobotsRefusal(IgnoreRequest):
@@ -54,10 +54,11 @@ class _Rules:
 
 
 class CautiousRobotsTxtMiddleware(RobotsTxtMiddleware):
-    """Scrapy's middleware, but a site whose robots.txt can't be fetched is not crawled (RFC 9309, 2.3.1.4).
+    """Scrapy's middleware, but a site whose robots.txt can't be fetched is not crawled.
 
-    A 404 allows everything. A refusal of robots.txt stops the site, as any refusal does. All
-    requests to a host wait for its robots.txt; in Scrapy 2.19 only the first one does.
+    RFC 9309, 2.3.1.4 says so. A 404 allows everything. A refusal of robots.txt stops the site, as
+    any refusal does. All requests to a host wait for its robots.txt; in Scrapy 2.19 only the first
+    one does.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -70,8 +71,15 @@ class CautiousRobotsTxtMiddleware(RobotsTxtMiddleware):
         self._rules: dict[str, _Rules] = {}
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
-    async def process_request(self, request: Request, spider: object = None) -> None:  # noqa: ARG002 - Scrapy's signature
-        """Raise RobotsRefusal when robots.txt forbids a request or can't be fetched, and SiteStopped when it is refused."""
+    async def process_request(
+        self,
+        request: Request,
+        spider: object = None,  # noqa: ARG002 - Scrapy's signature
+    ) -> None:
+        """Raise RobotsRefusal when robots.txt forbids a request or can't be fetched.
+
+        Raises SiteStopped when robots.txt is refused.
+        """
         try:
             await super().process_request(request)
         except SiteStopped:
@@ -90,7 +98,8 @@ class CautiousRobotsTxtMiddleware(RobotsTxtMiddleware):
             async with self._locks[netloc]:
                 rules = self._rules.get(netloc)
                 if rules is None or rules.until <= monotonic():
-                    rules = self._rules[netloc] = await self._ask(request)
+                    rules = await self._ask(request)
+                    self._rules[netloc] = rules
         return rules.parser
 
     async def _ask(self, request: Request) -> _Rules:
@@ -123,7 +132,10 @@ class CautiousRobotsTxtMiddleware(RobotsTxtMiddleware):
 
 
 def _read(response: Response) -> bytes:
-    """Return the text of a robots.txt; empty for a 404 and the like, whose body is an error page."""
+    """Return the text of a robots.txt.
+
+    It is empty for a 404 and the like, whose body is an error page.
+    """
     if response.status in _CLIENT_ERRORS:
         return b""
     if len(response.body) <= _MAX_BYTES:

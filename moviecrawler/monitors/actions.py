@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _TEXT = "{{ data.meta.text }}"
-_MARKDOWN = r"{{ data.meta.text | replace('_', '\\_') | replace('*', '\\*') | replace('[', '\\[') | replace('`', '\\`') | urlencode }}"
+_MARKDOWN = (
+    r"{{ data.meta.text | replace('_', '\\_') | replace('*', '\\*') | replace('[', '\\[')"
+    r" | replace('`', '\\`') | urlencode }}"
+)
 """Telegram reads Markdown, from a URL that Spidermon does not escape."""
 
 
@@ -84,6 +87,7 @@ def chosen_actions(settings: Mapping[str, object]) -> list[ActionChoice]:
             )
         if not all(map(find_spec, action.packages)):
             raise ConfigurationError(
-                f"{action.setting} needs the packages {', '.join(action.packages)}; install moviecrawler[alerts]"
+                f"{action.setting} needs the packages {', '.join(action.packages)}; "
+                "install moviecrawler[alerts]"
             )
     return chosen

@@ -1,4 +1,7 @@
-"""Sends Spidermon's mail in the monitors' thread: its SendSmtpEmail needs the event loop, and scrapy.mail, which is deprecated."""
+"""Sends Spidermon's mail in the monitors' thread.
+
+Spidermon's SendSmtpEmail needs the event loop, and scrapy.mail, which is deprecated.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Decides which fields have vanished from a site's pages, and when none of its pages can be read any more. Pure."""
+"""Decides which fields have vanished from a site's pages. Pure.
+
+It also decides when none of the site's pages can be read any more.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,11 @@ if TYPE_CHECKING:
 
 SCORE_WINDOW = 50
 MOST_UNKNOWN_SCORES = 15
-"""A score is missing when it, or the number of its votes, is unknown on 15 of the latest 50 pages."""
+"""A score is missing when it, or the number of its votes, is unknown on 15 of the latest 50
+pages."""
 FIELD_RUN = 30
-"""Another field is missing when it is unknown on 30 pages in a row, after this crawl has seen it."""
+"""Another field is missing when it is unknown on 30 pages in a row, after this crawl has seen
+it."""
 GONE_AFTER_PAGES = 30
 """The site has changed its pages when so many in a row can't be read, or have no known score."""
 _WATCHED_SCORES = frozenset(

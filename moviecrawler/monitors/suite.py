@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-MOST_UNREADABLE = MOST_REFUSED = 0.05
-"""Largest share of unreadable pages, and of refusals among answers."""
+MOST_UNREADABLE = 0.05
+"""Largest share of unreadable pages."""
+MOST_REFUSED = 0.05
+"""Largest share of refusals among answers."""
 LEAST_FRESH = 0.9
 """Least share of the titles fetched before that are not overdue."""
 LEAST_COUNT = 20
@@ -119,9 +121,8 @@ class CrawlMonitor(Monitor):  # type: ignore[misc]  # Spidermon has no types
 
     def test_titles_are_fresh(self) -> None:
         """Check the share of the catalogue's titles that are overdue."""
-        overdue, titles = (
-            self.data.stats.get(f"catalogue/{name}", 0) for name in ("overdue", "fetched")
-        )
+        overdue = self.data.stats.get("catalogue/overdue", 0)
+        titles = self.data.stats.get("catalogue/fetched", 0)
         self._fail_above(1 - LEAST_FRESH, overdue, titles, "titles are overdue")
 
 
@@ -177,9 +178,8 @@ class PostWebhook(Action):  # type: ignore[misc]  # Spidermon has no types
 def run_suite(crawler: Crawler, summary: Sequence[str]) -> None:
     """Run the monitors on a crawl's stats, and when one fails the actions that the settings name.
 
-    Call it in a thread.
-
-    Nothing of an action's error but its class is logged, as its text may hold a URL with a token.
+    Call it in a thread. Nothing of an action's error but its class is logged, as its text may hold
+    a URL with a token.
     """
     for name in ("urllib3", "slack_sdk"):  # they log URLs with tokens
         logging.getLogger(name).setLevel(logging.ERROR)

@@ -78,9 +78,8 @@ class Folder:
 def open_archive(source: str, endpoint_url: str | None = None) -> Bucket | Folder:
     """Return the archive at `s3://bucket/prefix`, or in a folder.
 
-    Raises ConfigurationError when there is none.
-
-    Raises TransientStoreError when a bucket can't be reached.
+    Raises ConfigurationError when there is none, TransientStoreError when a bucket can't be
+    reached.
     """
     if source.startswith("s3://"):
         try:
@@ -94,13 +93,17 @@ def open_archive(source: str, endpoint_url: str | None = None) -> Bucket | Folde
         return bucket
     if not (Path(source) / "raw").is_dir():
         raise ConfigurationError(
-            f"{source!r} holds no archive: it has no folder raw; give the folder above raw, or s3://bucket/prefix"
+            f"{source!r} holds no archive: it has no folder raw; "
+            "give the folder above raw, or s3://bucket/prefix"
         )
     return Folder(Path(source))
 
 
 def archived_files(archive: Bucket | Folder, site: str, begin: date, end: date) -> list[str]:
-    """Return the keys of the WARC files with pages of a site from `begin` to `end`, both included, oldest first."""
+    """Return the keys of the WARC files with pages of a site, oldest first.
+
+    The pages are from `begin` to `end`, both included.
+    """
     found = []
     for key in archive.keys(f"raw/site={site}/"):
         match = _FILE.match(key)

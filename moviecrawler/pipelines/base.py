@@ -1,6 +1,9 @@
-"""The base class of the stores' pipelines: items are buffered, written in batches, and each item's outcome is reported.
+"""The base class of the stores' pipelines.
 
-    process_item → buffer → batch → Store.write → `item_outcomes`: durable, rejected, spooled or lost
+Items are buffered and written in batches, and each item's outcome is reported:
+
+    process_item → buffer → batch → Store.write
+    → `item_outcomes`: durable, rejected, spooled or lost
 
 The event loop never blocks on a store. A store that is slow or down fills its buffer;
 `process_item` then waits for space, which slows the crawl down, so that memory stays bounded and
@@ -70,7 +73,7 @@ def check_stores(settings: BaseSettings) -> None:
 
 
 class BatchingPipeline:
-    """A Scrapy item pipeline that writes items of its `item_types` to a store, and passes all items on.
+    """Write items of the `item_types` to a store, and pass all items on, as a Scrapy item pipeline.
 
     Sends `moviecrawler.signals.item_outcomes`, with each item once, and `item_rejected`. Counts,
     under `store/<name>/`: `durable`, `rejected`, `spooled` and `lost` items, `batches`, `retries`,
@@ -95,7 +98,8 @@ class BatchingPipeline:
         self._spool_files = Spool(self._data_dir, store.name, self.item_types)
         self._stuck = False  # whether the store can neither write nor spool
         self._pending: dict[Record, None] = {}  # records without an outcome, in order
-        self._pending_bytes = self._most_pending = 0
+        self._pending_bytes = 0
+        self._most_pending = 0
         self._loading: asyncio.Task[None] | None = None
         self._writing: asyncio.Task[None] | None = None
         self._progress = asyncio.Event()
@@ -140,7 +144,10 @@ class BatchingPipeline:
         try:
             await self._writer.open()
         except (ConfigurationError, TransientStoreError) as error:
-            logger.error("%s can't be used, so nothing is crawled: %s", self.store.name, error)  # noqa: TRY400 - a sentence says it
+            # The error's sentence says it all.
+            logger.error(  # noqa: TRY400
+                "%s can't be used, so nothing is crawled: %s", self.store.name, error
+            )
             raise CloseSpider("store_unavailable") from error
         if Movie in self.item_types:
             self._signals.send_catch_log(store_opened, store=self.store.name)
@@ -219,7 +226,10 @@ class BatchingPipeline:
             self._stats.set_value(self._stat("buffered_max"), self._most_pending)
 
     async def _until(self, condition: Callable[[], bool]) -> None:
-        """Wait for a condition that only outcomes of items, or the end of the writing, can bring about."""
+        """Wait for a condition.
+
+        Only outcomes of items, or the end of the writing, can bring it about.
+        """
         while not condition():
             self._progress.clear()
             await self._progress.wait()
@@ -311,7 +321,10 @@ class BatchingPipeline:
         return records
 
     async def check_space(self) -> None:
-        """Stop the crawl while the store can neither write nor spool; end a worker of a shared crawl after a while."""
+        """Stop the crawl while the store can neither write nor spool.
+
+        A worker of a shared crawl ends after a while.
+        """
         was_stuck = self._stuck
         try:
             # The whole buffer must fit; pages are spooled in base 64, which is a third longer.
@@ -322,7 +335,10 @@ class BatchingPipeline:
         except OSError as error:
             self._stuck = True
             if not was_stuck:
-                message = "%s can neither be written nor spooled (%s): the crawl waits until there is space in %s"
+                message = (
+                    "%s can neither be written nor spooled (%s): "
+                    "the crawl waits until there is space in %s"
+                )
                 # The disk's message says it all.
                 logger.error(message, self.store.name, error, self._data_dir)  # noqa: TRY400
                 self._stats.inc_value(self._stat("stuck"))

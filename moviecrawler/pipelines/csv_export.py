@@ -1,7 +1,8 @@
-"""Writes the CSV files, each a SELECT of the embedded database, and `metadata.json`, which describes the database for Datasette.
+"""Writes the CSV files and `metadata.json`.
 
-The files are as in RFC 4180, in UTF-8 without a byte order mark. A cell that a spreadsheet would
-run as a formula begins with an apostrophe.
+Each CSV file is a SELECT of the embedded database; `metadata.json` describes the database for
+Datasette. The files are as in RFC 4180, in UTF-8 without a byte order mark. A cell that a
+spreadsheet would run as a formula begins with an apostrophe.
 """
 
 from __future__ import annotations
@@ -31,8 +32,17 @@ _LIST = "(SELECT group_concat(value, '; ') FROM json_each(m.{0}))"
 _OBJECT = "(SELECT group_concat(key || '=' || value, '; ') FROM json_each(m.{0}))"
 _BOOLEAN = "CASE m.{0} WHEN 1 THEN 'true' WHEN 0 THEN 'false' END"
 _LISTS = (
-    *("genres", "countries", "languages", "directors", "writers", "creators"),
-    *("unknown_fields", "keywords", "interests", "taglines", "histogram"),
+    "genres",
+    "countries",
+    "languages",
+    "directors",
+    "writers",
+    "creators",
+    "unknown_fields",
+    "keywords",
+    "interests",
+    "taglines",
+    "histogram",
 )
 _BOOLEANS = frozenset({"list_computed", "certified"})
 
@@ -41,8 +51,8 @@ FILES: dict[str, tuple[str, str, str]] = {
     "scores.csv": (
         "(SELECT s.*, x.scraped_at FROM scores s JOIN movies x USING (site, site_id))",
         (
-            "site site_id kind value scale count scraped_at average average_scale reviews liked neutral disliked certified"
-            " sentiment histogram"
+            "site site_id kind value scale count scraped_at average average_scale reviews"
+            " liked neutral disliked certified sentiment histogram"
         ),
         "site, site_id",
     ),
@@ -57,8 +67,14 @@ FILES: dict[str, tuple[str, str, str]] = {
         "site, site_id, position",
     ),
     "offers.csv": (
-        "(SELECT o.*, x.scraped_at, coalesce(o.seen_at, x.scraped_at) AS seen FROM offers o JOIN movies x USING (site, site_id))",
-        "site site_id provider kind country quality price currency url source scraped_at seen:seen_at",
+        (
+            "(SELECT o.*, x.scraped_at, coalesce(o.seen_at, x.scraped_at) AS seen"
+            " FROM offers o JOIN movies x USING (site, site_id))"
+        ),
+        (
+            "site site_id provider kind country quality price currency url source scraped_at"
+            " seen:seen_at"
+        ),
         "site, site_id",
     ),
     "related.csv": (
@@ -71,12 +87,15 @@ FILES: dict[str, tuple[str, str, str]] = {
     "movies.csv": (
         "movies",
         (
-            "site site_id imdb_id url title original_title kind title_type year end_year release_date runtime_minutes genres countries"
-            " languages certificate directors writers creators plot poster_url imdb_rating imdb_votes metascore metascore_reviews"
-            " metacritic_user_score metacritic_user_ratings tomatometer tomatometer_reviews popcornmeter popcornmeter_ratings"
-            " imdb_top250_rank imdb_top250_tv_rank popularity_rank budget budget_currency opening_weekend opening_weekend_currency"
-            " domestic_gross domestic_gross_currency worldwide_gross worldwide_gross_currency series_id series_title season episode"
-            " list_name list_rank list_computed source scraped_at unknown_fields poster_width poster_height consensus keywords interests"
+            "site site_id imdb_id url title original_title kind title_type year end_year"
+            " release_date runtime_minutes genres countries languages certificate directors"
+            " writers creators plot poster_url imdb_rating imdb_votes metascore metascore_reviews"
+            " metacritic_user_score metacritic_user_ratings tomatometer tomatometer_reviews"
+            " popcornmeter popcornmeter_ratings imdb_top250_rank imdb_top250_tv_rank"
+            " popularity_rank budget budget_currency opening_weekend opening_weekend_currency"
+            " domestic_gross domestic_gross_currency worldwide_gross worldwide_gross_currency"
+            " series_id series_title season episode list_name list_rank list_computed source"
+            " scraped_at unknown_fields poster_width poster_height consensus keywords interests"
             " taglines external_ids season_count episode_count critic_review_count"
         ),
         _CHART_ORDER,
@@ -91,10 +110,10 @@ class OutOfTimeError(Exception):
 
 
 def export(connection: sqlite3.Connection, folder: Path, check_time: Callable[[], None]) -> None:
-    """Replace the CSV files of a folder; the caller makes sure that no other process does so meanwhile.
+    """Replace the CSV files of a folder.
 
-    `check_time` is called between batches and may raise OutOfTimeError. Raises that, OSError or
-    sqlite3.OperationalError.
+    The caller makes sure that no other process does so meanwhile. `check_time` is called between
+    batches and may raise OutOfTimeError. Raises that, OSError or sqlite3.OperationalError.
     """
     with ExitStack() as stack:
         # One transaction, so that all files show the same moment. Rows that are written from here
@@ -123,7 +142,10 @@ def _select(connection: sqlite3.Connection, table: str, columns: str, order: str
     outer = ", ".join(name if name in numbers else _ESCAPED.format(name) for name in cells)
     # The LIMIT keeps SQLite from merging the two SELECTs, which would build a list's text three
     # times for each cell.
-    return f"SELECT {outer} FROM (SELECT {inner} FROM {table} m ORDER BY {order} LIMIT -1)"  # noqa: S608 - only names from above
+    return (
+        f"SELECT {outer}"  # noqa: S608 - only names from above
+        f" FROM (SELECT {inner} FROM {table} m ORDER BY {order} LIMIT -1)"
+    )
 
 
 def _cell(column: str) -> str:

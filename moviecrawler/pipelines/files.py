@@ -50,17 +50,18 @@ def check_data_dir(path: str | os.PathLike[str]) -> Path:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise ConfigurationError(
-            f"DATA_DIR is {os.fspath(path)!r}, where nothing can be written ({reason}); set it to a folder where you may write"
+            f"DATA_DIR is {os.fspath(path)!r}, where nothing can be written ({reason}); "
+            "set it to a folder where you may write"
         ) from error
     return folder
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[TextIO]:
-    """Give a file that replaces `path` when the block ends without an error, so that no reader ever sees half of it.
+    """Give a file that replaces `path` when the block ends without an error.
 
-    Only one process at a time may write a `path`: the draft's name is fixed, so that the next try
-    overwrites the draft of a killed process.
+    No reader ever sees half of it. Only one process at a time may write a `path`: the draft's name
+    is fixed, so that the next try overwrites the draft of a killed process.
     """
     draft = path.with_name(f".{path.name}.draft")
     try:
@@ -76,10 +77,11 @@ def replacing(path: Path) -> Iterator[TextIO]:
 
 
 def append_rejected(data_dir: Path, store: str, reason: str, item: Any) -> bool:
-    """Append an item to `rejected.jsonl`, and return whether that worked; if not, the reason is logged.
+    """Append an item to `rejected.jsonl`, and return whether that worked.
 
-    A line is a single write, so that several processes can share the file. A full file is renamed
-    to `rejected.1.jsonl`. Long texts and lists of an item that is too large for a line are cut.
+    If not, the reason is logged. A line is a single write, so that several processes can share the
+    file. A full file is renamed to `rejected.1.jsonl`. Long texts and lists of an item that is too
+    large for a line are cut.
     """
     entry = {"store": store, "reason": reason, "item": item}
     try:

@@ -211,7 +211,10 @@ def _document(item: Movie | Miss, rev: int) -> Document:
 
 
 def _older_miss(item: Movie | Miss) -> Document:
-    """Return a filter for the miss of an item's title if it is not newer than the item, or is from the future."""
+    """Return a filter for the miss of an item's title.
+
+    It finds a miss that is not newer than the item, or is from the future.
+    """
     times = [{"checked_at": {"$lte": time_of(item)}}, {"checked_at": {"$gt": latest()}}]
     return {"_id": _key(item), "$or": times}
 
@@ -225,5 +228,8 @@ def _by_keys(items: Sequence[Movie | Miss]) -> Document:
 
 
 def _milliseconds(time: datetime) -> datetime:
-    """Round a time down to milliseconds, as MongoDB stores it, so that it can be compared with stored times."""
+    """Round a time down to milliseconds, as MongoDB stores it.
+
+    It can then be compared with stored times.
+    """
     return time.replace(microsecond=time.microsecond // 1000 * 1000)

@@ -53,38 +53,32 @@ logger = logging.getLogger(__name__)
 _SESSION = read_sql("session.sql")
 _LOCATE = read_sql("locate.sql")
 _COLUMNS = (
-    *(
-        "site",
-        "site_id",
-        "url",
-        "imdb_id",
-        "title",
-        "original_title",
-        "kind",
-        "year",
-        "end_year",
-        "release_date",
-    ),
-    *(
-        "runtime_minutes",
-        "genres",
-        "keywords",
-        "interests",
-        "related",
-        "series_id",
-        "series_title",
-        "season",
-    ),
-    *(
-        "episode",
-        "season_count",
-        "episode_count",
-        "list_name",
-        "list_rank",
-        "source",
-        "unknown_fields",
-        "scraped_at",
-    ),
+    "site",
+    "site_id",
+    "url",
+    "imdb_id",
+    "title",
+    "original_title",
+    "kind",
+    "year",
+    "end_year",
+    "release_date",
+    "runtime_minutes",
+    "genres",
+    "keywords",
+    "interests",
+    "related",
+    "series_id",
+    "series_title",
+    "season",
+    "episode",
+    "season_count",
+    "episode_count",
+    "list_name",
+    "list_rank",
+    "source",
+    "unknown_fields",
+    "scraped_at",
 )
 """The columns of `records` that are fields of a movie. Fields with neither a column nor a table are
 in `facets`."""
@@ -145,18 +139,19 @@ class PostgresStore(Store):
                 with self._connection as connection, connection.cursor() as cursor:
                     cursor.execute(_SESSION)
                     cursor.execute(_LOCATE, _names([("imdb", "none")]))
-                self.write(
-                    []
-                )  # this, and numbers for a new title, show the privileges that the database user lacks
+                # This, and numbers for a new title, show which privileges the database user lacks.
+                self.write([])
         except BaseException:
             self.close()
             raise
 
     def write(self, records: Sequence[Record]) -> None:
-        """Store the records and match them with titles, in one transaction that waits for those of other processes."""
-        records = sorted(
-            records, key=lambda record: time_of(record.item)
-        )  # this refuses an item without a time
+        """Store the records and match them with titles.
+
+        This is one transaction, which waits for those of other processes.
+        """
+        # This refuses an item without a time.
+        records = sorted(records, key=lambda record: time_of(record.item))
         misses = {
             _key(record.item): record.encoded for record in records if isinstance(record.item, Miss)
         }
@@ -197,7 +192,10 @@ class PostgresStore(Store):
         return self._connection
 
     def _wait_for_turn(self, cursor: Cursor) -> None:
-        """Wait until no other process writes, however long that takes, or until this one is shutting down."""
+        """Wait until no other process writes, or until this one is shutting down.
+
+        It waits however long that takes.
+        """
         self._waits = True
         cursor.execute(_WAIT, (_CLOSING_LOCK_TIMEOUT if self.hurried else "0",))
         try:
@@ -227,7 +225,8 @@ class PostgresStore(Store):
             verified_imdb_id,
             known,
         ) in zip(by_title.values(), cursor.fetchall(), strict=True):
-            before = movie = None if known is None else msgspec.json.decode(known, type=Movie)
+            movie = None if known is None else msgspec.json.decode(known, type=Movie)
+            before = movie
             encoded = b""
             for record in group:
                 newer = (
@@ -266,7 +265,8 @@ class PostgresStore(Store):
 
         A single record stays as it is stored when that takes too long or the database refuses it.
         """
-        lacking = reason = ""
+        lacking = ""
+        reason = ""
         try:
             with _savepoint(cursor):
                 apply_plan(cursor, plan_titles(cursor, stored), stored)

@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Any
 import boto3
 import botocore.session
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError, ConnectionError, HTTPClientError  # noqa: A004 - its name
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectionError,  # noqa: A004 - its name
+    HTTPClientError,
+)
 from isal import igzip, isal_zlib
 from scrapy.exceptions import NotConfigured
 
@@ -122,7 +127,8 @@ class Bucket:
             ):
                 raise TransientStoreError(_message(error)) from None
             raise ConfigurationError(
-                f"the bucket {self._name!r} can't be used ({_message(error)}); create it, let these credentials list and write it,"
+                f"the bucket {self._name!r} can't be used ({_message(error)}); create it,"
+                " let these credentials list and write it,"
                 " or correct S3_BUCKET or S3_ENDPOINT_URL"
             ) from None
 
@@ -161,17 +167,17 @@ class Bucket:
     def get(self, key: str) -> bytes:
         """Return an object. Raises TransientStoreError."""
         with _errors_translated():
-            body: bytes = self._client.get_object(Bucket=self._name, Key=self._prefix + key)[
-                "Body"
-            ].read()
+            found = self._client.get_object(Bucket=self._name, Key=self._prefix + key)
+            body: bytes = found["Body"].read()
             return body
 
 
 class S3Store(Store):
-    """Movies as `movies/site=…/date=…/*.jsonl.gz` and misses as `misses/…`: an item a line, by the date of its page.
+    """Write movies as `movies/site=…/date=…/*.jsonl.gz` and misses as `misses/…`.
 
-    A title has a line for each time that it was stored; `catalogue.merging.merged` makes one record
-    of them. A batch that is written again replaces its own objects.
+    Each item is a line; the date is that of its page. A title has a line for each time that it was
+    stored; `catalogue.merging.merged` makes one record of them. A batch that is written again
+    replaces its own objects.
     """
 
     name = "s3"
@@ -201,7 +207,10 @@ class S3Store(Store):
 def by_folder(
     records: Sequence[Record], placed: Callable[[Any], tuple[str, datetime]]
 ) -> dict[str, list[Record]]:
-    """Return the records of each folder, which has those of a kind, a site and a day: `raw/site=imdb/date=2026-03-01`."""
+    """Return the records of each folder, such as `raw/site=imdb/date=2026-03-01`.
+
+    A folder has the records of a kind, a site and a day.
+    """
     found: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         kind, time = placed(record.item)
@@ -216,7 +225,10 @@ def object_name(time: datetime, contents: bytes) -> str:
 
 @cache
 def _service_models() -> Any:
-    """Return botocore's loader of service descriptions; all clients share it, as these take 12 MB."""
+    """Return botocore's loader of service descriptions.
+
+    All clients share it, as these take 12 MB.
+    """
     return botocore.session.get_session().get_component("data_loader")
 
 

@@ -1,4 +1,7 @@
-"""Spool files in DATA_DIR: items that a store could not write before its run ended, for the next run of the same store."""
+"""Spool files in DATA_DIR: items that a store could not write before its run ended.
+
+The next run of the same store loads them.
+"""
 
 from __future__ import annotations
 

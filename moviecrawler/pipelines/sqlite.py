@@ -1,8 +1,9 @@
-"""Stores movies and misses in the embedded database `DATA_DIR/movies.sqlite3`, which any number of processes may write together.
+"""Stores movies and misses in the embedded database `DATA_DIR/movies.sqlite3`.
 
-`database/sql/embedded.sql` describes its tables. The CSV files are exported soon after the first
-batch, now and then, and at the end; the table `scoreboard` is made at the end. A run that finds
-either out of date, because an earlier one was killed, updates it.
+Any number of processes may write it together; `database/sql/embedded.sql` describes its tables. The
+CSV files are exported soon after the first batch, now and then, and at the end; the table
+`scoreboard` is made at the end. A run that finds either out of date, because an earlier one was
+killed, updates it.
 """
 
 from __future__ import annotations
@@ -51,7 +52,12 @@ logger = logging.getLogger(__name__)
 
 _ROLES: dict[str, Role] = {"directors": "director", "writers": "writer", "creators": "creator"}
 _COLUMNS = (
-    *(*PLAIN_COLUMNS, *JSON_COLUMNS, *_ROLES, "scraped_at", "fetch", "updated_at"),
+    *PLAIN_COLUMNS,
+    *JSON_COLUMNS,
+    *_ROLES,
+    "scraped_at",
+    "fetch",
+    "updated_at",
     *(column for form in SCORES.values() if form.columns for column in form.columns),
     *(name for column in AMOUNTS.values() for name in (column, f"{column}_currency")),
 )
@@ -62,35 +68,55 @@ def _upsert(changing: Iterable[str]) -> str:
     names = ", ".join(f'"{name}"' for name in _COLUMNS)
     changes = ", ".join(f'"{name}" = excluded."{name}"' for name in changing)
     values = ", ".join(f":{name}" for name in _COLUMNS)
-    return f"INSERT INTO movies ({names}) VALUES ({values}) ON CONFLICT (site, site_id) DO UPDATE SET {changes}"  # noqa: S608 - ours
+    return (
+        f"INSERT INTO movies ({names}) VALUES ({values})"  # noqa: S608 - ours
+        f" ON CONFLICT (site, site_id) DO UPDATE SET {changes}"
+    )
 
 
 _UPSERT_CHANGED = _upsert(_COLUMNS)
 _UPSERT_SAME = _upsert(name for name in _COLUMNS if name != "updated_at")
 _INSERTS = {
-    table: f"INSERT INTO {table} (site, site_id, {', '.join(columns)}) VALUES (?, ?{', ?' * len(columns)})"  # noqa: S608 - ours
+    table: (
+        f"INSERT INTO {table} (site, site_id, {', '.join(columns)})"  # noqa: S608 - ours
+        f" VALUES (?, ?{', ?' * len(columns)})"
+    )
     for table, columns in PARTS.items()
 }
 _ITEM = "SELECT item FROM items WHERE site = ? AND site_id = ?"
-_ADD_HISTORY = "INSERT OR REPLACE INTO score_history (site, site_id, kind, since, value, count) VALUES (?, ?, ?, ?, ?, ?)"
+_ADD_HISTORY = (
+    "INSERT OR REPLACE INTO score_history (site, site_id, kind, since, value, count)"
+    " VALUES (?, ?, ?, ?, ?, ?)"
+)
 # A score dated in the future came from a wrong clock: its entry is replaced by one of now.
-_END_FUTURE = "DELETE FROM score_history WHERE site = ? AND site_id = ? AND since > ? AND since > ? RETURNING kind"
+_END_FUTURE = (
+    "DELETE FROM score_history"
+    " WHERE site = ? AND site_id = ? AND since > ? AND since > ?"
+    " RETURNING kind"
+)
 _ADD_PERSON = """
 INSERT INTO people (site, person_id, name, named_at) VALUES (?, ?, ?, ?)
-ON CONFLICT (site, person_id) WHERE person_id IS NOT NULL DO UPDATE SET name = excluded.name, named_at = excluded.named_at
+ON CONFLICT (site, person_id) WHERE person_id IS NOT NULL DO UPDATE SET
+    name = excluded.name, named_at = excluded.named_at
 WHERE excluded.name IS NOT NULL AND (excluded.named_at >= people.named_at OR people.named_at > ?)
 ON CONFLICT DO NOTHING
 """
 _ADD_MISS = """
 INSERT INTO misses (site, site_id, url, outcome, reason, checked_at) VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (site, site_id) DO UPDATE SET
-    url = excluded.url, outcome = excluded.outcome, reason = excluded.reason, checked_at = excluded.checked_at
+    url = excluded.url,
+    outcome = excluded.outcome,
+    reason = excluded.reason,
+    checked_at = excluded.checked_at
 WHERE excluded.checked_at >= misses.checked_at OR misses.checked_at > ?
 """
 _END_MISS = (
     "DELETE FROM misses WHERE site = ? AND site_id = ? AND (checked_at <= ? OR checked_at > ?)"
 )
-_READ_SINCE = "SELECT 1 FROM movies WHERE site = ? AND site_id = ? AND source <> 'list' AND scraped_at > ? AND scraped_at <= ?"
+_READ_SINCE = (
+    "SELECT 1 FROM movies"
+    " WHERE site = ? AND site_id = ? AND source <> 'list' AND scraped_at > ? AND scraped_at <= ?"
+)
 
 _EXPORT_TIMEOUT_SECONDS = 600.0
 """Seconds to wait for another process's export when the spider closes."""
@@ -104,11 +130,15 @@ _RETRY_EXPORT_SECONDS = 60.0
 _EXPORT_SHARE = 50
 """Exports take at most one part in so many of the time."""
 MOST_TITLES_AT_THE_END = 50_000
-"""Rows of `movies` above which only `scrapy scoreboard` makes the scoreboard, as it takes minutes."""
+"""Rows of `movies` above which only `scrapy scoreboard` makes the scoreboard, as it takes
+minutes."""
 
 
 class SqlitePipeline(BatchingPipeline):
-    """Writes movies and misses to `movies.sqlite3` in DATA_DIR, and from there to CSV files unless CSV_ENABLED is 0."""
+    """Write movies and misses to `movies.sqlite3` in DATA_DIR.
+
+    From there they go to CSV files unless CSV_ENABLED is 0.
+    """
 
     # Small batches let readers of the database follow the crawl; a commit costs only a few
     # milliseconds.
@@ -142,7 +172,10 @@ class SqliteStore(Store):
         self._open = open_embedded(self._folder)
 
     def write(self, records: Sequence[Record]) -> None:
-        """Store the records in one transaction; then export the CSV files when that is due and the spider is not closing."""
+        """Store the records in one transaction; then export the CSV files when that is due.
+
+        Nothing is exported while the spider is closing.
+        """
         connection = self._connection
         try:
             with transaction(connection, "IMMEDIATE"):
@@ -185,7 +218,8 @@ class SqliteStore(Store):
                 return
             if self._export_error:
                 raise OutputError(
-                    f"the CSV files in {self._folder} are as old as before, as they could not be replaced ({self._export_error});"
+                    f"the CSV files in {self._folder} are as old as before,"
+                    f" as they could not be replaced ({self._export_error});"
                     f" {FILE} has all rows, and the next crawl writes the files first"
                 )
             logger.warning(
@@ -227,7 +261,10 @@ class SqliteStore(Store):
             if known is not None and getattr(known, table) == getattr(movie, table):
                 continue
             if known is not None:
-                connection.execute(f"DELETE FROM {table} WHERE site = ? AND site_id = ?", key)  # noqa: S608 - ours
+                connection.execute(
+                    f"DELETE FROM {table} WHERE site = ? AND site_id = ?",  # noqa: S608 - ours
+                    key,
+                )
             connection.executemany(
                 _INSERTS[table], ((*key, *row) for row in _rows(movie, table, columns))
             )
@@ -268,7 +305,10 @@ class SqliteStore(Store):
         if written == matched:
             return
         if (titles := titles_in(connection)) > MOST_TITLES_AT_THE_END:
-            self.remark = f"the scoreboard of {titles:,} titles is as old as before; run scrapy scoreboard to update it"
+            self.remark = (
+                f"the scoreboard of {titles:,} titles is as old as before; "
+                "run scrapy scoreboard to update it"
+            )
             return
         try:
             make_scoreboard(connection)
@@ -288,7 +328,10 @@ class SqliteStore(Store):
         )
 
     def _export(self, longest_wait: float) -> None:
-        """Replace the CSV files, unless another process does so for longer than `longest_wait` seconds."""
+        """Replace the CSV files.
+
+        Nothing is done while another process does so for longer than `longest_wait` seconds.
+        """
         began = time.monotonic()
         least_pause = _MIN_EXPORT_INTERVAL_SECONDS
         try:
@@ -306,7 +349,8 @@ class SqliteStore(Store):
             logger.debug("Another process is exporting the CSV files")
         except OutOfTimeError:
             logger.debug("An export was broken off, as the spider is closing")
-        except Exception as error:  # noqa: BLE001 - every row is stored, so no item is to blame; the next export writes it
+        except Exception as error:  # noqa: BLE001
+            # Every row is stored, so no item is to blame; the next export writes it.
             self._export_error = str(error)
             logger.warning(
                 "The CSV files in %s could not be replaced, and are as old as before: %s",
@@ -318,7 +362,11 @@ class SqliteStore(Store):
         self._next_export = ended + max(least_pause, _EXPORT_SHARE * (ended - began))
 
     def _check_time(self, began: float, longest_wait: float) -> None:
-        """Raise OutOfTimeError when an export takes too long after SIGTERM or Ctrl-C, or keeps batches waiting while the spider closes."""
+        """Raise OutOfTimeError when an export takes too long.
+
+        After SIGTERM or Ctrl-C it may take a few seconds; while the spider closes, it must not keep
+        batches waiting.
+        """
         keeps_batches = self.closing and not longest_wait
         if keeps_batches or (self.hurried and time.monotonic() - began > _HURRIED_EXPORT_SECONDS):
             raise OutOfTimeError

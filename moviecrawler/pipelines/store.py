@@ -36,7 +36,10 @@ class Limits:
 
     @classmethod
     def from_settings(cls, settings: BaseSettings, default: Limits) -> Limits:
-        """Return `default` with the values of STORE_BATCH_ITEMS, STORE_BATCH_SECONDS and STORE_CLOSE_SECONDS, where these are set."""
+        """Return `default` with the values of the settings that are set.
+
+        These are STORE_BATCH_ITEMS, STORE_BATCH_SECONDS and STORE_CLOSE_SECONDS.
+        """
         options = StoreOptions.read(settings)
         items = options.store_batch_items or default.batch_items
         return replace(
@@ -57,10 +60,10 @@ class Limits:
 
 
 def path_of_stores(settings: BaseSettings, name: str, *of: str) -> Path:
-    """Return the path of the file `name` in DATA_DIR that notes progress; {} becomes a hash of the configured stores and `of`.
+    """Return the path of the file `name` in DATA_DIR that notes progress.
 
-    The file is deleted when the embedded database is missing: its progress was lost with the
-    database.
+    A {} in `name` becomes a hash of the configured stores and `of`. The file is deleted when the
+    embedded database is missing: its progress was lost with the database.
     """
     which = ("DATABASE_URL", "MONGO_URL", "S3_BUCKET", "S3_PREFIX", "S3_ENDPOINT_URL")
     named = repr([*of, *(str(settings.get(setting) or "") for setting in which)])
@@ -106,7 +109,8 @@ class Store(ABC):
     name: str
     """The store's name in stats, signals, `rejected.jsonl` and spool files."""
     hurried = False
-    """Whether SIGTERM or Ctrl-C is ending this process; the store then leaves work to the next run."""
+    """Whether SIGTERM or Ctrl-C is ending this process; the store then leaves work to the next
+    run."""
     closing = False
     """Whether the spider is closing: `write` then only makes its batch durable, and `close` does
     all else."""
@@ -122,12 +126,12 @@ class Store(ABC):
 
     @abstractmethod
     def write(self, records: Sequence[Record]) -> None:
-        """Merge the records into what is stored (`catalogue.merging.merged`); once it returns, they are durable.
+        """Merge the records into what is stored (`catalogue.merging.merged`).
 
-        It may be called again with the same records, and reconnects when the connection was lost.
-        Raises TransientStoreError to be called again later with the same records, TooSlowError to
-        be called with fewer, RejectedError when one of them is to blame; records may be stored even
-        then, but never half of one.
+        Once it returns, they are durable. It may be called again with the same records, and
+        reconnects when the connection was lost. Raises TransientStoreError to be called again later
+        with the same records, TooSlowError to be called with fewer, RejectedError when one of them
+        is to blame; records may be stored even then, but never half of one.
         """
 
     def hurry(self) -> None:

@@ -1,4 +1,7 @@
-"""Drops items that break a bound of `items.py` or a rule between fields, before any store gets them."""
+"""Drops items that break a bound of `items.py` or a rule between fields.
+
+No store gets them.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +93,9 @@ class ValidatePipeline:
 
 
 def check(item: Movie | Miss, *, is_read: bool = False) -> None:
-    """Remove control characters from an item's texts, and raise InvalidItemError for a value that it can't have.
+    """Remove control characters from an item's texts, and check its values.
+
+    Raises InvalidItemError for a value that the item can't have.
 
     `is_read`: the item comes from a crawl, so that it must have `scraped_at`.
     """
@@ -136,7 +141,10 @@ def _encoded(item: Movie | Miss) -> str:
 
 
 def _clean(value: Any, name: str = "") -> Any:
-    """Return a value without control characters in its texts: on one line, but for a plot; a text of spaces alone is empty."""
+    """Return a value without control characters in its texts.
+
+    A text is put on one line, but for a plot; one of spaces alone becomes empty.
+    """
     if isinstance(value, str):
         text = without_controls(value) if name == "plot" else on_one_line(value)
         return text if text.strip() else ""

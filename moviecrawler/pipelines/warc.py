@@ -180,7 +180,10 @@ def _pair(line: str) -> tuple[str, str]:
 
 
 def _digest(body: bytes) -> dict[str, str]:
-    """Return the field of a body's digest, which takes longer than all else of a record; none for gzip."""
+    """Return the field of a body's digest; none for gzip.
+
+    A digest takes longer than all else of a record.
+    """
     if body.startswith(_GZIP_MAGIC):
         return {}
     # Other tools compare SHA-1 in base 32.

@@ -1,4 +1,7 @@
-"""Writes the queue of one store in batches: a task of the event loop, with a thread for the calls that block."""
+"""Writes the queue of one store in batches.
+
+This is a task of the event loop, with a thread for the calls that block.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,10 @@ class _Thread:
 
 
 class StoreWriter:
-    """Opens a store, writes its queue in batches, retries transient errors, and closes the store at the end."""
+    """Open a store, write its queue in batches, and close the store at the end.
+
+    Transient errors are retried.
+    """
 
     def __init__(
         self, store: Store, limits: Limits, pipeline: BatchingPipeline, *, waits_to_open: bool
@@ -108,7 +114,10 @@ class StoreWriter:
         self._changed.set()
 
     def begin_closing(self) -> None:
-        """Begin the `close_seconds` within which the queue must be written; more records may still come."""
+        """Begin the `close_seconds` within which the queue must be written.
+
+        More records may still come.
+        """
         if not self.closing:
             self._deadline = time.monotonic() + self._limits.close_seconds
             self._closing.set()
@@ -206,7 +215,10 @@ class StoreWriter:
         return batch
 
     async def _flush(self, batch: list[Record]) -> None:
-        """Write a batch; when it is rejected or takes too long, halve it until only the item to blame is left."""
+        """Write a batch.
+
+        When it is rejected or takes too long, it is halved until only the item to blame is left.
+        """
         try:
             is_durable = await self._attempt(partial(self._write, batch))
         except RejectedError as error:
@@ -238,17 +250,17 @@ class StoreWriter:
         started = time.perf_counter()
         try:
             await self._thread.call(self._store.write, batch)
-        except (
-            OSError
-        ) as error:  # an error of this machine, such as too many open files: no item is to blame
+        except OSError as error:
+            # An error of this machine, such as too many open files: no item is to blame.
             raise TransientStoreError(f"{type(error).__name__}: {error}") from error
         self._pipeline.count("batches")
         self._pipeline.count("seconds", time.perf_counter() - started)
 
     async def _attempt(self, action: Callable[[], Awaitable[None]]) -> bool:
-        """Call `action` until it raises no TransientStoreError; return False when the time to close is over first.
+        """Call `action` until it raises no TransientStoreError.
 
-        Raises TooSlowError, and the other errors of `action`.
+        Returns False when the time to close is over first. Raises TooSlowError, and the other
+        errors of `action`.
         """
         attempt = 1
         while self.time_left():
@@ -277,7 +289,10 @@ class StoreWriter:
         return False
 
     async def _sleep(self, seconds: float) -> None:
-        """Sleep, but not beyond the deadline of closing; wake up when the spider begins to close."""
+        """Sleep, but not beyond the deadline of closing.
+
+        Wakes up when the spider begins to close.
+        """
         if self.closing:
             await asyncio.sleep(min(seconds, self.time_left()))
         else:
@@ -290,6 +305,9 @@ async def _wait(event: asyncio.Event, seconds: float) -> None:
 
 
 def backoff(attempt: int) -> float:
-    """Return the seconds to wait after the attempt of that number (from 1), at random so that processes don't retry together."""
+    """Return the seconds to wait after the attempt of that number, from 1.
+
+    They are random, so that processes don't retry together.
+    """
     doubled: float = _FIRST_RETRY_SECONDS * 2 ** min(attempt - 1, 16)
     return min(_MAX_RETRY_SECONDS, doubled) * random.uniform(0.5, 1)  # noqa: S311 - no secret

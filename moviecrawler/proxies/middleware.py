@@ -54,13 +54,11 @@ _OK = 200
 _PROXY_AUTHENTICATION = 407
 _GATEWAY_ERRORS = frozenset({502, 504})
 """Statuses by which a proxy, or a site behind one, says that it got no answer."""
-_MAX_POSSIBLE_FAILURES = (
-    2  # a proxy is banned after so many failures in a row that may be its fault
-)
+# A proxy is banned after so many failures in a row that may be its fault.
+_MAX_POSSIBLE_FAILURES = 2
 _MAX_RENEWALS = 2  # bans in a row that renew a session; the next one quarantines it
-_MAX_FAILING_PROXIES = (
-    3  # when so many proxies fail in a row, the site is to blame, unless another pool is left
-)
+# When so many proxies fail in a row, the site is to blame, unless another pool is left.
+_MAX_FAILING_PROXIES = 3
 _BUSY_CHECK_SECONDS = 0.05
 
 
@@ -69,7 +67,10 @@ class AttemptsFailedError(IgnoreRequest):
 
 
 class ProxyMiddleware:
-    """Sends each request of a site through a proxy that the site does not refuse, and stops the site when none is left."""
+    """Send each request of a site through a proxy that the site does not refuse.
+
+    The site is stopped when none is left.
+    """
 
     blocks: SiteBlockMiddleware
 
@@ -122,7 +123,7 @@ class ProxyMiddleware:
             self._log.error("Proxies can't be used: %s", describe_error(error))
             raise CloseSpider("proxies_unreachable") from None
 
-    # --- Requests ------------------------------------------------------------------------------------------------------
+    # --- Requests ---------------------------------------------------------------------------------
 
     async def process_request(self, request: Request) -> None:
         """Choose a proxy; wait while all usable ones are busy.
@@ -133,7 +134,8 @@ class ProxyMiddleware:
         request.meta.pop(POOL_META, None)
         if (request.meta.get("site") or request.meta.get(ROBOTS_OF) or self.site) != self.site:
             return
-        pool, proxy = self._attempts[request] = await self._take(request)
+        pool, proxy = await self._take(request)
+        self._attempts[request] = pool, proxy
         request.meta[PROXY_META] = proxy.name
         request.meta[POOL_META] = pool.name
         if proxy.url is not None:
@@ -148,7 +150,10 @@ class ProxyMiddleware:
                 request.headers[b"Proxy-Authorization"] = proxy.authorization
 
     async def _take(self, request: Request) -> tuple[ProxyPool, Proxy]:
-        """Return a proxy of the first usable pool; those of earlier attempts only when there is no other."""
+        """Return a proxy of the first usable pool.
+
+        The proxies of earlier attempts are used only when there is no other.
+        """
         only = request.meta.get("proxy_pool")
         earlier = request.meta.get(_TRIED, ())
         while True:
@@ -175,7 +180,7 @@ class ProxyMiddleware:
                 raise SiteStopped("the crawl is ending")
             await asyncio.sleep(_BUSY_CHECK_SECONDS)
 
-    # --- Answers -------------------------------------------------------------------------------------------------------
+    # --- Answers ----------------------------------------------------------------------------------
 
     def response_downloaded(self, response: Response, request: Request) -> None:
         """Count the bytes as they were sent, while bodies are still compressed."""
@@ -210,7 +215,8 @@ class ProxyMiddleware:
         # Only a page shows that the proxy is good: a site may refuse pages and still send its
         # robots.txt.
         if "site" in request.meta:
-            proxy.possible_failures = proxy.renewals = 0
+            proxy.possible_failures = 0
+            proxy.renewals = 0
             self._failing.clear()
             self.quarantines.answered(pool, proxy)
             # A 404 does not show that the site sends proper pages again.
@@ -234,7 +240,10 @@ class ProxyMiddleware:
         return None
 
     def _end(self, request: Request, outcome: str, why: str) -> tuple[ProxyPool, Proxy]:
-        """Log and count an attempt, and remove what was set on the request for it; return its pool and proxy."""
+        """Log and count an attempt, and return its pool and proxy.
+
+        What was set on the request for the attempt is removed.
+        """
         pool, proxy = self._attempts.pop(request)
         number = f"{request.meta.get('retry_times', 0) + 1}/{self._max_attempts(request)}"
         self._log.info(
@@ -280,7 +289,10 @@ class ProxyMiddleware:
         return await self._retry(request, proxy, why, wait=is_sites_fault)
 
     async def _ban(self, pool: ProxyPool, proxy: Proxy, why: str, min_seconds: float = 0.0) -> None:
-        """Renew a session, or quarantine the proxy for at least `min_seconds`; tell the pool when it has no other."""
+        """Renew a session, or quarantine the proxy for at least `min_seconds`.
+
+        The pool is told when it has no other.
+        """
         proxy.possible_failures = 0
         if pool.renew(proxy):
             proxy.renewals += 1
@@ -314,9 +326,8 @@ class ProxyMiddleware:
         retry = get_retry_request(
             request,
             spider=self.crawler.spider,
-            reason=why.partition(":")[
-                0
-            ],  # it names a stat, and what follows the colon differs from page to page
+            # It names a stat, and what follows the colon differs from page to page.
+            reason=why.partition(":")[0],
             max_retry_times=self._max_attempts(request) - 1,
             give_up_log_level=logging.DEBUG,
         )

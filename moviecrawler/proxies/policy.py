@@ -24,9 +24,10 @@ _NETWORK_ERRORS = tuple(map(load_object, _RETRY_EXCEPTIONS))  # errors of the co
 
 # Scrapy-rotating-proxies has no types.
 class SiteBanPolicy(BanDetectionPolicy):  # type: ignore[misc]
-    """Takes the signs in `extract/blocks.py` for a ban, where the package takes every status but 200, 301 and 302.
+    """Take the signs in `extract/blocks.py` for a ban.
 
-    ROTATING_PROXY_BAN_POLICY may name another class with these two methods, such as a subclass.
+    The package takes every status but 200, 301 and 302 for one. ROTATING_PROXY_BAN_POLICY may name
+    another class with these two methods, such as a subclass.
     """
 
     def response_is_ban(self, request: Request, response: Response) -> bool:
@@ -63,13 +64,19 @@ def describe_failure(exception: Exception) -> str:
 
 
 def is_proxys_own(exception: Exception) -> bool:
-    """Return whether the proxy is certainly to blame: it can't be reached, or wants other credentials."""
+    """Return whether the proxy is certainly to blame.
+
+    It is when it can't be reached, or wants other credentials.
+    """
     refused = isinstance(exception, DownloadConnectionRefusedError | CannotResolveHostError)
     return refused or _tunnel_status(exception) == "407"
 
 
 def _tunnel_status(exception: Exception) -> str:
-    """Return the status with which a proxy refused a tunnel, from the message, as Scrapy keeps it nowhere else."""
+    """Return the status with which a proxy refused a tunnel.
+
+    It is taken from the message, as Scrapy keeps it nowhere else.
+    """
     if not isinstance(exception, TunnelError):
         return ""
     status = str(exception).partition("'status': ")[2][:3]

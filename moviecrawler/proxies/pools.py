@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 Kind = Literal["direct", "datacenter", "residential", "tor"]
 SESSION = "{session}"  # stands for a random token in the user or the password of a gateway
 QUARANTINE_SECONDS = 30 * 60.0
-MAX_QUARANTINE_SECONDS = BAN_MEMORY_SECONDS = 7 * 24 * 3600.0
-"""The longest quarantine; and the time after a quarantine until it no longer makes the next one
-longer."""
-_MIN_SECRET_CHARACTERS = (
-    4  # shorter credentials are not removed from texts, which contain them by chance
-)
+MAX_QUARANTINE_SECONDS = 7 * 24 * 3600.0
+"""The longest quarantine."""
+BAN_MEMORY_SECONDS = 7 * 24 * 3600.0
+"""The time after a quarantine until it no longer makes the next one longer."""
+# Shorter credentials are not removed from texts, which contain them by chance.
+_MIN_SECRET_CHARACTERS = 4
 
 
 class ProxyPoolError(MovieCrawlerError):
@@ -83,9 +83,8 @@ class ProxyPool(Proxies):  # type: ignore[misc]  # scrapy-rotating-proxies has n
         self.kind = kind
         self.members = {proxy.name: proxy for proxy in proxies}
         self._run = run  # requests in a row through one proxy
-        self._turns = OrderedDict.fromkeys(
-            self.members, run
-        )  # requests left until the next proxy is used
+        # Requests left until the next proxy is used.
+        self._turns = OrderedDict.fromkeys(self.members, run)
 
     async def open(self, home: str) -> None:
         """Check that a site can be reached. Raises ProxyPoolError."""
@@ -121,7 +120,10 @@ class ProxyPool(Proxies):  # type: ignore[misc]  # scrapy-rotating-proxies has n
         return proxy
 
     def ban(self, name: str, now: float, min_seconds: float) -> float | None:
-        """Begin a quarantine of at least `min_seconds`; return its end, None when the proxy is in one already."""
+        """Begin a quarantine of at least `min_seconds`; return its end.
+
+        Returns None when the proxy is in one already.
+        """
         if name in self.dead:
             return None
         state = self.proxies[name]
@@ -132,7 +134,10 @@ class ProxyPool(Proxies):  # type: ignore[misc]  # scrapy-rotating-proxies has n
         return float(state.next_check)
 
     def answered(self, name: str) -> bool:
-        """Mark a proxy as good after an answer; return whether it had bans, which no longer count."""
+        """Mark a proxy as good after an answer; return whether it had bans.
+
+        These no longer count.
+        """
         if name in self.dead:
             return False  # the request was sent before the ban
         was_banned = bool(self.proxies[name].failed_attempts)
@@ -142,7 +147,8 @@ class ProxyPool(Proxies):  # type: ignore[misc]  # scrapy-rotating-proxies has n
     def learn(self, name: str, ban: Ban | None, now: float) -> None:
         """Take over a proxy's quarantine from Redis, or that it has none."""
         state = self.proxies[name]
-        state.failed_attempts, state.next_check = (ban.bans, ban.until) if ban else (0, None)
+        state.failed_attempts = ban.bans if ban else 0
+        state.next_check = ban.until if ban else None
         if ban and ban.until > now:
             self.dead.add(name)
             self.good.discard(name)
@@ -153,7 +159,10 @@ class ProxyPool(Proxies):  # type: ignore[misc]  # scrapy-rotating-proxies has n
 
 
 class SessionPool(ProxyPool):
-    """Sessions of one gateway, such as a vendor's or Tor's: each random token in the credentials gives another address."""
+    """Sessions of one gateway, such as a vendor's or Tor's.
+
+    Each random token in the credentials gives another address.
+    """
 
     def __init__(
         self, name: str, kind: Kind, labels: Sequence[str], url: str, user: str, password: str
@@ -167,7 +176,8 @@ class SessionPool(ProxyPool):
     def renew(self, proxy: Proxy) -> bool:
         """Replace a session by a new one, which usually has another address."""
         token = secrets.token_hex(12)  # many vendors allow only letters and digits
-        user, password = (text.replace(SESSION, token) for text in (self._user, self._password))
+        user = self._user.replace(SESSION, token)
+        password = self._password.replace(SESSION, token)
         proxy.authorization = basic_auth_header(user, password, "utf-8")
         return True
 

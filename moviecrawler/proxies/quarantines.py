@@ -54,7 +54,7 @@ class Quarantines:
     def ban(
         self, pool: ProxyPool, proxy: Proxy, reason: str, min_seconds: float = 0.0
     ) -> float | None:
-        """Begin a quarantine; return its length in seconds, None when the proxy is in one already."""
+        """Begin a quarantine; return its seconds, None when the proxy is in one already."""
         now = time.time()
         until = pool.ban(proxy.name, now, min_seconds)
         if until is None:
@@ -89,7 +89,8 @@ class Quarantines:
             await self._client.aclose()
 
     async def _run(self) -> None:
-        is_away = is_last = False
+        is_away = False
+        is_last = False
         while not is_last:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_READ_SECONDS):

@@ -78,7 +78,8 @@ class SitePools:
             for setting, url in page_hosts_of(site, settings).items():
                 if not all(pool.accepts(url) for pool in order):
                     raise ConfigurationError(
-                        f"{setting} is {url!r}, and its site is to be asked through Tor, which takes https addresses only; set it"
+                        f"{setting} is {url!r}, and its site is to be asked through Tor,"
+                        " which takes https addresses only; set it"
                         " to one, or take the pool of kind tor out of PROXY_ORDER"
                     )
         if orders:
@@ -152,7 +153,10 @@ def _pool(name: str, entry: _PoolEntry, options: ProxyOptions, settings: BaseSet
     if entry.sessions or any(SESSION in url for url in entry.urls):
         address, user, password = parsed[0]
         if not entry.sessions or SESSION not in user + password or len(parsed) > 1:
-            message = f"PROXY_POOLS: pool {name} is to have one URL with {SESSION} in its user or password"
+            message = (
+                f"PROXY_POOLS: pool {name} is to have one URL"
+                f" with {SESSION} in its user or password"
+            )
             raise ConfigurationError(f"{message}, and the number of `sessions`; or neither")
         labels = [f"{name}:{number}" for number in range(1, entry.sessions + 1)]
         return SessionPool(name, kind, labels, address, user, password)
@@ -180,9 +184,8 @@ def _parse_proxy(label: str, url: str) -> tuple[str, str, str]:
         and parts.port
         and parts.path in {"", "/"}
     )
-    user, password = (
-        (unquote(parts.username or ""), unquote(parts.password or "")) if parts else ("", "")
-    )
+    user = unquote(parts.username or "") if parts else ""
+    password = unquote(parts.password or "") if parts else ""
     if parts is None or not is_url or not parts.netloc.isascii() or ":" in user:
         message = (
             f"PROXY_POOLS: {label} is not of the form {_URL_FORM}, without a colon in the user"

@@ -42,7 +42,10 @@ class TorPool(SessionPool):
         super().__init__(name, "tor", labels, self._tunnel, "tor", SESSION)
 
     def accepts(self, url: str) -> bool:
-        """Return whether a URL is https: the tunnel takes only CONNECT, and a relay could change plain HTTP."""
+        """Return whether a URL is https.
+
+        The tunnel takes only CONNECT, and a relay could change plain HTTP.
+        """
         return url.startswith("https:")
 
     async def on_exhausted(self) -> None:
@@ -73,7 +76,8 @@ class TorPool(SessionPool):
         while reason := await asyncio.to_thread(self._connect, home):
             if monotonic() - started >= _START_SECONDS:
                 raise ProxyPoolError(
-                    f"TOR_TUNNEL {self._tunnel} did not reach {home} ({reason}); it has to be Tor's HTTPTunnelPort, not its SOCKS"
+                    f"TOR_TUNNEL {self._tunnel} did not reach {home} ({reason});"
+                    " it has to be Tor's HTTPTunnelPort, not its SOCKS"
                     " port, and Tor's log has to say `Bootstrapped 100%`"
                 )
             await asyncio.sleep(_RETRY_PAUSE_SECONDS)
@@ -117,7 +121,8 @@ def _request_identity(address: str) -> None:
     ) as error:
         reason = str(error).strip().partition("\n")[0]
         raise ProxyPoolError(
-            f"TOR_CONTROL {address} can't be asked: {reason}; it has to be Tor's ControlPort, and TOR_CONTROL_PASSWORD in the"
+            f"TOR_CONTROL {address} can't be asked: {reason}; it has to be Tor's ControlPort,"
+            " and TOR_CONTROL_PASSWORD in the"
             " environment the password that HashedControlPassword in Tor's torrc was made from"
         ) from None
 

@@ -42,7 +42,10 @@ _GZIP_MEMBER = 31
 
 
 class Counts(msgspec.Struct):
-    """The requests to one site, without those for robots.txt and for the replica's own control paths."""
+    """The requests to one site.
+
+    Those for robots.txt and for the replica's own control paths are not among them.
+    """
 
     requests: int = 0
     paths: Counter[str] = msgspec.field(default_factory=Counter)
@@ -71,9 +74,10 @@ class Counts(msgspec.Struct):
 
 
 def choose(seed: int, shares: Mapping[Fault, float], path: str, attempt: int) -> Fault | None:
-    """Return what happens to the `attempt`th request for a path, counted from 1; None for a proper answer.
+    """Return what happens to the `attempt`th request for a path; None for a proper answer.
 
-    The same crawl meets the same faults, and a retry is another attempt, which can succeed.
+    Attempts are counted from 1. The same crawl meets the same faults, and a retry is another
+    attempt, which can succeed.
     """
     faults = [*shares, None]
     weights = [*shares.values(), 1 - sum(shares.values())]
@@ -248,17 +252,16 @@ class Replica:
 
 
 async def serve(options: Options, *, until_input_ends: bool = False) -> None:
-    """Run a replica, and print the sites' URLs when it answers, until SIGINT or SIGTERM, or until standard input ends.
+    """Run a replica until SIGINT or SIGTERM, or until standard input ends.
 
-    Raises ConfigurationError when it can't start.
+    Prints the sites' URLs when it answers. Raises ConfigurationError when it can't start.
     """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    if (
-        until_input_ends
-    ):  # which it does when the process at its other end is gone; nothing is ever written to it
+    if until_input_ends:
+        # It ends when the process at its other end is gone; nothing is ever written to it.
         loop.add_reader(sys.stdin, stop.set)
     async with AsyncExitStack() as stack:
         replica = Replica(options, Path(stack.enter_context(TemporaryDirectory(prefix="replica-"))))
@@ -270,12 +273,16 @@ async def serve(options: Options, *, until_input_ends: bool = False) -> None:
             await runner.setup()
             stack.push_async_callback(runner.cleanup)
             await web.SockSite(runner, listener).start()
-            print(f"{site} http://{options.host}:{listener.getsockname()[1]}", flush=True)  # noqa: T201 - for who started it
+            url = f"http://{options.host}:{listener.getsockname()[1]}"
+            print(f"{site} {url}", flush=True)  # noqa: T201 - for who started it
         await stop.wait()
 
 
 def _listeners(host: str, port: int) -> list[socket.socket]:
-    """Return a listening socket for each site: on `port` and the next ones, or on any that are free."""
+    """Return a listening socket for each site.
+
+    They are on `port` and the next ones, or on any ports that are free.
+    """
     ports = range(port, port + len(SITES)) if port else [0] * len(SITES)
     try:
         return [socket.create_server((host, one), backlog=1024) for one in ports]

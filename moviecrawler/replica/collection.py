@@ -45,10 +45,11 @@ _AMOUNTS: Final[dict[AmountKind, int]] = {
 
 
 class Outline(NamedTuple):
-    """What is known of a film before its items are made; `english` is what slugs are made of where the title is in another script."""
+    """What is known of a film before its items are made."""
 
     title: str
     english: str
+    """What slugs are made of where the title is in another script."""
     original: str | None
     year: int
     title_type: str
@@ -117,13 +118,15 @@ class Collection(Titles):
         return Outline(title, english, original, year, title_type, country, language, is_upcoming)
 
     def _ids_of(self, index: int) -> dict[Site, str]:
-        """Return a film's ids, whose slugs are as irregular as the sites' own; each site but IMDb lacks some films."""
+        """Return a film's ids; each site but IMDb lacks some films.
+
+        Slugs are as irregular as the sites' own.
+        """
         dice = self.dice("slugs", index)
         is_remake = _is_remake(index)
         outline = self._outlines[index]
-        slot = (
-            index // 2 * 2_221 + self.seed
-        )  # ids of seven digits for even places, of eight for odd ones
+        # Ids have seven digits for even places, and eight for odd ones.
+        slot = index // 2 * 2_221 + self.seed
         number = (
             10_000_000 + slot * 7 % 60_000_000 if index % 2 else 1_000_000 + slot * 3 % 8_999_999
         )
@@ -204,7 +207,10 @@ class Collection(Titles):
                 # Rotten Tomatoes tells no day in theaters of what only streams.
                 is_streaming = site == "rottentomatoes" and dice.chance(0.05)
                 title.movies[site] = on_site(
-                    *(site, title.movies["imdb"], site_id, dice),
+                    site=site,
+                    base=title.movies["imdb"],
+                    site_id=site_id,
+                    dice=dice,
                     year=year,
                     release_date=None if is_streaming else dice.day_in(year),
                     related=self._similar(site, index),
@@ -236,7 +242,10 @@ class Collection(Titles):
                 )
             )
         return on_imdb(
-            *(index, self.ids["imdb"][index], "movie", dice),
+            index=index,
+            imdb_id=self.ids["imdb"][index],
+            kind="movie",
+            dice=dice,
             is_upcoming=outline.is_upcoming,
             title=outline.title,
             original_title=outline.original,
@@ -266,7 +275,10 @@ class Collection(Titles):
         )
 
     def _similar(self, site: Site, index: int) -> list[RelatedTitle]:
-        """Return the films before and behind one in popularity that it recommends, as far as the site has them."""
+        """Return the films that a film's page recommends, as far as the site has them.
+
+        They are those before and behind it in popularity.
+        """
         return [
             RelatedTitle(
                 relation="similar", site_id=self.ids[site][other], title=self._outlines[other].title

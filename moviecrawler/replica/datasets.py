@@ -1,4 +1,7 @@
-"""IMDb's datasets of the replica's titles, written to files once, in the order of their ids as text."""
+"""IMDb's datasets of the replica's titles, in the order of their ids as text.
+
+They are written to files once.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ if TYPE_CHECKING:
 
 _NULL: Final = r"\N"
 _COLUMNS: Final = {
-    "title.basics": "tconst titleType primaryTitle originalTitle isAdult startYear endYear runtimeMinutes genres",
+    "title.basics": (
+        "tconst titleType primaryTitle originalTitle isAdult "
+        "startYear endYear runtimeMinutes genres"
+    ),
     "title.ratings": "tconst averageRating numVotes",
     "title.crew": "tconst directors writers",
     "title.principals": "tconst ordering nconst category job characters",
@@ -71,9 +77,8 @@ def _rows(movie: Movie, name: str) -> Iterator[tuple[object, ...]]:
     elif name == "title.episode" and movie.kind == "episode":
         yield movie.site_id, movie.series_id, movie.season, movie.episode
     elif name == "title.crew" and movie.kind == "movie":
-        directors, writers = (
-            [str(one.person_id) for one in movie.people(role)] for role in ("director", "writer")
-        )
+        directors = [str(one.person_id) for one in movie.people("director")]
+        writers = [str(one.person_id) for one in movie.people("writer")]
         yield movie.site_id, ",".join(directors), ",".join(writers)
     elif name == "title.principals" and movie.kind == "movie":
         credits_ = [*movie.people("cast"), *movie.people("director"), *movie.people("writer")]

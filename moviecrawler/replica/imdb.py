@@ -1,4 +1,7 @@
-"""IMDb's title pages and charts as the site has served them since the autumn of 2025: data in `__NEXT_DATA__`."""
+"""IMDb's title pages and charts as the site has served them since the autumn of 2025.
+
+Their data is in `__NEXT_DATA__`.
+"""
 
 from __future__ import annotations
 
@@ -54,9 +57,10 @@ _render: Final = Templates(
 
 def title_page(movie: Movie, *, light: bool) -> bytes:
     """Return the page of a film, a series or an episode."""
-    named, dated, above, main = (
-        _render(name, movie) for name in ("named", "dated", "above_the_fold", "main_column")
-    )
+    named = _render("named", movie)
+    dated = _render("dated", movie)
+    above = _render("above_the_fold", movie)
+    main = _render("main_column", movie)
     data = {
         "tconst": movie.site_id,
         "aboveTheFoldData": {**named, **dated, **above},

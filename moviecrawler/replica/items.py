@@ -1,4 +1,7 @@
-"""What the three sites say of one title: Metacritic's and Rotten Tomatoes' items are made of IMDb's."""
+"""What the three sites say of one title.
+
+Metacritic's and Rotten Tomatoes' items are made of IMDb's.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,10 @@ def identity(site: Site, site_id: str) -> dict[str, Any]:
 def on_imdb(
     index: int, imdb_id: str, kind: TitleKind, dice: Dice, *, is_upcoming: bool, **facts: Any
 ) -> Movie:
-    """Return IMDb's item of a title: with its own facts, and with what films and series have alike."""
+    """Return IMDb's item of a title.
+
+    It has the title's own facts, and what films and series have alike.
+    """
     place = dice.word("places")
     has_poster = dice.chance(0.95)
     genres = dice.sample(WORDS["genres"], 1 + dice.below(3))
@@ -69,7 +75,10 @@ def on_imdb(
 def people(
     role: Role, numbers: Iterable[int], play: Callable[[], str | None] = lambda: None
 ) -> list[Credit]:
-    """Return the credits of some people in one role, each with what `play` returns as a character."""
+    """Return the credits of some people in one role.
+
+    Each has what `play` returns as a character.
+    """
     return [
         Credit(
             name=person_name(one),
@@ -110,7 +119,10 @@ def rate(title: Title, rating: tuple[float, int] | None) -> Title:
 
 
 def on_site(site: SlugSite, base: Movie, site_id: str, dice: Dice, **facts: Any) -> Movie:
-    """Return the item of a title's page on another site: what IMDb's item says of the title, and the site's own facts."""
+    """Return the item of a title's page on another site.
+
+    It has what IMDb's item says of the title, and the site's own facts.
+    """
     beginning, separator = _PERSON_IDS[site]
     found = Movie(
         **identity(site, site_id),
@@ -129,7 +141,8 @@ def on_site(site: SlugSite, base: Movie, site_id: str, dice: Dice, **facts: Any)
         **facts,
     )
     if site == "metacritic":
-        path = f"/us/{'movie' if base.kind == 'movie' else 'tv-show'}/{slugify(base.title, '-') or base.site_id}"
+        section = "movie" if base.kind == "movie" else "tv-show"
+        path = f"/us/{section}/{slugify(base.title, '-') or base.site_id}"
         found.external_ids = {"metacritic": _own_number(dice), "justwatch": path}
         found.imdb_id = base.imdb_id if dice.chance(0.92) else None
         if base.poster_url:
@@ -147,9 +160,8 @@ def on_site(site: SlugSite, base: Movie, site_id: str, dice: Dice, **facts: Any)
         )
         return found
     found.languages = base.languages
-    found.end_year = (
-        None if base.end_year == found.year else base.end_year
-    )  # "2012" stands for 2012 to 2012
+    # "2012" stands for 2012 to 2012.
+    found.end_year = None if base.end_year == found.year else base.end_year
     found.poster_url = (
         f"https://resizing.flixster.com/206x305/v2/{base.site_id}.jpg" if base.poster_url else None
     )
@@ -161,7 +173,10 @@ def on_site(site: SlugSite, base: Movie, site_id: str, dice: Dice, **facts: Any)
 
 
 def add_own(movie: Movie, dice: Dice) -> Movie:
-    """Add Rotten Tomatoes' ids of a title, and what critics agree upon, where enough of them have written."""
+    """Add Rotten Tomatoes' ids of a title, and what critics agree upon.
+
+    There is a consensus where enough critics have written.
+    """
     number = _own_number(dice)
     text = str(UUID(int=dice.getrandbits(128)))
     movie.external_ids = {"ems": text, "rottentomatoes": number}
@@ -177,7 +192,10 @@ def _own_number(dice: Dice) -> str:
 def scores_on(
     site: SlugSite, critics: int | None, users: int | None, dice: Dice, most: int = 300
 ) -> list[Score]:
-    """Return a site's scores in the order of its pages, by at most so many critics; None, of 0 to 100, where there is none."""
+    """Return a site's scores in the order of its pages, by at most so many critics.
+
+    The scores of `critics` and `users` are of 0 to 100, or None where there is none.
+    """
     reviews = 5 + dice.below(most)
     ratings = 50 + dice.below(100_000)
     top = critics if reviews >= _ENOUGH_REVIEWS else None
@@ -238,4 +256,10 @@ def _offer(
     if site == "rottentomatoes":
         return found
     priced = {"price": price, "currency": "USD"} if price else {}
-    return replace(found, provider=provider, quality=quality, source="JustWatch", **priced)  # type: ignore[arg-type]
+    return replace(
+        found,
+        provider=provider,
+        quality=quality,
+        source="JustWatch",
+        **priced,  # type: ignore[arg-type]
+    )

@@ -128,7 +128,11 @@ def _ordered(titles: Titles, order: str) -> list[tuple[int, int]]:
 
 
 def _flattened(value: Any) -> list[Any]:
-    """Return a value as devalue writes it: all that it consists of in one list, naming one another by index; equal texts once."""
+    """Return a value as devalue writes it.
+
+    All that it consists of is in one list, its parts name one another by index, and equal texts are
+    in it once.
+    """
     flat: list[Any] = [["ShallowReactive", 1]]
     numbers: dict[str, int] = {}
 
@@ -148,7 +152,10 @@ def _flattened(value: Any) -> list[Any]:
 
 
 def _components(title: Title, movie: Movie) -> list[dict[str, Any]]:
-    """Return the parts of a page; those of a season are its series' but for the scores, those of an episode its season's."""
+    """Return the parts of a page.
+
+    Those of a season are its series' but for the scores, those of an episode its season's.
+    """
     whole = title.movies["metacritic"]
     if movie.kind == "episode":
         season = str(movie.site_id).rpartition("/")[0]

@@ -1,4 +1,7 @@
-"""The replica's options, some of which can be changed while it runs, and the faults that they ask for."""
+"""The replica's options, and the faults that they ask for.
+
+Some options can be changed while it runs.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,13 @@
-"""From items to payloads: a template looks like what a site serves, with `$field` where a field stands (see `value_of`).
+"""From items to payloads: a template looks like what a site serves.
 
-"runtime": {"seconds": "$runtime_minutes|seconds"}        a function of the site's module makes of
-it what the site writes "scorePercent": "$scores.tomatometer|{:.0f}%"             or a format does
-"voteCount": "$scores.imdb.count or 0"                    what stands there without a value, which
-is null otherwise "genres": ["$genres", {"text": "$"}]                      an object for each item
-of a list
+`$field` is where a field stands (see `value_of`):
+
+- `"runtime": {"seconds": "$runtime_minutes|seconds"}`: a function of the site's module makes of it
+  what the site writes
+- `"scorePercent": "$scores.tomatometer|{:.0f}%"`: a format does
+- `"voteCount": "$scores.imdb.count or 0"`: what stands there without a value, which is null
+  otherwise
+- `"genres": ["$genres", {"text": "$"}]`: an object for each item of a list
 """
 
 from __future__ import annotations
@@ -31,7 +34,10 @@ MARKUP: Final = read_toml("markup.toml")
 
 
 def value_of(item: Any, field: str) -> Any:
-    """Return a field of an item, such as `year`, `credits.cast`, `scores.imdb` or `scores.imdb.count`; None without a value."""
+    """Return a field of an item; None without a value.
+
+    Fields are such as `year`, `credits.cast`, `scores.imdb` or `scores.imdb.count`.
+    """
     name, _, part = field.partition(".")
     found = getattr(item, name) if name else item
     if not part:
@@ -94,7 +100,10 @@ class Templates:
 
 @functools.cache
 def _filler(form: str, size: int, *, light: bool) -> Markup:
-    """Return a part of about `size` bytes that says nothing of titles, and makes a page as large as the sites' own."""
+    """Return a part of about `size` bytes that says nothing of titles.
+
+    It makes a page as large as the sites' own.
+    """
     dice = Dice(form, size)
     pieces = list[str]()
     written = 0

@@ -25,7 +25,10 @@ class ReplicaError(MovieCrawlerError):
 
 
 class ReplicaProcess:
-    """A replica that runs while the `with` block does; it also ends when this process does, in whatever way."""
+    """A replica that runs while the `with` block does.
+
+    It also ends when this process does, in whatever way.
+    """
 
     def __init__(self, **options: Any) -> None:
         """Take the fields of `Options`; without `port`, any free ports are used.
@@ -38,7 +41,10 @@ class ReplicaProcess:
 
     @property
     def settings(self) -> dict[str, str]:
-        """The project's settings, or environment variables, that make its spiders ask the replica."""
+        """The project's settings that make its spiders ask the replica.
+
+        They can be given as environment variables, too.
+        """
         return {
             host.setting: self.urls[site] + ("/datasets" if host.has_files else "")
             for site, profile in SITES.items()

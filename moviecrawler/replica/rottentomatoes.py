@@ -1,4 +1,7 @@
-"""Rotten Tomatoes' pages as the site has served them since 2024: scripts of JSON, a list of details, JSON-LD; and its browse lists."""
+"""Rotten Tomatoes' pages as the site has served them since 2024, and its browse lists.
+
+Pages have scripts of JSON, a list of details, and JSON-LD.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,10 @@ def _below_title(movie: Movie) -> list[str]:
 
 
 def _score(side: str, kinds: tuple[ScoreKind, ...], movie: Movie) -> dict[str, Any]:
-    """Return the first score that there is of the critics or of the audience; before there are reviews it has no key `score`."""
+    """Return the first score that there is of the critics or of the audience.
+
+    Before there are reviews it has no key `score`.
+    """
     score = next(filter(None, map(movie.score, kinds)), None)
     found = _render(side, score) if score else {"certified": False}
     return {**found, "title": "Tomatometer" if side == "critics" else "Popcornmeter"}
@@ -99,7 +105,10 @@ def title_page(title: Title, movie: Movie, *, light: bool) -> bytes:
 
 
 def browse(collection: Collection, name: str, *, light: bool) -> bytes:
-    """Return the first page of a list: movies_in_theaters, tv_series_browse, or all films by popularity."""
+    """Return the first page of a list.
+
+    Lists are movies_in_theaters, tv_series_browse, or all films by popularity.
+    """
     rows, info = _browsed(collection, name, 0)
     url = f"https://www.rottentomatoes.com/browse/{name}"
     title = f"{name} | Rotten Tomatoes"

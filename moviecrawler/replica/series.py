@@ -72,8 +72,8 @@ class Series(Titles):
 
     def __init__(self, seed: int, count: int, today: date, films: int) -> None:
         super().__init__(seed, count)
-        # with which they share their people
         self.today = today
+        # Series share their people with films.
         self._films = films
         for index in range(count):
             ids: dict[Site, str] = {"imdb": f"tt{FIRST_SERIES_ID + index * IDS_OF_SERIES}"}
@@ -149,7 +149,10 @@ class Series(Titles):
         pool = index % self._films // 50 * 60
         team = dice.sample(range(pool, pool + 200), 9)
         return on_imdb(
-            *(index, self.ids["imdb"][index], "series", dice),
+            index=index,
+            imdb_id=self.ids["imdb"][index],
+            kind="series",
+            dice=dice,
             is_upcoming=False,
             title=self._name(index),
             title_type="tvSeries",
@@ -171,9 +174,12 @@ class Series(Titles):
     def _episode(
         self, index: int, series: Movie, number: int, season: int, episode: int, day: date
     ) -> Movie:
-        """Return IMDb's item of an episode, which is unrated until it is shown; specials, of season 0, have no place there."""
+        """Return IMDb's item of an episode, which is unrated until it is shown.
+
+        Specials, of season 0, have no place there.
+        """
         dice = self.dice("episode", index, number)
-        (mean, votes) = self.rating(index)
+        mean, votes = self.rating(index)
         imdb_id = f"tt{FIRST_SERIES_ID + index * IDS_OF_SERIES + number}"
         is_rated = day <= self.today and not dice.chance(0.04)
         rating = (
@@ -190,14 +196,20 @@ class Series(Titles):
         of_series = dict.fromkeys(
             ("end_year", "imdb_top250_tv_rank", "critic_review_count", "popularity_rank")
         )
-        found = replace(series, **of_series, **identity("imdb", imdb_id), imdb_id=imdb_id)  # type: ignore[arg-type]
+        found = replace(
+            series,
+            **of_series,  # type: ignore[arg-type]
+            **identity("imdb", imdb_id),
+            imdb_id=imdb_id,
+        )
         found.title = title
         found.kind = "episode"
         found.title_type = "tvEpisode"
         found.plot = f"{title} is opened."
         found.year = day.year
         found.release_date = day.isoformat()
-        found.season, found.episode = (season, episode) if season else (None, None)
+        found.season = season or None
+        found.episode = episode if season else None
         found.series_id = series.site_id
         found.series_title = series.title
         found.credits = credits_
@@ -207,17 +219,24 @@ class Series(Titles):
     def _add_site(
         self, site: SlugSite, title: Title, index: int, seasons: dict[int, list[Movie]]
     ) -> None:
-        """Add what another site says of a series, its seasons and episodes; specials are season 0 there, without scores."""
+        """Add what another site says of a series, its seasons and episodes.
+
+        Specials are season 0 there, without scores.
+        """
         imdb = title.movies["imdb"]
         site_id = self.ids[site][index]
         is_metacritic = site == "metacritic"
-        series = title.movies[site] = on_site(
-            *(site, imdb, site_id, self.dice(f"{site} series", index)),
+        series = on_site(
+            site=site,
+            base=imdb,
+            site_id=site_id,
+            dice=self.dice(f"{site} series", index),
             year=imdb.year,
             release_date=imdb.release_date,
             season_count=len(seasons) if is_metacritic else imdb.season_count,
             scores=self._scores(site, index),
         )
+        title.movies[site] = series
         title.listed[site] = []
         title.parts[site] = []
         for number, episodes in seasons.items():
@@ -239,10 +258,10 @@ class Series(Titles):
             }
             row = Movie(**both, release_date=None if is_metacritic else release[:7], source="list")
             page = replace(series, **both, scores=scores, end_year=None, season_count=None)
-            if (
-                is_metacritic
-            ):  # the page has what it says of the series, and the season's own scores
-                page.imdb_id = page.release_date = None
+            if is_metacritic:
+                # The page has what it says of the series, and the season's own scores.
+                page.imdb_id = None
+                page.release_date = None
                 page.external_ids = {}
                 page.credits = [one for one in series.credits if one.role != "creator"]
                 row.scores = [score for score in scores if score.kind == "metascore"]
@@ -265,7 +284,10 @@ class Series(Titles):
             title.parts[site] += [page, *own]
 
     def _scores(self, site: SlugSite, index: int, season: int | None = None) -> list[Score]:
-        """Return the scores of a series, or of a season; specials have none, nor has every fourth series on Rotten Tomatoes."""
+        """Return the scores of a series, or of a season.
+
+        Specials have none, nor has every fourth series on Rotten Tomatoes.
+        """
         dice = self.dice(f"{site} scores", index, season)
         mean = self.rating(index)[0]
         is_scored = season != 0 if season is not None else site == "metacritic" or index % 4 != 1

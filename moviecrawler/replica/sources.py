@@ -118,7 +118,10 @@ class Generated:
 
     @functools.cache  # noqa: B019 - as many as there are sitemaps
     def _listed(self, site: Site, name: str) -> list[str]:
-        """Return the ids of the titles in a sitemap; Metacritic has series and their seasons in one."""
+        """Return the ids of the titles in a sitemap.
+
+        Metacritic has series and their seasons in one.
+        """
         titles = self._collection if "movie" in name else self._collection.series
         found = []
         for index, site_id in titles.ids[site].items():
@@ -129,7 +132,9 @@ class Generated:
 
 
 class SavedPages:
-    """The pages of a folder whose INDEX.tsv names for each `file` its `url`, when it was `captured`, and its `kind`.
+    """The pages of a folder, as its INDEX.tsv names them.
+
+    It has for each `file` its `url`, when it was `captured`, and its `kind`.
 
     Of several files for one address the newest is served: "2025-12" is newer than "<=2025-12", and
     of equals the last. Pages of all of a site's hosts are on that site's port. Bodies of redirects
@@ -156,20 +161,23 @@ class SavedPages:
                     self._files[_key(site, address.path, query)] = row["file"], row["url"]
         except (OSError, KeyError, UnicodeDecodeError) as error:
             raise ConfigurationError(
-                f"--pages is {str(folder)!r}, but {index} can't be read ({error!r}); give a folder with an INDEX.tsv that "
-                "has the columns file, kind, url and captured"
+                f"--pages is {str(folder)!r}, but {index} can't be read ({error!r}); "
+                "give a folder with an INDEX.tsv that has the columns file, kind, url and captured"
             ) from error
 
     def answer(self, site: Site, path: str, query: Mapping[str, str], host: str) -> Answer | None:
-        """Return the newest page that was saved from an address, or None; see `Generated.answer`."""
+        """Return the newest page that was saved from an address, or None.
+
+        See `Generated.answer`.
+        """
         del host  # links in saved pages stay as they are
         file, url = self._files.get(_key(site, path, query.items()), ("", ""))
         if not file:
             return None
         content = (self._folder / file).read_bytes()
-        is_page = urlsplit(url).netloc == urlsplit(SITES[site].home).netloc and not urlsplit(
-            url
-        ).path.endswith(".json")
+        address = urlsplit(url)
+        home = urlsplit(SITES[site].home)
+        is_page = address.netloc == home.netloc and not address.path.endswith(".json")
         if not is_page:
             return Answer(content, JSON)
         if content[:1] in {b"{", b"["}:
@@ -193,5 +201,8 @@ def _xml(root: str, element: str, locations: list[str]) -> Answer:
     rows = "".join(
         f"<{element}><loc>{escape(location)}</loc></{element}>\n" for location in locations
     )
-    head = f'<?xml version="1.0" encoding="UTF-8"?>\n<{root} xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
+    head = (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        f'<{root} xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
+    )
     return Answer(f"{head}{rows}</{root}>\n".encode(), "application/xml")

@@ -1,4 +1,7 @@
-"""The titles of one kind, with their ids and items: films are in `collection.py`, series in `series.py`."""
+"""The titles of one kind, with their ids and items.
+
+Films are in `collection.py`, series in `series.py`.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,10 @@ _CACHED: Final = 2_000
 
 @dataclass(slots=True)
 class Title:
-    """A film, or a series with its seasons and episodes: what the pages of each site that has it say."""
+    """A film, or a series with its seasons and episodes.
+
+    It is what the pages of each site that has it say.
+    """
 
     movies: dict[Site, Movie]
     """The items of the title's own pages."""
@@ -56,11 +62,17 @@ class Titles:
         raise NotImplementedError
 
     def rating(self, index: int) -> tuple[float, int] | None:
-        """Return IMDb's mean (1.0 to 9.9) and votes (5 and up) of a title; None when it is unrated."""
+        """Return IMDb's mean and votes of a title; None when it is unrated.
+
+        A mean is 1.0 to 9.9; votes are 5 and up.
+        """
         raise NotImplementedError
 
     def order(self, _name: str, index: int) -> int:
-        """Return the sort key of a title in Metacritic's finder; by default its rank of popularity."""
+        """Return the sort key of a title in Metacritic's finder.
+
+        By default it is the title's rank of popularity.
+        """
         return index
 
     def _weight(self, index: int) -> float:
@@ -84,7 +96,7 @@ class Titles:
         return list(self.ids["imdb"].values())
 
     def find(self, site: Site, site_id: str) -> tuple[Title, Movie] | None:
-        """Return the title and the item of the page with an id; None when the site has no such page.
+        """Return the title and the item of the page with an id; None without such a page.
 
         Hyphens and underscores of Rotten Tomatoes' ids are the same; the item has the id as the
         site writes it.
@@ -100,7 +112,10 @@ class Titles:
         )
 
     def pages(self, site: Site) -> Iterator[Movie]:
-        """Yield the items of all pages that a site has: of the titles, and of their seasons and episodes."""
+        """Yield the items of all pages that a site has.
+
+        They are those of the titles, and of their seasons and episodes.
+        """
         for index in self.ids[site]:
             yield from self.title(index).pages(site)
 
@@ -110,7 +125,10 @@ class Titles:
 
     @functools.cached_property
     def top_ranks(self) -> dict[int, int]:
-        """The rank, from 1, of each title in the Top 250 by its index, in chart order; fewer when there are fewer."""
+        """The rank, from 1, of each title in the Top 250 by its index, in chart order.
+
+        There are fewer when there are fewer titles.
+        """
         weights = {index: self._weight(index) for index in range(min(self.count, _CACHED))}
         top = sorted(filter(weights.get, weights), key=lambda index: (-weights[index], index))[
             :CHART_SIZE

@@ -59,7 +59,10 @@ class Dice(Random):
 
 
 def slugify(text: str, separator: str) -> str:
-    """Return a text as the sites' slugs have it: ASCII, lower case, punctuation dropped, words joined."""
+    """Return a text as the sites' slugs have it.
+
+    It is in ASCII and lower case, punctuation is dropped, and words are joined.
+    """
     plain = (
         unicodedata.normalize("NFKD", text.replace("ø", "o").replace("Ø", "O"))
         .encode("ascii", "ignore")

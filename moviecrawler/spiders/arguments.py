@@ -1,4 +1,7 @@
-"""Parses a spider's arguments, which are checked before the first request, and the seeds that others push."""
+"""Parses a spider's arguments, and the seeds that others push.
+
+The arguments are checked before the first request.
+"""
 
 from __future__ import annotations
 
@@ -80,11 +83,11 @@ def parse_choice(name: str, text: str, choices: Collection[str]) -> str:
 def parse_title_ids(
     site: Site, ids: str | None, file: str | None, home: str | None = None
 ) -> list[str]:
-    """Return the titles of the arguments `ids` (separated by commas) and `file` (one a line), each once, in order.
+    """Return the titles of the arguments `ids` and `file`, each once, in order.
 
-    They are ids, or URLs of the site or below `home`. Empty lines and those that start with # are
-    passed over. Raises ConfigurationError for a file that can't be read, and for the first title
-    that is malformed, with its line.
+    `ids` are separated by commas, and a file has one a line. They are ids, or URLs of the site or
+    below `home`. Empty lines and those that start with # are passed over. Raises ConfigurationError
+    for a file that can't be read, and for the first title that is malformed, with its line.
     """
     named = {
         parse_title_id(site, text, home): None for text in (ids or "").split(",") if text.strip()
@@ -95,10 +98,8 @@ def parse_title_ids(
         return list(named)
     try:
         lines = read_file(file, _LARGEST_LIST).decode("utf-8-sig").splitlines()
-    except (
-        OSError,
-        ValueError,
-    ) as error:  # the latter of bytes that are no UTF-8, or of a zero byte in the name
+    # A ValueError is of bytes that are no UTF-8, or of a zero byte in the name.
+    except (OSError, ValueError) as error:
         raise ConfigurationError(f"file {file!r} can't be read: {error}") from None
     for number, line in enumerate(lines, 1):
         if line.strip() and not line.lstrip().startswith("#"):

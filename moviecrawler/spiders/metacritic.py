@@ -28,7 +28,8 @@ FINDER_LISTS = {
     for prefix, number in (("", 2), ("tv-", 1))
     for name, order in _ORDERS.items()
 }
-"""The finder's number for films or series, and its name for the order, by the names of the lists."""
+"""The finder's number for films or series, and its name for the order, by the names of the
+lists."""
 FINDER_PAGE = 24
 """Rows that the site's own browse pages ask the finder for."""
 MOST_LISTED = 20_000 * FINDER_PAGE
@@ -37,7 +38,11 @@ after that has no end."""
 
 
 class MetacriticSpider(SitemapSpider):
-    """`list` is an order of the finder (metascore, new, popular; of series tv-metascore and so on) or one of `sitemaps`."""
+    """Fetches Metacritic's lists and title pages.
+
+    `list` is an order of the finder (metascore, new, popular; of series tv-metascore and so on) or
+    one of `sitemaps`.
+    """
 
     name = "metacritic"
     site = "metacritic"
@@ -86,7 +91,7 @@ class MetacriticSpider(SitemapSpider):
                 self.list_missed(response.url, "failed", reason)
         yield from self.requests_of(listing, name, before=offset)
 
-    # --- Titles -------------------------------------------------------------------------------------------------------
+    # --- Titles -----------------------------------------------------------------------------------
 
     json_host: str
     """Where the finder is asked."""
@@ -102,8 +107,9 @@ class MetacriticSpider(SitemapSpider):
         spider.json_host = spider.hosts.get("METACRITIC_API_URL", spider.home)
         if SITES[cls.site].is_live(spider.home) and not SITES[cls.site].is_live(spider.json_host):
             raise ConfigurationError(
-                f"METACRITIC_API_URL is {spider.json_host!r}, but titles would be asked for at METACRITIC_URL, the live site; "
-                "set METACRITIC_URL to a replica, too, or remove METACRITIC_API_URL"
+                f"METACRITIC_API_URL is {spider.json_host!r}, but titles would be asked for at "
+                "METACRITIC_URL, the live site; set METACRITIC_URL to a replica, too, or remove "
+                "METACRITIC_API_URL"
             )
         return spider
 

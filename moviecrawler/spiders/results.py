@@ -35,7 +35,10 @@ _NO_SUCH_TITLE = (404, 410)
 
 
 def fetched_at(meta: Mapping[str, Any]) -> datetime:
-    """Return when the archive got a page, by the `meta` of its request; now, where pages are not archived."""
+    """Return when the archive got a page, by the `meta` of its request.
+
+    Where pages are not archived, that is now.
+    """
     return meta.get("fetched_at") or utc_now()
 
 
@@ -69,10 +72,9 @@ def outcome_of(failure: Failure) -> tuple[str, str]:
 def title_page(page: Page, site_id: str, url: str) -> tuple[Movie, list[Movie]]:
     """Return the title of a page, and the seasons that it names.
 
-    Raises ExtractionError when it is about no single title.
-
     A site may have no page for a series with one season, and redirect to that season's: it gives
-    the series' name and year, and the season.
+    the series' name and year, and the season. Raises ExtractionError when the page is about no
+    single title.
     """
     season = page.movie
     if season is None:
@@ -93,7 +95,7 @@ def title_page(page: Page, site_id: str, url: str) -> tuple[Movie, list[Movie]]:
 
 
 def movie_of_list(site: Site, site_id: str, found: Found) -> Movie | None:
-    """Return what a list page says of a title; None when that doesn't include what kind of title it is."""
+    """Return what a list page says of a title; None when that doesn't include its kind."""
     entry = msgspec.convert(found["entry"], Entry)
     if entry.kind is None:
         return None

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from moviecrawler.items import Page
 
 _BROWSE_PATH = re.compile(
-    r"(?:movies_in_theaters|movies_at_home|movies_coming_soon|tv_series_browse)(?:/[a-zA-Z0-9_:~,.-]+)?/?"
+    r"(?:movies_in_theaters|movies_at_home|movies_coming_soon|tv_series_browse)"
+    r"(?:/[a-zA-Z0-9_:~,.-]+)?/?"
 )
 _SITEMAPS = "/sitemaps/sitemap.xml"
 MOST_PAGES = 5000
@@ -28,7 +29,11 @@ new for ever have no end."""
 
 
 class RottenTomatoesSpider(SitemapSpider):
-    """`list` is a browse path, such as `movies_at_home/genres:drama~sort:newest`, or one of `sitemaps`."""
+    """Fetches Rotten Tomatoes' lists and title pages.
+
+    `list` is a browse path, such as `movies_at_home/genres:drama~sort:newest`, or one of
+    `sitemaps`.
+    """
 
     name = "rottentomatoes"
     site = "rottentomatoes"
@@ -44,8 +49,9 @@ class RottenTomatoesSpider(SitemapSpider):
         """Raise ConfigurationError when it is neither a browse path nor a sitemap."""
         if name not in cls.sitemaps and not _BROWSE_PATH.fullmatch(name):
             raise ConfigurationError(
-                f"list is {name!r}; give a browse path such as movies_in_theaters, movies_at_home/sort:popular or "
-                f"tv_series_browse/genres:drama, or {', '.join(cls.sitemaps)}"
+                f"list is {name!r}; give a browse path such as movies_in_theaters, "
+                "movies_at_home/sort:popular or tv_series_browse/genres:drama, "
+                f"or {', '.join(cls.sitemaps)}"
             )
 
     def list_request(self, name: str) -> Request:
@@ -70,7 +76,10 @@ class RottenTomatoesSpider(SitemapSpider):
         )
 
     def parse_list(self, response: Response, name: str, page: int, before: int) -> Iterator[Any]:
-        """Yield the titles of one page, and the next page, which the dupefilter drops if the site names it again and again."""
+        """Yield the titles of one page, and the next page.
+
+        The dupefilter drops that one if the site names it again and again.
+        """
         listing = self.read_list(
             response, rottentomatoes.browse_json if page else rottentomatoes.browse
         )

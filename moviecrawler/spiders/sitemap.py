@@ -55,11 +55,11 @@ class SitemapSpider(MovieSpider):
     def parse_sitemap(
         self, response: Response, name: str, later: list[str], before: int
     ) -> Iterator[Any]:
-        """Yield the parts of an index or the titles of a part; what names none of those that are known could not be read.
+        """Yield the parts of an index, or the titles of a part.
 
-        All parts at once; with a limit one by one, as an index does not say how many movies a part
-        holds. An index in the place of a part, which the protocol does not know, could lead back to
-        itself.
+        What names none of those that are known could not be read. All parts are asked for at once;
+        with a limit one by one, as an index does not say how many movies a part holds. An index in
+        the place of a part, which the protocol does not know, could lead back to itself.
         """
         try:
             sitemap = read_sitemap(response.body, response.url)
@@ -106,8 +106,12 @@ class SitemapSpider(MovieSpider):
         }
         parts = [path for path, file_name in names.items() if file_name.startswith(begin)]
         if not parts:
-            reason = f"none of the {len(urls)} parts that it names begins with {' or '.join(begin) or 'a name'}"
-            self.list_missed(index, "failed", reason)
+            self.list_missed(
+                index,
+                "failed",
+                f"none of the {len(urls)} parts that it names "
+                f"begins with {' or '.join(begin) or 'a name'}",
+            )
         return parts
 
     def _titles(self, urls: list[str], name: str, part: str) -> list[str]:
@@ -124,7 +128,10 @@ class SitemapSpider(MovieSpider):
         return titles
 
     def _read_for(self, name: str) -> list[Sitemap]:
-        """Return the lists that an index is read for: with `lane=due` films and series at once, as the queue has each address once."""
+        """Return the lists that an index is read for.
+
+        With `lane=due` these are films and series at once, as the queue has each address once.
+        """
         own = self.sitemaps[name]
         if self.plan.lane is None:
             return [own]
@@ -133,7 +140,10 @@ class SitemapSpider(MovieSpider):
         ]
 
     def _kind_of(self, site_id: str) -> TitleKind | None:
-        """Return what an id names: a film, unless it is of the form of series or of their parts; None for what is not asked for."""
+        """Return what an id names; None for what is not asked for.
+
+        It is a film, unless the id is of the form of series or of their parts.
+        """
         if part := part_of_series(self.site, site_id):
             return part.kind
         profile = SITES[self.site]

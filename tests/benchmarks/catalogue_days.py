@@ -1,12 +1,12 @@
-"""Thirty days of a site's catalogue in Postgres, in seconds: no queue starves, and titles stay as fresh as the budget allows.
+"""Thirty days of a site's catalogue in Postgres, in seconds.
 
 usage: python -m tests.benchmarks.catalogue_days [TITLES]
 
-Workers claim 25 titles at a time until the day's budget is spent, and say what became of them: 2 %
-of the pages fail, and one worker in fifty dies with what it holds. A tenth of the titles are young,
-a hundredth are series that run; half of the others were fetched within the last 90 days. 20 titles
-are boosted each day; on day 10 the site refuses everything. The program fails when a promise is
-broken.
+No queue starves, and titles stay as fresh as the budget allows. Workers claim 25 titles at a time
+until the day's budget is spent, and say what became of them: 2 % of the pages fail, and one worker
+in fifty dies with what it holds. A tenth of the titles are young, a hundredth are series that run;
+half of the others were fetched within the last 90 days. 20 titles are boosted each day; on day 10
+the site refuses everything. The program fails when a promise is broken.
 """
 
 import random
@@ -30,8 +30,10 @@ DAYS = 30
 REFUSED_ON = 10
 IMDB_ID = "tt1%06d"
 FETCHED = """
-UPDATE title_sites SET state = 'ok', last_success = %s - (title_id * 7 %% 90) * interval '1 day',
-    next_due = %s + (90 - title_id * 7 %% 90) * interval '1 day' WHERE site = 'imdb' AND title_id %% 2 = 0
+UPDATE title_sites
+SET state = 'ok', last_success = %s - (title_id * 7 %% 90) * interval '1 day',
+    next_due = %s + (90 - title_id * 7 %% 90) * interval '1 day'
+WHERE site = 'imdb' AND title_id %% 2 = 0
 """
 FOUND = """
 SELECT count(*), count(*) FILTER (WHERE last_success IS NULL),
@@ -57,9 +59,8 @@ def title(number: int, titles: int) -> ImportRow:
 
 def main() -> None:
     (titles,) = numbers(20_000, least=(2_000,))
-    batches = (
-        titles // 1_000
-    )  # a day: what fresh and stale ones need, and as much again for those that are unread
+    # A day: what fresh and stale ones need, and as much again for those that are unread.
+    batches = titles // 1_000
     luck = random.Random(1)  # noqa: S311 - repeatable
     pages = 0
     waited = timedelta()
@@ -109,13 +110,15 @@ def main() -> None:
                         ]
                     )
         last = START + DAYS * DAY
-        ((*found,),) = execute(url, FOUND, last, last)
-    known, unread, late, overdue = (int(str(each)) for each in found)
+        rows: Any = execute(url, FOUND, last, last)
+    ((known, unread, late, overdue),) = rows
     print(
-        f"{pages:,} pages in {DAYS} days; {unread:,} of {known:,} titles are unread; boosted titles waited {waited} at most"
+        f"{pages:,} pages in {DAYS} days; {unread:,} of {known:,} titles are unread; "
+        f"boosted titles waited {waited} at most"
     )
     print(
-        f"{late:,} of {titles // 100:,} series that run are older than 8 days; {overdue:,} titles are overdue by more than 10 days"
+        f"{late:,} of {titles // 100:,} series that run are older than 8 days; "
+        f"{overdue:,} titles are overdue by more than 10 days"
     )
     assert waited < DAY, "a boosted title waited"
     assert unread < titles * 0.45, "unread titles starve"

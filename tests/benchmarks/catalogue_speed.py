@@ -1,10 +1,11 @@
-"""IMDb's datasets and the catalogue at full size: time and memory of reading, import, claims and status.
+"""IMDb's datasets and the catalogue at full size: reading, import, claims and status.
 
 usage: python -m tests.benchmarks.catalogue_speed [TITLES]
 
-The import, which is the command itself, runs in a process of its own, whose processor time and peak
-of memory the operating system tells, as does the reading of all datasets: those of the replica, of
-2,000 titles. Claims are of 25 titles, of TITLES on each of three sites.
+Time and memory are measured. The import, which is the command itself, runs in a process of its own,
+whose processor time and peak of memory the operating system tells, as does the reading of all
+datasets: those of the replica, of 2,000 titles. Claims are of 25 titles, of TITLES on each of three
+sites.
 """
 
 import gzip
@@ -30,8 +31,10 @@ from tests.services.postgres import PostgresServer, execute, new_database
 BATCH = 25
 SITES: Any = ("imdb", "metacritic", "rottentomatoes")
 HALF_FETCHED = """
-UPDATE title_sites SET last_success = now() - interval '91 days', state = 'ok',
-    next_due = now() - (title_id %% 1000) * interval '1 hour' WHERE site = 'metacritic' AND title_id %% 2 = 0
+UPDATE title_sites
+SET last_success = now() - interval '91 days', state = 'ok',
+    next_due = now() - (title_id %% 1000) * interval '1 hour'
+WHERE site = 'metacritic' AND title_id %% 2 = 0
 """
 READ = """
 import sys
@@ -40,7 +43,8 @@ from pathlib import Path
 from moviecrawler.datasets.tables import Tables
 from moviecrawler.datasets.titles import dataset_names, read_titles
 folder = Path(sys.argv[1])
-files = {name: folder / f"{name}.tsv.gz" for name in dataset_names("basics,ratings,crew,principals,names,akas,episode")}
+names = dataset_names("basics,ratings,crew,principals,names,akas,episode")
+files = {name: folder / f"{name}.tsv.gz" for name in names}
 with closing(Tables(files, folder)) as tables:
     tables.want_chart("all", None)
     print(sum(len(movie.credits) for movie in read_titles(tables)))
@@ -55,13 +59,17 @@ def read_datasets(folder: Path, titles: int) -> None:
     Dataset(collection, folder, "name.basics.tsv.gz").write()
     spent = run(ours("-c", READ, str(folder)))
     print(
-        f"reading {titles:,} titles with {int(spent.printed):,} credits: {spent.cpu:.1f} s of processor, {spent.peak:.0f} MB"
+        f"reading {titles:,} titles with {int(spent.printed):,} credits: "
+        f"{spent.cpu:.1f} s of processor, {spent.peak:.0f} MB"
     )
 
 
 def write_titles(folder: Path, titles: int) -> None:
     """Write invented films for the import."""
-    header = b"tconst\ttitleType\tprimaryTitle\toriginalTitle\tisAdult\tstartYear\tendYear\truntimeMinutes\tgenres\n"
+    header = (
+        b"tconst\ttitleType\tprimaryTitle\toriginalTitle\tisAdult\tstartYear\tendYear"
+        b"\truntimeMinutes\tgenres\n"
+    )
     row = b"tt%07d\tmovie\tThe Lamp of %d\tLys %d\t0\t%d\t\\N\t%d\tDrama\n"
     with (
         gzip.open(folder / "title.basics.tsv.gz", "wb", 1) as basics,
@@ -89,11 +97,13 @@ def main() -> None:
         ):
             spent = run(ours(*command, *more, DATABASE_URL=url, DATA_DIR=folder))
             print(
-                f"{what}: {spent.wall:.1f} s, {spent.cpu:.1f} s of processor, {spent.peak:.0f} MB; {spent.printed.splitlines()[0]}"
+                f"{what}: {spent.wall:.1f} s, {spent.cpu:.1f} s of processor, "
+                f"{spent.peak:.0f} MB; {spent.printed.splitlines()[0]}"
             )
         execute(
             url,
-            "UPDATE title_sites SET site_id = 'movie/' || title_id, id_source = 'joined' WHERE site <> 'imdb'",
+            "UPDATE title_sites SET site_id = 'movie/' || title_id, id_source = 'joined' "
+            "WHERE site <> 'imdb'",
         )
         execute(url, HALF_FETCHED)
         execute(url, "VACUUM ANALYZE title_sites")
@@ -102,7 +112,8 @@ def main() -> None:
             for site in SITES:
                 spans = seconds(partial(claims.claim, store, site, BATCH, **terms), 10)
                 print(
-                    f"claiming {BATCH} on {site}: {1e3 * statistics.median(spans):.1f} ms, {1e3 * max(spans):.1f} at most"
+                    f"claiming {BATCH} on {site}: {1e3 * statistics.median(spans):.1f} ms, "
+                    f"{1e3 * max(spans):.1f} at most"
                 )
             print(
                 f"status: {statistics.median(seconds(lambda: figures(store, utc_now()), 3)):.2f} s"

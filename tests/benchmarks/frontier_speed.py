@@ -82,15 +82,18 @@ class PagesSpider(ImdbSpider):
 
     def closed(self, reason: str) -> None:
         del reason
-        (first, cpu_before) = self.times[0]
-        (last, cpu) = self.times[-1]
+        first, cpu_before = self.times[0]
+        last, cpu = self.times[-1]
         print(json.dumps([len(self.times), last - first, cpu - cpu_before]), flush=True)
 
 
 def crawl(
     folder: str, site: str, redis: Proxy, pages: int, settings: dict[str, str]
 ) -> tuple[float, float, float]:
-    """Crawl all pages once; return pages a second, and a page's seconds of processor time and round trips to Redis."""
+    """Crawl all pages once, and return what that took.
+
+    Pages a second, and a page's seconds of processor time and round trips to Redis.
+    """
     settings = {
         "IMDB_URL": site,
         "REDIS_URL": f"redis://{redis.address}/0",
@@ -140,7 +143,10 @@ def processor_time(url: str) -> float:
 
 
 async def fill_ours(url: str, count: int) -> float:
-    """Queue so many requests; return the seconds of processor time that one takes to be leased and acknowledged."""
+    """Queue so many requests; return the seconds of processor time that one of them takes.
+
+    It is leased and acknowledged in that time.
+    """
     client = connect(url)
     queue = SharedQueue(
         Scripts(client, UNLIMITED), SiteKeys("imdb"), FrontierOptions(), worker="one"
@@ -160,7 +166,10 @@ async def fill_ours(url: str, count: int) -> float:
 
 
 def fill_theirs(url: str, count: int) -> float:
-    """Queue so many requests as scrapy-redis does; return the seconds of processor time that it takes to pop one."""
+    """Queue so many requests as scrapy-redis does.
+
+    Return the seconds of processor time that it takes to pop one.
+    """
     values = {name: value for name, value in vars(project_settings).items() if name.isupper()}
     spider = ImdbSpider.from_crawler(get_crawler(ImdbSpider, values), ids="tt0000000")
     client = redis.Redis.from_url(url)
@@ -188,12 +197,20 @@ def main() -> None:
         THEIRS: lambda url: fill_theirs(url, queued),
     }
     print(
-        f"{pages:,} pages, median of {rounds}; {queued:,} queued; load of the machine {os.getloadavg()[0]:.1f}"
+        f"{pages:,} pages, median of {rounds}; {queued:,} queued; "
+        f"load of the machine {os.getloadavg()[0]:.1f}"
     )
     rows = []
     for way, crawls in results.items():
-        speed, cpu, trips = map(statistics.median, zip(*crawls, strict=True))
-        row = [way, f"{speed:.0f}", f"{cpu * 1e3:.2f} ms", f"{trips:.3f}", "", ""]
+        speeds, cpus, trips = zip(*crawls, strict=True)
+        row = [
+            way,
+            f"{statistics.median(speeds):.0f}",
+            f"{statistics.median(cpus) * 1e3:.2f} ms",
+            f"{statistics.median(trips):.3f}",
+            "",
+            "",
+        ]
         if way in fills:
             with RedisServer() as server:
                 before = server.client.info("memory")["used_memory"]

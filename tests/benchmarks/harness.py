@@ -1,4 +1,4 @@
-"""What the benchmarks share: numbers from the command line, programs and what they cost, and tables."""
+"""What the benchmarks share: numbers from the command line, the cost of programs, and tables."""
 
 import os
 import subprocess
@@ -31,7 +31,10 @@ def numbers(*defaults: int, least: Sequence[int]) -> list[int]:
 
 
 class Spent(NamedTuple):
-    """What programs that ran together cost: seconds of processor and clock, MB of the largest, and what the first printed."""
+    """What programs that ran together cost.
+
+    Seconds of processor and clock, MB of the largest, and what the first printed.
+    """
 
     cpu: float
     wall: float

@@ -1,4 +1,4 @@
-"""How often `scrapy match` is right on real records of which the right title is known, and how long it takes.
+"""How often `scrapy match` is right on real records of known titles, and how long it takes.
 
 usage: python -m tests.benchmarks.matching_accuracy [FOLDER]
 
@@ -50,17 +50,14 @@ def directors_of(row: Row) -> list[str]:
 
 def title_of(row: Row, site: str, directors: Sequence[str]) -> Title:
     """Return a record, or a title of IMDb, which has an original title and votes too."""
-    year, runtime, votes = (
-        int(row.get(name) or 0) or None for name in ("year", "runtime", "votes")
-    )
     facts = TitleFacts(
         title=row["title"],
         original_title=row.get("original_title") or None,
         imdb_id=row.get("id"),
-        year=year,
+        year=int(row.get("year") or 0) or None,
         release_date=row.get("release_date") or None,
-        runtime_minutes=runtime,
-        votes=votes,
+        runtime_minutes=int(row.get("runtime") or 0) or None,
+        votes=int(row.get("votes") or 0) or None,
         directors=[*directors],
     )
     return prepare(site, facts)
@@ -107,18 +104,24 @@ def measure(
             recall = 100 * right / count["known"]
             figures[group] = precision, recall
             print(
-                f"{column:6} {GROUPS[group]:28} {count['known']:5} known  precision {precision:7.3f} %  recall {recall:6.2f} %"
-                f"  review {count['review']:4}  refused {count['refused']:4}  asked {ASKED[column]}  {seconds:5.1f} s"
+                f"{column:6} {GROUPS[group]:28} {count['known']:5} known"
+                f"  precision {precision:7.3f} %  recall {recall:6.2f} %"
+                f"  review {count['review']:4}  refused {count['refused']:4}"
+                f"  asked {ASKED[column]}  {seconds:5.1f} s"
             )
         if not quick:
             print(
-                f"       accepted while the true title is missing: {without_truth(rows, records, titles)}"
+                "       accepted while the true title is missing: "
+                f"{without_truth(rows, records, titles)}"
             )
     return figures
 
 
 def without_truth(rows: list[Row], records: list[Title], titles: list[Title]) -> int:
-    """Return how many records are accepted as another title while their true one is not there, which is so for one half at a time."""
+    """Return how many records are accepted as another title while their true one is not there.
+
+    Half of the true titles are taken away at a time.
+    """
     wrong = 0
     known = [n for n, row in enumerate(rows) if row["imdb_id"]]
     for asked in (known[::2], known[1::2]):
@@ -137,7 +140,8 @@ def main() -> None:
     folder = Path(sys.argv[1]) if sys.argv[1:] else FOLDER
     if not folder.is_dir():
         sys.exit(
-            f"there is no folder {folder}; name one with imdb.tsv.xz, rt2020.tsv.xz and mc2015.tsv.xz"
+            f"there is no folder {folder}; "
+            "name one with imdb.tsv.xz, rt2020.tsv.xz and mc2015.tsv.xz"
         )
     data = read(folder)
     for column in ASKED:

@@ -36,7 +36,14 @@ def main() -> None:
         ways = {
             "scrapy runspider five.py": bare("runspider", "five.py", folder=folder),
             "scrapy crawl imdb -a ids=…": ours(
-                *("-m", "scrapy", "crawl", "imdb", "-a", f"ids={first}"), folder=folder, **variables
+                "-m",
+                "scrapy",
+                "crawl",
+                "imdb",
+                "-a",
+                f"ids={first}",
+                folder=folder,
+                **variables,
             ),
             "scrapy version": bare("version", folder=folder),
             "scrapy progress --help": ours(
@@ -50,15 +57,13 @@ def main() -> None:
     medians = {way: statistics.median(values) for way, values in taken.items()}
     for way, values in taken.items():
         print(
-            f"{way:28} {medians[way]:.2f} s of processor time ({min(values):.2f} to {max(values):.2f})"
+            f"{way:28} {medians[way]:.2f} s of processor time "
+            f"({min(values):.2f} to {max(values):.2f})"
         )
-    bare_crawl, crawl, version, help_ = medians.values()
-    print(
-        f"a crawl of one title is {crawl / bare_crawl:.2f} times a bare spider (asked: at most 1.5)"
-    )
-    print(
-        f"the help of a command is {help_ / version:.2f} times scrapy version (asked: at most 1.2)"
-    )
+    crawl = medians["scrapy crawl imdb -a ids=…"] / medians["scrapy runspider five.py"]
+    print(f"a crawl of one title is {crawl:.2f} times a bare spider (asked: at most 1.5)")
+    help_ = medians["scrapy progress --help"] / medians["scrapy version"]
+    print(f"the help of a command is {help_:.2f} times scrapy version (asked: at most 1.2)")
 
 
 if __name__ == "__main__":

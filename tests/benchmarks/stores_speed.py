@@ -1,13 +1,13 @@
-"""What a page costs with all four stores and the shared frontier, beside a bare Scrapy spider that reads nothing.
+"""What a page costs with all four stores and the shared frontier, beside a bare Scrapy spider.
 
 usage: python -m tests.benchmarks.stores_speed [PAGES] [ROUNDS] [--light]
 
-The replica serves IMDb title pages of realistic size (1.3 MB), or of 10 kB with `--light`;
-PostgreSQL, a Mongo-protocol server, an S3 endpoint and Redis run beside it. Each crawl runs in a
-process of its own with 64 requests at a time. Start-up is taken out of the processor time by
-crawling few and many pages and dividing the difference; it is the median of all rounds, as chance
-in a start would count as pages. The crawls take turns, and each round gives a ratio, of which the
-median counts.
+The bare spider reads nothing. The replica serves IMDb title pages of realistic size (1.3 MB), or of
+10 kB with `--light`; PostgreSQL, a Mongo-protocol server, an S3 endpoint and Redis run beside it.
+Each crawl runs in a process of its own with 64 requests at a time. Start-up is taken out of the
+processor time by crawling few and many pages and dividing the difference; it is the median of all
+rounds, as chance in a start would count as pages. The crawls take turns, and each round gives a
+ratio, of which the median counts.
 
 scrapy-redis runs with this project's spider, readers and pipelines. Two workers share one frontier
 and its pages: what a page costs them both, beside what one worker alone takes, says what the second
@@ -137,7 +137,10 @@ def main() -> None:
             print(f"round {number + 1} of {rounds} is done", flush=True)
 
     def a_page(label: str, figure: str) -> list[float]:
-        """Return the ms that a page took in each round, without the start, which the same crawl of few pages takes."""
+        """Return the ms that a page took in each round, without the start.
+
+        The start is what the same crawl of few pages takes.
+        """
         start = statistics.median(getattr(one, figure) for one in spent[label, FEW])
         return [(getattr(one, figure) - start) / (many - FEW) * 1000 for one in spent[label, many]]
 

@@ -1,4 +1,7 @@
-"""A catalogue in Postgres of a few titles: to fill it, to claim of it, and to look at what stands there."""
+"""A catalogue in Postgres of a few titles.
+
+It can be filled and claimed of, and tests can look at what stands there.
+"""
 
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -115,7 +118,10 @@ class Catalogued(Database):
 
     def state(self, imdb_id: str, site: str = "imdb") -> Any:
         """Return the row of a title on a site."""
-        statement = "SELECT s.* FROM title_sites s JOIN titles t USING (title_id) WHERE t.imdb_id = %s AND s.site = %s"
+        statement = (
+            "SELECT s.* FROM title_sites s JOIN titles t USING (title_id)"
+            " WHERE t.imdb_id = %s AND s.site = %s"
+        )
         with self.transaction() as cursor:
             cursor.execute(statement, (imdb_id, site))
             return cursor.fetchone()

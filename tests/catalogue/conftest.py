@@ -28,7 +28,8 @@ def store(catalogue_url: str) -> Iterator[Catalogued]:
     """Return an empty catalogue."""
     with closing(Catalogued(catalogue_url)) as store:
         yield store
-    execute(catalogue_url, "; ".join(f"DELETE FROM {table}" for table in _FILLED.split()))  # noqa: S608 - ours
+    statements = [f"DELETE FROM {table}" for table in _FILLED.split()]  # noqa: S608 - ours
+    execute(catalogue_url, "; ".join(statements))
 
 
 @pytest.fixture

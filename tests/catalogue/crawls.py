@@ -1,4 +1,7 @@
-"""Crawls of what is due: a catalogue that knows the replica's titles, workers, and what they did."""
+"""Crawls of what is due.
+
+They have a catalogue that knows the replica's titles, workers, and what these did.
+"""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -34,7 +37,10 @@ class Due:
         self._settings = {"DATABASE_URL": database_url, "CSV_ENABLED": "0"}
 
     def know(self, titles: int = TITLES, popularity: float = 50.0) -> None:
-        """Have the catalogue know the replica's titles, the popular first, without an import's command."""
+        """Have the catalogue know the replica's titles, the popular first.
+
+        No import command is run for that.
+        """
         movies = [COLLECTION.title(number).movies["imdb"] for number in range(titles)]
         rows = [
             row(
@@ -56,7 +62,10 @@ class Due:
         )
 
     def fetch(self, site: str = "imdb", *arguments: str, **settings: str) -> Finished:
-        """Run a spider on what is due, patiently: a page that a busy machine answers late is asked for once."""
+        """Run a spider on what is due.
+
+        It is patient: a page that a busy machine answers late is asked for once.
+        """
         command = crawl_command(site, "lane=due", *arguments, DOWNLOAD_TIMEOUT="60")
         finished = self.scrapy(*command, **settings)
         assert "Traceback" not in finished.log, finished.log

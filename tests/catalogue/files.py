@@ -1,4 +1,7 @@
-"""A server of files, as sources of titles have them: with ETags, ranges, a robots.txt, and trouble on demand."""
+"""A server of files, as sources of titles have them.
+
+It has ETags, ranges, a robots.txt, and trouble on demand.
+"""
 
 import re
 import threading

@@ -1,4 +1,7 @@
-"""Readings of one invented series, of each field a value, a stated absence or nothing, and what they say."""
+"""Readings of one invented series, and what they say.
+
+Of each field they have a value, a stated absence or nothing.
+"""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -65,7 +68,8 @@ def _give(movie: Movie, name: str, luck: Random) -> None:
 
 
 def _give_score(movie: Movie, kind: Any, luck: Random) -> None:
-    count, reviews = (luck.choice([None, 1, 1_000]) for _ in range(2))
+    count = luck.choice([None, 1, 1_000])
+    reviews = luck.choice([None, 1, 1_000])
     score = Score(kind=kind, value=luck.randint(1, 10), count=count)
     movie.scores.append(score)
     if kind == "imdb":
@@ -92,4 +96,7 @@ def said(movie: Movie, name: str) -> str | None:
             return None if score is None else f"{fact} {getattr(score, fact)}"
         return f"score {score.value if score else None}"
     found = getattr(movie, part)
-    return f"{[each for each in found if kind in (getattr(each, 'role', ''), getattr(each, 'kind', ''), getattr(each, 'relation', ''))] if kind else found}"
+    if not kind:
+        return f"{found}"
+    kinds = ("role", "kind", "relation")
+    return f"{[each for each in found if kind in [getattr(each, of, '') for of in kinds]]}"

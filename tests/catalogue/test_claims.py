@@ -42,9 +42,8 @@ def test_a_claim_ends_with_its_lease_or_when_its_worker_gives_it_back(store: Cat
     assert store.claim_ids(now=NOW + LEASE, worker="second") == ["tt1000002"]
     release(store, "first")
     assert store.claim_ids(now=NOW + LEASE, worker="second") == ["tt1000001"]
-    assert (
-        store.state("tt1000001").claims == 2
-    )  # the dead one's and the second's: to be given back is none
+    # The dead one's and the second's: to be given back is none.
+    assert store.state("tt1000001").claims == 2
 
 
 def test_a_claim_that_was_lost_on_its_way_is_not_kept(store: Catalogued) -> None:
@@ -85,7 +84,8 @@ def test_a_title_whose_claims_come_to_nothing_counts_as_failed(store: Catalogued
 
 
 @pytest.mark.promise(
-    "A title is claimed by one worker at a time, and what a killed worker had is fetched by another."
+    "A title is claimed by one worker at a time,"
+    " and what a killed worker had is fetched by another."
 )
 def test_eight_claimers_at_once_never_get_the_same_title_and_leave_none(store: Catalogued) -> None:
     fill(store, boosted=200, unread=400, stale=400)
@@ -115,8 +115,11 @@ def fill(store: Catalogued, boosted: int, unread: int, stale: int) -> None:
     store.sql(
         "UPDATE title_sites SET boost = 1, boost_due = '2026-01-01' WHERE site_id < %s", first
     )
-    read = "UPDATE title_sites SET state = 'ok', last_success = '2026-01-01', next_due = '2026-02-01' WHERE site_id >= %s"
-    store.sql(read, second)
+    store.sql(
+        "UPDATE title_sites SET state = 'ok', last_success = '2026-01-01', next_due = '2026-02-01'"
+        " WHERE site_id >= %s",
+        second,
+    )
 
 
 @pytest.mark.promise(

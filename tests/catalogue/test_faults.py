@@ -1,4 +1,7 @@
-"""`lane=due` while workers are killed, the database goes away, and others import and crawl at the same time."""
+"""`lane=due` while workers are killed, and while the database goes away.
+
+Others import and crawl at the same time.
+"""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -28,13 +31,17 @@ def slow(due: Due) -> Due:
 
 
 def assert_all_fetched(due: Due) -> None:
-    counted = "SELECT count(*), count(*) FILTER (WHERE state = 'ok'), count(claimed_until) FROM title_sites WHERE site = 'imdb'"
+    counted = (
+        "SELECT count(*), count(*) FILTER (WHERE state = 'ok'), count(claimed_until)"
+        " FROM title_sites WHERE site = 'imdb'"
+    )
     assert due.sql(counted) == [(TITLES, TITLES, 0)]
     assert due.sql("SELECT count(*), count(DISTINCT site_id) FROM records") == [(TITLES, TITLES)]
 
 
 @pytest.mark.promise(
-    "A title is claimed by one worker at a time, and what a killed worker had is fetched by another."
+    "A title is claimed by one worker at a time,"
+    " and what a killed worker had is fetched by another."
 )
 @pytest.mark.parametrize("shared", [False, True], ids=["alone", "shared"])
 def test_what_a_killed_worker_had_is_fetched_by_another(

@@ -21,12 +21,15 @@ SEASON = re.compile(r"/tv/[^/]+/(?:s\d|season-)")
 
 
 def write_crosswalk(path: Path, titles: list[Title]) -> None:
-    """Write what Wikidata would have: titles in other scripts, which no slug tells, and of the rest every third."""
+    """Write what Wikidata would have.
+
+    That is titles in other scripts, which no slug tells, and of the rest every third.
+    """
     lines = ["imdb,rottentomatoes,metacritic,tmdb"]
     for index, title in enumerate(titles):
-        imdb, tomatoes, metacritic = (
-            title.movies.get(site) for site in ("imdb", "rottentomatoes", "metacritic")
-        )
+        imdb = title.movies.get("imdb")
+        tomatoes = title.movies.get("rottentomatoes")
+        metacritic = title.movies.get("metacritic")
         assert imdb is not None
         if not imdb.title.isascii() or index % 3 == 0:
             if tomatoes is not None:
@@ -41,11 +44,16 @@ def write_crosswalk(path: Path, titles: list[Title]) -> None:
 
 
 def stored(due: Due) -> dict[Any, Any]:
-    """Return each record with the title, and the season of it, that it was found to be, and its scores."""
+    """Return each record with the title that it was found to be.
+
+    With it come the season of that title, and the record's scores.
+    """
     rows = due.sql(
         "SELECT r.site::text, r.site_id, coalesce(of.imdb_id, t.imdb_id), t.season,"
-        " array(SELECT s.kind || ' ' || s.value::float FROM scores s WHERE s.record_id = r.record_id AND s.kind::text = ANY (%s))"
-        " FROM records r JOIN titles t USING (title_id) LEFT JOIN titles of ON of.title_id = t.series_title_id"
+        " array(SELECT s.kind || ' ' || s.value::float FROM scores s"
+        " WHERE s.record_id = r.record_id AND s.kind::text = ANY (%s))"
+        " FROM records r JOIN titles t USING (title_id)"
+        " LEFT JOIN titles of ON of.title_id = t.series_title_id"
         " WHERE r.kind <> 'episode'",
         list(SCOREBOARD_KINDS),
     )
@@ -73,7 +81,7 @@ def truth(titles: list[Title]) -> dict[Any, Any]:
     }
 
 
-def test_from_an_empty_database_each_title_and_season_is_stored_with_its_scores_and_none_is_fetched_by_two_workers(
+def test_from_an_empty_database_each_title_and_season_is_stored_and_fetched_once(
     database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
     collection = Collection(1, FILMS, SERIES)
@@ -135,7 +143,8 @@ def test_a_worker_that_is_asked_to_stop_gives_back_what_it_has_not_fetched(due: 
 def test_a_site_that_refuses_us_is_let_alone_by_all_later_workers(due: Due) -> None:
     change(due.replica, faults={"challenge": 1.0})
     due.sql(
-        "UPDATE title_sites SET site_id = 'movie/' || title_id, id_source = 'given' WHERE site = 'metacritic'"
+        "UPDATE title_sites SET site_id = 'movie/' || title_id, id_source = 'given'"
+        " WHERE site = 'metacritic'"
     )
     assert due.fetch("metacritic").code == 1
     assert due.sql("SELECT count(*) FROM records") == [(0,)]

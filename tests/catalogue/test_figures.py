@@ -17,11 +17,8 @@ TODAY = date(2026, 11, 21)
     [
         ({}, 10, 0),
         ({"pages_a_day": 10}, 10, 0),
-        (
-            {"pages_a_day": 10, "overdue": 100},
-            10,
-            None,
-        ),  # what is left of the budget catches up with nothing
+        # What is left of the budget catches up with nothing.
+        ({"pages_a_day": 10, "overdue": 100}, 10, None),
         ({"pages_a_day": 10, "overdue": 100}, 20, 10),
         ({"pages_a_day": 1_000, "unread": 90_000}, 2_000, 90),
         ({"pages_a_day": 5 / 90, "unread": 5}, 0, None),

@@ -75,7 +75,10 @@ def test_a_title_is_one_record_of_a_site_only() -> None:
 
 
 def test_a_common_title_costs_no_more_than_a_rare_one() -> None:
-    """Words that thousands of titles share say nothing, and names that they share are too many to compare."""
+    """Words that thousands of titles share say nothing.
+
+    Names that they share are too many to compare.
+    """
     titles = [imdb(number, f"Home: {number}", 1950 + number % 70) for number in range(4_000)]
     found = link([record("Home"), record("Salt Harbour")], [*titles, imdb(9_999, "Salt Harbour")])
     assert found[0].decision != "accepted"

@@ -101,7 +101,8 @@ def test_a_broken_off_import_goes_on_where_it_was(store: Catalogued, tmp_path: P
     # As if it had been killed after 30 rows, whose titles are gone since: they are not brought in
     # again.
     store.sql(
-        "UPDATE imports SET finished_at = NULL, rows_done = 30; DELETE FROM titles; DELETE FROM title_sites"
+        "UPDATE imports SET finished_at = NULL, rows_done = 30;"
+        " DELETE FROM titles; DELETE FROM title_sites"
     )
     assert CsvTitles(path).import_into(store, "csv") == Imported(added=20)
 

@@ -1,4 +1,7 @@
-"""The matcher is as often right on real records as the README of the catalogue says; `test_matching.py` has its single cases."""
+"""The matcher is as often right on real records as the README of the catalogue says.
+
+`test_matching.py` has its single cases.
+"""
 
 import pytest
 

@@ -1,4 +1,7 @@
-"""Whether a page that was fetched is that of the title it was fetched for, and under which names to look for it."""
+"""Whether a page that was fetched is that of the title it was fetched for.
+
+And under which names to look for it.
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -71,7 +74,7 @@ LONG = replace(
         (WANTED, page("Havn av salt", **OF_IMDB), None, "accepted"),
         (
             WANTED,
-            page("Havn av salt", **{**OF_IMDB, "site_id": "tt0000008", "imdb_id": "tt0000008"}),
+            page("Havn av salt", site="imdb", site_id="tt0000008", imdb_id="tt0000008"),
             None,
             "refused",
         ),
@@ -106,7 +109,17 @@ def wanted(title: str, year: int | None = 2011, **more: Any) -> TitleFacts:
 @pytest.mark.parametrize(
     ("title", "site_ids"),
     [
-        ("The Thing", ["m/the_thing", "m/thing", "m/the-thing", "m/the_thing_2011", "m/1021244-the_thing", "movie/the-thing-2011"]),
+        (
+            "The Thing",
+            [
+                "m/the_thing",
+                "m/thing",
+                "m/the-thing",
+                "m/the_thing_2011",
+                "m/1021244-the_thing",
+                "movie/the-thing-2011",
+            ],
+        ),
         ("Spider-Man: No Way Home", ["m/spider_man_no_way_home", "movie/spiderman-no-way-home"]),
         ("Schindler's List", ["m/schindlers_list", "movie/schindlers-list"]),
         ("1917", ["m/1917", "m/1917_2019"]),
@@ -114,7 +127,7 @@ def wanted(title: str, year: int | None = 2011, **more: Any) -> TitleFacts:
         ("Amélie", ["m/amelie", "m/am%C3%A9lie"]),
         ("Иди и смотри", ["m/idi_i_smotri"]),
     ],
-)  # fmt: skip
+)
 def test_a_title_finds_its_names_on_a_site_however_irregular(
     title: str, site_ids: list[str]
 ) -> None:

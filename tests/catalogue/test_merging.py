@@ -53,9 +53,8 @@ def test_what_stands_beside_a_score_stays_while_readings_are_silent_of_it() -> N
         Score(kind="metascore", value=61),
     ]
     assert merged.unknown_fields == ["scores.metascore.count"]
-    assert (
-        complete(replace(newer, unknown_fields=[]), known).scores == newer.scores
-    )  # without votes, as it states
+    # Without votes, as it states.
+    assert complete(replace(newer, unknown_fields=[]), known).scores == newer.scores
     unscored = complete(newer, replace(known, scores=[], unknown_fields=["scores.metascore"]))
     # Nothing is known of what stands beside a score that there was not.
     assert unscored.unknown_fields == newer.unknown_fields

@@ -1,4 +1,7 @@
-"""What becomes of titles whose pages were fetched: when they are due again, and which pages are theirs."""
+"""What becomes of titles whose pages were fetched.
+
+When they are due again, and which pages are theirs.
+"""
 
 from datetime import date
 from typing import Any

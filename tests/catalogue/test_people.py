@@ -33,7 +33,6 @@ PEOPLE: list[tuple[bool | None, str, str]] = [
 def test_one_person_is_recognised_and_what_names_leave_open_is_left_open(
     *, expected: bool | None, one: str, other: str
 ) -> None:
-    ours, theirs = (
-        [name_words(name) for name in names.split("|") if name] for names in (one, other)
-    )
+    ours = [name_words(name) for name in one.split("|") if name]
+    theirs = [name_words(name) for name in other.split("|") if name]
     assert same_person(ours, theirs) is same_person(theirs, ours) is expected

@@ -69,7 +69,10 @@ def test_a_record_that_is_moved_while_it_is_claimed_takes_its_outcome_along(
     (moved,) = store.sql("SELECT move_record('rottentomatoes', 'm/one')")[0]
     store.record(ended(found, got_id="m/one", at=NOW + 100 * DAY))
     columns = "state::text, site_id, last_success"
-    statement = f"SELECT {columns} FROM title_sites WHERE site = 'rottentomatoes' AND title_id = %s"  # noqa: S608 - ours
+    statement = (
+        f"SELECT {columns} FROM title_sites"  # noqa: S608 - ours
+        " WHERE site = 'rottentomatoes' AND title_id = %s"
+    )
     assert store.sql(statement, moved) == [("ok", "m/one", NOW + 100 * DAY)]
     # The title that it was moved from has none again.
     assert store.sql(statement, found.title_id) == [("never", None, None)]

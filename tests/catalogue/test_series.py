@@ -80,7 +80,10 @@ def test_a_series_is_due_after_7_days_while_its_newest_part_is_young_and_then_as
     store.bring_in(*(show(number, **fields) for number, (fields, _, _) in enumerate(series)))
     for imdb_id, (_, years, _) in zip(ids, series, strict=True):
         for number, year in enumerate(years):
-            added = "INSERT INTO imdb_episodes (imdb_id, series_imdb_id, season, episode, year) VALUES (%s, %s, 1, %s, %s)"
+            added = (
+                "INSERT INTO imdb_episodes (imdb_id, series_imdb_id, season, episode, year)"
+                " VALUES (%s, %s, 1, %s, %s)"
+            )
             store.sql(added, f"{imdb_id}{number}", imdb_id, number, year)
     store.record(*(outcome(imdb_id, released=None) for imdb_id in ids))
     for imdb_id, (_, _, is_young) in zip(ids, series, strict=True):
@@ -111,7 +114,8 @@ def test_seasons_are_on_the_sites_that_named_them_and_nowhere_else(store: Catalo
     named(store, 2, 0, site="rottentomatoes")
     found = store.sql(
         "SELECT p.season, s.site::text, s.site_id FROM titles p JOIN title_sites s USING (title_id)"
-        " JOIN titles t ON t.title_id = p.series_title_id WHERE t.imdb_id = 'tt1000001' ORDER BY 1, 2"
+        " JOIN titles t ON t.title_id = p.series_title_id"
+        " WHERE t.imdb_id = 'tt1000001' ORDER BY 1, 2"
     )
     assert found == [
         (0, "rottentomatoes", "tv/salt/s00"),

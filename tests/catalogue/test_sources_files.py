@@ -19,7 +19,8 @@ def saved(folder: Path, content: str | bytes) -> Path:
 def test_a_csv_names_titles_and_where_they_are(tmp_path: Path) -> None:
     text = (
         "\ufeffIMDB_ID,title,kind,year,popularity,metacritic_id,rottentomatoes_id\r\n"
-        'tt0000001,"Salt, Harbour",movie,2001,99.94,https://www.metacritic.com/movie/salt-harbour/,m/salt_harbour\r\n'
+        'tt0000001,"Salt, Harbour",movie,2001,99.94,'
+        "https://www.metacritic.com/movie/salt-harbour/,m/salt_harbour\r\n"
         ",,,,,,\r\n"
         "https://www.imdb.com/title/tt0000002/,,,,,,\r\n"
     )
@@ -57,7 +58,10 @@ def test_a_csv_may_come_from_any_spreadsheet(tmp_path: Path, separator: str, lin
     assert [(row.imdb_id, row.title, row.year) for row in source.rows()] == TITLES
 
 
-TRACE = "tt00000SPARQL-QUERY: queryStr=SELECT ?imdb WHERE {}\njava.util.concurrent.TimeoutException\n\tat FutureTask.get\n"
+TRACE = (
+    "tt00000SPARQL-QUERY: queryStr=SELECT ?imdb WHERE {}\n"
+    "java.util.concurrent.TimeoutException\n\tat FutureTask.get\n"
+)
 """What Wikidata's service writes into a row when its time is up."""
 HEADER = "imdb,rottentomatoes\r\n"
 

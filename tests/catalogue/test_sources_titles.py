@@ -104,7 +104,10 @@ FILMS = [
     {**GOOD, "id": 3, "video": True},
 ]
 EXPORT = "".join(f"{json.dumps(film)}\n" for film in [*FILMS, GOOD]).encode()
-SERIES_EXPORT = b'{"id":11,"original_name":"Salt Harbour","popularity":4.1}\n{"adult":true,"id":12,"original_name":"No","popularity":1}\n'
+SERIES_EXPORT = (
+    b'{"id":11,"original_name":"Salt Harbour","popularity":4.1}\n'
+    b'{"adult":true,"id":12,"original_name":"No","popularity":1}\n'
+)
 SALT = ImportRow(tmdb_series_id=11, popularity=popularity_of_tmdb(4.1), popularity_source="tmdb")
 
 

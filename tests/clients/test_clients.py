@@ -1,4 +1,8 @@
-"""Programs that others wrote: at two nodes scrapydweb, logparser, python-scrapyd-api and gerapy's calls; kubernetes-validate."""
+"""Programs that others wrote.
+
+At two nodes: scrapydweb, logparser, python-scrapyd-api and gerapy's calls. Without nodes:
+kubernetes-validate.
+"""
 
 import json
 import os
@@ -27,7 +31,7 @@ HERE = Path(__file__).parent
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of the programs: that of CLIENTS_VENV, else of a new virtual environment."""
+    """Return the folder of the programs: that of CLIENTS_VENV, or of a new virtual environment."""
     given = os.environ.get("CLIENTS_VENV")
     folder = Path(given) if given else tmp_path_factory.mktemp("clients") / "venv"
     if not given:
@@ -56,7 +60,7 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Node]]:
         yield running.nodes
 
 
-# --- scrapydweb -------------------------------------------------------------------------------------------------------
+# --- scrapydweb -----------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -149,7 +153,7 @@ def test_scrapydweb_deploys_an_egg_and_deletes_its_project(
     assert nodes[1].get("listprojects.json").json["projects"] == ["toy"]
 
 
-# --- Others -----------------------------------------------------------------------------------------------------------
+# --- Others ---------------------------------------------------------------------------------------
 
 _LOGPARSER = """
 import sys

@@ -1,4 +1,7 @@
-"""Two nodes that the tests of this folder share: with a password, one for deploying, and a slot each."""
+"""Two nodes that the tests of this folder share.
+
+They have a password, one for deploying, and a slot each.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

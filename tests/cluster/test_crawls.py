@@ -116,7 +116,8 @@ def test_node_killed_in_the_middle_of_a_crawl_costs_no_title_in_any_store(
     for movies in stores:
         assert sorted(str(movie.site_id) for movie in movies) == sorted(titles)
     # Those that were fetched a second time are the newer ones everywhere.
-    one, other = ({movie.site_id: movie.scraped_at for movie in movies} for movies in stores)
+    one = {movie.site_id: movie.scraped_at for movie in stores[0]}
+    other = {movie.site_id: movie.scraped_at for movie in stores[1]}
     assert one == other
     # What was in flight is fetched again, and nothing else is.
     assert (

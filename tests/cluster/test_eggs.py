@@ -1,4 +1,7 @@
-"""Versions of projects: checked before they are one, the same on all nodes, intact when they are used."""
+"""Versions of projects.
+
+They are checked before they are one, the same on all nodes, and intact when they are used.
+"""
 
 import io
 import re

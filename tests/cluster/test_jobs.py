@@ -145,7 +145,10 @@ def test_what_a_spider_has_told_last_stands_in_the_outcome_and_nonsense_is_ignor
     for line in (
         b'{"stats": {"item_scraped_count": 1, "pages/read": 1}}',
         b'{"stats": {"item_scraped_count": 3}, "summary": ["3 titles asked for", "3 stored"]}',
-        *(b'{"x":' + b"[" * 50_000, b'{"stats": 1}', b"\xff", b""),
+        b'{"x":' + b"[" * 50_000,
+        b'{"stats": 1}',
+        b"\xff",
+        b"",
         b'{"reason": "finished", "stats": {"log_count/ERROR": 2}}',
     ):
         told.update(line)
@@ -183,7 +186,7 @@ def test_a_job_may_make_no_setting_that_does_harm() -> None:
         assert not re.search(r"CLASS|_URI|_URL|_DIR|FILE|MODULE|PATH", name), name
 
 
-# --- Secrets ----------------------------------------------------------------------------------------------------------
+# --- Secrets --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

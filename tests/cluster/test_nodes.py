@@ -193,7 +193,8 @@ def test_idle_node_sends_redis_few_commands(nodes: list[Node]) -> None:
 
 @pytest.mark.promise("Scrapyd's API and clients work unchanged.")
 def test_scrapyd_client_works_unchanged(nodes: list[Node], tmp_path: Path) -> None:
-    one, two = (ScrapydClient(node.url, *AUTH) for node in nodes)
+    one = ScrapydClient(nodes[0].url, *AUTH)
+    two = ScrapydClient(nodes[1].url, *AUTH)
     assert one.projects() == ["toy"]
     assert "quick" in one.spiders("toy")
     job = one.schedule(
@@ -211,7 +212,7 @@ def test_scrapyd_client_works_unchanged(nodes: list[Node], tmp_path: Path) -> No
     assert re.fullmatch(r"toy / slow => \w{32}\n", scheduled.output), scheduled.output
 
 
-# --- Ends -------------------------------------------------------------------------------------------------------------
+# --- Ends -----------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -222,7 +223,10 @@ def server() -> Iterator[RedisServer]:
 
 @pytest.fixture(scope="module")
 def breakable(tmp_path_factory: pytest.TempPathFactory, server: RedisServer) -> Iterator[Cluster]:
-    """Return a cluster whose nodes and Redis are killed; its spiders leave their notes in its folder."""
+    """Return a cluster whose nodes and Redis are killed.
+
+    Its spiders leave their notes in its folder.
+    """
     options = {"SCRAPYD_LEASE_SECONDS": "3", "SCRAPYD_MAX_PROC": "1", "SCRAPYD_JOBS_TO_KEEP": "3"}
     with cluster(tmp_path_factory.mktemp("breakable"), server.url, 2, **options) as running:
         running.nodes[0].deploy(toy_egg("1", running.folder))
@@ -297,10 +301,8 @@ def test_node_that_can_start_no_process_gives_the_job_back_at_once(breakable: Cl
         log = bad.get(done["log_url"].lstrip("/"))
         assert (log.code, log.text) == (404, f"the log is on {name_of(done)}\n")
         assert bad.log.count("can't be started here") <= 1 + (time.monotonic() - began) / 10
-        assert sorted(len(list(folder.iterdir())) for folder in logs) == [
-            4,
-            9,
-        ]  # three of others, and its own
+        # Of 4, three are of others, and one is its own.
+        assert sorted(len(list(folder.iterdir())) for folder in logs) == [4, 9]
     finally:
         bad.stop()
 

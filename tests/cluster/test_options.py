@@ -65,6 +65,9 @@ def test_what_can_not_be_right_is_said_in_a_sentence(
 
 def test_option_that_does_nothing_is_refused() -> None:
     for option in ("max_procs", "items_dir", "finished_to_keep"):
-        expected = f"^scrapyd.conf sets {option}, which a node of a cluster does not use; correct or remove it$"
+        expected = (
+            f"^scrapyd.conf sets {option}, which a node of a cluster does not use; "
+            "correct or remove it$"
+        )
         with pytest.raises(ConfigurationError, match=expected):
             NodeOptions.from_config(Config({option: "3"}), REDIS)

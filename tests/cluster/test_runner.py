@@ -16,7 +16,10 @@ from tests.waiting import wait_for
 def crawl(
     folder: Path, spider: str, begin: str, hang_seconds: int, **settings: str
 ) -> subprocess.Popen[bytes]:
-    """Run a toy's spider by a line of a shell, `begin`, in which "$@" is the command; its report goes to the file `report`."""
+    """Run a toy's spider by a line of a shell, `begin`, in which "$@" is the command.
+
+    Its report goes to the file `report`.
+    """
     with zipfile.ZipFile(io.BytesIO(toy_egg("1", folder))) as archive:
         archive.extractall(folder / "toy.egg")
     task = {

@@ -20,7 +20,7 @@ from tests.shared import PROJECT
 
 HOSTILE = "x<img src=x onerror=alert(1)>\"'&"
 
-# --- Credentials ------------------------------------------------------------------------------------------------------
+# --- Credentials ----------------------------------------------------------------------------------
 
 
 @pytest.mark.promise("Without the password nobody gets anything from a node.")
@@ -85,7 +85,7 @@ def test_node_without_a_password_answers_by_its_own_name_only(host: str, is_answ
     assert refusal(options, request, b"healthz") is None
 
 
-# --- What is sent -----------------------------------------------------------------------------------------------------
+# --- What is sent ---------------------------------------------------------------------------------
 
 
 @pytest.mark.promise(
@@ -130,9 +130,8 @@ def test_job_that_somebody_wrote_into_redis_runs_no_program(node: Node, tmp_path
 def test_odd_request_is_refused_in_a_sentence(node: Node) -> None:
     refused = node.post("cancel.json", project="toy", job="x", signal="STOP")
     assert refused.json["message"].startswith("signal is 'STOP'")
-    assert (
-        node.request("logs/toy/slow/x.log", method="OPTIONS").code == 404
-    )  # and does not wait for ever
+    # It does not wait for ever, either.
+    assert node.request("logs/toy/slow/x.log", method="OPTIONS").code == 404
     assert node.request("schedule.json", method="OPTIONS").code == 204
     assert node.get("schedule.json").code == 405
     for path in (
@@ -151,12 +150,15 @@ def test_odd_request_is_refused_in_a_sentence(node: Node) -> None:
         assert node.get(path).code == 404, path
 
 
-# --- What is shown ----------------------------------------------------------------------------------------------------
+# --- What is shown --------------------------------------------------------------------------------
 
 
 @pytest.mark.promise("No secret is in a log, a queue or a command line.")
 def test_pages_show_hostile_names_as_text_and_no_secret_is_logged(node: Node) -> None:
-    spiders = f"import scrapy\n\n\nclass Evil(scrapy.Spider):\n    name = {HOSTILE!r}\n\n    async def start(self):\n"
+    spiders = (
+        f"import scrapy\n\n\nclass Evil(scrapy.Spider):\n    name = {HOSTILE!r}\n\n"
+        "    async def start(self):\n"
+    )
     spiders += f"        raise ValueError({HOSTILE!r})\n        yield\n"
     assert node.deploy(toy_egg(more={"toy/spiders.py": spiders}), "evil").json["spiders"] == 1
     job = node.schedule(HOSTILE, "evil")
@@ -197,7 +199,7 @@ def test_every_log_is_plain_text(node: Node) -> None:
         ), name
 
 
-# --- Starting ---------------------------------------------------------------------------------------------------------
+# --- Starting -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

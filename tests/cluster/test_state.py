@@ -30,7 +30,10 @@ def job(number: int = 1, /, priority: float = 0.0, **arguments: str) -> Job:
 
 
 def beat(state: ClusterState, node: str, *named: str, takes: bool = False) -> Beat:
-    """Send a node's heartbeat, which names the jobs that run there, or the given ones: "" for none."""
+    """Send a node's heartbeat, which names the jobs that run there.
+
+    It names the given ones instead, if there are any: "" for none.
+    """
     held = named or [one.job.key for one in state.snapshot().running if one.node == node]
     about = NodeInfo(
         id=node,
@@ -93,7 +96,7 @@ def reason(state: ClusterState) -> str | None:
     return done.reason if done else None
 
 
-# --- The queue --------------------------------------------------------------------------------------------------------
+# --- The queue ------------------------------------------------------------------------------------
 
 
 def test_higher_priority_goes_first_and_among_equals_who_came_first(state: ClusterState) -> None:
@@ -173,7 +176,7 @@ def test_any_change_is_seen_in_the_next_snapshot_and_without_one_nothing_is_read
     other.client.close()
 
 
-# --- Leases -----------------------------------------------------------------------------------------------------------
+# --- Leases ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.promise(
@@ -266,7 +269,7 @@ def test_job_whose_hand_over_did_not_arrive_goes_back(state: ClusterState) -> No
         assert counts(state) == expected
 
 
-# --- Cancelling -------------------------------------------------------------------------------------------------------
+# --- Cancelling -----------------------------------------------------------------------------------
 
 
 def test_running_job_s_node_is_told_of_each_cancellation(state: ClusterState) -> None:

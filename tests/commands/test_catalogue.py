@@ -68,7 +68,7 @@ def test_datasets_are_imported_once_and_only_what_changed_again(
     assert again.output == f"imdb has not changed since the last import\n{ONLY_FILMS}"
     assert counts(replica)["statuses"]["304"] == 2
     # Another selection is another import, which touches no title that is there.
-    fewer = run(*("import", "imdb", "--min-votes", "100000", "--years", "1990-"), replica=replica)
+    fewer = run("import", "imdb", "--min-votes", "100000", "--years", "1990-", replica=replica)
     assert fewer.output == f"imdb: 0 rows added, {NOTHING_ELSE}{ONLY_FILMS}"
 
 
@@ -90,7 +90,10 @@ def test_an_import_that_is_interrupted_ends_at_once_and_silently(
             cwd=tmp_path,
             stderr=stderr,
         )
-        waits = "SELECT 1 FROM pg_locks l JOIN pg_database d ON d.oid = l.database WHERE NOT granted AND datname = current_database()"
+        waits = (
+            "SELECT 1 FROM pg_locks l JOIN pg_database d ON d.oid = l.database"
+            " WHERE NOT granted AND datname = current_database()"
+        )
         wait_for(lambda: execute(database_url, waits))
         process.send_signal(signal.SIGINT)
         assert process.wait(LONGEST) == -signal.SIGINT
@@ -123,10 +126,8 @@ def test_status_shows_the_counts_and_how_long_all_takes(run: Run, database_url: 
     )
     assert metacritic["pages_a_day"] == pytest.approx(1300 / 90, abs=0.1)
     caught_up_by = datetime.fromisoformat(metacritic["caught_up_by"]).date()
-    assert (caught_up_by - now.date()).days in {
-        3,
-        4,
-    }  # 600 a day; midnight may have passed meanwhile
+    # 600 a day; midnight may have passed meanwhile.
+    assert (caught_up_by - now.date()).days in {3, 4}
     assert (tomatoes["known"], tomatoes["unfound"]) == (0, 1300)
     table = run("status").output
     assert table.splitlines()[0].split() == ["imdb", "metacritic", "rottentomatoes"]
@@ -167,9 +168,9 @@ def test_doubtful_pages_are_shown_and_decided(run: Run, database_url: str) -> No
         title_id = store.title_id("tt1000000")
         store.record(judged("m/dune", title_id, **doubtful))
     shown = run("review").output
-    assert (
-        shown
-        == "tt1000000    Dune (2021)  rottentomatoes m/dune  1.25: same title, but years 2021 and 1984\n"
+    assert shown == (
+        "tt1000000    Dune (2021)  rottentomatoes m/dune  1.25: "
+        "same title, but years 2021 and 1984\n"
     )
     decided = run("review", "tt1000000", "rottentomatoes", "--accept")
     assert decided.output == "tt1000000: m/dune accepted\n"

@@ -1,4 +1,7 @@
-"""`scrapy crawl` with arguments and settings that are wrong: one sentence, exit code not 0, before the first request."""
+"""`scrapy crawl` with arguments and settings that are wrong.
+
+It prints one sentence, and its exit code is not 0, before the first request.
+"""
 
 from pathlib import Path
 

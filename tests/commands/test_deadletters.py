@@ -29,7 +29,10 @@ def as_json(redis_url: str, data: Path, *arguments: str) -> dict[str, Any]:
 
 @pytest.fixture
 def seed(replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path) -> str:
-    """Return the id of the dead letter of a bad seed; there are two more, of a forged request and of what is none."""
+    """Return the id of the dead letter of a bad seed.
+
+    There are two more, of a forged request and of what is none.
+    """
     redis_client.rpush("imdb:start_urls", "rubbish\x07")
     with Workers(
         "imdb",

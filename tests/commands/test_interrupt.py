@@ -54,7 +54,8 @@ def test_a_signal_to_a_crawl_that_closes_hurries_its_stores_and_lets_it_close(
     (tmp_path / "closing.py").write_text(CLOSING)
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = its_settings\n")
     (tmp_path / "its_settings.py").write_text(
-        'SPIDER_MODULES = ["closing"]\nCOMMANDS_MODULE = "moviecrawler.commands"\nTELNETCONSOLE_ENABLED = False\n'
+        'SPIDER_MODULES = ["closing"]\nCOMMANDS_MODULE = "moviecrawler.commands"\n'
+        "TELNETCONSOLE_ENABLED = False\n"
     )
     command = [sys.executable, "-m", "scrapy", "crawl", "closing"]
     with (

@@ -55,7 +55,10 @@ def test_one_line_a_film_in_their_order(folder: Path) -> None:
 
 
 def test_without_titles_the_catalogue_is_matched_against(folder: Path, database_url: str) -> None:
-    """Directors and votes are those of IMDb's page where one was read; other sites' titles are titles, too."""
+    """Directors and votes are those of IMDb's page where one was read.
+
+    Other sites' titles are titles, too.
+    """
     with closing(Catalogued(database_url)) as store:
         store.bring_in(
             row(1, title="Salt Harbour", year=2001, runtime_minutes=92, popularity=80.0),

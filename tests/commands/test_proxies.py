@@ -24,7 +24,10 @@ def fleet() -> Iterator[ProxyFleet]:
 def proxies(*arguments: str, folder: Path, fleet: ProxyFleet, redis: str = "") -> Finished:
     pools = write_pools(folder, datacenter=fleet.proxies)
     return scrapy(
-        *("proxies", "-s", "DOWNLOAD_TIMEOUT=4", *arguments),
+        "proxies",
+        "-s",
+        "DOWNLOAD_TIMEOUT=4",
+        *arguments,
         data=folder,
         PROXY_POOLS=pools,
         REDIS_URL=redis,
@@ -46,7 +49,8 @@ def test_table_shows_quarantines_and_clear_ends_them(
     lines = {line.split()[0]: line for line in table.output.splitlines()}
     assert {*lines} - {"─" * 12} == {"proxy", *(f"datacenter:{n}" for n in range(1, 7))}
     assert re.search(
-        r"datacenter  http://\*\*\*@127.0.0.1:\d+ +imdb +quarantined for (30|29) min, ban 1 in a row: 202 challenge$",
+        r"datacenter  http://\*\*\*@127.0.0.1:\d+ +imdb "
+        r"+quarantined for (30|29) min, ban 1 in a row: 202 challenge$",
         lines["datacenter:1"],
     )
     assert re.search(r"– +usable$", lines["datacenter:2"])

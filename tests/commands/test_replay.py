@@ -168,7 +168,10 @@ def test_a_bucket_that_is_not_there_is_told(crawled: Crawled, tmp_path: Path) ->
 def broken_off(
     crawled: Crawled, folder: Path, *arguments: str, **settings: str
 ) -> tuple[Path, Finished]:
-    """Replay a copy of the archive of which a file is cut, make that whole again, and return it with what became of the replay."""
+    """Replay a copy of the archive of which a file is cut, and make that whole again.
+
+    Return the file with what became of the replay.
+    """
     file = crawled.download(folder)[1]
     whole = file.read_bytes()
     file.write_bytes(whole[:-500])
@@ -197,7 +200,8 @@ def test_a_replay_that_was_broken_off_goes_on(crawled: Crawled, tmp_path: Path) 
 def test_a_replay_into_another_database_or_into_csv_files_that_were_removed_begins_anew(
     crawled: Crawled, tmp_path: Path
 ) -> None:
-    first, second = (f"{crawled.mongo}_{number}" for number in (1, 2))
+    first = f"{crawled.mongo}_1"
+    second = f"{crawled.mongo}_2"
     broken_off(crawled, tmp_path, MONGO_URL=first)
     ended = crawled.run("replay", str(tmp_path), data=tmp_path, MONGO_URL=second)
     assert ended.code == 0

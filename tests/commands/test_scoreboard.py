@@ -74,7 +74,10 @@ def test_csv_is_utf_8_wherever_it_goes(folder: Path) -> None:
 def test_parquet_has_each_row_with_its_type(folder: Path) -> None:
     (folder / "scoreboard.parquet").write_bytes(printed(folder, "--format", "parquet"))
     with duckdb.connect() as connection:
-        query = f"SELECT count(*), max(imdb_votes) > 1, max(imdb_rating) FROM '{folder}/scoreboard.parquet'"  # noqa: S608
+        query = (
+            "SELECT count(*), max(imdb_votes) > 1, max(imdb_rating)"  # noqa: S608
+            f" FROM '{folder}/scoreboard.parquet'"
+        )
         assert connection.execute(query).fetchone() == (2000, True, 7.5)
 
 

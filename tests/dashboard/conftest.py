@@ -1,4 +1,7 @@
-"""A cluster as its operator has it: two nodes with a password, a crawl that is over, one that runs, and things gone wrong."""
+"""A cluster as its operator has it.
+
+It has two nodes with a password, a crawl that is over, one that runs, and things gone wrong.
+"""
 
 import json
 import time

@@ -63,11 +63,15 @@ def text_of(page: str) -> str:
 
 
 def luminance(colour: Iterable[int]) -> float:
-    """Return the relative luminance of a colour (red, green, blue: 0 to 255), as WCAG defines it."""
-    red, green, blue = (
+    """Return the relative luminance of a colour, as WCAG defines it.
+
+    A colour is red, green and blue, each from 0 to 255.
+    """
+    linear = [
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
         for part in (one / 255 for one in colour)
-    )
+    ]
+    red, green, blue = linear
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 

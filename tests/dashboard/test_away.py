@@ -22,7 +22,8 @@ from tests.services.redis import RedisServer
 from tests.waiting import wait_for
 
 WITHIN = 60.0
-"""Seconds on a machine that does other things, too; a client without a time-out waits for minutes."""
+"""Seconds on a machine that does other things, too; a client without a time-out waits for
+minutes."""
 
 
 @pytest.fixture
@@ -38,7 +39,8 @@ def node_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ca
             redis_url=redis_url, eggs_dir=str(tmp_path / "eggs"), logs_dir=str(tmp_path / "logs")
         )
         config = Config({})
-        config.node = node = Node(options)
+        node = Node(options)
+        config.node = node
         here = NodeInfo(
             id="a", name="a", url="", slots=6, started_at=0, draining=False, memory=1, processes={}
         )

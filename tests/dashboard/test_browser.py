@@ -1,4 +1,7 @@
-"""The dashboard in a real browser: nothing to complain of, nothing cut off, nothing from elsewhere, and forms by clicking."""
+"""The dashboard in a real browser.
+
+There is nothing to complain of, nothing cut off, nothing from elsewhere, and forms by clicking.
+"""
 
 import os
 import re
@@ -58,7 +61,10 @@ def text(browser: Browser, selector: str) -> str:
 def test_nothing_is_cut_off_on_any_page(world: Operated, browser: Browser, width: int) -> None:
     driver = browser.driver
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 1000}
-    most_sites = "SELECT title_id FROM records WHERE title_id < 900000 GROUP BY title_id ORDER BY count(*) DESC, title_id LIMIT 1"
+    most_sites = (
+        "SELECT title_id FROM records WHERE title_id < 900000"
+        " GROUP BY title_id ORDER BY count(*) DESC, title_id LIMIT 1"
+    )
     [(known,)] = world.ask(most_sites)
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     try:
@@ -93,7 +99,8 @@ def test_text_can_be_read_in_light_and_dark(world: Operated, browser: Browser, s
             for selector in selectors:
                 colours = driver.execute_script(
                     "const s = getComputedStyle(document.querySelector(arguments[0]));"
-                    "return [s.color, s.backgroundColor === 'rgba(0, 0, 0, 0)' ? '' : s.backgroundColor]",
+                    "return [s.color, "
+                    "s.backgroundColor === 'rgba(0, 0, 0, 0)' ? '' : s.backgroundColor]",
                     selector,
                 )
                 behind = _rgb(colours[1]) if colours[1] else ground
@@ -108,7 +115,11 @@ def _rgb(colour: str) -> list[int]:
 
 def test_end_of_a_log_is_in_sight(world: Operated, browser: Browser) -> None:
     browser.driver.get(f"{world.node.url}/crawls/moviecrawler/{world.done}")
-    below = "const l = document.querySelector('.log'); return l.querySelector('pre').getBoundingClientRect().bottom - l.getBoundingClientRect().bottom"
+    below = (
+        "const l = document.querySelector('.log'); "
+        "return l.querySelector('pre').getBoundingClientRect().bottom"
+        " - l.getBoundingClientRect().bottom"
+    )
     assert abs(browser.driver.execute_script(below)) < 20
     assert browser.driver.execute_script("return document.querySelector('.log').scrollHeight") > 600
 
@@ -116,7 +127,8 @@ def test_end_of_a_log_is_in_sight(world: Operated, browser: Browser) -> None:
 def test_search_finds_a_movie_by_keyboard_alone(world: Operated, browser: Browser) -> None:
     driver = browser.driver
     [(title_id, title)] = world.ask(
-        "SELECT title_id, title FROM scoreboard WHERE title_id < 900000 AND imdb_rating IS NOT NULL ORDER BY title_id LIMIT 1"
+        "SELECT title_id, title FROM scoreboard"
+        " WHERE title_id < 900000 AND imdb_rating IS NOT NULL ORDER BY title_id LIMIT 1"
     )
     driver.get(world.node.url + "/titles")
     while driver.switch_to.active_element.get_attribute("id") != "find":
@@ -137,7 +149,11 @@ def test_overview_is_what_the_picture_in_the_readme_shows(
 ) -> None:
     """`PICTURE=moviecrawler/dashboard/overview.png pytest -m browser -k picture` takes it anew."""
     # As if the titles had been read in the course of a day.
-    spread = "UPDATE records SET scraped_at = scraped_at - mod(title_id, 23) ^ 1.3 * interval '20 min' WHERE title_id < 900000 RETURNING 1"
+    spread = (
+        "UPDATE records"
+        " SET scraped_at = scraped_at - mod(title_id, 23) ^ 1.3 * interval '20 min'"
+        " WHERE title_id < 900000 RETURNING 1"
+    )
     assert world.ask(spread)
     wait_for(lambda: re.search(r"last day: (\d+, ){0,15}[1-9]", world.page("/")))
     browser.driver.set_window_size(1200, 900)

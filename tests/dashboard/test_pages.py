@@ -25,7 +25,10 @@ from tests.dashboard.operated import (
 from tests.waiting import wait_for
 
 PAGES = [*site.PAGES, "/crawls?schedule=new", "/titles?q=Am%C3%A9lie", "/titles/900001"]
-POLICY = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'"
+)
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Frame-Options": "DENY",
@@ -34,7 +37,7 @@ HEADERS = {
 }
 
 
-# --- What every page promises -----------------------------------------------------------------------------------------
+# --- What every page promises ---------------------------------------------------------------------
 
 
 @pytest.mark.promise("Every node's dashboard shows the same, and escapes what others wrote.")
@@ -97,7 +100,7 @@ def test_what_does_not_exist_is_said_with_its_status(world: Operated) -> None:
     assert "call this number" not in world.page("/crawls?notice=call+this+number")
 
 
-# --- Overview ---------------------------------------------------------------------------------------------------------
+# --- Overview -------------------------------------------------------------------------------------
 
 
 def test_overview_says_what_needs_attention_and_has_the_api_s_and_the_database_s_figures(
@@ -107,18 +110,21 @@ def test_overview_says_what_needs_attention_and_has_the_api_s_and_the_database_s
         world.page("/")
     )
     statement = (
-        "SELECT count(*) FILTER (WHERE next_due <= now()), count(*), count(*) FILTER (WHERE last_success >= date_trunc('day', now(), 'UTC'))"
+        "SELECT count(*) FILTER (WHERE next_due <= now()), count(*),"
+        " count(*) FILTER (WHERE last_success >= date_trunc('day', now(), 'UTC'))"
         " FROM title_sites WHERE site = 'metacritic' AND site_id IS NOT NULL"
     )
     [[due, known, read]] = world.ask(statement)
-    wait_for(
-        lambda: figures(world.page("/"), "metacritic")["Due"] == f"{due} of {known} known"
-    )  # counted now and then
+    # They are counted now and then.
+    wait_for(lambda: figures(world.page("/"), "metacritic")["Due"] == f"{due} of {known} known")
     metacritic = figures(world.page("/"), "metacritic")
-    assert metacritic | {
-        "Failed today": "1", "Matches to review": "2", "Titles read today": f"{read}",
+    expected = {
+        "Failed today": "1",
+        "Matches to review": "2",
+        "Titles read today": f"{read}",
         "Requests today": f"{_progress(world, 'over')['used_today']} of {PER_DAY:,}",
-    } == metacritic  # fmt: skip
+    }
+    assert metacritic | expected == metacritic
     # Those of IMDb grow while we look.
     before = _progress(world)["used_today"]
     imdb = figures(world.page("/"), "imdb")
@@ -163,7 +169,10 @@ def test_every_node_shows_the_same_nodes_and_sites(world: Operated) -> None:
     for one in world.cluster.nodes:
         text = text_of(world.page("/", one))
         for node in nodes:
-            pattern = rf"{node['name']} (✓ up|! late) {len(node['processes'])} of {node['slots']} [\d.]+ MiB "
+            pattern = (
+                rf"{node['name']} (✓ up|! late) "
+                rf"{len(node['processes'])} of {node['slots']} [\d.]+ MiB "
+            )
             assert re.search(pattern, text), text
         assert "Deployed: moviecrawler v1." in text
         assert f"Requests today {_progress(world, 'over')['used_today']} of {PER_DAY:,}" in text
@@ -173,7 +182,7 @@ def _progress(world: Operated, name: str = "running") -> dict[str, int]:
     return next(run for run in world.node.get("progress.json").json["runs"] if run["run"] == name)
 
 
-# --- Crawls -----------------------------------------------------------------------------------------------------------
+# --- Crawls ---------------------------------------------------------------------------------------
 
 
 def test_jobs_and_runs_are_those_of_the_api(world: Operated) -> None:
@@ -217,7 +226,10 @@ def test_job_is_scheduled_cancelled_and_run_again_by_forms_on_different_nodes(
         "arguments": "ids=tt0000001\nlimit=1\n",
     }
     form |= {"settings": "FRONTIER_RUN=by-hand", "priority": "-5"}
-    wrong = "spider=moviecrawler/nobody arguments=file=/dev/zero arguments=ids settings=API_TOKEN=abc priority=x"
+    wrong = (
+        "spider=moviecrawler/nobody arguments=file=/dev/zero arguments=ids "
+        "settings=API_TOKEN=abc priority=x"
+    )
     for name, _, value in (one.partition("=") for one in wrong.split()):
         assert world.send("/crawls", **{**form, name: value}).code == 400
     filler = one.schedule("imdb", "moviecrawler", {"FRONTIER_RUN": "running"}, ids="tt0000001")
@@ -243,13 +255,13 @@ def test_job_is_scheduled_cancelled_and_run_again_by_forms_on_different_nodes(
     one.post("cancel.json", project="moviecrawler", job=filler, signal="KILL")
 
 
-# --- Titles -----------------------------------------------------------------------------------------------------------
+# --- Titles ---------------------------------------------------------------------------------------
 
 
 def test_titles_have_the_scores_of_the_scoreboard(world: Operated) -> None:
     rows = world.ask(
-        "SELECT title_id, title, year, imdb_rating::float FROM scoreboard WHERE title_id < 900000 AND imdb_rating IS NOT NULL"
-        " ORDER BY title_id LIMIT 3"
+        "SELECT title_id, title, year, imdb_rating::float FROM scoreboard"
+        " WHERE title_id < 900000 AND imdb_rating IS NOT NULL ORDER BY title_id LIMIT 3"
     )
     assert len(rows) == 3
     for title_id, title, year, rating in rows:
@@ -318,7 +330,11 @@ def test_title_shows_history_credits_offers_and_where_it_is_all_from(world: Oper
 
 
 def test_title_is_boosted_once_nobody_writes_titles(world: Operated) -> None:
-    """A store locks the rows of sites before the title's, and would wait for the boost while that waits for the store."""
+    """A boost and a store do not wait for each other.
+
+    A store locks the rows of sites before the title's, and would wait for the boost while that
+    waits for the store.
+    """
     with (
         closing(psycopg2.connect(world.database_url)) as writing,
         writing.cursor() as cursor,
@@ -328,7 +344,10 @@ def test_title_is_boosted_once_nobody_writes_titles(world: Operated) -> None:
             "SELECT lock_titles(); UPDATE title_sites SET boost = boost WHERE title_id = 900001"
         )
         boosting = thread.submit(world.sent, "/titles/900001", action="boost")
-        waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+        waits = (
+            "SELECT 1 FROM pg_stat_activity"
+            " WHERE wait_event_type = 'Lock' AND datname = current_database()"
+        )
         wait_for(lambda: world.ask(waits))
         cursor.execute("UPDATE titles SET popularity = popularity WHERE title_id = 900001")
         writing.commit()

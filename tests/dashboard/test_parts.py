@@ -15,9 +15,19 @@ NOW = 1_780_000_000.0
 QUIET = Card(site="imdb")
 NOTHING: dict[str, Any] = {"troubles": [], "failed": [], "pending": 0, "slots": 4}
 RUN = RunReport(
-    site="imdb", run="default", started_at=NOW, total=10, done=3, failed=0, to_go=7,
-    dead_letters=0, workers=0, ended_at=None, now=NOW, state_of_site=SiteState(site="imdb"),
-)  # fmt: skip
+    site="imdb",
+    run="default",
+    started_at=NOW,
+    total=10,
+    done=3,
+    failed=0,
+    to_go=7,
+    dead_letters=0,
+    workers=0,
+    ended_at=None,
+    now=NOW,
+    state_of_site=SiteState(site="imdb"),
+)
 
 
 def found(*cards: Card, **changed: Any) -> list[Concern]:
@@ -34,9 +44,7 @@ def test_work_without_a_worker_is_a_concern_unless_a_job_is_pending() -> None:
     assert found(replace(QUIET, runs=[replace(RUN, workers=1)])) == []
 
 
-def test_job_that_did_not_do_all_is_a_concern_until_it_is_run_again_with_success_or_a_day_has_passed() -> (
-    None
-):
+def test_failed_job_is_a_concern_until_it_has_succeeded_or_a_day_has_passed() -> None:
     def over(spider: str, code: int | None, ago: float, reason: str = "finished") -> JobStatus:
         outcome = Outcome(ended_at=NOW - ago, reason=reason, exit_code=code)
         job = Job(project="p", spider=spider, id=f"{spider}-{ago}", arguments={"list": "top"})

@@ -1,4 +1,7 @@
-"""The pages' queries at some size: each finds its rows by an index, and gives what a plain query gives."""
+"""The pages' queries at some size.
+
+Each finds its rows by an index, and gives what a plain query gives.
+"""
 
 import re
 from collections.abc import Iterator
@@ -19,8 +22,8 @@ from tests.services.postgres import execute, new_database
 
 TITLES = 6000
 WORDS = (
-    "the a of silent lost harbor kingdom night river garden winter stone letters mountain glass crimson summer distant shadow "
-    "orchard seventh broken paper golden"
+    "the a of silent lost harbor kingdom night river garden winter stone letters mountain glass "
+    "crimson summer distant shadow orchard seventh broken paper golden"
 )
 SMALL = {"people"}
 """Tables that may be read from end to end."""
@@ -85,7 +88,8 @@ def test_similar_titles_are_found_by_indexes(url: str) -> None:
     with closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
         cursor.execute("SELECT similar_titles(10)")
         cursor.execute(
-            "SELECT relid::regclass::text, pg_stat_get_xact_numscans(relid) FROM pg_stat_user_tables"
+            "SELECT relid::regclass::text, pg_stat_get_xact_numscans(relid)"
+            " FROM pg_stat_user_tables"
         )
         assert {name for name, scans in cursor.fetchall() if scans} <= SMALL
 

@@ -1,4 +1,7 @@
-"""The page of a series shows every season and episode with its scores, readable without colour; those of its parts lead back to it."""
+"""The page of a series shows every season and episode with its scores.
+
+It is readable without colour. The pages of its parts lead back to it.
+"""
 
 import re
 from pathlib import Path
@@ -76,14 +79,13 @@ def test_a_series_has_its_seasons_and_a_grid_and_its_parts_lead_back(
     write(database_url, IMDB, TOMATOES, METACRITIC, *RATED)
     execute(
         database_url,
-        "INSERT INTO imdb_episodes VALUES ('tt0000021', 'tt0000001', 2, 2, '<Gale>', 2002, 6.0, 5000)",
+        "INSERT INTO imdb_episodes"
+        " VALUES ('tt0000021', 'tt0000001', 2, 2, '<Gale>', 2002, 6.0, 5000)",
     )
     series = id_of(database_url, "tt0000001")
     page = shown(titles, series)
-    seasons, grid = (
-        page[page.index(f'<section aria-labelledby="{name}">') :].split("</section>")[0]
-        for name in ("seasons", "episodes")
-    )
+    seasons = page[page.index('<section aria-labelledby="seasons">') :].split("</section>")[0]
+    grid = page[page.index('<section aria-labelledby="episodes">') :].split("</section>")[0]
     assert cells(seasons)[1:] == [
         ["Season 1", "–", "8", "8.3 derived", "400", "71", "7.5", "88", "70"],
         ["Season 2", "–", "12", "6.0 derived", "5,000", "–", "–", "–", "–"],
@@ -117,9 +119,14 @@ def test_a_grid_has_each_number_in_its_place_and_what_has_no_room_is_counted(
     for season, first, last in ((1, 1, EPISODES), (2, 101, 180), (201, 1, 1)):
         execute(
             database_url,
-            "INSERT INTO imdb_episodes SELECT 'tt' || 5000000 + 1000 * %s + e, 'tt0000001', %s, e, 'E', 2001, (10 + e %% 90) / 10.0, 9"
+            "INSERT INTO imdb_episodes"
+            " SELECT 'tt' || 5000000 + 1000 * %s + e,"
+            " 'tt0000001', %s, e, 'E', 2001, (10 + e %% 90) / 10.0, 9"
             " FROM generate_series(%s, %s) e",
-            *(season, season, first, last),
+            season,
+            season,
+            first,
+            last,
         )
     page = shown(titles, id_of(database_url, "tt0000001"))
     rows = cells(page[page.index('<table class="grid">') :].split("</table>")[0])

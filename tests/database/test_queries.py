@@ -1,4 +1,7 @@
-"""The queries that the documents show run on the embedded database and on Postgres, and Datasette shows the former as it is."""
+"""The queries that the documents show run on the embedded database and on Postgres.
+
+Datasette shows the former as it is.
+"""
 
 import json
 import re
@@ -23,10 +26,9 @@ from tests.pipelines.test_seasons import IMDB, METACRITIC, RATED, TOMATOES
 from tests.services.postgres import execute, new_database
 
 README = Path(moviecrawler.database.__path__[0], "README.md").read_text("utf-8")
-EMBEDDED, POSTGRES = (
-    dict[str, str](re.findall(r"^-- (.+)\n(.+);$", block, re.MULTILINE))
-    for block in re.findall(r"(?s)```sql\n(.+?)```", README)
-)
+_EMBEDDED_BLOCK, _POSTGRES_BLOCK = re.findall(r"(?s)```sql\n(.+?)```", README)
+EMBEDDED = dict[str, str](re.findall(r"^-- (.+)\n(.+);$", _EMBEDDED_BLOCK, re.MULTILINE))
+POSTGRES = dict[str, str](re.findall(r"^-- (.+)\n(.+);$", _POSTGRES_BLOCK, re.MULTILINE))
 BEST = make_movie(5, scores=[Score(kind="imdb", value=9.9, count=2_000)])
 ODD = make_movie(
     4, scores=[Score(kind="imdb", value=9, count=2_000), Score(kind="metascore", value=20)]
@@ -65,10 +67,9 @@ def write(store: Store) -> None:
 @pytest.mark.promise("The ten queries of the documents run.")
 @pytest.mark.parametrize("name", EMBEDDED)
 def test_query_finds_the_same_in_both_databases(name: str, folder: Path, url: str) -> None:
-    query, of_postgres = (
-        text.replace("tt0111161", "tt0000002").replace("> 1000", "> 1")
-        for text in (EMBEDDED[name], POSTGRES.get(name) or EMBEDDED[name])
-    )
+    query = EMBEDDED[name].replace("tt0111161", "tt0000002").replace("> 1000", "> 1")
+    of_postgres = POSTGRES.get(name) or EMBEDDED[name]
+    of_postgres = of_postgres.replace("tt0111161", "tt0000002").replace("> 1000", "> 1")
     with closing(sqlite3.connect(folder / "movies.sqlite3")) as connection:
         found = connection.execute(query).fetchall()
     assert found

@@ -48,9 +48,8 @@ def test_a_migration_waits_until_others_have_written(
             cursor.execute("SELECT count(*) FROM records")
             updated = pool.submit(update, database_url)
             wait_for(lambda: execute(database_url, WAITING) == [(1,)])
-            cursor.execute(
-                "INSERT INTO titles DEFAULT VALUES"
-            )  # a deadlock, if the migration held it
+            # A deadlock, if the migration held it.
+            cursor.execute("INSERT INTO titles DEFAULT VALUES")
         updated.result(60)
     assert execute(database_url, "SELECT count(*), count(a) FROM titles") == [(1, 0)]
     assert execute(database_url, "SELECT version FROM schema_version") == [(2,)]

@@ -1,4 +1,8 @@
-"""Crawls of IMDb's datasets: when they are read, and what becomes of damaged files and of a pass that is broken off."""
+"""Crawls of IMDb's datasets.
+
+They show when datasets are read, and what becomes of damaged files and of a pass that is broken
+off.
+"""
 
 import time
 from collections.abc import Iterator
@@ -133,7 +137,8 @@ def test_a_title_whose_row_is_damaged_has_failed(server: FileServer, tmp_path: P
     path = put(
         tmp_path / "files",
         "title.basics",
-        *["tt0900001|movie"] * 2,
+        "tt0900001|movie",
+        "tt0900001|movie",
         r"tt0900002|movie|Ox|\N|soon|\N|118|Drama",
     )
     server.files["/title.basics.tsv.gz"] = path.read_bytes()

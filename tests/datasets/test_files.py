@@ -1,4 +1,7 @@
-"""Files of other sources: fetched politely, resumed, fetched again only when they changed, and used only when they are whole."""
+"""Files of other sources, fetched politely and used only when they are whole.
+
+A fetch is resumed, and a file is fetched again only when it has changed.
+"""
 
 import gzip
 import multiprocessing

@@ -1,4 +1,7 @@
-"""Every fact of real rows, through the whole way: a server with the files, a crawl, and the stores."""
+"""Every fact of real rows, through the whole way.
+
+That is a server with the files, a crawl, and the stores.
+"""
 
 import csv
 import json

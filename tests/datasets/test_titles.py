@@ -81,7 +81,8 @@ def test_a_title_has_all_that_the_datasets_tell_of_it(tmp_path: Path) -> None:
     (movie,), damaged = read(tmp_path)
     assert not damaged
     assert (movie.site_id, movie.imdb_id, movie.url) == (
-        *("tt0900001",) * 2,
+        "tt0900001",
+        "tt0900001",
         "https://www.imdb.com/title/tt0900001/",
     )
     assert (movie.title, movie.original_title, movie.kind) == ("The Kettle", "Der Kessel", "movie")
@@ -180,10 +181,10 @@ def test_a_damaged_row_is_counted_and_tells_nothing(
     tmp_path: Path, dataset: str, field: str, rows: list[str]
 ) -> None:
     basics = rows_of([r"tvEpisode|Pilot|\N|1999|\N|\N|\N"] * len(IDS))
-    movies, damaged = read(tmp_path, **{"basics": basics, dataset: rows_of(rows)})
+    movies, damaged = read(tmp_path, basics=basics, **{dataset: rows_of(rows)})
     assert [field in movie.unknown_fields for movie in movies] == [True] * len(IDS)
     assert damaged.keys() == {(f"title.{dataset}", site_id) for site_id in IDS[: len(rows)]}
-    movies, damaged = read(tmp_path, **{"basics": basics, dataset: []})
+    movies, damaged = read(tmp_path, basics=basics, **{dataset: []})
     assert not damaged
     # Only titles with five votes stand among the ratings.
     assert [field in movie.unknown_fields for movie in movies] == [dataset != "ratings"] * len(IDS)

@@ -1,4 +1,7 @@
-"""A checkout to deploy from: the project's files in a folder of their own, so that building leaves nothing in this one."""
+"""A checkout to deploy from.
+
+It has the project's files in a folder of their own, so that building leaves nothing in this one.
+"""
 
 import os
 import shutil

@@ -1,4 +1,7 @@
-"""What is deployed: files that are right by their schemas, name only what is there, and hold no secret."""
+"""What is deployed.
+
+The files are right by their schemas, name only what is there, and hold no secret.
+"""
 
 import itertools
 import re
@@ -147,7 +150,7 @@ def test_secrets_are_made_once_and_for_everybody(tmp_path: Path) -> None:
     assert set(example["stringData"]) <= set(made[0])
 
 
-# --- Recurring jobs ---------------------------------------------------------------------------------------------------
+# --- Recurring jobs -------------------------------------------------------------------------------
 
 
 def calls(text: str) -> list[Job]:
@@ -181,7 +184,7 @@ def test_recurring_jobs_are_allowed_and_have_ids_of_their_own(name: str) -> None
         assert set(job.arguments) <= {"list", "lane", "limit"}
 
 
-# --- Workflows --------------------------------------------------------------------------------------------------------
+# --- Workflows ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)

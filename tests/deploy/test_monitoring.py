@@ -35,14 +35,14 @@ QUERIES = {
 }
 OF_CRAWLS = {f"{figure.name}_total" for figure in FIGURES}
 OF_NODES = {
-    *(
-        "moviecrawler_jobs_pending",
-        "moviecrawler_jobs_running",
-        "moviecrawler_slots",
-        "moviecrawler_nodes_lost_total",
-    ),
-    *("moviecrawler_jobs_total", "moviecrawler_node_jobs", "moviecrawler_node_memory_bytes"),
+    "moviecrawler_jobs_pending",
+    "moviecrawler_jobs_running",
+    "moviecrawler_jobs_total",
+    "moviecrawler_node_jobs",
+    "moviecrawler_node_memory_bytes",
     "moviecrawler_node_spiders_memory_bytes",
+    "moviecrawler_nodes_lost_total",
+    "moviecrawler_slots",
 }
 AWAY = {
     "STORE_UNREACHABLE": "wait",
@@ -79,7 +79,7 @@ def test_dashboard_can_be_loaded() -> None:
     assert len(QUERIES) == sum(len(panel["targets"]) for panel in PANELS)
 
 
-# --- With Prometheus' own programs ------------------------------------------------------------------------------------
+# --- With Prometheus' own programs ----------------------------------------------------------------
 
 
 def program(name: str) -> str:

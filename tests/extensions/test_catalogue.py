@@ -88,12 +88,8 @@ def miss(outcome: Any) -> Miss:
         (signals.item_scraped, movie(), "durable", ("ok", 0)),
         (signals.item_scraped, movie(), None, ("never", 0)),  # a store has not written it yet
         (signals.item_scraped, movie(), "rejected", ("error", 1)),
-        (
-            signals.item_scraped,
-            movie("list"),
-            "durable",
-            ("never", 0),
-        ),  # which is no page of the title
+        # This is no page of the title.
+        (signals.item_scraped, movie("list"), "durable", ("never", 0)),
         (signals.item_scraped, miss("absent"), "durable", ("absent", 0)),
         (signals.item_scraped, miss("failed"), "durable", ("error", 1)),
         (signals.item_scraped, miss("disallowed"), "durable", ("error", 1)),
@@ -191,7 +187,10 @@ async def test_claims_are_kept_while_a_crawl_lasts_and_given_back_at_its_end(
     recorder = crawl.recorder
     monkeypatch.setattr("moviecrawler.extensions.catalogue._WRITE_SECONDS", 0.01)
     recorder._extended_at -= recorder.options.lease
-    statement = "UPDATE title_sites SET claimed_by = %s, claimed_until = %s WHERE site = 'imdb' RETURNING title_id"
+    statement = (
+        "UPDATE title_sites SET claimed_by = %s, claimed_until = %s"
+        " WHERE site = 'imdb' RETURNING title_id"
+    )
     ((title_id,),) = execute(crawl.database_url, statement, recorder.worker, utc_now())
     assert isinstance(title_id, int)
     recorder.claimed([title_id])

@@ -68,12 +68,11 @@ class Crawl:
 @pytest.mark.parametrize(
     ("csv", "postgres", "title"),
     [
-        *(
-            ("durable", "durable", "stored"),
-            ("durable", "rejected", "rejected"),
-            ("spooled", "durable", "spooled"),
-        ),
-        *(("spooled", "rejected", "rejected"), ("lost", "rejected", "lost")),
+        ("durable", "durable", "stored"),
+        ("durable", "rejected", "rejected"),
+        ("spooled", "durable", "spooled"),
+        ("spooled", "rejected", "rejected"),
+        ("lost", "rejected", "lost"),
     ],
 )
 def test_worst_outcome_in_any_store_is_the_titles(csv: str, postgres: str, title: str) -> None:
@@ -86,9 +85,7 @@ def test_worst_outcome_in_any_store_is_the_titles(csv: str, postgres: str, title
     assert not crawl.completion._items
 
 
-def test_a_page_is_not_held_while_a_store_fills_its_batch_and_what_was_asked_for_is_told_in_the_end() -> (
-    None
-):
+def test_a_page_is_not_held_while_a_store_fills_its_batch_but_its_request_is() -> None:
     crawl = Crawl("csv")
     item = movie()
     completed = []
@@ -107,15 +104,12 @@ def test_a_page_is_not_held_while_a_store_fills_its_batch_and_what_was_asked_for
     assert completed == [request]
 
 
-def test_each_item_is_counted_once_by_its_kind_and_an_earlier_runs_or_a_dropped_one_is_forgotten() -> (
-    None
-):
+def test_each_item_is_counted_once_and_an_earlier_runs_or_a_dropped_one_is_not() -> None:
     crawl = Crawl("csv", "postgres")
     early = movie()
     dropped = movie()
-    crawl.send(
-        item_outcomes, items=[early], store="csv", outcome="durable", reason=None
-    )  # before it has passed
+    # Before it has passed.
+    crawl.send(item_outcomes, items=[early], store="csv", outcome="durable", reason=None)
     assert crawl.counted == {}
     crawl.item(early, postgres="durable")
     crawl.item(movie(), csv="durable", postgres="durable")  # which is equal to it

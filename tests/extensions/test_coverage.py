@@ -1,4 +1,4 @@
-"""A site that changes its pages in the middle of a crawl: what is told, and what the stores keep."""
+"""A site that changes its pages in the middle of a crawl: what is told, and what stores keep."""
 
 import json
 from collections.abc import Callable, Iterator

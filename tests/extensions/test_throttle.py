@@ -35,7 +35,8 @@ def test_delay_after_an_answer(host: str, before: float, latency: float, after: 
     crawler = get_crawler(Spider, SETTINGS)
     throttle = SiteThrottle(crawler)
     slot = Slot(concurrency=1, delay=before, jitter=0.0)
-    crawler.engine = SimpleNamespace(downloader=SimpleNamespace(slots={host: slot}))  # type: ignore[assignment]
+    downloader = SimpleNamespace(slots={host: slot})
+    crawler.engine = SimpleNamespace(downloader=downloader)  # type: ignore[assignment]
     throttle._spider_opened(Spider("test"))
     request = Request(f"http://{host}/", meta={"download_slot": host, "download_latency": latency})
     throttle._response_downloaded(Response(request.url), request, Spider("test"))

@@ -1,4 +1,7 @@
-"""The project's own pages, `tests/pages/<site>/<case>`, by their names such as `imdb/title-2024-series`; and ways to change them."""
+"""The project's own pages, and ways to change them.
+
+They are in `tests/pages/<site>/<case>`, and have names such as `imdb/title-2024-series`.
+"""
 
 import json
 import re
@@ -27,7 +30,10 @@ def url_of(case: str) -> str | None:
 
 
 def changes() -> dict[str, tuple[str, dict[str, Any]]]:
-    """Return the rows of all files `changes.jsonl` beside the pages, each with its page, by page and name."""
+    """Return the rows of all files `changes.jsonl` beside the pages, by page and name.
+
+    Each is there with its page.
+    """
     found = {}
     for case in CASES:
         path = GOLDEN / case / "changes.jsonl"
@@ -38,7 +44,11 @@ def changes() -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 def changed_body(case: str, change: dict[str, Any]) -> bytes:
-    """Return a page with a change: `sub`, what to put in place of patterns; `scripts`, what to put at which paths of their data."""
+    """Return a page with a change.
+
+    The change has `sub`, what to put in place of patterns, and `scripts`, what to put at which
+    paths of their data.
+    """
     text = body_of(case).decode()
     for pattern, new in change.get("sub", {}).items():
         text, count = re.subn(pattern, new, text, flags=re.DOTALL)
@@ -58,7 +68,10 @@ def changed_body(case: str, change: dict[str, Any]) -> bytes:
 
 
 def _edited(data: Any, edits: dict[str, Any]) -> Any:
-    """Return data with values set at paths, whose steps have dots between them; the value "gone" removes what is there."""
+    """Return data with values set at paths.
+
+    The steps of a path have dots between them; the value "gone" removes what is there.
+    """
     for path, value in edits.items():
         *steps, last = (int(step) if step.isdecimal() else step for step in path.split("."))
         part = data
@@ -78,7 +91,10 @@ def _edited_components(raw: str, edits: dict[str, Any]) -> list[Any]:
 
 
 def facts(body: bytes, url: str | None) -> dict[str, Any]:
-    """Return what a page says, a field each; of lists, each score, season or row by its kind or id."""
+    """Return what a page says, by field.
+
+    Of a list it has each score, season or row by its kind or id.
+    """
     record = page_record(read_page(body, url))
     found: dict[str, Any] = {}
     for field, value in {**record, **record.pop("item", {})}.items():

@@ -1,4 +1,7 @@
-"""What reading one page may take: ended from outside when it takes more, so that a test fails instead of hanging."""
+"""What reading one page may take.
+
+It is ended from outside when it takes more, so that a test fails instead of hanging.
+"""
 
 import signal
 from collections.abc import Iterator
@@ -18,7 +21,10 @@ class TooSlowError(BaseException):
 
 @contextmanager
 def processor_time(seconds: float = LONGEST_SECONDS) -> Iterator[None]:
-    """Raise TooSlowError when what stands in the block takes more of this process' time, also inside of one `re.search`."""
+    """Raise TooSlowError when what stands in the block takes more of this process' time.
+
+    It is raised also inside of one `re.search`.
+    """
     before = signal.signal(signal.SIGVTALRM, _too_slow)
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:

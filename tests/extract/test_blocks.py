@@ -23,8 +23,11 @@ PAGE = (
     + b"text " * 1000
     + b"</body></html>"
 )
-CHALLENGE = b"""<!DOCTYPE html><html><head><title></title><script>window.awsWafCookieDomainList = [];
-window.gokuProps = {"key": "k"};</script></head><body><div id="challenge-container"></div></body></html>"""
+CHALLENGE = (
+    b"<!DOCTYPE html><html><head><title></title><script>window.awsWafCookieDomainList = [];\n"
+    b'window.gokuProps = {"key": "k"};</script></head>'
+    b'<body><div id="challenge-container"></div></body></html>'
+)
 Expected = Literal["page", "json", "other"]
 
 
@@ -123,7 +126,8 @@ def test_429_pauses_for_retry_after_between_an_hour_and_a_week(
 
 
 def small(head: str, body: str = "") -> bytes:
-    return f"<!DOCTYPE html><html><head>{head}</head><body>{body}{'text ' * 600}</body></html>".encode()
+    text = body + "text " * 600
+    return f"<!DOCTYPE html><html><head>{head}</head><body>{text}</body></html>".encode()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,7 @@
-"""Pages written here, one for each layout and oddity of the sites, and what one change of a page makes of it."""
+"""Pages written here, one for each layout and oddity of the sites.
+
+Each is read as it is, and with one change at a time.
+"""
 
 import json
 import random
@@ -23,10 +26,8 @@ def _fields(record: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.promise("The pages that the sites serve now are read with every fact that they state.")
 @pytest.mark.parametrize("case", CASES)
 def test_page_is_read_as_written_beside_it(case: str) -> None:
-    expected, meta = (
-        json.loads((GOLDEN / case / f"{name}.json").read_text("utf-8"))
-        for name in ("expected", "meta")
-    )
+    expected = json.loads((GOLDEN / case / "expected.json").read_text("utf-8"))
+    meta = json.loads((GOLDEN / case / "meta.json").read_text("utf-8"))
     page = read_page(body_of(case), url_of(case))
     got = _fields(page_record(page))
     wrong = {}
@@ -70,7 +71,8 @@ def test_change_of_a_page_changes_only_what_is_written_beside_it(
         return
     before = facts(body_of(case), url_of(case))
     after = facts(body, url)
-    lacked, lacks = (set(found.pop("unknown_fields", [])) for found in (before, after))
+    lacked = set(before.pop("unknown_fields", []))
+    lacks = set(after.pop("unknown_fields", []))
     differs = {
         name: after.get(name) for name in before | after if before.get(name) != after.get(name)
     }

@@ -48,7 +48,10 @@ def test_page_of_nothing_but_beginnings_is_read_in_linear_time(unit: bytes, site
         read_page(body, ADDRESSES.get(site))
 
 
-HEAD = b'<html><head><link rel="canonical" href="%b"/><script id="media-hero-json">{}</script></head><body><h1>Salt</h1>'
+HEAD = (
+    b'<html><head><link rel="canonical" href="%b"/><script id="media-hero-json">{}</script></head>'
+    b"<body><h1>Salt</h1>"
+)
 LARGE_TREES = {
     "more tags than pages have": b"<p>a</p>" * (MOST_TAGS // 2),
     "elements inside of each other": b"<b>" * (DEEPEST + 1),
@@ -108,11 +111,14 @@ def test_json_larger_than_a_page_is_refused() -> None:
         decode_json(b'"' + b"a" * LARGEST_PAGE + b'"')
 
 
-# --- Patterns ---------------------------------------------------------------------------------------------------------
+# --- Patterns -------------------------------------------------------------------------------------
 
 
 def patterns() -> dict[str, re.Pattern[Any]]:
-    """Return every compiled pattern that a module of the readers, the middlewares or the spiders holds, also inside of others."""
+    """Return every compiled pattern of the readers, the middlewares and the spiders.
+
+    Patterns inside of other values of a module are included.
+    """
     found: dict[str, re.Pattern[Any]] = {}
 
     def collect(name: str, value: Any) -> None:
@@ -143,12 +149,14 @@ EXAMPLES = settings(
 
 
 def slow(pattern: re.Pattern[Any], size: int, seconds: float) -> list[str]:
-    """Return texts on which a pattern takes longer: its beginning, and then `size` characters of a part of what it matches."""
+    """Return texts on which a pattern takes longer.
+
+    They are its beginning, and then `size` characters of a part of what it matches.
+    """
     is_text = isinstance(pattern.pattern, str)
     source = pattern.pattern if is_text else pattern.pattern.decode("latin-1")
-    few = re.sub(
-        r"\{\d{4},", "{9,", source
-    )  # in place of thousands of characters, which take minutes to draw
+    # Thousands of characters take minutes to draw.
+    few = re.sub(r"\{\d{4},", "{9,", source)
     as_text = re.compile(few, pattern.flags & ~re.UNICODE | re.ASCII)
     found: list[str] = []
     tried = set()
@@ -192,7 +200,7 @@ def test_pattern_takes_linear_time(name: str, pattern: re.Pattern[Any]) -> None:
     assert slow(pattern, size, 0.2) == [], name
 
 
-# --- Failures ---------------------------------------------------------------------------------------------------------
+# --- Failures -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

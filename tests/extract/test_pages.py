@@ -39,7 +39,13 @@ def test_page_that_no_spider_asks_for_is_unknown(site: str, path: str) -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        *(b"", b"{", b"{}", b"[]", b"<html>", b"\xff\xfe", b'{"data": {"items": []}}'),
+        b"",
+        b"{",
+        b"{}",
+        b"[]",
+        b"<html>",
+        b"\xff\xfe",
+        b'{"data": {"items": []}}',
         b"<link rel='canonical' href='http://[x'>",
         b'<link rel="canonical" href="https://www.example.com/title/tt0900001/">',
     ],

@@ -1,4 +1,7 @@
-"""Pages that the sites really served, from `../shared/pages`: of those of today every fact that is known, of all others nothing wrong."""
+"""Pages that the sites really served, from `../shared/pages`.
+
+Of those of today every fact that is known is read, of all others nothing wrong.
+"""
 
 import io
 import json

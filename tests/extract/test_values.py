@@ -53,8 +53,18 @@ READ: dict[Callable[[str], Any], dict[str, Any]] = {
 REFUSED: dict[Callable[[str], Any], list[str]] = {
     parse_count: ["2.5MM", "2,5M", "1,00,000", "1,00", "2.5", "12,3K4"],
     parse_runtime: [
-        *("PT", "P", "PT0M", "0 min", "PT30S", "100001 min"),
-        *("2h 3", "1:58", "h", "min", "2 seasons 5 minutes", "1h30x"),
+        "PT",
+        "P",
+        "PT0M",
+        "0 min",
+        "PT30S",
+        "100001 min",
+        "2h 3",
+        "1:58",
+        "h",
+        "min",
+        "2 seasons 5 minutes",
+        "1h30x",
     ],
     parse_date: [
         "2021-13-01",

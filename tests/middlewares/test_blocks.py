@@ -71,9 +71,8 @@ def test_refusal_stops_the_site_and_no_other(
 def test_three_unexpected_pages_in_a_row_stop_the_site(middleware: SiteBlockMiddleware) -> None:
     for path in "abcdef":
         assert isinstance(answer(middleware, request(path), TINY), Request)
-        assert isinstance(
-            answer(middleware, request(path), PAGE), Response
-        )  # which begins the count anew
+        # This begins the count anew.
+        assert isinstance(answer(middleware, request(path), PAGE), Response)
     for path in "ab":
         assert isinstance(answer(middleware, request(path), TINY), Request)
     robots = Request("https://example.com/robots.txt", meta={ROBOTS_OF: "imdb"})

@@ -28,8 +28,8 @@ def keep(
         response,
         NOW + timedelta(seconds=second),
         via="datacenter:3",
-        **others,
-    )  # type: ignore[arg-type]
+        **others,  # type: ignore[arg-type]
+    )
 
 
 def test_a_kept_page_says_what_was_answered_and_by_which_way(tmp_path: Path) -> None:

@@ -85,7 +85,8 @@ def middleware_of(*answers: Any) -> tuple[CautiousRobotsTxtMiddleware, Engine]:
     """Return the middleware of a crawl whose requests are answered so."""
     contact = "moviecrawler/1.0 (+https://example.org/crawler)"
     crawler = get_crawler(MetacriticSpider, {"ROBOTSTXT_OBEY": True, "USER_AGENT": contact})
-    crawler._engine = engine = Engine()  # type: ignore[assignment]
+    engine = Engine()
+    crawler._engine = engine  # type: ignore[assignment]
     engine.answers = list(answers)
     return CautiousRobotsTxtMiddleware.from_crawler(crawler), engine
 

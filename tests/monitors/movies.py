@@ -9,7 +9,10 @@ START = datetime(2026, 11, 1, tzinfo=UTC)
 
 
 def movie(number: int = 1, day: float = 0, lacking: str = "", **fields: Any) -> Movie:
-    """Return a movie as a page of Metacritic tells it, read so many days after the first of November; `lacking` is None in it."""
+    """Return a movie as a page of Metacritic tells it.
+
+    It is read so many days after the first of November; `lacking` is None in it.
+    """
     given: dict[str, Any] = {
         "site": "metacritic",
         "site_id": f"movie/film-{number}",

@@ -31,7 +31,9 @@ class Webhook(Server):
                 self.end_headers()
                 self.wfile.write(answer)
 
-            do_GET = do_PUT = do_POST  # noqa: N815 - their names in the standard library
+            # Their names in the standard library.
+            do_GET = do_POST  # noqa: N815
+            do_PUT = do_POST  # noqa: N815
 
         super().__init__(Handler)
 

@@ -1,4 +1,7 @@
-"""Fields that pages have stopped to tell are found soon, and no order of a site's titles is taken for that."""
+"""Fields that pages have stopped to tell are found soon.
+
+No order of a site's titles is taken for that.
+"""
 
 from collections.abc import Callable
 from functools import cache
@@ -56,14 +59,17 @@ def test_no_order_of_a_sites_titles_is_a_finding(site: Site, order: str, reverse
 
 
 def after(pages: int, *unknown: str, **lacking: object) -> list[list[str]]:
-    """Return what is found by each page after 40 whole ones, when these fields are unknown on each."""
+    """Return what is found by each page after 40 whole ones.
+
+    These fields are unknown on each of the pages.
+    """
     fields = MissingFields()
     for number in range(40):
         assert fields.add(movie(number)) == []
     return [
-        fields.add(movie(number, unknown_fields=list(unknown), **lacking))
+        fields.add(movie(number, unknown_fields=list(unknown), **lacking))  # type: ignore[arg-type]
         for number in range(pages)
-    ]  # type: ignore[arg-type]
+    ]
 
 
 @pytest.mark.parametrize(

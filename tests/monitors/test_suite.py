@@ -24,9 +24,16 @@ from moviecrawler.monitors.suite import run_suite
 from tests.monitors.receivers import Webhook, mail_server
 
 WELL = {
-    "titles/asked": 100, "titles/stored": 98, "titles/absent": 2, "downloader/response_count": 100, "pages/read": 98,
-    "finish_reason": "finished", "store/csv/durable": 98, "catalogue/fetched": 100, "catalogue/overdue": 9,
-}  # fmt: skip
+    "titles/asked": 100,
+    "titles/stored": 98,
+    "titles/absent": 2,
+    "downloader/response_count": 100,
+    "pages/read": 98,
+    "finish_reason": "finished",
+    "store/csv/durable": 98,
+    "catalogue/fetched": 100,
+    "catalogue/overdue": 9,
+}
 SECRETS = ("s3cret-token", "t0ken", "xoxb")
 
 

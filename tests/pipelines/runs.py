@@ -44,7 +44,10 @@ def make_miss(number: int, age: float = 0, **changes: Any) -> Miss:
 
 
 def make_movie(number: int, age: float = 0, **changes: Any) -> Movie:
-    """Return the invented movie of a number, scraped `age` seconds before the tests' time; a list's row tells what it has."""
+    """Return the invented movie of a number, scraped `age` seconds before the tests' time.
+
+    A list's row tells what it has.
+    """
     site_id = f"tt{number:07}"
     movie = Movie(
         site="imdb",

@@ -48,7 +48,10 @@ def board_of(folder: Path, kind: TitleKind | None = None) -> list[ScoreboardRow]
 
 
 def in_order(found: Movie) -> Movie:
-    """Return a movie without what stores may change: the order of parts, and what only Postgres reckons."""
+    """Return a movie without what stores may change.
+
+    That is the order of parts, and what only Postgres reckons.
+    """
     return replace(
         found,
         scores=sorted(found.scores, key=lambda score: score.kind),
@@ -78,7 +81,10 @@ class Stored:
         self.bucket: str = request.getfixturevalue("bucket_name") if kind == "s3" else ""
 
     def store(self, margin: float = 0, address: str = "") -> Store:
-        """Return the store; `address` is that of a proxy before a Mongo server or an S3 endpoint."""
+        """Return the store.
+
+        `address` is that of a proxy before a Mongo server or an S3 endpoint.
+        """
         if self.kind == "csv":
             return SqliteStore(self.folder, margin)
         if self.kind == "s3":
@@ -87,7 +93,10 @@ class Stored:
             )
         if self.kind == "postgres":
             return PostgresStore(self.url, margin)
-        through = f"mongodb://{address}{urlsplit(self.url).path}?serverSelectionTimeoutMS=300&directConnection=true"
+        through = (
+            f"mongodb://{address}{urlsplit(self.url).path}"
+            "?serverSelectionTimeoutMS=300&directConnection=true"
+        )
         return MongoStore(through if address else self.url, margin)
 
     def write(self, *items: Movie | Miss, margin: float = 0) -> None:

@@ -1,4 +1,7 @@
-"""The archive: records that other tools read too, damage that is noticed, and nothing lost or doubled."""
+"""The archive.
+
+Other tools read its records too, damage is noticed, and nothing is lost or doubled.
+"""
 
 import asyncio
 import gzip
@@ -79,9 +82,8 @@ def test_another_tool_reads_the_same(answer: Answer) -> None:
     assert record.rec_headers.get_header("WARC-Target-URI") == ANSWER.url
     assert record.rec_headers.get_header("WARC-Date") == "2026-03-01T12:00:00.000007Z"
     assert record.http_headers.get_statuscode() == "200"
-    assert record.digest_checker.passed is (
-        True if answer is PLAIN else None
-    )  # gzip has a checksum of its own
+    # Gzip has a checksum of its own.
+    assert record.digest_checker.passed is (True if answer is PLAIN else None)
 
 
 RECORD = write_record(PLAIN).record

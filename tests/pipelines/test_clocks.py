@@ -78,6 +78,5 @@ def test_the_history_of_scores_has_nothing_of_the_future(database_url: str, tmp_
         ).fetchall()
         ((updated_at,),) = connection.execute("SELECT updated_at FROM movies")
     assert [(datetime.fromisoformat(since), value) for since, value in history] == rows
-    assert (
-        datetime.fromisoformat(updated_at) <= began
-    )  # since then only the time of the reading has changed
+    # Since then only the time of the reading has changed.
+    assert datetime.fromisoformat(updated_at) <= began

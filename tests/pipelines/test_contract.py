@@ -1,4 +1,7 @@
-"""What every store promises of what it is given: it comes back whole, and of each field the newest page that tells it counts."""
+"""What every store promises of what it is given.
+
+It comes back whole, and of each field the newest page that tells it counts.
+"""
 
 import random
 from dataclasses import replace
@@ -211,9 +214,8 @@ def test_all_stores_hold_what_the_newest_reading_of_each_field_says(every_store:
     every_store.write(*late.values())
     found = {one.site_id: in_order(one) for one in every_store.movies()}
     for number, readings in history.items():
-        if (
-            every_store.kind == "s3"
-        ):  # whoever reads puts all lines together, in the order of their times
+        # Whoever reads S3 puts all lines together, in the order of their times.
+        if every_store.kind == "s3":
             expected = joined([*readings[:2], late[number], *readings[2:]])
         else:  # a late reading fills what all others do not mention
             expected = complete(joined(readings), late[number])

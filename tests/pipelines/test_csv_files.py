@@ -1,4 +1,7 @@
-"""The CSV store's own promises: what stands in the files, whoever writes them, whenever one is killed."""
+"""The CSV store's own promises.
+
+They are about what stands in the files, whoever writes them, whenever one is killed.
+"""
 
 import csv
 import sqlite3
@@ -63,9 +66,10 @@ def test_the_files_have_all_that_is_stored(tmp_path: Path) -> None:
         row["site_id"]: {name: cell for name, cell in row.items() if cell}
         for row in rows(tmp_path / "movies.csv")
     }
-    imdb, metacritic, tomatoes, full = (
-        found[one.site_id or ""].items() for one in (IMDB, METACRITIC, TOMATOES, FULL)
-    )
+    imdb = found[IMDB.site_id or ""].items()
+    metacritic = found[METACRITIC.site_id or ""].items()
+    tomatoes = found[TOMATOES.site_id or ""].items()
+    full = found[FULL.site_id or ""].items()
     assert (
         imdb
         >= {

@@ -14,14 +14,23 @@ from tests.services.postgres import execute
 
 
 def offered(url: str) -> list[tuple[object, ...]]:
-    """Return provider, kind, price and the days since the tests' time of its beginning, of each offer."""
-    query = "SELECT provider, kind::text, price::float, since FROM offers ORDER BY since, provider, kind"
+    """Return provider, kind, price and beginning of each offer.
+
+    The beginning is in days since the tests' time.
+    """
+    query = (
+        "SELECT provider, kind::text, price::float, since FROM offers"
+        " ORDER BY since, provider, kind"
+    )
     found: Any = execute(url, query)
     return [(*row[:3], (row[3] - BEGIN).days) for row in found]
 
 
 def test_offers_begin_change_and_end(database_url: str) -> None:
-    """A page that does not mention offers ends none; the same page read again corrects what was misread."""
+    """A page that does not mention offers ends none.
+
+    The same page read again corrects what was misread.
+    """
     free = Offer(provider="Misread", kind="free")
     finer = replace(RENT, quality="4K", price=9.5)
     readings: list[tuple[float, list[Offer], list[str], set[tuple[str, float | None, int]]]] = [
@@ -108,7 +117,8 @@ def test_similar_titles_share_what_is_rare(database_url: str) -> None:
     write(database_url, *movies, *common)
     found = execute(
         database_url,
-        "SELECT s.title FROM titles t CROSS JOIN similar_titles(t.title_id, 4) s WHERE t.imdb_id = 'tt0000001'",
+        "SELECT s.title FROM titles t CROSS JOIN similar_titles(t.title_id, 4) s"
+        " WHERE t.imdb_id = 'tt0000001'",
     )
     assert {title for (title,) in found} == {"Film 2", "Film 3", "Film 4", "Film 6"}
     reasons = execute(
@@ -117,5 +127,8 @@ def test_similar_titles_share_what_is_rare(database_url: str) -> None:
         " WHERE t.imdb_id = 'tt0000001' AND s.title = 'Film 3'",
     )
     assert reasons == [(["person: Odile Farrow", "keyword: love"],)]
-    keeper = "SELECT s.title FROM records r CROSS JOIN similar_titles(r.title_id, 2) s WHERE r.site_id = %s ORDER BY 1"
+    keeper = (
+        "SELECT s.title FROM records r CROSS JOIN similar_titles(r.title_id, 2) s"
+        " WHERE r.site_id = %s ORDER BY 1"
+    )
     assert execute(database_url, keeper, "movie/keeper") == [("Film 8",), ("Film 9",)]

@@ -45,7 +45,10 @@ def test_writing_again_changes_nothing(database_url: str) -> None:
     states = []
     for _ in range(2):
         write(database_url, *ALL, make_movie(1))
-        statements = [f"SELECT ctid, * FROM {table} ORDER BY 2, 3" for table in tables]  # noqa: S608 - named above
+        statements = [
+            f"SELECT ctid, * FROM {table} ORDER BY 2, 3"  # noqa: S608 - named above
+            for table in tables
+        ]
         states.append([execute(database_url, statement) for statement in statements])
     assert states[0] == states[1]
 
@@ -234,7 +237,10 @@ def test_the_scoreboard_view_holds_every_score_with_its_count_and_means(database
         database_url,
         title("metacritic", "movie/salt", title="Salt", scores=[Score(kind="metascore", value=50)]),
     )
-    query = "SELECT to_jsonb(s), ARRAY[critics_mean, users_mean, overall]::float[] FROM scoreboard s ORDER BY imdb_id"
+    query = (
+        "SELECT to_jsonb(s), ARRAY[critics_mean, users_mean, overall]::float[]"
+        " FROM scoreboard s ORDER BY imdb_id"
+    )
     rows: Any = execute(database_url, query)
     (row, means), (other, of_critics) = rows
     told: dict[str, Any] = {

@@ -1,4 +1,7 @@
-"""What the Postgres store does when servers, connections or processes fail, and when many work on one database."""
+"""What the Postgres store does when servers, connections or processes fail.
+
+It is also tested with many processes on one database.
+"""
 
 import asyncio
 import logging
@@ -30,12 +33,19 @@ UNREACHABLE = "postgresql://crawler:s3cret@127.0.0.1:9/movies"
 
 
 def check_whole(url: str, expected: int) -> None:
-    """Check that so many titles are stored, each once and with everything that belongs to `make_movie`'s."""
+    """Check that so many titles are stored.
+
+    Each is stored once and with everything that belongs to `make_movie`'s.
+    """
     rows = execute(
         url,
         """
-        SELECT (SELECT count(*) FROM records), (SELECT count(*) FROM titles), (SELECT count(*) FROM scores),
-            (SELECT count(DISTINCT record_id) FROM score_history), (SELECT count(*) FROM credits)
+        SELECT
+            (SELECT count(*) FROM records),
+            (SELECT count(*) FROM titles),
+            (SELECT count(*) FROM scores),
+            (SELECT count(DISTINCT record_id) FROM score_history),
+            (SELECT count(*) FROM credits)
         """,
     )
     assert rows == [(expected, expected, expected, expected, 3 * expected)]
@@ -84,7 +94,9 @@ async def test_a_connection_that_is_cut_inside_a_batch_leaves_nothing_half_writt
         """
         CREATE SEQUENCE cuts;
         CREATE FUNCTION cut() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-            IF nextval('cuts') = 1 THEN PERFORM pg_terminate_backend(pg_backend_pid()), pg_sleep(60); END IF;
+            IF nextval('cuts') = 1 THEN
+                PERFORM pg_terminate_backend(pg_backend_pid()), pg_sleep(60);
+            END IF;
             RETURN NEW;
         END $$;
         CREATE TRIGGER cut BEFORE INSERT ON credits FOR EACH ROW EXECUTE FUNCTION cut()
@@ -244,11 +256,20 @@ def test_a_user_without_rights_is_refused_at_the_start(
     name = urlsplit(database_url).path[1:]
     of_reader = f"ALL TABLES IN SCHEMA public TO {name}_reader"
     refusals = {
-        f"CREATE ROLE {name}_reader; ALTER DATABASE {name} SET role = {name}_reader": "permission denied for table",
+        f"CREATE ROLE {name}_reader; ALTER DATABASE {name} SET role = {name}_reader": (
+            "permission denied for table"
+        ),
         f"GRANT SELECT ON {of_reader}": "permission denied for sequence",
-        f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {name}_reader": "permission denied for table misses",
-        f"GRANT ALL ON {of_reader}; REVOKE UPDATE ON titles FROM {name}_reader": "permission denied for table titles",
-        f"ALTER DATABASE {name} RESET role; ALTER DATABASE {name} SET default_transaction_read_only = on": "read-only",
+        f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {name}_reader": (
+            "permission denied for table misses"
+        ),
+        f"GRANT ALL ON {of_reader}; REVOKE UPDATE ON titles FROM {name}_reader": (
+            "permission denied for table titles"
+        ),
+        (
+            f"ALTER DATABASE {name} RESET role;"
+            f" ALTER DATABASE {name} SET default_transaction_read_only = on"
+        ): "read-only",
     }
     try:
         for statement, lacking in refusals.items():

@@ -1,4 +1,7 @@
-"""Processes write one database in turn: none fails by waiting, nothing that one tells is lost, and no title keeps the others from it."""
+"""Processes write one database in turn.
+
+None fails by waiting, nothing that one tells is lost, and no title keeps the others from it.
+"""
 
 import threading
 import time
@@ -95,7 +98,8 @@ def test_what_two_processes_tell_of_a_title_at_the_same_moment_is_put_together(
     )
     history = execute(
         writers.url,
-        "SELECT value::float FROM score_history JOIN records USING (record_id) WHERE site_id = 'tt0000001' ORDER BY since",
+        "SELECT value::float FROM score_history JOIN records USING (record_id)"
+        " WHERE site_id = 'tt0000001' ORDER BY since",
     )
     assert history == [(7.5,), (8.1,)]
     assert execute(writers.url, "SELECT count(*), count(DISTINCT title_id) FROM records") == [
@@ -130,9 +134,8 @@ def test_a_process_that_is_to_end_waits_for_others_no_longer(
         writers.other.hurry()
         with pytest.raises(TransientStoreError, match="this one is shutting down"):
             second.result(LIMIT)
-        with pytest.raises(
-            TransientStoreError, match="other processes"
-        ):  # the last try before it is spooled
+        # The last try before it is spooled.
+        with pytest.raises(TransientStoreError, match="other processes"):
             writers.write(make_movie(2)).result(LIMIT)
     writers.write(make_movie(2)).result(LIMIT)
     assert execute(writers.url, "SELECT count(*) FROM records") == [(2,)]
@@ -207,7 +210,9 @@ async def test_a_title_that_the_catalogue_refuses_is_durable_and_keeps_no_other_
         database_url,
         """
         CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-            IF EXISTS (SELECT FROM records WHERE title_id = NEW.title_id AND site_id = 'tt0000001') THEN
+            IF EXISTS (
+                SELECT FROM records WHERE title_id = NEW.title_id AND site_id = 'tt0000001'
+            ) THEN
                 RAISE EXCEPTION 'a rule of our own' USING ERRCODE = 'check_violation';
             END IF;
             RETURN NEW;
@@ -237,8 +242,10 @@ async def test_an_item_that_takes_too_long_to_write_is_set_aside_alone(
     execute(
         database_url,
         """
-        CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(60); RETURN NEW; END';
-        CREATE TRIGGER dawdle BEFORE INSERT ON records FOR EACH ROW WHEN (NEW.site_id = 'tt0000001') EXECUTE FUNCTION dawdle()
+        CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS
+            'BEGIN PERFORM pg_sleep(60); RETURN NEW; END';
+        CREATE TRIGGER dawdle BEFORE INSERT ON records FOR EACH ROW
+            WHEN (NEW.site_id = 'tt0000001') EXECUTE FUNCTION dawdle()
         """,
     )
 

@@ -1,4 +1,7 @@
-"""Several processes that write to one place, processes that are killed, and servers that go away: nothing is lost, doubled or half there."""
+"""Several processes that write to one place, processes that are killed, servers that go away.
+
+Nothing is lost, doubled or half there.
+"""
 
 import random
 from itertools import islice
@@ -17,7 +20,10 @@ from tests.waiting import until
 
 
 def check_whole(stored: Stored) -> set[str | None]:
-    """Return the ids of what is stored, after checking that each title is there once, with all that `make_movie` gives it."""
+    """Return the ids of what is stored.
+
+    It is checked that each title is there once, with all that `make_movie` gives it.
+    """
     movies = stored.movies()
     found = {movie.site_id: in_order(movie) for movie in movies}
     assert len(found) == len(movies)
@@ -40,9 +46,8 @@ def test_processes_that_write_the_same_titles_leave_the_newest(
         writer.finish()
     assert len(check_whole(stored)) == 200
     if stored.kind == "postgres":
-        assert execute(stored.url, "SELECT count(*) FROM people") == [
-            (201,)
-        ]  # person 7 is the director as well
+        # Person 7 is the director as well.
+        assert execute(stored.url, "SELECT count(*) FROM people") == [(201,)]
     if stored.kind == "csv":
         assert len((tmp_path / "people.csv").read_text().splitlines()) == 1 + 201
 

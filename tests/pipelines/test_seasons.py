@@ -1,4 +1,7 @@
-"""Seasons and episodes of two sites are one title when their series are and their numbers are the same, never by their titles."""
+"""Seasons and episodes of two sites are one title when their series are one.
+
+Their numbers must be the same, too; their titles never count.
+"""
 
 import random
 import sqlite3
@@ -75,9 +78,12 @@ def groups(url: str) -> set[frozenset[str]]:
     rows = execute(
         url,
         """
-        SELECT string_agg(site_id, ' ') FROM records WHERE kind NOT IN ('season', 'episode') GROUP BY title_id
-        UNION ALL SELECT concat_ws(' ', metacritic_id, rottentomatoes_id) FROM season_scores
-        UNION ALL SELECT concat_ws(' ', imdb_id, metacritic_id, rottentomatoes_id) FROM episode_scores
+        SELECT string_agg(site_id, ' ') FROM records
+        WHERE kind NOT IN ('season', 'episode') GROUP BY title_id
+        UNION ALL
+        SELECT concat_ws(' ', metacritic_id, rottentomatoes_id) FROM season_scores
+        UNION ALL
+        SELECT concat_ws(' ', imdb_id, metacritic_id, rottentomatoes_id) FROM episode_scores
         """,
     )
     return {frozenset(str(ids).split(" ")) for (ids,) in rows if ids}
@@ -94,12 +100,15 @@ AGAIN = (
 CASES: dict[str, tuple[list[Movie], set[frozenset[str]]]] = {
     "shows that restarted under the same name share no season": (
         [
-            *(rotten("s01"), critic("season-1"), *AGAIN),
+            rotten("s01"),
+            critic("season-1"),
+            *AGAIN,
             part("rottentomatoes", "tv/salt_harbour_2019/s01", title="Season 1", year=2019),
             part("metacritic", "tv/salt-harbour-2019/season-1", title="Season 1", year=2019),
         ],
         {
-            *(pair(1), frozenset(movie.site_id or "" for movie in AGAIN)),
+            pair(1),
+            frozenset(movie.site_id or "" for movie in AGAIN),
             frozenset({"tv/salt_harbour_2019/s01", "tv/salt-harbour-2019/season-1"}),
         },
     ),
@@ -121,30 +130,24 @@ CASES: dict[str, tuple[list[Movie], set[frozenset[str]]]] = {
     ),
     "an anthology has a name a season": (
         [
-            *(
-                rotten("s01", title="Salt Harbour: The Keeper", year=2001),
-                critic("season-1", title="The Keeper"),
-            ),
-            *(
-                rotten("s02", title="Salt Harbour: Fog", year=2004),
-                critic("season-2", title="Undertow", year=2005),
-            ),
+            rotten("s01", title="Salt Harbour: The Keeper", year=2001),
+            critic("season-1", title="The Keeper"),
+            rotten("s02", title="Salt Harbour: Fog", year=2004),
+            critic("season-2", title="Undertow", year=2005),
         ],
         {pair(1), pair(2)},
     ),
     "episodes go by both numbers": (
         [
-            *(
-                rotten("s01/e02", title="Fog"),
-                critic("season-1/episode-2-fog"),
-                episode(12, 1, 2, title="Nebel"),
-            ),
-            *(rotten("s02/e02", title="Fog"), rotten("s01"), rotten("s02.1", title="Fog")),
-            *(
-                episode(13, None, None, title="Fog"),
-                episode(14, 1, None, title="Fog"),
-                episode(22, 1, 2, title="Fog"),
-            ),
+            rotten("s01/e02", title="Fog"),
+            critic("season-1/episode-2-fog"),
+            episode(12, 1, 2, title="Nebel"),
+            rotten("s02/e02", title="Fog"),
+            rotten("s01"),
+            rotten("s02.1", title="Fog"),
+            episode(13, None, None, title="Fog"),
+            episode(14, 1, None, title="Fog"),
+            episode(22, 1, 2, title="Fog"),
         ],
         {
             frozenset(
@@ -196,7 +199,10 @@ def test_seasons_follow_a_series_that_is_split_by_hand_and_stay_apart(database_u
     parts = [rotten("s01"), critic("season-1"), critic("season-1/episode-1"), episode(11, 1, 1)]
     write(database_url, IMDB, TOMATOES, METACRITIC, *parts)
     assert pair(1) in groups(database_url)
-    where = "SELECT s.site::text, s.site_id FROM title_sites s JOIN titles t USING (title_id) WHERE t.season IS NOT NULL"
+    where = (
+        "SELECT s.site::text, s.site_id FROM title_sites s JOIN titles t USING (title_id)"
+        " WHERE t.season IS NOT NULL"
+    )
     assert set(execute(database_url, where)) == {(movie.site, movie.site_id) for movie in parts}
     execute(database_url, "SELECT move_record('metacritic', 'tv/salt-harbour')")
     later = [replace(movie, scraped_at=BEGIN + timedelta(days=1)) for movie in (METACRITIC, *parts)]
@@ -234,8 +240,11 @@ def test_episodes_that_came_before_their_series_was_imported_belong_to_it(
     assert execute(
         database_url,
         """
-        SELECT e.imdb_id, s.imdb_id, x.popularity FROM titles e LEFT JOIN titles s ON s.title_id = e.series_title_id
-        JOIN title_sites x ON x.title_id = e.title_id WHERE e.kind::text = 'episode' ORDER BY 1
+        SELECT e.imdb_id, s.imdb_id, x.popularity
+        FROM titles e
+        LEFT JOIN titles s ON s.title_id = e.series_title_id
+        JOIN title_sites x ON x.title_id = e.title_id
+        WHERE e.kind::text = 'episode' ORDER BY 1
         """,
     ) == [("tt0000012", "tt0000001", 40), ("tt0000099", None, 0)]
 
@@ -347,7 +356,8 @@ def test_the_views_have_every_score_of_seasons_and_episodes(database_url: str) -
     assert "title_id" not in third
     episodes = asked(
         database_url,
-        "SELECT season, episode, imdb_id, title, imdb_rating::float, imdb_votes, tomatometer::int FROM episode_scores"
+        "SELECT season, episode, imdb_id, title, imdb_rating::float, imdb_votes, tomatometer::int"
+        " FROM episode_scores"
         " WHERE series_title = 'Salt Harbour' ORDER BY imdb_id",
     )
     assert [tuple(row.values()) for row in episodes] == [
@@ -373,7 +383,10 @@ def test_the_scoreboard_of_each_kind_is_that_of_the_csv_files(
     write(database_url, *movies)
     with opened(SqliteStore(tmp_path)) as store:
         store.write([record_of(movie) for movie in movies])
-    counts = "SELECT season, episode_count FROM season_scores WHERE episode_count IS NOT NULL ORDER BY season"
+    counts = (
+        "SELECT season, episode_count FROM season_scores"
+        " WHERE episode_count IS NOT NULL ORDER BY season"
+    )
     with closing(sqlite3.connect(tmp_path / "movies.sqlite3")) as database:
         assert (
             database.execute(counts).fetchall()

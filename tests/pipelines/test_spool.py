@@ -1,4 +1,7 @@
-"""What a store did not take: spooled, loaded by one process of the next run, or accounted for where the disk is full."""
+"""What a store did not take.
+
+It is spooled, loaded by one process of the next run, or accounted for where the disk is full.
+"""
 
 import asyncio
 import json

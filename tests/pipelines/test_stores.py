@@ -211,9 +211,8 @@ async def test_what_can_not_be_loaded_stops_neither_the_spool_nor_its_next_file(
 ) -> None:
     folder = tmp_path / "spool" / f"{memory.name}-0-1.jsonl"
     folder.mkdir(parents=True)
-    draft = folder.with_name(
-        f".{memory.name}-1-1.jsonl.draft"
-    )  # another process writes it, or was killed
+    # Another process writes it, or was killed.
+    draft = folder.with_name(f".{memory.name}-1-1.jsonl.draft")
     draft.write_bytes(b"")
     bad = [
         b'{"site": 3}',

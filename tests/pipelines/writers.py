@@ -17,10 +17,10 @@ from tests.processes import CONTEXT
 
 
 class Writer:
-    """A process that stores `count` titles from the number `first` on, scraped `age` seconds before the tests' time.
+    """A process that stores `count` titles from the number `first` on.
 
-    With `repeat`, it goes on with the titles after these, for ever. Into the database of `url`, of
-    Postgres or Mongo, else into CSV files.
+    They are scraped `age` seconds before the tests' time. With `repeat`, it goes on with the titles
+    after these, for ever. Into the database of `url`, of Postgres or Mongo, else into CSV files.
     """
 
     def __init__(

@@ -1,4 +1,7 @@
-"""The project's chain of downloader middlewares with a site's answers made up: no network, and no spider running."""
+"""The project's chain of downloader middlewares with a site's answers made up.
+
+There is no network, and no spider is running.
+"""
 
 import json
 from collections.abc import Awaitable, Callable

@@ -22,7 +22,10 @@ def write_pools(folder: Path, **pools: list[ForwardProxy]) -> str:
 
 
 def write_ids(folder: Path, titles: int, *more: str) -> str:
-    """Write the ids of the replica's first titles, and more, to a file; return the argument that names it."""
+    """Write the ids of the replica's first titles, and more, to a file.
+
+    Returns the argument that names it.
+    """
     path = folder / "ids"
     path.write_text("\n".join([*IDS[:titles], *more]))
     return f"file={path}"
@@ -53,7 +56,10 @@ def crawl_imdb(
 
 
 def crawl_over_tor(front: HttpsFront, data: Path, *arguments: str, **settings: str) -> Finished:
-    """Crawl what stands at IMDb's place through three circuits of Tor; settings are environment variables."""
+    """Crawl what stands at IMDb's place through three circuits of Tor.
+
+    Settings are environment variables.
+    """
     site = {
         "IMDB_URL": front.url,
         "SSL_CERT_FILE": str(front.certificate),

@@ -1,4 +1,7 @@
-"""What is on a request while it is on its way, which proxy it takes, and what an answer means for that."""
+"""What is on a request while it is on its way, and which proxy it takes.
+
+Also what an answer means for that.
+"""
 
 import asyncio
 import json
@@ -40,9 +43,8 @@ async def test_credentials_are_on_a_request_only_while_it_is_on_its_way(tmp_path
     async def answer(request: Request) -> Response:
         sent.append(request)
         assert request.headers[b"Proxy-Authorization"]  # also of a redirect's target
-        assert (
-            request.meta["proxy"] == "http://127.0.0.1:9"
-        )  # the credentials are in no `meta`, at no time
+        # The credentials are in no `meta`, at no time.
+        assert request.meta["proxy"] == "http://127.0.0.1:9"
         if len(sent) == 2:
             return Response(
                 request.url, status=302, headers={"Location": URL + "?ref_=x"}, request=request
@@ -126,7 +128,8 @@ async def test_a_proxy_rests_after_two_failures_in_a_row_and_not_after_one(tmp_p
 async def test_requests_wait_for_a_proxy_rather_than_crowd_it_and_are_not_sent_after_a_stop(
     status: int | None, end: str, requests: int, tmp_path: Path
 ) -> None:
-    flying = most = 0
+    flying = 0
+    most = 0
 
     async def answer(request: Request) -> Response:
         nonlocal flying, most
@@ -162,7 +165,7 @@ async def test_every_attempt_is_a_line_and_the_last_says_how_all_ended(
         await Chain(1, tmp_path, 500, PROXY_ORDER="direct,datacenter").send()
 
 
-async def test_a_request_leaves_by_the_pool_that_it_is_bound_to_and_robots_txt_proves_nothing_of_a_proxy(
+async def test_a_request_leaves_by_its_pool_and_robots_txt_proves_nothing_of_a_proxy(
     tmp_path: Path,
 ) -> None:
     chain = Chain(1, tmp_path, PROXY_ORDER="direct,datacenter")
@@ -200,11 +203,13 @@ async def test_a_session_that_is_refused_gets_a_fresh_one_twice_and_at_last_the_
 
 
 @pytest.mark.promise(
-    "Over Tor each circuit has credentials of its own; when all are refused, new ones are asked for."
+    "Over Tor each circuit has credentials of its own; "
+    "when all are refused, new ones are asked for."
 )
 async def test_tor_is_asked_for_a_new_identity_though_another_pool_is_left(tmp_path: Path) -> None:
     chain = Chain(1, tmp_path, 403, PROXY_ATTEMPTS=20, **{**TOR, "PROXY_ORDER": "tor,direct"})
-    identity = chain.proxies.order[0].on_exhausted = AsyncMock()
+    identity = AsyncMock()
+    chain.proxies.order[0].on_exhausted = identity
     with pytest.raises(AttemptsFailedError):
         await chain.send(proxy_pool="tor")
     identity.assert_awaited_once()

@@ -55,9 +55,8 @@ def test_proxies_get_our_user_agent_and_a_title_that_is_missing_is_an_answer(
     assert finished.stat("proxy/imdb/datacenter/bytes_out") == pytest.approx(
         sum(map(len, heads)), rel=0.2
     )
-    received = finished.stat(
-        "downloader/response_bytes"
-    )  # Scrapy's own count, of compressed bodies
+    # Scrapy's own count, of compressed bodies.
+    received = finished.stat("downloader/response_bytes")
     assert finished.stat("proxy/imdb/datacenter/bytes_in") == pytest.approx(received, rel=0.02)
     # What is stored names the pool that a page came through.
     with MongoClient[dict[str, Any]](mongo_url) as client:

@@ -1,4 +1,7 @@
-"""A site that refuses one proxy after another, three pools and Tor, two workers that share what they learn, and one that is killed."""
+"""A site that refuses one proxy after another, with three pools and Tor.
+
+Two workers share what they learn, and one is killed.
+"""
 
 import json
 import re
@@ -63,7 +66,9 @@ def test_every_title_is_stored_through_what_is_left_and_all_workers_know_what_is
         refuse_when(0, 2)
         change(replica, latency=50)
         with Workers(
-            *("imdb", "via=pages", write_ids(tmp_path, len(IDS))),
+            "imdb",
+            "via=pages",
+            write_ids(tmp_path, len(IDS)),
             data=tmp_path,
             replica=replica,
             redis_url=redis_url,

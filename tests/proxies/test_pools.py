@@ -82,9 +82,8 @@ def test_a_proxy_keeps_its_key_when_its_place_in_the_list_changes() -> None:
 
     one = "http://u:p@h:1"
     other = "http://v:p@h:1"
-    assert (
-        len({*keys(one, other)}) == 2
-    )  # the same host and port with other credentials is another proxy
+    # The same host and port with other credentials is another proxy.
+    assert len({*keys(one, other)}) == 2
     assert keys(one, other) == keys(other, one)[::-1]
     own = {
         read(FRONTIER_NODE=node).pools["direct"].members["direct"].key
@@ -126,7 +125,10 @@ def test_a_proxy_keeps_its_key_when_its_place_in_the_list_changes() -> None:
                 "PROXY_ORDER": '{"imdb": "tor"}',
                 "IMDB_URL": "http://127.0.0.1:8000",
             },
-            "IMDB_URL is 'http://127.0.0.1:8000', and its site is to be asked through Tor, which takes https addresses only",
+            (
+                "IMDB_URL is 'http://127.0.0.1:8000', and its site is to be asked through Tor, "
+                "which takes https addresses only"
+            ),
         ),
         (
             {"PROXY_ORDER": "direct,tor"},

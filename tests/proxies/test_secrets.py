@@ -1,4 +1,7 @@
-"""The credentials of proxies are nowhere to be seen: not in logs, stats, queues, files, Redis or the process list."""
+"""The credentials of proxies are nowhere to be seen.
+
+They are not in logs, stats, queues, files, Redis or the process list.
+"""
 
 import json
 import subprocess

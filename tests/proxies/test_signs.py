@@ -1,4 +1,7 @@
-"""Every sign by which a site refuses us: recognised, stored nowhere, and known to all nodes for as long as it should be."""
+"""Every sign by which a site refuses us.
+
+It is recognised, stored nowhere, and known to all nodes for as long as it should be.
+"""
 
 import re
 import time
@@ -41,7 +44,9 @@ def test_sign_rests_the_proxies_and_then_the_site_for_all_nodes(
     change(replica, faults={fault: 1})
     with ProxyFleet([Mode.WORK] * 4) as fleet:
         finished = crawl(
-            *(site, f"ids={ids}", *(["via=pages"] if site == "imdb" else [])),
+            site,
+            f"ids={ids}",
+            *(["via=pages"] if site == "imdb" else []),
             data=tmp_path,
             replica=replica,
             REDIS_URL=redis_url,

@@ -43,7 +43,8 @@ class FakeControl(Server):
             given = re.sub(r"\\(.)", r"\1", line.removeprefix("AUTHENTICATE").strip()[1:-1])
             if line.startswith("AUTHENTICATE") and self.password not in {"", given}:
                 connection.sendall(
-                    b"515 Authentication failed: Password did not match HashedControlPassword value\r\n"
+                    b"515 Authentication failed: "
+                    b"Password did not match HashedControlPassword value\r\n"
                 )
                 return
             answer = info if line == "PROTOCOLINFO 1" else "250 OK\n"
@@ -129,7 +130,8 @@ async def test_a_control_port_that_is_silent_or_wants_another_password_is_told_w
 
 
 @pytest.mark.promise(
-    "Over Tor each circuit has credentials of its own; when all are refused, new ones are asked for."
+    "Over Tor each circuit has credentials of its own; "
+    "when all are refused, new ones are asked for."
 )
 async def test_a_new_identity_leaves_every_circuit_as_often_as_tor_allows(
     monkeypatch: pytest.MonkeyPatch,
@@ -150,7 +152,8 @@ async def test_a_new_identity_leaves_every_circuit_as_often_as_tor_allows(
 
 
 @pytest.mark.promise(
-    "Over Tor each circuit has credentials of its own; when all are refused, new ones are asked for."
+    "Over Tor each circuit has credentials of its own; "
+    "when all are refused, new ones are asked for."
 )
 def test_every_request_leaves_over_one_of_the_circuits(
     replica: ReplicaProcess, front: HttpsFront, tmp_path: Path

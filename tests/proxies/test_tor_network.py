@@ -1,4 +1,7 @@
-"""What Tor itself does: these take a private Tor network, so they run where Debian's `tor` is installed (`pytest -m tor`)."""
+"""What Tor itself does.
+
+These take a private Tor network, so they run where Debian's `tor` is installed (`pytest -m tor`).
+"""
 
 import asyncio
 from contextlib import ExitStack, closing, suppress
@@ -30,7 +33,10 @@ def tokens(of: TorPool) -> list[bytes]:
 
 
 def carried(network: TorNetwork, watch: Watch, *credentials: bytes) -> list[set[str]]:
-    """Make two connections with each credentials, all open at once; return the circuits over which they went."""
+    """Make two connections with each credentials, all open at once.
+
+    Returns the circuits over which they went.
+    """
     since = len(watch.made)
     with Host() as host, ExitStack() as stack:
         for one in credentials * 2:
@@ -64,13 +70,13 @@ def test_circuits_differ_by_token_and_a_ban_changes_one(
         return bool(after[0] & before[0] or after[2] & before[2])
 
     with tor_network.watched() as watch:
-        wait_for(
-            another_keeps_its_own
-        )  # Tor itself may replace circuits that fail, but hardly two at once each time
+        # Tor itself may replace circuits that fail, but hardly two at once each time.
+        wait_for(another_keeps_its_own)
 
 
 @pytest.mark.promise(
-    "Over Tor each circuit has credentials of its own; when all are refused, new ones are asked for."
+    "Over Tor each circuit has credentials of its own; "
+    "when all are refused, new ones are asked for."
 )
 def test_new_identity_leaves_the_circuits_that_there_are(
     tor_network: TorNetwork, pool: TorPool

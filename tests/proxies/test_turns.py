@@ -32,9 +32,7 @@ def use(pool: ProxyPool, requests: int, *tried: str) -> str:
 
 
 @pytest.mark.promise("Proxies are off by default, and used in turn where a setting names them.")
-def test_proxies_take_turns_residential_ones_are_held_and_none_carries_two_requests_or_one_twice() -> (
-    None
-):
+def test_proxies_take_turns_and_none_carries_two_requests_or_one_twice() -> None:
     assert use(pool(4), 8) == "12341234"
     assert use(pool(3, run=5), 15) == "111112222233333"
     made = pool(2)
@@ -64,9 +62,7 @@ def test_a_banned_proxy_is_not_used_until_its_quarantine_is_over() -> None:
         assert use(made, 5) == used
 
 
-def test_a_quarantine_is_doubled_to_a_week_and_a_good_answer_or_a_week_without_a_ban_forgets_it() -> (
-    None
-):
+def test_a_quarantine_doubles_to_a_week_and_a_good_answer_or_a_week_forgets_it() -> None:
     made = pool(1)
     now = NOW
     lengths = []

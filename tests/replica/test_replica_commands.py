@@ -21,9 +21,8 @@ ENVIRONMENT = {**os.environ, "SCRAPY_SETTINGS_MODULE": "moviecrawler.settings"}
 def start(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "scrapy", *arguments]
     pipe = subprocess.PIPE
-    signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # a shell without job control has its children ignore it
+    # A shell without job control has its children ignore it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     return subprocess.Popen(
         command,
         env=ENVIRONMENT,
@@ -105,8 +104,11 @@ def test_replica_listens_where_it_is_told_and_its_settings_point_spiders_there()
 
 def test_no_replica_is_left_when_its_starter_is_killed() -> None:
     code = (
-        "import time\nfrom moviecrawler.replica.process import ReplicaProcess\n"
-        "with ReplicaProcess(titles=5) as replica:\n    print(replica.urls['imdb'], flush=True)\n    time.sleep(60)"
+        "import time\n"
+        "from moviecrawler.replica.process import ReplicaProcess\n"
+        "with ReplicaProcess(titles=5) as replica:\n"
+        "    print(replica.urls['imdb'], flush=True)\n"
+        "    time.sleep(60)"
     )
     with subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True

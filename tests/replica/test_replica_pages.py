@@ -27,9 +27,8 @@ COLLECTION = Collection(1, TITLES, 20)
 SERIES = COLLECTION.series
 SLUG = SERIES.ids["metacritic"][1]
 FINDER = "/finder/metacritic/web?mcoTypeId=2&limit=24&sortBy="
-ON_METACRITIC, ON_TOMATOES = (
-    list(COLLECTION.ids[site]) for site in ("metacritic", "rottentomatoes")
-)
+ON_METACRITIC = list(COLLECTION.ids["metacritic"])
+ON_TOMATOES = list(COLLECTION.ids["rottentomatoes"])
 TOMATOES = SERIES.ids["rottentomatoes"][1]
 
 
@@ -77,9 +76,8 @@ def test_films_and_series_have_the_traps_of_the_sites() -> None:
 
 def test_a_new_season_begins_on_its_day(replica: ReplicaProcess) -> None:
     begins = next(start for start in SERIES.starts(0) if start > TODAY)
-    before, after = (
-        Collection(1, TITLES, 20, day).series.title(0) for day in (begins - timedelta(1), begins)
-    )
+    before = Collection(1, TITLES, 20, begins - timedelta(1)).series.title(0)
+    after = Collection(1, TITLES, 20, begins).series.title(0)
     assert before == SERIES.title(0)
     assert after.movies["imdb"].season_count == (before.movies["imdb"].season_count or 0) + 1
     new = [one for one in after.parts["imdb"] if one.season == after.movies["imdb"].season_count]

@@ -24,7 +24,10 @@ ROWS: list[tuple[str, Site, str, str, str]] = [
         "2025-01",
     ),
 ]
-FINDER = "finder.json\tmetacritic\tbackend\thttps://backend.metacritic.com/finder/metacritic/web?limit=24&offset=0\t2025-01"
+FINDER = (
+    "finder.json\tmetacritic\tbackend\t"
+    "https://backend.metacritic.com/finder/metacritic/web?limit=24&offset=0\t2025-01"
+)
 
 
 def test_saved_pages_are_served_under_their_addresses(tmp_path: Path) -> None:
@@ -39,7 +42,9 @@ def test_saved_pages_are_served_under_their_addresses(tmp_path: Path) -> None:
     for file, content in contents.items():
         (tmp_path / file).write_text(content, encoding="utf-8")
     with ForkedReplica(pages=str(tmp_path), robots="live") as replica:
-        imdb, metacritic, rottentomatoes = replica.urls.values()
+        imdb = replica.urls["imdb"]
+        metacritic = replica.urls["metacritic"]
+        rottentomatoes = replica.urls["rottentomatoes"]
         assert (
             ask(imdb + "/title/tt7777771/").body
             == ask(imdb + "/title/tt7777771").body

@@ -1,4 +1,7 @@
-"""A real browser for the tests marked `browser`: Debian's chromium and chromium-driver, or others on the path."""
+"""A real browser for the tests marked `browser`.
+
+It is Debian's chromium and chromium-driver, or others on the path.
+"""
 
 import json
 import shutil
@@ -10,9 +13,17 @@ from urllib.parse import urlsplit
 import pytest
 
 _FLAGS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-    *("--disable-dev-shm-usage", "--no-default-browser-check", "--disable-default-apps"),
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--no-default-browser-check",
+    "--disable-default-apps",
 )
 
 
@@ -41,12 +52,13 @@ class Browser:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Return a browser that has seen nothing yet."""
-    # It takes a while, for tests that most runs leave out.
+    # The import takes a while, for tests that most runs leave out.
     from selenium import webdriver  # noqa: PLC0415
 
     program = shutil.which("chromium") or shutil.which("google-chrome")
     driver_program = shutil.which("chromedriver")
-    assert program and driver_program, "no browser: apt-get install chromium chromium-driver"  # noqa: PT018
+    wrong = "no browser: apt-get install chromium chromium-driver"
+    assert program and driver_program, wrong  # noqa: PT018
     with tempfile.TemporaryDirectory(prefix="browser-", ignore_cleanup_errors=True) as folder:
         options = webdriver.ChromeOptions()
         options.binary_location = program

@@ -1,4 +1,7 @@
-"""Forward proxies for tests, as providers sell them: with a password, plain and CONNECT, and some that don't work."""
+"""Forward proxies for tests, as providers sell them, and some that don't work.
+
+They have a password, and take plain requests and CONNECT.
+"""
 
 import base64
 import socket
@@ -107,9 +110,8 @@ class ForwardProxy:
         )
         kept = [line for line in lines if line and not line.lower().startswith(dropped)]
         if self.mode is Mode.CORRUPT:
-            kept.append(
-                "Accept-Encoding: gzip"
-            )  # which has a checksum; in brotli some damage can't be seen
+            # Gzip has a checksum; in brotli some damage can't be seen.
+            kept.append("Accept-Encoding: gzip")
         told = [*kept, f"X-Forwarded-For: {self.address}", "Connection: close", "", ""]
         with (
             socket.create_connection((parts.hostname, parts.port or 80)) as site,

@@ -1,4 +1,7 @@
-"""TLS in front of a server, in a process of its own: a site's https address, where the server itself knows http only."""
+"""TLS in front of a server, in a process of its own.
+
+It is a site's https address, where the server itself knows http only.
+"""
 
 import asyncio
 import ssl

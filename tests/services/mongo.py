@@ -1,4 +1,7 @@
-"""A server that speaks MongoDB's protocol for tests: started by the test run itself, or the one that MONGO_URL names."""
+"""A server that speaks MongoDB's protocol for tests.
+
+It is started by the test run itself, or is the one that MONGO_URL names.
+"""
 
 import os
 import socket

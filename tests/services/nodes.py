@@ -49,7 +49,11 @@ class Quick(scrapy.Spider):
         about = [self.version, *(f"{k}={v}" for k, v in sorted(os.environ.items()))]
         note.with_name(f"{note.name}-{os.getpid()}").write_text("\\n".join(about))
         self.logger.info("a quick spider of version %s", self.version)
-        arguments = {key: value for key, value in vars(self).items() if key not in {"crawler", "settings", "start_urls"}}
+        arguments = {
+            key: value
+            for key, value in vars(self).items()
+            if key not in {"crawler", "settings", "start_urls"}
+        }
         note.with_suffix(".arguments").write_text(repr(arguments))
         yield {"arguments": arguments}
 
@@ -58,7 +62,8 @@ class Slow(scrapy.Spider):
     name = "slow"
 
     async def start(self):
-        (Path(self.settings["NOTES"]) / (getattr(self, "note", "slow") + f"-{os.getpid()}")).write_text("started")
+        note = getattr(self, "note", "slow") + f"-{os.getpid()}"
+        (Path(self.settings["NOTES"]) / note).write_text("started")
         await asyncio.sleep(float(getattr(self, "seconds", 600)))
         yield {"done": True}
 
@@ -80,7 +85,10 @@ class Lost(Quick):
 
 
 def egg(files: Mapping[str, str], settings: str | None) -> bytes:
-    """Return an egg of these files, whose settings module is named; of the same files the same bytes."""
+    """Return an egg of these files, whose settings module is named.
+
+    Of the same files it has the same bytes.
+    """
     written = io.BytesIO()
     about = {
         "EGG-INFO/PKG-INFO": "Metadata-Version: 2.1\nName: toy\nVersion: 1.0\n",
@@ -94,8 +102,8 @@ def egg(files: Mapping[str, str], settings: str | None) -> bytes:
 
 def toy_egg(
     version: str = "1",
-    notes: Path = Path("/tmp"),
-    more: Mapping[str, str] | None = None,  # noqa: S108
+    notes: Path = Path("/tmp"),  # noqa: S108 - only listed then
+    more: Mapping[str, str] | None = None,
 ) -> bytes:
     """Return an egg of a small project, whose spiders tell in files of `notes` that they ran."""
     settings = (
@@ -201,7 +209,7 @@ class Node:
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(60)
 
-    # --- Asking -------------------------------------------------------------------------------------------------------
+    # --- Asking -----------------------------------------------------------------------------------
 
     def request(
         self,

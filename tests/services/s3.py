@@ -1,4 +1,7 @@
-"""An S3 endpoint for tests: started by the test run itself, or the one that S3_ENDPOINT_URL names."""
+"""An S3 endpoint for tests.
+
+It is started by the test run itself, or is the one that S3_ENDPOINT_URL names.
+"""
 
 import functools
 import gzip
@@ -70,7 +73,10 @@ class S3Server:
 
 @functools.cache
 def s3_client(endpoint_url: str) -> Any:
-    """Return a client, of which making one costs more than most tests; with the credentials that are set first."""
+    """Return a client with the credentials that are set first.
+
+    Making one costs more than most tests.
+    """
     return boto3.session.Session().client("s3", endpoint_url=endpoint_url)
 
 

@@ -9,7 +9,9 @@ from typing import Any, Self
 
 
 class Server:
-    """Listens on a free port while the `with` block runs; between `stop` and `start` it refuses connections.
+    """Listens on a free port while the `with` block runs.
+
+    Between `stop` and `start` it refuses connections.
 
     `handler` is called with each connection, as one of the standard library's classes of request
     handlers is. Clients may hang up; any other error of a handler fails the test.
@@ -51,9 +53,8 @@ class Server:
         if running is not None:
             running.shutdown()
             running.server_close()
-            for (
-                connection
-            ) in running.open:  # closing alone would not wake the threads that read from them
+            # Closing alone would not wake the threads that read from them.
+            for connection in running.open:
                 cut(connection)
             assert not running.errors
 

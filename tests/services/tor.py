@@ -1,4 +1,7 @@
-"""A Tor network of our own, on this machine only, for the tests marked `tor`: it takes `tor` and `tor-gencert` (Debian: tor)."""
+"""A Tor network of our own, on this machine only, for the tests marked `tor`.
+
+It takes `tor` and `tor-gencert` (Debian: tor).
+"""
 
 import random
 import re
@@ -66,10 +69,14 @@ HashedControlPassword {password}
 
 
 class TorNetwork:
-    """An authority, three relays from which connections leave, and a client, while the `with` block runs."""
+    """A Tor network that runs while the `with` block does.
+
+    It is an authority, three relays from which connections leave, and a client.
+    """
 
     def __init__(self) -> None:
-        self.tunnel, self.control = (f"127.0.0.1:{_port()}" for _ in range(2))
+        self.tunnel = f"127.0.0.1:{_port()}"
+        self.control = f"127.0.0.1:{_port()}"
         self.password = secrets.token_hex(8)
         """Of the client's control port."""
 
@@ -109,16 +116,30 @@ class TorNetwork:
         folder.chmod(0o700)
         subprocess.run(
             [
-                *("tor-gencert", "--create-identity-key", "--passphrase-fd", "0", "-m", "12"),
-                *("-a", f"127.0.0.1:{directory_port}", "-c", keys / "authority_certificate"),
-                *("-i", keys / "authority_identity_key", "-s", keys / "authority_signing_key"),
+                "tor-gencert",
+                "--create-identity-key",
+                "--passphrase-fd",
+                "0",
+                "-m",
+                "12",
+                "-a",
+                f"127.0.0.1:{directory_port}",
+                "-c",
+                keys / "authority_certificate",
+                "-i",
+                keys / "authority_identity_key",
+                "-s",
+                keys / "authority_signing_key",
             ],
             input=b"-\n",
             capture_output=True,
             check=True,
         )
         identity = _found(r"^fingerprint (\w+)$", (keys / "authority_certificate").read_text())
-        line = f"DirAuthority authority orport={or_port} no-v2 v3ident={identity} 127.0.0.1:{directory_port}"
+        line = (
+            f"DirAuthority authority orport={or_port} no-v2 "
+            f"v3ident={identity} 127.0.0.1:{directory_port}"
+        )
         options = _AUTHORITY.format(or_port=or_port, directory_port=directory_port)
         torrc = folder / "torrc"
         torrc.write_text(f"{_ALL}{options}DataDirectory {folder}\n{line} {'F' * 40}\n")
@@ -135,7 +156,10 @@ class TorNetwork:
         return options, f"{line} {fingerprint}\n"
 
     def _run(self, name: str, options: str, percent: int = 0) -> None:
-        """Start a Tor, and wait until it is ready by so many percent; it ends when this process does, in whatever way."""
+        """Start a Tor, and wait until it is ready by so many percent.
+
+        It ends when this process does, in whatever way.
+        """
         folder = self._folder / name
         folder.mkdir(mode=0o700, exist_ok=True)
         process = launch_tor(
@@ -174,7 +198,10 @@ class Watch:
             return self._changed.wait_for(lambda: len(self.made) >= connections, 20)
 
     def circuits(self, since: int = 0) -> dict[str, set[str]]:
-        """Return the circuits by credentials, in the order of their first connection, without the first `since` connections."""
+        """Return the circuits by credentials, in the order of their first connection.
+
+        The first `since` connections are left out.
+        """
         found: dict[str, set[str]] = {}
         for credentials, circuit in self.made[since:]:
             found.setdefault(credentials, set()).add(circuit)
@@ -190,7 +217,10 @@ class Watch:
 
 
 def _port() -> int:
-    """Return a free port below those that Linux gives to outgoing connections, of which the relays make many at the start."""
+    """Return a free port below those that Linux gives to outgoing connections.
+
+    The relays make many of these at the start.
+    """
     while True:
         port = random.randrange(20_000, 32_000)  # noqa: S311 - no secret
         with suppress(OSError), socket.create_server(("127.0.0.1", port)):

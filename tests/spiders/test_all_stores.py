@@ -138,7 +138,11 @@ def test_three_sites_are_the_same_in_every_store_on_one_scoreboard_and_from_the_
 
 
 def assert_seasons_as_the_replica_has_them(rows: list[ScoreboardRow]) -> None:
-    """Compare seasons with the truth: each once, beside that of the same number of the same series, with the scores of series' pages."""
+    """Compare seasons with the truth.
+
+    Each is there once, beside that of the same number of the same series, with the scores of
+    series' pages.
+    """
     sites: tuple[Site, ...] = ("metacritic", "rottentomatoes")
     found = {
         site: {getattr(row, f"{site}_id"): row for row in rows if getattr(row, f"{site}_id")}

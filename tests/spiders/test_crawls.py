@@ -1,4 +1,7 @@
-"""Whole crawls against the replica, each in a process of its own; what counts is what was stored and what was sent."""
+"""Whole crawls against the replica, each in a process of its own.
+
+What counts is what was stored and what was sent.
+"""
 
 import os
 import re
@@ -134,7 +137,7 @@ def test_title_that_is_missed_is_told_and_no_longer_when_it_is_found(
     assert not finished.misses
 
 
-# --- What goes wrong -------------------------------------------------------------------------------------------------
+# --- What goes wrong ------------------------------------------------------------------------------
 
 
 @pytest.mark.promise("Faults that pass, such as a broken connection or a 500, cost no title.")

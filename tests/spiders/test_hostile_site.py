@@ -1,4 +1,7 @@
-"""A site that does to a crawler what it can: its good titles are stored, its bad ones are misses, and nothing hangs."""
+"""A site that does to a crawler what it can.
+
+Its good titles are stored, its bad ones are misses, and nothing hangs.
+"""
 
 from itertools import chain, zip_longest
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""Which pages lists and sitemaps lead to: all at once where a list says how many there are, none beyond a limit, and no end that is none."""
+"""Which pages lists and sitemaps lead to.
+
+All at once where a list says how many there are, none beyond a limit, and no end that is none.
+"""
 
 import json
 from pathlib import Path
@@ -26,11 +29,13 @@ API = "https://backend.metacritic.com"
 
 def index(*addresses: str) -> bytes:
     rows = "".join(f"<sitemap><loc>{address}</loc></sitemap>" for address in addresses)
-    return f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{rows}</sitemapindex>'.encode()
+    namespace = "http://www.sitemaps.org/schemas/sitemap/0.9"
+    return f'<sitemapindex xmlns="{namespace}">{rows}</sitemapindex>'.encode()
 
 
 def part(*addresses: str) -> bytes:
-    return f"<urlset>{''.join(f'<url><loc>{address}</loc></url>' for address in addresses)}</urlset>".encode()
+    rows = "".join(f"<url><loc>{address}</loc></url>" for address in addresses)
+    return f"<urlset>{rows}</urlset>".encode()
 
 
 def films(*slugs: str) -> bytes:
@@ -103,7 +108,7 @@ def test_cursors_are_followed_one_page_at_a_time_and_not_for_ever(
     page: int, limit: int | None, goes_on: bool
 ) -> None:
     spider = spider_of(RottenTomatoesSpider)
-    # others may have asked for what is listed
+    # Others may have asked for what is listed.
     spider.is_shared = True
     spider.plan.limit = limit
     request = spider.browse_request("movies_at_home", "another", page, 30)
@@ -210,7 +215,7 @@ def test_what_can_not_be_read_of_a_sitemap_is_told(
     assert missed(spider) == 1
 
 
-# --- The limit --------------------------------------------------------------------------------------------------------
+# --- The limit ------------------------------------------------------------------------------------
 
 
 @pytest.mark.promise("A limit is kept, with no more list pages than it needs.")
@@ -239,7 +244,7 @@ def test_a_limit_is_kept_with_no_more_list_pages_than_it_needs(
     )
 
 
-# --- Metacritic's two hosts -------------------------------------------------------------------------------------------
+# --- Metacritic's two hosts -----------------------------------------------------------------------
 
 
 @pytest.mark.promise("A crawl of a replica asks a live host only where a setting names it.")

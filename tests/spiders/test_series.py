@@ -1,4 +1,8 @@
-"""Crawls of series: every score of series, seasons and episodes is stored as the site has it, and the limit counts what was asked for."""
+"""Crawls of series.
+
+Every score of series, seasons and episodes is stored as the site has it, and the limit counts what
+was asked for.
+"""
 
 import json
 import signal

@@ -1,4 +1,7 @@
-"""What a spider makes of a title's page that nobody foresaw: the title is stored or a miss, and nothing else is lost."""
+"""What a spider makes of a title's page that nobody foresaw.
+
+The title is stored or a miss, and nothing else is lost.
+"""
 
 import re
 import urllib.request
@@ -53,7 +56,9 @@ def test_the_next_id_that_may_be_a_titles_is_tried_when_the_site_has_no_such_pag
 def test_page_of_another_title_is_stored_for_neither_unless_a_redirect_led_there(
     replica: ReplicaProcess, tmp_path: Path
 ) -> None:
-    first, second, third = (f"/title/{site_id}/" for site_id in IDS[:3])
+    first = f"/title/{IDS[0]}/"
+    second = f"/title/{IDS[1]}/"
+    third = f"/title/{IDS[2]}/"
     with Site() as site:
         page = urllib.request.urlopen(replica.urls["imdb"] + first, timeout=30).read()
         site.answers = {
@@ -86,7 +91,8 @@ def test_a_seed_that_is_none_is_refused(seed: bytes) -> None:
 
 def test_a_seed_says_how_its_title_is_asked_for() -> None:
     request = spider_of(ImdbSpider).seed_request(
-        b'{"url": "https://m.imdb.com/title/tt0000001/?ref_=x", "priority": 100, "proxy_pool": "tor", "max_retries": 0}'
+        b'{"url": "https://m.imdb.com/title/tt0000001/?ref_=x", "priority": 100, '
+        b'"proxy_pool": "tor", "max_retries": 0}'
     )
     assert (request.url, request.priority, request.dont_filter) == (
         "https://www.imdb.com/title/tt0000001/",

@@ -1,31 +1,52 @@
--- Writes outcomes, and ends their claims. An outcome is the claimed title's if that has one of the two ids; otherwise it is that of the title
--- which has one by now. Without ids, it is the claimed title's whatever its id is. outcomes: JSON array of {n, site, title_id, asked_id, got_id, outcome, at, released}.
+-- Writes outcomes, and ends their claims. An outcome is the claimed title's if that has one of the
+-- two ids; otherwise it is that of the title which has one by now. Without ids, it is the claimed
+-- title's whatever its id is.
+-- outcomes: JSON array of {n, site, title_id, asked_id, got_id, outcome, at, released}.
 WITH found AS (
-    SELECT DISTINCT ON (s.title_id, s.site) s.title_id, s.site, o.outcome, o.at, s.failures + (o.outcome = 'error')::integer AS failed,
+    SELECT DISTINCT ON (s.title_id, s.site) s.title_id, s.site, o.outcome, o.at,
+        s.failures + (o.outcome = 'error')::integer AS failed,
         fetch_interval(s.title_id, o.released, o.at) AS every
-    FROM jsonb_to_recordset(%(outcomes)s) AS o (n integer, site site, title_id bigint, asked_id text, got_id text, outcome site_state,
+    FROM jsonb_to_recordset(%(outcomes)s) AS o (
+        n integer, site site, title_id bigint, asked_id text, got_id text, outcome site_state,
         at timestamptz, released date)
     CROSS JOIN LATERAL (
         SELECT s.* FROM title_sites s
-        WHERE s.site = o.site AND (s.site_id IN (o.asked_id, o.got_id) OR o.asked_id IS NULL AND s.title_id = o.title_id)
-        ORDER BY s.title_id = o.title_id DESC NULLS LAST, s.site_id = o.got_id DESC NULLS LAST LIMIT 1
+        WHERE s.site = o.site
+            AND (s.site_id IN (o.asked_id, o.got_id)
+                OR o.asked_id IS NULL AND s.title_id = o.title_id)
+        ORDER BY s.title_id = o.title_id DESC NULLS LAST, s.site_id = o.got_id DESC NULLS LAST
+        LIMIT 1
     ) s
     ORDER BY s.title_id, s.site, o.n DESC
 ), due AS (
-    -- After an error a title is due a day later, doubled with each further error in a row, up to its interval. A block says nothing of the title:
-    -- it stays due as before.
-    SELECT o.*, CASE o.outcome WHEN 'ok' THEN o.at + o.every WHEN 'absent' THEN o.at + interval '90 days'
-            WHEN 'error' THEN o.at + least(interval '1 day' * 2 ^ least(o.failed - 1, 10), o.every) ELSE s.next_due END AS again,
+    -- After an error a title is due a day later, doubled with each further error in a row, up to
+    -- its interval. A block says nothing of the title: it stays due as before.
+    SELECT o.*,
+        CASE o.outcome
+            WHEN 'ok' THEN o.at + o.every
+            WHEN 'absent' THEN o.at + interval '90 days'
+            WHEN 'error' THEN o.at + least(interval '1 day' * 2 ^ least(o.failed - 1, 10), o.every)
+            ELSE s.next_due
+        END AS again,
         -- A success or an absence ends the boost; after a failure it holds for a few more tries.
-        o.outcome = 'blocked' OR o.outcome = 'error' AND o.failed < 3 AND s.boost_due IS NOT NULL AS is_boosted
+        o.outcome = 'blocked'
+            OR o.outcome = 'error' AND o.failed < 3 AND s.boost_due IS NOT NULL AS is_boosted
     FROM found o JOIN title_sites s USING (title_id, site)
 )
 UPDATE title_sites s
-SET state = o.outcome, next_due = o.again, last_success = CASE WHEN o.outcome = 'ok' THEN o.at ELSE s.last_success END,
+SET state = o.outcome,
+    next_due = o.again,
+    last_success = CASE WHEN o.outcome = 'ok' THEN o.at ELSE s.last_success END,
     failures = CASE WHEN o.outcome IN ('error', 'blocked') THEN o.failed ELSE 0 END,
     boost = CASE WHEN is_boosted THEN s.boost ELSE 0 END,
-    -- A series that runs is boosted half a day before its week is over, so that its pages don't wait behind a long backlog.
-    boost_due = CASE WHEN is_boosted AND o.outcome = 'error' THEN greatest(s.boost_due, o.again) WHEN is_boosted THEN s.boost_due
-        WHEN o.outcome = 'ok' AND o.every = interval '7 days' THEN o.again - interval '12 hours' END,
-    claimed_by = NULL, claimed_until = NULL, claims = 0
+    -- A series that runs is boosted half a day before its week is over, so that its pages don't
+    -- wait behind a long backlog.
+    boost_due = CASE
+        WHEN is_boosted AND o.outcome = 'error' THEN greatest(s.boost_due, o.again)
+        WHEN is_boosted THEN s.boost_due
+        WHEN o.outcome = 'ok' AND o.every = interval '7 days' THEN o.again - interval '12 hours'
+    END,
+    claimed_by = NULL,
+    claimed_until = NULL,
+    claims = 0
 FROM due o WHERE s.title_id = o.title_id AND s.site = o.site

@@ -1,9 +1,13 @@
--- The titles of records that have one of the keys of a search. A search that finds too many records says nothing, and is dropped.
--- asked: JSON array of {asker, keys}: the id of the asking record and the hashes that it searches; most: records that a search may find.
+-- The titles of records that have one of the keys of a search. A search that finds too many records
+-- says nothing, and is dropped.
+-- asked: JSON array of {asker, keys}: the id of the asking record and the hashes that it searches;
+-- most: records that a search may find.
 SELECT DISTINCT asked.asker, found.title_id
 FROM jsonb_to_recordset(%(asked)s) AS asked (asker bigint, keys bigint[])
 CROSS JOIN LATERAL (
     SELECT first.*, count(*) OVER () AS number
-    FROM (SELECT r.title_id FROM records r WHERE r.match_keys && asked.keys LIMIT %(most)s + 1) first
+    FROM (
+        SELECT r.title_id FROM records r WHERE r.match_keys && asked.keys LIMIT %(most)s + 1
+    ) first
 ) found
 WHERE found.number <= %(most)s

@@ -1,9 +1,12 @@
--- The embedded database, `DATA_DIR/movies.sqlite3`: what each site says of each title. For SQLite 3.38 and later.
+-- The embedded database, `DATA_DIR/movies.sqlite3`: what each site says of each title. For SQLite
+-- 3.38 and later.
 --
---     movies ─< scores, score_history, credits ─ people, offers, related, awards, other_titles      scoreboard: a row a title, of all sites
+--     movies ─< scores, score_history, credits ─ people, offers, related, awards, other_titles
+--     scoreboard: a row a title, of all sites
 --
--- A row of `movies` is one title on one site; the other tables name it by (site, site_id). Lists are JSON arrays. Times are UTC, such as
--- 2026-03-01T12:00:00+00:00. Null and an empty list mean that the site has no such value, unless `unknown_fields` names the column: then nothing is known.
+-- A row of `movies` is one title on one site; the other tables name it by (site, site_id). Lists
+-- are JSON arrays. Times are UTC, such as 2026-03-01T12:00:00+00:00. Null and an empty list mean
+-- that the site has no such value, unless `unknown_fields` names the column: then nothing is known.
 
 CREATE TABLE movies (
     id                      INTEGER PRIMARY KEY,  -- rises in the order of first storing
@@ -13,7 +16,8 @@ CREATE TABLE movies (
     url                     TEXT NOT NULL,
     title                   TEXT NOT NULL,
     original_title          TEXT,
-    kind                    TEXT NOT NULL,  -- movie, series, season, episode, game, short, video, music or other
+    -- One of movie, series, season, episode, game, short, video, music and other.
+    kind                    TEXT NOT NULL,
     title_type              TEXT,
     year                    INTEGER,
     end_year                INTEGER,
@@ -73,7 +77,8 @@ CREATE TABLE movies (
     updated_at              TEXT NOT NULL,  -- when anything but scraped_at and fetch last changed
     UNIQUE (site, site_id)
 );
-CREATE INDEX movies_in_order ON movies (site, list_name IS NULL, list_name, list_rank IS NULL, list_rank, id);
+CREATE INDEX movies_in_order
+    ON movies (site, list_name IS NULL, list_name, list_rank IS NULL, list_rank, id);
 CREATE INDEX movies_updated_at ON movies (updated_at);
 CREATE INDEX movies_title ON movies (title COLLATE NOCASE);
 CREATE INDEX movies_series ON movies (site, series_id, season, episode) WHERE series_id IS NOT NULL;
@@ -177,7 +182,8 @@ CREATE TABLE misses (  -- titles that were requested and could not be read since
     PRIMARY KEY (site, site_id)
 ) WITHOUT ROWID;
 
--- One row a title, replaced at the end of a crawl. The columns are those of the view of the same name in Postgres.
+-- One row a title, replaced at the end of a crawl. The columns are those of the view of the same
+-- name in Postgres.
 CREATE TABLE scoreboard (
     title_id                  INTEGER PRIMARY KEY,  -- movies.id of its first record
     title                     TEXT NOT NULL,
@@ -220,35 +226,70 @@ CREATE TABLE scoreboard (
 CREATE INDEX scoreboard_imdb_id ON scoreboard (imdb_id);
 CREATE INDEX scoreboard_title ON scoreboard (title COLLATE NOCASE);
 
-CREATE TABLE state (  -- one row: how many batches were written, and how many of them the CSV files and the scoreboard have
+-- One row: how many batches were written, and how many of them the CSV files and the scoreboard
+-- have.
+CREATE TABLE state (
     written INTEGER NOT NULL DEFAULT 0,
     exported INTEGER NOT NULL DEFAULT 0,
     matched INTEGER NOT NULL DEFAULT 0
 );
 INSERT INTO state DEFAULT VALUES;
 
--- The seasons and episodes of all sites: one row for those of a series with the same numbers. `series` identifies the series; `nth` numbers
--- those of one site with the same season and episode number.
+-- The seasons and episodes of all sites: one row for those of a series with the same numbers.
+-- `series` identifies the series; `nth` numbers those of one site with the same season and episode
+-- number.
 CREATE VIEW parts AS
-SELECT p.series_title_id, p.of_series AS series_title, p.series_imdb_id, p.series, p.kind, p.season, p.episode, p.nth,
-    min(p.id) AS title_id, coalesce(max(p.episode_count) FILTER (WHERE p.site = 'rottentomatoes'), max(p.episode_count)) AS episode_count,
-    coalesce(max(p.title) FILTER (WHERE p.site = 'imdb'), max(p.title) FILTER (WHERE p.site = 'rottentomatoes'), max(p.title)) AS title,
-    coalesce(max(p.year) FILTER (WHERE p.site = 'imdb'), max(p.year) FILTER (WHERE p.site = 'rottentomatoes'), max(p.year)) AS year,
+SELECT p.series_title_id,
+    p.of_series AS series_title,
+    p.series_imdb_id,
+    p.series,
+    p.kind,
+    p.season,
+    p.episode,
+    p.nth,
+    min(p.id) AS title_id,
+    coalesce(
+        max(p.episode_count) FILTER (WHERE p.site = 'rottentomatoes'), max(p.episode_count)
+    ) AS episode_count,
+    coalesce(
+        max(p.title) FILTER (WHERE p.site = 'imdb'),
+        max(p.title) FILTER (WHERE p.site = 'rottentomatoes'),
+        max(p.title)
+    ) AS title,
+    coalesce(
+        max(p.year) FILTER (WHERE p.site = 'imdb'),
+        max(p.year) FILTER (WHERE p.site = 'rottentomatoes'),
+        max(p.year)
+    ) AS year,
     max(p.site_id) FILTER (WHERE p.site = 'imdb') AS imdb_id,
     max(p.site_id) FILTER (WHERE p.site = 'metacritic') AS metacritic_id,
     max(p.site_id) FILTER (WHERE p.site = 'rottentomatoes') AS rottentomatoes_id,
-    max(p.imdb_rating) AS imdb_rating, max(p.imdb_votes) AS imdb_votes,
-    max(p.metascore) AS metascore, max(p.metascore_reviews) AS metascore_reviews,
-    max(p.metacritic_user_score) AS metacritic_user_score, max(p.metacritic_user_ratings) AS metacritic_user_ratings,
-    max(p.tomatometer) AS tomatometer, max(p.tomatometer_reviews) AS tomatometer_reviews,
-    max(p.popcornmeter) AS popcornmeter, max(p.popcornmeter_ratings) AS popcornmeter_ratings
+    max(p.imdb_rating) AS imdb_rating,
+    max(p.imdb_votes) AS imdb_votes,
+    max(p.metascore) AS metascore,
+    max(p.metascore_reviews) AS metascore_reviews,
+    max(p.metacritic_user_score) AS metacritic_user_score,
+    max(p.metacritic_user_ratings) AS metacritic_user_ratings,
+    max(p.tomatometer) AS tomatometer,
+    max(p.tomatometer_reviews) AS tomatometer_reviews,
+    max(p.popcornmeter) AS popcornmeter,
+    max(p.popcornmeter_ratings) AS popcornmeter_ratings
 FROM (
-    SELECT x.*, dense_rank() OVER (PARTITION BY x.series, x.kind, x.site, x.season, x.episode ORDER BY x.site_id) AS nth
+    SELECT x.*,
+        dense_rank() OVER (
+            PARTITION BY x.series, x.kind, x.site, x.season, x.episode ORDER BY x.site_id
+        ) AS nth
     FROM (
-        SELECT b.title_id AS series_title_id, coalesce(b.title, m.series_title) AS of_series,
-            iif(b.imdb_url IS NULL, NULL, b.imdb_id) AS series_imdb_id, coalesce(b.title_id, m.series_title, m.series_id) AS series, m.*
+        SELECT b.title_id AS series_title_id,
+            coalesce(b.title, m.series_title) AS of_series,
+            iif(b.imdb_url IS NULL, NULL, b.imdb_id) AS series_imdb_id,
+            coalesce(b.title_id, m.series_title, m.series_id) AS series,
+            m.*
         FROM movies m LEFT JOIN scoreboard b ON m.series_id = CASE m.site
-            WHEN 'imdb' THEN b.imdb_id WHEN 'metacritic' THEN b.metacritic_id WHEN 'rottentomatoes' THEN b.rottentomatoes_id END
+            WHEN 'imdb' THEN b.imdb_id
+            WHEN 'metacritic' THEN b.metacritic_id
+            WHEN 'rottentomatoes' THEN b.rottentomatoes_id
+        END
         WHERE m.kind IN ('season', 'episode')
     ) x
 ) p

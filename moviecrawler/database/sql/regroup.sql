@@ -1,4 +1,6 @@
--- Gives records to titles. moves: JSON array of {record_id, title_id}; reasons: of {title_id, matched_by}.
+-- Gives records to titles.
+-- moves: JSON array of {record_id, title_id};
+-- reasons: of {title_id, matched_by}.
 
 UPDATE records r SET title_id = m.title_id
 FROM jsonb_to_recordset(%(moves)s) AS m (record_id bigint, title_id bigint)
