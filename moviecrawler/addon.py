@@ -1,13 +1,9 @@
-"""The add-on that checks the settings of a crawl, and lists the components which they ask for.
-
-It lists no others. A component is imported when it is listed, with the client of its service:
-boto3, pymongo, psycopg2, redis, Prometheus'. A crawl that stores CSV files does without them, and
-starts in half the time.
-"""
+"""The add-on that checks the settings of a crawl before its first request."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import logging
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import Self
@@ -16,101 +12,47 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-
-class _Part(NamedTuple):
-    """A component that is used when one of some settings has a value."""
-
-    enabled_by: tuple[str, ...]
-    listed_in: str
-    """Scrapy's setting that lists components of its kind."""
-    path: str
-    order: int
-
-
-_SPIDERMON = (
-    *(
-        f"SPIDERMON_{when}_MONITORS"
-        for when in ("SPIDER_OPEN", "SPIDER_CLOSE", "ENGINE_STOP", "PERIODIC")
-    ),
-    *(
-        f"SPIDERMON_{when}_EXPRESSION_MONITORS"
-        for when in ("SPIDER_OPEN", "SPIDER_CLOSE", "ENGINE_STOP")
-    ),
-)
-_PARTS = (
-    _Part(
-        ("DATABASE_URL",), "ITEM_PIPELINES", "moviecrawler.pipelines.postgres.PostgresPipeline", 310
-    ),
-    _Part(("MONGO_URL",), "ITEM_PIPELINES", "moviecrawler.pipelines.mongo.MongoPipeline", 320),
-    _Part(("S3_BUCKET",), "ITEM_PIPELINES", "moviecrawler.pipelines.s3.S3Pipeline", 330),
-    _Part(("S3_BUCKET",), "ITEM_PIPELINES", "moviecrawler.pipelines.archive.ArchivePipeline", 340),
-    # Before HttpErrorMiddleware, so that it sees a 404 too.
-    _Part(
-        ("S3_BUCKET",),
-        "SPIDER_MIDDLEWARES",
-        "moviecrawler.middlewares.archive.ArchiveMiddleware",
-        10,
-    ),
-    # Learns how every attempt ended before a redirect is followed, and sees decompressed bodies.
-    _Part(
-        ("PROXY_ORDER",),
-        "DOWNLOADER_MIDDLEWARES",
-        "moviecrawler.proxies.middleware.ProxyMiddleware",
-        620,
-    ),
-    # As Scrapy has it.
-    _Part(
-        ("COOKIES_ENABLED",),
-        "DOWNLOADER_MIDDLEWARES",
-        "scrapy.downloadermiddlewares.cookies.CookiesMiddleware",
-        700,
-    ),
-    _Part(
-        ("DATABASE_URL",), "EXTENSIONS", "moviecrawler.extensions.catalogue.CatalogueRecorder", 0
-    ),
-    _Part(_SPIDERMON, "EXTENSIONS", "spidermon.contrib.scrapy.extensions.Spidermon", 10),
-)
+logger = logging.getLogger(__name__)
 
 
 class ConfiguredParts:
-    """Scrapy add-on; list it in ADDONS.
+    """Scrapy add-on; list it in ADDONS."""
 
-    A component that is listed already, or switched off by None, stays as it is.
-    """
-
-    def __init__(self, spidercls: type[Spider]) -> None:
+    def __init__(self, spidercls: type[Spider], *, is_crawl: bool) -> None:
         self._spidercls = spidercls
+        self._is_crawl = is_crawl
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read the settings of a crawl of one of the sites."""
-        return cls(crawler.spidercls)
+        """Look whether the spider's own `start` will run.
+
+        `scrapy fetch`, `view` and `parse` put one of their own in its place, and `scrapy shell`
+        makes the spider later.
+        """
+        begins_itself = not crawler.spidercls.start.__module__.startswith("scrapy.commands.")
+        return cls(crawler.spidercls, is_crawl=begins_itself and crawler.spider is not None)
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """List the components whose settings have a value.
+        """Warn of misspelt names, and check the settings of a movie spider.
 
-        Raises ConfigurationError for the first wrong value.
+        Without a crawl it needs no stores. Raises ConfigurationError for the first wrong value.
         """
         # Scrapy imports this module for every command.
-        from moviecrawler.options import warn_of_names  # noqa: PLC0415
+        from moviecrawler.components import leave_out_stores  # noqa: PLC0415
+        from moviecrawler.options import warn_of_names  # noqa: PLC0415 - as above
+        from moviecrawler.spiders.base import MovieSpider  # noqa: PLC0415 - as above
 
         warn_of_names(settings)
+        if issubclass(self._spidercls, MovieSpider) and not self._is_crawl:
+            logger.info("No store is opened, as this is no crawl")
+            leave_out_stores(settings)
         check(settings, self._spidercls)
 
 
-def _list_parts(settings: BaseSettings) -> None:
-    for part in _PARTS:
-        listed = settings.getdict(part.listed_in)
-        if part.path not in listed and any(settings.get(name) for name in part.enabled_by):
-            priority = settings.getpriority(part.listed_in) or 0
-            settings.set(part.listed_in, {**listed, part.path: part.order}, priority=priority)
-
-
 def check(settings: BaseSettings, spidercls: type[Spider]) -> None:
-    """List the components whose settings have a value, unless they are listed.
+    """Check the settings of a spider's crawl if it is one of the sites.
 
-    Nothing is connected. Raises ConfigurationError for the first setting of a crawl of a site that
-    can't be right.
+    Nothing is connected. Raises ConfigurationError for the first setting that can't be right.
     """
     # Scrapy imports this module for every command.
     from moviecrawler.frontier.budgets import site_budget  # noqa: PLC0415
@@ -119,10 +61,10 @@ def check(settings: BaseSettings, spidercls: type[Spider]) -> None:
     from moviecrawler.pipelines.base import check_stores  # noqa: PLC0415 - as above
     from moviecrawler.pipelines.files import check_data_dir  # noqa: PLC0415 - as above
     from moviecrawler.proxies.site_pools import SitePools  # noqa: PLC0415 - as above
+    from moviecrawler.spiders.base import MovieSpider  # noqa: PLC0415 - as above
 
-    _list_parts(settings)
-    if not hasattr(spidercls, "site"):
-        return  # such as `scrapy replay`, which asks no site
+    if not issubclass(spidercls, MovieSpider):
+        return
     check_settings(settings)
     check_data_dir(settings["DATA_DIR"])
     check_stores(settings)

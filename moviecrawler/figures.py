@@ -104,7 +104,7 @@ FIGURES = tuple(
         ("store_write_seconds", "Time spent in writing.", _STORE + "/seconds"),
         ("store_retries", "Writes that failed and were tried again.", _STORE + "/retries"),
         ("dead_letters", "Requests that became dead letters.", "frontier/dead_letters"),
-        ("frontier_errors", "Exchanges with the shared queue that failed.", "frontier/errors"),
+        ("frontier_errors", "Exchanges with the queue that failed.", "frontier/errors"),
         (
             "titles_overdue",
             "Titles of the catalogue that were overdue, added up at the end of each crawl.",

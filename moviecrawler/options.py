@@ -198,32 +198,36 @@ class CatalogueOptions(
 class FrontierOptions(
     Options, frozen=True, kw_only=True, rename=lambda field: f"FRONTIER_{field.upper()}"
 ):
-    """The shared crawl."""
+    """The queue.
+
+    They hold with Redis and without, unless one says otherwise. scrapy-redis' own REDIS_PARAMS is
+    read, too.
+    """
 
     url: str = msgspec.field(default="", name="REDIS_URL")
-    """The Redis that the workers of a run share; empty means that each process crawls for
-    itself."""
+    """The Redis that keeps the queue, for workers on many machines; empty means that a file in
+    DATA_DIR does, for the processes of one machine."""
     site_budgets: Any = msgspec.field(default="", name="SITE_BUDGETS")
     """What all workers together may ask of a host, as JSON: {"host": {"per_second": 0.5, "per_day":
     600}}; other hosts keep the budgets of `sites.py`."""
     run: Name = ""
-    """The name of a run that happens once; empty means that each start makes a new run, or joins
-    one that is not over."""
+    """The name of a run that is passed over once; empty means a name that is made of the arguments,
+    and a new pass by each start after the last one was over."""
     node: str = ""
     """The name of this machine; empty means its host name."""
     asked_at: Annotated[float, Meta(ge=0, le=1e11)] = 0.0
-    """Unix time, by Redis' clock, at which a node queued the job; a run that was over before then
-    is begun again."""
+    """Unix time at which a node queued the job; a run that was over before then is begun again."""
     dupefilter: Literal["set", "bloom"] = "set"
-    """The dedupe set of a run: `set`, which is exact, or `bloom`, which needs less memory above a
-    million pages."""
+    """The dedupe set of a run in Redis: `set`, which is exact, or `bloom`, which needs less memory
+    above a million pages."""
     lease: Annotated[float, Meta(ge=1, le=86_400)] = 60.0
-    """Seconds without a heartbeat after which a worker's requests are queued again."""
+    """Seconds without a heartbeat after which a worker's requests are queued again; without Redis,
+    those of a process that has ended are queued at once."""
     deliveries: Annotated[int, Meta(ge=2, le=99)] = 5
     """Workers that may die of a request before it becomes a dead letter."""
     patience: Seconds = 600.0
     """Seconds that a worker waits for a site that has refused us, for a new day's budget or for
-    Redis before it ends."""
+    what keeps the queue before it ends."""
     idle: Seconds = 0.0
     """Seconds that a worker waits for more seeds when the run is over."""
     max_pages: Annotated[int, Meta(ge=0)] = 0

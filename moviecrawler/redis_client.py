@@ -6,7 +6,8 @@ slots, so that it would spread nothing.
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
 
 import redis
 import redis.asyncio
@@ -15,7 +16,12 @@ from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import ConstantBackoff, NoBackoff
 from redis.retry import Retry
 
-from moviecrawler.errors import ConfigurationError
+from moviecrawler.errors import ConfigurationError, MovieCrawlerError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from scrapy.settings import BaseSettings
 
 _OPTIONS = {"socket_connect_timeout": 5.0, "socket_timeout": 5.0, "driver_info": None}
 """Seconds to connect, and to get an answer. A query in REDIS_URL, such as `?socket_timeout=2`,
@@ -33,6 +39,28 @@ def connect(url: str, **given: Any) -> Any:  # redis-py's types leave open wheth
     return _client(
         redis.asyncio.Redis, url, {**_OPTIONS, **given, "retry": AsyncRetry(NoBackoff(), 0)}
     )
+
+
+def connect_by(settings: BaseSettings) -> Any:
+    """Return a client of the Redis at REDIS_URL; REDIS_PARAMS are scrapy-redis' own setting.
+
+    Raises ConfigurationError.
+    """
+    return connect(settings["REDIS_URL"], **settings.getdict("REDIS_PARAMS"))
+
+
+@asynccontextmanager
+async def client_of(settings: BaseSettings) -> AsyncIterator[Any]:
+    """Give a client of the Redis at REDIS_URL. Its errors become MovieCrawlerError."""
+    client = connect_by(settings)
+    try:
+        yield client
+    except redis.exceptions.RedisError as error:
+        raise MovieCrawlerError(
+            f"Redis at REDIS_URL can't be asked: {describe_error(error)}"
+        ) from error
+    finally:
+        await client.aclose()
 
 
 def connect_blocking(url: str, **given: Any) -> Any:

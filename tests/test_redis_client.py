@@ -5,9 +5,10 @@ from contextlib import aclosing
 
 import pytest
 import redis
+from scrapy.settings import Settings
 
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.redis_client import connect, connect_blocking, describe_error
+from moviecrawler.redis_client import connect, connect_blocking, connect_by, describe_error
 
 NOWHERE = "redis://:hunter2@127.0.0.1:1/0"
 
@@ -38,3 +39,9 @@ def test_redis_cluster_is_refused_in_a_sentence() -> None:
     assert describe_error(moved, "; start it").startswith(
         "Redis Cluster is not supported; set REDIS_URL to "
     )
+
+
+def test_params_of_scrapy_redis_hold_for_each_client() -> None:
+    params = {"socket_timeout": 1.5, "client_name": "mine"}
+    client = connect_by(Settings({"REDIS_URL": NOWHERE, "REDIS_PARAMS": params}))
+    assert params.items() <= client.connection_pool.connection_kwargs.items()

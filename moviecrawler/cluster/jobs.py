@@ -25,7 +25,6 @@ SCRAPY_JOB_SETTINGS = (
     "CLOSESPIDER_TIMEOUT",
     "CONCURRENT_REQUESTS",
     "CONCURRENT_REQUESTS_PER_DOMAIN",
-    "DEPTH_LIMIT",
     "DOWNLOAD_DELAY",
     "DOWNLOAD_TIMEOUT",
     "LOG_LEVEL",
@@ -88,14 +87,6 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def key(self) -> str:
         """The job's key in Redis."""
         return f"{self.project}/{self.id}"
-
-    @property
-    def run(self) -> str:
-        """The job's run in the shared frontier, the same at each start.
-
-        It is FRONTIER_RUN of the job's settings, or else the job's id.
-        """
-        return self.settings.get("FRONTIER_RUN", self.id)
 
 
 class Outcome(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -174,15 +165,9 @@ class Report(msgspec.Struct):
             last_line = self.errors.strip().rpartition("\n")[2] or "it wrote nothing"
             return "finished", f"exit code {self.exit_code}: {last_line}"[:500]
         if self.reason in {"recycled", "memusage_exceeded"}:
-            if not self.stats.get("response_received_count"):
-                # A job that can fetch no page within its limits would be started again for ever.
-                return "died", self.reason
-            # After the memory limit only a shared crawl can go on: without a shared frontier its
-            # queue is gone.
-            is_shared = any(name.startswith("frontier/") for name in self.stats)
-            return (
-                "recycled" if is_shared or self.reason == "recycled" else "finished"
-            ), self.reason
+            # A job that can fetch no page within its limits would be started again for ever.
+            has_fetched = bool(self.stats.get("response_received_count"))
+            return "recycled" if has_fetched else "died", self.reason
         # A crawl that could not reach the frontier failed for a reason outside of it: its job is
         # started again.
         return ("died" if self.reason == "frontier_unreachable" else "finished"), self.reason

@@ -172,10 +172,10 @@ def spider_settings(
 ) -> dict[str, str]:
     """Return a job's settings with those of its node and of Scrapyd."""
     job = leased.job
-    given = {"FRONTIER_NODE": options.node_name, "FRONTIER_RUN": job.run}
+    given = {"FRONTIER_NODE": options.node_name}
     if "FRONTIER_RUN" not in job.settings:
-        # Each start of a job goes on with the job's run; a job that is scheduled again under the
-        # same id begins a new run.
+        # Each start of a job goes on with what its arguments name; a job that is queued after that
+        # was over begins it anew.
         given["FRONTIER_ASKED_AT"] = f"{leased.queued_at:.3f}"
     given |= {
         "MEMUSAGE_ENABLED": "1",

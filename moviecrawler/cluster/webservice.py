@@ -155,7 +155,7 @@ def _row(status: JobStatus) -> dict[str, Any]:
         "args": job.arguments,
         "settings": job.settings,
         "priority": job.priority,
-        "run": job.run,
+        "run": job.settings.get("FRONTIER_RUN"),
     }
     if status.started_at is None:
         return row

@@ -130,11 +130,6 @@ class BaseCommand(_Base):
         )
         self.exitcode = 1
 
-    def require_redis(self, why: str) -> None:
-        """Raise ConfigurationError when REDIS_URL is not set; `why` says what it is for."""
-        if not self.settings.get("REDIS_URL"):
-            raise ConfigurationError(f"REDIS_URL is not set; {why}")
-
 
 def print_json(value: Any, *, indent: int | None = None) -> None:
     """Print a value as a line of JSON, or as several."""

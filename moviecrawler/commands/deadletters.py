@@ -12,13 +12,14 @@ from moviecrawler.commands.base import JSON, RUN, SITE, BaseCommand, option
 if TYPE_CHECKING:
     import argparse
 
-    from moviecrawler.frontier.report import DeadLetter
+    from moviecrawler.frontier.contract import Backend, DeadLetter, RunName
 
 
 class Command(BaseCommand, ScrapyCommand):
     """Print the requests that were given up, queue them again or drop them.
 
-    Without ids, all are listed or shown; `requeue` and `drop` take ids, or --all.
+    They are those of all machines with REDIS_URL, otherwise those of DATA_DIR. Without ids, all are
+    listed or shown; `requeue` and `drop` take ids, or --all.
     """
 
     arguments = "[list | show | requeue | drop] [ID...] [options]"
@@ -38,62 +39,98 @@ class Command(BaseCommand, ScrapyCommand):
             raise ConfigurationError(
                 f"{opts.action} takes the ids of dead letters, or --all instead"
             )
-        self.require_redis("only a crawl on a shared Redis has dead letters")
         asyncio.run(self._run(opts))
 
     async def _run(self, opts: argparse.Namespace) -> None:
-        from moviecrawler.commands.base import print_json
-        from moviecrawler.frontier.report import dead_letters, drop, frontier_client, requeue
-        from moviecrawler.texts import printable
+        from moviecrawler.frontier.runs import frontier
 
-        found: set[str] = set()
-        async with frontier_client(self.settings) as client:
-            async for letter in dead_letters(client, opts.site, opts.run):
+        missing = set(opts.ids)
+        is_any = False
+        prospects: dict[RunName, str] = {}
+        async with frontier(self.settings) as backend:
+            async for letter in backend.dead_letters(opts.site, opts.run):
                 if opts.ids and letter.id not in opts.ids:
                     continue
-                found.add(letter.id)
-                facts = _facts(letter)
-                where = f"{facts['site']} ({facts['run']})"
+                is_any = True
+                missing.discard(letter.id)
                 if opts.action == "requeue":
-                    if await requeue(client, letter.keys, letter.id):
-                        print(
-                            printable(
-                                f"{letter.id} is queued again in {where}; "
-                                "start the crawl's command again"
-                            )
-                        )
+                    if letter.run not in prospects:
+                        prospects[letter.run] = await _prospect(backend, letter.run)
+                    await _requeue(backend, letter, prospects[letter.run])
                 elif opts.action == "drop":
-                    if await drop(client, letter.keys, letter.id):
-                        print(printable(f"{letter.id} is dropped from {where}"))
-                elif opts.json:
-                    print_json(facts)
-                elif opts.action == "list":
-                    about = facts.get("url") or letter.body[:100]
-                    print(
-                        "  ".join(
-                            printable(part)
-                            for part in (letter.id, where, facts["at"], about, letter.reason)
-                        )
-                    )
+                    await _drop(backend, letter)
                 else:
-                    print(
-                        *(
-                            f"{name + ':':12} {printable(str(value))}"
-                            for name, value in facts.items()
-                        ),
-                        "",
-                        sep="\n",
-                    )
-        for missing in sorted(set(opts.ids) - found):
-            self.fail(f"there is no dead letter {missing}")
-        if not (found or opts.ids or opts.json):
+                    _print(letter, opts)
+        for letter_id in sorted(missing):
+            self.fail(f"there is no dead letter {letter_id}")
+        if not (is_any or opts.ids or opts.json):
             print("there are no dead letters")
+
+
+async def _prospect(backend: Backend, run: RunName) -> str:
+    """Return what becomes of a dead letter of a run that is requeued now."""
+    from moviecrawler.frontier.runs import name_of_arguments
+
+    report = await backend.read({}, run.site, run.name)
+    found = next(iter(report.runs), None)
+    if found is not None and found.ended_at is None:
+        if found.workers:
+            return "joins the pass that is under way"
+        return "joins the pass that is under way; start the crawl's command to go on with it"
+    if found is not None and found.arguments and run.name != name_of_arguments(found.arguments):
+        return (
+            f"waits for the next start with FRONTIER_RUN={run.name},"
+            " which opens the run again for it"
+        )
+    return "waits for the next start of the crawl's command, which fetches it beside all else"
+
+
+async def _requeue(backend: Backend, letter: DeadLetter, prospect: str) -> None:
+    from moviecrawler.texts import printable
+
+    # It may be gone: another operator can requeue or drop it meanwhile.
+    if await backend.requeue(letter.run, letter.id):
+        print(printable(f"{letter.id} of {_where(letter)} {prospect}"))
+
+
+async def _drop(backend: Backend, letter: DeadLetter) -> None:
+    from moviecrawler.texts import printable
+
+    if await backend.drop_letter(letter.run, letter.id):
+        print(printable(f"{letter.id} is dropped from {_where(letter)}"))
+
+
+def _print(letter: DeadLetter, opts: argparse.Namespace) -> None:
+    """Print a dead letter: as JSON, in a line, or with all that is known of it."""
+    from moviecrawler.commands.base import print_json
+    from moviecrawler.texts import printable
+
+    facts = _facts(letter)
+    if opts.json:
+        print_json(facts)
+    elif opts.action == "list":
+        about = facts.get("url") or letter.body[:100]
+        parts = (letter.id, _where(letter), facts["at"], about, letter.reason)
+        print("  ".join(map(printable, parts)))
+    else:
+        for name, value in facts.items():
+            print(f"{name + ':':12} {printable(str(value))}")
+        print()
+
+
+def _where(letter: DeadLetter) -> str:
+    return f"{letter.run.site} ({letter.run.name})"
 
 
 def _facts(letter: DeadLetter) -> dict[str, Any]:
     """Return all that is known of a dead letter."""
     from moviecrawler.clock import utc_text
 
-    facts = {"id": letter.id, "site": letter.keys.site.site, "run": letter.keys.run}
-    facts |= {"at": utc_text(letter.at, seconds=True), "reason": letter.reason}
+    facts = {
+        "id": letter.id,
+        "site": letter.run.site,
+        "run": letter.run.name,
+        "at": utc_text(letter.at, seconds=True),
+        "reason": letter.reason,
+    }
     return facts | (letter.request or {"pushed": letter.body})

@@ -1,4 +1,4 @@
-"""`scrapy progress`: show the progress of the crawls that share a Redis."""
+"""`scrapy progress`: show how far the crawls are, or drop a run."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from moviecrawler.commands.base import JSON, NONE, RUN, SITE, BaseCommand, optio
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator, Sequence
 
-    from moviecrawler.frontier.report import RunReport
+    from moviecrawler.frontier.contract import RunReport
 
 _HEADER = (
     "site",
-    "run",
     "state",
     "done",
     "to go",
-    "dead letters",
+    "dead",
     "lost",
     "workers",
     "a minute",
@@ -31,13 +31,16 @@ _HEADER = (
 
 
 class Command(BaseCommand, ScrapyCommand):
-    """Show the progress of the crawls of all machines.
+    """Show how far the crawls are, or drop a run.
 
-    The table counts requests; `today` is how many of the day's budget are used up. `watch scrapy
-    progress` follows the crawls.
+    They are those of all machines with REDIS_URL, otherwise those of DATA_DIR. The table counts
+    requests: `dead` are dead letters, and `today` is how many of the day's budget are used up.
+    `watch scrapy progress` follows the crawls. `drop` deletes what a run has queued.
     """
 
+    arguments = "[options] | drop --run RUN [--site SITE]"
     options = (
+        option("action", nargs="?", choices=["drop"], help="delete what the run has queued"),
         JSON,
         option("--all", action="store_true", help="crawls that ended more than an hour ago, too"),
         SITE,
@@ -45,50 +48,110 @@ class Command(BaseCommand, ScrapyCommand):
     )
 
     def execute(self, opts: argparse.Namespace) -> None:
-        from moviecrawler.clock import utc_text
-        from moviecrawler.commands.base import print_json, table_lines
-        from moviecrawler.texts import printable
+        if opts.action == "drop":
+            asyncio.run(self._drop(opts))
+        else:
+            self._show(opts)
 
-        self.require_redis("a crawl without it shows its own progress")
-        reports = asyncio.run(self._read(opts))
+    def _show(self, opts: argparse.Namespace) -> None:
+        from moviecrawler.commands.base import print_json
+        from moviecrawler.frontier.progress import figures_of
+
         reports = [
-            report for report in reports if report.is_current or opts.all or opts.run is not None
+            report
+            for report in asyncio.run(self._read(opts))
+            if report.is_current or opts.all or opts.run is not None
         ]
         if opts.json:
-            print_json({"runs": [report.as_json() for report in reports]})
+            print_json({"runs": [figures_of(report) for report in reports]})
         elif reports:
-            print("\n".join(table_lines([_HEADER, *map(_cells, reports)], right=True)))
-            for site in {
-                report.site: report.state_of_site for report in reports if report.state == "stopped"
-            }.values():
-                until = utc_text(site.stopped_until or 0)
-                print(f"{site.site} is not asked until {until}: {printable(site.refusal or '')}")
+            print("\n".join([*_table(reports), *_sentences(reports)]))
         elif opts.run is not None:
-            self.fail(f"there is no run {opts.run!r} on this Redis")
+            self.fail(f"there is no run {opts.run!r}")
         else:
-            print("there is no such crawl on this Redis; --all shows those that are over")
+            print("there is no such crawl; --all shows those that are over")
 
     async def _read(self, opts: argparse.Namespace) -> list[RunReport]:
-        from moviecrawler.frontier.report import frontier_client, read_frontier
+        from moviecrawler.frontier.runs import budgets_of, frontier
 
-        async with frontier_client(self.settings) as client:
-            return (await read_frontier(client, self.settings, opts.site, opts.run)).runs
+        async with frontier(self.settings) as backend:
+            report = await backend.read(budgets_of(self.settings), opts.site, opts.run)
+        return report.runs
+
+    async def _drop(self, opts: argparse.Namespace) -> None:
+        from moviecrawler.errors import ConfigurationError
+        from moviecrawler.frontier.contract import RunName
+        from moviecrawler.frontier.runs import frontier
+        from moviecrawler.texts import printable
+
+        if opts.run is None:
+            raise ConfigurationError("drop takes the name of a run: --run RUN")
+        is_dropped = False
+        async with frontier(self.settings) as backend:
+            report = await backend.read({}, opts.site, opts.run)
+            for run in report.runs:
+                if await backend.drop_run(RunName(run.site, run.run)):
+                    is_dropped = True
+                    print(printable(_describe_dropped(run)))
+        if not is_dropped:
+            where = "" if opts.site is None else f" of {opts.site}"
+            self.fail(f"there is no run {opts.run!r}{where}")
+
+
+def _describe_dropped(run: RunReport) -> str:
+    """Return a sentence on a run that was dropped; `run` is what it was before."""
+    facts = {
+        "requests that were queued": run.account.open,
+        "requeued ones that waited for its next start": run.requeued,
+        "dead letters, which stay": run.dead_letters,
+        "workers, which begin it anew unless they end": run.workers,
+    }
+    counts = [f"{what}: {count:,}" for what, count in facts.items() if count]
+    return "; ".join([f"{run.site} ({run.run}) is dropped", *counts])
+
+
+def _table(reports: Sequence[RunReport]) -> Iterator[str]:
+    """Yield the lines of the table. The name of the run ends each, so that it is never cut."""
+    from moviecrawler.commands.base import table_lines
+    from moviecrawler.texts import printable
+
+    lines = table_lines([_HEADER, *map(_cells, reports)], right=True)
+    names = ["run", "───", *(printable(report.run) for report in reports)]
+    for line, name in zip(lines, names, strict=True):
+        yield f"{line}  {name}"
 
 
 def _cells(report: RunReport) -> tuple[str, ...]:
-    from moviecrawler.texts import printable
-
+    account = report.account
     site = report.state_of_site
-    counts = (report.to_go, report.failed, report.lost, report.workers)
-    left = report.seconds_left if report.state == "running" and report.to_go else None
+    left = report.seconds_left if report.state == "running" and account.open else None
+    per_day = site.budget.per_day
     return (
         report.site,
-        printable(report.run),
         report.state,
-        f"{report.done:,} of {report.total:,}",
-        *(f"{count:,}" for count in counts),
+        f"{account.ended - account.dead:,} of {account.requested:,}",
+        f"{account.open:,}",
+        f"{report.dead_letters:,}",
+        f"{account.lost:,}",
+        f"{report.workers:,}",
         f"{60 * report.per_second:,.0f}",
         NONE if left is None else str(timedelta(seconds=round(left))),
-        f"{site.used_today:,}"
-        + ("" if site.budget.per_day is None else f" of {site.budget.per_day:,}"),
+        f"{site.used_today:,}" + ("" if per_day is None else f" of {per_day:,}"),
     )
+
+
+def _sentences(reports: Sequence[RunReport]) -> Iterator[str]:
+    """Yield what the table has no column for."""
+    from moviecrawler.clock import utc_text
+    from moviecrawler.texts import printable
+
+    for report in reports:
+        if report.requeued:
+            yield (
+                f"{report.site} ({printable(report.run)}): requeued dead letters that wait for its"
+                f" next start: {report.requeued:,}"
+            )
+    stopped = {report.site: report.state_of_site for report in reports if report.state == "stopped"}
+    for site in stopped.values():
+        until = utc_text(site.stopped_until or 0)
+        yield f"{site.site} is not asked until {until}: {printable(site.refusal or '')}"

@@ -37,14 +37,18 @@ class Command(BaseCommand, ScrapyCommand):
 
     def execute(self, opts: argparse.Namespace) -> None:
         from moviecrawler.commands.base import print_json, table_lines
+        from moviecrawler.errors import ConfigurationError
         from moviecrawler.proxies.site_pools import SitePools
 
         site_pools = SitePools.from_settings(self.settings)
+        has_redis = bool(self.settings.get("REDIS_URL"))
         if opts.action:
-            self.require_redis("without it a crawl's quarantines end with it")
+            if not has_redis:
+                raise ConfigurationError(
+                    "REDIS_URL is not set; without it a crawl's quarantines end with it"
+                )
             asyncio.run(self._clear(site_pools, set(opts.names)))
             return
-        has_redis = bool(self.settings.get("REDIS_URL"))
         if not has_redis:
             print(
                 "REDIS_URL is not set: every crawl keeps its quarantines to itself", file=sys.stderr
@@ -61,11 +65,11 @@ class Command(BaseCommand, ScrapyCommand):
             )
 
     async def _read(self) -> dict[Site, dict[str, Ban]]:
-        from moviecrawler.frontier.report import frontier_client
         from moviecrawler.proxies.quarantines import bans_key, decode_bans
+        from moviecrawler.redis_client import client_of
         from moviecrawler.sites import SITES
 
-        async with frontier_client(self.settings) as client:
+        async with client_of(self.settings) as client:
             return {site: decode_bans(await client.hgetall(bans_key(site))) for site in SITES}
 
     async def _clear(self, site_pools: SitePools, names: set[str]) -> None:
@@ -74,8 +78,8 @@ class Command(BaseCommand, ScrapyCommand):
         Without names, end all, including those of other nodes' proxies.
         """
         from moviecrawler.errors import ConfigurationError
-        from moviecrawler.frontier.report import frontier_client
         from moviecrawler.proxies.quarantines import bans_key
+        from moviecrawler.redis_client import client_of
 
         members = [
             (pool, proxy) for pool in site_pools.pools.values() for proxy in pool.members.values()
@@ -84,7 +88,7 @@ class Command(BaseCommand, ScrapyCommand):
         if unknown := names.difference(*labels.values()):
             raise ConfigurationError(f"there is no proxy {', '.join(sorted(unknown))}")
         bans = await self._read()
-        async with frontier_client(self.settings) as client:
+        async with client_of(self.settings) as client:
             for site, of_site in bans.items():
                 for key in of_site:
                     label = labels.get(key, (key,))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
     from scrapy.signalmanager import SignalManager
 
     from moviecrawler.middlewares.compression import GzipMiddleware
@@ -82,13 +83,18 @@ class Command(BaseCommand, ScrapyCommand):
 
     def execute(self, opts: argparse.Namespace) -> None:
         """Replay; exit code 1 when a page could not be read or an item not stored."""
+        from moviecrawler.options import check_settings
         from moviecrawler.pipelines.archive import archived_files, open_archive
+        from moviecrawler.pipelines.base import check_stores
         from moviecrawler.pipelines.files import check_data_dir, replacing
         from moviecrawler.pipelines.store import path_of_stores
         from moviecrawler.spiders.base import MovieSpider
 
         assert self.crawler_process is not None  # noqa: S101 - set by Scrapy before
-        check_data_dir(self.settings["DATA_DIR"])
+        crawler = self.crawler_process.create_crawler(ReplaySpider)
+        check_settings(crawler.settings)
+        check_data_dir(crawler.settings["DATA_DIR"])
+        check_stores(crawler.settings)
         try:
             archive = open_archive(opts.source, self.settings.get("S3_ENDPOINT_URL") or None)
             sites = [opts.site] if opts.site else get_args(Site)
@@ -105,7 +111,7 @@ class Command(BaseCommand, ScrapyCommand):
         ]
         progress = ReplayProgress(path_of_stores(self.settings, "replay-{}.txt", opts.source))
         self.crawler_process.crawl(
-            ReplaySpider, archive=archive, files=files, readers=readers, progress=progress
+            crawler, archive=archive, files=files, readers=readers, progress=progress
         )
         self.crawler_process.start()
         if not progress.done.issuperset(files):
@@ -125,12 +131,22 @@ class ReplaySpider(Spider):
     """
 
     name = "replay"
+    # It sends no requests, of which a run would keep account.
+    custom_settings = {"SCHEDULER": "scrapy.core.scheduler.Scheduler"}  # noqa: RUF012 - as Scrapy's
 
     archive: Bucket | Folder
     files: list[str]
     progress: ReplayProgress
     readers: dict[Site, MovieSpider]
     compression: GzipMiddleware
+
+    @classmethod
+    def update_settings(cls, settings: BaseSettings) -> None:
+        """Give the replay the stores of a crawl, and what watches them."""
+        from moviecrawler.components import set_up
+
+        super().update_settings(settings)
+        set_up(settings)
 
     @classmethod
     def from_crawler(

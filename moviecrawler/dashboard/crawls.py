@@ -1,4 +1,4 @@
-"""The pages of jobs and shared runs.
+"""The pages of jobs and runs.
 
 They have their progress, their ends, the end of a job's log, and forms to schedule and cancel.
 """
@@ -18,11 +18,17 @@ from moviecrawler.cluster.jobs import Job
 from moviecrawler.cluster.process import log_url, read_end
 from moviecrawler.cluster.state import Snapshot
 from moviecrawler.dashboard.pages import MOST_PAGES, Page, PageRequest, RefusedError
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.frontier.contract import RunName
+from moviecrawler.frontier.runs import describe_crawl, run_name
+from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
     from moviecrawler.cluster.node import Node
     from moviecrawler.cluster.state import JobStatus
-    from moviecrawler.frontier.report import Frontier, RunReport
+    from moviecrawler.frontier.contract import FrontierReport, RunReport
 
 _ROWS = 50
 """Rows of a table."""
@@ -48,7 +54,9 @@ class Crawls(Page):
             # A refresh would empty a form that is being filled in.
             "refresh": None if wanted or request.page > 1 else self.here,
             "jobs": jobs,
-            "run_of": {status.job.key: _run_of(status.job, frontier) for status in jobs.running},
+            "run_of": {
+                status.job.key: self._run_of(status.job, frontier) for status in jobs.running
+            },
             "waiting": jobs.pending[:_ROWS],
             "over": jobs.finished[first : first + _ROWS],
             "page": request.page,
@@ -78,8 +86,14 @@ class Crawls(Page):
             "log": log,
             "no_log": why,
             "log_url": log_url(status.job.project, status.job.spider, status.job.id),
-            "run": _run_of(status.job, request.attempt(self.sources.frontier)),
+            "run": self._run_of(status.job, request.attempt(self.sources.frontier)),
         }
+
+    def _run_of(self, job: Job, frontier: FrontierReport | None) -> RunReport | None:
+        """Return the run that a job works on, if there is one."""
+        name = name_of_run(job, self.sources.settings)
+        runs = [] if frontier is None else frontier.runs
+        return next((run for run in runs if (run.site, run.run) == name), None)
 
     def do_schedule(self, request: PageRequest) -> tuple[str, str]:
         """Queue the job of a form."""
@@ -144,10 +158,18 @@ def _pairs(what: str, text: str) -> dict[str, str]:
     return found
 
 
-def _run_of(job: Job, frontier: Frontier | None) -> RunReport | None:
-    """Return the run that a job works on, if it shares one."""
-    runs = [] if frontier is None else frontier.runs
-    return next((run for run in runs if run.site == job.spider and run.run == job.run), None)
+def name_of_run(job: Job, settings: BaseSettings) -> RunName | None:
+    """Return the name of a job's run, as its spider makes it; None when it has none."""
+    site = next((site for site in SITES if site == job.spider), None)
+    if site is None or "lane" in job.arguments:
+        return None
+    if given := job.settings.get("FRONTIER_RUN"):
+        return RunName(site, given)
+    try:
+        described = describe_crawl(site, settings, job.arguments)
+    except ConfigurationError:  # such as of an id that is none: the spider ends at once
+        return None
+    return run_name(site, settings, described)
 
 
 def _log_tail(node: Node, status: JobStatus) -> tuple[str, str]:

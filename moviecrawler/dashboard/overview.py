@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from moviecrawler.catalogue.figures import SiteFigures
     from moviecrawler.cluster.state import JobStatus
     from moviecrawler.dashboard.sources import Counts
-    from moviecrawler.frontier.report import Frontier, RunReport, SiteState
+    from moviecrawler.frontier.contract import FrontierReport, RunReport, SiteState
     from moviecrawler.items import Site
 
 _LATE_SHARE = 0.5
@@ -84,7 +84,7 @@ class Card:
         return spark(self.hours or [])
 
 
-def card_of(site: Site, counts: Counts | None, frontier: Frontier | None) -> Card:
+def card_of(site: Site, counts: Counts | None, frontier: FrontierReport | None) -> Card:
     """Return a site's figures."""
     card = Card(site=site)
     if counts is not None:
@@ -170,7 +170,7 @@ def concerns(
             yield Concern(
                 what, "See why with scrapy deadletters, and queue or drop them.", "/crawls#runs"
             )
-        idle = sum(run.to_go for run in card.runs if run.state == "no worker")
+        idle = sum(run.account.open for run in card.runs if run.state == "no worker")
         if idle and not pending:
             what = f"{site} has {counted(idle, 'request')} to go, and no worker."
             yield Concern(what, "Schedule a job of its spider.", "/crawls#runs")

@@ -223,7 +223,7 @@ class Page(Resource):
             "troubles": request.troubles,
             "node": self.node.name,
             "has_database": self.sources.has_database,
-            "has_frontier": self.sources.has_frontier,
+            "has_redis": self.sources.has_redis,
             "now": time.time(),
         }
         headers = {

@@ -1,4 +1,4 @@
-"""Web services that answer from the catalogue and the shared frontier, as the pages do."""
+"""Web services that answer from the catalogue and the frontier, as the pages do."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from scrapyd.webservice import param
 from moviecrawler.clock import utc_now
 from moviecrawler.cluster.webservice import ClusterService
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.frontier.progress import figures_of
 from moviecrawler.urls import parse_title_id
 
 if TYPE_CHECKING:
@@ -20,15 +21,11 @@ _MAX_WEIGHT = 1e6
 
 
 class Progress(ClusterService):
-    """`progress.json`: how far the current runs of the shared frontier are."""
+    """`progress.json`: how far the current runs are."""
 
     def render_GET(self, txrequest: Request) -> dict[str, Any]:
-        frontier = self.root.sources.frontier()
-        if frontier is None:
-            raise ConfigurationError(
-                "REDIS_URL is not set in the node's environment, so spiders share no frontier"
-            )
-        return {"runs": [run.as_json() for run in frontier.runs if run.is_current]}
+        runs = self.root.sources.frontier().runs
+        return {"runs": [figures_of(run) for run in runs if run.is_current]}
 
 
 class Boost(ClusterService):

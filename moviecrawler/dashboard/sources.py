@@ -1,4 +1,4 @@
-"""Reads the figures of the pages from Redis and Postgres.
+"""Reads the figures of the pages from the frontier and Postgres.
 
 Every call blocks, so call it in a thread.
 """
@@ -9,7 +9,6 @@ import asyncio
 import os
 import threading
 import time
-from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,12 +19,12 @@ from moviecrawler.clock import utc_now
 from moviecrawler.dashboard.sql import read_sql
 from moviecrawler.database.short_transactions import ShortTransactions
 from moviecrawler.errors import AwayError, ConfigurationError
-from moviecrawler.frontier.report import read_frontier
-from moviecrawler.redis_client import connect
+from moviecrawler.frontier.contract import FrontierError
+from moviecrawler.frontier.runs import budgets_of, frontier
 
 if TYPE_CHECKING:
     from moviecrawler.cluster.node import Node
-    from moviecrawler.frontier.report import Frontier
+    from moviecrawler.frontier.contract import FrontierReport
     from moviecrawler.items import Site
 
 _TIMEOUTS = {"socket_connect_timeout": 1.0, "socket_timeout": 2.0}
@@ -59,10 +58,13 @@ class Sources:
         self.settings = Settings()
         self.settings.setmodule("moviecrawler.settings")
         # Spiders take both from the environment, whatever a settings file says.
-        self._redis_url = os.environ.get("REDIS_URL")
+        redis_url = os.environ.get("REDIS_URL", "")
         database_url = os.environ.get("DATABASE_URL")
-        self.settings.set("REDIS_URL", self._redis_url or "", "cmdline")
-        self.has_frontier = bool(self._redis_url)
+        self.settings.set("REDIS_URL", redis_url, "cmdline")
+        given = self.settings.getdict("REDIS_PARAMS")
+        self.settings.set("REDIS_PARAMS", {**given, **_TIMEOUTS}, "cmdline")
+        self.has_redis = bool(redis_url)
+        """Whether the runs are those of all machines, and not of this one alone."""
         self.has_database = bool(database_url)
         self._database = ShortTransactions(database_url) if database_url else None
         self._counting = threading.Lock()
@@ -112,21 +114,24 @@ class Sources:
                 hours[site][HOURS - 1 - ago] = count
         return Counts(at=now.timestamp(), sites=sites, hours=hours)
 
-    def frontier(self) -> Frontier | None:
-        """Return the state of the shared crawls; None when spiders share no frontier.
+    def frontier(self) -> FrontierReport:
+        """Return the state of the sites and the runs: first those with workers, then the latest.
 
-        Raises redis.RedisError and ConfigurationError.
+        Raises AwayError and ConfigurationError.
         """
-        url = self._redis_url
-        if not url:
-            return None
-
-        async def read() -> Frontier:
-            async with aclosing(connect(url, **_TIMEOUTS)) as client:
-                return await read_frontier(client, self.settings)
-
-        found = asyncio.run(read())
-        found.runs.sort(
-            key=lambda run: (not run.workers, not run.to_go, -(run.ended_at or run.started_at))
+        try:
+            report = asyncio.run(self._read_frontier())
+        except FrontierError as error:
+            raise AwayError(str(error)) from error
+        report.runs.sort(
+            key=lambda run: (
+                not run.workers,
+                not run.account.open,
+                -(run.ended_at or run.started_at),
+            )
         )
-        return found
+        return report
+
+    async def _read_frontier(self) -> FrontierReport:
+        async with frontier(self.settings) as backend:
+            return await backend.read(budgets_of(self.settings))

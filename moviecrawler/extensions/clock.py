@@ -73,9 +73,9 @@ class ClockCheck:
 
 async def _ask_redis(settings: BaseSettings) -> datetime:
     # Imports Redis' client.
-    from moviecrawler.frontier.report import frontier_client  # noqa: PLC0415
+    from moviecrawler.redis_client import client_of  # noqa: PLC0415
 
-    async with frontier_client(settings) as client:
+    async with client_of(settings) as client:
         seconds, microseconds = await client.time()
     return datetime.fromtimestamp(seconds, UTC) + timedelta(microseconds=microseconds)
 

@@ -16,7 +16,7 @@ from moviecrawler.errors import TransientStoreError
 from moviecrawler.extensions.catalogue import CatalogueRecorder
 from moviecrawler.frontier.budgets import until_next_day
 from moviecrawler.frontier.engine import NotSent
-from moviecrawler.frontier.shared import budget_middleware_of
+from moviecrawler.frontier.budget_middleware import budget_middleware_of
 from moviecrawler.signals import item_passed
 
 if TYPE_CHECKING:

@@ -1,34 +1,48 @@
--- Charge a request to the budget of a site, or report that the site has refused us or has answered the probe.
+-- Charge a request to the budget of a site, or note that it has refused us or answered the probe.
 --
 -- KEYS  1 budget  2 circuit
--- given.charge    whether to charge a request
--- given.gap       ms between two requests, 0 for no limit
--- given.refusal   {reason, ms} when the site has refused us
--- given.answered  whether the site has answered the probe
+-- given.charge        whether to charge a request
+-- given.gap           ms between two requests, 0 for no limit
+-- given.refusal       {reason, ms} when the site has refused us
+-- given.has_answered  whether the site has answered the probe
 -- Returns the JSON of a `SiteReply`
 
-local budget, circuit = unpack(KEYS)
+local PROBE_MS = 60000
+local LONGEST_PAUSE_MS = 7 * DAY_MS
+local CLOCK_GAPS = 10  -- gaps that the next turn may be ahead; more is a clock that was ahead
+
+local budget_key = KEYS[1]
+local circuit_key = KEYS[2]
+
 if given.refusal then
-    local reason, pause = unpack(given.refusal)
-    local until_, trips = unpack(redis.call('HMGET', circuit, 'until', 'trips'))
-    if not until_ or until_ + 0 <= now then  -- otherwise an earlier request is refused only now
-        trips = (trips or 0) + 1
-        pause = math.min(pause * 2 ^ (trips - 1), 7 * 86400000)
-        redis.call('DEL', circuit)
-        redis.call('HSET', circuit, 'reason', reason, 'until', now + pause, 'trips', trips)
-        redis.call('PEXPIRE', circuit, pause + 14 * 86400000)
+    local reason = given.refusal[1]
+    local pause = given.refusal[2]
+    local circuit = redis.call('HMGET', circuit_key, 'until', 'trips')
+    local closed_until = tonumber(circuit[1])
+    if not closed_until or closed_until <= now then  -- else an earlier request is refused only now
+        local trips = (tonumber(circuit[2]) or 0) + 1
+        pause = math.min(pause * 2 ^ (trips - 1), LONGEST_PAUSE_MS)
+        redis.call('DEL', circuit_key)
+        redis.call('HSET', circuit_key, 'reason', reason, 'until', now + pause, 'trips', trips)
+        redis.call('PEXPIRE', circuit_key, pause + 14 * DAY_MS)
     end
-elseif given.answered then
-    redis.call('DEL', circuit)
+elseif given.has_answered then
+    redis.call('DEL', circuit_key)
 end
-local site = ask_site(budget, circuit)
+
+local site = ask_site(budget_key, circuit_key)
 if given.charge and site.blocked == 0 then
-    local start = math.max(tonumber(redis.call('HGET', budget, 'next')) or 0, now)
-    site.delay, site.used, site.probing = math.max(0, math.ceil(start - now)), site.used + 1, site.half_open
-    redis.call('HSET', budget, 'next', string.format('%.3f', start + given.gap), 'day', site.day, 'used', site.used)
-    redis.call('EXPIRE', budget, 2 * 86400)
+    local next_turn = tonumber(redis.call('HGET', budget_key, 'next')) or 0
+    local start = math.max(math.min(next_turn, now + CLOCK_GAPS * given.gap), now)
+    site.delay = math.ceil(start - now)
+    site.used = site.used + 1
+    site.probing = site.half_open
+    redis.call('HSET', budget_key, 'next', string.format('%.3f', start + given.gap))
+    redis.call('HSET', budget_key, 'day', math.floor(now / DAY_MS), 'used', site.used)
+    redis.call('EXPIRE', budget_key, 2 * 86400)
     if site.probing then
-        redis.call('HSET', circuit, 'probe_until', now + 60000)  -- after that another worker sends one
+        -- After that another worker sends one.
+        redis.call('HSET', circuit_key, 'probe_until', now + PROBE_MS)
     end
 end
 return cjson.encode(site)

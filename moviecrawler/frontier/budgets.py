@@ -1,4 +1,4 @@
-"""How many requests a site gets: from all workers together, or without Redis from one process (SITE_BUDGETS)."""
+"""How many requests a site gets from all workers together (SITE_BUDGETS)."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class SiteReply(msgspec.Struct):
     """Whether a site may be asked. Times are in ms from now."""
 
     blocked: int = 0
-    """How long the site may not be asked, because it has refused us or the day's budget is spent."""
+    """How long the site may not be asked, as it has refused us or the day's budget is spent."""
     reason: str = ""
     spent: bool = False
     """Whether `blocked` is for the day's budget."""

@@ -31,7 +31,10 @@ def is_closing(engine: ExecutionEngine | None) -> bool:
 
 
 def describe_requests(engine: ExecutionEngine | None) -> str:
-    """Return in words what the engine's requests wait for, and how many; empty when the engine has none."""
+    """Return in words what the engine's requests wait for, and how many.
+
+    It is empty when the engine has none.
+    """
     if engine is None or engine.scraper.slot is None:
         return ""
     slots = engine.downloader.slots.values()
@@ -47,7 +50,7 @@ def describe_requests(engine: ExecutionEngine | None) -> str:
 
 
 def end_crawl(crawler: Crawler, reason: str, why: str = "") -> None:
-    """Begin to close the spider for a reason, unless it is closing already; log `why` as an error."""
+    """Begin to close the spider for a reason, unless it is closing; log `why` as an error."""
     if not is_closing(crawler.engine):
         if why:
             logger.error("%s", why, extra={"spider": crawler.spider})
@@ -57,8 +60,7 @@ def end_crawl(crawler: Crawler, reason: str, why: str = "") -> None:
 
 
 NOT_SENT = "not_sent"
-"""Key in the `meta` of a request that was not sent, as the budget of the day is spent or the crawl
-closes."""
+"""Key in the `meta` of a request that was not sent, as the site is closed or the crawl ends."""
 
 
 class NotSent(IgnoreRequest):
@@ -66,7 +68,7 @@ class NotSent(IgnoreRequest):
 
 
 def drop_unsent(engine: ExecutionEngine | None) -> None:
-    """Make the requests in the downloader's queues fail with NotSent, and send no more from there."""
+    """Make requests in the downloader's queues fail with NotSent, and send no more from there."""
     if engine is not None:
         for slot in engine.downloader.slots.values():
             slot.concurrency = 0
@@ -83,8 +85,6 @@ class EngineSlot:
         # It is there when the scheduler is opened.
         assert engine._slot is not None  # noqa: S101, SLF001
         self._slot = engine._slot  # noqa: SLF001 - see above
-        # The scheduler runs `start` on the worker that leases the run's arguments.
-        engine._start = None  # noqa: SLF001
 
     def on_request_ended(self, ended: Callable[[Request], None]) -> None:
         """Call `ended` with each request that has left the engine.
@@ -102,8 +102,16 @@ class EngineSlot:
 
         self._slot.remove_request = remove_request  # type: ignore[method-assign]
 
+    @property
+    def in_progress(self) -> int:
+        """How many requests are in the downloader, or their answers in callbacks and pipelines."""
+        return len(self._slot.inprogress)
+
     def wake(self) -> None:
-        """Make the engine ask for requests now; by itself it asks when a request ends, and every 5 seconds."""
+        """Make the engine ask for requests now.
+
+        By itself it asks when a request ends, and every 5 seconds.
+        """
         self._slot.nextcall.schedule()
 
     def abandon(self) -> None:

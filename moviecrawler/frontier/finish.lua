@@ -1,34 +1,62 @@
--- End leases, or queue dead letters again.
+-- End leases, and count what became of their requests.
 --
--- given.ends  {{id, how, number of the delivery, reason}, …}; how:
---   done   all of its items are durable; any worker may say so, and it counts once
---   back   queue it again; this delivery does not count
---   dead   make it a dead letter
---   again  queue the dead letter again, with no deliveries
--- Returns how many dead letters were queued again
+-- given.ends  {{id, how, number of the delivery, reason, outcomes}, …}
+--   how is "done", "back" (queue it again; this delivery does not count) or "dead"
+--   outcomes, with "done", is how many requests ended in which way
 
-local done, failed, again = 0, 0, 0
-for _, finish in ipairs(given.ends) do
-    local id, how, number, reason = unpack(finish)
-    local value = redis.call('HGET', how == 'again' and dead or requests, id)
-    if how == 'done' then
-        local found = redis.call('HDEL', requests, id) + redis.call('ZREM', leases, id) + redis.call('ZREM', queue, id)
-        local was_dead = redis.call('HDEL', dead, id)  -- its worker had been taken for dead, and was only slow
-        done = done + math.min(1, found + was_dead)
-        failed = failed - was_dead
-    elseif how == 'again' and value then
-        redis.call('HDEL', dead, id)
-        put_back(id, value:match('\n(.*)'), 0)
-        failed, again = failed - 1, again + 1
-    elseif value and select(2, parse(value)) == number then  -- otherwise it was delivered to another worker since
-        if how == 'dead' then
-            make_dead_letter(id, value, reason)
-        else
-            put_back(id, value, number - 1)
+local function count(outcomes, was_title)
+    local requested = -1
+    local titles = was_title and -1 or 0
+    for outcome, number in pairs(outcomes) do
+        add(outcome, number)
+        requested = requested + number
+        if TITLE_OUTCOMES[outcome] then
+            titles = titles + number
         end
     end
+    add('requested', requested)
+    add('titles', titles)
 end
-redis.call('HINCRBY', state, 'done', done)
-redis.call('HINCRBY', state, 'failed', failed)
+
+local function forget(id)
+    redis.call('HDEL', requests_key, id)
+    redis.call('ZREM', leases_key, id)
+    redis.call('ZREM', queue_key, id)
+end
+
+-- Free memory before anything else is written: without memory, Redis refuses a script at its first
+-- write, unless that one frees memory.
+redis.call('ZREM', queue_key, '')
+for _, finish in ipairs(given.ends) do
+    local id, how, number, reason, outcomes = unpack(finish)
+    local is_stored = outcomes.stored ~= nil
+    local value = redis.call('HGET', requests_key, id)
+    local is_current = false
+    local was_title = id:sub(1, 5) == 'seed-'
+    if value then
+        local _, deliveries, is_title = parse(value)
+        is_current = deliveries == number and redis.call('ZSCORE', queue_key, id) == false
+        was_title = was_title or is_title
+    end
+    if how == 'done' and value and (is_current or is_stored) then
+        forget(id)
+        count(outcomes, was_title)
+    elseif how == 'done' and not value and redis.call('ZSCORE', leases_key, id) then
+        -- Its request was lost while this worker was at it, and so is its place in the account.
+        redis.call('ZREM', leases_key, id)
+        count(outcomes, was_title)
+    elseif how == 'done' and is_stored then
+        local letter = redis.call('HGET', dead_key, id)
+        if letter then  -- its worker had been taken for dead, and was only slow
+            local _, _, is_title = parse(letter:match('\n(.*)') or letter)
+            redis.call('HDEL', dead_key, id)
+            add('dead', -1)
+            count(outcomes, was_title or is_title)
+        end
+    elseif how == 'dead' and is_current then
+        make_dead_letter(id, value, reason)
+    elseif how == 'back' and is_current then
+        put_back(id, value, math.max(0, number - 1))
+    end
+end
 end_step()
-return again

@@ -1,6 +1,6 @@
 """Every Redis key of the frontier: its type, what it holds and when it expires.
 
-All keys of a site share the hash tag `{site}`.
+All keys of a site share the hash tag `{site}`. After it comes the version of the layout.
 """
 
 from __future__ import annotations
@@ -10,6 +10,21 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from moviecrawler.items import Site
+
+LAYOUT = 2
+"""The version of the layout of the keys, and of what they hold."""
+EARLIER_KEYS_OF_RUN = (
+    "state",
+    "queue",
+    "leases",
+    "requests",
+    "seen",
+    "dead",
+    "titles",
+    "workers",
+)
+"""The ends of the names of a run's keys in the layout before, which are the same in this one."""
+EARLIER_KEYS_OF_SITE = ("budget", "circuit")
 
 
 @dataclass
@@ -21,12 +36,20 @@ class SiteKeys:
     """REDIS_START_URLS_KEY, scrapy-redis' own setting."""
 
     def __post_init__(self) -> None:
-        self.runs = f"{{{self.site}}}:runs"
-        """ZSET: `<name>:<number>` of a run → when a worker last joined it (ms). It never expires."""
-        self.budget = f"{{{self.site}}}:budget"
+        self.earlier_prefix = f"{{{self.site}}}:"
+        """The beginning of all keys in the layout before this one."""
+        self.prefix = f"{{{self.site}}}:{LAYOUT}:"
+        """The beginning of all keys."""
+        self.earlier_runs = f"{self.earlier_prefix}runs"
+        """ZSET of the layout before: `<name>:<number>` of a run → when it was last joined (ms)."""
+        self.runs = f"{self.prefix}runs"
+        """ZSET: name of a run → when it was last used (ms). A name is forgotten after 60 days."""
+        self.left = f"{self.prefix}left"
+        """HASH: name of a run → how many requests were open when it was last used."""
+        self.budget = f"{self.prefix}budget"
         """HASH: `next`, when the next request may be sent (ms); `day`, and how many requests it has
-        `used`. Expires in 2 days."""
-        self.circuit = f"{{{self.site}}}:circuit"
+        `used`. It expires in 2 days."""
+        self.circuit = f"{self.prefix}circuit"
         """HASH, when the site has refused us: `reason`, `until` (ms), `trips`, and after that
         `probe_until` (ms): until when others wait for the answer to the probe. It is deleted when
         the site answers, and expires two weeks after `until`."""
@@ -34,53 +57,55 @@ class SiteKeys:
         """LIST, SET or ZSET of seeds that users push: an id, a URL, or JSON with `url`. It never
         expires."""
 
-    def latest(self, run: str) -> str:
-        """Return the key of a STRING: the number of the latest run of a name, which is when that began (ms). Expires in 8 days."""
-        return f"{{{self.site}}}:{run}:latest"
-
 
 @dataclass
-class Keys:
-    """The keys of one run, which expire 7 days after their last use.
+class RunKeys:
+    """The keys of a run, which expire 7 days after their last use.
 
     Each id in `requests` is also in `queue` or in `leases`.
     """
 
     site: SiteKeys
-    run: str
-    number: str
-    """When the run began, in ms."""
+    name: str
 
     def __post_init__(self) -> None:
-        self.prefix = f"{{{self.site.site}}}:{self.run}:{self.number}:"
+        self.prefix = f"{self.site.prefix}{self.name}:"
+        """The beginning of all keys of the run."""
         self.state = f"{self.prefix}state"
-        """HASH of the run's figures: `arguments`; `total`, `done`, `failed` (dead letters);
-        `over_at` (ms) when all is done; `cursor` of the search for requests that `queue` or
-        `leases` has lost."""
+        """HASH of the run's figures: `arguments`; the fields of `Account` but `open`; `started_at`
+        and `over_at` of the pass (ms); `cursor` of the search for requests that `queue` or `leases`
+        has lost."""
         self.queue = f"{self.prefix}queue"
-        """ZSET of requests that wait: id → level of priority, and when it was queued (µs)."""
+        """ZSET of requests that wait: id → level, and when it was queued (µs)."""
         self.leases = f"{self.prefix}leases"
         """ZSET of leased requests: id → when the lease ends (ms), unless the worker renews it."""
         self.requests = f"{self.prefix}requests"
-        r"""HASH of all requests that are queued or leased: id → `<level> <deliveries>
-        <worker>\n<JSON, or a seed as it was pushed>`. The first of a run stands for its arguments."""
+        r"""HASH of all requests that are queued or leased:
+        id → `<level> <deliveries> <t for a title's, or ->\n<JSON, or a seed as it was pushed>`."""
         self.seen = f"{self.prefix}seen"
-        """The dedupe set: a SET of ids, or a Bloom filter's bits in a STRING."""
+        """The dedupe set of the pass: a SET of ids, or a Bloom filter's bits in a STRING."""
         self.dead = f"{self.prefix}dead"
-        r"""HASH of dead letters: id → `<JSON with reason and at (ms)>\n<value of requests>`."""
+        r"""HASH of dead letters: id → `<JSON of reason and at (ms)>\n<value of requests>`. Each is
+        kept for 30 days, whatever becomes of the run."""
+        self.requeued = f"{self.prefix}requeued"
+        """HASH of the dead letters that wait for the next pass, as in `dead`."""
         self.titles = f"{self.prefix}titles"
-        """SET of the ids of the titles asked for, when the run has a limit."""
+        """SET of the ids of the titles requested, when the run has a limit."""
         self.workers = f"{self.prefix}workers"
         """ZSET: worker → until when it counts as alive (ms), unless a heartbeat renews that."""
-        of_run = [
+        self.for_scripts = [
             self.state,
             self.queue,
             self.leases,
             self.requests,
             self.seen,
             self.dead,
+            self.requeued,
             self.titles,
             self.workers,
+            self.site.runs,
+            self.site.left,
+            self.site.budget,
+            self.site.circuit,
         ]
-        self.for_scripts = [*of_run, self.site.budget, self.site.circuit, self.site.start_urls]
-        """KEYS of the scripts, in their order."""
+        """KEYS of the scripts of a run, in the order of `run.lua`."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 
+from moviecrawler.frontier.contract import End
 from moviecrawler.frontier.engine import NOT_SENT
-from moviecrawler.items import Miss, RawPage
+from moviecrawler.items import Miss, Movie, RawPage
 from moviecrawler.signals import item_completed, item_passed, list_missed
 
 if TYPE_CHECKING:
@@ -19,13 +21,15 @@ if TYPE_CHECKING:
     from scrapy.signalmanager import SignalManager
     from twisted.python.failure import Failure
 
-    from moviecrawler.frontier.queue import How
+    from moviecrawler.frontier.contract import How
     from moviecrawler.signals import Outcome
 
 REFUSED = "refused"
 """The reason of a lease that is given back because the site has refused us."""
 META = "lease"
 """Key in the `meta` of a request, and of its retries and redirects, for its Lease."""
+_WORST_FIRST = ("failed", "disallowed", "absent", "stored")
+"""The outcomes of a title. One that has several, as an item of it was rejected, has the worst."""
 
 
 @dataclass(slots=True, eq=False)
@@ -36,57 +40,80 @@ class Lease:
     number: int
     """The number of this delivery, from 1."""
     request: Any
-    """The request, or the latest retry or redirect of it; for the run's arguments None, or that for
-    IMDb's datasets."""
+    """The request, or the latest retry or redirect of it; None for the run's arguments."""
+    is_title: bool = False
+    """Whether the request is for a title."""
     awaits_item: bool = False
-    """Whether the request is for a title of which no item has come yet."""
+    """Whether it is for a title of which no item has come yet."""
     open_items: int = 0
     """Items of the request that are not durable yet."""
-    ended: bool = False
-    """Whether the callback has ended, and the queue and the pipelines have everything that it
-    yielded."""
+    has_ended: bool = False
+    """Whether the callback has ended, and the queue and the pipelines have all that it yielded."""
+    outcomes: Counter[str] = field(default_factory=Counter)
+    """How titles of the request ended: one, or those of a pass over the datasets."""
+    is_unread: bool = False
+    """Whether it is for a list page that could not be read."""
     how: How = "done"
     reason: str = ""
 
+    def end(self) -> End:
+        """Return the end of the lease, with what became of the request."""
+        outcomes = dict(self.outcomes)
+        if self.is_title:
+            worst = next((outcome for outcome in _WORST_FIRST if outcomes.get(outcome)), "failed")
+            outcomes = {worst: 1}
+        else:
+            outcomes["unread" if self.is_unread else "read"] = 1
+        return End(
+            id=self.id,
+            how=self.how,
+            number=self.number,
+            reason=self.reason,
+            outcomes=outcomes if self.how == "done" else {},
+        )
+
 
 class LeaseTracker:
-    """Follows each lease until its items are durable, by the signals of Scrapy and of the stores."""
+    """Follows each lease until its items are durable, by signals of Scrapy and of the stores."""
 
-    def __init__(self, finish: Callable[[Lease, How, str], None]) -> None:
+    def __init__(self, finish: Callable[[Lease], None]) -> None:
         self.leases: dict[str, Lease] = {}
         self._finish = finish
 
     def connect(self, manager: SignalManager) -> None:
         """Connect to the signals that tell what happens to items."""
-        for handler, signal in (
-            (self._item_passed, item_passed),
-            (self._item_dropped, signals.item_dropped),
-            (self._item_completed, item_completed),
-            (self._broke, signals.item_error),
-            (self._broke, signals.spider_error),
-            (self._list_missed, list_missed),
-        ):
-            manager.connect(handler, signal)
+        manager.connect(self._item_passed, item_passed)
+        manager.connect(self._item_dropped, signals.item_dropped)
+        manager.connect(self._item_completed, item_completed)
+        manager.connect(self._broke, signals.item_error)
+        manager.connect(self._broke, signals.spider_error)
+        manager.connect(self._list_missed, list_missed)
 
     def take(self, lease_id: str, number: int, request: Request | None) -> Lease:
         """Add the lease of a request, or of the run's arguments."""
-        lease = self.leases[lease_id] = Lease(lease_id, number, request)
+        lease = Lease(lease_id, number, request)
+        self.leases[lease_id] = lease
         if request is not None:
             request.meta[META] = lease
-            lease.awaits_item = "site_id" in request.cb_kwargs
+            lease.is_title = "site_id" in request.cb_kwargs
+            lease.awaits_item = lease.is_title
         return lease
 
     def hand_over(self, request: Request) -> bool:
-        """Give the lease of a request to its retry or redirect; return False when the lease is gone."""
+        """Give the lease of a request to its retry or redirect.
+
+        Returns:
+            False when the lease is gone.
+        """
         lease = self._lease_of(request)
         lease.request = request
-        return self.leases.get(lease.id) is lease and not lease.ended
+        return self.leases.get(lease.id) is lease and not lease.has_ended
 
     def ended(self, request: Request) -> None:
         """Note that a request has left the engine; end its lease if no item of it is open."""
         lease = self._lease_of(request)
         if lease.request is request:
-            lease.ended = True
+            lease.has_ended = True
             if lease.how == "done" and request.meta.get(NOT_SENT):
                 lease.how = "back"
             elif lease.how == "done" and lease.awaits_item:
@@ -94,8 +121,16 @@ class LeaseTracker:
                 lease.reason = "it ended without an item"
             self._check(lease)
 
+    def end(self, lease: Lease) -> None:
+        """End a lease in any case."""
+        if self.leases.pop(lease.id, None) is lease:
+            self._finish(lease)
+
     def _lease_of(self, source: Request | Response | Failure | None) -> Lease:
-        """Return the lease of a request, a response or a failure; a new one without any effect when it has none."""
+        """Return the lease of a request, a response or a failure.
+
+        What has none gets a new one, without any effect.
+        """
         request = getattr(source, "request", source)
         return getattr(request, "meta", {}).get(META) or Lease("", 0, request)
 
@@ -105,14 +140,15 @@ class LeaseTracker:
         if not isinstance(item, RawPage):  # an archived page is not yet the title's item
             lease.awaits_item = False
         if isinstance(item, Miss) and item.outcome == "blocked":
-            # a refusal says nothing of the title
-            lease.how = "back"
+            lease.how = "back"  # a refusal says nothing of the title
             lease.reason = REFUSED
 
-    def _item_dropped(self, response: Response | Failure | None) -> None:
-        self._lease_of(
-            response
-        ).awaits_item = False  # ValidatePipeline has written it to rejected.jsonl
+    def _item_dropped(self, response: Response | Failure | None, item: Any) -> None:
+        """Note an item that did not pass the checks; ValidatePipeline has kept it."""
+        lease = self._lease_of(response)
+        lease.awaits_item = False
+        if _is_of_its_own_page(item):
+            lease.outcomes["failed"] += 1
 
     def _broke(self, response: Response | Failure | None, failure: Failure) -> None:
         lease = self._lease_of(response)
@@ -121,19 +157,32 @@ class LeaseTracker:
 
     def _list_missed(self, url: str, refused: bool) -> None:
         for lease in self.leases.values():
-            if refused and getattr(lease.request, "url", "") == url:
-                lease.how = "back"
-                lease.reason = REFUSED
+            if getattr(lease.request, "url", "") == url:
+                lease.is_unread = True
+                if refused:
+                    lease.how = "back"
+                    lease.reason = REFUSED
 
-    def _item_completed(self, request: Request | None, outcomes: frozenset[Outcome]) -> None:
+    def _item_completed(
+        self, item: Any, request: Request | None, outcomes: frozenset[Outcome]
+    ) -> None:
         lease = self._lease_of(request)
         if not outcomes.isdisjoint({"spooled", "lost"}):
             # Only this node's disk has the item, or nothing has: another worker may get it stored.
             lease.how = "back"
+        if _is_of_its_own_page(item):
+            if "rejected" in outcomes:
+                lease.outcomes["failed"] += 1
+            else:
+                lease.outcomes[item.outcome if isinstance(item, Miss) else "stored"] += 1
         lease.open_items -= 1
         self._check(lease)
 
     def _check(self, lease: Lease) -> None:
-        if lease.ended and not lease.open_items and self.leases.get(lease.id) is lease:
-            del self.leases[lease.id]
-            self._finish(lease, lease.how, lease.reason)
+        if lease.has_ended and not lease.open_items:
+            self.end(lease)
+
+
+def _is_of_its_own_page(item: Any) -> bool:
+    """Return whether an item says how a title ended, and not only what a list says of it."""
+    return isinstance(item, Miss) or (isinstance(item, Movie) and item.source != "list")

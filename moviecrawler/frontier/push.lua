@@ -1,41 +1,67 @@
--- Queue requests that the run has not seen. When Redis is out of memory, the first write fails and nothing is queued.
+-- Queue requests. When Redis is out of memory, the first write fails and nothing is queued.
 --
--- given.pushes  {{level, id, body, id of the title or ''}, …}
--- given.limit   how many titles the run asks for, at most; 0 for no limit
+-- given.pushes  {{level, id, body, id of the title or '', whether it is repeatable}, …}
+-- given.limit   how many titles the run requests, at most; 0 for no limit
 -- given.bloom   whether the dedupe set is a Bloom filter
--- Returns how many requests were in the dedupe set
+-- Returns how many requests were dropped, as they are open or were seen
 
-local BITS, HASHES = 143775874, 10  -- with 10 million ids, 0.1 % of new ones are dropped as seen
+-- With 10 million ids, 0.1 % of new ones are dropped as seen.
+local BITS = 143775874
+local HASHES = 10
 
--- Add an id to the dedupe set; return whether it was there. The Bloom filter's hashes are made of two (Kirsch and Mitzenmacher).
+-- Add an id to the dedupe set; return whether it was there. The Bloom filter's hashes are made of
+-- two (Kirsch and Mitzenmacher).
 local function is_seen(id)
     if not given.bloom then
-        return redis.call('SADD', seen, id) == 0
+        return redis.call('SADD', seen_key, id) == 0
     end
-    local digest, known = redis.sha1hex(id), true
-    local first, second = tonumber(digest:sub(1, 12), 16), tonumber(digest:sub(13, 24), 16)
+    local digest = redis.sha1hex(id)
+    local first = tonumber(digest:sub(1, 12), 16)
+    local second = tonumber(digest:sub(13, 24), 16)
+    local is_known = true
     for number = 0, HASHES - 1 do
-        known = redis.call('SETBIT', seen, (first + number * second) % BITS, 1) == 1 and known
+        local bit = (first + number * second) % BITS
+        if redis.call('SETBIT', seen_key, bit, 1) == 0 then
+            is_known = false
+        end
     end
-    return known
+    return is_known
 end
 
-local queued, filtered = 0, 0
+-- Return whether a title is one too many for the run's limit.
+local function is_beyond_limit(title)
+    if given.limit == 0 or title == '' then
+        return false
+    end
+    if redis.call('SISMEMBER', titles_key, title) == 1 then
+        return false
+    end
+    return redis.call('SCARD', titles_key) >= given.limit
+end
+
+local queued = 0
+local dropped = 0
+local titles = 0
 for _, push in ipairs(given.pushes) do
-    local level, id, body, title = unpack(push)
-    local is_counted = given.limit > 0 and title ~= '' and redis.call('SISMEMBER', titles, title) == 0
-    if not is_counted or redis.call('SCARD', titles) < given.limit then
-        if is_seen(id) or redis.call('HEXISTS', requests, id) == 1 then
-            filtered = filtered + 1
+    local level, id, body, title, is_repeatable = unpack(push)
+    if not is_beyond_limit(title) then
+        local is_open = redis.call('HEXISTS', requests_key, id) == 1
+        local was_seen = is_seen(id)
+        if is_open or (was_seen and not is_repeatable) then
+            dropped = dropped + 1
         else
             queued = queued + 1
-            put(id, level, microseconds + queued, 0, body)
-            if is_counted then
-                redis.call('SADD', titles, title)
+            put(id, level, microseconds + queued, 0, title ~= '', body)
+            if title ~= '' then
+                titles = titles + 1
+                if given.limit > 0 then
+                    redis.call('SADD', titles_key, title)
+                end
             end
         end
     end
 end
-redis.call('HINCRBY', state, 'total', queued)
+add('requested', queued)
+add('titles', titles)
 end_step()
-return filtered
+return dropped

@@ -1,61 +1,133 @@
 -- What all scripts of a run share.
 --
--- KEYS  1 state  2 queue  3 leases  4 requests  5 seen  6 dead  7 titles  8 workers; `keys.py` says what each holds
+-- KEYS  1 state  2 queue  3 leases  4 requests  5 seen  6 dead  7 requeued  8 titles  9 workers
+--       10 runs  11 left  12 budget  13 circuit; `keys.py` says what each holds
 
-local state, queue, leases, requests, seen, dead, titles, workers = unpack(KEYS)
-local LEVEL = 3e15  -- distance between the scores of two levels of priority: above all microseconds until 2065
+local state_key = KEYS[1]
+local queue_key = KEYS[2]
+local leases_key = KEYS[3]
+local requests_key = KEYS[4]
+local seen_key = KEYS[5]
+local dead_key = KEYS[6]
+local requeued_key = KEYS[7]
+local titles_key = KEYS[8]
+local workers_key = KEYS[9]
+local runs_key = KEYS[10]
+local left_key = KEYS[11]
+local budget_key = KEYS[12]
+local circuit_key = KEYS[13]
 
--- Return level, deliveries and body. A damaged value is handed out as it is: its worker makes it a dead letter, with the reason.
+-- The distance between the scores of two levels: above all microseconds until 2065.
+local LEVEL = 3e15
+local OFF_SITE = -1
+local TITLES = 2
+local UNUSED_MS = 7 * DAY_MS
+local DEAD_MS = 30 * DAY_MS
+local TITLE_OUTCOMES = {stored = true, absent = true, failed = true, disallowed = true}
+
+-- Return a request's level, deliveries, whether it is a title's, and its body. A damaged value is
+-- handed out as it is: its worker makes it a dead letter, with the reason.
 local function parse(value)
-    local level, deliveries, body = value:match('^(%-?%d) (%d+) %S*\n(.*)$')
-    return level or 2, tonumber(deliveries or 0), body or value
+    local level, deliveries, flag, body = value:match('^(%-?%d) (%d+) ?(%S*)\n(.*)$')
+    if not level then
+        return TITLES, 0, false, value
+    end
+    local is_title = flag == 't' or body:sub(1, 14) == '["parse_title"'
+    return tonumber(level), tonumber(deliveries), is_title, body
 end
 
-local function put(id, level, order, deliveries, body)
-    redis.call('HSET', requests, id, level .. ' ' .. deliveries .. ' \n' .. body)
-    redis.call('ZADD', queue, level * LEVEL + order, id)
+local function put(id, level, order, deliveries, is_title, body)
+    local flag = is_title and 't' or '-'
+    redis.call('HSET', requests_key, id, level .. ' ' .. deliveries .. ' ' .. flag .. '\n' .. body)
+    redis.call('ZADD', queue_key, level * LEVEL + order, id)
 end
 
 -- Put a request back at the front of its level.
 local function put_back(id, value, deliveries)
-    local level, before, body = parse(value)
-    redis.call('ZREM', leases, id)
-    put(id, level, 0, deliveries or before, body)
+    local level, before, is_title, body = parse(value)
+    redis.call('ZREM', leases_key, id)
+    put(id, level, 0, deliveries or before, is_title, body)
+end
+
+local function add(name, number)
+    redis.call('HINCRBY', state_key, name, number)
 end
 
 local function make_dead_letter(id, value, reason)
-    redis.call('ZREM', queue, id)
-    redis.call('ZREM', leases, id)
-    redis.call('HDEL', requests, id)
-    redis.call('HSET', dead, id, cjson.encode({reason = reason, at = now}) .. '\n' .. value)
-    redis.call('HINCRBY', state, 'failed', 1)
+    redis.call('ZREM', queue_key, id)
+    redis.call('ZREM', leases_key, id)
+    redis.call('HDEL', requests_key, id)
+    local head = cjson.encode({reason = reason, at = now})
+    redis.call('HSET', dead_key, id, head .. '\n' .. value)
+    redis.call('PEXPIRE', dead_key, DEAD_MS)
+    add('dead', 1)
 end
 
--- Note when the run was over, and renew the expiry of its keys. Every script of a run ends with this.
-local function end_step()
-    -- A lease whose request was lost counts as open: its worker is still at it.
-    local open = math.max(redis.call('HLEN', requests), redis.call('ZCARD', leases))
-    if open > 0 then
-        redis.call('HDEL', state, 'over_at')
-    else
-        redis.call('HSETNX', state, 'over_at', now)
+-- Queue the request of a dead letter, with no deliveries.
+local function queue_letter(id, letter, number)
+    local level, _, is_title, body = parse(letter:match('\n(.*)') or letter)
+    put(id, level, microseconds + number, 0, is_title, body)
+    add('requested', 1)
+    if is_title or id:sub(1, 5) == 'seed-' then
+        add('titles', 1)
     end
-    for number = 1, 8 do
-        redis.call('PEXPIRE', KEYS[number], 7 * 86400000)
+end
+
+-- Put the request that stands for the arguments at the front: who leases that queues what they
+-- name. Its id is one that no earlier one had. Nothing may count as seen, so that all is queued.
+local function put_arguments(arguments)
+    put('arguments-' .. time[1] .. time[2], OFF_SITE, 0, 0, false, '')
+    redis.call('UNLINK', seen_key, titles_key)
+    redis.call('HSET', state_key, 'arguments', arguments, 'started_at', now)
+end
+
+-- Begin anew a run whose state was lost. Its dead letters count, so that no failure is hidden.
+local function recover(arguments)
+    put_arguments(arguments)
+    local dead = redis.call('HLEN', dead_key)
+    redis.call('HSET', state_key, 'requested', redis.call('HLEN', requests_key) + dead)
+    redis.call('HSET', state_key, 'dead', dead)
+end
+
+local function count_open()
+    -- A lease whose request was lost counts as open: its worker is still at it.
+    return math.max(redis.call('HLEN', requests_key), redis.call('ZCARD', leases_key))
+end
+
+-- Note when the run was over and that it is in use. Every script of a run ends with this.
+local function end_step()
+    local open = count_open()
+    if open > 0 then
+        redis.call('HDEL', state_key, 'over_at')
+    else
+        redis.call('HSETNX', state_key, 'over_at', now)
+    end
+    redis.call('ZADD', runs_key, now, given.run)
+    redis.call('HSET', left_key, given.run, open)
+    -- A run that waits for a site that has refused us lives until a week after the pause.
+    local closed_until = tonumber(redis.call('HGET', circuit_key, 'until')) or 0
+    local lifetime = UNUSED_MS + math.max(0, closed_until - now)
+    local of_run = {
+        state_key, queue_key, leases_key, requests_key, seen_key, titles_key, workers_key,
+    }
+    for _, key in ipairs(of_run) do
+        redis.call('PEXPIRE', key, lifetime)
     end
     return open
 end
 
-if not given.pushes then
-    -- Without memory, Redis refuses a script at its first write; all but `push` free memory, so they may run.
-    redis.call('ZREM', queue, '')
+local function read_account(open)
+    local account = {open = open}
+    local fields = redis.call('HGETALL', state_key)
+    for position = 1, #fields, 2 do
+        local number = tonumber(fields[position + 1])
+        if number and fields[position] ~= 'arguments' then
+            account[fields[position]] = number
+        end
+    end
+    return account
 end
-if redis.call('HEXISTS', state, 'total') == 0 then
-    -- The run begins, or its state was lost. Its first request stands for the arguments: who leases that queues what they name,
-    -- and as nothing may count as seen, all of it.
-    put('arguments-' .. time[1] .. time[2], -1, 0, 0, '')  -- an id that no earlier one had
-    local failed = redis.call('HLEN', dead)
-    redis.call('UNLINK', seen)
-    local total = redis.call('HLEN', requests) + failed
-    redis.call('HSET', state, 'arguments', given.arguments, 'total', total, 'done', 0, 'failed', failed)
+
+if given.can_be_lost and redis.call('HEXISTS', state_key, 'requested') == 0 then
+    recover(given.arguments)
 end

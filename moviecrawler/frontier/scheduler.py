@@ -1,7 +1,8 @@
-"""Scrapy's scheduler over the shared frontier.
+"""Scrapy's scheduler over the frontier, for every `MovieSpider`.
 
-Scrapy calls a scheduler synchronously, and Redis answers later. So a task leases requests in
-advance, and sends acknowledgements and new requests in batches, while the event loop stays free.
+Scrapy calls a scheduler synchronously, and the frontier's backend answers later. So a task leases
+requests in advance, and sends acknowledgements and new requests in batches, while the event loop
+stays free.
 """
 
 from __future__ import annotations
@@ -9,36 +10,41 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import time
 import uuid
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import redis.exceptions
 from scrapy import signals
-from scrapy.exceptions import CloseSpider, DontCloseSpider
+from scrapy.core.scheduler import BaseScheduler
+from scrapy.exceptions import DontCloseSpider
 from scrapy.utils.defer import deferred_from_coro
-from scrapy_redis.scheduler import Scheduler
 
 from moviecrawler.clock import process_age, utc_text
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.frontier.engine import EngineSlot, end_crawl, is_closing
-from moviecrawler.frontier.leases import META, REFUSED, Lease, LeaseTracker
-from moviecrawler.frontier.queue import (
+from moviecrawler.frontier.budget_middleware import budget_middleware_of
+from moviecrawler.frontier.contract import (
     ARGUMENTS,
     BOOSTED,
+    DELIVERIES_ALONE,
     LISTS,
+    OFF_SITE,
     SEED,
     TITLES,
     End,
-    Outbox,
+    FrontierError,
+    FrontierFullError,
     Push,
-    SharedQueue,
+    RunName,
+    Worker,
 )
+from moviecrawler.frontier.engine import EngineSlot, end_crawl, is_closing
+from moviecrawler.frontier.leases import META, REFUSED, LeaseTracker
+from moviecrawler.frontier.outbox import Outbox
+from moviecrawler.frontier.runs import run_name
 from moviecrawler.frontier.serialisation import SerialisationError, decode, encode, request_id
-from moviecrawler.frontier.shared import budget_middleware_of, run_name
 from moviecrawler.options import FrontierOptions
-from moviecrawler.redis_client import check_eviction, describe_error
 from moviecrawler.signals import nothing_queued
 
 if TYPE_CHECKING:
@@ -47,10 +53,10 @@ if TYPE_CHECKING:
 
     from scrapy import Request
     from scrapy.crawler import Crawler
-    from scrapy.settings import BaseSettings
     from twisted.internet.defer import Deferred
 
-    from moviecrawler.frontier.queue import Delivery, How, Reply
+    from moviecrawler.frontier.contract import Delivery, Reply
+    from moviecrawler.frontier.leases import Lease
 
 logger = logging.getLogger(__name__)
 
@@ -65,19 +71,29 @@ for others."""
 _POLL_SECONDS = 0.5
 """Seconds between two steps without an event, and after an error."""
 _HEARTBEAT_SECONDS = 5.0
-"""Seconds between two heartbeats of a worker, which fetch seeds too; fewer when a lease is short."""
+"""Seconds between two heartbeats of a worker, which fetch seeds too; fewer when a lease is
+short."""
 _COALESCE_SECONDS = 0.02
 """Seconds that a step waits, so that it sends more at once."""
+_HURRY_SECONDS = 2.0
+"""Seconds after which the stores write at once again, while requests are in progress that could
+bring a few more items."""
 _DRAIN_SECONDS = 7.0
-_CLOSE_SECONDS = 3.0
 """Seconds that a closing worker gives to the requests in progress, before they go back to the
-queue, and to its last step."""
+queue."""
+_CLOSE_SECONDS = 3.0
+"""Seconds that it gives to its last step."""
 _MAX_PENDING_PUSHES = 1000
-"""Requests on their way to Redis, above which queueing the arguments waits."""
+"""Requests on their way to the queue, above which queueing the arguments waits."""
+_OF_ONE_WORKER = "due-"
+"""The beginning of the name of a run of `lane=due`, which is its worker's own."""
 
 
-class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no types
-    """scrapy-redis' scheduler with leases: each request of the run stays leased until all of its items are durable.
+class FrontierScheduler(BaseScheduler):
+    """A scheduler with leases: each request stays leased until all of its items are durable.
+
+    A run is joined when `MovieSpider.start` begins. Until then, as in `scrapy shell` and `fetch`,
+    requests are kept in memory and nothing is joined.
 
     It counts `frontier/dead_letters`, `frontier/given_back` and `frontier/errors` (steps that
     failed), and at the end what is left of the whole run: `frontier/run/dead`, `frontier/run/lost`,
@@ -86,133 +102,193 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
 
     crawler: Crawler
     spider: Any
-    """A `MovieSpider`: `start` yields the requests that its arguments name, `seed_request` makes
-    one of a seed."""
+    """A `MovieSpider`: `requests_of_arguments` yields what its arguments name, and
+    `requests_of_seed` what a seed stands for."""
 
-    def __init__(self, server: Any) -> None:
-        super().__init__(server, persist=True)
+    _has_joined_one: ClassVar[bool] = False
+    """Whether a crawl of this process has joined a run."""
+
+    def __init__(self) -> None:
+        self._opened_at = time.monotonic()
         self._reply: Reply | None = None  # the latest state of the run
+        self._was_refused_more = False  # whether it wanted requests, and was handed none
         self._tracker = LeaseTracker(self._finish)
+        # Requests of a spider that has joined no run.
+        self._unqueued: deque[Request] = deque()
         # Requests to send, all of them leased: also retries and redirects, which go on under their
         # request's lease.
         self._ready: deque[Request] = deque()
-        self._arguments = Lease(
-            "", 0, None
-        )  # under which this worker queues what the arguments name
         self._pages = 0
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._seed_task: asyncio.Task[None] | None = None
-        self._closed = False
+        # Whether the file of the arguments may name ids that it did not name when the run began.
+        self._may_have_new_ids = False
+        self._has_unqueueable = False  # whether the arguments name what can't be queued
+        self._is_closed = False
         self._drain_until: float | None = None  # set when the spider begins to close
         self._last_take = 0.0
+        self._hurried_at = 0.0
+        self._waits_for_stores_since = math.inf  # when nothing else was left to be done here
         self._busy_at = 0.0  # when the run had something open, as far as this worker knows
-        self._is_over = False
+        self._is_over = True  # nothing is joined yet
+        self._remarks: set[str] = set()  # those that are logged
 
     @classmethod
-    def from_settings(cls, settings: BaseSettings) -> Self:  # noqa: ARG003 - Scrapy's own signature
-        """Make no client: `open` takes that of BudgetMiddleware."""
-        return cls(None)
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Read nothing: `open` and `join` do."""
+        scheduler = cls()
+        scheduler.crawler = crawler
+        return scheduler
 
-    def open(self, spider: Any) -> Deferred[None]:
-        """Join the run. When that fails, log why and close the spider."""
-        return deferred_from_coro(self._open(spider))
-
-    async def _open(self, spider: Any) -> None:
+    def open(self, spider: Any) -> None:
+        """Prepare to serve a spider; no run is joined yet."""
         self.spider = spider
-        self.crawler = spider.crawler
-        self.options = options = FrontierOptions.read(self.crawler.settings)
-        self.budgets = budgets = budget_middleware_of(self.crawler)
-        self.server = budgets.client
         self._slot = EngineSlot(self.crawler.engine)
         self._slot.on_request_ended(self._request_ended)
         self._tracker.connect(self.crawler.signals)
         self.crawler.signals.connect(self._spider_idle, signals.spider_idle)
-        per_second = budgets.budget.per_second
-        self._batch = (
-            min(BATCH, 2 + math.ceil(_AHEAD_SECONDS * per_second)) if per_second else BATCH
-        )
-        worker = f"{'_'.join(options.node.split())}-{uuid.uuid4().hex[:12]}"
-        given: dict[str, Any] = {
-            "worker": worker,
-            "arguments": spider.seed_key,
-            "limit": spider.plan.limit,
-        }
-        self.shared = SharedQueue(budgets.scripts, budgets.keys, options, **given)
-        self.outbox = Outbox(self.shared)
-        run = run_name(self.crawler.settings, spider)
-        # With FRONTIER_RUN there is one run of that name; without it each start begins a new one,
-        # see `SharedQueue.open`.
-        asked_at = options.asked_at or (0.0 if options.run else -max(process_age(), 0.001))
+
+    # --- Joining a run ----------------------------------------------------------------------------
+
+    async def join(self) -> None:
+        """Join the run that the spider's arguments name. When that fails, end the crawl."""
+        settings = self.crawler.settings
+        self.options = FrontierOptions.read(settings)
+        self.budgets = budget_middleware_of(self.crawler)
+        self.backend = self.budgets.backend
+        per_second = self.budgets.budget.per_second
+        self._batch = BATCH
+        if per_second:
+            self._batch = min(BATCH, 2 + math.ceil(_AHEAD_SECONDS * per_second))
+        self._worker = self._make_worker()
+        self.outbox = Outbox(self.backend, self._worker)
+        requested_at = self.options.asked_at or None
         try:
-            await check_eviction(self.server)
-            over_at = await self.shared.open(run, asked_at)
-        except redis.exceptions.RedisError as error:
-            why = describe_error(error, "; start it, or remove REDIS_URL")
-            self._refuse("frontier_unreachable", f"Redis at REDIS_URL can't be used: {why}")
+            await self._drop_runs_of_dead_workers()
+            opened = await self.backend.open(self._worker, requested_at, self._age())
+        except FrontierError as error:
+            end_crawl(self.crawler, "frontier_unreachable", str(error))
+            return
         except ConfigurationError as error:
-            self._refuse("frontier_refused", str(error))
+            end_crawl(self.crawler, "frontier_refused", str(error))
+            return
+        self._log_remarks(opened.remarks)
+        if opened.expired_open:
+            self._log(
+                logging.WARNING,
+                "%d requests that were left of run %r are gone: it was unused for 7 days, or what"
+                " keeps the queue has lost them; what the arguments name is queued again",
+                opened.expired_open,
+                self._worker.run.name,
+            )
+        if opened.over_at is not None:
+            self._log(
+                logging.INFO,
+                "Run %r was over at %s: nothing is left for this worker",
+                self._worker.run.name,
+                utc_text(opened.over_at),
+            )
         else:
-            if over_at is not None:
-                message = "Run %r was over at %s: nothing is left for this worker"
-                self._log(logging.INFO, message, run, utc_text(over_at))
-            self._busy_at = asyncio.get_running_loop().time()
-            self._task = asyncio.create_task(self._end_if_it_fails(self._work()))
+            self._may_have_new_ids = self.spider.plan.has_file
+        self._busy_at = asyncio.get_running_loop().time()
+        self._is_over = False
+        self._task = asyncio.create_task(self._end_if_it_fails(self._work()))
 
-    def _refuse(self, reason: str, why: str) -> None:
-        self._log(logging.ERROR, "%s", why)
+    def _make_worker(self) -> Worker:
+        options = self.options
+        spider = self.spider
+        name = f"{'_'.join(options.node.split())}-{uuid.uuid4().hex[:12]}"
+        run = run_name(spider.site, self.crawler.settings, spider.described_arguments)
+        if spider.plan.lane is not None:
+            run = RunName(spider.site, f"{_OF_ONE_WORKER}{name}")
+        return Worker(
+            run=run,
+            name=name,
+            arguments=spider.described_arguments,
+            is_once=bool(options.run),
+            limit=spider.plan.limit,
+            budget=self.budgets.budget,
+            lease_seconds=options.lease,
+            deliveries=options.deliveries,
+            has_bloom_filter=options.dupefilter == "bloom",
+        )
 
-        def close() -> None:
-            raise CloseSpider(reason)
+    def _age(self) -> float:
+        """Return the seconds since this crawl was requested.
 
-        self.crawler.signals.connect(close, signals.spider_opened, weak=False)
+        That is when its process began, or when its spider was made in a process of several crawls.
+        """
+        is_first = not FrontierScheduler._has_joined_one
+        FrontierScheduler._has_joined_one = True
+        return process_age() if is_first else time.monotonic() - self._opened_at
+
+    @property
+    def _is_run_of_its_own(self) -> bool:
+        """Whether the run is this worker's alone, as the catalogue's claims are the leases."""
+        return self.spider.plan.lane is not None
+
+    async def _drop_runs_of_dead_workers(self) -> None:
+        """Drop the runs of workers of `lane=due` that died; their claims return what was left."""
+        if self._is_run_of_its_own:
+            report = await self.backend.read({}, self.spider.site)
+            for run in report.runs:
+                if run.run.startswith(_OF_ONE_WORKER) and not run.workers:
+                    await self.backend.drop_run(RunName(run.site, run.run))
+
+    # --- What Scrapy asks -------------------------------------------------------------------------
 
     def enqueue_request(self, request: Request) -> bool:
         """Queue a request; keep it here if it goes on under a lease of this worker."""
-        if META not in request.meta and request.meta.get("site") != self.spider.site:
-            # IMDb's datasets: `start` names nothing else, and this node has the files.
-            request.meta[META] = self._arguments
         if META in request.meta:
             if not self._tracker.hand_over(request):
                 return False  # the lease was given back
             self._ready.append(request)
             return True
-        level = TITLES
-        title = request.cb_kwargs.get("site_id", "")
-        if request.priority >= LIST_PRIORITY:
-            level = BOOSTED if request.priority >= BOOST_PRIORITY else LISTS
+        if self._task is None:
+            self._unqueued.append(request)
+            return True
         try:
-            self.outbox.push(Push(level, request_id(request), encode(request), title))
+            push = _push_of(request, self.spider.site)
         except SerialisationError as error:
             # The spider has a bug. To go on would lose a page, and the crawl would still end as a
             # success.
+            self._has_unqueueable = True
             end_crawl(self.crawler, "frontier_failed", f"a request can't be queued: {error}")
-            self._arguments.how = "back"
             return False
+        self.outbox.push(push)
         self._wake.set()
         return True
 
+    def has_pending_requests(self) -> bool:
+        """Return whether a request may be sent now."""
+        return bool(self._ready or self._unqueued)
+
     def __len__(self) -> int:
-        return len(self._ready)
+        return len(self._ready) + len(self._unqueued)
 
     def next_request(self) -> Request | None:
         """Return a request that may be sent now."""
-        if not self._ready or is_closing(self.crawler.engine):
+        if is_closing(self.crawler.engine):
             return None
+        if self._unqueued:
+            return self._unqueued.popleft()
+        if not self._ready:
+            return None
+        self._pages += 1
         request = self._ready.popleft()
-        self._pages += request.meta[META] is not self._arguments  # IMDb's datasets are no page
         if self._want() >= self._batch / 2:
             self._wake.set()
         return request
 
     def close(self, reason: str) -> Deferred[None]:  # noqa: ARG002 - Scrapy's own signature
-        """Acknowledge what is done and give back the rest. Nothing in Redis is deleted."""
+        """Acknowledge what is done and give back the rest. Nothing that is queued is deleted."""
         return deferred_from_coro(self._close())
 
     async def _close(self) -> None:
+        self._is_closed = True
         if self._task is None:
             return
-        self._closed = True
         self._wake.set()
         # Requests that are being leased now have to be given back as well.
         await asyncio.wait([self._task], timeout=_CLOSE_SECONDS)
@@ -224,66 +300,98 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await self.outbox.send()
                 await self._take(0)
-                await self.server.zrem(self.shared.keys.workers, self.shared.worker)
-        except (redis.exceptions.RedisError, TimeoutError) as error:
+                await self.backend.leave(self._worker)
+                if self._is_run_of_its_own:
+                    await self.backend.drop_run(self._worker.run)
+        except (FrontierError, TimeoutError) as error:
             message = (
-                "The last acknowledgements did not reach Redis (%s): these pages are fetched again"
+                "The last acknowledgements did not reach the queue (%s): their pages are fetched"
+                " again"
             )
-            self._log(logging.WARNING, message, error)
-        self.stats.set_value("dupefilter/filtered", self.outbox.filtered)
-        if (reply := self._reply) is not None:
-            account = (
-                f"of the {reply.total:,} requests of run {self.shared.keys.run}, {reply.in_words}"
+            self._log(logging.WARNING, message, error or "no answer in time")
+        self._tell_account()
+
+    def _tell_account(self) -> None:
+        """Set the stats of the run."""
+        stats = self.crawler.stats
+        stats.set_value("dupefilter/filtered", self.outbox.dropped)
+        if self._reply is None:
+            return
+        account = self._reply.account
+        text = (
+            f"of the {account.requested:,} requests of run {self._worker.run.name},"
+            f" {account.in_words}"
+        )
+        if self.options.dupefilter == "bloom" and self.outbox.dropped:
+            text += (
+                f"; {self.outbox.dropped:,} were dropped as seen here, of which about 0.1 % were"
+                " not"
             )
-            if self.options.dupefilter == "bloom" and self.outbox.filtered:
-                account += f"; {self.outbox.filtered:,} were dropped as seen here, of which about 0.1 % were not"
-            figures = {
-                "account": account,
-                "dead": reply.failed,
-                "lost": reply.lost,
-                "open": reply.open,
-            }
-            for name, figure in figures.items():
-                self.stats.set_value(f"frontier/run/{name}", figure)
+        stats.set_value("frontier/run/account", text)
+        stats.set_value("frontier/run/dead", account.dead)
+        stats.set_value("frontier/run/lost", account.lost)
+        stats.set_value("frontier/run/open", account.open)
+
+    # --- Ends of leases ---------------------------------------------------------------------------
 
     def _request_ended(self, request: Request) -> None:
         self._tracker.ended(request)
-        if self._is_alone():
-            # No other request fills the batches of the stores meanwhile: they write at once.
-            self.crawler.signals.send_catch_log(nothing_queued)
+        if self._slot.in_progress <= 1:  # this one
+            self._hurry_stores()
 
-    def _finish(self, lease: Lease, how: How, reason: str = "") -> None:
-        self.outbox.end(End(lease.id, how, lease.number, reason))
-        if how == "dead":
-            self._count_dead_letter(lease.id, f"{lease.request.url}: {reason}")
-        elif how == "back":
-            self.stats.inc_value("frontier/given_back")
-            if _is_title(lease.request):
+    def _finish(self, lease: Lease) -> None:
+        self._waits_for_stores_since = math.inf
+        end = lease.end()
+        self.outbox.end(end)
+        stats = self.crawler.stats
+        if end.how == "dead":
+            self._count_dead_letter(lease.id, f"{lease.request.url}: {lease.reason}")
+        elif end.how == "back":
+            stats.inc_value("frontier/given_back")
+            if lease.is_title:
                 # The worker that gets the title next counts it.
-                self.stats.inc_value("titles/asked", -1)
-                if reason == REFUSED:
-                    self.stats.inc_value("titles/blocked", -1)
+                stats.inc_value("titles/asked", -1)
+                if lease.reason == REFUSED:
+                    stats.inc_value("titles/blocked", -1)
         if len(self.outbox.ends) >= BATCH or not self._tracker.leases:
             self._wake.set()
 
     def _count_dead_letter(self, id_: str, why: str) -> None:
-        self.stats.inc_value("frontier/dead_letters")
+        self.crawler.stats.inc_value("frontier/dead_letters")
         self._log(logging.ERROR, "Dead letter %s, %s", id_, why)
+
+    def _give_back(self, lease: Lease) -> None:
+        lease.how = "back"
+        self._tracker.end(lease)
 
     def _give_back_ready(self) -> None:
         while self._ready:  # from the last one, as each goes to the front of the queue
-            self._finish(self._tracker.leases.pop(self._ready.pop().meta[META].id), "back")
+            request = self._ready.pop()
+            self._give_back(request.meta[META])
 
     def _give_back_all(self) -> None:
         self._ready.clear()
-        while self._tracker.leases:
-            self._finish(self._tracker.leases.popitem()[1], "back")
+        for lease in reversed(list(self._tracker.leases.values())):
+            self._give_back(lease)
+
+    def _hurry_stores(self) -> None:
+        """Have the stores write at once when nothing can come that would fill their batches.
+
+        This worker holds leases, which wait for stores, and is handed nothing more: the queue is
+        empty, or the site is closed, or the next request is one that is handed out alone.
+        """
+        if self._tracker.leases and not self._ready and self._is_handed_nothing:
+            self._hurried_at = asyncio.get_running_loop().time()
+            self.crawler.signals.send_catch_log(nothing_queued)
+
+    @property
+    def _is_handed_nothing(self) -> bool:
+        return self._was_refused_more or self._is_alone() or is_closing(self.crawler.engine)
+
+    # --- The task ---------------------------------------------------------------------------------
 
     async def _work(self) -> None:
-        # There is no event for it.
-        while not (self.crawler.engine.running or self._closed):  # noqa: ASYNC110
-            await asyncio.sleep(_COALESCE_SECONDS)
-        while not self._closed:
+        while not self._is_closed:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_POLL_SECONDS):
                     await self._wake.wait()
@@ -292,7 +400,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
             try:
                 self._drain_if_closing()
                 await self._step()
-            except redis.exceptions.RedisError as error:
+            except FrontierError as error:
                 self.budgets.failed(error)
                 await asyncio.sleep(_POLL_SECONDS)
 
@@ -315,11 +423,8 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
             self._give_back_ready()
         elif now >= self._drain_until:
             if self._tracker.leases:
-                self._log(
-                    logging.WARNING,
-                    "Giving back %d requests in progress",
-                    len(self._tracker.leases),
-                )
+                count = len(self._tracker.leases)
+                self._log(logging.WARNING, "Giving back %d requests in progress", count)
             self._give_back_all()
             self._slot.abandon()
 
@@ -330,19 +435,34 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
             end_crawl(self.crawler, "recycled")
         try:
             await self.outbox.send()
-        except redis.exceptions.ResponseError:
-            await self._take(0)  # a heartbeat, so that no lease ends while Redis has no memory left
+        except FrontierFullError:
+            await self._take(0)  # a heartbeat, so that no lease ends while there is no room
             raise
         want = self._want()
-        beat = min(_HEARTBEAT_SECONDS, self.options.lease / 4)
-        if (
-            want >= self._batch / 2
-            or (want and not self._tracker.leases)
-            or now - self._last_take >= beat
-        ):
+        heartbeat = min(_HEARTBEAT_SECONDS, self.options.lease / 4)
+        is_time = now - self._last_take >= heartbeat
+        if want >= self._batch / 2 or (want and not self._tracker.leases) or is_time:
             await self._take(want)
+        if not self._slot.in_progress or now - self._hurried_at >= _HURRY_SECONDS:
+            self._hurry_stores()
+        self._end_if_stores_take_nothing(now)
         if self._ready or self._is_over:
             self._slot.wake()
+
+    def _end_if_stores_take_nothing(self, now: float) -> None:
+        """End when nothing is left here but items that a store has not taken for FRONTIER_PATIENCE.
+
+        The crawl's end spools them, and their requests go back.
+        """
+        has_only_items = any(lease.has_ended for lease in self._tracker.leases.values())
+        if self._slot.in_progress or self._ready or not has_only_items:
+            self._waits_for_stores_since = math.inf
+            return
+        self._waits_for_stores_since = min(self._waits_for_stores_since, now)
+        patience = self.options.patience
+        if self._was_refused_more and now - self._waits_for_stores_since >= patience:
+            why = f"a store has taken nothing for {patience:g} s, and nothing else is left to do"
+            end_crawl(self.crawler, "store_unavailable", why)
 
     def _want(self) -> int:
         """Return how many requests to lease."""
@@ -350,102 +470,161 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
             return 0
         want = self._batch - len(self._ready)
         if self._batch < BATCH:
-            want -= len(
-                self.crawler.engine.downloader.active
-            )  # as requests wait there for the budget
+            # Requests wait in the downloader for the budget.
+            want -= len(self.crawler.engine.downloader.active)
         if self.options.max_pages:
             want = min(want, self.options.max_pages - self._pages - len(self._ready))
         return max(0, want)
 
     async def _take(self, want: int) -> None:
-        self._reply = reply = await self.shared.take(want, list(self._tracker.leases))
-        now = self._last_take = asyncio.get_running_loop().time()
+        reply = await self.backend.take(self._worker, want, list(self._tracker.leases))
+        self._reply = reply
+        if want:
+            self._was_refused_more = not reply.deliveries
+        now = asyncio.get_running_loop().time()
+        self._last_take = now
+        self._log_remarks(reply.remarks)
         for delivery in reply.deliveries:
-            self._receive(delivery)
-        for one in reply.new_dead_letters:
-            self._count_dead_letter(one, "`scrapy deadletters show` says why")
-        if reply.open or self.outbox.pushes or self.outbox.ends:
+            await self._receive(delivery)
+        if self._may_have_new_ids:
+            self._may_have_new_ids = False
+            if self._seed_task is None:
+                seeding = self._queue_new_ids()
+                self._seed_task = asyncio.create_task(self._end_if_it_fails(seeding))
+        for letter_id in reply.new_dead_letters:
+            self._count_dead_letter(letter_id, "`scrapy deadletters show` says why")
+        if reply.account.open or self.outbox:
             self._busy_at = now
         self._is_over = now - self._busy_at >= self.options.idle and self._busy_at < now
         self._obey_site(reply)
 
-    def _receive(self, delivery: Delivery) -> None:
-        if (lease := self._tracker.leases.get(delivery.id)) is not None:
+    # --- What is handed to this worker ------------------------------------------------------------
+
+    async def _receive(self, delivery: Delivery) -> None:
+        lease = self._tracker.leases.get(delivery.id)
+        if lease is not None:
             lease.number = delivery.number  # its lease had ended, but this worker is still at it
-            return
-        is_seed = delivery.id.startswith(SEED)
+        elif delivery.id.startswith(ARGUMENTS):
+            lease = self._tracker.take(delivery.id, delivery.number, None)
+            seeding = self._queue_arguments(lease, self._seed_task)
+            self._seed_task = asyncio.create_task(self._end_if_it_fails(seeding))
+        elif delivery.id.startswith(SEED):
+            await self._receive_seed(delivery)
+        else:
+            try:
+                request = decode(delivery.body, self.spider)
+            except SerialisationError as error:
+                self._bury(delivery, str(error))
+            else:
+                self._make_ready(delivery, request)
+
+    async def _receive_seed(self, delivery: Delivery) -> None:
+        """Make ready the request for the title that was pushed from outside.
+
+        Where titles are read from datasets, a request for a pass over them takes its place.
+        """
         try:
-            if delivery.id.startswith(ARGUMENTS):
-                lease = self._tracker.take(delivery.id, delivery.number, None)
-                self._seed_task = asyncio.create_task(
-                    self._end_if_it_fails(self._seed(lease, self._seed_task))
-                )
-                return
-            request = (
-                self.spider.seed_request(delivery.body)
-                if is_seed
-                else decode(delivery.body, self.spider)
-            )
-        except (SerialisationError, ConfigurationError) as error:
-            reason = f"a bad seed: {error}" if is_seed else str(error)
-            self.outbox.end(End(delivery.id, "dead", delivery.number, reason))
-            self._count_dead_letter(delivery.id, reason)
-            self._wake.set()
+            request = await self.spider.request_of_seed(delivery.body)
+        except ConfigurationError as error:
+            self._bury(delivery, f"a bad seed: {error}")
             return
-        self._tracker.take(delivery.id, delivery.number, request)
+        if "site_id" in request.cb_kwargs:
+            self._make_ready(delivery, request)
+            return
+        self.outbox.push(_push_of(request, self.spider.site))
+        self.outbox.end(End(id=delivery.id, how="done", number=delivery.number))
+        self._wake.set()
+
+    def _make_ready(self, delivery: Delivery, request: Request) -> None:
+        lease = self._tracker.take(delivery.id, delivery.number, request)
         self._ready.append(request)
-        if _is_title(request):
+        if lease.is_title:
             # A worker counts the titles that it was handed, whichever worker found them.
-            self.stats.inc_value("titles/asked")
+            self.crawler.stats.inc_value("titles/asked")
+
+    def _bury(self, delivery: Delivery, reason: str) -> None:
+        end = End(id=delivery.id, how="dead", number=delivery.number, reason=reason)
+        self.outbox.end(end)
+        self._count_dead_letter(delivery.id, reason)
+        self._wake.set()
+
+    async def _queue_arguments(self, lease: Lease, earlier: asyncio.Task[None] | None) -> None:
+        """Queue what the arguments name. Their lease ends then."""
+        if earlier is not None:  # the state was lost meanwhile, so that all is queued once more
+            await earlier
+        self.spider.asked.clear()
+        async for request in self.spider.requests_of_arguments():
+            await self._queue(request)
+        if self._has_unqueueable:
+            lease.how = "back"
+        self._tracker.end(lease)
+
+    async def _queue_new_ids(self) -> None:
+        """Queue what the file of the arguments names, of which the pass has seen most."""
+        if not await self.spider.reads_datasets():
+            for request in self.spider.requests_of_titles():
+                await self._queue(request)
+
+    async def _queue(self, request: Request) -> None:
+        self.crawler.engine.crawl(request)
+        while len(self.outbox.pushes) > _MAX_PENDING_PUSHES:  # noqa: ASYNC110 - no event for it
+            await asyncio.sleep(_COALESCE_SECONDS)
+
+    def _is_alone(self) -> bool:
+        """Return whether this worker holds a request that may have killed others, and no other."""
+        leases = self._tracker.leases
+        return len(leases) == 1 and next(iter(leases.values())).number > DELIVERIES_ALONE
 
     def _obey_site(self, reply: Reply) -> None:
-        """Give back what is not sent while the site may not be asked; end when that lasts longer than FRONTIER_PATIENCE."""
+        """Give back what is not sent while the site may not be asked.
+
+        End when that lasts longer than FRONTIER_PATIENCE.
+        """
         site = reply.site
         if self.budgets.reached(site):
             return
         self._give_back_ready()
-        if site.blocked / 1000 > self.options.patience and (
-            not site.spent or (reply.open and not self._tracker.leases)
-        ):
-            why = f"{site.reason}; nothing is handed out for {site.blocked / 3_600_000:.1f} h, and what is queued stays queued"
+        seconds = site.blocked / 1000
+        is_waiting_in_vain = not site.spent or (reply.account.open and not self._tracker.leases)
+        if seconds > self.options.patience and is_waiting_in_vain:
+            why = (
+                f"{site.reason}; nothing is handed out for {seconds / 3600:.1f} h, and what is"
+                " queued stays queued"
+            )
             end_crawl(self.crawler, "budget_spent" if site.spent else "site_stopped", why)
-
-    async def _seed(self, lease: Lease, earlier: asyncio.Task[None] | None) -> None:
-        """Queue what the arguments name.
-
-        Their lease ends then, or goes on with the request for IMDb's datasets.
-        """
-        if earlier is not None:  # the state was lost meanwhile, so all is queued once more
-            await earlier
-        # IMDb's datasets are being read.
-        while self._arguments.id in self._tracker.leases:  # noqa: ASYNC110
-            await asyncio.sleep(_POLL_SECONDS)
-        self._arguments = lease
-        self.spider.asked.clear()
-        async for request in self.spider.start():
-            self.crawler.engine.crawl(request)
-            while len(self.outbox.pushes) > _MAX_PENDING_PUSHES:  # noqa: ASYNC110 - on Redis
-                await asyncio.sleep(_COALESCE_SECONDS)
-        if lease.request is None:
-            del self._tracker.leases[lease.id]
-            self._finish(lease, lease.how)
-
-    def _is_alone(self) -> bool:
-        """Return whether this worker holds a request that may have killed others, and therefore no other one."""
-        leases = self._tracker.leases
-        # As in take.lua.
-        return len(leases) == 1 and next(iter(leases.values())).number > 2  # noqa: PLR2004
 
     def _spider_idle(self) -> None:
         """Keep the spider open while the run has requests, here or on other nodes."""
         if not self._is_over:
-            if not self.outbox.pushes and not (self._reply and self._reply.waiting):
-                self.crawler.signals.send_catch_log(nothing_queued)
             raise DontCloseSpider
+
+    # --- The log ----------------------------------------------------------------------------------
+
+    def _log_remarks(self, remarks: list[str]) -> None:
+        """Log what the backend has to say, each sentence once."""
+        for remark in remarks:
+            if remark not in self._remarks:
+                self._remarks.add(remark)
+                self._log(logging.WARNING, "%s", remark)
 
     def _log(self, level: int, sentence: str, *arguments: object) -> None:
         logger.log(level, sentence, *arguments, extra={"spider": self.spider})
 
 
-def _is_title(request: Request | None) -> bool:
-    return request is not None and "site_id" in request.cb_kwargs
+def _push_of(request: Request, site: str) -> Push:
+    """Return a request as it is queued. Raises SerialisationError."""
+    if request.meta.get("site") != site:
+        level = OFF_SITE
+    elif request.priority >= BOOST_PRIORITY:
+        level = BOOSTED
+    elif request.priority >= LIST_PRIORITY:
+        level = LISTS
+    else:
+        level = TITLES
+    return Push(
+        level=level,
+        id=request_id(request),
+        body=encode(request),
+        title=request.cb_kwargs.get("site_id", ""),
+        is_repeatable=request.dont_filter,
+    )

@@ -1,19 +1,21 @@
 """The form of requests in the queue: plain JSON, which is checked when it is read, and never code.
 
-What Redis holds may be forged or damaged, so a request is accepted only with a callback of a fixed
-list, with that callback's arguments, and for a host of its spider. Headers, cookies, bodies and
-other `meta` are left out, so no secret gets into the queue.
+What the queue holds may be forged or damaged. So a request is accepted only with a callback of a
+fixed list, with that callback's arguments, and for a host of its spider. Headers, cookies, bodies
+and other `meta` are left out, so that no secret gets into the queue.
 """
 
 from __future__ import annotations
 
 from base64 import b64encode
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
 from scrapy.utils.request import fingerprint
 
+from moviecrawler.catalogue.rows import IdSource, TitleFacts  # noqa: TC001 - msgspec reads them
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.items import Entry  # noqa: TC001 - msgspec reads annotations
 
@@ -21,9 +23,10 @@ if TYPE_CHECKING:
     from scrapy import Request
 
 ERRBACKS = {
-    "parse_title": "title_failed",
     "parse_list": "list_failed",
     "parse_sitemap": "list_failed",
+    "parse_title": "title_failed",
+    "read_datasets": "datasets_failed",
 }
 """The errback of each callback that a queued request may have."""
 _DIGEST_BYTES = 10
@@ -32,7 +35,7 @@ _DIGEST_BYTES = 10
 
 
 class SerialisationError(MovieCrawlerError):
-    """A request can't be queued, or the queue holds something else than a request of this spider."""
+    """A request can't be queued, or the queue holds what is no request of this spider."""
 
 
 class _ListEntry(msgspec.Struct, frozen=True):
@@ -43,11 +46,22 @@ class _ListEntry(msgspec.Struct, frozen=True):
     entry: Entry
 
 
+class _DueTitle(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The title of the catalogue for which a page is fetched."""
+
+    title_id: int
+    boosted: bool
+    ids: list[str]
+    evidence: IdSource | None
+    wanted: TitleFacts | None
+
+
 class _TitleArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of `parse_title`."""
 
     site_id: str
     found: _ListEntry | None
+    due: _DueTitle | None = None
 
 
 class _ListArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -60,23 +74,38 @@ class _ListArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     later: list[str] = []
 
 
-class Envelope(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A request as it is queued, under its fingerprint as id."""
+class _DatasetArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of `read_datasets`."""
+
+    titles: list[str] | None
+    """Ids of the titles to read; None for what the spider's arguments name."""
+
+
+class Envelope(msgspec.Struct, frozen=True, array_like=True):
+    """A request as it is queued, under its fingerprint as id.
+
+    An earlier version wrote one more value, which nothing reads.
+    """
 
     callback: str
     url: str
     cb_kwargs: dict[str, Any]
     expects: Literal["page", "json", "other"]
-    depth: int
-    """By which DEPTH_LIMIT goes."""
 
 
 _decoder = msgspec.json.Decoder(Envelope)
 
 
 def request_id(request: Request) -> str:
-    """Return an id that is the same for all requests for a page: 14 letters, digits, dots and underscores."""
-    return b64encode(fingerprint(request)[:_DIGEST_BYTES], b"._").decode().rstrip("=")
+    """Return an id that is the same for all requests for a page.
+
+    It has 14 letters, digits, dots and underscores.
+    """
+    digest = fingerprint(request)
+    if titles := request.cb_kwargs.get("titles"):
+        # Passes over the datasets have one address, whatever titles they are for.
+        digest = blake2b(digest + ",".join(titles).encode()).digest()
+    return b64encode(digest[:_DIGEST_BYTES], b"._").decode().rstrip("=")
 
 
 def encode(request: Request) -> str:
@@ -84,22 +113,19 @@ def encode(request: Request) -> str:
 
     Raises SerialisationError when it holds something that can't be queued.
     """
-    callback, errback = (
-        getattr(function, "__name__", "") for function in (request.callback, request.errback)
-    )
+    callback = getattr(request.callback, "__name__", "")
+    errback = getattr(request.errback, "__name__", "")
+    is_plain_get = request.method in {"GET", "HEAD"} and not (request.body or request.cookies)
     why = ""
     if ERRBACKS.get(callback) != errback:
         why = f"callback {callback!r} or errback {errback!r} can't be queued"
-    elif request.method != "GET" or request.body or request.cookies:
+    elif not is_plain_get:
         why = "only a GET without cookies can be queued"
     elif "@" in urlsplit(request.url).netloc:
         why = "its URL holds credentials"
     try:
         if not why:
-            meta = request.meta
-            envelope = Envelope(
-                callback, request.url, request.cb_kwargs, meta["expects"], meta.get("depth", 0)
-            )
+            envelope = Envelope(callback, request.url, request.cb_kwargs, request.meta["expects"])
             return msgspec.json.encode(envelope).decode()
     except (TypeError, KeyError, OverflowError) as error:
         why = f"{type(error).__name__} {error}"
@@ -115,28 +141,42 @@ def decode(payload: bytes, spider: Any) -> Request:
     try:
         envelope = _decoder.decode(payload)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise SerialisationError(f"damaged, or written by another program: {error}") from None
+        why = f"damaged, or written by another program: {error}"
+        raise SerialisationError(why) from None
     if envelope.callback not in ERRBACKS:
         raise SerialisationError(f"callback {envelope.callback!r} is not allowed")
     try:
-        # Stores take only these types of what a callback yields.
-        if envelope.callback == "parse_title":
-            title = msgspec.convert(envelope.cb_kwargs, _TitleArguments)
-            request: Request = spider.title_request(title.site_id, envelope.cb_kwargs["found"])
-            is_known = title.site_id.isprintable() and request.url == envelope.url
-        else:
-            msgspec.convert(envelope.cb_kwargs, _ListArguments)
-            callback = getattr(spider, envelope.callback)
-            request = spider.list_page(
-                envelope.url, callback, envelope.expects, **envelope.cb_kwargs
-            )
-            parts = urlsplit(request.url)
-            is_known = (
-                parts.scheme in {"http", "https"} and parts.hostname in spider.allowed_domains
-            )
-    except (AttributeError, TypeError, ValueError, msgspec.ValidationError) as error:
+        request = _request_of(envelope, spider)
+        is_known = _is_known(request, envelope, spider)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise SerialisationError(f"no request of {spider.name}: {error}") from None
     if not is_known:
         raise SerialisationError(f"{envelope.url!r} is no page that {spider.name} asks for")
-    request.meta["depth"] = envelope.depth
     return request
+
+
+def _request_of(envelope: Envelope, spider: Any) -> Request:
+    """Return the spider's own request; stores take only the types that its arguments have."""
+    if envelope.callback == "parse_title":
+        title = msgspec.convert(envelope.cb_kwargs, _TitleArguments)
+        found = envelope.cb_kwargs["found"]
+        request: Request = spider.title_request(title.site_id, found, envelope.cb_kwargs.get("due"))
+    elif envelope.callback == "read_datasets":
+        titles = msgspec.convert(envelope.cb_kwargs, _DatasetArguments).titles
+        request = spider.datasets_request(titles)
+    else:
+        msgspec.convert(envelope.cb_kwargs, _ListArguments)
+        callback = getattr(spider, envelope.callback)
+        request = spider.list_page(envelope.url, callback, envelope.expects, **envelope.cb_kwargs)
+    return request
+
+
+def _is_known(request: Request, envelope: Envelope, spider: Any) -> bool:
+    """Return whether the queued address is one that the spider asks for."""
+    if envelope.callback == "parse_title":
+        site_id: str = request.cb_kwargs["site_id"]
+        return site_id.isprintable() and request.url == envelope.url
+    if envelope.callback == "read_datasets":
+        return request.url == envelope.url
+    parts = urlsplit(request.url)
+    return parts.scheme in {"http", "https"} and parts.hostname in spider.allowed_domains

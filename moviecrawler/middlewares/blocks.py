@@ -15,7 +15,7 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from moviecrawler.clock import utc_now
 from moviecrawler.extract.blocks import block_sign, classify
-from moviecrawler.frontier.shared import budget_middleware_of
+from moviecrawler.frontier.budget_middleware import budget_middleware_of
 from moviecrawler.middlewares.kept_pages import folder_of, keep_page
 from moviecrawler.middlewares.retry import wait_before
 from moviecrawler.signals import site_refused
@@ -76,7 +76,7 @@ class SiteBlockMiddleware:
     @cached_property
     def budgets(self) -> BudgetMiddleware:
         """What knows which sites have refused us, or any worker where there is a Redis."""
-        return budget_middleware_of(self.crawler)  # type: ignore[no-any-return]
+        return budget_middleware_of(self.crawler)
 
     def process_request(self, request: Request) -> None:
         """Raise SiteStopped when the request's site has refused us."""

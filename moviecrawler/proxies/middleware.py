@@ -30,7 +30,7 @@ from moviecrawler.proxies.policy import describe_failure, is_proxys_own, load_po
 from moviecrawler.proxies.pools import QUARANTINE_SECONDS, ProxyPoolError, credentials_in
 from moviecrawler.proxies.quarantines import Quarantines
 from moviecrawler.proxies.site_pools import SitePools
-from moviecrawler.redis_client import connect, describe_error
+from moviecrawler.redis_client import connect_by, describe_error
 from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
@@ -83,8 +83,9 @@ class ProxyMiddleware:
         self.error_statuses = {
             int(status) for status in crawler.settings.getlist("RETRY_HTTP_CODES")
         }
-        url = crawler.settings.get("REDIS_URL")
-        self.quarantines = Quarantines(site, self.order, connect(url) if url else None)
+        has_redis = bool(crawler.settings.get("REDIS_URL"))
+        client = connect_by(crawler.settings) if has_redis else None
+        self.quarantines = Quarantines(site, self.order, client)
         self._slots = crawler.settings.getdict("DOWNLOAD_SLOTS")
         self._log = logging.LoggerAdapter(logger, {"spider": crawler.spider})
         self._attempts: dict[Request, tuple[ProxyPool, Proxy]] = {}

@@ -37,6 +37,8 @@ class Plan:
     """The most titles to ask for."""
     lane: str | None = None
     """`due`: titles come from the catalogue."""
+    has_file: bool = False
+    """Whether a file names titles, which may name more at the next start."""
 
 
 class Seed(msgspec.Struct, forbid_unknown_fields=True):

@@ -1,4 +1,4 @@
-"""The base of all spiders: arguments, lists that lead to titles, and the outcome of every title asked for."""
+"""The base of all spiders: arguments, lists of titles, and the outcome of every title asked for."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import scrapy
 from scrapy import Request
 
 from moviecrawler.catalogue.rows import TitleFacts
+from moviecrawler.components import set_up
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.frontier.engine import NotSent
-from moviecrawler.frontier.shared import describe_arguments, share
+from moviecrawler.frontier.runs import describe_arguments, replica_hosts
 from moviecrawler.items import Listing, Miss, Movie, Page
 from moviecrawler.signals import list_missed, title_read, title_unread, titles_listed
 from moviecrawler.sites import SITES, hosts_of, user_agent
@@ -27,7 +28,7 @@ from moviecrawler.spiders.results import (
     outcome_of,
     title_page,
 )
-from moviecrawler.urls import parse_title_id, title_url
+from moviecrawler.urls import id_in_url, parse_title_id, title_url
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
@@ -68,12 +69,12 @@ class MovieSpider(scrapy.Spider):
     arguments: ClassVar[frozenset[str]] = frozenset({"list", "ids", "file", "limit", "lane"})
 
     allowed_domains: list[str]
-    is_shared = False
-    """Whether its requests go through the queue in Redis, which many workers share."""
+    """On the class, the live hosts, by which Scrapy finds the spider of a URL; on a spider, those
+    that it may ask."""
     uses_datasets = False
     """Whether titles are read from IMDb's datasets, and not from the site's pages."""
     plan: Plan
-    seed_key: str
+    described_arguments: str
     """Describes its arguments; it is the same for all workers of a run."""
     hosts: dict[str, str]
     """Scheme and host of each host that it may ask, by its setting."""
@@ -83,10 +84,18 @@ class MovieSpider(scrapy.Spider):
     """Titles, which the limit counts."""
     due_titles: DueTitles
 
+    def __init_subclass__(cls, **given: Any) -> None:
+        """Name the site's hosts on the class, as Scrapy finds the spider of a URL by them."""
+        super().__init_subclass__(**given)
+        if "site" in vars(cls):
+            live_hosts = [host.live for host in SITES[cls.site].hosts]
+            cls.allowed_domains = sorted({urlsplit(url).hostname or "" for url in live_hosts})
+
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
-        """Tell the site how to reach the operator."""
+        """Give the crawl what is ours, and tell the site how to reach the operator."""
         super().update_settings(settings)
+        set_up(settings)
         settings.set("USER_AGENT", user_agent(settings), priority="spider")
 
     @classmethod
@@ -103,8 +112,10 @@ class MovieSpider(scrapy.Spider):
         if lane is not None:
             parse_choice("lane", lane, ["due"])
             for given in arguments.keys() & _TITLES:
-                message = f"lane and {given} are given, but the catalogue names the titles; remove {given}"
-                raise ConfigurationError(message)
+                raise ConfigurationError(
+                    f"lane and {given} are given, but the catalogue names the titles; "
+                    f"remove {given}"
+                )
             # Imports Postgres' client.
             from moviecrawler.catalogue.store import open_catalogue  # noqa: PLC0415
 
@@ -117,7 +128,11 @@ class MovieSpider(scrapy.Spider):
         if list_name is not None:
             cls.check_list(list_name)
         return Plan(
-            titles=titles, list_name=list_name, limit=parse_limit(arguments.get("limit")), lane=lane
+            titles=titles,
+            list_name=list_name,
+            limit=parse_limit(arguments.get("limit")),
+            lane=lane,
+            has_file=arguments.get("file") is not None,
         )
 
     @classmethod
@@ -131,28 +146,38 @@ class MovieSpider(scrapy.Spider):
         plan = cls.parse_arguments(crawler.settings, arguments)
         spider = super().from_crawler(crawler, *args)
         spider.plan = plan
-        # The catalogue is the queue of what is due.
-        spider.is_shared = bool(crawler.settings.get("REDIS_URL")) and plan.lane is None
-        if spider.is_shared:
-            share(crawler.settings)
         others = {
-            name: value
-            for name, value in arguments.items()
-            if name not in _TITLES and name[0] != "_"
+            name: value for name, value in arguments.items() if name != "ids" and name[0] != "_"
         }
-        spider.seed_key = describe_arguments(plan.titles, others)
         spider.hosts = hosts_of(cls.site, crawler.settings)
         spider.home = spider.hosts[SITES[cls.site].home_setting]
+        ids = parse_title_ids(cls.site, arguments.get("ids"), None, spider.home)
+        replicas = replica_hosts(cls.site, crawler.settings)
+        spider.described_arguments = describe_arguments(ids, others, replicas)
         spider.allowed_domains = sorted(
             {urlsplit(url).hostname or "" for url in spider.hosts.values()}
         )
         spider.asked = set()
         return spider
 
-    # --- What to fetch ------------------------------------------------------------------------------------------------
+    # --- What to fetch ----------------------------------------------------------------------------
 
     async def start(self) -> AsyncIterator[Request]:
-        """Yield a request for each title asked for, and the list's first; or for what is due."""
+        """Join the run that the arguments name.
+
+        The scheduler then hands out its requests. One worker of the run is handed the arguments, and
+        queues what they name. A scheduler of the user's own, which knows no runs, gets it from here.
+        """
+        assert self.crawler.engine is not None  # noqa: S101 - it is what iterates over this
+        join = getattr(self.crawler.engine.scheduler, "join", None)
+        if join is not None:
+            await join()
+            return
+        async for request in self.requests_of_arguments():
+            yield request
+
+    async def requests_of_arguments(self) -> AsyncIterator[Request]:
+        """Yield a request for each title requested, and the list's first; or for what is due."""
         if self.plan.lane is not None and self.plan.list_name is None:
             # Imports Postgres' client.
             from moviecrawler.extensions.due import DueTitles  # noqa: PLC0415
@@ -160,10 +185,18 @@ class MovieSpider(scrapy.Spider):
             self.due_titles = DueTitles(self)
             async for request in self.due_titles.requests():
                 yield request
-        for request in self.title_requests((site_id, None) for site_id in self.plan.titles):
+        for request in self.requests_of_titles():
             yield request
         if self.plan.list_name is not None:
             yield self.list_request(self.plan.list_name)
+
+    def requests_of_titles(self) -> Iterator[Request]:
+        """Yield a request for each title that `ids` and `file` name."""
+        yield from self.title_requests((site_id, None) for site_id in self.plan.titles)
+
+    async def reads_datasets(self) -> bool:
+        """Return whether titles are read from datasets, and not from pages."""
+        return False
 
     @abstractmethod
     def list_request(self, name: str) -> Request:
@@ -198,31 +231,40 @@ class MovieSpider(scrapy.Spider):
                 )
                 continue
             self.asked.add(site_id)
-            if (
-                not self.is_shared
-            ):  # in a shared crawl, the worker that takes it from the queue counts it
-                self.crawler.stats.inc_value("titles/asked")
             yield self.title_request(site_id, found)
 
-    def title_request(self, site_id: str, found: Found | None) -> Request:
-        """Return the request of one title's page."""
+    def title_request(
+        self, site_id: str, found: Found | None = None, due: Due | None = None
+    ) -> Request:
+        """Return the request of one title's page.
+
+        One for a title that is due is sent whatever was fetched lately.
+        """
+        known: dict[str, Any] = {"site_id": site_id, "found": found}
+        if due is not None:
+            known["due"] = due
         return Request(
             title_url(self.site, site_id, self.home),
             callback=self.parse_title,
             errback=self.title_failed,
-            cb_kwargs={"site_id": site_id, "found": found},
+            cb_kwargs=known,
             meta={"expects": "page", "site": self.site},
+            priority=BOOST_PRIORITY if due is not None and due["boosted"] else 0,
+            dont_filter=due is not None,
         )
 
-    def seed_request(self, seed: bytes) -> Request:
-        """Return the request for a title that was pushed from outside, whenever it was fetched before. Raises ConfigurationError."""
+    async def request_of_seed(self, seed: bytes) -> Request:
+        """Return the request for a title that was pushed from outside.
+
+        It is sent whenever the title was fetched before. Raises ConfigurationError.
+        """
         given = Seed.parse(seed)
         request = self.title_request(parse_title_id(self.site, given.url, self.home), None)
         named = {"proxy_pool": given.proxy_pool, "max_retry_times": given.max_retries}
         request.meta.update({name: value for name, value in named.items() if value is not None})
         return request.replace(priority=given.priority, dont_filter=True)
 
-    # --- What is due --------------------------------------------------------------------------------------------------
+    # --- What is due ------------------------------------------------------------------------------
 
     async def requests_of_claims(self, claims: Sequence[Claim]) -> AsyncIterator[Request]:
         """Yield the requests for titles that were claimed."""
@@ -232,14 +274,11 @@ class MovieSpider(scrapy.Spider):
             )
 
     def _due_request(self, due: Due) -> Request:
-        """Return the request for the first id that may be a title's, whatever was fetched lately."""
-        self.crawler.stats.inc_value("titles/asked")
+        """Return the request for the first id that may be a title's."""
         first, *others = due["ids"]
-        request = self.title_request(first, None)
-        request.cb_kwargs["due"] = {**due, "ids": others}
-        return request.replace(dont_filter=True, priority=BOOST_PRIORITY if due["boosted"] else 0)
+        return self.title_request(first, None, {**due, "ids": others})
 
-    # --- Reading lists ------------------------------------------------------------------------------------------------
+    # --- Reading lists ----------------------------------------------------------------------------
 
     def requests_of(self, listing: Listing, name: str, before: int = 0) -> Iterator[Request]:
         """Yield the requests of a list page's titles, which has `before` entries on earlier pages.
@@ -267,14 +306,14 @@ class MovieSpider(scrapy.Spider):
         )
 
     def listed_enough(self, listed: int) -> bool:
-        """Return whether a list need not be read on, of which so many titles were read, here or by other workers."""
+        """Return whether a list need not be read on.
+
+        `listed` is how many of its titles were read, here or by other workers.
+        """
         if self.plan.lane is not None:
             return listed >= TRENDING_SIZE
-        # Of a shared crawl, this worker knows only what it has asked for itself.
-        return (
-            self.plan.limit is not None
-            and max(len(self.asked), listed * self.is_shared) >= self.plan.limit
-        )
+        # This worker knows only what it has requested itself.
+        return self.plan.limit is not None and max(len(self.asked), listed) >= self.plan.limit
 
     def read_list(
         self, response: Response, read: Callable[[bytes, str], Page | Listing]
@@ -300,7 +339,15 @@ class MovieSpider(scrapy.Spider):
             list_missed, url=url, reason=reason, refused=outcome == "blocked"
         )
 
-    # --- Reading titles -----------------------------------------------------------------------------------------------
+    # --- Reading titles ---------------------------------------------------------------------------
+
+    def parse(self, response: Response, **_: Any) -> Iterator[Any]:
+        """Read the page of a title, as `scrapy parse` asks for it."""
+        site_id = id_in_url(self.site, response.url)
+        if site_id is None:
+            logger.error("%s is no page of a title", response.url, extra={"spider": self})
+            return
+        yield from self.parse_title(response, site_id, None)
 
     @abstractmethod
     def read_title(self, response: Response) -> Page:
@@ -309,7 +356,7 @@ class MovieSpider(scrapy.Spider):
     def parse_title(
         self, response: Response, site_id: str, found: Found | None, due: Due | None = None
     ) -> Iterator[Any]:
-        """Yield the Movie of a title's page, and of a series' page one of each season that it names.
+        """Yield the Movie of a title's page, and those of the seasons that a series' page names.
 
         A page that was fetched for a title of the catalogue is compared with it. When it turns out
         to be another title's, it is stored as that one's, and the next id is tried.
@@ -344,7 +391,10 @@ class MovieSpider(scrapy.Spider):
             yield season
 
     def _is_wanted(self, movie: Movie, due: Due, response: Response) -> bool:
-        """Return whether a page is that of the title for which it was fetched; the catalogue finds the verdict in its `meta`."""
+        """Return whether a page is that of the title for which it was fetched.
+
+        The catalogue finds the verdict in the page's `meta`.
+        """
         # Only crawls of what is due compare titles.
         from moviecrawler.catalogue.matching import verify  # noqa: PLC0415
 
@@ -366,7 +416,6 @@ class MovieSpider(scrapy.Spider):
         due = request.cb_kwargs.get("due")
         if isinstance(failure.value, NotSent):
             if due is not None:
-                self.crawler.stats.inc_value("titles/asked", -1)
                 self.due_titles.not_sent(due["title_id"])
             return
         outcome, reason = outcome_of(failure)
@@ -382,10 +431,14 @@ class MovieSpider(scrapy.Spider):
         """Yield the Miss of a title, and what the list that led to it said."""
         level = logging.INFO if outcome == "absent" else logging.WARNING
         logger.log(level, "%s %s: %s", site_id, outcome, reason, extra={"spider": self})
-        url = title_url(self.site, site_id)
         yield Miss(
-            site=self.site, site_id=site_id, url=url, outcome=outcome, reason=reason, checked_at=now
-        )  # type: ignore[arg-type]
+            site=self.site,
+            site_id=site_id,
+            url=title_url(self.site, site_id),
+            outcome=outcome,  # type: ignore[arg-type]
+            reason=reason,
+            checked_at=now,
+        )
         movie = movie_of_list(self.site, site_id, found) if found is not None else None
         if movie is not None:
             movie.scraped_at = now

@@ -73,11 +73,12 @@ _ANY_STATUS = list(range(200, 600))
 
 
 class ImdbSpider(MovieSpider):
-    """`list` is top, popular, boxoffice, toptv, populartv, or `all` (of the datasets); `via` is auto, pages or datasets.
+    """Fetches IMDb's charts and title pages, or reads its datasets.
 
-    `auto` is decided once, before the first page: title pages where robots.txt allows them, else
-    the datasets for everything. These have no charts, which are then computed by IMDb's published
-    formula and marked as computed.
+    `list` is top, popular, boxoffice, toptv, populartv, or `all` (of the datasets); `via` is auto,
+    pages or datasets. `auto` is decided once, before the first page: title pages where robots.txt
+    allows them, else the datasets for everything. These have no charts, which are then computed by
+    IMDb's published formula and marked as computed.
     """
 
     name = "imdb"
@@ -86,9 +87,11 @@ class ImdbSpider(MovieSpider):
     arguments = MovieSpider.arguments | {"via"}
 
     via: str
-    claimed: dict[str, None]
-    """Titles of the catalogue that the next pass over the datasets is to read."""
+    _deciding: asyncio.Lock
+    """Held while it is decided whether titles are read from the datasets."""
+    _has_decided: bool
     pass_done: asyncio.Event
+    """Set when a pass over the datasets is over."""
 
     @classmethod
     def parse_arguments(cls, settings: BaseSettings, arguments: Mapping[str, str]) -> Plan:
@@ -113,20 +116,36 @@ class ImdbSpider(MovieSpider):
         """Create the spider."""
         spider = super().from_crawler(crawler, *args, **arguments)
         spider.via = arguments.get("via", "auto")
-        spider.claimed = {}
+        spider._deciding = asyncio.Lock()
+        spider._has_decided = False
         spider.pass_done = asyncio.Event()
         return spider
 
-    async def start(self) -> AsyncIterator[Request]:
-        """Yield the requests for pages, or the one that begins a pass over the datasets."""
-        self.uses_datasets = self.via == "datasets" or (
-            self.via == "auto" and await self._needs_datasets()
-        )
-        if self.uses_datasets and self.plan.lane is None:
+    async def requests_of_arguments(self) -> AsyncIterator[Request]:
+        """Yield the requests for pages, or the one for a pass over the datasets."""
+        if await self.reads_datasets() and self.plan.lane is None:
             yield self.datasets_request()
             return
-        async for request in super().start():
+        async for request in super().requests_of_arguments():
             yield request
+
+    async def request_of_seed(self, seed: bytes) -> Request:
+        """Return the request for a title that was pushed from outside, as for one of `ids`."""
+        request = await super().request_of_seed(seed)
+        if await self.reads_datasets():
+            return self.datasets_request([request.cb_kwargs["site_id"]])
+        return request
+
+    async def reads_datasets(self) -> bool:
+        """Return whether titles are read from the datasets; it is decided once."""
+        async with self._deciding:
+            if not self._has_decided:
+                is_auto = self.via == "auto"
+                self.uses_datasets = self.via == "datasets" or (
+                    is_auto and await self._needs_datasets()
+                )
+                self._has_decided = True
+        return self.uses_datasets
 
     async def _needs_datasets(self) -> bool:
         """Return whether robots.txt keeps title pages from us, and there are datasets."""
@@ -134,7 +153,7 @@ class ImdbSpider(MovieSpider):
         if middleware is None or self.plan.list_name in _ONLY_ON_PAGES:
             return False
         try:
-            await middleware.process_request(self.title_request("tt0000001", None))
+            await middleware.process_request(self.title_request("tt0000001"))
         except IgnoreRequest as error:
             has_datasets = "IMDB_DATASETS_URL" in self.hosts
             instead = "reading its datasets instead"
@@ -146,7 +165,7 @@ class ImdbSpider(MovieSpider):
             return has_datasets
         return False
 
-    # --- Pages -----------------------------------------------------------------------------------------------------------
+    # --- Pages ------------------------------------------------------------------------------------
 
     @classmethod
     def check_list(cls, name: str) -> None:
@@ -165,9 +184,8 @@ class ImdbSpider(MovieSpider):
     def read_title(self, response: Response) -> Page:
         """Return what a title's page says.
 
-        Raises ExtractionError, also for the page of another title than its address names.
-
-        An id that was given up for another one is redirected there; what comes without that is
+        Raises ExtractionError, also for the page of another title than its address names: an id
+        that was given up for another one is redirected there, and what comes without that is
         somebody else's page.
         """
         page = imdb.title(response.body, response.url)
@@ -177,28 +195,37 @@ class ImdbSpider(MovieSpider):
             raise ExtractionError("site_id", response.url, f"the page is that of {given}")
         return page
 
-    # --- What is due --------------------------------------------------------------------------------------------------
+    # --- What is due ------------------------------------------------------------------------------
 
     async def requests_of_claims(self, claims: Sequence[Claim]) -> AsyncIterator[Request]:
-        """Yield the requests for pages, or the one for a pass over the datasets, and wait until that is over."""
+        """Yield the requests for pages, or the one for a pass over the datasets.
+
+        It waits until the pass is over.
+        """
         if not self.uses_datasets:
             async for request in super().requests_of_claims(claims):
                 yield request
             return
-        self.claimed = dict.fromkeys(claim.ids[0] for claim in claims)
         self.pass_done.clear()
-        yield self.datasets_request()
+        yield self.datasets_request([claim.ids[0] for claim in claims])
         await self.pass_done.wait()
 
-    # --- A pass over the datasets -------------------------------------------------------------------------------------
+    # --- A pass over the datasets -----------------------------------------------------------------
 
-    def datasets_request(self) -> Request:
-        """Return the request whose callback fetches and reads the datasets: as any request, it is leased and obeys robots.txt."""
+    def datasets_request(self, titles: list[str] | None = None) -> Request:
+        """Return the request whose callback fetches and reads the datasets.
+
+        As any request, it is leased and obeys robots.txt.
+
+        Args:
+            titles: Ids of the titles to read; None for what the arguments name.
+        """
         return Request(
             f"{self.hosts['IMDB_DATASETS_URL']}/title.basics.tsv.gz",
             method="HEAD",
             callback=self.read_datasets,
             errback=self.datasets_failed,
+            cb_kwargs={"titles": titles},
             meta={
                 "expects": "other",
                 "site": "imdb-datasets",
@@ -208,13 +235,19 @@ class ImdbSpider(MovieSpider):
             dont_filter=True,
         )
 
-    async def read_datasets(self, response: Response) -> AsyncIterator[Any]:
-        """Fetch what has changed of the datasets, and yield their movies, and a Miss for each title that they don't have."""
-        missing = self._titles_asked()
+    async def read_datasets(
+        self, response: Response, titles: list[str] | None
+    ) -> AsyncIterator[Any]:
+        """Fetch what has changed of the datasets, and yield their movies.
+
+        It yields a Miss for each title that they don't have.
+        """
+        missing = self._titles_asked(titles)
+        list_name = self.plan.list_name if titles is None else None
         ranks = dict[str, int]()
         damaged = dict[tuple[str, str], tuple[int, str]]()
         interrupts: list[Callable[[], object]] = []
-        movies = self._movies(list(missing), ranks, damaged, interrupts)
+        movies = self._movies(list(missing), list_name, ranks, damaged, interrupts)
         watch = asyncio.create_task(self._interrupt_when_closing(interrupts))
         with ThreadPoolExecutor(1, "datasets") as thread:
             in_thread = partial(asyncio.get_running_loop().run_in_executor, thread)
@@ -238,7 +271,7 @@ class ImdbSpider(MovieSpider):
                     reason = f"{type(error).__name__}: {error}"
                     logger.exception("IMDb's datasets can't be read", extra={"spider": self})
                     self.crawler.stats.inc_value("extraction/errors/dataset")
-                for item in self._pass_failed(missing, reason):
+                for item in self._pass_failed(missing, titles is None, reason):
                     yield item
             finally:
                 watch.cancel()
@@ -250,20 +283,19 @@ class ImdbSpider(MovieSpider):
     def _movies(
         self,
         asked: list[str],
+        list_name: str | None,
         ranks: dict[str, int],
         damaged: dict[tuple[str, str], tuple[int, str]],
         interrupts: list[Callable[[], object]],
     ) -> Generator[Movie]:
-        """Fetch what has changed, and yield the titles that are asked for, those of a chart by rank. It runs in one thread.
+        """Fetch what has changed, and yield the titles asked for, those of a chart by rank.
 
-        What is learnt on the way is put into `ranks` and `damaged`, and what ends a read into
-        `interrupts`.
+        It runs in one thread. What is learnt on the way is put into `ranks` and `damaged`, and what
+        ends a read into `interrupts`.
         """
         # DuckDB takes 50 MB, and most crawls read pages.
         from moviecrawler.datasets.files import FileClient  # noqa: PLC0415
-        from moviecrawler.datasets.tables import Tables  # noqa: PLC0415 - as above
-
-        # As above.
+        from moviecrawler.datasets.tables import Tables  # noqa: PLC0415
         from moviecrawler.datasets.titles import dataset_names, read_titles  # noqa: PLC0415
 
         client = FileClient(
@@ -282,8 +314,8 @@ class ImdbSpider(MovieSpider):
         with closing(Tables(files, folder, is_downloaded=True)) as tables:
             interrupts.append(tables.interrupt)
             tables.want(asked)
-            if self.plan.list_name is not None:
-                ranks.update(tables.want_chart(self.plan.list_name, self.plan.limit))
+            if list_name is not None:
+                ranks.update(tables.want_chart(list_name, self.plan.limit))
             movies = read_titles(tables)
             # A chart is short.
             yield from (
@@ -299,13 +331,16 @@ class ImdbSpider(MovieSpider):
             # Of Scrapy; others may try again.
             failure.request.meta[NOT_SENT] = True  # type: ignore[attr-defined]
         else:
-            yield from self._pass_failed(self._titles_asked(), outcome_of(failure)[1])
+            titles = failure.request.cb_kwargs["titles"]  # type: ignore[attr-defined]
+            missing = self._titles_asked(titles)
+            yield from self._pass_failed(missing, titles is None, outcome_of(failure)[1])
         self.pass_done.set()
 
-    def _titles_asked(self) -> dict[str, None]:
-        titles = self.claimed if self.plan.lane is not None else dict.fromkeys(self.plan.titles)
-        self.crawler.stats.inc_value("titles/asked", len(titles))
-        return dict(titles)
+    def _titles_asked(self, titles: list[str] | None) -> dict[str, None]:
+        """Return the ids of the titles of a pass, and count them as requested."""
+        asked = dict.fromkeys(self.plan.titles if titles is None else titles)
+        self.crawler.stats.inc_value("titles/asked", len(asked))
+        return asked
 
     async def _interrupt_when_closing(self, interrupts: Sequence[Callable[[], object]]) -> None:
         while True:
@@ -345,9 +380,11 @@ class ImdbSpider(MovieSpider):
                 why = "its row in IMDb's title.basics is damaged"
             yield from self.title_missed(site_id, None, outcome, why, utc_now())
 
-    def _pass_failed(self, missing: Iterable[str], reason: str) -> Iterator[Any]:
+    def _pass_failed(
+        self, missing: Iterable[str], is_of_arguments: bool, reason: str
+    ) -> Iterator[Any]:
         """Account for all that a pass was to give."""
-        if self.plan.list_name is not None:
+        if is_of_arguments and self.plan.list_name is not None:
             self.list_missed(self.datasets_request().url, "failed", reason)
         for site_id in missing:
             yield from self.title_missed(

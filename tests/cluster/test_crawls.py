@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -161,3 +162,31 @@ def test_new_version_is_rolled_out_in_the_middle_of_a_crawl(
     ]
     assert ["'REDIRECT_MAX_TIMES': 7" in log for log in logs] == [False, True]
     assert "'finish_reason': 'shutdown'" in logs[0]
+
+
+def test_job_with_the_arguments_of_a_cancelled_one_goes_on_with_its_run(
+    nodes: list[Node], replica: ReplicaProcess, data: Path
+) -> None:
+    titles = list(COLLECTION.ids["metacritic"].values())[:12]
+    asked = nodes[0]
+    change(replica, latency=500)  # so that the crawl is not over before it is cancelled
+    job = asked.schedule("metacritic", "moviecrawler", SLOWLY, ids=",".join(titles))
+    wait_for(lambda: times(data, titles), 120, lambda: "".join(node.log for node in nodes))
+    asked.post("cancel.json", project="moviecrawler", job=job)
+    [cancelled] = asked.wait_for_end(job)
+    assert cancelled["reason"] == "cancelled"
+    [run] = _runs_of(asked, "metacritic")
+    assert 0 < run["to_go"] < run["total"] == len(titles) + 1  # with the arguments
+    change(replica, latency=0)
+    again = asked.schedule("metacritic", "moviecrawler", SLOWLY, ids=",".join(titles))
+    [done] = asked.wait_for_end(again)
+    assert (done["reason"], done["exit_code"]) == ("finished", 0)
+    assert _runs_of(asked, "metacritic") == [run | {"to_go": 0, "done": run["total"]}]
+    assert times(data, titles) == dict.fromkeys(titles, 1)
+
+
+def _runs_of(node: Node, site: str) -> list[dict[str, Any]]:
+    """Return some figures of the current runs of a site."""
+    names = ("run", "arguments", "total", "done", "to_go", "started_at")
+    runs = node.get("progress.json").json["runs"]
+    return [{name: run[name] for name in names} for run in runs if run["site"] == site]

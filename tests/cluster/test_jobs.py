@@ -41,6 +41,24 @@ def test_ordinary_job_may_pass() -> None:
         check_job(job(settings={"DATABASE_URL": "postgresql://u:hunter2@h/d"}), "any")
 
 
+@pytest.mark.parametrize("name", ["", "weekly"])
+def test_a_job_s_run_has_the_name_that_its_settings_give_and_never_its_id(name: str) -> None:
+    """Without a name, the crawl makes one of its arguments, and is told when it was queued."""
+    queued = f"{1_780_000_000_250_000:016}"
+    leased = JobStatus(
+        job=job(id="imdb-top", settings={"FRONTIER_RUN": name} if name else {}),
+        state="running",
+        queue_member=queued,
+    )
+    given = process.spider_settings(NodeOptions(redis_url="", node_name="node1"), leased, {})
+    assert "imdb-top" not in given.values()
+    named = {"FRONTIER_RUN": name} if name else {"FRONTIER_ASKED_AT": "1780000000.250"}
+    assert {key: value for key, value in given.items() if key.startswith("FRONTIER")} == {
+        "FRONTIER_NODE": "node1",
+        **named,
+    }
+
+
 def test_a_job_may_only_lower_the_memory_limit_of_its_node() -> None:
     leased = JobStatus(
         job=job(settings={"MEMUSAGE_LIMIT_MB": "301"}), state="running", queue_member="1" * 16
@@ -62,6 +80,7 @@ def test_a_job_may_only_lower_the_memory_limit_of_its_node() -> None:
         *(({"priority": float(value)}, "priority is") for value in ("inf", "nan")),
         ({"settings": {"A B": "x"}}, "setting is called"),
         ({"settings": {"LOG_FILE": "/etc/passwd"}}, "LOG_FILE can't be made by a job"),
+        ({"settings": {"DEPTH_LIMIT": "1"}}, "DEPTH_LIMIT can't be made by a job"),
         (
             {"settings": {"DATABASE_URL": "postgresql://u:hunter2@h/d"}},
             "DATABASE_URL holds a secret",
@@ -91,9 +110,8 @@ def test_hostile_job_is_refused_with_a_sentence(changed: dict[str, Any], expecte
         ("shutdown", "pages", {"cancelled": "TERM"}, "cancelled"),
         ("recycled", "pages", {}, "recycled"),
         ("recycled", "", {}, "died"),
-        ("memusage_exceeded", "pages frontier", {}, "recycled"),
-        ("memusage_exceeded", "frontier", {}, "died"),
-        ("memusage_exceeded", "pages", {}, "finished"),
+        ("memusage_exceeded", "pages", {}, "recycled"),
+        ("memusage_exceeded", "", {}, "died"),
         ("frontier_unreachable", "pages", {}, "died"),
         (None, "", {"exit_code": 2}, "finished"),
         (None, "", {"exit_code": 1, "errors": "Timeout (0:01:00.1)!\nThread 0x1"}, "died"),
@@ -107,7 +125,6 @@ def test_end_of_a_process_means(
 ) -> None:
     told = Report(**{"reason": reason, "errors": "x\nno such list\n", **ended})
     told.stats |= {"response_received_count": 10.0} if "pages" in stats else {}
-    told.stats |= {"frontier/errors": 0.0} if "frontier" in stats else {}
     how, why = told.classify()
     assert how == expected
     assert ended != {"exit_code": 2} or why == "exit code 2: no such list"

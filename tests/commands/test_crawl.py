@@ -68,6 +68,7 @@ def test_store_that_may_be_waited_for_loses_nothing(
 ) -> None:
     settings = {
         "STORE_UNREACHABLE": "wait",
+        "FRONTIER_PATIENCE": "1",
         "DATABASE_URL": "postgresql://me:s3cret@127.0.0.1:1/movies",
     }
     given = ("imdb", "-a", "limit=10", "-s", "STORE_CLOSE_SECONDS=0.5")

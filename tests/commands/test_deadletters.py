@@ -1,4 +1,4 @@
-"""`scrapy deadletters`, from the command line, of crawls on a real Redis."""
+"""`scrapy deadletters`, from the command line, of crawls with Redis and without."""
 
 import json
 from pathlib import Path
@@ -6,14 +6,19 @@ from typing import Any
 
 import pytest
 import redis
+from scrapy.settings import Settings
 
+from moviecrawler import settings
+from moviecrawler.frontier.contract import Worker
+from moviecrawler.frontier.runs import describe_crawl, run_name
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import Finished, scrapy
+from tests.crawling import Finished, crawl, scrapy
+from tests.frontier.passes import make_pass
 from tests.frontier.workers import Workers, keys_of, paused
 from tests.services.replica import IDS
 from tests.waiting import wait_for
 
-FORGED = '["parse_title","https://example.com/\\u001b[2J",{},"page",0]'
+FORGED = '["parse_title","https://example.com/\\u001b[2J",{},"page"]'
 
 
 def dead_letters(redis_url: str, data: Path, *arguments: str) -> Finished:
@@ -44,10 +49,10 @@ def seed(replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp
     ) as workers:
         with paused(replica):
             workers.start()
-            wait_for(lambda: redis_client.zcard("{imdb}:runs"))
+            wait_for(lambda: workers.count("requests"))
             keys = keys_of(redis_client)
             redis_client.hset(
-                keys.requests, mapping={"forged": f"2 0 \n{FORGED}", "pickle": b"\x80\x04\x1b[31m"}
+                keys.requests, mapping={"forged": f"2 0 -\n{FORGED}", "pickle": b"\x80\x04\x1b[31m"}
             )
         assert workers.wait() == [1], workers.log  # as there are dead letters
         assert len(workers.movies) == 1
@@ -86,9 +91,9 @@ def test_they_are_listed_with_nothing_that_could_move_a_cursor_and_queued_again_
     assert dropped.log.endswith("scrapy deadletters: there is no dead letter missing\n")
     assert dropped.output == f"{seed} is dropped from imdb (default)\n"
     again = dead_letters(redis_url, tmp_path, "requeue", "-s", "LOG_LEVEL=INFO", "forged")
-    assert (
-        again.output
-        == "forged is queued again in imdb (default); start the crawl's command again\n"
+    assert again.output == (
+        "forged of imdb (default) waits for the next start with FRONTIER_RUN=default,"
+        " which opens the run again for it\n"
     )
     assert list(as_json(redis_url, tmp_path)) == ["pickle"]
     dead_letters(redis_url, tmp_path, "drop", "--all", "--site", "metacritic")
@@ -98,34 +103,53 @@ def test_they_are_listed_with_nothing_that_could_move_a_cursor_and_queued_again_
 
 
 @pytest.mark.promise("Dead letters can be listed, queued again and dropped.")
-def test_requeued_title_is_crawled_by_the_next_start(
-    replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
+def test_letter_is_requeued_into_a_pass_that_is_under_way(queue_url: str, tmp_path: Path) -> None:
+    make_pass(tmp_path, queue_url, {"a": "dead", "b": "dead", "c": ""})
+    assert sorted(as_json(queue_url, tmp_path)) == ["a", "b"]
+    again = dead_letters(queue_url, tmp_path, "requeue", "a")
+    assert again.output == (
+        "a of imdb (weekly) joins the pass that is under way;"
+        " start the crawl's command to go on with it\n"
+    )
+    assert list(as_json(queue_url, tmp_path)) == ["b"]
+    progress = scrapy("progress", "--json", data=tmp_path, REDIS_URL=queue_url)
+    [run] = json.loads(progress.output)["runs"]
+    assert (run["total"], run["to_go"], run["requeued"], run["lost"]) == (5, 2, 0, 0)
+    dropped = dead_letters(queue_url, tmp_path, "drop", "b")
+    assert dropped.output == "b is dropped from imdb (weekly)\n"
+    assert as_json(queue_url, tmp_path) == {}
+
+
+@pytest.mark.promise("Dead letters can be listed, queued again and dropped.")
+@pytest.mark.parametrize("name", ["", "once"])
+def test_title_that_is_requeued_after_its_pass_is_fetched_by_the_next_start(
+    name: str, queue_url: str, replica: ReplicaProcess, tmp_path: Path
 ) -> None:
-    with Workers(
-        "imdb",
-        f"ids={IDS[0]}",
-        data=tmp_path,
-        replica=replica,
-        redis_url=redis_url,
-        FRONTIER_RUN="once",
-    ) as workers:
-        workers.start()
-        assert workers.wait() == [0], workers.log
-        keys = keys_of(redis_client)
-        body = [
+    """Beside all that the arguments name; but where FRONTIER_RUN names the run, alone."""
+    options = {"REDIS_URL": queue_url, "FRONTIER_RUN": name, "FRONTIER_PATIENCE": "5"}
+    values = {name: value for name, value in vars(settings).items() if name.isupper()}
+    given = Settings({**values, **replica.settings, **options})
+    described = describe_crawl("imdb", given, {"ids": IDS[0]})
+    worker = Worker(
+        run=run_name("imdb", given, described),
+        name="node-1",
+        arguments=described,
+        is_once=bool(name),
+    )
+    body = json.dumps(
+        [
             "parse_title",
             f"{replica.urls['imdb']}/title/{IDS[1]}/",
             {"site_id": IDS[1], "found": None},
             "page",
-            0,
         ]
-        redis_client.hset(
-            keys.dead, "letter", f'{{"reason":"it kills","at":1000}}\n2 5 w\n{json.dumps(body)}'
-        )
-        redis_client.hincrby(keys.state, "total", 1)
-        redis_client.hincrby(keys.state, "failed", 1)
-        assert dead_letters(redis_url, tmp_path, "requeue", "letter").code == 0
-        workers.start()
-        assert workers.wait() == [0], workers.log
-        assert sorted(str(movie.site_id) for movie in workers.movies) == sorted(IDS[:2])
-    assert not as_json(redis_url, tmp_path)
+    )
+    make_pass(tmp_path, queue_url, {"letter": "dead"}, worker, body)
+    again = dead_letters(queue_url, tmp_path, "requeue", "letter")
+    expected = "which opens the run again for it" if name else "which fetches it beside all else"
+    assert again.output.endswith(f"{expected}\n"), again.output
+    assert not as_json(queue_url, tmp_path)
+    finished = crawl("imdb", f"ids={IDS[0]}", data=tmp_path, replica=replica, **options)
+    assert finished.code == 0 or name, finished.log
+    stored = [str(movie.site_id) for movie in finished.movies]
+    assert sorted(stored) == sorted([IDS[1]] if name else IDS[:2])

@@ -13,26 +13,28 @@ DATABASE = ["-s", "DATABASE_URL=postgresql://me:s3cret@127.0.0.1:1/movies"]
 @pytest.mark.parametrize(
     ("arguments", "code", "expected"),
     [
-        (["progress"], 2, "REDIS_URL is not set"),
+        (["progress", "--run", "nope"], 1, "there is no run 'nope'"),
+        (["progress", "drop"], 2, "drop takes the name of a run: --run RUN"),
+        (["progress", "drop", "--run", "nope"], 1, "there is no run 'nope'"),
         (["progress", "-s", "REDIS_URL=localhost:6379"], 2, "REDIS_URL is no Redis URL"),
         (
             ["progress", "-s", "REDIS_URL=redis://127.0.0.1:1/0", "now"],
             2,
-            "takes no argument 'now'",
+            "invalid choice: 'now' (choose from",
         ),
         (
             ["progress", "-s", "REDIS_URL=redis://me:s3cret@127.0.0.1:1/0"],
             1,
-            "Redis at REDIS_URL can't be asked: ",
+            "Redis at REDIS_URL can't be used: ",
         ),
-        (["deadletters"], 2, "REDIS_URL is not set"),
+        (["deadletters", "drop", "nope"], 1, "there is no dead letter nope"),
         (["deadletters", "eat"], 2, "invalid choice: 'eat' (choose from"),
         (["deadletters", "drop"], 2, "drop takes the ids of dead letters"),
         (["deadletters", "drop", "1", "--all"], 2, "drop takes the ids"),
         (
             ["deadletters", "-s", "REDIS_URL=redis://me:s3cret@127.0.0.1:1/0"],
             1,
-            "Redis at REDIS_URL can't be asked: ",
+            "Redis at REDIS_URL can't be used: ",
         ),
         (["proxies", "nonsense"], 2, "invalid choice: 'nonsense'"),
         (["proxies", "clear"], 2, "REDIS_URL is not set"),

@@ -1,4 +1,4 @@
-"""`scrapy progress`, from the command line, of crawls on a real Redis."""
+"""`scrapy progress`, from the command line, of crawls with Redis and without."""
 
 import json
 import time
@@ -8,15 +8,16 @@ from typing import Any
 import pytest
 import redis
 
-from moviecrawler.frontier.keys import Keys
+from moviecrawler.frontier.keys import RunKeys
 from tests.crawling import Finished, scrapy
+from tests.frontier.passes import make_pass
 from tests.frontier.workers import make_run
 
 TITLES = 60
 
 
 def progress(redis_url: str, data: Path, *arguments: str) -> Finished:
-    return scrapy("progress", "-s", f"REDIS_URL={redis_url}", *arguments, data=data)
+    return scrapy("progress", *arguments, "-s", f"REDIS_URL={redis_url}", data=data)
 
 
 def figures(redis_url: str, data: Path, *arguments: str) -> list[dict[str, Any]]:
@@ -27,12 +28,12 @@ def figures(redis_url: str, data: Path, *arguments: str) -> list[dict[str, Any]]
     return runs
 
 
-def write_run(client: redis.Redis, done: int, workers: int = 0) -> Keys:
+def write_run(client: redis.Redis, done: int, workers: int = 0) -> RunKeys:
     """Write a run of which so many requests are done, and the rest are queued."""
     over: dict[str, Any] = {"over_at": round(1000 * (time.time() - 30))} if done == TITLES else {}
-    keys = make_run(client, total=TITLES, done=done, **over)
+    keys = make_run(client, requested=TITLES, titles=TITLES, stored=done, **over)
     for number in range(TITLES - done):
-        client.hset(keys.requests, str(number), "2 0 \n[]")
+        client.hset(keys.requests, str(number), "2 0 -\n[]")
     for number in range(workers):
         client.zadd(keys.workers, {str(number): 1e15})
     client.zadd(keys.workers, {"killed": 1000 * time.time() - 1})
@@ -47,7 +48,6 @@ def write_run(client: redis.Redis, done: int, workers: int = 0) -> Keys:
 def test_figures_are_those_of_all_workers(
     done: int, workers: int, state: str, redis_url: str, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
-    make_run(redis_client, ago=600, total=9, done=9, over_at=1)  # an earlier run of the same name
     write_run(redis_client, done, workers)
     [run] = figures(redis_url, tmp_path, "--site", "imdb", "--run", "default")
     assert (run["site"], run["run"], run["state"], run["workers"]) == (
@@ -67,10 +67,49 @@ def test_figures_are_those_of_all_workers(
     )
     assert run["seconds_left"] == pytest.approx((TITLES - done) / run["per_second"])
     header, _, row = progress(redis_url, tmp_path).output.splitlines()
-    assert header.split("  ")[-1] == "today"
+    assert header.split("  ")[-2:] == ["today", "run"]
     assert row.startswith("imdb")
+    assert row.endswith("  default")
     assert f"{done} of {TITLES}" in row
     assert (" 0:00:0" in row) == (state == "running")
+
+
+@pytest.mark.promise("scrapy progress says how far all workers are.")
+def test_account_has_each_outcome_with_redis_and_without(queue_url: str, tmp_path: Path) -> None:
+    assert figures(queue_url, tmp_path) == []
+    assert list(tmp_path.iterdir()) == []  # to look makes no file
+    outcomes = {"a": "stored", "b": "absent", "c": "failed", "d": "dead", "e": "", "f": "read"}
+    make_pass(tmp_path, queue_url, outcomes)
+    [run] = figures(queue_url, tmp_path)
+    expected = {
+        "run": "weekly",
+        "state": "no worker",
+        "total": 7,
+        "done": 5,
+        "failed": 1,
+        "to_go": 1,
+        "lost": 0,
+        "dead_letters": 1,
+        "requeued": 0,
+        "workers": 0,
+        "ended_at": None,
+    }
+    assert expected.items() <= run.items()
+    assert run["account"] == {
+        "requested": 7,
+        "titles": 5,
+        "stored": 1,
+        "absent": 1,
+        "failed": 1,
+        "disallowed": 0,
+        "dead": 1,
+        "read": 2,
+        "unread": 0,
+        "open": 1,
+    }
+    [_, _, row] = progress(queue_url, tmp_path).output.splitlines()
+    assert row.split()[:2] == ["imdb", "no"]
+    assert "5 of 7" in row
 
 
 def test_spent_budget_and_refusal_are_shown(
@@ -83,7 +122,7 @@ def test_spent_budget_and_refusal_are_shown(
     assert not figures(redis_url, tmp_path, "--site", "metacritic")
     [run] = figures(redis_url, tmp_path, *options)
     assert (run["state"], run["used_today"], run["budget"]["per_day"]) == ("budget spent", 3, 3)
-    assert progress(redis_url, tmp_path, *options).output.endswith("  3 of 3\n")
+    assert progress(redis_url, tmp_path, *options).output.endswith("  3 of 3  default\n")
     until = round(1000 * (time.time() + 3600))
     redis_client.hset(
         keys.site.circuit, mapping={"reason": "go\x1b[2J away", "until": until, "trips": 1}
@@ -100,12 +139,10 @@ def test_spent_budget_and_refusal_are_shown(
 def test_crawls_that_are_over_for_long_are_shown_when_asked_for(
     redis_url: str, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
-    assert progress(redis_url, tmp_path).output.startswith(
-        "there is no such crawl on this Redis; --all shows"
-    )
+    assert progress(redis_url, tmp_path).output.startswith("there is no such crawl; --all shows")
     missing = progress(redis_url, tmp_path, "--run", "nope")
     assert missing.code == 1
-    assert "there is no run 'nope' on this Redis" in missing.log
+    assert "there is no run 'nope'" in missing.log
     over_at = round(1000 * (time.time() - 7000))
     for number in range(40):
         keys = make_run(
@@ -113,11 +150,49 @@ def test_crawls_that_are_over_for_long_are_shown_when_asked_for(
             f"job{number}",
             "metacritic",
             7200 + number,
-            total=5,
-            done=5,
+            requested=5,
+            stored=5,
             over_at=over_at,
         )
+    # A run with something open is listed however old it is, and so is one with a requeued letter.
     redis_client.hdel(keys.state, "over_at")
-    assert [run["run"] for run in figures(redis_url, tmp_path)] == ["job39"]
+    letter = '{"reason":"x","at":1}\n2 5 -\n[]'
+    redis_client.hset(RunKeys(keys.site, "job3").requeued, "letter", letter)
+    assert [run["run"] for run in figures(redis_url, tmp_path)] == ["job39", "job3"]
     assert [run["run"] for run in figures(redis_url, tmp_path, "--run", "job7")] == ["job7"]
     assert len(figures(redis_url, tmp_path, "--all")) == 40
+    shown = progress(redis_url, tmp_path).output
+    assert "(job3): requeued dead letters that wait for its next start: 1\n" in shown
+
+
+def test_run_is_dropped_and_its_dead_letters_stay(queue_url: str, tmp_path: Path) -> None:
+    make_pass(tmp_path, queue_url, {"a": "stored", "b": "dead", "c": "", "d": ""})
+    for wrong, code, sentence in (
+        (("drop",), 2, "drop takes the name of a run: --run RUN"),
+        (("drop", "--run", "other"), 1, "there is no run 'other'"),
+        (("drop", "--run", "weekly", "--site", "metacritic"), 1, "'weekly' of metacritic"),
+    ):
+        refused = progress(queue_url, tmp_path, *wrong)
+        assert (refused.code, sentence in refused.log) == (code, True), refused.log
+    [run] = figures(queue_url, tmp_path)
+    assert run["to_go"] == 2
+    dropped = progress(queue_url, tmp_path, "drop", "--run", "weekly")
+    assert dropped.code == 0, dropped.log
+    assert dropped.output == (
+        "imdb (weekly) is dropped; requests that were queued: 2; dead letters, which stay: 1\n"
+    )
+    assert figures(queue_url, tmp_path, "--all") == []
+    letters = scrapy("deadletters", "--json", data=tmp_path, REDIS_URL=queue_url)
+    assert json.loads(letters.output)["id"] == "b"
+    assert progress(queue_url, tmp_path, "drop", "--run", "weekly").code == 1
+    # What was seen is forgotten with the run, and it begins anew.
+    make_pass(tmp_path, queue_url, {"a": "stored"})
+    [run] = figures(queue_url, tmp_path)
+    assert (run["total"], run["done"], run["dead_letters"]) == (2, 2, 1)
+
+
+def test_what_keeps_the_queue_can_not_be_read(tmp_path: Path) -> None:
+    away = progress("redis://127.0.0.1:1/0", tmp_path)
+    assert away.code == 1
+    assert away.log.startswith("scrapy progress: Redis at REDIS_URL can't be used: ")
+    assert "Traceback" not in away.log

@@ -217,16 +217,20 @@ def test_a_replay_into_another_database_or_into_csv_files_that_were_removed_begi
 def test_no_page_keeps_others_from_being_read_nor_has_a_site_asked(
     crawled: Crawled, tmp_path: Path
 ) -> None:
-    file, *_, other = crawled.download(tmp_path)
+    movies = [movie for movie in crawled.movies if movie.site == "imdb"]
+    stored = {movie.site_id for movie in movies}
+    pages = {}
+    for path in crawled.download(tmp_path):
+        for record in read_records(BytesIO(path.read_bytes())):
+            answer = read_record(record)
+            if answer.site_id in stored:
+                pages[path] = answer
+    file, *_, other = pages
+    page = pages[file]
     damaged = bytearray(other.read_bytes())
     damaged[-200] ^= 1
     other.write_bytes(damaged)
     content = file.read_bytes()
-    answers = [read_record(record) for record in read_records(BytesIO(content))]
-    movies = [movie for movie in crawled.movies if movie.site == "imdb"]
-    page = next(
-        answer for answer in answers if answer.site_id in {movie.site_id for movie in movies}
-    )
     # What a crawl of what is due takes for a page of another title, and tries the next id of.
     wanted = {"imdb_id": "tt7654321", "title": "Something Else", "year": 1920}
     due = {
@@ -260,6 +264,16 @@ def test_no_page_keeps_others_from_being_read_nor_has_a_site_asked(
     assert "the body is damaged" in ended.log
     assert len({movie.site_id for movie in movies} - {movie.site_id for movie in ended.movies}) == 1
     assert ended.stat("downloader/request_count") == 0
+
+
+def test_wrong_setting_ends_a_replay_before_it_reads_anything(
+    crawled: Crawled, tmp_path: Path
+) -> None:
+    ended = crawled.run("replay", f"s3://{crawled.bucket}", data=tmp_path, STORE_BATCH_ITEMS="0")
+    assert ended.code == 2
+    (line,) = [line for line in ended.log.splitlines() if "STORE_BATCH_ITEMS" in line]
+    assert "STORE_BATCH_ITEMS is " in line
+    assert not list(tmp_path.glob("*.sqlite3"))
 
 
 def test_a_file_of_which_an_item_was_lost_is_not_done(

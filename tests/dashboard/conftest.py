@@ -71,9 +71,9 @@ def world(tmp_path_factory: pytest.TempPathFactory, postgres_server: str) -> Ite
                 "imdb", "moviecrawler", slowly, ids=",".join(collection.imdb_ids[:600])
             )
             wait_for(lambda: one.finished(done), 90, lambda: one.log + two.log)
-            envelope = ["parse_title", "https://www.metacritic.com/movie/killer/", {}, "page", 0]
+            envelope = ["parse_title", "https://www.metacritic.com/movie/killer/", {}, "page"]
             reason = json.dumps({"reason": f"it kills {HOSTILE}", "at": round(time.time() * 1000)})
-            letter = f"{reason}\n2 1 \n{json.dumps(envelope)}"
+            letter = f"{reason}\n2 1 t\n{json.dumps(envelope)}"
             redis.client.hset(keys_of(redis.client, "metacritic").dead, "0" * 32, letter)
             wait_for(lambda: _at_work(one), 60, lambda: one.log + two.log)
             yield Operated(running, redis, database_url, done, job)

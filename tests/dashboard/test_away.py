@@ -17,6 +17,7 @@ from moviecrawler.dashboard.site import MENU, Root
 from moviecrawler.dashboard.sources import Sources
 from moviecrawler.errors import AwayError
 from tests.dashboard.operated import text_of
+from tests.frontier.passes import make_pass
 from tests.services.postgres import PostgresServer, new_database
 from tests.services.redis import RedisServer
 from tests.waiting import wait_for
@@ -74,7 +75,8 @@ def test_stores_that_go_and_come_back(node_of: Callable[..., Callable[[str], str
         for path in MENU:
             text = page(path)
             if path != "/titles":
-                assert "Some data can't be shown. Redis can't be asked" in text, path
+                assert "Some data can't be shown. Redis at REDIS_URL can't be used" in text, path
+                assert "Redis can't be asked" in text, path
         assert "things need attention. " in page("/")
         redis.start()
         wait_for(lambda: "Not all" not in page("/crawls"))
@@ -95,12 +97,15 @@ def test_database_that_takes_too_long_is_not_asked_by_each_page_anew(
     assert sources.counts() is not None
 
 
-def test_node_without_stores_says_what_is_not_set(
-    node_of: Callable[..., Callable[[str], str]], redis_url: str
+def test_node_without_stores_says_what_is_not_set_and_shows_the_runs_of_its_machine(
+    node_of: Callable[..., Callable[[str], str]], redis_url: str, tmp_path: Path
 ) -> None:
     page = node_of(redis_url)
+    assert "No run has begun." in page("/crawls")
+    make_pass(tmp_path, "", {"a": "stored", "b": "dead", "c": ""})
     text = {path: page(path) for path in MENU}
-    assert "✓ Nothing needs attention." in text["/"]
+    assert "! 2 things need attention. 1 request to IMDb became a dead letter." in text["/"]
+    assert "IMDb weekly ! no worker 75 % 3 of 4 1 0 – – " in text["/crawls"]
     assert "DATABASE_URL is not set in this node’s environment" in text["/"]
     assert "REDIS_URL is not set in this node’s environment" in text["/crawls"]
     assert "DATABASE_URL is not set in the node's environment" in text["/titles"]

@@ -11,6 +11,7 @@ import psycopg2
 import pytest
 
 from moviecrawler.dashboard import site
+from moviecrawler.frontier.keys import SiteKeys
 from tests.dashboard import operated
 from tests.dashboard.operated import (
     DONE,
@@ -148,8 +149,9 @@ def test_card_has_a_line_of_the_titles_that_were_read_in_each_hour_of_the_last_d
 
 def test_site_that_has_refused_us_says_until_when_and_why(world: Operated) -> None:
     end = round(time.time() + 7200)
+    circuit = SiteKeys("rottentomatoes").circuit
     world.redis.client.hset(
-        "{rottentomatoes}:circuit",
+        circuit,
         mapping={"reason": f"403 {HOSTILE}", "until": 1000 * end, "trips": 1},
     )
     try:
@@ -157,10 +159,10 @@ def test_site_that_has_refused_us_says_until_when_and_why(world: Operated) -> No
         until = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(end))
         assert f"✕ Stopped until {until} : 403 {HOSTILE}" in text_of(page)
         assert "! 2 things need attention. " in text_of(page)
-        world.redis.client.hset("{rottentomatoes}:circuit", "until", round(time.time() * 1000) - 1)
+        world.redis.client.hset(circuit, "until", round(time.time() * 1000) - 1)
         assert "! Being tried again It had refused us: 403" in text_of(world.page("/"))
     finally:
-        world.redis.client.delete("{rottentomatoes}:circuit")
+        world.redis.client.delete(circuit)
 
 
 @pytest.mark.promise("Every node's dashboard shows the same, and escapes what others wrote.")

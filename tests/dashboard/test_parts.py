@@ -5,11 +5,20 @@ from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
+import pytest
+from scrapy.crawler import Crawler
+from scrapy.settings import Settings
+
+from moviecrawler import settings
 from moviecrawler.cluster.jobs import Job, Outcome
 from moviecrawler.cluster.state import JobStatus
 from moviecrawler.dashboard.charts import history_chart
+from moviecrawler.dashboard.crawls import name_of_run
 from moviecrawler.dashboard.overview import Card, Concern, concerns, failed_jobs
-from moviecrawler.frontier.report import RunReport, SiteState
+from moviecrawler.frontier.contract import Account, RunName, RunReport, SiteState
+from moviecrawler.frontier.runs import run_name
+from moviecrawler.spiders.imdb import ImdbSpider
 
 NOW = 1_780_000_000.0
 QUIET = Card(site="imdb")
@@ -17,12 +26,11 @@ NOTHING: dict[str, Any] = {"troubles": [], "failed": [], "pending": 0, "slots": 
 RUN = RunReport(
     site="imdb",
     run="default",
+    arguments="no arguments (0)",
     started_at=NOW,
-    total=10,
-    done=3,
-    failed=0,
-    to_go=7,
+    account=Account(requested=10, titles=10, stored=2, absent=1, open=7),
     dead_letters=0,
+    requeued=0,
     workers=0,
     ended_at=None,
     now=NOW,
@@ -76,6 +84,35 @@ def test_many_things_are_told_one_by_one() -> None:
         "2 requests to IMDb became dead letters.",
     ]
     assert found(replace(stopped, trying=True)) == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"list": "top", "limit": "9"}, {"ids": "tt0000002, tt0000001,tt0000002"}, {}, {"_x": "y"}],
+)
+def test_run_of_a_job_is_found_by_what_its_spider_calls_it(arguments: dict[str, str]) -> None:
+    values = {name: value for name, value in vars(settings).items() if name.isupper()}
+    given = Settings({**values, "IMDB_URL": "http://127.0.0.1:8000"})
+    spider = ImdbSpider.from_crawler(Crawler(ImdbSpider, given), **arguments)
+    job = Job(project="p", spider="imdb", id="imdb-top", arguments=arguments)
+    found = name_of_run(job, given)
+    assert found == run_name("imdb", given, spider.described_arguments)
+    named = msgspec.structs.replace(job, settings={"FRONTIER_RUN": "weekly"})
+    assert name_of_run(named, given) == RunName("imdb", "weekly")
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        Job(project="p", spider="own", id="1"),
+        Job(project="p", spider="imdb", id="1", arguments={"ids": "nonsense"}),
+        Job(project="p", spider="imdb", id="1", arguments={"lane": "due"}),
+    ],
+)
+def test_job_of_which_no_run_is_known_is_linked_to_none(job: Job) -> None:
+    given = Settings()
+    given.setmodule("moviecrawler.settings")
+    assert name_of_run(job, given) is None
 
 
 def test_history_is_one_stepped_curve_a_score_out_of_100_with_a_gap_where_there_was_none() -> None:

@@ -27,9 +27,7 @@ def titles(database_url: str) -> Titles:
     """Return the page of titles of a database, without a node around it."""
     node = SimpleNamespace(name="node1")
     database = ShortTransactions(database_url)
-    sources: Any = SimpleNamespace(
-        node=node, database=database, has_database=True, has_frontier=False
-    )
+    sources: Any = SimpleNamespace(node=node, database=database, has_database=True, has_redis=False)
     return Titles(sources, "/titles", {})
 
 

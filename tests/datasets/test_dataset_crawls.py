@@ -165,7 +165,7 @@ async def test_what_nobody_foresaw_is_counted_and_named(monkeypatch: pytest.Monk
     spider = spider_of(ImdbSpider, via="datasets", ids="tt0900001")
     monkeypatch.setattr(spider, "_movies", lambda *_: (1 // 0 for _ in ASKED))
     (miss,) = [
-        item async for item in spider.read_datasets(Response("https://datasets.imdbws.com/"))
+        item async for item in spider.read_datasets(Response("https://datasets.imdbws.com/"), None)
     ]
     assert "IMDb's datasets: ZeroDivisionError: " in str(miss)
     assert spider.crawler.stats.get_value("extraction/errors/dataset") == 1

@@ -39,7 +39,9 @@ def test_summary_tells_what_was_stored_what_was_not_and_what_is_due_next(
     )
     assert told["refusals"] == told["missing fields"] == "none"
     assert re.fullmatch(
-        r"nothing of this crawl; 0 titles are due now, the next one on .* UTC", told["next"]
+        r"of the 32 requests of run \S+, all are done;"
+        r" 0 titles are due now, the next one on .* UTC",
+        told["next"],
     )
 
 
@@ -96,4 +98,4 @@ def test_summary_is_on_standard_error_whatever_becomes_of_the_log(
     assert len(finished.log.splitlines()) == 5
     assert summary(finished)["imdb"].startswith("2 titles asked for: 2 stored; in ")
     if "--logfile" in quiet:
-        assert "\n  next: nothing of this crawl; " in (tmp_path / "crawl.log").read_text("utf-8")
+        assert ", all are done; " in (tmp_path / "crawl.log").read_text("utf-8")

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,7 +11,7 @@ from twisted.python.failure import Failure
 
 from moviecrawler.extensions.completion import ItemCompletion
 from moviecrawler.frontier.engine import NOT_SENT
-from moviecrawler.frontier.leases import LeaseTracker
+from moviecrawler.frontier.leases import Lease, LeaseTracker
 from moviecrawler.items import Miss, Movie, RawPage
 from moviecrawler.signals import item_outcomes, list_missed, page_archived, store_opened
 
@@ -38,7 +39,8 @@ class Crawl:
 
     def __init__(self) -> None:
         self.ends: list[str] = []
-        self.tracker = LeaseTracker(lambda _, how, __: self.ends.append(how))
+        self.outcomes: list[dict[str, int]] = []
+        self.tracker = LeaseTracker(self.finish)
         self.manager = SignalManager(self)  # and of no other test
         self.completion = ItemCompletion(self.manager)
         self.tracker.connect(self.manager)
@@ -46,6 +48,11 @@ class Crawl:
             self.send(store_opened, store=store)
         self.request = Request("https://www.imdb.com/a", cb_kwargs={"site_id": "tt1"})
         self.tracker.take("a", 1, self.request)
+
+    def finish(self, lease: Lease) -> None:
+        end = lease.end()
+        self.ends.append(end.how)
+        self.outcomes.append(end.outcomes)
 
     def send(self, signal: object, **arguments: Any) -> None:
         for _, result in self.manager.send_catch_log(signal, **arguments):
@@ -185,3 +192,59 @@ def test_what_was_given_back_is_not_acknowledged(crawl: Crawl) -> None:
     crawl.tracker.ended(crawl.request)
     crawl.completed()
     assert crawl.ends == []
+
+
+@pytest.mark.parametrize(
+    ("items", "store_says", "outcomes"),
+    [
+        ([MOVIE], "durable", {"stored": 1}),
+        ([MOVIE], "rejected", {"failed": 1}),
+        ([miss("absent")], "durable", {"absent": 1}),
+        ([miss("disallowed")], "durable", {"disallowed": 1}),
+        ([miss("failed")], "durable", {"failed": 1}),
+        ([miss("absent")], "rejected", {"failed": 1}),
+        ([MOVIE, replace(MOVIE, source="list", kind="season")], "durable", {"stored": 1}),
+    ],
+)
+def test_a_title_has_one_outcome(
+    crawl: Crawl, items: list[Any], store_says: str, outcomes: dict[str, int]
+) -> None:
+    crawl.ended(*items)
+    for item in items:
+        crawl.completed(item, outcome=store_says)
+    assert crawl.outcomes == [outcomes]
+
+
+def test_a_title_whose_item_did_not_pass_the_checks_has_failed(crawl: Crawl) -> None:
+    crawl.tell(signals.item_dropped, item=MOVIE, exception=ODD)
+    crawl.ended()
+    assert crawl.outcomes == [{"failed": 1}]
+
+
+@pytest.mark.parametrize(("is_missed", "outcomes"), [(False, {"read": 1}), (True, {"unread": 1})])
+def test_a_list_is_read_or_unread(crawl: Crawl, is_missed: bool, outcomes: dict[str, int]) -> None:
+    listed = Request("https://www.imdb.com/list")
+    crawl.tracker.take("list", 1, listed)
+    if is_missed:
+        crawl.send(list_missed, url=listed.url, reason="no list", refused=False)
+    crawl.tracker.ended(listed)
+    assert crawl.outcomes == [outcomes]
+
+
+def test_a_pass_over_datasets_has_the_outcomes_of_all_its_titles(crawl: Crawl) -> None:
+    request = Request("https://datasets.example/title.basics.tsv.gz", cb_kwargs={"titles": None})
+    crawl.request = request
+    crawl.tracker.take("pass", 1, request)
+    rejected = replace(MOVIE, site_id="tt2")
+    absent = miss("absent")
+    crawl.ended(MOVIE, rejected, absent)
+    crawl.completed(MOVIE)
+    crawl.completed(rejected, outcome="rejected")
+    crawl.completed(absent)
+    assert crawl.outcomes == [{"stored": 1, "failed": 1, "absent": 1, "read": 1}]
+
+
+def test_what_is_given_back_or_buried_counts_nothing(crawl: Crawl) -> None:
+    crawl.ended(MOVIE)
+    crawl.completed(MOVIE, outcome="spooled")
+    assert crawl.outcomes == [{}]

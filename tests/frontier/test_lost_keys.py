@@ -1,4 +1,4 @@
-"""A key that is lost in Redis while workers run: the crawl ends, and what it does not do is told."""
+"""A key is lost in Redis while workers run: the crawl ends, and says what it does not do."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ def at_work(workers_of: WorkersOf, replica: ReplicaProcess) -> Workers:
 
 @pytest.fixture
 def alone(workers_of: WorkersOf, replica: ReplicaProcess) -> Workers:
-    """Return one worker that has done no more than the arguments, and holds some of the requests; the others wait."""
+    """Return one worker that has done no more than the arguments, and holds some requests."""
     return begun(workers_of, replica, 1, latency=600, done=1)
 
 
@@ -106,7 +106,7 @@ def test_a_damaged_request_stops_nothing(alone: Workers, redis_client: redis.Red
         redis_client.hset(keys.requests, queued[1], b"2 0 \n[]")
         assert workers.wait() == [1], workers.log
         assert len(workers.movies) == TITLES - 2
-        assert workers.count("dead") == workers.state("failed") == 2
+        assert workers.count("dead") == workers.state("dead") == 2
 
 
 def test_the_limit_holds_again_when_the_titles_are_lost(

@@ -5,7 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moviecrawler.frontier.serialisation import Envelope, SerialisationError, decode, encode
+from moviecrawler.catalogue.rows import TitleFacts
+from moviecrawler.frontier.serialisation import (
+    Envelope,
+    SerialisationError,
+    decode,
+    encode,
+    request_id,
+)
+from moviecrawler.spiders.base import BOOST_PRIORITY
 from moviecrawler.spiders.imdb import ImdbSpider
 
 
@@ -15,7 +23,6 @@ def envelope(**changes: object) -> bytes:
         "url": "https://www.imdb.com/title/tt0000001/",
         "cb_kwargs": {"site_id": "tt0000001", "found": None},
         "expects": "page",
-        "depth": 0,
     } | changes
     return msgspec.json.encode([fields[name] for name in Envelope.__struct_fields__])
 
@@ -23,9 +30,35 @@ def envelope(**changes: object) -> bytes:
 def test_request_comes_back_as_it_was(spider: ImdbSpider) -> None:
     found = {"list_name": "top", "list_rank": 3, "entry": {"site_id": "tt0000001", "title": "É ☃"}}
     request = spider.title_request("tt0000001", found)
-    request.meta["depth"] = 3
     back = decode(encode(request).encode(), spider)
     assert back.to_dict(spider=spider) == request.to_dict(spider=spider)
+
+
+def test_request_for_a_title_that_is_due_comes_back_as_it_was(spider: ImdbSpider) -> None:
+    wanted = msgspec.to_builtins(TitleFacts(title="É ☃", kind="movie", year=1999))
+    due = {"title_id": 7, "boosted": True, "ids": ["tt2"], "evidence": "given", "wanted": wanted}
+    request = spider.title_request("tt0000001", None, due)
+    back = decode(encode(request).encode(), spider)
+    assert back.to_dict(spider=spider) == request.to_dict(spider=spider)
+    assert back.priority == BOOST_PRIORITY
+
+
+@pytest.mark.parametrize("titles", [None, ["tt0000001", "tt0000002"]])
+def test_request_for_datasets_comes_back_as_it_was(
+    spider: ImdbSpider, titles: list[str] | None
+) -> None:
+    request = spider.datasets_request(titles)
+    back = decode(encode(request).encode(), spider)
+    assert back.to_dict(spider=spider) == request.to_dict(spider=spider)
+    assert request_id(back) == request_id(request)
+    assert request_id(request) != request_id(spider.datasets_request(["tt0000003"]))
+
+
+def test_request_that_an_earlier_version_queued_is_read(spider: ImdbSpider) -> None:
+    """It had one more value, the depth."""
+    encoded = msgspec.json.decode(encode(spider.title_request("tt0000001")))
+    request = decode(msgspec.json.encode([*encoded, 3]), spider)
+    assert request.url == spider.title_request("tt0000001").url
 
 
 @pytest.mark.promise("What is queued is checked JSON without secrets, and never code.")
@@ -91,6 +124,9 @@ def test_headers_and_unknown_meta_do_not_travel(spider: ImdbSpider) -> None:
         envelope(cb_kwargs={"site_id": "tt0000001", "found": None, "self": None}),
         envelope(cb_kwargs={"site_id": "tt0000001", "found": None, "due": []}),
         envelope(callback="parse_list"),
+        envelope(callback="read_datasets", cb_kwargs={"titles": None}),
+        envelope(callback="read_datasets", cb_kwargs={"titles": [1]}),
+        envelope(callback="read_datasets", cb_kwargs={}),
         envelope(callback="parse_list", cb_kwargs={"name": {}}),
         envelope(callback="parse_list", url="https://example.com/", cb_kwargs={"name": "top"}),
     ],

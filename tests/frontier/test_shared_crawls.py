@@ -12,7 +12,7 @@ import pytest
 import redis
 
 from moviecrawler.frontier.keys import SiteKeys
-from moviecrawler.frontier.shared import describe_arguments
+from moviecrawler.frontier.runs import describe_arguments
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, change, counts, scrapy
@@ -28,9 +28,9 @@ PER_SECOND = 50
 @pytest.mark.promise("Workers share a crawl and fetch no page of a run twice.")
 @pytest.mark.parametrize("spider", SPIDERS)
 def test_workers_together_store_the_site_and_ask_for_no_page_twice(
-    workers_of: WorkersOf, spider: str, replica: ReplicaProcess
+    workers_of_any: WorkersOf, spider: str, replica: ReplicaProcess
 ) -> None:
-    with workers_of(spider, *EVERYTHING[spider], **SURE) as workers:
+    with workers_of_any(spider, *EVERYTHING[spider], **SURE) as workers:
         workers.start(2)
         assert workers.wait() == [0, 0], workers.log
         movies = workers.movies
@@ -42,12 +42,12 @@ def test_workers_together_store_the_site_and_ask_for_no_page_twice(
 
 @pytest.mark.promise("Workers share a crawl and fetch no page of a run twice.")
 def test_workers_of_one_run_fetch_nothing_twice_and_each_new_start_makes_a_new_run(
-    workers_of: WorkersOf, replica: ReplicaProcess
+    workers_of_any: WorkersOf, replica: ReplicaProcess
 ) -> None:
     """As jobs do that are started every week: no page is held back because an earlier run has seen it."""
     for number, late in ((1, False), (2, False), (2, True)):
         begun = f"{time.time() - 3600:.3f}" if late else "0"
-        with workers_of(
+        with workers_of_any(
             "imdb", "list=boxoffice", f"ids={IDS[0]}", FRONTIER_ASKED_AT=begun
         ) as workers:
             workers.start()
@@ -63,14 +63,14 @@ def test_workers_of_one_run_fetch_nothing_twice_and_each_new_start_makes_a_new_r
 @pytest.mark.promise("A run with a name is made once.")
 @pytest.mark.promise("A worker whose arguments differ from the run's is refused.")
 def test_run_of_a_name_is_made_once_and_refused_to_other_arguments(
-    workers_of: WorkersOf, replica: ReplicaProcess
+    workers_of_any: WorkersOf, replica: ReplicaProcess
 ) -> None:
     for argument, code, says in (
         (f"ids={IDS[0]}", 0, "all are done"),
         (f"ids={IDS[0]}", 0, "was over at"),
         (f"ids={IDS[1]}", 1, f"run 'weekly' was begun with ids={IDS[0]}"),
     ):
-        with workers_of("imdb", argument, FRONTIER_RUN="weekly") as workers:
+        with workers_of_any("imdb", argument, FRONTIER_RUN="weekly") as workers:
             workers.start()
             assert workers.wait() == [code], workers.log
             assert says in workers.log
@@ -82,22 +82,22 @@ def test_run_of_a_name_is_made_once_and_refused_to_other_arguments(
 
 @pytest.mark.promise("A limit is kept, with no more list pages than it needs.")
 def test_limit_is_that_of_all_workers_and_no_title_is_lost_though_pages_are_missing(
-    workers_of: WorkersOf, replica: ReplicaProcess, tmp_path: Path
+    workers_of_any: WorkersOf, replica: ReplicaProcess, tmp_path: Path
 ) -> None:
     change(replica, latency=100)
     # No batch is due by its age: the last ones are written as nothing is queued.
-    with workers_of(
+    with workers_of_any(
         "metacritic", "list=sitemap", "limit=25", STORE_BATCH_SECONDS="3600"
     ) as workers:
         workers.start(2)
-        wait_for(lambda: workers.count("titles") == 25)
+        wait_for(lambda: workers.state("titles") == 25)
         change(replica, faults={"404": 0.15})
         assert workers.wait() == [0, 0], workers.log
         ended = {movie.site_id for movie in workers.movies} | set(
             Finished(0, "", "", tmp_path).misses
         )
-        assert len(ended) == workers.count("titles") == 25
-        assert workers.state("failed") == 0
+        assert len(ended) == workers.state("titles") == 25
+        assert workers.state("dead") == 0
 
 
 @pytest.mark.promise("Seeds that others push are fetched, and bad ones become dead letters.")
@@ -191,7 +191,7 @@ def test_refusal_stops_all_workers_and_what_is_queued_is_stored_once_the_site_an
         workers.start(2)
         assert workers.wait() == [1, 1]
         assert "stays queued" in workers.log
-        assert workers.state("total") > workers.state("done")
+        assert workers.state("requested") > workers.state("done")
         told = scrapy("progress", "--json", "-s", f"REDIS_URL={redis_url}", data=tmp_path)
         [figures] = json.loads(told.output)["runs"]
         assert figures["state"] == "stopped"
@@ -208,11 +208,11 @@ def test_refusal_stops_all_workers_and_what_is_queued_is_stored_once_the_site_an
 
 
 def test_titles_that_may_not_be_fetched_are_read_from_the_datasets_by_one_worker(
-    workers_of: WorkersOf, replica: ReplicaProcess
+    workers_of_any: WorkersOf, replica: ReplicaProcess
 ) -> None:
     change(replica, robots="live")
     for argument in ("list=top", f"ids={','.join(IDS[:20])}"):
-        with workers_of(
+        with workers_of_any(
             "imdb", argument, "limit=30", CONCURRENT_REQUESTS="1", IMDB_DATASETS="ratings"
         ) as workers:
             workers.start(2)

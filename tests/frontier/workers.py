@@ -1,5 +1,9 @@
-"""Several workers of one crawl, each a process of its own, that a test may stop, kill and replace."""
+"""Several workers of one crawl, each a process of its own.
 
+A test may stop, kill and replace them.
+"""
+
+import asyncio
 import os
 import random
 import signal
@@ -12,8 +16,11 @@ from typing import Any, Self
 
 import pytest
 import redis
+from scrapy.settings import Settings
 
-from moviecrawler.frontier.keys import Keys, SiteKeys
+from moviecrawler.frontier.contract import RunReport
+from moviecrawler.frontier.keys import RunKeys, SiteKeys
+from moviecrawler.frontier.runs import frontier
 from moviecrawler.items import Movie, Site
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import FAST
@@ -47,34 +54,43 @@ def paused(replica: ReplicaProcess) -> Iterator[None]:
         os.kill(replica._process.pid, signal.SIGCONT)
 
 
-def keys_of(client: redis.Redis, site: Site = "imdb") -> Keys:
-    """Return the keys of the run that a worker has joined last."""
+def keys_of(client: redis.Redis, site: Site = "imdb") -> RunKeys:
+    """Return the keys of the run that was used last."""
     newest: Any = client.zrange(SiteKeys(site).runs, 0, 0, desc=True)
-    name, _, number = newest[0].decode().rpartition(":")
-    return Keys(SiteKeys(site), name, number)
+    return RunKeys(SiteKeys(site), newest[0].decode())
 
 
 def make_run(
     client: redis.Redis, run: str = "default", site: Site = "imdb", ago: float = 60.0, **state: Any
-) -> Keys:
+) -> RunKeys:
     """Write the state of a run, as its workers do, that was begun some seconds ago."""
     began = round(1000 * (time.time() - ago))
-    keys = Keys(SiteKeys(site), run, str(began))
+    keys = RunKeys(SiteKeys(site), run)
     figures: dict[Any, Any] = {
         "arguments": "ids=tt1 (0)",
-        "total": 0,
-        "done": 0,
-        "failed": 0,
+        "requested": 0,
+        "titles": 0,
+        "started_at": began,
         **state,
     }
     client.hset(keys.state, mapping=figures)
-    client.zadd(keys.site.runs, {f"{run}:{began}": began})
-    client.set(keys.site.latest(run), began)
+    client.zadd(keys.site.runs, {run: began})
     return keys
 
 
+async def read_run(site: Site, redis_url: str, data: Path) -> RunReport | None:
+    """Return the run of a site that was begun last, of a Redis or of a folder."""
+    settings = Settings({"REDIS_URL": redis_url, "DATA_DIR": str(data)})
+    async with frontier(settings) as backend:
+        report = await backend.read({}, site)
+    return max(report.runs, key=lambda run: run.started_at, default=None)
+
+
 class Workers:
-    """Processes of `scrapy crawl` with the same arguments, which store into one folder."""
+    """Processes of `scrapy crawl` with the same arguments, which store into one folder.
+
+    Without `redis_url`, their queue is in that folder, too.
+    """
 
     def __init__(
         self,
@@ -82,7 +98,7 @@ class Workers:
         *arguments: str,
         data: Path,
         replica: ReplicaProcess,
-        redis_url: str,
+        redis_url: str = "",
         environment: dict[str, str] | None = None,
         **settings: str,
     ) -> None:
@@ -91,7 +107,9 @@ class Workers:
         self.ended: list[Process] = []
         self.logs: dict[Process, Path] = {}
         self._site: Any = spider
-        self._redis: redis.Redis = redis.Redis.from_url(redis_url)
+        self._redis_url = redis_url
+        # It connects with its first command: without Redis, never.
+        self._redis: redis.Redis = redis.Redis.from_url(redis_url or "redis://127.0.0.1:1/0")
         self._command = [
             "crawl",
             spider,
@@ -128,12 +146,12 @@ class Workers:
             self.logs[process] = path
 
     @property
-    def keys(self) -> Keys:
-        """The keys of their run: of the latest that a worker has joined."""
+    def keys(self) -> RunKeys:
+        """The keys of their run in Redis: of the one that was used last."""
         return keys_of(self._redis, self._site)
 
     def count(self, key: str) -> int:
-        """Return how many members one of the run's keys has; 0 while there is no run."""
+        """Return how many members one of the run's keys in Redis has; 0 while there is no run."""
         try:
             keys = self.keys
         except IndexError:
@@ -145,14 +163,18 @@ class Workers:
         }
         return int(count.get(key, self._redis.zcard)(getattr(keys, key)))
 
-    def holders(self) -> set[bytes]:
-        """Return the workers that hold a request, or did so until it was queued again."""
-        values: Any = self._redis.hvals(self.keys.requests) if self.count("leases") else []
-        return {value.split(b"\n")[0].split(b" ")[2] for value in values} - {b""}
+    def report(self) -> RunReport | None:
+        """Return the state of their run, in Redis or in their folder; None while there is none."""
+        return asyncio.run(read_run(self._site, self._redis_url, self.data))
 
     def state(self, name: str) -> int:
-        """Return a figure of the run."""
-        return int(self._redis.hget(self.keys.state, name) or 0)
+        """Return a figure of the run's account, or `done`: all outcomes but dead letters."""
+        report = self.report()
+        if report is None:
+            return 0
+        if name == "done":
+            return report.account.ended - report.account.dead
+        return int(getattr(report.account, name))
 
     def kill(self) -> None:
         """Kill one by chance."""
@@ -200,3 +222,18 @@ def workers_on(replica: ReplicaProcess, redis_url: str, folder: Path) -> Workers
 @pytest.fixture
 def workers_of(replica: ReplicaProcess, redis_url: str, tmp_path: Path) -> WorkersOf:
     return workers_on(replica, redis_url, tmp_path)
+
+
+@pytest.fixture(params=["redis", "sqlite"])
+def queue_url(request: pytest.FixtureRequest) -> str:
+    """Return the URL of an empty Redis, and then none: the queue is a file in DATA_DIR."""
+    if request.param == "sqlite":
+        return ""
+    url: str = request.getfixturevalue("redis_url")
+    return url
+
+
+@pytest.fixture
+def workers_of_any(replica: ReplicaProcess, queue_url: str, tmp_path: Path) -> WorkersOf:
+    """Return what makes the workers of a test, with Redis and then without."""
+    return workers_on(replica, queue_url, tmp_path)

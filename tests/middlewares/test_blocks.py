@@ -10,6 +10,7 @@ from scrapy.utils.test import get_crawler
 
 from moviecrawler.frontier.budget_middleware import BudgetMiddleware
 from moviecrawler.frontier.budgets import UNLIMITED
+from moviecrawler.frontier.sqlite_backend import SqliteBackend
 from moviecrawler.middlewares.blocks import ROBOTS_OF, SiteBlockMiddleware, SiteStopped
 from moviecrawler.spiders.imdb import ImdbSpider
 
@@ -23,7 +24,7 @@ def middleware(tmp_path: Path) -> SiteBlockMiddleware:
     crawler = get_crawler(ImdbSpider, settings)
     crawler.spider = Spider.from_crawler(crawler, name="test")
     middleware = SiteBlockMiddleware.from_crawler(crawler)
-    middleware.budgets = BudgetMiddleware(crawler, UNLIMITED)
+    middleware.budgets = BudgetMiddleware(crawler, UNLIMITED, SqliteBackend(tmp_path))
     return middleware
 
 

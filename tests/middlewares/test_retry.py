@@ -4,10 +4,11 @@ import pytest
 from scrapy import Request, Spider
 from scrapy.exceptions import DownloadTimeoutError
 from scrapy.http import Response
+from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
+from moviecrawler.components import set_up
 from moviecrawler.middlewares.retry import BackoffRetryMiddleware, backoff_seconds
-from moviecrawler.settings import RETRY_HTTP_CODES
 
 URL = "https://example.com/"
 
@@ -25,8 +26,10 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 @pytest.fixture
 def middleware() -> BackoffRetryMiddleware:
-    settings = {"RETRY_TIMES": 3, "RETRY_BACKOFF": 2.0, "RETRY_HTTP_CODES": RETRY_HTTP_CODES}
-    crawler = get_crawler(Spider, settings)
+    ours = Settings()
+    set_up(ours)
+    retries = {name: ours[name] for name in ("RETRY_TIMES", "RETRY_HTTP_CODES")}
+    crawler = get_crawler(Spider, {**retries, "RETRY_BACKOFF": 2.0})
     crawler.spider = Spider.from_crawler(crawler, name="test")
     return BackoffRetryMiddleware.from_crawler(crawler)
 

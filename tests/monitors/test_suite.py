@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 from scrapy import Spider
+from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 from slack_sdk import WebClient
 from spidermon.contrib.actions import slack
 from spidermon.contrib.actions.telegram import SimplyTelegramClient
 
-from moviecrawler import settings as project
+from moviecrawler.components import set_up
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.extensions import alerts
 from moviecrawler.extensions.alerts import Alerts
@@ -38,11 +39,10 @@ SECRETS = ("s3cret-token", "t0ken", "xoxb")
 
 
 def crawler_of(stats: dict[str, Any], settings: dict[str, Any]) -> Any:
-    values = {
-        name: getattr(project, name)
-        for name in dir(project)
-        if name.startswith(("ALERT_", "SPIDERMON_"))
-    }
+    own = Settings()
+    own.setmodule("moviecrawler.settings")
+    set_up(own)
+    values = {name: own[name] for name in own if name.startswith(("ALERT_", "SPIDERMON_"))}
     spider = type("Films", (Spider,), {"name": "imdb", "site": "imdb"})
     crawler = get_crawler(spider, {**values, **settings})
     crawler.spider = crawler._create_spider()

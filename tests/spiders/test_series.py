@@ -16,7 +16,6 @@ from moviecrawler.items import Site
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.series import SHAPES
-from moviecrawler.settings import ITEM_PIPELINES
 from moviecrawler.sites import SCOREBOARD_KINDS
 from tests.crawling import Finished, change, counts, crawl
 from tests.frontier.workers import Workers
@@ -135,7 +134,7 @@ def test_a_kill_between_the_items_of_a_page_loses_none_and_doubles_none(
 ) -> None:
     number = next(number for number, shape in enumerate(SHAPES) if shape.seasons == 4)
     (tmp_path / MARK).write_text(str(SERIES.title(number).listed["rottentomatoes"][2].site_id))
-    pipelines = json.dumps({**ITEM_PIPELINES, "tests.spiders.dying.DyingPipeline": 400})
+    pipelines = json.dumps({"tests.spiders.dying.DyingPipeline": 400})
     # Each item is stored before the next one comes.
     settings: dict[str, Any] = {
         "ITEM_PIPELINES": pipelines,

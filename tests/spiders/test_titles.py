@@ -84,13 +84,13 @@ def test_page_of_another_title_is_stored_for_neither_unless_a_redirect_led_there
         b"[" * 9999,
     ],
 )
-def test_a_seed_that_is_none_is_refused(seed: bytes) -> None:
+async def test_a_seed_that_is_none_is_refused(seed: bytes) -> None:
     with pytest.raises(ConfigurationError, match=r"is no seed|is not a title of imdb"):
-        spider_of(ImdbSpider).seed_request(seed)
+        await spider_of(ImdbSpider, via="pages").request_of_seed(seed)
 
 
-def test_a_seed_says_how_its_title_is_asked_for() -> None:
-    request = spider_of(ImdbSpider).seed_request(
+async def test_a_seed_says_how_its_title_is_asked_for() -> None:
+    request = await spider_of(ImdbSpider, via="pages").request_of_seed(
         b'{"url": "https://m.imdb.com/title/tt0000001/?ref_=x", "priority": 100, '
         b'"proxy_pool": "tor", "max_retries": 0}'
     )
@@ -105,8 +105,8 @@ def test_a_seed_says_how_its_title_is_asked_for() -> None:
 @pytest.mark.parametrize(
     "text", ["https://me:pass/w@rd@host/x", '{"url": "http://me:password@host", "meta": 1}']
 )
-def test_a_seed_with_a_password_is_not_shown(text: str) -> None:
+async def test_a_seed_with_a_password_is_not_shown(text: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
-        spider_of(ImdbSpider).seed_request(text.encode())
+        await spider_of(ImdbSpider, via="pages").request_of_seed(text.encode())
     assert not re.search(r"pass|w@rd|host", str(refused.value))
     assert Seed.parse(b"tt1").url == "tt1"

@@ -1,0 +1,288 @@
+"""What is ours in a crawl of one of the sites: scheduler, middlewares, pipelines, extensions.
+
+A `MovieSpider` sets it up for its own crawl, so that every other spider of the project, and what
+`scrapy shell`, `fetch` and `view` use, runs on Scrapy's own parts.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+from scrapy.settings import default_settings
+
+from moviecrawler import sites
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+logger = logging.getLogger(__name__)
+
+SCHEDULER = "moviecrawler.frontier.scheduler.FrontierScheduler"
+REDIS_SCHEDULER = "moviecrawler.frontier.redis_backend.RedisFrontierScheduler"
+
+# --- Plain settings, each with the reason why it differs from Scrapy's own ------------------------
+_SETTINGS: dict[str, Any] = {
+    # What sites.py says of hosts. The last two are this machine's own: a replica or a proxy of the
+    # operator's, which nobody else shares. Read by the downloader and SiteThrottle.
+    "DOWNLOAD_SLOTS": {
+        **{
+            urlsplit(host.live).hostname: {"delay": host.delay, "concurrency": 1}
+            for profile in sites.SITES.values()
+            for host in profile.hosts
+            if host.delay is not None
+        },
+        "127.0.0.1": {"delay": 0.0, "concurrency": 16},
+        "localhost": {"delay": 0.0, "concurrency": 16},
+    },
+    # Tries after the first; read by BackoffRetryMiddleware.
+    "RETRY_TIMES": 3,
+    # Only what passes by itself. 429 is not among them: SiteBlockMiddleware stops the site.
+    "RETRY_HTTP_CODES": [408, 500, 502, 503, 504, 522, 524],
+    "REDIRECT_MAX_TIMES": 5,
+    # Decoding a whole page to look for a tag that these sites don't use costs 2 ms.
+    "METAREFRESH_ENABLED": False,
+    # Scrapy starts this many tasks for every response, to hand what its callback yields to the
+    # pipelines. More would gain nothing: an item waits only while a store's buffer is full, and
+    # then the others would wait as well.
+    "CONCURRENT_ITEMS": 1,
+    # Reads and parses the source of every callback, for a mistake that mypy finds.
+    "WARN_ON_GENERATOR_RETURN_VALUE": False,
+    "STATS_CLASS": "moviecrawler.extensions.stats.PlainStatsCollector",
+    "LOG_FORMATTER": "moviecrawler.extensions.logformatter.TerseLogFormatter",
+    # Seconds between two lines of Progress.
+    "LOGSTATS_INTERVAL": 15.0,
+    # Not imported, as a web server comes with it.
+    "EXTENSIONS_BASE": {
+        path: order
+        for path, order in default_settings.EXTENSIONS_BASE.items()
+        if path != "scrapy.extensions.remote_control.RemoteControl"
+    },
+    # Nor are cookies' middleware and its libraries, unless COOKIES_ENABLED lists it below.
+    "DOWNLOADER_MIDDLEWARES_BASE": {
+        path: order
+        for path, order in default_settings.DOWNLOADER_MIDDLEWARES_BASE.items()
+        if path != "scrapy.downloadermiddlewares.cookies.CookiesMiddleware"
+    },
+    # Whether alerts are sent, by the actions whose settings have a value. Suites of a user's own
+    # are run by Spidermon's own extension.
+    "SPIDERMON_ENABLED": True,
+    "SPIDERMON_SLACK_SENDER_NAME": "moviecrawler",
+    "SPIDERMON_SENTRY_PROJECT_NAME": "moviecrawler",
+    "SPIDERMON_SENTRY_ENVIRONMENT_TYPE": "production",
+}
+
+# --- Components -----------------------------------------------------------------------------------
+_COMPONENTS: dict[str, dict[str, int | None]] = {
+    # Pages come by http and https alone, and no request can name a file of this machine.
+    "DOWNLOAD_HANDLERS": {
+        "data": None,
+        "file": None,
+        "ftp": None,
+        "s3": None,
+    },
+    "DOWNLOADER_MIDDLEWARES": {
+        "scrapy.downloadermiddlewares.offsite.OffsiteMiddleware": None,
+        "moviecrawler.middlewares.offsite.StrictOffsiteMiddleware": 50,
+        "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
+        "moviecrawler.middlewares.robots.CautiousRobotsTxtMiddleware": 100,
+        "scrapy.downloadermiddlewares.retry.RetryMiddleware": None,
+        "moviecrawler.middlewares.retry.BackoffRetryMiddleware": 550,
+        "moviecrawler.frontier.budget_middleware.BudgetMiddleware": 555,
+        # Sees decompressed bodies, and before a retry can be made of a refusal.
+        "moviecrawler.middlewares.blocks.SiteBlockMiddleware": 560,
+        "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": None,
+        "moviecrawler.middlewares.compression.GzipMiddleware": 640,
+    },
+    "SPIDER_MIDDLEWARES": {
+        # These drop requests, of which the queue would not know.
+        "scrapy.spidermiddlewares.urllength.UrlLengthMiddleware": None,
+        "scrapy.spidermiddlewares.depth.DepthMiddleware": None,
+        # It looks for copies of a page's meta in all that the page yields; the spiders make none.
+        "scrapy.spidermiddlewares.metacopy.MetaCopyDetectionMiddleware": None,
+    },
+    "ITEM_PIPELINES": {
+        "moviecrawler.pipelines.validate.ValidatePipeline": 100,
+        "moviecrawler.pipelines.sqlite.SqlitePipeline": 300,
+    },
+    "EXTENSIONS": {
+        # SiteThrottle replaces it, which would raise the delay of a host with a slot of its own to
+        # DOWNLOAD_DELAY.
+        "scrapy.extensions.throttle.AutoThrottle": None,
+        "scrapy.extensions.logstats.LogStats": None,
+        "moviecrawler.extensions.clock.ClockCheck": 0,
+        "moviecrawler.extensions.completion.ItemCompletion": 0,
+        "moviecrawler.extensions.outcomes.TitleOutcomes": 0,
+        "moviecrawler.extensions.throttle.SiteThrottle": 0,
+        "moviecrawler.extensions.coverage.CoverageWatch": 0,
+        "moviecrawler.extensions.alerts.Alerts": 10,
+        "moviecrawler.extensions.metrics.Metrics": 20,
+        "moviecrawler.extensions.progress.Progress": 30,
+        "moviecrawler.extensions.summary.Summary": 40,
+    },
+}
+
+_OF_EACH_REQUEST = {
+    "moviecrawler.pipelines.validate.ValidatePipeline",
+    "moviecrawler.extensions.throttle.SiteThrottle",
+}
+"""What a request needs, or the item of its page, that is no part of a crawl."""
+
+
+class _Part(NamedTuple):
+    """A component that is used when one of some settings has a value.
+
+    It is imported when it is listed, with the client of its service: boto3, pymongo, psycopg2,
+    Prometheus'. A crawl that stores CSV files does without them, and starts in half the time.
+    """
+
+    enabled_by: tuple[str, ...]
+    listed_in: str
+    """Scrapy's setting that lists components of its kind."""
+    path: str
+    order: int
+
+
+_SPIDERMON_SUITES = (
+    "SPIDERMON_SPIDER_OPEN_MONITORS",
+    "SPIDERMON_SPIDER_CLOSE_MONITORS",
+    "SPIDERMON_ENGINE_STOP_MONITORS",
+    "SPIDERMON_PERIODIC_MONITORS",
+    "SPIDERMON_SPIDER_OPEN_EXPRESSION_MONITORS",
+    "SPIDERMON_SPIDER_CLOSE_EXPRESSION_MONITORS",
+    "SPIDERMON_ENGINE_STOP_EXPRESSION_MONITORS",
+)
+_PARTS = (
+    _Part(
+        enabled_by=("DATABASE_URL",),
+        listed_in="ITEM_PIPELINES",
+        path="moviecrawler.pipelines.postgres.PostgresPipeline",
+        order=310,
+    ),
+    _Part(
+        enabled_by=("MONGO_URL",),
+        listed_in="ITEM_PIPELINES",
+        path="moviecrawler.pipelines.mongo.MongoPipeline",
+        order=320,
+    ),
+    _Part(
+        enabled_by=("S3_BUCKET",),
+        listed_in="ITEM_PIPELINES",
+        path="moviecrawler.pipelines.s3.S3Pipeline",
+        order=330,
+    ),
+    _Part(
+        enabled_by=("S3_BUCKET",),
+        listed_in="ITEM_PIPELINES",
+        path="moviecrawler.pipelines.archive.ArchivePipeline",
+        order=340,
+    ),
+    _Part(
+        enabled_by=("S3_BUCKET",),
+        listed_in="SPIDER_MIDDLEWARES",
+        path="moviecrawler.middlewares.archive.ArchiveMiddleware",
+        order=10,  # before HttpErrorMiddleware, so that it sees a 404 too
+    ),
+    _Part(
+        enabled_by=("PROXY_ORDER",),
+        listed_in="DOWNLOADER_MIDDLEWARES",
+        path="moviecrawler.proxies.middleware.ProxyMiddleware",
+        # Learns how an attempt ended before a redirect is followed, and sees decompressed bodies.
+        order=620,
+    ),
+    _Part(
+        enabled_by=("COOKIES_ENABLED",),
+        listed_in="DOWNLOADER_MIDDLEWARES",
+        path="scrapy.downloadermiddlewares.cookies.CookiesMiddleware",
+        order=700,  # as Scrapy has it
+    ),
+    _Part(
+        enabled_by=("DATABASE_URL",),
+        listed_in="EXTENSIONS",
+        path="moviecrawler.extensions.catalogue.CatalogueRecorder",
+        order=0,
+    ),
+    _Part(
+        enabled_by=_SPIDERMON_SUITES,
+        listed_in="EXTENSIONS",
+        path="spidermon.contrib.scrapy.extensions.Spidermon",
+        order=10,
+    ),
+)
+
+
+def set_up(settings: BaseSettings) -> None:
+    """Give the crawl of a movie spider what is ours, in the place of Scrapy's defaults.
+
+    What anyone has set stays: a plain setting as it is, and a component that is listed or switched
+    off by None, beside which ours are listed. An add-on can change the result.
+    """
+    for name, value in _SETTINGS.items():
+        _set_default(settings, name, value)
+    for name, components in _COMPONENTS.items():
+        parts = [part for part in _PARTS if part.listed_in == name]
+        chosen = {
+            part.path: part.order
+            for part in parts
+            if any(settings.get(setting) for setting in part.enabled_by)
+        }
+        _list_components(settings, name, {**components, **chosen})
+    _choose_scheduler(settings)
+
+
+def leave_out_stores(settings: BaseSettings) -> None:
+    """Leave out of ours what stores items and what watches a crawl, after `set_up`."""
+    for name in ("ITEM_PIPELINES", "SPIDER_MIDDLEWARES", "EXTENSIONS"):
+        parts = [part.path for part in _PARTS if part.listed_in == name]
+        left_out = {*_COMPONENTS[name], *parts} - _OF_EACH_REQUEST
+        changed = {}
+        for component, order in settings.getdict(name).items():
+            changed[component] = None if _path_of(component) in left_out else order
+        settings.set(name, changed, priority=settings.getpriority(name) or 0)
+
+
+def _set_default(settings: BaseSettings, name: str, value: Any) -> None:
+    """Set a plain setting if it has Scrapy's default."""
+    if not settings.getpriority(name):
+        settings.set(name, value, priority="addon")
+
+
+def _list_components(settings: BaseSettings, name: str, components: dict[str, int | None]) -> None:
+    """List components in the setting `name`, of which none changes that is listed there."""
+    listed = settings.getdict(name)
+    paths = {_path_of(component) for component in listed}
+    added = {path: order for path, order in components.items() if path not in paths}
+    if added:
+        _replace(settings, name, {**listed, **added})
+
+
+def _replace(settings: BaseSettings, name: str, value: Any) -> None:
+    """Replace the value of a setting, whoever has set it.
+
+    When a crawl begins, Scrapy sets once more what its user has set, with the priority that it had.
+    """
+    priority = settings.getpriority(name)
+    settings.set(name, value, priority=priority + 1 if priority else "addon")
+
+
+def _path_of(component: Any) -> str:
+    """Return the import path of a component, which may be listed as the class itself."""
+    if isinstance(component, str):
+        return component
+    return f"{component.__module__}.{component.__qualname__}"
+
+
+def _choose_scheduler(settings: BaseSettings) -> None:
+    scheduler = REDIS_SCHEDULER if settings.get("REDIS_URL") else SCHEDULER
+    _set_default(settings, "SCHEDULER", scheduler)
+    if settings["SCHEDULER"] != scheduler:
+        return
+    # The queue knows what was requested.
+    _set_default(settings, "DUPEFILTER_CLASS", "scrapy.dupefilters.BaseDupeFilter")
+    if settings.get("JOBDIR"):
+        logger.warning(
+            "JOBDIR has no effect on this spider: its queue is kept anyway, in %s",
+            "Redis" if settings.get("REDIS_URL") else "DATA_DIR",
+        )
+        _replace(settings, "JOBDIR", None)

@@ -1,0 +1,400 @@
+"""What the frontier promises, whichever backend keeps it: Redis for many machines, SQLite for one.
+
+A run is one pass over what a spider's arguments name. There is one queue a name, for all workers of
+the run. Each method of `Backend` is one atomic step, and one suite of tests holds for all backends.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import msgspec
+
+from moviecrawler.errors import MovieCrawlerError
+from moviecrawler.frontier.budgets import UNLIMITED, Budget, SiteReply
+from moviecrawler.frontier.serialisation import Envelope
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+
+    from moviecrawler.items import Site
+
+OFF_SITE = -1
+"""The level of requests that are not for the site, so that they are handed out while it is closed:
+the arguments of the run, and a pass over datasets."""
+BOOSTED = 0
+LISTS = 1
+TITLES = 2
+"""The levels of requests for the site. Within one, first in is first out."""
+SEED = "seed-"
+"""The prefix of the ids of seeds. Their bodies are what was pushed; all others are JSON."""
+ARGUMENTS = "arguments-"
+"""The prefix of the id of the request that stands for the run's arguments. It has no body."""
+
+How = Literal["done", "back", "dead"]
+"""How a lease ends. `done`: what came of the request is durable. `back`: it is queued again, and
+this delivery does not count. `dead`: it becomes a dead letter."""
+OUTCOMES = ("stored", "absent", "failed", "disallowed", "dead", "read", "unread")
+"""What can become of a request. Titles are `stored`, or `absent` by the site's own word, or
+`failed`, or `disallowed` by robots.txt; lists and others are `read` or `unread`; each can become a
+`dead` letter."""
+TITLE_OUTCOMES = ("stored", "absent", "failed", "disallowed")
+DAYS_UNUSED = 7
+"""Days after which a run that nobody has used expires."""
+DAYS_DEAD = 30
+"""Days for which a dead letter is kept."""
+MAX_RUNS = 100
+"""Runs of a site that are read, at most: those that were used last."""
+LONGEST_PAUSE_SECONDS = 7 * 86_400.0
+"""Each refusal doubles the pause before, up to this."""
+PROBE_SECONDS = 60.0
+"""Seconds that workers wait for the answer to a probe before another one is sent."""
+SPACING_FACTOR = 1.05
+"""The gap between two requests is longer by this factor than the budget asks for, as late requests
+would crowd the next ones."""
+DELIVERIES_ALONE = 2
+"""After so many deliveries a request may have killed its workers: it is handed out alone."""
+
+
+class FrontierError(MovieCrawlerError):
+    """The backend cannot do a step now. The worker tries again."""
+
+
+class FrontierFullError(FrontierError):
+    """The backend has no room for what is to be queued. Leases can still end, which makes room."""
+
+
+class RunName(NamedTuple):
+    """What names a queue."""
+
+    site: Site
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worker:
+    """A worker of a run, with the terms on which it takes requests."""
+
+    run: RunName
+    name: str
+    arguments: str = ""
+    """Describes the arguments of the run; all workers of it have the same."""
+    is_once: bool = False
+    """Whether the run's name was chosen with FRONTIER_RUN: it is passed over once."""
+    limit: int | None = None
+    """Titles that all workers together request, at most."""
+    budget: Budget = UNLIMITED
+    lease_seconds: float = 60.0
+    deliveries: int = 5
+    """Deaths of workers after which a request becomes a dead letter."""
+    has_bloom_filter: bool = False
+    """Whether the dedupe set is a Bloom filter. Only Redis has one."""
+
+
+class Push(msgspec.Struct, frozen=True, array_like=True):
+    """A request to queue. It is dropped when its id is open, or when the pass has seen it."""
+
+    level: int
+    id: str
+    body: str
+    title: str = ""
+    """The id of the title, which counts for the run's limit; empty for lists and the like."""
+    is_repeatable: bool = False
+    """Whether it is queued although the pass has seen it."""
+
+
+class End(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """The end of a lease."""
+
+    id: str
+    how: How
+    number: int = 0
+    """The number of the delivery that ends. Of one that is not the last any more, only `stored` is
+    taken: another worker is at the request."""
+    reason: str = ""
+    outcomes: dict[str, int] = {}
+    """With `done`: what became of the request, such as `{"stored": 1}`, and of each title of a pass
+    over datasets. Empty when what it led to counts in its place."""
+
+
+class Delivery(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that was leased to a worker, as its `number`-th delivery."""
+
+    id: str
+    number: int
+    body: bytes
+
+
+class Account(msgspec.Struct, kw_only=True):
+    """What became of the requests of a pass, over all workers and starts."""
+
+    requested: int = 0
+    titles: int = 0
+    """How many of them are for titles."""
+    stored: int = 0
+    absent: int = 0
+    failed: int = 0
+    disallowed: int = 0
+    dead: int = 0
+    read: int = 0
+    unread: int = 0
+    open: int = 0
+    """Requests that are queued or leased."""
+
+    @property
+    def ended(self) -> int:
+        """Requests that have an outcome."""
+        return sum(getattr(self, outcome) for outcome in OUTCOMES)
+
+    @property
+    def lost(self) -> int:
+        """Requests that others have deleted from the queue."""
+        return max(0, self.requested - self.ended - self.open)
+
+    @property
+    def in_words(self) -> str:
+        """What became of the requests that did not end well."""
+        counts = {
+            "wait for the next worker": self.open,
+            "are dead letters": self.dead,
+            "are lost": self.lost,
+        }
+        shown = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
+        return shown or "all are done"
+
+
+class Opened(msgspec.Struct, kw_only=True):
+    """What a worker finds when it opens a run."""
+
+    over_at: float | None = None
+    """Unix time at which the joined run was over; None when there is something to do."""
+    expired_open: int | None = None
+    """How many requests of the run expired unused; None when none did."""
+    remarks: list[str] = []
+    """Sentences that the log should have: what was taken over, moved aside or lost."""
+
+
+class Reply(msgspec.Struct, kw_only=True):
+    """The state of the run after `take`."""
+
+    site: SiteReply
+    account: Account
+    waiting: int
+    """Requests that are queued, and not leased."""
+    deliveries: list[Delivery]
+    new_dead_letters: list[str]
+    """Requests that became dead letters in this step, as their workers died."""
+    remarks: list[str] = []
+    """Sentences that the log should have, such as of a key of another type."""
+
+
+RunState = Literal["running", "finished", "no worker", "stopped", "probing", "budget spent"]
+"""`no worker`: requests are queued, and no worker runs. `stopped`: the site has refused us.
+`probing`: the pause is over, and one request finds out whether the site answers again."""
+_RECENTLY_SECONDS = 3600.0
+"""Seconds for which a run that is over still counts as current."""
+
+
+@dataclass(kw_only=True)
+class SiteState:
+    """The circuit and the budget of a site. Times are Unix times."""
+
+    site: Site
+    refusal: str | None = None
+    """Why the site is not asked, until it answers again."""
+    stopped_until: float | None = None
+    used_today: int = 0
+    """Requests that were charged to today's budget (UTC)."""
+    budget: Budget = UNLIMITED
+    """The budget by the settings of this process, which should be those of the workers."""
+
+
+@dataclass(kw_only=True)
+class RunReport:
+    """A run at one moment. Times are Unix times, by the backend's clock."""
+
+    site: Site
+    run: str
+    arguments: str
+    account: Account
+    dead_letters: int
+    """Those of the name, of earlier passes too."""
+    requeued: int
+    """Dead letters that wait for the next pass."""
+    workers: int
+    started_at: float
+    ended_at: float | None
+    """When the run was over; None while it is not."""
+    now: float
+    state_of_site: SiteState
+
+    @property
+    def per_second(self) -> float:
+        """Requests that ended in a second, on average."""
+        seconds = (self.ended_at or self.now) - self.started_at
+        return self.account.ended / max(0.001, seconds)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the run is over at this rate; None when nothing has ended."""
+        return self.account.open / self.per_second if self.account.ended else None
+
+    @property
+    def is_current(self) -> bool:
+        """Whether it has something open, ended within the last hour, or has workers."""
+        if self.ended_at is None or self.account.open or self.requeued or self.workers:
+            return True
+        return self.now - self.ended_at <= _RECENTLY_SECONDS
+
+    @property
+    def state(self) -> RunState:
+        """Whether the run goes on, and if not, why."""
+        if self.ended_at is not None:
+            return "finished"
+        site = self.state_of_site
+        if self.account.open and site.refusal is not None:
+            return "stopped" if (site.stopped_until or 0) > self.now else "probing"
+        per_day = site.budget.per_day
+        if self.account.open and per_day is not None and site.used_today >= per_day:
+            return "budget spent"
+        return "running" if self.workers else "no worker"
+
+
+@dataclass(kw_only=True)
+class FrontierReport:
+    """All sites and runs at one moment."""
+
+    now: float
+    """Unix time by the backend's clock."""
+    sites: dict[Site, SiteState]
+    runs: list[RunReport] = field(default_factory=list)
+    """By site, then from the run that began first."""
+
+
+@dataclass(kw_only=True)
+class DeadLetter:
+    """A request or a seed that was given up."""
+
+    run: RunName
+    id: str
+    reason: str
+    at: float
+    """Unix time."""
+    body: str
+    """The request or the seed as it was queued; bytes that are not UTF-8 are escaped."""
+
+    @property
+    def request(self) -> dict[str, Any] | None:
+        """The fields of the request; None for a seed, or when it is damaged."""
+        try:
+            return msgspec.structs.asdict(msgspec.json.decode(self.body, type=Envelope))
+        except (msgspec.DecodeError, RecursionError):
+            return None
+
+
+class Backend(ABC):
+    """The queues of all runs, and what all workers know of the sites.
+
+    Each method is one atomic step and may be called again after an error, as sending twice does no
+    harm. Each raises FrontierError when the step cannot be done now.
+    """
+
+    # --- The sites ------------------------------------------------------------------------------
+
+    @abstractmethod
+    async def ask(
+        self,
+        site: Site,
+        budget: Budget,
+        *,
+        charge: bool = False,
+        refusal: tuple[str, float] | None = None,
+        has_answered: bool = False,
+    ) -> SiteReply:
+        """Tell whether a site may be asked.
+
+        Args:
+            site: The site.
+            budget: What all workers together may ask of it.
+            charge: Whether a request is charged and gets its turn.
+            refusal: Why the site has refused us, and for how many seconds to pause.
+            has_answered: Whether the site has answered the probe.
+        """
+
+    # --- A run ----------------------------------------------------------------------------------
+
+    @abstractmethod
+    async def open(self, worker: Worker, requested_at: float | None, age: float) -> Opened:
+        """Join the run of a name, or begin the next pass.
+
+        A run that is not over is joined. One that was over before the worker was requested is
+        passed over again, unless `worker.is_once`.
+
+        Args:
+            worker: The worker.
+            requested_at: Unix time, by the backend's clock, at which the worker was requested.
+            age: Seconds since then; it is used where `requested_at` is None.
+
+        Raises:
+            ConfigurationError: The run was begun with other arguments.
+        """
+
+    @abstractmethod
+    async def push(self, worker: Worker, pushes: Sequence[Push]) -> int:
+        """Queue requests; return how many were dropped, as they are open or were seen.
+
+        Raises FrontierFullError.
+        """
+
+    @abstractmethod
+    async def take(self, worker: Worker, want: int = 0, renew: Collection[str] = ()) -> Reply:
+        """Lease up to `want` requests, and renew the leases of the ids in `renew`.
+
+        It is the worker's heartbeat, too. Requests of workers that died are queued again.
+        """
+
+    @abstractmethod
+    async def finish(self, worker: Worker, ends: Sequence[End]) -> None:
+        """End leases, and count what became of their requests."""
+
+    @abstractmethod
+    async def leave(self, worker: Worker) -> None:
+        """Note that a worker has ended."""
+
+    # --- Operators ------------------------------------------------------------------------------
+
+    @abstractmethod
+    async def read(
+        self, budgets: Mapping[Site, Budget], site: Site | None = None, name: str | None = None
+    ) -> FrontierReport:
+        """Return the state of all sites and runs, or only the runs of a site or a name."""
+
+    @abstractmethod
+    def dead_letters(
+        self, site: Site | None = None, name: str | None = None
+    ) -> AsyncIterator[DeadLetter]:
+        """Yield the dead letters of all runs, or only of a site or a name, in no order."""
+
+    @abstractmethod
+    async def requeue(self, run: RunName, letter_id: str) -> bool:
+        """Queue a dead letter again, with no deliveries; return whether it was there.
+
+        It joins the pass that is under way. Otherwise it waits for the next one: it reopens none.
+        """
+
+    @abstractmethod
+    async def drop_letter(self, run: RunName, letter_id: str) -> bool:
+        """Delete a dead letter; return whether it was there. It stays counted as dead."""
+
+    @abstractmethod
+    async def drop_run(self, run: RunName) -> bool:
+        """Delete a run with all that it has queued; return whether it was there.
+
+        Its dead letters stay.
+        """
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Release what the backend holds open. It can be used again."""

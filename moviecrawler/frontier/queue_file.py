@@ -1,0 +1,304 @@
+"""The SQLite file of the queue: opening it, and what to do when others delete or damage it."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+
+from filelock import FileLock, Timeout
+
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.frontier.contract import FrontierError, FrontierFullError
+from moviecrawler.options import read_package_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Step = Callable[[sqlite3.Connection], "Result"]
+    Kind = Literal["DEFERRED", "IMMEDIATE"]
+    Identity = tuple[int, int]
+
+Result = TypeVar("Result")
+
+_LAYOUT = 1
+"""The version of `queue.sql`, stored as `PRAGMA user_version`."""
+_BUSY_SECONDS = 10.0
+"""Seconds to wait for the step of another process."""
+_CACHE_KIB = 16_000
+"""With SQLite's own 2 MB, queueing a million requests would read the indexes again and again."""
+_MAX_WAL_BYTES = 64_000_000
+"""What is kept of the log of changes after a large step, such as clearing a million rows."""
+_MOUNTS = Path("/proc/self/mountinfo")
+_MOUNT_POINT = 4
+"""Index of the folder among the fields of a line there."""
+_NETWORK_TYPES = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs"}
+_OCTAL = re.compile(r"\\([0-7]{3})")
+"""Such as `\040` for a space, in _MOUNTS."""
+_DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR_SHORT_READ}
+
+
+class _DamagedError(FrontierError):
+    """The file is no database, or not all of one."""
+
+
+class _Files(NamedTuple):
+    """Which files a connection has open: device and inode of each."""
+
+    database: Identity | None
+    log: Identity | None
+    memory: Identity | None
+
+
+class QueueFile:
+    """A connection to the file at `path`, for one thread.
+
+    The file may be deleted, replaced or damaged at any time.
+    """
+
+    def __init__(self, path: Path, opening: Path) -> None:
+        """Open nothing yet. `opening` is the lock file of who makes the file."""
+        self.path = path
+        self.remarks: list[str] = []
+        """Sentences that the log should have."""
+        self._log = path.with_name(f"{path.name}-wal")
+        self._memory = path.with_name(f"{path.name}-shm")
+        self._opening = opening
+        self._connection: sqlite3.Connection | None = None
+        self._files = _Files(None, None, None)
+
+    def change(self, step: Step[Result]) -> Result:
+        """Run a step that writes. Make the file when it is missing, and again when it is damaged.
+
+        Raises FrontierError, and ConfigurationError when the file can't be here.
+        """
+        try:
+            return self._run(step, "IMMEDIATE")
+        except _DamagedError as error:
+            self._move_aside(str(error))
+        return self._run(step, "IMMEDIATE")
+
+    def visit(self, step: Step[Result], kind: Kind, otherwise: Result) -> Result:
+        """Run a step of an operator; where there is no file, make none and return `otherwise`.
+
+        Raises as `change` does, also when the file is damaged.
+        """
+        if not self.path.exists():
+            self.close()
+            return otherwise
+        try:
+            return self._run(step, kind)
+        except _DamagedError as error:
+            raise FrontierError(f"{error}; the next crawl moves it away and begins anew") from error
+
+    def close(self) -> None:
+        """Close the file; the next step opens it again."""
+        connection = self._connection
+        self._connection = None
+        if connection is not None:
+            with suppress(sqlite3.Error):  # of a file that is damaged
+                connection.close()
+
+    def _run(self, step: Step[Result], kind: Kind) -> Result:
+        try:
+            connection = self._open()
+            with _transaction(connection, kind):
+                return step(connection)
+        except Timeout:
+            raise FrontierError(f"another process has been making {self.path} for 10 s") from None
+        except OSError as error:
+            raise FrontierError(f"{self.path}: {error}") from error
+        except sqlite3.DatabaseError as error:
+            raise self._explain(error) from error
+
+    def _explain(self, error: sqlite3.DatabaseError) -> Exception:
+        """Return what to raise for an error of SQLite; a fault of ours stays what it is."""
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_MISUSE)
+        is_other_layout = code == sqlite3.SQLITE_ERROR and str(error).startswith("no such ")
+        sentence = f"{self.path}: {error}"
+        if is_other_layout or code in _DAMAGE or code & 0xFF in _DAMAGE:
+            return _DamagedError(sentence)
+        if code & 0xFF == sqlite3.SQLITE_FULL:
+            return FrontierFullError(sentence)
+        return FrontierError(sentence) if isinstance(error, sqlite3.OperationalError) else error
+
+    # --- Opening ---------------------------------------------------------------------------------
+
+    def _open(self) -> sqlite3.Connection:
+        """Return a connection to the file that is at `path` now."""
+        if self._connection is not None and _identity(self.path) == self._files.database:
+            return self._connection
+        if self._connection is not None:
+            self._delete_leftovers()
+            self.close()
+        found = self._look()
+        self._files = found
+        _refuse_network(self.path.parent)
+        connection = self._connect(is_new=found.database is None)
+        try:
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+            connection.execute(f"PRAGMA journal_size_limit = {_MAX_WAL_BYTES}")
+        except BaseException:
+            connection.close()
+            raise
+        connection.row_factory = sqlite3.Row
+        self._connection = connection
+        self._files = self._look()
+        return connection
+
+    def _connect(self, *, is_new: bool) -> sqlite3.Connection:
+        if not is_new:
+            connection = self._connection_to_path()
+            try:
+                ((version,),) = connection.execute("PRAGMA user_version")
+            except BaseException:
+                connection.close()
+                raise
+            if version == _LAYOUT:
+                return connection
+            connection.close()
+        # SQLite fails when two processes do this to a new file at the same time.
+        with self._lock():
+            if not self.path.exists():
+                # The log of a file that was deleted would be taken for that of the new one.
+                self._log.unlink(missing_ok=True)
+                self._memory.unlink(missing_ok=True)
+            connection = self._connection_to_path()
+            try:
+                self._prepare(connection)
+            except BaseException:
+                connection.close()
+                raise
+        return connection
+
+    def _connection_to_path(self) -> sqlite3.Connection:
+        return sqlite3.connect(
+            self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        """Make the tables, unless they are there."""
+        ((version,),) = connection.execute("PRAGMA user_version")
+        if version == _LAYOUT:
+            return
+        if version > _LAYOUT:
+            raise ConfigurationError(
+                f"{self.path} was made by a newer version of moviecrawler (its layout is {version},"
+                f" and this version knows {_LAYOUT}); install that version again, or move the file"
+                " away to begin a new queue"
+            )
+        ((tables,),) = connection.execute("SELECT count(*) FROM sqlite_master")
+        if tables:
+            raise ConfigurationError(
+                f"{self.path} was made by another program; move it away, or set another DATA_DIR"
+            )
+        # Nothing is lost with a new file: it need not be on the disk when this returns.
+        connection.execute("PRAGMA synchronous = OFF")
+        connection.execute("PRAGMA journal_mode = WAL")
+        tables = read_package_file(__package__, "queue.sql")
+        connection.executescript(
+            f"BEGIN IMMEDIATE; {tables} PRAGMA user_version = {_LAYOUT}; COMMIT;"
+        )
+
+    def _lock(self) -> FileLock:
+        self._opening.parent.mkdir(parents=True, exist_ok=True)
+        return FileLock(self._opening, timeout=_BUSY_SECONDS)
+
+    # --- What others do to the file ------------------------------------------------------------
+
+    def _look(self) -> _Files:
+        return _Files(
+            database=_identity(self.path),
+            log=_identity(self._log),
+            memory=_identity(self._memory),
+        )
+
+    def _delete_leftovers(self) -> None:
+        """Delete what belongs to the file that was here: it would damage the one that is."""
+        with self._lock():
+            found = self._look()
+            if found.log == self._files.log:
+                self._log.unlink(missing_ok=True)
+            if found.memory == self._files.memory:
+                self._memory.unlink(missing_ok=True)
+
+    def _move_aside(self, reason: str) -> None:
+        """Give a damaged file another name, unless another process has done so."""
+        at = datetime.now(UTC)
+        target = self.path.with_name(f"{self.path.name}.damaged-{at:%Y%m%dT%H%M%S.%fZ}")
+        try:
+            with self._lock():
+                is_ours = _identity(self.path) == self._files.database
+                self.close()
+                if self._files.database is None or not is_ours:
+                    return
+                for path in (self._log, self._memory):
+                    with suppress(FileNotFoundError):
+                        path.rename(f"{target}{path.name.removeprefix(self.path.name)}")
+                self.path.rename(target)
+        except Timeout:
+            raise FrontierError(f"another process has been making {self.path} for 10 s") from None
+        except OSError as error:
+            raise FrontierError(f"{self.path} is damaged, and can't be moved: {error}") from error
+        self.remarks.append(
+            f"the queue was damaged ({reason}): it was moved to {target.name}, and a new one begun"
+        )
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection, kind: Kind) -> Iterator[None]:
+    """Commit at the end of the block, or roll back."""
+    connection.execute(f"BEGIN {kind}")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        # After some errors, such as a full disk, SQLite has rolled back by itself.
+        if connection.in_transaction:
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+        raise
+
+
+def _identity(path: Path) -> Identity | None:
+    try:
+        status = os.stat(path)  # noqa: PTH116 - three for each step, and Path's own takes twice as long
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _refuse_network(folder: Path) -> None:
+    """Raise ConfigurationError for a folder that other machines may use, too.
+
+    SQLite's log needs memory that all processes share.
+    """
+    kind = _file_system(folder.resolve())
+    if kind in _NETWORK_TYPES:
+        raise ConfigurationError(
+            f"{folder} is on a network file system ({kind}), where SQLite can't keep the queue; set"
+            " DATA_DIR to a folder on a disk of this machine, or REDIS_URL to share a crawl"
+        )
+
+
+def _file_system(folder: Path) -> str:
+    """Return the type of the file system that holds a folder; empty when the system tells none."""
+    try:
+        lines = _MOUNTS.read_text("utf-8", "surrogateescape").splitlines()
+    except OSError:
+        return ""
+    kinds = {}
+    for line in lines:
+        # 36 35 98:0 / /mnt\040two rw,noatime shared:1 - ext4 /dev/sda rw
+        mount, _, source = line.partition(" - ")
+        fields = mount.split(" ")
+        if len(fields) > _MOUNT_POINT:
+            point = _OCTAL.sub(lambda escaped: chr(int(escaped[1], 8)), fields[_MOUNT_POINT])
+            kinds[Path(point)] = source.split(" ")[0]  # of two on one folder, the later is seen
+    holders = [path for path in (folder, *folder.parents) if path in kinds]
+    return kinds[holders[0]] if holders else ""

@@ -1,0 +1,432 @@
+"""The frontier's backend for many machines: Redis, with one Lua script a step.
+
+It is built on scrapy-redis, and replaces what is unsafe there: a popped request that dies with its
+worker (here it is leased), pickled requests (here checked JSON), a blocking pop on the event loop,
+and the flush by whoever ends first.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import redis.exceptions
+from scrapy_redis import defaults
+from scrapy_redis.scheduler import Scheduler
+
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.frontier.budgets import SiteReply
+from moviecrawler.frontier.contract import (
+    MAX_RUNS,
+    OUTCOMES,
+    SPACING_FACTOR,
+    Account,
+    Backend,
+    DeadLetter,
+    Delivery,
+    FrontierError,
+    FrontierFullError,
+    FrontierReport,
+    Opened,
+    Reply,
+    RunName,
+    RunReport,
+    SiteState,
+)
+from moviecrawler.frontier.keys import (
+    EARLIER_KEYS_OF_RUN,
+    EARLIER_KEYS_OF_SITE,
+    RunKeys,
+    SiteKeys,
+)
+from moviecrawler.frontier.scheduler import FrontierScheduler
+from moviecrawler.options import read_package_file
+from moviecrawler.redis_client import check_eviction, connect, describe_error
+from moviecrawler.sites import SITES
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+    from typing import Self
+
+    from scrapy.settings import BaseSettings
+
+    from moviecrawler.frontier.budgets import Budget
+    from moviecrawler.frontier.contract import End, Push, Worker
+    from moviecrawler.items import Site
+
+_RUN_SCRIPT = ("begin", "run")
+"""The files that each script of a run begins with."""
+_SCRIPTS = {
+    "adopt": ("begin", "adopt"),
+    "ask": ("begin", "site", "ask"),
+    "finish": (*_RUN_SCRIPT, "finish"),
+    "open": (*_RUN_SCRIPT, "open"),
+    "push": (*_RUN_SCRIPT, "push"),
+    "requeue": (*_RUN_SCRIPT, "requeue"),
+    "take": (*_RUN_SCRIPT, "site", "take"),
+}
+"""The files of which each script is made."""
+_DAY_SECONDS = 86_400
+
+
+class RedisFrontierScheduler(FrontierScheduler, Scheduler):  # type: ignore[misc]  # no types there
+    """scrapy-redis' scheduler with leases, for crawls with REDIS_URL.
+
+    Of scrapy-redis it takes the connection's settings (REDIS_URL, REDIS_PARAMS, REDIS_ENCODING) and
+    the seeds' key. Its queue, dupe filter and flush are replaced, as they lose what a killed worker
+    held, read pickles and block the event loop.
+    """
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> Self:  # noqa: ARG003 - Scrapy's signature
+        """Make no client: the scheduler uses that of its crawl's backend."""
+        return cls()
+
+
+class _Answer(msgspec.Struct, kw_only=True):
+    """What `take.lua` returns as JSON."""
+
+    site: SiteReply
+    account: Account
+    waiting: int
+    wrong_type: str
+
+
+class _OpenAnswer(msgspec.Struct, kw_only=True):
+    """What `open.lua` returns."""
+
+    error: str | None = None
+    over_at: float | None = None
+    gone: int = 0
+
+
+class _TakenOver(msgspec.Struct):
+    """A run of the layout before that had something left."""
+
+    name: str
+    open: int
+    dead: int
+
+
+class _LetterHead(msgspec.Struct):
+    """The first line of a dead letter."""
+
+    reason: str
+    at: float
+
+
+@dataclass
+class RedisBackend(Backend):
+    """The queues of all runs in one Redis."""
+
+    client: Any
+    start_urls_form: str = defaults.START_URLS_KEY
+
+    def __post_init__(self) -> None:
+        self._scripts = {
+            name: self.client.register_script(
+                "\n".join(read_package_file(__package__, f"{part}.lua") for part in parts)
+            )
+            for name, parts in _SCRIPTS.items()
+        }
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> Self:
+        """Read REDIS_URL, REDIS_PARAMS, REDIS_ENCODING and REDIS_START_URLS_KEY.
+
+        Raises ConfigurationError. Nothing is connected.
+        """
+        form = settings.get("REDIS_START_URLS_KEY") or defaults.START_URLS_KEY
+        return cls(connect(settings["REDIS_URL"], **settings.getdict("REDIS_PARAMS")), form)
+
+    def keys_of(self, run: RunName) -> RunKeys:
+        """Return the keys of a run."""
+        return RunKeys(SiteKeys(run.site, self.start_urls_form), run.name)
+
+    # --- The sites ------------------------------------------------------------------------------
+
+    async def ask(
+        self,
+        site: Site,
+        budget: Budget,
+        *,
+        charge: bool = False,
+        refusal: tuple[str, float] | None = None,
+        has_answered: bool = False,
+    ) -> SiteReply:
+        """Run `ask.lua`."""
+        keys = SiteKeys(site)
+        given: dict[str, Any] = {"charge": charge, "has_answered": has_answered}
+        if refusal is not None:
+            reason, seconds = refusal
+            given["refusal"] = [reason, round(seconds * 1000)]
+        answer = await self._run_script(
+            "ask", [keys.budget, keys.circuit], **_terms(budget), **given
+        )
+        return msgspec.json.decode(answer, type=SiteReply)
+
+    # --- A run ----------------------------------------------------------------------------------
+
+    async def open(self, worker: Worker, requested_at: float | None, age: float) -> Opened:
+        """Run `open.lua`, and before it `adopt.lua` where an earlier version has left runs."""
+        with _as_frontier_errors("; start it, or remove REDIS_URL"):
+            await check_eviction(self.client)
+            remarks = await self._take_over(SiteKeys(worker.run.site))
+            answer = await self._run_step(
+                "open",
+                worker,
+                is_once=worker.is_once,
+                requested_at=round(requested_at * 1000) if requested_at else 0,
+                age=round(age * 1000),
+                outcomes=OUTCOMES,
+                can_be_lost=False,
+            )
+        opened = msgspec.json.decode(answer, type=_OpenAnswer)
+        if opened.error is not None:
+            raise ConfigurationError(
+                f"run {worker.run.name!r} was begun with {opened.error},"
+                f" and this worker has {worker.arguments}"
+            )
+        over_at = opened.over_at / 1000 if opened.over_at is not None else None
+        return Opened(over_at=over_at, expired_open=opened.gone or None, remarks=remarks)
+
+    async def _take_over(self, keys: SiteKeys) -> list[str]:
+        """Return a sentence for each run of the layout before that had something left."""
+        if not await self.client.exists(keys.earlier_runs):
+            return []
+        answers = await self._run_script(
+            "adopt",
+            [keys.earlier_runs],
+            earlier=keys.earlier_prefix,
+            present=keys.prefix,
+            of_run=EARLIER_KEYS_OF_RUN,
+            of_site=EARLIER_KEYS_OF_SITE,
+        )
+        runs = [msgspec.json.decode(answer, type=_TakenOver) for answer in answers]
+        return [
+            f"{run.open:,} open requests and {run.dead:,} dead letters of run {run.name!r},"
+            f" which an earlier version has left, were taken over; the command of that run, or"
+            f" one with FRONTIER_RUN={run.name}, goes on with them"
+            for run in runs
+        ]
+
+    async def push(self, worker: Worker, pushes: Sequence[Push]) -> int:
+        """Run `push.lua`."""
+        return int(
+            await self._run_step(
+                "push",
+                worker,
+                pushes=pushes,
+                limit=worker.limit or 0,
+                bloom=worker.has_bloom_filter,
+            )
+        )
+
+    async def take(self, worker: Worker, want: int = 0, renew: Collection[str] = ()) -> Reply:
+        """Run `take.lua`."""
+        encoded, deliveries, dead = await self._run_step(
+            "take",
+            worker,
+            worker=worker.name,
+            want=want,
+            renew=list(renew),
+            lease=round(worker.lease_seconds * 1000),
+            deliveries=worker.deliveries,
+            **_terms(worker.budget),
+        )
+        answer = msgspec.json.decode(encoded, type=_Answer)
+        remarks = []
+        if answer.wrong_type:
+            key = self.keys_of(worker.run).site.start_urls
+            remarks.append(
+                f"the key {key} of Redis is a {answer.wrong_type}, and no seed is taken from it;"
+                " push seeds to a list, a set or a sorted set"
+            )
+        return Reply(
+            site=answer.site,
+            account=answer.account,
+            waiting=answer.waiting,
+            deliveries=[
+                Delivery(id=id_.decode(), number=number, body=body)
+                for id_, number, body in deliveries
+            ],
+            new_dead_letters=[id_.decode() for id_ in dead],
+            remarks=remarks,
+        )
+
+    async def finish(self, worker: Worker, ends: Sequence[End]) -> None:
+        """Run `finish.lua`."""
+        given = [[end.id, end.how, end.number, end.reason, end.outcomes] for end in ends]
+        await self._run_step("finish", worker, ends=given)
+
+    async def leave(self, worker: Worker) -> None:
+        """Remove the worker from those that are alive."""
+        with _as_frontier_errors():
+            await self.client.zrem(self.keys_of(worker.run).workers, worker.name)
+
+    # --- Operators ------------------------------------------------------------------------------
+
+    async def read(
+        self, budgets: Mapping[Site, Budget], site: Site | None = None, name: str | None = None
+    ) -> FrontierReport:
+        """Return the state of all sites and runs, or only the runs of a site or a name."""
+        with _as_frontier_errors():
+            seconds, microseconds = await self.client.time()
+            now = seconds + microseconds / 1e6
+            report = FrontierReport(now=now, sites={})
+            for one in SITES:
+                report.sites[one] = await self._read_site(one, budgets, int(seconds))
+            for run in await self._runs(site, name):
+                found = await self._read_run(run, report)
+                if found is not None:
+                    report.runs.append(found)
+        order = list(SITES)
+        report.runs.sort(key=lambda run: (order.index(run.site), run.started_at))
+        return report
+
+    async def _read_site(
+        self, site: Site, budgets: Mapping[Site, Budget], seconds: int
+    ) -> SiteState:
+        keys = SiteKeys(site)
+        circuit = await self.client.hgetall(keys.circuit)
+        spent = await self.client.hgetall(keys.budget)
+        state = SiteState(site=site)
+        if site in budgets:
+            state.budget = budgets[site]
+        if b"reason" in circuit:
+            state.refusal = circuit[b"reason"].decode(errors="backslashreplace")
+        if b"until" in circuit:
+            state.stopped_until = float(circuit[b"until"]) / 1000
+        if int(spent.get(b"day", -1)) == seconds // _DAY_SECONDS:
+            state.used_today = int(spent[b"used"])
+        return state
+
+    async def _read_run(self, run: RunName, report: FrontierReport) -> RunReport | None:
+        keys = self.keys_of(run)
+        pipe = self.client.pipeline(transaction=False)
+        pipe.hgetall(keys.state)
+        pipe.hlen(keys.requests)
+        pipe.zcard(keys.leases)
+        pipe.hlen(keys.dead)
+        pipe.hlen(keys.requeued)
+        pipe.zcount(keys.workers, report.now * 1000, "+inf")
+        state, requests, leases, dead, requeued, workers = await pipe.execute()
+        if not (state or requeued):
+            return None
+        account = Account(open=max(requests, leases))
+        for figure in ("requested", "titles", *OUTCOMES):
+            setattr(account, figure, int(state.get(figure.encode(), 0)))
+        over_at = float(state.get(b"over_at", 0 if state else report.now * 1000))
+        return RunReport(
+            site=run.site,
+            run=run.name,
+            arguments=state.get(b"arguments", b"").decode(errors="backslashreplace"),
+            account=account,
+            dead_letters=dead,
+            requeued=requeued,
+            workers=workers,
+            started_at=float(state.get(b"started_at", report.now * 1000)) / 1000,
+            ended_at=over_at / 1000 or None,
+            now=report.now,
+            state_of_site=report.sites[run.site],
+        )
+
+    async def _runs(self, site: Site | None, name: str | None) -> list[RunName]:
+        """Return the names of runs of each site, from the one that was used last."""
+        found = []
+        for one in SITES:
+            if site in {None, one}:
+                last = -1 if name is not None else MAX_RUNS - 1
+                members = await self.client.zrange(SiteKeys(one).runs, 0, last, desc=True)
+                names = [member.decode() for member in members]
+                found += [RunName(one, each) for each in names if name in {None, each}]
+        return found
+
+    async def dead_letters(
+        self, site: Site | None = None, name: str | None = None
+    ) -> AsyncIterator[DeadLetter]:
+        """Yield the dead letters of all runs, or only of a site or a name, in no order."""
+        with _as_frontier_errors():
+            for run in await self._runs(site, name):
+                async for letter_id, letter in self.client.hscan_iter(self.keys_of(run).dead):
+                    encoded, _, value = letter.partition(b"\n")
+                    head = msgspec.json.decode(encoded, type=_LetterHead)
+                    body = value.partition(b"\n")[2].decode(errors="backslashreplace")
+                    yield DeadLetter(
+                        run=run,
+                        id=letter_id.decode(),
+                        reason=head.reason,
+                        at=head.at / 1000,
+                        body=body,
+                    )
+
+    async def requeue(self, run: RunName, letter_id: str) -> bool:
+        """Run `requeue.lua`."""
+        keys = self.keys_of(run)
+        given = {"run": run.name, "id": letter_id, "can_be_lost": False}
+        return bool(await self._run_script("requeue", keys.for_scripts, **given))
+
+    async def drop_letter(self, run: RunName, letter_id: str) -> bool:
+        """Delete a dead letter; return whether it was there."""
+        with _as_frontier_errors():
+            return bool(await self.client.hdel(self.keys_of(run).dead, letter_id))
+
+    async def drop_run(self, run: RunName) -> bool:
+        """Delete all keys of a run but its dead letters; return whether it was there."""
+        keys = self.keys_of(run)
+        of_run = [
+            keys.state,
+            keys.queue,
+            keys.leases,
+            keys.requests,
+            keys.seen,
+            keys.requeued,
+            keys.titles,
+            keys.workers,
+        ]
+        with _as_frontier_errors():
+            pipe = self.client.pipeline(transaction=True)
+            pipe.unlink(*of_run)
+            pipe.hdel(keys.site.left, run.name)
+            answers = await pipe.execute()
+        return bool(answers[0])
+
+    async def close(self) -> None:
+        """Close the client's connections."""
+        await self.client.aclose()
+
+    # --- Scripts --------------------------------------------------------------------------------
+
+    async def _run_step(self, script: str, worker: Worker, /, **given: Any) -> Any:
+        """Run a script of a run."""
+        keys = self.keys_of(worker.run)
+        common = {"run": worker.run.name, "arguments": worker.arguments, "can_be_lost": True}
+        return await self._run_script(
+            script, [*keys.for_scripts, keys.site.start_urls], **{**common, **given}
+        )
+
+    async def _run_script(self, name: str, keys: Sequence[str], /, **given: Any) -> Any:
+        """Run a script; raise FrontierError when Redis can't."""
+        with _as_frontier_errors():
+            return await self._scripts[name](keys=keys, args=[msgspec.msgpack.encode(given)])
+
+
+def _terms(budget: Budget) -> dict[str, float]:
+    """Return a site's budget as the scripts take it."""
+    gap = 1000 / budget.per_second * SPACING_FACTOR if budget.per_second else 0.0
+    return {"gap": gap, "per_day": budget.per_day or 0}
+
+
+@contextmanager
+def _as_frontier_errors(otherwise: str = "") -> Iterator[None]:
+    """Make errors of Redis those of the contract."""
+    try:
+        yield
+    except redis.exceptions.RedisError as error:
+        # A script that is out of memory is told so in the text of a general error.
+        if isinstance(error, redis.exceptions.OutOfMemoryError) or "OOM" in str(error):
+            raise FrontierFullError(f"Redis at REDIS_URL has no memory left: {error}") from error
+        why = describe_error(error, otherwise)
+        raise FrontierError(f"Redis at REDIS_URL can't be used: {why}") from error

@@ -1,0 +1,306 @@
+"""The two backends of the frontier, each with what may befall its queue from outside."""
+
+import sqlite3
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Literal
+
+from moviecrawler.frontier.contract import (
+    ARGUMENTS,
+    TITLES,
+    Account,
+    Backend,
+    DeadLetter,
+    Delivery,
+    End,
+    Push,
+    RunName,
+    RunReport,
+    Worker,
+)
+from moviecrawler.frontier.redis_backend import RedisBackend
+from moviecrawler.frontier.sqlite_backend import FILE, SqliteBackend
+
+RUN = RunName("imdb", "run")
+DAY_SECONDS = 86_400.0
+Part = Literal["state", "requests", "seen", "titles", "letters", "workers", "everything"]
+"""What may be lost of a queue."""
+Where = tuple[set[str], set[str]]
+"""The ids of the requests that are queued, and of those that are leased."""
+
+
+class Outside(ABC):
+    """A backend on an empty queue, and what others and time can do to that queue."""
+
+    name: str
+    backend: Backend
+
+    @abstractmethod
+    async def end_leases(self, *ids: str) -> None:
+        """Let the time of leases be over, as if their worker slept."""
+
+    @abstractmethod
+    async def lose(self, part: Part) -> None:
+        """Delete a part of the run's queue."""
+
+    @abstractmethod
+    async def expire(self) -> None:
+        """Let a week without use go by, and some seconds."""
+
+    @abstractmethod
+    async def lives_for(self, seconds: float) -> bool:
+        """Tell whether the run is still there when nobody uses it for so long."""
+
+    @abstractmethod
+    async def keeps_letters_for(self, seconds: float) -> bool:
+        """Tell whether the run's dead letters are still there after so long."""
+
+    @abstractmethod
+    async def end_pause(self) -> None:
+        """Let the pause after a refusal be over."""
+
+    @abstractmethod
+    async def begin_next_day(self) -> None:
+        """Let the next UTC day begin."""
+
+    @abstractmethod
+    async def put_turn_ahead(self, seconds: float) -> None:
+        """Have the clock been ahead by so much when a request was charged last."""
+
+    @abstractmethod
+    async def where(self) -> Where:
+        """Return where the requests of the run are."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Release what a test holds open."""
+
+
+class OutsideOfRedis(Outside):
+    """A Redis that a test has a client of."""
+
+    name = "redis"
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self.backend = RedisBackend(client)
+        self.keys = self.backend.keys_of(RUN)
+
+    async def end_leases(self, *ids: str) -> None:
+        if ids:
+            await self.client.zadd(self.keys.leases, dict.fromkeys(ids, 1), xx=True)
+
+    async def lose(self, part: Part) -> None:
+        if part == "everything":
+            await self.client.flushdb()
+            return
+        keys = self.keys
+        parts: dict[Part, list[str]] = {
+            "state": [keys.state],
+            "requests": [keys.requests, keys.queue, keys.leases],
+            "seen": [keys.seen],
+            "titles": [keys.titles],
+            "letters": [keys.dead],
+            "workers": [keys.workers],
+        }
+        await self.client.delete(*parts[part])
+
+    async def expire(self) -> None:
+        keys = self.keys
+        of_run = [keys.state, keys.queue, keys.leases, keys.requests, keys.seen, keys.titles]
+        await self.client.delete(*of_run, keys.workers)
+
+    async def lives_for(self, seconds: float) -> bool:
+        return int(await self.client.pttl(self.keys.state)) > seconds * 1000
+
+    async def keeps_letters_for(self, seconds: float) -> bool:
+        return int(await self.client.pttl(self.keys.dead)) > seconds * 1000
+
+    async def end_pause(self) -> None:
+        await self.client.hset(self.keys.site.circuit, "until", 1)
+
+    async def begin_next_day(self) -> None:
+        await self.client.hincrby(self.keys.site.budget, "day", -1)
+
+    async def put_turn_ahead(self, seconds: float) -> None:
+        await self.client.hset(
+            self.keys.site.budget, "next", f"{(time.time() + seconds) * 1000:.3f}"
+        )
+
+    async def where(self) -> Where:
+        queued = await self.client.zrange(self.keys.queue, 0, -1)
+        leased = await self.client.zrange(self.keys.leases, 0, -1)
+        requests = await self.client.hkeys(self.keys.requests)
+        assert set(queued) | set(leased) == set(requests)
+        return {id_.decode() for id_ in queued}, {id_.decode() for id_ in leased}
+
+    async def close(self) -> None:
+        """The client is closed by whoever has made it."""
+
+
+class Clock:
+    """A clock that a test can set."""
+
+    def __init__(self) -> None:
+        self.ahead = 0.0
+        """Seconds by which it is ahead."""
+
+    def __call__(self) -> float:
+        return time.time() + self.ahead
+
+
+class OutsideOfSqlite(Outside):
+    """A file that another connection changes, and the clock of the backend."""
+
+    name = "sqlite"
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.path = folder / FILE
+        self.clock = Clock()
+        self.backend = SqliteBackend(folder, self.clock)
+
+    def execute(self, statement: str, *parameters: object) -> list[Any]:
+        """Run a statement as another program does."""
+        with closing(sqlite3.connect(self.path, timeout=10)) as database, database:
+            return database.execute(statement, parameters).fetchall()
+
+    async def end_leases(self, *ids: str) -> None:
+        ended = "UPDATE requests SET lease_until = 1 WHERE id = ? AND lease_until IS NOT NULL"
+        for id_ in ids:
+            self.execute(ended, id_)
+
+    async def lose(self, part: Part) -> None:
+        if part == "everything":
+            self.path.unlink()
+            return
+        statements: dict[Part, str] = {
+            "state": "DELETE FROM runs",
+            "requests": "DELETE FROM requests",
+            "seen": "DELETE FROM seen",
+            "titles": "DELETE FROM limited_titles",
+            "letters": "DELETE FROM letters",
+            "workers": "DELETE FROM workers",
+        }
+        self.execute(statements[part])
+
+    async def expire(self) -> None:
+        self.clock.ahead += 7 * DAY_SECONDS + 10
+
+    async def lives_for(self, seconds: float) -> bool:
+        self.clock.ahead += seconds
+        is_there = await report_of(self.backend) is not None
+        self.clock.ahead -= seconds
+        return is_there
+
+    async def keeps_letters_for(self, seconds: float) -> bool:
+        self.clock.ahead += seconds
+        letters = await letters_of(self.backend)
+        self.clock.ahead -= seconds
+        return letters != []
+
+    async def end_pause(self) -> None:
+        self.execute("UPDATE sites SET until = ?", self.clock() - 1)
+
+    async def begin_next_day(self) -> None:
+        self.execute("UPDATE sites SET day = day - 1")
+
+    async def put_turn_ahead(self, seconds: float) -> None:
+        self.execute(
+            "UPDATE sites SET next_at = next_at + ?, asked_at = asked_at + ?", seconds, seconds
+        )
+
+    async def where(self) -> Where:
+        if not self.path.exists():
+            return set(), set()
+        rows = self.execute("SELECT id, lease_until IS NULL FROM requests")
+        queued = {id_ for id_, is_queued in rows if is_queued}
+        return queued, {id_ for id_, _ in rows} - queued
+
+    async def close(self) -> None:
+        await self.backend.close()
+
+
+# --- What many tests do -------------------------------------------------------------------------
+
+
+def worker(name: str = "one", **terms: Any) -> Worker:
+    """Return a worker whose leases do not end by themselves."""
+    return Worker(
+        **{"run": RUN, "name": name, "arguments": "ids=a", "lease_seconds": 3600, **terms}
+    )
+
+
+def pushes(*ids: str, level: int = TITLES) -> list[Push]:
+    """Return a request for each title."""
+    return [Push(level, id_, "[]", title=id_) for id_ in ids]
+
+
+def stored(delivery: Delivery) -> End:
+    """Return the end of a request whose title was stored."""
+    return done(delivery, stored=1)
+
+
+def done(delivery: Delivery, **outcomes: int) -> End:
+    """Return the end of a request, with what became of it."""
+    return End(id=delivery.id, how="done", number=delivery.number, outcomes=outcomes)
+
+
+def back(delivery: Delivery) -> End:
+    """Return the end of a request that is given back."""
+    return End(id=delivery.id, how="back", number=delivery.number)
+
+
+def dead(delivery: Delivery, reason: str = "why") -> End:
+    """Return the end of a request that becomes a dead letter."""
+    return End(id=delivery.id, how="dead", number=delivery.number, reason=reason)
+
+
+def ids(deliveries: Iterable[Delivery]) -> list[str]:
+    """Return which requests were handed out."""
+    return [delivery.id for delivery in deliveries]
+
+
+async def open_now(backend: Backend, one: Worker, age: float = 0.0) -> float | None:
+    """Open a run as a worker that is requested now; return when the run was over."""
+    return (await backend.open(one, None, age)).over_at
+
+
+async def take_arguments(backend: Backend, one: Worker) -> End:
+    """Lease the request that stands for the arguments; return the end of the lease."""
+    [arguments] = (await backend.take(one, 1)).deliveries
+    assert arguments.id.startswith(ARGUMENTS)
+    return done(arguments, read=1)
+
+
+async def begin(backend: Backend, one: Worker, *titles: str) -> None:
+    """Open a run that is not over, and queue what its arguments name."""
+    assert await open_now(backend, one) is None
+    arguments = await take_arguments(backend, one)
+    await backend.push(one, pushes(*titles))
+    await backend.finish(one, [arguments])
+
+
+async def finish_all(backend: Backend, one: Worker) -> None:
+    """Store the titles of all requests that are queued."""
+    while deliveries := (await backend.take(one, 100)).deliveries:
+        await backend.finish(one, [stored(delivery) for delivery in deliveries])
+
+
+async def account_of(backend: Backend, one: Worker) -> Account:
+    """Return the account of a worker's run."""
+    return (await backend.take(one)).account
+
+
+async def letters_of(backend: Backend, run: RunName = RUN) -> list[DeadLetter]:
+    """Return the dead letters of a run."""
+    return [letter async for letter in backend.dead_letters(run.site, run.name)]
+
+
+async def report_of(backend: Backend, run: RunName = RUN) -> RunReport | None:
+    """Return what is reported of a run."""
+    runs = (await backend.read({}, run.site, run.name)).runs
+    return runs[0] if runs else None

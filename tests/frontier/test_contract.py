@@ -1,0 +1,892 @@
+"""What every backend of the frontier promises, on a real Redis and on a real file."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.frontier.budgets import UNLIMITED, Budget
+from moviecrawler.frontier.contract import (
+    ARGUMENTS,
+    BOOSTED,
+    LISTS,
+    OFF_SITE,
+    OUTCOMES,
+    TITLES,
+    Backend,
+    End,
+    FrontierFullError,
+    Push,
+    RunName,
+)
+from moviecrawler.frontier.outbox import Outbox
+from moviecrawler.redis_client import connect
+from tests.frontier.backends import (
+    DAY_SECONDS,
+    RUN,
+    Outside,
+    OutsideOfRedis,
+    OutsideOfSqlite,
+    account_of,
+    back,
+    begin,
+    dead,
+    done,
+    finish_all,
+    ids,
+    letters_of,
+    open_now,
+    pushes,
+    report_of,
+    stored,
+    take_arguments,
+    worker,
+)
+
+ONE = worker("one")
+TWO = worker("two")
+ONCE = worker("one", is_once=True)
+
+
+@pytest.fixture(params=["sqlite", "redis"])
+def outside(
+    request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path: Path
+) -> Iterator[Outside]:
+    if request.param == "sqlite":
+        file = OutsideOfSqlite(tmp_path)
+        yield file
+        runner.run(file.close())
+    else:
+        client = connect(request.getfixturevalue("redis_url"))
+        yield OutsideOfRedis(client)
+        runner.run(client.aclose())
+
+
+@pytest.fixture
+def backend(outside: Outside) -> Backend:
+    return outside.backend
+
+
+# --- Passes -------------------------------------------------------------------------------------
+
+
+@pytest.mark.promise(
+    "A run is one pass: who was asked for before its end joins, who is asked for later begins anew."
+)
+@pytest.mark.parametrize(("requested_at", "age"), [(None, 0.001), (None, 1e6), (1.0, 0.0)])
+async def test_a_run_that_is_not_over_is_joined_whenever_somebody_asked(
+    backend: Backend, requested_at: float | None, age: float
+) -> None:
+    await begin(backend, ONE, "a", "b")
+    opened = await backend.open(TWO, requested_at, age)
+    assert (opened.over_at, opened.expired_open) == (None, None)
+    reply = await backend.take(TWO)
+    assert (reply.account.requested, reply.account.open, reply.waiting) == (3, 2, 2)
+
+
+@pytest.mark.promise(
+    "A run is one pass: who was asked for before its end joins, who is asked for later begins anew."
+)
+async def test_a_run_that_was_over_is_begun_again_only_for_who_asked_later(
+    backend: Backend,
+) -> None:
+    await begin(backend, ONE, "a")
+    before = time.time()
+    await asyncio.sleep(0.01)
+    await finish_all(backend, ONE)
+    await asyncio.sleep(0.01)
+    since = time.time() - before
+    for requested_at, age in ((before, 0.0), (None, since)):  # a job; a process that began before
+        over_at = (await backend.open(TWO, requested_at, age)).over_at
+        assert over_at is not None
+        assert before < over_at < time.time()
+        assert (await backend.take(TWO, 9)).deliveries == []
+    assert await open_now(backend, TWO) is None
+    account = await account_of(backend, TWO)
+    assert (account.requested, account.titles, account.ended, account.open) == (1, 0, 0, 1)
+    await take_arguments(backend, TWO)
+    assert await backend.push(TWO, pushes("a")) == 0  # which the pass before has seen
+
+
+@pytest.mark.promise(
+    "A run is one pass: who was asked for before its end joins, who is asked for later begins anew."
+)
+async def test_a_run_whose_name_was_chosen_is_passed_over_once(backend: Backend) -> None:
+    await begin(backend, ONCE, "a")
+    await finish_all(backend, ONCE)
+    await asyncio.sleep(0.01)
+    assert await open_now(backend, ONCE) is not None
+    assert (await account_of(backend, ONCE)).in_words == "all are done"
+
+
+async def test_a_run_is_begun_anew_when_something_of_it_was_lost_even_if_its_name_was_chosen(
+    backend: Backend, outside: Outside
+) -> None:
+    await begin(backend, ONCE, "a", "b")
+    await outside.lose("requests")
+    account = await account_of(backend, ONCE)
+    assert (account.open, account.lost) == (0, 2)
+    assert account.in_words == "2 are lost"
+    assert await open_now(backend, ONCE, age=1e6) is None
+    assert (await account_of(backend, ONCE)).requested == 1
+
+
+async def test_a_worker_with_other_arguments_is_refused(backend: Backend) -> None:
+    await begin(backend, ONE)
+    other = worker("other", arguments="ids=b")
+    with pytest.raises(
+        ConfigurationError, match="run 'run' was begun with ids=a, and this worker has ids=b"
+    ):
+        await open_now(backend, other)
+    await begin(backend, worker(run=RunName("imdb", "other"), arguments="ids=b"))
+    await begin(backend, worker(run=RunName("metacritic", "run"), arguments="ids=b"))
+
+
+async def test_a_state_without_arguments_refuses_nobody(backend: Backend) -> None:
+    await begin(backend, worker("nameless", arguments=""), "a")
+    assert await open_now(backend, ONE) is None
+    with pytest.raises(ConfigurationError, match="was begun with ids=a"):
+        await open_now(backend, worker("other", arguments="ids=b"))
+
+
+async def test_one_worker_at_a_time_queues_what_the_arguments_name(
+    backend: Backend, outside: Outside
+) -> None:
+    for one in (ONE, TWO):
+        await open_now(backend, one)
+    end = await take_arguments(backend, ONE)
+    assert (await backend.take(TWO, 9)).deliveries == []
+    await backend.push(ONE, pushes("a"))
+    await outside.end_leases(end.id)  # the worker was killed half-way, or sleeps
+    again = await take_arguments(backend, TWO)
+    assert (again.id, again.number) == (end.id, 2)
+    assert await backend.push(TWO, pushes("a", "b")) == 1
+    await backend.finish(TWO, [again])
+    assert (await account_of(backend, TWO)).open == 2
+
+
+async def test_what_the_arguments_name_is_queued_though_the_site_may_not_be_asked(
+    backend: Backend,
+) -> None:
+    budget = Budget(per_day=1)
+    one = worker(budget=budget)
+    await open_now(backend, one)
+    assert (await backend.ask("imdb", budget, charge=True)).used == 1
+    await take_arguments(backend, one)
+    datasets = Push(OFF_SITE, "datasets", "[]")
+    await backend.push(one, [*pushes("a"), datasets])
+    assert ids((await backend.take(one, 9)).deliveries) == ["datasets"]
+
+
+# --- The queue ----------------------------------------------------------------------------------
+
+
+async def test_a_page_is_queued_once_in_a_pass(backend: Backend) -> None:
+    await begin(backend, ONE)
+    titles = [f"tt{number}" for number in range(300)]
+    assert await backend.push(ONE, pushes(*titles)) == 0
+    assert await backend.push(ONE, pushes(*titles[:5])) == 5  # which are open
+    await finish_all(backend, ONE)
+    assert await backend.push(ONE, pushes(*titles[:5])) == 5  # which were seen
+    assert (await account_of(backend, ONE)).requested == 301
+
+
+async def test_what_is_repeatable_is_queued_again_but_never_twice_at_a_time(
+    backend: Backend,
+) -> None:
+    await begin(backend, ONE, "a")
+    repeatable = Push(TITLES, "a", "[]", title="a", is_repeatable=True)
+    assert await backend.push(ONE, [repeatable]) == 1
+    await finish_all(backend, ONE)
+    assert await backend.push(ONE, [repeatable, repeatable]) == 1
+    account = await account_of(backend, ONE)
+    assert (account.requested, account.titles, account.open) == (3, 2, 1)
+
+
+async def test_limit_counts_titles_by_their_ids_and_not_requests(backend: Backend) -> None:
+    limited = worker(limit=2)
+    await begin(backend, limited)
+    assert await backend.push(limited, pushes("a", "b", "c")) == 0
+    second_request = Push(TITLES, "page-of-a", "[]", title="a")
+    assert await backend.push(limited, [second_request, Push(LISTS, "list", "[]")]) == 0
+    account = await account_of(backend, limited)
+    assert (account.requested, account.titles) == (5, 3)  # with the arguments
+
+
+async def test_limit_holds_for_each_pass(backend: Backend) -> None:
+    limited = worker(limit=1)
+    for title in ("a", "b"):
+        await begin(backend, limited, title, "another")
+        assert ids((await backend.take(limited, 9)).deliveries) == [title]
+        await backend.finish(limited, [End(id=title, how="done", outcomes={"stored": 1})])
+        await asyncio.sleep(0.01)
+
+
+async def test_levels_go_first_and_within_one_first_in_is_first_out(backend: Backend) -> None:
+    await begin(backend, ONE)
+    await backend.push(
+        ONE, [*pushes("t2", "t1"), *pushes("l", level=LISTS), *pushes("b", level=BOOSTED)]
+    )
+    reply = await backend.take(ONE, 3)
+    assert ids(reply.deliveries) == ["b", "l", "t2"]
+    await backend.finish(ONE, [back(delivery) for delivery in reply.deliveries])
+    await backend.push(ONE, pushes("t0"))
+    deliveries = (await backend.take(ONE, 9)).deliveries
+    assert ids(deliveries) == ["b", "l", "t2", "t1", "t0"]
+    assert {delivery.number for delivery in deliveries} == {1}  # to give back is no delivery
+
+
+async def test_bodies_come_back_as_they_were_queued(backend: Backend) -> None:
+    await begin(backend, ONE)
+    body = '["parse_title", "Amélie \\u0000 😀\n"]'
+    await backend.push(ONE, [Push(TITLES, "a", body), Push(TITLES, "b", "")])
+    deliveries = (await backend.take(ONE, 9)).deliveries
+    assert [delivery.body for delivery in deliveries] == [body.encode(), b""]
+
+
+async def test_the_last_requests_are_shared_out(backend: Backend) -> None:
+    """Fifty workers: none starves while there is work."""
+    workers = [worker(f"w{number}") for number in range(50)]
+    for one in workers:
+        await open_now(backend, one)
+    arguments = await take_arguments(backend, workers[0])
+    await backend.finish(workers[0], [arguments])
+    for one in workers:
+        await backend.take(one)
+    await backend.push(workers[0], pushes(*map(str, range(200))))
+    got = dict.fromkeys(workers, 0)
+    is_open = True
+    while is_open:
+        replies = [(one, await backend.take(one, 32)) for one in workers]
+        for one, reply in replies:
+            got[one] += len(reply.deliveries)
+            await backend.finish(one, [stored(delivery) for delivery in reply.deliveries])
+        is_open = replies[-1][1].account.open > 0
+    assert min(got.values()) >= 2
+
+
+@pytest.mark.promise(
+    "A request is done only when its items are durable everywhere, and what it leads to is queued."
+)
+async def test_leases_end_only_after_what_came_of_them_is_queued(backend: Backend) -> None:
+    await begin(backend, ONE, "list")
+    sent: list[str] = []
+
+    class Spy:
+        async def push(self, _: object, some: list[Push]) -> int:
+            sent.extend(push.id for push in some)
+            if len(sent) == 1:
+                raise FrontierFullError
+            return 0
+
+        async def finish(self, _: object, some: list[End]) -> None:
+            sent.extend(f"end of {end.id}" for end in some)
+
+    spy: Any = Spy()
+    outbox = Outbox(spy, ONE)
+    outbox.end(End(id="early", how="done"))
+    outbox.push(Push(TITLES, "title", "[]"))
+    outbox.end(End(id="list", how="done"))
+    with pytest.raises(FrontierFullError):
+        await outbox.send()
+    assert sent == ["title", "end of early"]
+    await outbox.send()
+    assert sent[2:] == ["title", "end of list"]
+    assert (await account_of(backend, ONE)).open == 1
+
+
+# --- Deaths of workers --------------------------------------------------------------------------
+
+
+@pytest.mark.promise(
+    "A page that kills its workers becomes a dead letter, and nothing else with it."
+)
+async def test_what_was_handed_out_twice_is_handed_out_alone_and_buried_at_last(
+    backend: Backend, outside: Outside
+) -> None:
+    one = worker(deliveries=4)
+    await begin(backend, one, *map(str, range(8)))
+
+    async def die(count: int) -> list[str]:
+        deliveries = (await backend.take(one, count)).deliveries
+        await outside.end_leases(*ids(deliveries))
+        return ids(deliveries)
+
+    assert len(await die(8)) == len(await die(8)) == 8
+    # Only to a worker that holds nothing.
+    assert (await backend.take(one, 8, renew=["another"])).deliveries == []
+    [killer] = await die(8)
+    assert await die(8) == [killer]
+    reply = await backend.take(one, 8)
+    assert reply.new_dead_letters == [killer]
+    while reply.deliveries:
+        [delivery] = reply.deliveries
+        await backend.finish(one, [stored(delivery)])
+        reply = await backend.take(one, 8)
+    account = reply.account
+    assert (account.requested, account.stored, account.dead, account.open) == (9, 7, 1, 0)
+    [letter] = await letters_of(backend)
+    assert (letter.id, letter.run, letter.body) == (killer, RUN, "[]")
+    assert letter.reason == (
+        "handed out 4 times, each time to a worker that died before it was done"
+    )
+    assert letter.at == pytest.approx(time.time(), abs=60)
+
+
+@pytest.mark.promise(
+    "A page that kills its workers becomes a dead letter, and nothing else with it."
+)
+async def test_of_a_worker_that_was_only_slow_what_it_stored_is_taken_back_from_the_dead_letters(
+    backend: Backend, outside: Outside
+) -> None:
+    one = worker(deliveries=1)
+    await begin(backend, one, "a", "b")
+    deliveries = (await backend.take(one, 9)).deliveries
+    await outside.end_leases("a", "b")
+    reply = await backend.take(worker("two", deliveries=1))
+    assert sorted(reply.new_dead_letters) == ["a", "b"]
+    await backend.finish(one, [stored(deliveries[0]), done(deliveries[1], failed=1)])
+    account = await account_of(backend, one)
+    assert (account.stored, account.failed, account.dead) == (1, 0, 1)
+    assert (account.requested, account.titles, account.lost) == (3, 2, 0)
+    assert [letter.id for letter in await letters_of(backend)] == ["b"]
+
+
+async def test_a_letter_of_an_earlier_pass_is_not_taken_from_the_account_of_a_later_one(
+    backend: Backend,
+) -> None:
+    await begin(backend, ONE, "a")
+    await backend.finish(ONE, [dead((await backend.take(ONE, 1)).deliveries[0])])
+    await asyncio.sleep(0.01)
+    await begin(backend, ONE, "a")
+    [delivery] = (await backend.take(ONE, 1)).deliveries
+    await backend.finish(ONE, [stored(delivery)])
+    await backend.finish(TWO, [stored(delivery)])  # which had it when its lease ended
+    account = await account_of(backend, ONE)
+    assert (account.requested, account.stored, account.dead, account.lost) == (2, 1, 0, 0)
+
+
+@pytest.mark.promise(
+    "Any worker may be killed: others get what it held, no title is lost and none doubled."
+)
+@pytest.mark.parametrize("how", ["back", "dead", "done"])
+async def test_a_worker_whose_lease_went_to_another_ends_nothing_of_it(
+    backend: Backend, outside: Outside, how: Any
+) -> None:
+    await begin(backend, ONE, "a")
+    [first] = (await backend.take(ONE, 1)).deliveries
+    await outside.end_leases("a")  # its time is over
+    [second] = (await backend.take(TWO, 1)).deliveries
+    assert (first.number, second.number) == (1, 2)
+    outcomes = {"failed": 1} if how == "done" else {}
+    end = End(id="a", how=how, number=1, reason="why", outcomes=outcomes)
+    await backend.finish(ONE, [end])
+    assert await outside.where() == (set(), {"a"})
+    await backend.finish(TWO, [stored(second)])
+    account = await account_of(backend, TWO)
+    assert account.in_words == "all are done"
+    assert (account.stored, account.failed) == (1, 0)
+
+
+async def test_what_a_worker_has_stored_counts_once_although_others_have_it_now(
+    backend: Backend, outside: Outside
+) -> None:
+    await begin(backend, ONE, "a", "b")
+    first = (await backend.take(ONE, 2)).deliveries
+    await outside.end_leases("a")
+    [second] = (await backend.take(TWO, 1)).deliveries
+    await outside.end_leases("b")
+    await backend.take(TWO)
+    await backend.finish(ONE, [stored(delivery) for delivery in first])  # leased; and queued
+    await backend.finish(TWO, [stored(second)])
+    account = await account_of(backend, TWO)
+    assert (account.requested, account.stored, account.open, account.lost) == (3, 2, 0, 0)
+
+
+async def test_a_lease_that_is_renewed_goes_on(backend: Backend) -> None:
+    brief = worker("brief", lease_seconds=0.5)
+    await begin(backend, brief, "a", "b")
+    await backend.take(brief, 2)
+    ended: list[str] = []
+    deadline = time.monotonic() + 30
+    while not ended:
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.05)
+        await backend.take(brief, renew=["a"])
+        ended = ids((await backend.take(TWO, 2)).deliveries)
+    assert ended == ["b"]
+
+
+async def test_a_worker_counts_until_it_leaves_or_is_not_heard_of(backend: Backend) -> None:
+    brief = worker("brief", lease_seconds=0.2)
+    for one in (ONE, TWO, brief):
+        await open_now(backend, one)
+        await backend.take(one)
+    report = await report_of(backend)
+    assert report is not None
+    assert report.workers == 3
+    assert report.state == "running"
+    await asyncio.sleep(0.3)
+    await backend.leave(TWO)
+    report = await report_of(backend)
+    assert report is not None
+    assert report.workers == 1
+    await backend.leave(ONE)
+    await backend.leave(ONE)
+    report = await report_of(backend)
+    assert report is not None
+    assert (report.workers, report.state) == (0, "no worker")
+
+
+# --- The account --------------------------------------------------------------------------------
+
+
+async def test_each_outcome_is_counted_once_over_all_workers(backend: Backend) -> None:
+    titles = ["stored", "absent", "failed", "disallowed"]
+    await begin(backend, ONE, *titles, "killer")
+    await backend.push(ONE, [*pushes("open"), Push(LISTS, "read", ""), Push(LISTS, "unread", "")])
+    for one in (ONE, TWO, ONE, TWO):
+        for delivery in (await backend.take(one, 4)).deliveries:
+            if delivery.id == "killer":
+                await backend.finish(one, [dead(delivery), dead(delivery)])
+            elif delivery.id != "open":
+                end = done(delivery, **{delivery.id: 1})
+                await backend.finish(one, [end])
+                await backend.finish(one, [end])
+    account = await account_of(backend, ONE)
+    counts = {outcome: getattr(account, outcome) for outcome in OUTCOMES}
+    assert counts == dict.fromkeys(OUTCOMES, 1) | {"read": 2}  # with the arguments
+    assert (account.requested, account.titles, account.open, account.lost) == (9, 6, 1, 0)
+
+
+async def test_a_request_with_many_outcomes_counts_as_so_many_requests(backend: Backend) -> None:
+    await begin(backend, ONE)
+    await backend.push(ONE, [Push(OFF_SITE, "datasets", "")])
+    [datasets] = (await backend.take(ONE, 1)).deliveries
+    await backend.finish(ONE, [done(datasets, stored=40, absent=2)])
+    account = await account_of(backend, ONE)
+    assert (account.requested, account.titles, account.lost) == (43, 42, 0)
+    assert (account.stored, account.absent, account.read) == (40, 2, 1)
+
+
+async def test_a_request_without_an_outcome_is_replaced_by_what_it_led_to(
+    backend: Backend,
+) -> None:
+    await begin(backend, ONE, "seed")
+    await backend.push(ONE, [Push(OFF_SITE, "datasets", "")])
+    deliveries = (await backend.take(ONE, 2)).deliveries
+    seed = next(delivery for delivery in deliveries if delivery.id == "seed")
+    await backend.finish(ONE, [done(seed)])
+    account = await account_of(backend, ONE)
+    assert (account.requested, account.titles, account.open, account.lost) == (2, 0, 1, 0)
+
+
+# --- Dead letters -------------------------------------------------------------------------------
+
+
+async def bury(backend: Backend, *titles: str) -> None:
+    """Make a pass that is over, of which some titles are dead letters."""
+    await begin(backend, ONCE, *titles)
+    deliveries = (await backend.take(ONCE, 100)).deliveries
+    await backend.finish(ONCE, [dead(delivery, f"of {delivery.id}") for delivery in deliveries])
+    await asyncio.sleep(0.01)
+
+
+@pytest.mark.promise("Dead letters can be listed, queued again and dropped.")
+async def test_dead_letters_outlive_passes_until_they_are_dropped(backend: Backend) -> None:
+    await bury(backend, "a", "b")
+    await begin(backend, ONE, "c")
+    report = await report_of(backend)
+    assert report is not None
+    assert (report.account.dead, report.dead_letters) == (0, 2)
+    letters = await letters_of(backend)
+    assert {letter.id: letter.reason for letter in letters} == {"a": "of a", "b": "of b"}
+    assert await backend.drop_letter(RUN, "a")
+    assert not await backend.drop_letter(RUN, "a")
+    assert not await backend.drop_letter(RunName("imdb", "another"), "b")
+    assert [letter.id for letter in await letters_of(backend)] == ["b"]
+    every = [letter async for letter in backend.dead_letters()]
+    assert [letter.id for letter in every] == ["b"]
+    assert [letter async for letter in backend.dead_letters("metacritic")] == []
+
+
+async def test_a_dropped_letter_stays_counted_as_dead(backend: Backend) -> None:
+    await bury(backend, "a")
+    await backend.drop_letter(RUN, "a")
+    assert (await account_of(backend, ONCE)).dead == 1
+
+
+async def test_many_dead_letters_are_all_listed(backend: Backend) -> None:
+    titles = [f"tt{number}" for number in range(450)]
+    await begin(backend, ONE, *titles)
+    deliveries = (await backend.take(ONE, 1000)).deliveries
+    await backend.finish(ONE, [dead(delivery) for delivery in deliveries])
+    assert sorted(letter.id for letter in await letters_of(backend)) == sorted(titles)
+
+
+@pytest.mark.promise("Dead letters can be listed, queued again and dropped.")
+async def test_a_letter_that_is_requeued_joins_the_pass_that_is_under_way(
+    backend: Backend,
+) -> None:
+    await begin(backend, ONE, "a", "b")
+    killer = (await backend.take(ONE, 1)).deliveries[0]
+    await backend.finish(ONE, [dead(killer)])
+    assert await backend.requeue(RUN, "a")
+    assert not await backend.requeue(RUN, "a")
+    deliveries = (await backend.take(ONE, 9)).deliveries
+    assert ids(deliveries) == ["b", "a"]  # at the back of its level
+    assert deliveries[1].number == 1  # with all its tries
+    account = await account_of(backend, ONE)
+    assert (account.requested, account.titles, account.dead, account.open) == (4, 3, 1, 2)
+    assert await letters_of(backend) == []
+    await backend.finish(ONE, [stored(delivery) for delivery in deliveries])
+    assert (await account_of(backend, ONE)).lost == 0
+
+
+async def test_a_letter_that_is_requeued_while_its_page_is_open_again_doubles_nothing(
+    backend: Backend, outside: Outside
+) -> None:
+    await bury(backend, "a")
+    await begin(backend, ONE, "a")
+    [delivery] = (await backend.take(ONE, 9)).deliveries
+    assert await backend.requeue(RUN, "a")
+    assert await outside.where() == (set(), {"a"})
+    await backend.finish(ONE, [stored(delivery)])
+    account = await account_of(backend, ONE)
+    assert (account.requested, account.stored, account.open, account.lost) == (2, 1, 0, 0)
+    assert await letters_of(backend) == []
+
+
+@pytest.mark.promise("Dead letters can be listed, queued again and dropped.")
+async def test_a_letter_that_is_requeued_after_its_pass_waits_for_the_next_one(
+    backend: Backend,
+) -> None:
+    await bury(backend, "a", "b")
+    assert await backend.requeue(RUN, "a")
+    assert not await backend.requeue(RUN, "a")
+    assert [letter.id for letter in await letters_of(backend)] == ["b"]
+    report = await report_of(backend)
+    assert report is not None
+    assert (report.requeued, report.dead_letters, report.state) == (1, 1, "finished")
+    assert report.is_current
+    account = await account_of(backend, ONE)
+    assert (account.open, account.dead) == (0, 2)  # it reopens nothing
+
+    assert await open_now(backend, ONE) is None
+    account = await account_of(backend, ONE)
+    assert (account.requested, account.titles, account.dead, account.open) == (2, 1, 0, 2)
+    deliveries = (await backend.take(ONE, 9)).deliveries
+    assert deliveries[0].id.startswith(ARGUMENTS)
+    assert ids(deliveries[1:]) == ["a"]
+    report = await report_of(backend)
+    assert report is not None
+    assert (report.requeued, report.dead_letters) == (0, 1)
+
+
+async def test_a_run_whose_name_was_chosen_is_reopened_for_its_letters_alone(
+    backend: Backend,
+) -> None:
+    await bury(backend, "a", "b")
+    assert await backend.requeue(RUN, "a")
+    assert await open_now(backend, ONCE) is None
+    deliveries = (await backend.take(ONCE, 9)).deliveries
+    assert ids(deliveries) == ["a"]
+    assert deliveries[0].number == 1
+    account = await account_of(backend, ONCE)
+    assert (account.requested, account.titles, account.dead, account.open) == (4, 3, 2, 1)
+    await backend.finish(ONCE, [stored(delivery) for delivery in deliveries])
+    await asyncio.sleep(0.01)
+    assert await open_now(backend, ONCE) is not None
+    assert (await account_of(backend, ONCE)).lost == 0
+
+
+async def test_requeueing_writes_no_state_and_so_nobody_is_refused_for_it(
+    backend: Backend, outside: Outside
+) -> None:
+    await bury(backend, "a")
+    await outside.lose("state")
+    assert await backend.requeue(RUN, "a")
+    report = await report_of(backend)
+    assert report is not None
+    assert (report.requeued, report.arguments, report.account.requested) == (1, "", 0)
+    assert report.state == "finished"
+    assert await open_now(backend, worker("other", arguments="ids=b")) is None
+    deliveries = (await backend.take(ONE, 9)).deliveries
+    assert deliveries[0].id.startswith(ARGUMENTS)
+    assert ids(deliveries[1:]) == ["a"]
+    assert (await account_of(backend, ONE)).requested == 2
+
+
+async def test_dead_letters_are_kept_for_30_days(backend: Backend, outside: Outside) -> None:
+    await bury(backend, "a")
+    assert await outside.keeps_letters_for(29.9 * DAY_SECONDS)
+    assert not await outside.keeps_letters_for(30.1 * DAY_SECONDS)
+
+
+# --- Loss and expiry ----------------------------------------------------------------------------
+
+
+@pytest.mark.promise("A lost key in Redis never hangs a crawl, and what was lost is told.")
+async def test_who_queues_while_all_is_lost_begins_from_the_front(
+    backend: Backend, outside: Outside
+) -> None:
+    await open_now(backend, ONE)
+    end = await take_arguments(backend, ONE)
+    await backend.push(ONE, pushes("a"))
+    await outside.lose("everything")
+    await backend.push(ONE, pushes("b"))
+    await backend.finish(ONE, [end])  # which says nothing of what was lost
+    await take_arguments(backend, ONE)
+    assert await backend.push(ONE, pushes("a", "b")) == 1
+    account = await account_of(backend, ONE)
+    assert (account.requested, account.open) == (3, 3)
+
+
+@pytest.mark.promise("A lost key in Redis never hangs a crawl, and what was lost is told.")
+async def test_a_lost_state_hides_no_dead_letter_and_has_all_queued_again(
+    backend: Backend, outside: Outside
+) -> None:
+    await begin(backend, ONE, "a", "b", "c")
+    first, second = (await backend.take(ONE, 2)).deliveries
+    await backend.finish(ONE, [dead(first), stored(second)])
+    await outside.lose("state")
+    account = await account_of(backend, ONE)
+    assert (account.requested, account.dead, account.open) == (3, 1, 2)  # with new arguments
+    end = await take_arguments(backend, ONE)
+    assert await backend.push(ONE, pushes("b", "c")) == 1  # nothing counts as seen but what is open
+    await backend.finish(ONE, [end])
+    await finish_all(backend, ONE)
+    account = await account_of(backend, ONE)
+    assert (account.requested, account.stored, account.dead, account.lost) == (4, 2, 1, 0)
+
+
+async def test_a_lost_state_refuses_nobody_and_a_run_without_one_is_restored_when_it_is_opened(
+    backend: Backend, outside: Outside
+) -> None:
+    await begin(backend, ONE, "a")
+    await outside.lose("state")
+    assert await open_now(backend, worker("other", arguments="ids=b")) is None
+    account = await account_of(backend, ONE)
+    assert (account.requested, account.open) == (2, 2)
+    await take_arguments(backend, ONE)
+
+
+@pytest.mark.parametrize("part", ["seen", "titles", "letters", "workers"])
+async def test_a_part_that_is_lost_stops_nothing(
+    backend: Backend, outside: Outside, part: Any
+) -> None:
+    one = worker(limit=3)
+    await begin(backend, one, "a", "b", "c", "d")
+    await backend.finish(one, [dead((await backend.take(one, 1)).deliveries[0])])
+    await outside.lose(part)
+    await finish_all(backend, one)
+    account = await account_of(backend, one)
+    assert (account.requested, account.stored, account.dead, account.lost) == (4, 2, 1, 0)
+
+
+async def test_a_run_that_is_unused_expires_after_a_week_and_that_is_said_once(
+    backend: Backend, outside: Outside
+) -> None:
+    await begin(backend, ONE, "a", "b")
+    assert await outside.lives_for(6.9 * DAY_SECONDS)
+    assert not await outside.lives_for(7.1 * DAY_SECONDS)
+    await outside.expire()
+    opened = await backend.open(worker("other", arguments="ids=b"), None, 0)
+    assert (opened.over_at, opened.expired_open) == (None, 2)
+    opened = await backend.open(worker("other", arguments="ids=b"), None, 0)
+    assert (opened.over_at, opened.expired_open) == (None, None)
+    assert (await account_of(backend, ONE)).requested == 1
+
+
+async def test_nothing_is_said_of_a_run_that_expired_when_it_was_over(
+    backend: Backend, outside: Outside
+) -> None:
+    await begin(backend, ONE, "a")
+    await finish_all(backend, ONE)
+    await outside.expire()
+    opened = await backend.open(ONE, None, 1e7)
+    assert (opened.over_at, opened.expired_open) == (None, None)
+
+
+async def test_a_run_lives_for_a_week_after_the_pause_of_its_site(
+    backend: Backend, outside: Outside
+) -> None:
+    await begin(backend, ONE, "a")
+    await backend.ask("imdb", UNLIMITED, refusal=("go away", 3 * DAY_SECONDS))
+    await backend.take(ONE)
+    assert await outside.lives_for(9.9 * DAY_SECONDS)
+    assert not await outside.lives_for(10.1 * DAY_SECONDS)
+
+
+# --- Reports ------------------------------------------------------------------------------------
+
+
+async def test_nothing_is_reported_of_an_empty_frontier(backend: Backend) -> None:
+    budget = Budget(per_day=7)
+    report = await backend.read({"imdb": budget})
+    assert report.runs == []
+    assert set(report.sites) == {"imdb", "metacritic", "rottentomatoes"}
+    assert report.sites["imdb"].budget == budget
+    assert report.sites["metacritic"].budget == UNLIMITED
+    assert report.now == pytest.approx(time.time(), abs=60)
+    assert await letters_of(backend) == []
+    assert not await backend.requeue(RUN, "a")
+    assert not await backend.drop_letter(RUN, "a")
+    assert not await backend.drop_run(RUN)
+    await backend.leave(ONE)
+
+
+async def test_runs_are_reported_by_site_and_from_the_one_that_began_first(
+    backend: Backend,
+) -> None:
+    names = [RunName("metacritic", "run"), RunName("imdb", "second"), RunName("imdb", "a third")]
+    for name in names:
+        await begin(backend, worker(run=name), "a")
+        await asyncio.sleep(0.01)
+    runs = (await backend.read({})).runs
+    assert [(run.site, run.run) for run in runs] == [*names[1:], names[0]]
+    assert all(run.ended_at is None and run.arguments == "ids=a" for run in runs)
+    assert [run.run for run in (await backend.read({}, "imdb")).runs] == ["second", "a third"]
+    assert [run.site for run in (await backend.read({}, name="run")).runs] == ["metacritic"]
+    await finish_all(backend, worker(run=names[0]))
+    run = (await backend.read({}, "metacritic")).runs[0]
+    assert run.ended_at is not None
+    assert run.started_at <= run.ended_at <= run.now
+    assert (run.account.stored, run.state) == (1, "finished")
+
+
+async def test_a_site_is_reported_with_its_refusal_and_what_was_charged_today(
+    backend: Backend,
+) -> None:
+    await begin(backend, ONE, "a")
+    await backend.ask("imdb", UNLIMITED, charge=True)
+    await backend.ask("imdb", UNLIMITED, refusal=("go away", 60))
+    report = await report_of(backend)
+    assert report is not None
+    site = report.state_of_site
+    assert (site.refusal, site.used_today, report.state) == ("go away", 1, "stopped")
+    assert site.stopped_until == pytest.approx(time.time() + 60, abs=30)
+    await backend.ask("imdb", UNLIMITED, has_answered=True)
+    report = await report_of(backend)
+    assert report is not None
+    assert (report.state_of_site.refusal, report.state_of_site.stopped_until) == (None, None)
+
+
+async def test_a_run_that_is_dropped_leaves_its_dead_letters(backend: Backend) -> None:
+    await bury(backend, "a", "b")
+    await backend.requeue(RUN, "a")
+    await begin(backend, worker(run=RunName("imdb", "other")), "a")
+    assert await backend.drop_run(RUN)
+    assert not await backend.drop_run(RUN)
+    assert await report_of(backend) is None
+    assert [letter.id for letter in await letters_of(backend)] == ["b"]
+    assert len((await backend.read({})).runs) == 1
+    await begin(backend, worker(arguments="ids=b"), "a")
+    assert (await account_of(backend, ONE)).requested == 2
+
+
+async def test_a_backend_that_was_closed_can_be_used_again(backend: Backend) -> None:
+    await begin(backend, ONE, "a")
+    await backend.close()
+    await backend.close()
+    assert (await account_of(backend, ONE)).open == 1
+
+
+# --- Budgets and refusals -----------------------------------------------------------------------
+
+
+@pytest.mark.promise(
+    "Live sites have budgets a second and a day, and all workers together keep them."
+)
+async def test_requests_are_spaced_by_the_budget_however_many_wait_for_their_turn(
+    backend: Backend,
+) -> None:
+    budget = Budget(per_second=0.1)
+    delays = [(await backend.ask("imdb", budget, charge=True)).delay for _ in range(30)]
+    expected = [pytest.approx(number * 10_500, abs=5_000) for number in range(30)]
+    assert delays == expected
+
+
+async def test_a_clock_that_was_ahead_delays_nothing_for_long(
+    backend: Backend, outside: Outside
+) -> None:
+    budget = Budget(per_second=10)
+    await backend.ask("imdb", budget, charge=True)
+    await outside.put_turn_ahead(DAY_SECONDS)
+    delays = [(await backend.ask("imdb", budget, charge=True)).delay for _ in range(2)]
+    assert max(delays) < 5_000
+
+
+@pytest.mark.promise(
+    "Live sites have budgets a second and a day, and all workers together keep them."
+)
+async def test_a_request_is_charged_when_it_is_sent_and_nothing_is_credited(
+    backend: Backend,
+) -> None:
+    budget = Budget(per_day=2)
+    one = worker(budget=budget)
+    await begin(backend, one, *map(str, range(9)))
+    [delivery] = (await backend.take(one, 1)).deliveries
+    await backend.finish(one, [back(delivery)])
+    used = [(await backend.ask("imdb", budget, charge=True)).used for _ in range(2)]
+    assert used == [1, 2]
+    assert (await backend.ask("imdb", budget, charge=True)).spent
+    reply = await backend.take(one, 9)
+    assert (reply.deliveries, reply.site.spent, reply.account.open) == ([], True, 9)
+    assert reply.site.reason == "the budget of the day is spent"
+
+
+async def test_a_day_spent_at_23_59_goes_on_at_00_01_in_the_same_run(
+    backend: Backend, outside: Outside
+) -> None:
+    budget = Budget(per_day=1)
+    one = worker(budget=budget)
+    await begin(backend, one, *map(str, range(3)))
+    assert not (await backend.ask("imdb", budget, charge=True)).spent
+    site = (await backend.take(one, 9)).site
+    assert site.spent
+    assert site.blocked == pytest.approx(-time.time() % DAY_SECONDS * 1000, abs=5_000)
+    await outside.begin_next_day()
+    again = worker("two", budget=budget)
+    assert await open_now(backend, again) is None
+    reply = await backend.take(again, 9)
+    assert reply.deliveries
+    assert reply.account.requested == 4
+    assert (await backend.ask("imdb", budget, charge=True)).used == 1
+
+
+@pytest.mark.promise(
+    "After a refusal, one request finds out for all workers whether the site answers again."
+)
+async def test_a_refusal_stops_all_workers_and_one_probe_finds_out_when_it_is_over(
+    backend: Backend, outside: Outside
+) -> None:
+    await begin(backend, ONE, *map(str, range(9)))
+    for trips in (1, 2):
+        site = await backend.ask("imdb", UNLIMITED, refusal=("go away", 60))
+        assert (site.blocked > 0, site.reason) == (True, "go away")
+        site = await backend.ask("imdb", UNLIMITED, refusal=("what was in flight", 60))
+        assert site.reason == "go away"
+        assert site.blocked == pytest.approx(60_000 * trips, abs=5_000)  # the pause doubles
+        assert (await backend.take(ONE, 9)).deliveries == []
+        assert (await backend.ask("metacritic", UNLIMITED)).blocked == 0
+        await outside.end_pause()
+        reply = await backend.take(ONE, 9)
+        assert (len(reply.deliveries), reply.site.half_open) == (1, True)
+        assert (await backend.ask("imdb", UNLIMITED, charge=True)).probing
+        assert (await backend.ask("imdb", UNLIMITED, charge=True)).blocked
+        assert (await backend.take(ONE, 9)).deliveries == []
+    await backend.ask("imdb", UNLIMITED, has_answered=True)
+    assert len((await backend.take(ONE, 9)).deliveries) == 7
+
+
+async def test_a_pause_is_never_longer_than_a_week(backend: Backend, outside: Outside) -> None:
+    for _ in range(12):
+        site = await backend.ask("imdb", UNLIMITED, refusal=("go away", 3600))
+        assert 0 < site.blocked <= 7 * DAY_SECONDS * 1000
+        await outside.end_pause()
+    assert site.blocked > 6.9 * DAY_SECONDS * 1000

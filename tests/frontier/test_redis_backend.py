@@ -1,0 +1,222 @@
+"""What only Redis has: seeds that users push, a Bloom filter, and keys that expire and get lost."""
+
+import time
+from typing import Any
+
+import pytest
+
+from moviecrawler.frontier.budgets import UNLIMITED
+from moviecrawler.frontier.contract import End, Push
+from tests.frontier.backends import (
+    DAY_SECONDS,
+    RUN,
+    OutsideOfRedis,
+    account_of,
+    begin,
+    dead,
+    done,
+    finish_all,
+    ids,
+    letters_of,
+    open_now,
+    pushes,
+    report_of,
+    stored,
+    worker,
+)
+
+ONE = worker("one")
+TWO = worker("two")
+
+
+@pytest.fixture
+def outside(client: Any) -> OutsideOfRedis:
+    return OutsideOfRedis(client)
+
+
+async def push_seeds(outside: OutsideOfRedis, kind: str, *seeds: bytes) -> None:
+    key = outside.keys.site.start_urls
+    for seed in seeds:
+        if kind == "zset":
+            await outside.client.zadd(key, {seed: 1})
+        else:
+            await {"list": outside.client.rpush, "set": outside.client.sadd}[kind](key, seed)
+
+
+@pytest.mark.promise("Seeds that others push are fetched, and bad ones become dead letters.")
+@pytest.mark.parametrize("kind", ["list", "set", "zset"])
+async def test_seeds_of_each_type_become_requests_in_one_step(
+    outside: OutsideOfRedis, kind: str
+) -> None:
+    backend = outside.backend
+    seeds = [b"tt1", b'{"url": "tt2", "priority": 100}', b"\xff\x00"]
+    await push_seeds(outside, kind, *seeds)
+    await open_now(backend, ONE)
+    assert (await account_of(backend, ONE)).open == 1  # a worker that takes nothing moves none
+    reply = await backend.take(ONE, 9)
+    assert reply.deliveries[1].body == seeds[1]
+    assert {delivery.body for delivery in reply.deliveries[1:]} == set(seeds)
+    assert not await outside.client.exists(outside.keys.site.start_urls)
+    account = await account_of(backend, ONE)
+    assert (account.requested, account.titles) == (4, 3)
+
+
+async def test_a_seed_that_leads_to_a_pass_over_datasets_counts_as_no_title(
+    outside: OutsideOfRedis,
+) -> None:
+    backend = outside.backend
+    await begin(backend, ONE)
+    await push_seeds(outside, "list", b"tt1")
+    [seed] = (await backend.take(ONE, 9)).deliveries
+    await backend.finish(ONE, [done(seed)])
+    account = await account_of(backend, ONE)
+    assert (account.requested, account.titles, account.lost) == (1, 0, 0)
+
+
+async def test_a_seed_that_is_requeued_comes_back_as_it_was_pushed(
+    outside: OutsideOfRedis,
+) -> None:
+    backend = outside.backend
+    await begin(backend, ONE, "a")
+    await push_seeds(outside, "list", b"\xff tt1\n{}")
+    deliveries = (await backend.take(ONE, 9)).deliveries
+    [seed] = [delivery for delivery in deliveries if delivery.id != "a"]
+    await backend.finish(ONE, [dead(seed)])
+    [letter] = await letters_of(backend)
+    assert letter.body == "\\xff tt1\n{}"
+    assert letter.request is None
+    assert await backend.requeue(RUN, seed.id)
+    [again] = (await backend.take(ONE, 9)).deliveries
+    assert (again.id, again.body, again.number) == (seed.id, seed.body, 1)
+    await backend.finish(ONE, [stored(again)])
+    account = await account_of(backend, ONE)
+    assert (account.requested, account.titles, account.stored, account.dead) == (4, 3, 1, 1)
+
+
+async def test_no_seed_is_taken_while_the_site_may_not_be_asked(outside: OutsideOfRedis) -> None:
+    backend = outside.backend
+    await begin(backend, ONE)
+    await push_seeds(outside, "list", b"tt1", b"tt2")
+    await backend.ask("imdb", UNLIMITED, refusal=("go away", 60))
+    assert (await backend.take(ONE, 9)).deliveries == []
+    await outside.end_pause()
+    assert len((await backend.take(ONE, 9)).deliveries) == 1  # the probe
+    assert await outside.client.llen(outside.keys.site.start_urls) == 1
+
+
+async def test_seeds_in_a_key_of_another_type_are_left_alone_and_that_is_said(
+    outside: OutsideOfRedis,
+) -> None:
+    backend = outside.backend
+    await begin(backend, ONE, "a")
+    await outside.client.set(outside.keys.site.start_urls, "tt1")
+    reply = await backend.take(ONE, 9)
+    assert ids(reply.deliveries) == ["a"]
+    [remark] = reply.remarks
+    assert "imdb:start_urls of Redis is a string" in remark
+    assert await outside.client.get(outside.keys.site.start_urls) == b"tt1"
+
+
+@pytest.mark.parametrize("has_bloom_filter", [False, True])
+async def test_a_page_is_queued_once_in_a_pass_by_either_dedupe_set(
+    outside: OutsideOfRedis, has_bloom_filter: bool
+) -> None:
+    backend = outside.backend
+    one = worker(has_bloom_filter=has_bloom_filter)
+    await begin(backend, one)
+    titles = [f"tt{number}" for number in range(300)]
+    assert await backend.push(one, pushes(*titles)) == 0
+    await finish_all(backend, one)
+    assert await backend.push(one, pushes(*titles[:5])) == 5
+    kind = await outside.client.type(outside.keys.seen)
+    assert kind == (b"string" if has_bloom_filter else b"set")
+
+
+async def test_keys_of_a_run_expire_a_week_after_their_last_use_and_letters_after_30_days(
+    outside: OutsideOfRedis,
+) -> None:
+    backend = outside.backend
+    one = worker(limit=9)
+    await begin(backend, one, "a", "b", "c")
+    for _ in range(2):
+        [delivery] = (await backend.take(one, 1)).deliveries
+        await backend.finish(one, [dead(delivery)])
+    await backend.take(one, 1)
+    keys = await outside.client.keys(f"{outside.keys.prefix}*")
+    assert len(keys) >= 6
+    for key in keys:
+        days = 30 if key.decode() == outside.keys.dead else 7
+        lifetime = await outside.client.ttl(key)
+        assert (days - 0.1) * DAY_SECONDS < lifetime <= days * DAY_SECONDS, key
+
+
+async def test_each_letter_is_dropped_30_days_after_its_death(outside: OutsideOfRedis) -> None:
+    backend = outside.backend
+    await begin(backend, ONE, "old", "new")
+    deliveries = (await backend.take(ONE, 9)).deliveries
+    await backend.finish(ONE, [dead(delivery) for delivery in deliveries])
+    letter = await outside.client.hget(outside.keys.dead, "old")
+    died_at = round((time.time() - 30.1 * DAY_SECONDS) * 1000)
+    value = letter.partition(b"\n")[2]
+    await outside.client.hset(
+        outside.keys.dead, "old", b'{"reason":"why","at":%d}\n%b' % (died_at, value)
+    )
+    await open_now(backend, ONE)
+    assert [letter.id for letter in await letters_of(backend)] == ["new"]
+
+
+async def test_a_run_is_not_over_while_a_worker_holds_a_request_that_was_lost(
+    outside: OutsideOfRedis,
+) -> None:
+    backend = outside.backend
+    await begin(backend, ONE, "a", "b")
+    deliveries = (await backend.take(ONE, 2)).deliveries
+    await outside.client.delete(outside.keys.requests)
+    assert (await account_of(backend, ONE)).open == 2
+    await backend.finish(ONE, [stored(deliveries[0])])  # and is not lost after all
+    await outside.end_leases("b")  # the worker died
+    account = await account_of(backend, ONE)
+    assert (account.open, account.stored, account.lost) == (0, 1, 1)
+
+
+@pytest.mark.promise("A lost key in Redis never hangs a crawl, and what was lost is told.")
+@pytest.mark.parametrize("lost", [["queue"], ["leases"], ["queue", "leases"]])
+async def test_requests_whose_place_was_lost_are_queued_again(
+    outside: OutsideOfRedis, lost: list[str]
+) -> None:
+    backend = outside.backend
+    await begin(backend, ONE, *map(str, range(9)))
+    await backend.take(ONE, 4)
+    await outside.client.delete(*(getattr(outside.keys, name) for name in lost))
+    await backend.take(ONE)  # finds them
+    queued, leased = await outside.where()
+    assert len(queued | leased) == 9
+    assert not queued & leased
+    assert len(leased) == (4 if lost == ["queue"] else 0)
+
+
+async def test_a_damaged_request_is_handed_out_so_that_it_can_become_a_dead_letter(
+    outside: OutsideOfRedis,
+) -> None:
+    backend = outside.backend
+    await begin(backend, ONE, "a")
+    await backend.push(ONE, [Push(2, "b", "[]")])
+    await outside.client.hset(outside.keys.requests, "a", b"\x80")
+    deliveries = (await backend.take(ONE, 9)).deliveries
+    damaged = next(delivery for delivery in deliveries if delivery.id == "a")
+    assert (damaged.body, damaged.number) == (b"\x80", 1)
+    await backend.finish(ONE, [End(id="a", how="dead", number=1, reason="damaged")])
+    [letter] = await letters_of(backend)
+    assert letter.body == "\\x80"
+
+
+async def test_a_worker_that_dies_is_no_worker_when_its_time_is_over(
+    outside: OutsideOfRedis,
+) -> None:
+    backend = outside.backend
+    await begin(backend, ONE, "a")
+    await backend.take(TWO)
+    await outside.client.zadd(outside.keys.workers, {"two": 1})
+    report = await report_of(backend)
+    assert report is not None
+    assert report.workers == 1

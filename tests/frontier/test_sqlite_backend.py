@@ -1,0 +1,617 @@
+"""What befalls a queue that is a file: deaths of processes, damage, other programs, full disks."""
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.frontier import queue_file
+from moviecrawler.frontier.budgets import UNLIMITED
+from moviecrawler.frontier.contract import (
+    ARGUMENTS,
+    FrontierError,
+    FrontierFullError,
+    RunName,
+)
+from moviecrawler.frontier.sqlite_backend import FILE, LOCKS, SqliteBackend
+from tests.frontier.backends import (
+    DAY_SECONDS,
+    OutsideOfSqlite,
+    account_of,
+    begin,
+    dead,
+    done,
+    finish_all,
+    ids,
+    letters_of,
+    open_now,
+    pushes,
+    report_of,
+    stored,
+    take_arguments,
+    worker,
+)
+from tests.shared import PROJECT
+from tests.waiting import LONGEST
+
+ONE = worker("one")
+TWO = worker("two")
+TABLES = [
+    "runs",
+    "requests",
+    "seen",
+    "limited_titles",
+    "letters",
+    "workers",
+    "expired",
+    "sites",
+]
+
+
+@pytest.fixture
+def outside(runner: asyncio.Runner, tmp_path: Path) -> Iterator[OutsideOfSqlite]:
+    outside = OutsideOfSqlite(tmp_path)
+    yield outside
+    runner.run(outside.close())
+
+
+@pytest.fixture
+def backend(outside: OutsideOfSqlite) -> SqliteBackend:
+    return outside.backend
+
+
+@pytest.fixture
+def other(runner: asyncio.Runner, tmp_path: Path) -> Iterator[SqliteBackend]:
+    """Return another backend on the same folder, as another process has."""
+    other = SqliteBackend(tmp_path)
+    yield other
+    runner.run(other.close())
+
+
+def files(folder: Path) -> list[str]:
+    """Return the files of a folder but those that SQLite keeps while the queue is open."""
+    return sorted(path.name for path in folder.iterdir() if path.name[-4:] not in {"-wal", "-shm"})
+
+
+def is_whole(path: Path) -> bool:
+    with closing(sqlite3.connect(path)) as database:
+        return database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+# --- Processes ----------------------------------------------------------------------------------
+
+_PROCESS = """
+import asyncio, json, sys
+from pathlib import Path
+from moviecrawler.frontier.sqlite_backend import SqliteBackend
+from tests.frontier.backends import ids, open_now, stored, take_arguments, worker
+
+async def main(name, folder, job):
+    backend = SqliteBackend(Path(folder))
+    one = worker(name)
+    got = []
+    if job == "hold":
+        got = ids((await backend.take(one, 9)).deliveries)
+        print(json.dumps(got), flush=True)
+        await asyncio.sleep(600)
+    elif job == "open":
+        await open_now(backend, one)
+    else:
+        while (reply := await backend.take(one, 5)).account.open:
+            got += ids(reply.deliveries)
+            await backend.finish(one, [stored(delivery) for delivery in reply.deliveries])
+        print(json.dumps(got), flush=True)
+    await backend.leave(one)
+    await backend.close()
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+@contextmanager
+def process(name: str, folder: Path, job: str) -> Iterator["subprocess.Popen[str]"]:
+    """Run a worker in a process of its own: one that holds requests, opens the run or ends it."""
+    command = [sys.executable, "-c", _PROCESS, name, str(folder), job]
+    with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True) as started:
+        try:
+            yield started
+        finally:
+            started.kill()
+
+
+@pytest.mark.promise(
+    "Any worker may be killed: others get what it held, no title is lost and none doubled."
+)
+async def test_leases_of_a_process_that_was_killed_end_at_once(
+    backend: SqliteBackend, tmp_path: Path
+) -> None:
+    await begin(backend, ONE, "a", "b")
+    await backend.leave(ONE)
+    with process("killed", tmp_path, "hold") as killed:
+        assert killed.stdout is not None
+        assert json.loads(killed.stdout.readline()) == ["a", "b"]
+        assert (await backend.take(ONE, 9)).deliveries == []
+        report = await report_of(backend)
+        assert report is not None
+        assert report.workers == 2
+        assert (tmp_path / LOCKS / "killed.lock").exists()
+        killed.send_signal(signal.SIGKILL)
+        killed.wait(LONGEST)
+        report = await report_of(backend)
+        assert report is not None
+        assert report.workers == 1
+        deliveries = (await backend.take(ONE, 9)).deliveries
+    assert [(delivery.id, delivery.number) for delivery in deliveries] == [("a", 2), ("b", 2)]
+    assert not (tmp_path / LOCKS / "killed.lock").exists()
+    await backend.finish(ONE, [stored(delivery) for delivery in deliveries])
+    assert (await account_of(backend, ONE)).in_words == "all are done"
+
+
+async def test_a_process_that_hangs_loses_its_leases_when_their_time_is_over(
+    backend: SqliteBackend, other: SqliteBackend
+) -> None:
+    brief = worker("brief", lease_seconds=0.3)
+    await begin(backend, brief, "a", "b")
+    await backend.take(brief, 9)
+    assert (await other.take(TWO, 9)).deliveries == []
+    await asyncio.sleep(0.4)
+    assert ids((await other.take(TWO, 9)).deliveries) == ["a", "b"]
+
+
+@pytest.mark.promise(
+    "Any worker may be killed: others get what it held, no title is lost and none doubled."
+)
+async def test_processes_that_share_a_folder_get_each_request_once(
+    backend: SqliteBackend, tmp_path: Path
+) -> None:
+    titles = [f"tt{number}" for number in range(300)]
+    await begin(backend, ONE, *titles)
+    await backend.leave(ONE)
+    with process("p1", tmp_path, "end") as first, process("p2", tmp_path, "end") as second:
+        outputs = [started.communicate(timeout=LONGEST)[0] for started in (first, second)]
+        assert (first.returncode, second.returncode) == (0, 0)
+    got = [id_ for output in outputs for id_ in json.loads(output)]
+    assert sorted(got) == sorted(titles)
+    account = await account_of(backend, ONE)
+    assert (account.stored, account.requested, account.lost) == (300, 301, 0)
+
+
+async def test_processes_that_make_the_file_at_the_same_time_join_one_run(
+    backend: SqliteBackend, tmp_path: Path
+) -> None:
+    with (
+        process("p1", tmp_path, "open") as first,
+        process("p2", tmp_path, "open") as second,
+        process("p3", tmp_path, "open") as third,
+    ):
+        for started in (first, second, third):
+            assert started.wait(LONGEST) == 0
+    account = await account_of(backend, ONE)
+    assert (account.requested, account.open) == (1, 1)
+    assert files(tmp_path) == [LOCKS, FILE]
+
+
+async def test_a_worker_whose_lock_file_was_deleted_is_not_taken_for_dead(
+    backend: SqliteBackend, other: SqliteBackend, tmp_path: Path
+) -> None:
+    await begin(backend, ONE, "a", "b")
+    await backend.take(ONE, 9)
+    shutil.rmtree(tmp_path / LOCKS)
+    assert (await other.take(TWO, 9)).deliveries == []
+    await backend.take(ONE, renew=["a", "b"])  # which makes the file again
+    assert (await other.take(TWO, 9)).deliveries == []
+    await backend.close()
+    assert ids((await other.take(TWO, 9)).deliveries) == ["a", "b"]
+
+
+async def test_what_a_worker_holds_that_leaves_is_queued_again(
+    backend: SqliteBackend, other: SqliteBackend
+) -> None:
+    await begin(backend, ONE, "a", "b")
+    await backend.take(ONE, 1)
+    await backend.leave(ONE)
+    assert ids((await other.take(TWO, 9)).deliveries) == ["a", "b"]
+
+
+async def test_lock_files_that_nobody_needs_are_swept_away(
+    backend: SqliteBackend, other: SqliteBackend, tmp_path: Path
+) -> None:
+    odd = worker("../né\n/" * 60)  # as somebody may name a node
+    for one in (ONE, odd):
+        await open_now(backend, one)
+        await backend.take(one, 1)
+    (tmp_path / LOCKS / "long-ago.lock").touch()
+    await open_now(other, TWO)
+    assert len(files(tmp_path / LOCKS)) == 3  # with that of who makes the file
+    await backend.leave(odd)
+    assert files(tmp_path / LOCKS) == ["one.lock", "opening"]
+
+
+# --- Loss and damage ----------------------------------------------------------------------------
+
+
+async def test_nothing_is_made_where_nothing_is_queued(
+    backend: SqliteBackend, tmp_path: Path
+) -> None:
+    assert (await backend.read({})).runs == []
+    assert await letters_of(backend) == []
+    assert not await backend.requeue(RunName("imdb", "run"), "a")
+    assert not await backend.drop_letter(RunName("imdb", "run"), "a")
+    assert not await backend.drop_run(RunName("imdb", "run"))
+    await backend.leave(ONE)
+    assert files(tmp_path) == []
+
+
+@pytest.mark.promise("A lost key in Redis never hangs a crawl, and what was lost is told.")
+@pytest.mark.parametrize("table", TABLES)
+async def test_rows_of_a_table_that_were_lost_hang_nothing(
+    backend: SqliteBackend, outside: OutsideOfSqlite, table: str
+) -> None:
+    one = worker(limit=9)
+    titles = [*map(str, range(9))]
+    await begin(backend, one, *titles)
+    await backend.ask("imdb", UNLIMITED, charge=True)
+    deliveries = (await backend.take(one, 4)).deliveries
+    await backend.finish(one, [dead(deliveries[0]), stored(deliveries[1])])
+    outside.execute(f"DELETE FROM {table}")  # noqa: S608 - a name of ours
+    while deliveries := (await backend.take(one, 9)).deliveries:
+        for delivery in deliveries:
+            if delivery.id.startswith(ARGUMENTS):
+                await backend.push(one, pushes(*titles))
+            await backend.finish(one, [done(delivery, stored=1)])
+        await outside.end_leases("2", "3")
+    account = await account_of(backend, one)
+    assert account.open == 0
+    if table == "requests":
+        assert account.lost == 7
+        assert await open_now(backend, one, age=1e6) is None  # the next pass
+    else:
+        assert (account.lost, account.dead) == (0, 1)
+
+
+async def test_a_lost_state_is_said(backend: SqliteBackend, outside: OutsideOfSqlite) -> None:
+    await begin(backend, ONE, "a")
+    await outside.lose("state")
+    remarks = (await backend.take(ONE)).remarks
+    assert remarks == ["the state of run 'run' was lost: what its arguments name is queued again"]
+    assert (await backend.take(ONE)).remarks == []
+    await outside.lose("state")
+    assert (await backend.open(ONE, None, 0)).remarks == remarks
+
+
+@pytest.mark.parametrize("with_log", [False, True])
+async def test_a_file_that_is_deleted_while_it_is_in_use_is_made_again_once(
+    backend: SqliteBackend, other: SqliteBackend, tmp_path: Path, with_log: bool
+) -> None:
+    await begin(backend, ONE, "a", "b")
+    assert (await account_of(other, TWO)).open == 2
+    (tmp_path / FILE).unlink()
+    if with_log:
+        (tmp_path / f"{FILE}-wal").unlink()
+        (tmp_path / f"{FILE}-shm").unlink()
+    assert await report_of(other) is None
+    assert not (tmp_path / FILE).exists()
+    end = await take_arguments(backend, ONE)
+    assert await backend.push(ONE, pushes("a", "b", "c")) == 0
+    assert (await account_of(other, TWO)).open == 4
+    await backend.finish(ONE, [end])
+    await backend.leave(TWO)
+    await finish_all(backend, ONE)
+    account = await account_of(other, TWO)
+    assert (account.requested, account.stored, account.lost) == (4, 3, 0)
+    assert is_whole(tmp_path / FILE)
+    assert files(tmp_path) == [LOCKS, FILE]
+
+
+async def test_a_file_that_another_one_replaces_is_gone_on_with(
+    backend: SqliteBackend, other: SqliteBackend, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    third = SqliteBackend(elsewhere)
+    await begin(third, ONE, "x", "y")
+    await third.close()
+    await begin(backend, ONE, *map(str, range(1000)))
+    await account_of(other, TWO)
+    (elsewhere / FILE).replace(tmp_path / FILE)
+    account = await account_of(backend, ONE)
+    assert (account.requested, account.open) == (3, 2)
+    await other.push(TWO, pushes("z"))
+    await backend.leave(TWO)
+    await finish_all(backend, ONE)
+    account = await account_of(other, TWO)
+    assert (account.requested, account.stored, account.lost) == (4, 3, 0)
+    assert is_whole(tmp_path / FILE)
+
+
+def overwrite(path: Path) -> None:
+    path.write_bytes(b"This is no database. " * 4000)
+
+
+def cut(path: Path) -> None:
+    os.truncate(path, 5000)
+
+
+def empty_pages(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(bytes(path.stat().st_size - 4096))
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize("damage", [overwrite, cut, empty_pages])
+async def test_a_damaged_file_is_moved_away_and_a_new_one_begun(
+    backend: SqliteBackend,
+    other: SqliteBackend,
+    tmp_path: Path,
+    damage: Callable[[Path], None],
+    is_open: bool,
+) -> None:
+    await begin(backend, ONE, *map(str, range(1000)))
+    with closing(sqlite3.connect(tmp_path / FILE)) as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    if not is_open:
+        await backend.close()
+    damage(tmp_path / FILE)
+    with pytest.raises(FrontierError, match="the next crawl moves it away and begins anew"):
+        await other.read({})
+    await other.close()
+    assert await open_now(backend, ONE) is None
+    reply = await backend.take(ONE, 9)
+    assert [delivery.id[: len(ARGUMENTS)] for delivery in reply.deliveries] == [ARGUMENTS]
+    await backend.push(ONE, pushes("a"))
+    assert (await account_of(other, TWO)).open == 2
+    moved = [name for name in files(tmp_path) if "damaged" in name]
+    assert len(moved) == 1
+    assert moved[0].startswith(f"{FILE}.damaged-20")
+    assert is_whole(tmp_path / FILE)
+
+
+async def test_a_file_without_one_of_its_tables_counts_as_damaged(
+    backend: SqliteBackend, outside: OutsideOfSqlite, tmp_path: Path
+) -> None:
+    await begin(backend, ONE, "a")
+    outside.execute("DROP TABLE seen")
+    assert await backend.push(ONE, pushes("b")) == 0
+    assert (await account_of(backend, ONE)).open == 2  # with the arguments
+    assert len([name for name in files(tmp_path) if "damaged" in name]) == 1
+
+
+async def test_damage_is_said_once(backend: SqliteBackend, tmp_path: Path) -> None:
+    overwrite(tmp_path / FILE)
+    opened = await backend.open(ONE, None, 0)
+    [remark] = opened.remarks
+    [moved] = [name for name in files(tmp_path) if "damaged" in name]
+    assert remark == (
+        f"the queue was damaged ({tmp_path / FILE}: file is not a database):"
+        f" it was moved to {moved}, and a new one begun"
+    )
+    assert (await backend.take(ONE)).remarks == []
+
+
+async def test_processes_that_meet_a_damaged_file_at_the_same_time_move_it_away_once(
+    backend: SqliteBackend, tmp_path: Path
+) -> None:
+    overwrite(tmp_path / FILE)
+    with (
+        process("p1", tmp_path, "open") as first,
+        process("p2", tmp_path, "open") as second,
+        process("p3", tmp_path, "open") as third,
+    ):
+        for started in (first, second, third):
+            assert started.wait(LONGEST) == 0
+    assert (await account_of(backend, ONE)).requested == 1
+    assert len([name for name in files(tmp_path) if "damaged" in name]) == 1
+
+
+# --- What is refused ----------------------------------------------------------------------------
+
+
+@pytest.mark.promise("A database of another schema is refused and left alone.")
+async def test_a_file_of_a_newer_version_is_refused_and_left_alone(
+    backend: SqliteBackend, outside: OutsideOfSqlite, tmp_path: Path
+) -> None:
+    await begin(backend, ONE, "a")
+    await backend.close()
+    outside.execute("PRAGMA user_version = 99")
+    for step in (open_now(backend, ONE), backend.push(ONE, pushes("b")), report_of(backend)):
+        with pytest.raises(ConfigurationError, match="was made by a newer version of moviecrawler"):
+            await step
+    assert outside.execute("SELECT id FROM requests") == [("a",)]
+    assert files(tmp_path) == [LOCKS, FILE]
+
+
+async def test_a_file_of_another_program_is_refused_and_left_alone(
+    backend: SqliteBackend, outside: OutsideOfSqlite
+) -> None:
+    outside.execute("CREATE TABLE theirs (column)")
+    with pytest.raises(ConfigurationError, match="was made by another program; move it away"):
+        await open_now(backend, ONE)
+    assert outside.execute("SELECT name FROM sqlite_master") == [("theirs",)]
+
+
+_MOUNTINFO = """\
+22 28 0:21 / /proc rw,nosuid - proc proc rw
+28 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,discard
+36 28 0:42 / {point} rw,relatime shared:7 master:1 - {kind} server:/export rw,vers=4.2
+"""
+
+
+@pytest.mark.parametrize("kind", ["nfs", "nfs4", "cifs", "smb3", "fuse.sshfs"])
+async def test_a_folder_on_a_network_file_system_is_refused(
+    backend: SqliteBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    mounts = tmp_path / "mountinfo"
+    monkeypatch.setattr(queue_file, "_MOUNTS", mounts)
+    escaped = str(tmp_path.parent).replace("t", "\\164")
+    mounts.write_text(_MOUNTINFO.format(point=escaped, kind=kind))
+    with pytest.raises(ConfigurationError) as refused:
+        await open_now(backend, ONE)
+    assert str(refused.value) == (
+        f"{tmp_path} is on a network file system ({kind}), where SQLite can't keep the queue; set"
+        " DATA_DIR to a folder on a disk of this machine, or REDIS_URL to share a crawl"
+    )
+    assert files(tmp_path) == ["mountinfo"]
+
+
+@pytest.mark.parametrize(
+    "mountinfo",
+    [
+        _MOUNTINFO.format(point="/elsewhere", kind="nfs4"),
+        _MOUNTINFO.format(point="/", kind="overlay"),
+        _MOUNTINFO.format(point="/", kind="9p"),
+        "nothing that is known\n",
+        None,
+    ],
+)
+async def test_a_folder_on_a_disk_of_the_machine_is_taken(
+    backend: SqliteBackend,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    mountinfo: str | None,
+) -> None:
+    mounts = tmp_path / "mountinfo"
+    monkeypatch.setattr(queue_file, "_MOUNTS", mounts)
+    if mountinfo is not None:
+        mounts.write_text(mountinfo)
+    assert await open_now(backend, ONE) is None
+
+
+async def test_a_folder_that_is_missing_is_made_and_one_that_can_not_be_is_an_error(
+    tmp_path: Path,
+) -> None:
+    inner = SqliteBackend(tmp_path / "one" / "two")
+    assert (await inner.read({})).runs == []
+    assert files(tmp_path) == []
+    await begin(inner, ONE, "a")
+    await inner.close()
+    (tmp_path / "file").touch()
+    impossible = SqliteBackend(tmp_path / "file" / "folder")
+    with pytest.raises(FrontierError, match="Not a directory"):
+        await open_now(impossible, ONE)
+    await impossible.close()
+
+
+# --- What passes --------------------------------------------------------------------------------
+
+
+async def test_a_file_that_is_locked_for_too_long_is_an_error_and_blocks_no_event_loop(
+    backend: SqliteBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue_file, "_BUSY_SECONDS", 0.3)
+    await begin(backend, ONE, "a")
+    with closing(sqlite3.connect(tmp_path / FILE, isolation_level=None)) as database:
+        database.execute("BEGIN IMMEDIATE")
+        step = asyncio.create_task(backend.push(ONE, pushes("b")))
+        turns = 0
+        while not step.done():
+            await asyncio.sleep(0.01)
+            turns += 1
+        with pytest.raises(FrontierError, match=f"{FILE}: database is locked"):
+            await step
+        assert turns > 5
+        report = await report_of(backend)  # which waits for no lock
+        assert report is not None
+        assert report.account.open == 1
+        database.execute("ROLLBACK")
+    assert await backend.push(ONE, pushes("b")) == 0
+    assert (await account_of(backend, ONE)).open == 2
+
+
+async def test_on_a_full_disk_nothing_is_queued_and_leases_can_still_end(
+    backend: SqliteBackend,
+) -> None:
+    await begin(backend, ONE, "a", "b")
+    deliveries = (await backend.take(ONE, 2)).deliveries
+
+    async def limit_pages(most: int) -> None:
+        connection = backend._file._connection
+        assert connection is not None
+        await backend._in_thread(
+            lambda: connection.execute(f"PRAGMA max_page_count = {most}").fetchall()
+        )
+
+    await limit_pages(1)  # no more than there are
+    many = pushes(*(f"tt{number}" for number in range(2000)))
+    with pytest.raises(FrontierFullError, match="database or disk is full"):
+        await backend.push(ONE, many)
+    assert (await account_of(backend, ONE)).open == 2
+    await backend.finish(ONE, [stored(delivery) for delivery in deliveries])
+    await limit_pages(1_000_000)
+    assert await backend.push(ONE, many) == 0
+    account = await account_of(backend, ONE)
+    assert (account.requested, account.stored, account.open) == (2003, 2, 2000)
+
+
+async def test_a_clock_that_is_set_back_hangs_no_lease(
+    backend: SqliteBackend, outside: OutsideOfSqlite, other: SqliteBackend
+) -> None:
+    brief = worker("brief", lease_seconds=0.3)
+    outside.clock.ahead = 30 * DAY_SECONDS
+    await begin(backend, brief, "a")
+    await backend.take(brief, 1)
+    assert (await other.take(TWO, 1)).deliveries == []  # whose clock is right
+    await asyncio.sleep(0.4)
+    assert ids((await other.take(TWO, 1)).deliveries) == ["a"]
+
+
+async def test_a_clock_that_is_set_back_hangs_no_next_pass(
+    backend: SqliteBackend, outside: OutsideOfSqlite, other: SqliteBackend
+) -> None:
+    outside.clock.ahead = 30 * DAY_SECONDS
+    await begin(backend, ONE, "a")
+    await finish_all(backend, ONE)
+    assert await open_now(other, TWO) is None
+    report = await report_of(other)
+    assert report is not None
+    assert report.started_at == pytest.approx(time.time(), abs=60)
+
+
+async def test_a_clock_that_is_set_back_prolongs_no_pause_and_no_turn(
+    backend: SqliteBackend, outside: OutsideOfSqlite, other: SqliteBackend
+) -> None:
+    outside.clock.ahead = 30 * DAY_SECONDS
+    await begin(backend, ONE, "a")
+    await backend.ask("metacritic", UNLIMITED, charge=True)
+    await backend.ask("imdb", UNLIMITED, refusal=("go away", 60))
+    site = (await other.take(TWO, 1)).site
+    assert site.blocked == pytest.approx(60_000, abs=5_000)
+    first = site.blocked
+    await asyncio.sleep(0.05)
+    assert (await other.take(TWO, 1)).site.blocked < first
+    assert (await other.ask("metacritic", UNLIMITED, charge=True)).delay == 0
+
+
+async def test_what_is_unused_for_a_week_is_deleted_when_any_run_is_opened(
+    backend: SqliteBackend, outside: OutsideOfSqlite
+) -> None:
+    one = worker(limit=9)
+    await begin(backend, one, "a", "b")
+    [delivery] = (await backend.take(one, 1)).deliveries
+    await backend.finish(one, [dead(delivery)])
+    await outside.expire()
+    await open_now(backend, worker("other", run=RunName("metacritic", "other")))
+    rows = {
+        table: outside.execute(f"SELECT count(*) FROM {table}")[0][0]  # noqa: S608 - ours
+        for table in TABLES
+    }
+    assert rows == dict.fromkeys(TABLES, 0) | {
+        "runs": 1,
+        "requests": 1,
+        "letters": 1,
+        "expired": 1,
+    }
+    outside.clock.ahead += 30 * DAY_SECONDS
+    await open_now(backend, worker("other", run=RunName("metacritic", "other")))
+    assert outside.execute("SELECT * FROM letters") == []

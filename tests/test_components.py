@@ -1,0 +1,217 @@
+"""What a movie spider sets up for its crawl, and what stays as somebody else has set it."""
+
+import json
+import logging
+from typing import Any
+
+import pytest
+from scrapy import Spider
+from scrapy.crawler import AsyncCrawlerRunner, Crawler
+from scrapy.settings import BaseSettings, Settings, iter_default_settings
+from scrapy.utils.misc import load_object
+from scrapy.utils.test import get_crawler
+
+from moviecrawler.components import REDIS_SCHEDULER, SCHEDULER, leave_out_stores, set_up
+from moviecrawler.pipelines.validate import ValidatePipeline
+from moviecrawler.spiders.imdb import ImdbSpider
+
+KINDS = ("ITEM_PIPELINES", "SPIDER_MIDDLEWARES", "DOWNLOADER_MIDDLEWARES", "EXTENSIONS")
+VALIDATE = "moviecrawler.pipelines.validate.ValidatePipeline"
+SQLITE = "moviecrawler.pipelines.sqlite.SqlitePipeline"
+SUMMARY = "moviecrawler.extensions.summary.Summary"
+THEIRS = "theirs.Pipeline"
+SCRAPYS_SCHEDULER = "scrapy.core.scheduler.Scheduler"
+
+
+def project() -> Settings:
+    settings = Settings()
+    settings.setmodule("moviecrawler.settings")
+    return settings
+
+
+def enabled(settings: BaseSettings, kind: str) -> dict[str, int]:
+    """Return the components of a kind that are in use, with their order, by their last name."""
+    both = {**settings.getdict(f"{kind}_BASE"), **settings.getdict(kind)}
+    return {path.rpartition(".")[2]: order for path, order in both.items() if order is not None}
+
+
+def listed(settings: BaseSettings) -> set[str]:
+    return {path.rpartition(".")[2] for kind in KINDS for path in settings.getdict(kind)}
+
+
+# --- What is ours ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "added"),
+    [
+        ({}, set()),
+        ({"DATABASE_URL": "postgresql://db/movies"}, {"PostgresPipeline", "CatalogueRecorder"}),
+        ({"MONGO_URL": "mongodb://db/movies"}, {"MongoPipeline"}),
+        ({"S3_BUCKET": "lamps"}, {"S3Pipeline", "ArchivePipeline", "ArchiveMiddleware"}),
+        ({"PROXY_ORDER": "datacenter"}, {"ProxyMiddleware"}),
+        ({"COOKIES_ENABLED": True}, {"CookiesMiddleware"}),
+        ({"SPIDERMON_PERIODIC_MONITORS": '{"suites.Lamps": 60}'}, {"Spidermon"}),
+    ],
+)
+def test_components_are_listed_where_their_settings_have_a_value(
+    given: dict[str, str], added: set[str]
+) -> None:
+    plain = Settings({"COOKIES_ENABLED": False})
+    set_up(plain)
+    settings = Settings({"COOKIES_ENABLED": False, **given})
+    set_up(settings)
+    assert listed(settings) - listed(plain) == added
+
+
+def test_what_is_listed_can_be_loaded() -> None:
+    settings = Settings(
+        {
+            "DATABASE_URL": "postgresql://db/movies",
+            "MONGO_URL": "mongodb://db/movies",
+            "S3_BUCKET": "lamps",
+            "PROXY_ORDER": "datacenter",
+            "SPIDERMON_PERIODIC_MONITORS": "{}",
+        }
+    )
+    set_up(settings)
+    paths = {path for kind in KINDS for path in settings.getdict(kind)}
+    names = ("SCHEDULER", "DUPEFILTER_CLASS", "STATS_CLASS", "LOG_FORMATTER")
+    for path in paths | {REDIS_SCHEDULER} | {settings[name] for name in names}:
+        assert isinstance(load_object(path), type)
+
+
+@pytest.mark.parametrize(
+    ("redis_url", "scheduler"), [("", SCHEDULER), ("redis://db/0", REDIS_SCHEDULER)]
+)
+def test_the_queue_is_ours_and_nothing_before_it_drops_a_request(
+    redis_url: str, scheduler: str
+) -> None:
+    settings = Settings({"REDIS_URL": redis_url})
+    set_up(settings)
+    assert settings["SCHEDULER"] == scheduler
+    assert settings["DUPEFILTER_CLASS"] == "scrapy.dupefilters.BaseDupeFilter"
+    between = enabled(settings, "SPIDER_MIDDLEWARES").keys()
+    assert not between & {"UrlLengthMiddleware", "DepthMiddleware"}
+
+
+def test_without_a_crawl_nothing_is_stored_and_somebody_elses_pipeline_stays() -> None:
+    settings = Settings({"S3_BUCKET": "lamps", "ITEM_PIPELINES": {THEIRS: 5}})
+    set_up(settings)
+    leave_out_stores(settings)
+    assert enabled(settings, "ITEM_PIPELINES") == {"Pipeline": 5, "ValidatePipeline": 100}
+    assert "ArchiveMiddleware" not in enabled(settings, "SPIDER_MIDDLEWARES")
+    assert "SiteThrottle" in enabled(settings, "EXTENSIONS")
+    assert "CoreStats" in enabled(settings, "EXTENSIONS")
+    assert "Summary" not in enabled(settings, "EXTENSIONS")
+    assert "StrictOffsiteMiddleware" in enabled(settings, "DOWNLOADER_MIDDLEWARES")
+
+
+# --- What is somebody else's ----------------------------------------------------------------------
+
+
+def test_other_spiders_have_scrapys_own_parts() -> None:
+    settings = Crawler(Spider, project()).settings
+    for name, scrapys in iter_default_settings():
+        if name not in {"ADDONS", "SPIDER_MODULES", "COMMANDS_MODULE"}:
+            value = settings[name]
+            text = str(value.copy_to_dict() if isinstance(value, BaseSettings) else value)
+            assert "moviecrawler." not in text
+            assert not name.endswith(("_BASE", "_CLASS")) or text == str(scrapys)
+
+
+@pytest.mark.parametrize("priority", ["project", "spider", "cmdline"])
+def test_components_of_somebody_else_stay_and_ours_are_listed_beside_them(priority: str) -> None:
+    settings = Settings({"MONGO_URL": "mongodb://db/movies"})
+    given = {THEIRS: 5, SQLITE: None, ValidatePipeline: 7}
+    settings.set("ITEM_PIPELINES", given, priority=priority)
+    set_up(settings)
+    pipelines = settings.getdict("ITEM_PIPELINES")
+    assert pipelines == {**given, "moviecrawler.pipelines.mongo.MongoPipeline": 320}
+
+
+def test_components_given_on_the_command_line_leave_ours_in_a_crawl() -> None:
+    settings = project()
+    settings.set("ITEM_PIPELINES", json.dumps({THEIRS: 5}), priority="cmdline")
+    settings.set("EXTENSIONS", json.dumps({SUMMARY: None}), priority="cmdline")
+    settings.set("SPIDER_MIDDLEWARES", "{}", priority="cmdline")
+    crawler = begun(settings)
+    assert enabled(crawler.settings, "ITEM_PIPELINES") == {
+        "Pipeline": 5,
+        "ValidatePipeline": 100,
+        "SqlitePipeline": 300,
+    }
+    assert "Summary" not in enabled(crawler.settings, "EXTENSIONS")
+    assert "TitleOutcomes" in enabled(crawler.settings, "EXTENSIONS")
+    assert "DepthMiddleware" not in enabled(crawler.settings, "SPIDER_MIDDLEWARES")
+    assert crawler.settings["SCHEDULER"] == SCHEDULER
+
+
+def begun(settings: Settings) -> Crawler:
+    """Return IMDb's crawler as `scrapy crawl` begins it.
+
+    Scrapy then sets once more what it was given.
+    """
+    runner = AsyncCrawlerRunner(settings)
+    return runner.create_crawler(runner.create_crawler(ImdbSpider))
+
+
+@pytest.mark.parametrize("priority", ["command", "project", "spider", "cmdline"])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("STATS_CLASS", "theirs.Stats"),
+        ("LOGSTATS_INTERVAL", 0),
+        ("REDIRECT_MAX_TIMES", 7),
+        ("DOWNLOAD_SLOTS", {"127.0.0.1": {"delay": 1.0}}),
+        ("SPIDERMON_ENABLED", False),
+    ],
+)
+def test_a_setting_that_somebody_has_set_stays(name: str, value: Any, priority: str) -> None:
+    settings = Settings()
+    settings.set(name, value, priority=priority)
+    set_up(settings)
+    assert settings[name] == value
+
+
+def test_a_scheduler_of_somebody_else_keeps_its_dupefilter_and_its_folder(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    settings = Settings({"SCHEDULER": SCRAPYS_SCHEDULER, "JOBDIR": "job"})
+    set_up(settings)
+    assert settings["SCHEDULER"] == SCRAPYS_SCHEDULER
+    assert settings["DUPEFILTER_CLASS"] == "scrapy.dupefilters.RFPDupeFilter"
+    assert settings["JOBDIR"] == "job"
+    assert caplog.text == ""
+
+
+def test_a_job_folder_has_no_effect_which_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    settings = project()
+    settings.set("JOBDIR", "job", priority="cmdline")
+    with caplog.at_level(logging.WARNING):
+        crawler = begun(settings)
+    assert crawler.settings["JOBDIR"] is None
+    assert [record.getMessage() for record in caplog.records] == [
+        "JOBDIR has no effect on this spider: its queue is kept anyway, in DATA_DIR"
+    ]
+
+
+class Changing:
+    """An add-on of somebody else, written as Scrapy's documentation has them."""
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        assert settings["SCHEDULER"] == SCHEDULER
+        settings.set("SCHEDULER", SCRAPYS_SCHEDULER, priority="addon")
+        settings.set("STATS_CLASS", "scrapy.statscollectors.DummyStatsCollector", priority="addon")
+        settings.set_in_component_priority_dict("ITEM_PIPELINES", ValidatePipeline, 50)
+        settings.set("EXTENSIONS", {SUMMARY: None}, priority="addon")
+
+
+def test_an_add_on_sees_what_is_set_up_and_can_change_it() -> None:
+    given = {"ADDONS": {Changing: 1}, "SPIDERMON_PERIODIC_MONITORS": '{"a.Suite": 60}'}
+    crawler = get_crawler(ImdbSpider, given)
+    assert crawler.settings.getdict("EXTENSIONS") == {SUMMARY: None}
+    assert crawler.settings["SCHEDULER"] == SCRAPYS_SCHEDULER
+    assert type(crawler.stats).__name__ == "DummyStatsCollector"
+    pipelines = crawler.settings.getdict("ITEM_PIPELINES")
+    assert pipelines == {ValidatePipeline: 50, SQLITE: 300}
