@@ -42,7 +42,6 @@ _DATASET = "(?:basics|ratings|crew|principals|names|akas|episode)"
 _BASE_URL = Meta(pattern=rf"^{_URL}\Z")
 _OTHER_URL = Meta(pattern=rf"^({_URL})?\Z")
 _TUNNEL = Meta(pattern=rf"^http://{_HOST_AND_PORT}/?\Z")
-_CONTROL = Meta(pattern=rf"^{_HOST_AND_PORT}\Z")
 _DATASETS = Meta(pattern=rf"^\s*{_DATASET}(\s*,\s*{_DATASET})*\s*\Z")
 _HEADER = Meta(pattern=r"^[\x20-\x7e]*\Z")
 _NAME = Meta(pattern=r"^[A-Za-z0-9_.-]{1,64}\Z")
@@ -51,7 +50,6 @@ _FORMS = {
     _BASE_URL.pattern: "a scheme and host such as http://127.0.0.1:8000",
     _OTHER_URL.pattern: "a scheme and host such as http://127.0.0.1:8000, or remove it",
     _TUNNEL.pattern: "where Tor's HTTPTunnelPort listens, such as http://127.0.0.1:9080",
-    _CONTROL.pattern: "Tor's ControlPort, such as 127.0.0.1:9051",
     _DATASETS.pattern: (
         "basics, ratings, crew, principals, names, akas and episode, or some of them"
     ),
@@ -259,23 +257,9 @@ class ProxyOptions(
     site; empty means no proxies."""
     attempts: Annotated[int, Meta(ge=1, le=20)] = 3
     """Attempts of a request, each through another proxy."""
-    run_residential: Annotated[int, Meta(ge=1, le=1_000_000)] = 25
-    """Requests through a residential proxy before the next one is used; in other pools each request
-    uses the next one."""
-    ban_policy: Any = msgspec.field(
-        default="moviecrawler.proxies.policy.SiteBanPolicy", name="ROTATING_PROXY_BAN_POLICY"
-    )
-    """The class that decides what is a ban; it has the two hooks of scrapy-rotating-proxies."""
-
-
-class TorOptions(Options, frozen=True, kw_only=True, rename=lambda field: f"TOR_{field.upper()}"):
-    """Tor."""
-
-    tunnel: Annotated[str, _TUNNEL] = ""
+    tor_tunnel: Annotated[str, _TUNNEL] = msgspec.field(default="", name="TOR_TUNNEL")
     """Tor's HTTPTunnelPort, such as http://127.0.0.1:9080; its circuits are the proxies of the pool
     `tor`."""
-    control: Annotated[str, _CONTROL] = ""
-    """Tor's ControlPort, such as 127.0.0.1:9051, which is asked for new circuits."""
 
 
 class WatchOptions(Options, frozen=True, kw_only=True, rename=str.upper):
@@ -302,7 +286,6 @@ SETTINGS: tuple[type[Options], ...] = (
     CatalogueOptions,
     FrontierOptions,
     ProxyOptions,
-    TorOptions,
     WatchOptions,
 )
 """All structs of settings, in the order of `SETTINGS.md`."""
@@ -334,7 +317,6 @@ JOB_SETTINGS = (
     "FRONTIER_MAX_PAGES",
     "PROXY_ORDER",
     "PROXY_ATTEMPTS",
-    "PROXY_RUN_RESIDENTIAL",
     "COVERAGE_STOP",
 )
 """The settings that a job of a cluster may make: none names a class, a path or a URL, or lifts what

@@ -34,7 +34,6 @@ _CLIENTS = (
     "botocore.client",
     "botocore.endpoint",
     "aiohttp",
-    "stem.control",
     "spidermon",
     "msgspec",
     "lxml.html",

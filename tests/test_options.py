@@ -89,7 +89,10 @@ SENTENCES: dict[str, tuple[str, list[object]]] = {
         "is wrong: set it to a scheme and",
         ["https://u:hun/ter2@mirror.example"],
     ),
-    "TOR_CONTROL": ("is wrong: set it to Tor's ControlPort, such as ", ["u:hunter2@127.0.0.1:1"]),
+    "TOR_TUNNEL": (
+        "is wrong: set it to where Tor's HTTPTunnelPort listens",
+        ["http://u:hunter2@127.0.0.1:1"],
+    ),
     "SITE_BUDGETS": (
         "has a wrong budget",
         [{"www.imdb.com": wrong} for wrong in ({"per_hour": 3}, {"per_second": 0}, 3)],

@@ -20,7 +20,6 @@ CLIENTS = {
     "redis",
     "scrapy_redis",
     "spidermon",
-    "stem",
 }
 _RUN = """
 import json, sys

@@ -26,7 +26,7 @@ from moviecrawler.middlewares.blocks import (
 )
 from moviecrawler.middlewares.compression import DAMAGED
 from moviecrawler.middlewares.retry import wait_before
-from moviecrawler.proxies.policy import describe_failure, is_proxys_own, load_policy
+from moviecrawler.proxies.policy import SiteBanPolicy, describe_failure, is_proxys_own
 from moviecrawler.proxies.pools import QUARANTINE_SECONDS, ProxyPoolError, credentials_in
 from moviecrawler.proxies.quarantines import Quarantines
 from moviecrawler.proxies.site_pools import SitePools
@@ -36,6 +36,7 @@ from moviecrawler.sites import SITES
 if TYPE_CHECKING:
     from typing import Self
 
+    from rotating_proxies.policy import BanDetectionPolicy
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -69,9 +70,10 @@ class AttemptsFailedError(IgnoreRequest):
 class ProxyMiddleware:
     """Send each request of a site through a proxy that the site does not refuse.
 
-    The site is stopped when none is left.
+    The site is stopped when none is left. A subclass may have another `policy`.
     """
 
+    policy: BanDetectionPolicy = SiteBanPolicy()
     blocks: SiteBlockMiddleware
 
     def __init__(self, crawler: Crawler, pools: SitePools, site: Site) -> None:
@@ -79,7 +81,6 @@ class ProxyMiddleware:
         self.site = site
         self.order = pools.orders[site]
         self.attempts = pools.options.attempts
-        self.policy = load_policy(crawler.settings)
         self.error_statuses = {
             int(status) for status in crawler.settings.getlist("RETRY_HTTP_CODES")
         }
@@ -264,7 +265,7 @@ class ProxyMiddleware:
         pool, proxy = self._end(request, refusal.kind, why)
         keep = partial(self.blocks.keep_page, secrets=credentials_in(proxy.authorization))
         asked = refusal.kind == "rate_limit" and b"Retry-After" in response.headers
-        await self._ban(pool, proxy, why, refusal.pause_seconds if asked else 0.0)
+        self._ban(pool, proxy, why, refusal.pause_seconds if asked else 0.0)
         await keep(self.site, refusal, proxy.name, response)
         if not is_unexpected:
             self._last_refusal = refusal
@@ -285,15 +286,12 @@ class ProxyMiddleware:
         proxies = sum(len(one.members) for one in self.order)
         is_sites_fault = len(self._failing) >= min(_MAX_FAILING_PROXIES, proxies) and not has_others
         if certain or (proxy.possible_failures >= _MAX_POSSIBLE_FAILURES and not is_sites_fault):
-            await self._ban(pool, proxy, why)
+            self._ban(pool, proxy, why)
         self._stop_if_exhausted(request)
         return await self._retry(request, proxy, why, wait=is_sites_fault)
 
-    async def _ban(self, pool: ProxyPool, proxy: Proxy, why: str, min_seconds: float = 0.0) -> None:
-        """Renew a session, or quarantine the proxy for at least `min_seconds`.
-
-        The pool is told when it has no other.
-        """
+    def _ban(self, pool: ProxyPool, proxy: Proxy, why: str, min_seconds: float = 0.0) -> None:
+        """Renew a session, or quarantine the proxy for at least `min_seconds`."""
         proxy.possible_failures = 0
         if pool.renew(proxy):
             proxy.renewals += 1
@@ -303,8 +301,6 @@ class ProxyMiddleware:
         if seconds is not None:
             message = "%s is not used for %s for %.0f minutes (%s)"
             self._log.info(message, proxy.name, self.site, seconds / 60, why)
-            if not pool.is_usable():
-                await pool.on_exhausted()
 
     def _stop_if_exhausted(self, request: Request) -> None:
         """Stop the site when every proxy is in quarantine. Raises SiteStopped."""

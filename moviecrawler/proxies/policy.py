@@ -10,13 +10,11 @@ from scrapy.exceptions import CannotResolveHostError, DownloadConnectionRefusedE
 from scrapy.settings.default_settings import RETRY_EXCEPTIONS
 from scrapy.utils.misc import load_object
 
-from moviecrawler.errors import ConfigurationError
 from moviecrawler.middlewares.blocks import refusal_of
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
-    from scrapy.settings import BaseSettings
 
 _RETRY_EXCEPTIONS: Any = RETRY_EXCEPTIONS  # classes, or their paths
 _NETWORK_ERRORS = tuple(map(load_object, _RETRY_EXCEPTIONS))  # errors of the connection to a site
@@ -26,8 +24,7 @@ _NETWORK_ERRORS = tuple(map(load_object, _RETRY_EXCEPTIONS))  # errors of the co
 class SiteBanPolicy(BanDetectionPolicy):  # type: ignore[misc]
     """Take the signs in `extract/blocks.py` for a ban.
 
-    The package takes every status but 200, 301 and 302 for one. ROTATING_PROXY_BAN_POLICY may name
-    another class with these two methods, such as a subclass.
+    The package takes every status but 200, 301 and 302 for one.
     """
 
     def response_is_ban(self, request: Request, response: Response) -> bool:
@@ -42,19 +39,6 @@ class SiteBanPolicy(BanDetectionPolicy):  # type: ignore[misc]
         return bool(super().exception_is_ban(request, exception)) and isinstance(
             exception, _NETWORK_ERRORS
         )
-
-
-def load_policy(settings: BaseSettings) -> Any:
-    """Return the policy that ROTATING_PROXY_BAN_POLICY names. Raises ConfigurationError."""
-    path = settings["ROTATING_PROXY_BAN_POLICY"]
-    try:
-        policy = load_object(path)()
-        _ = policy.response_is_ban, policy.exception_is_ban
-    except (ImportError, NameError, ValueError, TypeError, AttributeError) as error:
-        raise ConfigurationError(
-            f"ROTATING_PROXY_BAN_POLICY is {path!r}, which is no ban policy: {error}"
-        ) from None
-    return policy
 
 
 def describe_failure(exception: Exception) -> str:

@@ -97,9 +97,6 @@ class ProxyPool(Proxies):  # type: ignore[misc]  # scrapy-rotating-proxies has n
         """Give a banned proxy another address; return whether it got one."""
         return False
 
-    async def on_exhausted(self) -> None:
-        """React when every proxy of the pool is in quarantine."""
-
     def is_usable(self, tried: Collection[str] = ()) -> bool:
         """Return whether a proxy is left that is neither in quarantine nor in `tried`."""
         return any(name not in self.dead and name not in tried for name in self.members)

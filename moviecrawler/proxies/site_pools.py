@@ -19,8 +19,9 @@ from w3lib.http import basic_auth_header
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import Site
 from moviecrawler.middlewares.blocks import DIRECT
-from moviecrawler.options import ProxyOptions, TorOptions, node_of, read_file, split_url
+from moviecrawler.options import ProxyOptions, node_of, read_file, split_url
 from moviecrawler.proxies.pools import SESSION, Proxy, ProxyPool, SessionPool
+from moviecrawler.proxies.tor import TorPool
 from moviecrawler.sites import SITES, page_hosts_of
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ _PoolName = Annotated[str, Meta(pattern=r"^(?!direct$)[a-z][a-z0-9_-]{0,31}$")]
 _MAX_FILE_BYTES = 8 * 1024 * 1024  # some 100,000 proxies
 # Circuits of Tor that a worker uses; few, as each is work for the machines of three volunteers.
 _CIRCUITS = 8
+_RESIDENTIAL_RUN = 25  # requests through a residential proxy before the next one is used
 
 
 class _PoolEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -60,7 +62,7 @@ class SitePools:
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:
-        """Read `ProxyOptions` and `TorOptions`. Raises ConfigurationError."""
+        """Read `ProxyOptions`. Raises ConfigurationError."""
         options = ProxyOptions.read(settings)
         # Each node has its own address, so the direct connection has a key for each node.
         pools = {
@@ -69,10 +71,10 @@ class SitePools:
             )
         }
         entries = _read_entries(str(options.pools))
-        if settings.get("TOR_TUNNEL") or settings.get("TOR_CONTROL"):
+        if options.tor_tunnel:
             entries.setdefault("tor", _PoolEntry("tor"))
         for name, entry in entries.items():
-            pools[name] = _pool(name, entry, options, settings)
+            pools[name] = _pool(name, entry, options.tor_tunnel)
         orders = _read_orders(str(options.order), pools)
         for site, order in orders.items():
             for setting, url in page_hosts_of(site, settings).items():
@@ -82,11 +84,6 @@ class SitePools:
                         " which takes https addresses only; set it"
                         " to one, or take the pool of kind tor out of PROXY_ORDER"
                     )
-        if orders:
-            # Imports what only proxies need.
-            from moviecrawler.proxies.policy import load_policy  # noqa: PLC0415
-
-            load_policy(settings)
         return cls(options, pools, orders)
 
 
@@ -132,19 +129,15 @@ def _read_entries(given: str) -> dict[str, _PoolEntry]:
         ) from None
 
 
-def _pool(name: str, entry: _PoolEntry, options: ProxyOptions, settings: BaseSettings) -> ProxyPool:
+def _pool(name: str, entry: _PoolEntry, tor_tunnel: str) -> ProxyPool:
     kind: Any = entry.kind
     if kind == "tor":
-        # Imports stem, which takes a while.
-        from moviecrawler.proxies.tor import TorPool  # noqa: PLC0415
-
-        tor = TorOptions.read(settings)
-        if entry.urls or not tor.tunnel:
-            message = f"the pool {name} of kind tor takes no urls, but TOR_TUNNEL"
+        if entry.urls or not tor_tunnel:
             raise ConfigurationError(
-                f"{message}; set that to Tor's HTTPTunnelPort, or remove the pool and TOR_CONTROL"
+                f"the pool {name} of kind tor takes no urls, but TOR_TUNNEL;"
+                " set that to Tor's HTTPTunnelPort, or remove the pool"
             )
-        return TorPool(name, tor.tunnel, tor.control, entry.sessions or _CIRCUITS)
+        return TorPool(name, tor_tunnel, entry.sessions or _CIRCUITS)
     if not entry.urls or len(entry.urls) > len(set(entry.urls)):
         raise ConfigurationError(
             f"PROXY_POOLS: pool {name} has no urls, or one twice; they are such as {_URL_FORM}"
@@ -171,7 +164,7 @@ def _pool(name: str, entry: _PoolEntry, options: ProxyOptions, settings: BaseSet
         proxies.append(
             Proxy(f"{name}:{number}", address, authorization, f"{digest}-{seen[digest]}")
         )
-    return ProxyPool(name, kind, proxies, options.run_residential if kind == "residential" else 1)
+    return ProxyPool(name, kind, proxies, _RESIDENTIAL_RUN if kind == "residential" else 1)
 
 
 def _parse_proxy(label: str, url: str) -> tuple[str, str, str]:

@@ -4,7 +4,7 @@ There is no network, and no spider is running.
 """
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -43,8 +43,10 @@ class Chain:
         proxies: int,
         folder: Path,
         answer: Callable[[Request], Awaitable[Response]] | int = 200,
+        middlewares: Mapping[str, int | None] | None = None,
         **settings: Any,
     ) -> None:
+        """Take also what an operator lists in DOWNLOADER_MIDDLEWARES."""
         urls = [f"http://user{n}:pa55word{n}@127.0.0.1:9" for n in range(proxies)]
         own = {name: value for name, value in vars(moviecrawler.settings).items() if name.isupper()}
         given = {
@@ -55,6 +57,10 @@ class Chain:
             "REDIS_URL": "",
             "RETRY_BACKOFF": 0,
             "SITE_BUDGETS": '{"www.imdb.com": {}}',
+            "DOWNLOADER_MIDDLEWARES": {
+                **own.get("DOWNLOADER_MIDDLEWARES", {}),
+                **(middlewares or {}),
+            },
         }
         crawler = get_crawler(ImdbSpider, {**own, **given, **settings})
         crawler.spider = ImdbSpider.from_crawler(crawler, ids="tt0111161")
@@ -64,11 +70,12 @@ class Chain:
         """Of each request that was sent the name of its proxy, None without one, and the
         credentials for that."""
         engine: Any = SimpleNamespace(
-            downloader=SimpleNamespace(per_slot_settings={}), running=True
+            downloader=SimpleNamespace(per_slot_settings={}, middleware=self._manager),
+            running=True,
         )
         crawler._engine = engine
         chained = {type(one): one for one in self._manager.middlewares}
-        self.proxies: Any = chained.get(ProxyMiddleware)
+        self.proxies: Any = crawler.get_downloader_middleware(ProxyMiddleware)
         """The middleware; None where the site has no order of pools."""
         blocks: Any = chained[SiteBlockMiddleware]
         blocks.budgets = chained[BudgetMiddleware]

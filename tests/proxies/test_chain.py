@@ -8,7 +8,7 @@ import json
 import logging
 from collections import Counter
 from pathlib import Path
-from unittest.mock import AsyncMock
+from typing import Any
 
 import pytest
 from scrapy import Request
@@ -16,7 +16,7 @@ from scrapy.exceptions import DownloadConnectionRefusedError
 from scrapy.http import Response
 
 from moviecrawler.middlewares.blocks import SiteStopped
-from moviecrawler.proxies.middleware import AttemptsFailedError
+from moviecrawler.proxies.middleware import AttemptsFailedError, ProxyMiddleware
 from moviecrawler.proxies.policy import SiteBanPolicy
 from tests.proxies.chain import PAGE, URL, Chain, page
 
@@ -35,6 +35,19 @@ class GoAwayPolicy(SiteBanPolicy):
 
     def response_is_ban(self, request: Request, response: Response) -> bool:
         return b"X-Go-Away" in response.headers or super().response_is_ban(request, response)
+
+
+class GoAwayMiddleware(ProxyMiddleware):
+    """An operator's own middleware, with that sign."""
+
+    policy = GoAwayPolicy()
+
+
+OWN_MIDDLEWARE = {
+    "moviecrawler.proxies.middleware.ProxyMiddleware": None,
+    f"{__name__}.GoAwayMiddleware": 620,
+}
+"""What an operator adds to DOWNLOADER_MIDDLEWARES to use it."""
 
 
 async def test_credentials_are_on_a_request_only_while_it_is_on_its_way(tmp_path: Path) -> None:
@@ -79,21 +92,24 @@ async def test_a_site_without_an_order_is_asked_directly_and_a_block_stops_it(
 
 
 @pytest.mark.parametrize(
-    ("body", "headers", "settings"),
+    ("body", "headers", "middlewares"),
     [
         (b"<html></html>", {}, {}),
-        (PAGE, {"X-Go-Away": "1"}, {"ROTATING_PROXY_BAN_POLICY": f"{__name__}.GoAwayPolicy"}),
+        (PAGE, {"X-Go-Away": "1"}, OWN_MIDDLEWARE),
     ],
     ids=["unexpected-page", "by-an-operators-policy"],
 )
 async def test_a_proxy_that_is_refused_rests_while_others_go_on(
-    body: bytes, headers: dict[str, str], settings: dict[str, str], tmp_path: Path
+    body: bytes,
+    headers: dict[str, str],
+    middlewares: dict[str, int | None],
+    tmp_path: Path,
 ) -> None:
     async def answer(request: Request) -> Response:
         is_refused = request.meta["proxy_name"] == "datacenter:1"
         return page(request, 200, body, headers) if is_refused else page(request)
 
-    chain = Chain(3, tmp_path, answer, **settings)
+    chain = Chain(3, tmp_path, answer, middlewares)
     answers = [
         await chain.send(f"https://www.imdb.com/title/tt{number:07}/") for number in range(1, 9)
     ]
@@ -188,7 +204,7 @@ async def test_a_request_leaves_by_its_pool_and_robots_txt_proves_nothing_of_a_p
     ids=["tor", "gateway", "a 404 shows nothing", "those that die are not taken for refused"],
 )
 async def test_a_session_that_is_refused_gets_a_fresh_one_twice_and_at_last_the_site_is_stopped(
-    settings: dict[str, str], statuses: list[int], told: str, tmp_path: Path
+    settings: dict[str, Any], statuses: list[int], told: str, tmp_path: Path
 ) -> None:
     async def answer(request: Request) -> Response:
         if len(chain.sent) > len(statuses):
@@ -200,16 +216,3 @@ async def test_a_session_that_is_refused_gets_a_fresh_one_twice_and_at_last_the_
         _ = [await chain.send() for _ in range(2)]
     tokens = {authorization for _, authorization in chain.sent} - {None}
     assert len(tokens) == len(statuses)
-
-
-@pytest.mark.promise(
-    "Over Tor each circuit has credentials of its own; "
-    "when all are refused, new ones are asked for."
-)
-async def test_tor_is_asked_for_a_new_identity_though_another_pool_is_left(tmp_path: Path) -> None:
-    chain = Chain(1, tmp_path, 403, PROXY_ATTEMPTS=20, **{**TOR, "PROXY_ORDER": "tor,direct"})
-    identity = AsyncMock()
-    chain.proxies.order[0].on_exhausted = identity
-    with pytest.raises(AttemptsFailedError):
-        await chain.send(proxy_pool="tor")
-    identity.assert_awaited_once()

@@ -17,7 +17,6 @@ PASSWORD = "pa55w0rd-of-mine"  # noqa: S105
 URL = f"http://{USER}:{PASSWORD}@proxy.example:8080"
 GATEWAY = f"http://{USER}-session-{{session}}:{PASSWORD}@gate.example:7000"
 TUNNEL = "http://127.0.0.1:9080"
-CONTROL = "127.0.0.1:9051"
 
 
 def read(**settings: Any) -> SitePools:
@@ -111,14 +110,11 @@ def test_a_proxy_keeps_its_key_when_its_place_in_the_list_changes() -> None:
         (pool(URL.replace("proxy", "pröxy")), "not of the form"),
         (pool("http://a%3Ab:" + PASSWORD + "@h:1"), "without a colon in the user"),
         (pool(kind="tor"), "takes no urls, but TOR_TUNNEL"),
-        ({"TOR_CONTROL": CONTROL}, "takes no urls, but TOR_TUNNEL"),
         (
             {"TOR_TUNNEL": "socks5h://h:1"},
             "TOR_TUNNEL is wrong: set it to where Tor's HTTPTunnelPort listens",
         ),
         ({"TOR_TUNNEL": URL}, "TOR_TUNNEL is wrong"),
-        ({"TOR_CONTROL": URL}, "TOR_CONTROL is wrong"),
-        ({"TOR_CONTROL": "9051"}, "TOR_CONTROL is wrong"),
         (
             {
                 "TOR_TUNNEL": TUNNEL,
@@ -137,14 +133,6 @@ def test_a_proxy_keeps_its_key_when_its_place_in_the_list_changes() -> None:
         ({"PROXY_ORDER": URL}, "a pool is none of direct"),
         ({"PROXY_ORDER": "{" + URL}, "PROXY_ORDER can't be read"),
         ({"PROXY_ORDER": '{"imbd": "direct"}'}, "Invalid enum value 'imbd'"),
-        (
-            {"PROXY_ORDER": "direct", "ROTATING_PROXY_BAN_POLICY": "no.such.Policy"},
-            "is no ban policy",
-        ),
-        (
-            {"PROXY_ORDER": "direct", "ROTATING_PROXY_BAN_POLICY": "collections.OrderedDict"},
-            "is no ban policy",
-        ),
     ],
 )
 def test_a_wrong_entry_is_one_sentence_without_the_credentials(

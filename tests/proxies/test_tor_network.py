@@ -3,7 +3,6 @@
 These take a private Tor network, so they run where Debian's `tor` is installed (`pytest -m tor`).
 """
 
-import asyncio
 from contextlib import ExitStack, closing, suppress
 from http.client import HTTPConnection
 from pathlib import Path
@@ -23,9 +22,8 @@ pytestmark = pytest.mark.tor
 
 
 @pytest.fixture
-def pool(tor_network: TorNetwork, monkeypatch: pytest.MonkeyPatch) -> TorPool:
-    monkeypatch.setenv("TOR_CONTROL_PASSWORD", tor_network.password)
-    return TorPool("tor", f"http://{tor_network.tunnel}", tor_network.control, 3)
+def pool(tor_network: TorNetwork) -> TorPool:
+    return TorPool("tor", f"http://{tor_network.tunnel}", 3)
 
 
 def tokens(of: TorPool) -> list[bytes]:
@@ -57,6 +55,9 @@ def connect(tunnel: str, host: Host, credentials: bytes) -> HTTPConnection:
     raise AssertionError("no circuit of the network works")
 
 
+@pytest.mark.promise(
+    "Over Tor each circuit has credentials of its own; one that is refused is left for a new one."
+)
 def test_circuits_differ_by_token_and_a_ban_changes_one(
     tor_network: TorNetwork, pool: TorPool
 ) -> None:
@@ -74,40 +75,17 @@ def test_circuits_differ_by_token_and_a_ban_changes_one(
         wait_for(another_keeps_its_own)
 
 
-@pytest.mark.promise(
-    "Over Tor each circuit has credentials of its own; "
-    "when all are refused, new ones are asked for."
-)
-def test_new_identity_leaves_the_circuits_that_there_are(
-    tor_network: TorNetwork, pool: TorPool
-) -> None:
-    with tor_network.watched() as watch:
-        old = tokens(pool)[0]
-        [before] = carried(tor_network, watch, old)
-        asyncio.run(pool.on_exhausted())
-        assert tokens(pool)[0] != old
-        same, other = carried(tor_network, watch, old, tokens(pool)[0])
-        assert not before & (same | other), "even for the credentials of before"
-
-
-def test_site_that_refuses_every_circuit_gets_one_new_identity_and_is_left_alone(
+def test_site_that_refuses_every_circuit_is_left_alone(
     tor_network: TorNetwork, tmp_path: Path
 ) -> None:
-    over_tor = {
-        "TOR_TUNNEL": f"http://{tor_network.tunnel}",
-        "TOR_CONTROL": tor_network.control,
-        "TOR_CONTROL_PASSWORD": tor_network.password,
-    }
     with (
         ReplicaProcess(titles=300, light=True, faults={"challenge": 1.0}) as replica,
         HttpsFront(replica.urls["imdb"]) as front,
-        tor_network.watched() as watch,
     ):
         ids = ",".join(f"tt{number:07}" for number in range(1, 61))
-        crawled = crawl_over_tor(front, tmp_path, f"ids={ids}", **over_tor)
-        # Tor delays a new identity that comes soon after another one.
-        wait_for(lambda: watch.new_identities, detail=lambda: crawled.log)
+        crawled = crawl_over_tor(
+            front, tmp_path, f"ids={ids}", TOR_TUNNEL=f"http://{tor_network.tunnel}"
+        )
         assert counts(replica)["statuses"]["202"] <= 10 * 3
     assert (crawled.code, crawled.movies) == (1, [])
     assert set(crawled.misses.values()) <= {"blocked", "failed"}
-    assert watch.new_identities == 1, crawled.log

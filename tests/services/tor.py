@@ -3,6 +3,7 @@
 It takes `tor` and `tor-gencert` (Debian: tor).
 """
 
+import os
 import random
 import re
 import secrets
@@ -10,19 +11,19 @@ import socket
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import pytest
-from stem.control import Controller, EventType
-from stem.process import launch_tor
 
 from tests.waiting import wait_for
 
 _RELAYS = 3
-_START_WITHIN = 120  # seconds; it takes about 15
+_START_SECONDS = 120  # at most; it takes about 15
+_CONNECTED = re.compile(r'650 STREAM \d+ SUCCEEDED (\d+) .*SOCKS_USERNAME="([^"]*)"')
+"""An event of the control port: a connection was made over a circuit, with credentials."""
 _ALL = """
 TestingTorNetwork 1
 Address 127.0.0.1
@@ -61,7 +62,7 @@ ExitPolicyRejectLocalInterfaces 0
 RefuseUnknownExits 0
 """
 _CLIENT = """
-SocksPort auto
+SocksPort 0
 HTTPTunnelPort {tunnel} IsolateSOCKSAuth KeepAliveIsolateSOCKSAuth
 ControlPort {control}
 HashedControlPassword {password}
@@ -97,11 +98,12 @@ class TorNetwork:
                     consensus.exists()
                     and all(f"r {name} " in consensus.read_text() for name in relays)
                 ),
-                120,
+                _START_SECONDS,
             )
             hashed = _output("tor", "--quiet", "--hash-password", self.password).split()[-1]
             client = _CLIENT.format(tunnel=self.tunnel, control=self.control, password=hashed)
-            self._run("client", client + authority, percent=100)
+            log = self._run("client", client + authority)
+            wait_for(lambda: "Bootstrapped 100%" in log.read_text(), _START_SECONDS)
             self._stop = self._running.pop_all().close
         return self
 
@@ -155,42 +157,49 @@ class TorNetwork:
         fingerprint = _found(r"^authority ([\w ]+)$", listed).replace(" ", "")
         return options, f"{line} {fingerprint}\n"
 
-    def _run(self, name: str, options: str, percent: int = 0) -> None:
-        """Start a Tor, and wait until it is ready by so many percent.
-
-        It ends when this process does, in whatever way.
-        """
+    def _run(self, name: str, options: str) -> Path:
+        """Start a Tor that ends when this process does; return its log."""
         folder = self._folder / name
         folder.mkdir(mode=0o700, exist_ok=True)
-        process = launch_tor(
-            args=["--defaults-torrc", "/dev/null", "-f", "-", "DataDirectory", str(folder)],
-            stdin=_ALL + options,
-            completion_percent=percent,
-            timeout=_START_WITHIN,
-            take_ownership=True,
-        )
+        torrc = folder / "torrc"
+        torrc.write_text(f"{_ALL}{options}DataDirectory {folder}\n")
+        log = folder / "log"
+        own = ["--__OwningControllerProcess", str(os.getpid())]
+        with log.open("wb") as file:
+            process = subprocess.Popen(
+                ["tor", "--defaults-torrc", "/dev/null", "-f", str(torrc), *own], stdout=file
+            )
         self._running.callback(process.wait)
         self._running.callback(process.kill)
+        return log
 
     @contextmanager
     def watched(self) -> Iterator["Watch"]:
         """Yield what the client does while the `with` block runs."""
         host, port = self.control.split(":")
-        with Controller.from_port(host, int(port)) as controller:
-            controller.authenticate(self.password)
-            controller.msg("DROPOWNERSHIP")  # else the client would end with this connection
-            yield Watch(controller)
+        with (
+            socket.create_connection((host, int(port))) as control,
+            control.makefile("rw", encoding="utf-8", newline="\r\n") as lines,
+        ):
+            for command in (f'AUTHENTICATE "{self.password}"', "SETEVENTS STREAM"):
+                lines.write(f"{command}\n")
+                lines.flush()
+                assert lines.readline() == "250 OK\r\n"
+            watch = Watch()
+            thread = threading.Thread(target=watch.read, args=[lines])
+            thread.start()
+            yield watch
+            control.shutdown(socket.SHUT_RDWR)
+            thread.join()
 
 
 class Watch:
-    """What a control port tells of connections and new identities."""
+    """What a control port says of connections."""
 
-    def __init__(self, controller: Controller) -> None:
+    def __init__(self) -> None:
         self.made: list[tuple[str, str]] = []
         """Credentials and circuit of each connection that was made."""
-        self.new_identities = 0
         self._changed = threading.Condition()
-        controller.add_event_listener(self._on_event, EventType.STREAM, EventType.SIGNAL)
 
     def wait_for(self, connections: int) -> bool:
         """Return whether so many were made, in a while."""
@@ -207,13 +216,14 @@ class Watch:
             found.setdefault(credentials, set()).add(circuit)
         return found
 
-    def _on_event(self, event: Any) -> None:
-        if event.type == EventType.SIGNAL:
-            self.new_identities += event.signal == "NEWNYM"
-        elif event.status == "SUCCEEDED" and "SOCKS_USERNAME" in event.keyword_args:
-            with self._changed:
-                self.made.append((event.keyword_args["SOCKS_USERNAME"], event.circ_id))
-                self._changed.notify()
+    def read(self, lines: Iterable[str]) -> None:
+        """Take what the control port writes until it is closed."""
+        for line in lines:
+            if connected := _CONNECTED.match(line):
+                circuit, credentials = connected.groups()
+                with self._changed:
+                    self.made.append((credentials, circuit))
+                    self._changed.notify()
 
 
 def _port() -> int:
