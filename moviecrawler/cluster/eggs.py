@@ -25,8 +25,8 @@ from zope.interface import implementer
 from moviecrawler.cluster import keys
 from moviecrawler.cluster.jobs import check_name
 from moviecrawler.cluster.process import RUNNER, spider_environment
-from moviecrawler.cluster.secrets import redacted
 from moviecrawler.cluster.state import Egg
+from moviecrawler.credentials import redacted
 from moviecrawler.errors import ConfigurationError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from moviecrawler import options
-from moviecrawler.cluster.secrets import holds_secret
+from moviecrawler.credentials import holds_secret
 from moviecrawler.errors import ConfigurationError
 
 RunEnd = Literal["finished", "cancelled", "died", "recycled", "handed_back"]

@@ -18,8 +18,8 @@ from moviecrawler.cluster.eggs import find_egg
 from moviecrawler.cluster.jobs import check_job
 from moviecrawler.cluster.options import NodeOptions, chosen
 from moviecrawler.cluster.process import reactor
-from moviecrawler.cluster.secrets import redacted
 from moviecrawler.cluster.state import ClusterState
+from moviecrawler.credentials import redacted
 from moviecrawler.errors import ConfigurationError
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from twisted.internet.protocol import ProcessProtocol
 from twisted.logger import Logger
 
 from moviecrawler.cluster.jobs import Report
-from moviecrawler.cluster.secrets import redacted
+from moviecrawler.credentials import redacted
 from moviecrawler.figures import DESCRIPTOR
 
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ from twisted.web.resource import Resource
 from moviecrawler.cluster.eggs import find_egg
 from moviecrawler.cluster.jobs import Job
 from moviecrawler.cluster.process import log_url
-from moviecrawler.cluster.secrets import redacted
 from moviecrawler.cluster.state import EVENTS, NODE_LOST
 from moviecrawler.cluster.website import local_time, refuse
+from moviecrawler.credentials import redacted
 from moviecrawler.errors import AwayError, ConfigurationError, MovieCrawlerError
 
 if TYPE_CHECKING:

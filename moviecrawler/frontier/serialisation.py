@@ -16,6 +16,7 @@ import msgspec
 from scrapy.utils.request import fingerprint
 
 from moviecrawler.catalogue.rows import IdSource, TitleFacts  # noqa: TC001 - msgspec reads them
+from moviecrawler.credentials import has_userinfo
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.items import Entry  # noqa: TC001 - msgspec reads annotations
 
@@ -121,7 +122,7 @@ def encode(request: Request) -> str:
         why = f"callback {callback!r} or errback {errback!r} can't be queued"
     elif not is_plain_get:
         why = "only a GET without cookies can be queued"
-    elif "@" in urlsplit(request.url).netloc:
+    elif has_userinfo(request.url):
         why = "its URL holds credentials"
     try:
         if not why:

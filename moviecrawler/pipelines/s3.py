@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 from collections import defaultdict
 from contextlib import contextmanager
 from datetime import UTC
@@ -23,6 +22,7 @@ from botocore.exceptions import (
 from isal import igzip, isal_zlib
 from scrapy.exceptions import NotConfigured
 
+from moviecrawler.credentials import redacted
 from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.items import Movie
 from moviecrawler.options import is_open_to_others
@@ -242,4 +242,4 @@ def _errors_translated() -> Iterator[None]:
 
 def _message(error: Exception) -> str:
     """Return the error's message without the password that the endpoint's URL may have."""
-    return re.sub(r"//[^@\s]+@", "//***@", str(error))
+    return redacted(str(error))

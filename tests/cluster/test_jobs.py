@@ -15,7 +15,7 @@ from moviecrawler.cluster import process
 from moviecrawler.cluster.jobs import JOB_SETTINGS, Job, Outcome, Report, check_job
 from moviecrawler.cluster.launcher import _DRAIN_SECONDS
 from moviecrawler.cluster.options import NodeOptions
-from moviecrawler.cluster.secrets import holds_secret, redacted
+from moviecrawler.credentials import holds_secret, redacted
 from moviecrawler.cluster.state import JobStatus
 from moviecrawler.cluster.webservice import Ready
 from moviecrawler.errors import ConfigurationError
@@ -218,6 +218,7 @@ def test_a_job_may_make_no_setting_that_does_harm() -> None:
         ("x", '{"aws_secret_access_key": "hunter2"}'),
         ("x", '{"a": {"urls": ["http://u:hunt@er2@h:1"]}}'),
         ("x", "Authorization: Basic aHVudGVyMg=="),
+        ("x", "https://hunter2@files.example/imdb"),
         ("x", "a@b,me:hunter2@proxy.example:8080"),
         ("my_api_key", "hunter2"),
         ("MONGO_PWD", "hunter2"),
@@ -232,6 +233,7 @@ def test_secret_is_found_in_whatever_form(name: str, value: str) -> None:
     [
         "tt0000001,tt0000002",
         "https://www.imdb.com/title/tt0000001/",
+        "https://social.example/@me",
         "a=b -s X=/x",
         "browse/at_home",
         "12:30",
@@ -246,6 +248,7 @@ def test_usual_argument_is_no_secret(value: str) -> None:
     [
         ("no postgresql://me:hunter2@db/x", "no postgresql://***@db/x"),
         ("redis://:hunt@er2@h:1,redis://:x@i:2/a@b", "redis://***@h:1,redis://***@i:2/a@b"),
+        ("no https://hunter2@files.example/imdb", "no https://***@files.example/imdb"),
         ("http://h:1/a:b@c and u:p@h", "http://h:1/a:b@c and u:p@h"),
         ("bad dsn: host=db password=hunter2 user=me", "bad dsn: host=db password=*** user=me"),
         ('bad JSON: {"api_token": "hunter2", "x": 1}', 'bad JSON: {"api_token": "***", "x": 1}'),

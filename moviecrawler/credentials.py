@@ -15,7 +15,8 @@ _ASSIGNED = re.compile(
     rf"(?:{_WORDS})[\w-]{{0,64}}[\"']?\s{{0,8}}[=:]\s{{0,8}}[^\s]", re.IGNORECASE
 )
 """`?password=x`, `host=h password=x`, `password: x`, `"password": "x"`."""
-_IN_URL = re.compile(r"://[^/\s:@]*:[^/\s]+@")  # to the last @, as a password may have one
+_USERINFO = re.compile(r"//[^/\s]+@")
+"""`//user:password@`, or `//token@`; to the last @, as a password may have one."""
 _BEFORE_HOST = re.compile(r"(?<![^\s,;=\"'\[])[^\s:/@,;=\"']{1,256}:[^\s/@]{1,256}@[\w\[]")
 """`user:password@host` without a scheme."""
 _ESCAPED = re.compile(r"\\(?:u00([0-7][0-9a-fA-F])|(/))")
@@ -36,10 +37,24 @@ def holds_secret(name: str, value: str) -> bool:
     return any(
         pattern.search(text)
         for text in {value, plain, unquote(plain)}
-        for pattern in (_ASSIGNED, _IN_URL, _BEFORE_HOST)
+        for pattern in (_ASSIGNED, _USERINFO, _BEFORE_HOST)
     )
 
 
+def has_userinfo(url: str) -> bool:
+    """Return whether a URL has a user, a password or a token before its host."""
+    return bool(_USERINFO.search(url))
+
+
+def without_userinfo(text: str) -> str:
+    """Return text without what stands before the hosts of its URLs.
+
+    >>> without_userinfo("http://user:password@www.imdb.com/chart/")
+    'http://www.imdb.com/chart/'
+    """
+    return _USERINFO.sub("//", text)
+
+
 def redacted(text: str) -> str:
-    """Return text with `***` in place of passwords in URLs and in `password=x`."""
-    return _SHOWN.sub(r"\1\2***", _IN_URL.sub("://***@", text))
+    """Return text with `***` in place of what stands before a URL's host, and in `password=x`."""
+    return _SHOWN.sub(r"\1\2***", _USERINFO.sub("//***@", text))
