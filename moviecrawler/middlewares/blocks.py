@@ -108,16 +108,9 @@ class SiteBlockMiddleware:
         await self.keep_page(site, refusal, DIRECT, response)
         raise SiteStopped(reason)
 
-    async def keep_page(
-        self,
-        site: str,
-        refusal: Refusal,
-        via: str,
-        response: Response,
-        secrets: tuple[bytes, ...] = (),
-    ) -> None:
+    async def keep_page(self, site: str, refusal: Refusal, via: str, response: Response) -> None:
         """Write a refusal to disk, so that somebody can look at it."""
-        keep = partial(keep_page, why=refusal.reason, via=via, secrets=secrets)
+        keep = partial(keep_page, why=refusal.reason, via=via)
         await asyncio.to_thread(keep, self.kept_pages, site, refusal.kind, response, utc_now())
 
     def answered(self, site: str) -> None:

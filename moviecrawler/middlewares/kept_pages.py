@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
     from datetime import datetime
 
     from scrapy.http import Response
@@ -40,16 +40,14 @@ def keep_page(
     *,
     why: str = "",
     via: str = "",
-    secrets: Collection[bytes] = (),
 ) -> None:
     """Write `<site>-<kind>-<time>.html` and a `.json` with URL, status and headers.
 
     `scrapy extract` reads the page. Call this in a thread, as it blocks. An OSError is logged.
-    `secrets` are removed, as some proxies send back what they were sent.
     """
     label = _NOT_IN_NAMES.sub("-", f"{site}-{kind}".lower())
     headers = {
-        name.decode("latin-1"): _without(values[0], secrets).decode("latin-1")
+        name.decode("latin-1"): values[0].decode("latin-1")
         for name, values in response.headers.items()
         if values and name.lower() not in _PRIVATE_HEADERS
     }
@@ -61,21 +59,13 @@ def keep_page(
         "at": now,
         "headers": headers,
     }
-    # Secrets are removed before the body is cut, as half of one would not be found.
-    body = response.body[: MAX_BODY_BYTES + max(map(len, secrets), default=0)]
     path = folder / f"{label}-{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03}.html"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(_without(body, secrets)[:MAX_BODY_BYTES])
-        path.with_suffix(".json").write_bytes(_without(msgspec.json.encode(about), secrets))
+        path.write_bytes(response.body[:MAX_BODY_BYTES])
+        path.with_suffix(".json").write_bytes(msgspec.json.encode(about))
         for old in sorted(folder.glob(f"{label}-????????T*.html"))[:-MAX_PAGES]:
             old.with_suffix(".json").unlink(missing_ok=True)
             old.unlink(missing_ok=True)
     except OSError as error:
         logger.warning("A page can't be kept in %s: %s", folder, error)
-
-
-def _without(text: bytes, secrets: Collection[bytes]) -> bytes:
-    for secret in secrets:
-        text = text.replace(secret, b"[removed]")
-    return text

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import redis.exceptions
@@ -27,8 +26,9 @@ from moviecrawler.middlewares.blocks import (
 from moviecrawler.middlewares.compression import DAMAGED
 from moviecrawler.middlewares.retry import wait_before
 from moviecrawler.proxies.policy import SiteBanPolicy, describe_failure, is_proxys_own
-from moviecrawler.proxies.pools import QUARANTINE_SECONDS, ProxyPoolError, credentials_in
+from moviecrawler.proxies.pools import QUARANTINE_SECONDS, ProxyPoolError
 from moviecrawler.proxies.quarantines import Quarantines
+from moviecrawler.proxies.redaction import redact
 from moviecrawler.proxies.site_pools import SitePools
 from moviecrawler.redis_client import connect_by, describe_error
 from moviecrawler.sites import SITES
@@ -193,12 +193,14 @@ class ProxyMiddleware:
             self.crawler.stats.inc_value(f"{name}bytes_out", len(request_httprepr(request)))
 
     async def process_response(self, request: Request, response: Response) -> Request | Response:
-        """Return the answer, or the request for another attempt.
+        """Return the answer without the proxy's credentials, or the request for another attempt.
 
         Raises SiteStopped or AttemptsFailedError.
         """
         if request not in self._attempts:
             return response
+        _, proxy = self._attempts[request]
+        response = redact(response, proxy.authorization)
         status = response.status
         is_proxied = "proxy" in request.meta
         if is_proxied and status == _PROXY_AUTHENTICATION:
@@ -263,10 +265,9 @@ class ProxyMiddleware:
         sign = f"unexpected: {refusal.reason}" if is_unexpected else refusal.kind.replace("_", " ")
         why = f"{response.status} {sign}"
         pool, proxy = self._end(request, refusal.kind, why)
-        keep = partial(self.blocks.keep_page, secrets=credentials_in(proxy.authorization))
         asked = refusal.kind == "rate_limit" and b"Retry-After" in response.headers
         self._ban(pool, proxy, why, refusal.pause_seconds if asked else 0.0)
-        await keep(self.site, refusal, proxy.name, response)
+        await self.blocks.keep_page(self.site, refusal, proxy.name, response)
         if not is_unexpected:
             self._last_refusal = refusal
         elif self.blocks.is_unexpected_again(self.site, request.url):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import secrets
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -25,8 +24,6 @@ MAX_QUARANTINE_SECONDS = 7 * 24 * 3600.0
 """The longest quarantine."""
 BAN_MEMORY_SECONDS = 7 * 24 * 3600.0
 """The time after a quarantine until it no longer makes the next one longer."""
-# Shorter credentials are not removed from texts, which contain them by chance.
-_MIN_SECRET_CHARACTERS = 4
 
 
 class ProxyPoolError(MovieCrawlerError):
@@ -177,14 +174,3 @@ class SessionPool(ProxyPool):
         password = self._password.replace(SESSION, token)
         proxy.authorization = basic_auth_header(user, password, "utf-8")
         return True
-
-
-def credentials_in(authorization: bytes | None) -> tuple[bytes, ...]:
-    """Return the credentials, plain and as the header encodes them."""
-    if authorization is None:
-        return ()
-    encoded = authorization.removeprefix(b"Basic ")
-    user, _, password = base64.b64decode(encoded).partition(b":")
-    return tuple(
-        secret for secret in (encoded, password, user) if len(secret) >= _MIN_SECRET_CHARACTERS
-    )

@@ -4,11 +4,9 @@ from pathlib import Path
 
 import pytest
 from scrapy.http import Response
-from w3lib.http import basic_auth_header
 
 from moviecrawler.middlewares import kept_pages
 from moviecrawler.middlewares.kept_pages import MAX_PAGES, keep_page
-from moviecrawler.proxies.pools import credentials_in
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 URL = "https://www.imdb.com/title/tt0111161/"
@@ -19,7 +17,6 @@ def keep(
     response: Response,
     second: int = 0,
     site: str = "imdb",
-    **others: tuple[bytes, ...],
 ) -> None:
     keep_page(
         folder,
@@ -28,7 +25,6 @@ def keep(
         response,
         NOW + timedelta(seconds=second),
         via="datacenter:3",
-        **others,  # type: ignore[arg-type]
     )
 
 
@@ -60,27 +56,6 @@ def test_the_newest_few_of_each_site_and_kind_are_kept_and_no_more_of_each(
     assert len(names) == len(list(tmp_path.glob("imdb-*.json"))) == MAX_PAGES
     assert names[0] == "imdb-challenge-20261121T120005000.html"
     assert all(path.stat().st_size == 100 for path in tmp_path.glob("imdb-*.html"))
-
-
-def test_credentials_that_a_proxy_echoes_are_taken_out(tmp_path: Path) -> None:
-    sent = basic_auth_header("customer", "pa55word")
-    body = b"You sent " + sent + b", that is customer:pa55word"
-    secrets = credentials_in(sent)
-    keep(tmp_path, Response(URL, status=403, headers={"X-Echo": sent}, body=body), secrets=secrets)
-    text = b"".join(path.read_bytes() for path in tmp_path.iterdir())
-    assert b"pa55word" not in text
-    assert b"customer" not in text
-    assert sent.removeprefix(b"Basic ") not in text
-    assert text.count(b"[removed]") == 4
-
-
-@pytest.mark.parametrize("shown", [1, 4, 8])
-def test_credentials_at_the_end_of_what_is_kept_leave_no_beginning(
-    shown: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(kept_pages, "MAX_BODY_BYTES", 100)
-    keep(tmp_path, Response(URL, body=b"x" * (100 - shown) + b"pa55word"), secrets=(b"pa55word",))
-    assert all(b"xp" not in path.read_bytes() for path in tmp_path.iterdir())
 
 
 def test_a_page_that_can_not_be_kept_is_told_and_does_no_harm(

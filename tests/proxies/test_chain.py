@@ -4,6 +4,7 @@ Also what an answer means for that.
 """
 
 import asyncio
+import gzip
 import json
 import logging
 from collections import Counter
@@ -16,6 +17,7 @@ from scrapy.exceptions import DownloadConnectionRefusedError
 from scrapy.http import Response
 
 from moviecrawler.middlewares.blocks import SiteStopped
+from moviecrawler.middlewares.compression import sent_body
 from moviecrawler.proxies.middleware import AttemptsFailedError, ProxyMiddleware
 from moviecrawler.proxies.policy import SiteBanPolicy
 from tests.proxies.chain import PAGE, URL, Chain, page
@@ -70,6 +72,18 @@ async def test_credentials_are_on_a_request_only_while_it_is_on_its_way(tmp_path
         assert b"Proxy-Authorization" not in request.headers
         assert not {"proxy", "_auth_proxy", "download_slot"} & request.meta.keys()
         assert "pa55word" not in repr(request.to_dict())
+
+
+async def test_credentials_that_a_proxy_sends_back_reach_neither_spider_nor_archive(
+    tmp_path: Path,
+) -> None:
+    async def answer(request: Request) -> Response:
+        echo = PAGE + b"pa55word0" + (request.headers[b"Proxy-Authorization"] or b"")
+        return page(request, 200, gzip.compress(echo), {"Content-Encoding": "gzip"})
+
+    received = await Chain(1, tmp_path, answer, S3_BUCKET="lamps").send()
+    assert received.body == PAGE + b"***Basic ***"
+    assert sent_body(received) == (received.body, None)
 
 
 @pytest.mark.promise("Proxies are off by default, and used in turn where a setting names them.")

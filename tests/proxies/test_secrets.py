@@ -18,7 +18,18 @@ from tests.crawling import LONGEST, change, crawl_command, environment, scrapy
 from tests.proxies.fleets import write_ids
 from tests.services.forward_proxy import Mode, ProxyFleet
 
-MODES = [Mode.WORK, Mode.REJECT, Mode.ECHO, None, Mode.BROKEN, Mode.CORRUPT, Mode.DROP, Mode.WORK]
+MODES = [
+    Mode.WORK,
+    Mode.REJECT,
+    Mode.ECHO,
+    None,
+    Mode.BROKEN,
+    Mode.CORRUPT,
+    Mode.DROP,
+    Mode.REDIRECT,
+    Mode.PAGE,
+    Mode.WORK,
+]
 """Among them proxies that answer with all that they were sent."""
 
 
@@ -70,8 +81,14 @@ def test_credentials_are_seen_nowhere(
         assert "via datacenter:3 → 403 refusal" in (log := (tmp_path / "log").read_text())
         assert "via datacenter:2 → 407 from the proxy" in log
         assert seen["movies.csv"].count("\n") > 1
-        # What the proxy had echoed was there, and was taken out.
-        assert [path for path in (tmp_path / "kept").iterdir() if "[removed]" in path.read_text()]
+        assert "Redirecting (302) to <GET http://127.0.0.1:" in log
+        # What the proxies had echoed was there, and was taken out.
+        kept = {
+            path.name.split("-")[1]
+            for path in (tmp_path / "kept").iterdir()
+            if "*** *** ***" in path.read_text()
+        }
+        assert kept == {"refusal", "unreadable"}
         redis_client.config_set("rdbcompression", "no")  # else long texts are packed
         for key in redis_client.scan_iter():
             seen[key.decode()] = repr(redis_client.dump(key))

@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, Self
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from tests.services.https import NAME
 from tests.services.threads import Server, join
@@ -26,12 +26,16 @@ class Mode(StrEnum):
     REJECT = "reject"  # 407, whatever the password, with all that was sent in the body
     ECHO = "echo"  # 403, in place of the site, with all that was sent in the body
     BROKEN = "broken"  # 502: it does not reach the site
+    PAGE = "page"  # 200, in place of the site, with all that was sent in the body
+    REDIRECT = "redirect"  # 302, to the same page at an address with all credentials
 
 
 _SAYS = {
     Mode.REJECT: "407 Proxy Authentication Required",
     Mode.ECHO: "403 Forbidden",
     Mode.BROKEN: "502 Bad Gateway",
+    Mode.PAGE: "200 OK",
+    Mode.REDIRECT: "302 Found",
 }
 
 
@@ -86,7 +90,10 @@ class ForwardProxy:
         if not self.takes_all and (user, password) != (self.user, self.password):
             _say(client, _SAYS[Mode.REJECT])
         elif self.mode in _SAYS:
-            _say(client, _SAYS[self.mode], head + given.encode())
+            encoded = base64.b64encode(password.encode()).decode()
+            location = target.replace("//", f"//{given}@") + f"?via={quote(given)}"
+            echo = f"{given} {quote(given)} {encoded} {given:9000}"
+            _say(client, _SAYS[self.mode], head + echo.encode(), f"Location: {location}")
         elif self.mode is Mode.STALL:
             client.recv(1)  # until the client gives up
         elif self.mode is not Mode.DROP and method == "CONNECT":
@@ -134,11 +141,9 @@ class ForwardProxy:
         client.sendall(head + b"\r\n\r\n" + body)
 
 
-def _say(client: socket.socket, status: str, body: bytes = b"") -> None:
-    client.sendall(
-        f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode()
-        + body
-    )
+def _say(client: socket.socket, status: str, body: bytes = b"", *headers: str) -> None:
+    sent = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", "Connection: close", *headers]
+    client.sendall("\r\n".join([*sent, "", ""]).encode() + body)
 
 
 class ProxyFleet:
@@ -180,7 +185,7 @@ class ProxyFleet:
     def secrets(self) -> list[str]:
         """Everything that must be seen nowhere: passwords, users, and how they are sent."""
         users = [f"{one.user}:" for one in self.proxies]
-        sent = [
-            base64.b64encode(f"{one.user}:{one.password}".encode()).decode() for one in self.proxies
-        ]
-        return [*users, *sent, *(one.password for one in self.proxies)]
+        passwords = [one.password for one in self.proxies]
+        pairs = [f"{one.user}:{one.password}" for one in self.proxies]
+        encoded = [base64.b64encode(text.encode()).decode() for text in (*pairs, *passwords)]
+        return [*users, *passwords, *encoded]
