@@ -6,7 +6,7 @@ import secrets
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 from rotating_proxies.expire import Proxies, exp_backoff
@@ -24,6 +24,7 @@ MAX_QUARANTINE_SECONDS = 7 * 24 * 3600.0
 """The longest quarantine."""
 BAN_MEMORY_SECONDS = 7 * 24 * 3600.0
 """The time after a quarantine until it no longer makes the next one longer."""
+_MAX_TIME = 1e11  # in the year 5138
 
 
 class ProxyPoolError(MovieCrawlerError):
@@ -33,9 +34,9 @@ class ProxyPoolError(MovieCrawlerError):
 class Ban(msgspec.Struct, frozen=True):
     """A quarantine of a proxy, as all nodes share it."""
 
-    until: float
+    until: Annotated[float, msgspec.Meta(ge=0, le=_MAX_TIME)]
     """The end of the quarantine, in seconds since 1970."""
-    bans: int
+    bans: Annotated[int, msgspec.Meta(ge=0)]
     """Bans in a row."""
     reason: str
 

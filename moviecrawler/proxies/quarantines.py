@@ -32,8 +32,18 @@ def bans_key(site: str) -> str:
 
 
 def decode_bans(fields: dict[bytes, bytes]) -> dict[str, Ban]:
-    """Return the bans in that HASH."""
-    return {key.decode(): msgspec.json.decode(text, type=Ban) for key, text in fields.items()}
+    """Return the bans in that HASH; one that can't be read is logged and left out."""
+    bans: dict[str, Ban] = {}
+    for key, text in fields.items():
+        try:
+            bans[key.decode()] = msgspec.json.decode(text, type=Ban)
+        except (ValueError, RecursionError) as error:
+            logger.warning(
+                "The quarantine of the proxy %r in Redis can't be read, and does not count: %s",
+                key,
+                error,
+            )
+    return bans
 
 
 class Quarantines:
@@ -129,8 +139,13 @@ class Quarantines:
                 pipe.expire(self._key, round(MAX_QUARANTINE_SECONDS + BAN_MEMORY_SECONDS))
         pipe.hgetall(self._key)
         *_, fields = await pipe.execute()
-        self._unsent = {key: ban for key, ban in self._unsent.items() if ban != sent.get(key, 0)}
+        self._unsent = {
+            key: ban for key, ban in self._unsent.items() if key not in sent or ban != sent[key]
+        }
         known = decode_bans(fields)
+        damaged = [key for key in fields if key.decode(errors="replace") not in known]
+        if damaged:
+            await self._client.hdel(self._key, *damaged)
         self._unsent.update(
             {key: None for key, ban in known.items() if now - ban.until > BAN_MEMORY_SECONDS}
         )

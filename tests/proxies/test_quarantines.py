@@ -93,6 +93,31 @@ async def test_a_good_answer_or_a_week_without_a_ban_ends_the_count_for_all(
     assert not redis_client.exists(BANS)
 
 
+async def test_values_that_can_not_be_read_are_dropped_alone_and_named_once(
+    redis_url: str, redis_client: redis.Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    ban = Ban(time.time() + 600, 1, "403")
+    damaged: dict[bytes, bytes] = {
+        b"of-another-version": b'{"until": 1}',
+        b"cut": b'{"until": 1, "ba',
+        b"no text": b"\xff",
+        b"\xff": msgspec.json.encode(ban),
+        b"never ends": msgspec.json.encode(Ban(1e300, 1, "403")),
+        b"negative": msgspec.json.encode(Ban(1.0, -1, "403")),
+        b"deep": b'{"x": ' + b"[" * 100_000,
+    }
+    redis_client.hset(BANS, "digest-1", msgspec.json.encode(ban))
+    async with workers(redis_url, 1) as (one,):
+        redis_client.hset(BANS, mapping=damaged)  # type: ignore[arg-type]
+        await until(lambda: redis_client.hkeys(BANS) == [b"digest-1"])
+        assert one.banned == {"a:1"}
+        over = Ban(time.time() - 1, 1, "403")
+        redis_client.hset(BANS, "digest-1", msgspec.json.encode(over))
+        await until(lambda: not one.banned)
+    assert [caplog.text.count(repr(key)) for key in damaged] == [1] * len(damaged)
+    assert len(caplog.messages) == len(damaged)
+
+
 def test_workers_go_on_alone_while_redis_is_away_and_share_later() -> None:
     async def run(server: RedisServer) -> None:
         async with workers(server.url) as (one, other):
