@@ -1,4 +1,4 @@
-"""`scrapy proxies`: show which proxies are in quarantine for which sites, and end quarantines."""
+"""`scrapy proxies`: show for each proxy and site what happened, and end quarantines."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from moviecrawler.items import Site
     from moviecrawler.proxies.pools import Ban
     from moviecrawler.proxies.site_pools import SitePools
+
+_COLUMNS = ("proxy", "kind", "address", "site", "state", "until", "bans", "reason")
 
 
 class Command(BaseCommand, ScrapyCommand):
@@ -53,16 +55,13 @@ class Command(BaseCommand, ScrapyCommand):
             print(
                 "REDIS_URL is not set: every crawl keeps its quarantines to itself", file=sys.stderr
             )
-        rows = list(_rows(site_pools, asyncio.run(self._read()) if has_redis else {}))
+        bans = asyncio.run(self._read()) if has_redis else None
+        rows = list(_rows(site_pools, bans))
         if opts.json:
             for row in rows:
                 print_json(row)
         else:
-            print(
-                "\n".join(
-                    table_lines([("proxy", "kind", "address", "site", "state"), *map(_cells, rows)])
-                )
-            )
+            print("\n".join(table_lines([_COLUMNS, *map(_cells, rows)])))
 
     async def _read(self) -> dict[Site, dict[str, Ban]]:
         from moviecrawler.proxies.quarantines import bans_key, decode_bans
@@ -97,45 +96,52 @@ class Command(BaseCommand, ScrapyCommand):
                         print(f"{label[0]} may be used for {site} again")
 
 
-def _rows(site_pools: SitePools, bans: dict[Site, dict[str, Ban]]) -> Iterator[dict[str, Any]]:
-    """Yield a row for each proxy and site that has banned it.
-
-    Yield also one for each proxy that no site has banned.
-    """
-    used = {pool.name for order in site_pools.orders.values() for pool in order}
-    left: dict[str, dict[Site | None, Ban | None]] = {}
-    for site, of_site in bans.items():
-        for key, ban in of_site.items():
-            left.setdefault(key, {})[site] = ban
-    for pool in site_pools.pools.values():
-        for proxy in pool.members.values():
-            own = left.pop(proxy.key or "", None)
-            address = (proxy.url or "").replace("://", "://***@" if proxy.authorization else "://")
-            if own or pool.kind != "direct" or pool.name in used:
-                yield from _rows_of(
-                    {"proxy": proxy.name, "kind": pool.kind, "address": address},
-                    own or {None: None},
-                )
-    for key, own in left.items():
-        yield from _rows_of({"proxy": key, "kind": "of another node", "address": ""}, own)
-
-
-def _rows_of(
-    proxy: dict[str, Any], bans: dict[Site | None, Ban | None]
+def _rows(
+    site_pools: SitePools, bans: dict[Site, dict[str, Ban]] | None
 ) -> Iterator[dict[str, Any]]:
-    for site, ban in bans.items():
-        state = "quarantined" if ban and ban.until > time.time() else "usable"
-        figures = {
-            "until": ban and ban.until,
-            "bans": ban.bans if ban else 0,
-            "reason": ban and ban.reason,
-        }
-        yield {**proxy, "site": site, "state": state, **figures}
+    """Yield a row for each proxy and each site that is fetched through it or has banned it.
+
+    A proxy without such a site has one row, too. `bans` is None without Redis.
+    """
+    keys = set()
+    for pool in site_pools.pools.values():
+        used = [site for site, order in site_pools.orders.items() if pool in order]
+        for proxy in pool.members.values():
+            keys.add(proxy.key)
+            own: dict[Site | None, Ban | None] = {
+                site: of_site.get(proxy.key or "") for site, of_site in (bans or {}).items()
+            }
+            banned = [site for site, ban in own.items() if ban]
+            address = (proxy.url or "").replace("://", "://***@" if proxy.authorization else "://")
+            about = {"proxy": proxy.name, "kind": pool.kind, "address": address}
+            # The quarantines of a session, which has no key, are in the memory of its crawl.
+            is_known = bans is not None and proxy.key is not None
+            unused = [] if pool.kind == "direct" else [None]
+            for site in dict.fromkeys([*used, *banned]) or unused:
+                yield about | _state(site, own.get(site), is_known=is_known)
+    for site, of_site in (bans or {}).items():
+        for key, ban in of_site.items():
+            if key not in keys:
+                about = {"proxy": key, "kind": "of another node", "address": ""}
+                yield about | _state(site, ban, is_known=True)
+
+
+def _state(site: Site | None, ban: Ban | None, *, is_known: bool) -> dict[str, Any]:
+    """Return whether a site may be fetched through a proxy, and what is known of bans."""
+    state = "usable" if is_known else None
+    if ban and ban.until > time.time():
+        state = "quarantined"
+    return {
+        "site": site,
+        "state": state,
+        "until": ban and ban.until,
+        "bans": ban.bans if ban else 0,
+        "reason": ban and ban.reason,
+    }
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
-    state = row["state"]
-    if state == "quarantined":
-        minutes = max(row["until"] - time.time(), 0) / 60
-        state = f"quarantined for {minutes:.0f} min, ban {row['bans']} in a row: {row['reason']}"
-    return row["proxy"], row["kind"], row["address"] or NONE, row["site"] or NONE, state
+    from moviecrawler.clock import utc_text
+
+    shown = row | {"until": row["until"] and utc_text(row["until"])}
+    return tuple(str(shown[column] or NONE) for column in _COLUMNS)

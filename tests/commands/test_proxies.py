@@ -2,13 +2,21 @@
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+import redis
+from scrapy.settings import Settings
 
+from moviecrawler.clock import utc_text
+from moviecrawler.proxies.pools import Ban
+from moviecrawler.proxies.quarantines import bans_key
+from moviecrawler.proxies.site_pools import SitePools
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, change, scrapy
 from tests.proxies.fleets import crawl_imdb, write_pools
@@ -21,7 +29,7 @@ def fleet() -> Iterator[ProxyFleet]:
         yield running
 
 
-def proxies(*arguments: str, folder: Path, fleet: ProxyFleet, redis: str = "") -> Finished:
+def proxies(*arguments: str, folder: Path, fleet: ProxyFleet, redis_url: str = "") -> Finished:
     pools = write_pools(folder, datacenter=fleet.proxies)
     return scrapy(
         "proxies",
@@ -30,7 +38,7 @@ def proxies(*arguments: str, folder: Path, fleet: ProxyFleet, redis: str = "") -
         *arguments,
         data=folder,
         PROXY_POOLS=pools,
-        REDIS_URL=redis,
+        REDIS_URL=redis_url,
     )
 
 
@@ -39,7 +47,7 @@ def test_table_shows_quarantines_and_clear_ends_them(
 ) -> None:
     change(replica, clients={fleet.proxies[0].address: "challenge"})
     crawl_imdb(tmp_path, replica, fleet, REDIS_URL=redis_url)
-    shared = partial(proxies, folder=tmp_path, fleet=fleet, redis=redis_url)
+    shared = partial(proxies, folder=tmp_path, fleet=fleet, redis_url=redis_url)
 
     def rows() -> list[dict[str, Any]]:
         return [json.loads(line) for line in shared("--json").output.splitlines()]
@@ -49,13 +57,13 @@ def test_table_shows_quarantines_and_clear_ends_them(
     lines = {line.split()[0]: line for line in table.output.splitlines()}
     assert {*lines} - {"─" * 12} == {"proxy", *(f"datacenter:{n}" for n in range(1, 7))}
     assert re.search(
-        r"datacenter  http://\*\*\*@127.0.0.1:\d+ +imdb "
-        r"+quarantined for (30|29) min, ban 1 in a row: 202 challenge$",
+        r"datacenter  http://\*\*\*@127.0.0.1:\d+ +imdb +"
+        r"quarantined  \d{4}-\d\d-\d\d \d\d:\d\d UTC +1 +202 challenge$",
         lines["datacenter:1"],
     )
-    assert re.search(r"– +usable$", lines["datacenter:2"])
+    assert re.search(r"– +usable +– +– +–$", lines["datacenter:2"])
     assert re.search(
-        "for (30|29) min, ban 1 in a row: DownloadConnectionRefusedError", lines["datacenter:3"]
+        r"quarantined .* UTC +1 +DownloadConnectionRefusedError$", lines["datacenter:3"]
     )
 
     expected = {
@@ -81,3 +89,48 @@ def test_table_shows_quarantines_and_clear_ends_them(
     states = {row["proxy"]: row["state"] for row in rows()}
     assert (states["datacenter:1"], states["datacenter:3"]) == ("usable", "quarantined")
     assert "datacenter:3 may be used for imdb again" in shared("clear").output
+
+
+def test_each_site_has_its_row_with_what_happened_until_when_and_how_often(
+    redis_url: str, redis_client: redis.Redis, tmp_path: Path
+) -> None:
+    now = time.time()
+    session = {"kind": "residential", "urls": ["http://me-{session}:p@gate.example:7"]}
+    pools = {
+        "datacenter": {"kind": "datacenter", "urls": ["http://proxy.example:1"]},
+        "home": {**session, "sessions": 1},
+    }
+    pools_text = json.dumps(pools)
+    site_pools = SitePools.from_settings(Settings({"PROXY_POOLS": pools_text}))
+    key = site_pools.pools["datacenter"].members["datacenter:1"].key or ""
+    for site, ban in {
+        "imdb": Ban(now + 1000, 3, "403 refusal"),
+        "metacritic": Ban(now - 1000, 1, "429 rate limit"),
+        "rottentomatoes": Ban(now - 5, 2, "202 challenge"),
+    }.items():
+        redis_client.hset(bans_key(site), key, msgspec.json.encode(ban))
+    redis_client.hset(bans_key("imdb"), "of-another-version", b'{"until": 1}')
+    redis_client.hset(bans_key("imdb"), "elsewhere", msgspec.json.encode(Ban(now + 9, 1, "407")))
+    shown = partial(
+        scrapy,
+        "proxies",
+        data=tmp_path,
+        PROXY_POOLS=pools_text,
+        PROXY_ORDER='{"imdb": "datacenter,home", "metacritic": "datacenter"}',
+    )
+    finished = shown(REDIS_URL=redis_url)
+    rows = [re.split(" {2,}", line) for line in finished.output.splitlines()[2:]]
+    assert [(row[0], *row[3:]) for row in rows] == [
+        ("datacenter:1", "imdb", "quarantined", utc_text(now + 1000), "3", "403 refusal"),
+        ("datacenter:1", "metacritic", "usable", utc_text(now - 1000), "1", "429 rate limit"),
+        ("datacenter:1", "rottentomatoes", "usable", utc_text(now - 5), "2", "202 challenge"),
+        ("home:1", "imdb", "–", "–", "–", "–"),
+        ("elsewhere", "imdb", "quarantined", utc_text(now + 9), "1", "407"),
+    ]
+    assert finished.log.count("of-another-version") == 1
+    alone = [line.split() for line in shown(REDIS_URL="").output.splitlines()[2:]]
+    assert [line[3:] for line in alone] == [
+        ["imdb", "–", "–", "–", "–"],
+        ["metacritic", "–", "–", "–", "–"],
+        ["imdb", "–", "–", "–", "–"],
+    ]
