@@ -164,7 +164,8 @@ class Report(msgspec.Struct):
                 return "died", f"killed by signal {self.signal}"
             last_line = self.errors.strip().rpartition("\n")[2] or "it wrote nothing"
             return "finished", f"exit code {self.exit_code}: {last_line}"[:500]
-        if self.reason in {"recycled", "memusage_exceeded"}:
+        has_queue = any(name.startswith("frontier/") for name in self.stats)
+        if self.reason == "recycled" or (self.reason == "memusage_exceeded" and has_queue):
             # A job that can fetch no page within its limits would be started again for ever.
             has_fetched = bool(self.stats.get("response_received_count"))
             return "recycled" if has_fetched else "died", self.reason

@@ -14,9 +14,9 @@ from moviecrawler.catalogue import claims, store
 from moviecrawler.clock import utc_now, utc_text
 from moviecrawler.errors import TransientStoreError
 from moviecrawler.extensions.catalogue import CatalogueRecorder
+from moviecrawler.frontier.budget_middleware import budget_middleware_of
 from moviecrawler.frontier.budgets import until_next_day
 from moviecrawler.frontier.engine import NotSent
-from moviecrawler.frontier.budget_middleware import budget_middleware_of
 from moviecrawler.signals import item_passed
 
 if TYPE_CHECKING:

@@ -382,6 +382,8 @@ class Backend(ABC):
         """Queue a dead letter again, with no deliveries; return whether it was there.
 
         It joins the pass that is under way. Otherwise it waits for the next one: it reopens none.
+        One that died in the pass that it joins is counted as dead no more, one of an earlier pass
+        as a request more.
         """
 
     @abstractmethod

@@ -313,7 +313,7 @@ class RedisBackend(Backend):
         pipe.hlen(keys.requeued)
         pipe.zcount(keys.workers, report.now * 1000, "+inf")
         state, requests, leases, dead, requeued, workers = await pipe.execute()
-        if not (state or requeued):
+        if not (state or requeued or dead):
             return None
         account = Account(open=max(requests, leases))
         for figure in ("requested", "titles", *OUTCOMES):

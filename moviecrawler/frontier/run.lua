@@ -63,10 +63,17 @@ local function make_dead_letter(id, value, reason)
     add('dead', 1)
 end
 
--- Queue the request of a dead letter, with no deliveries.
+-- Queue the request of a dead letter, with no deliveries. One that died in this pass is counted as
+-- dead no more; one of an earlier pass is a request more.
 local function queue_letter(id, letter, number)
     local level, _, is_title, body = parse(letter:match('\n(.*)') or letter)
     put(id, level, microseconds + number, 0, is_title, body)
+    local died_at = tonumber(letter:match('"at":([%d.e+]+)')) or 0
+    local started_at = tonumber(redis.call('HGET', state_key, 'started_at')) or now
+    if died_at >= started_at then
+        add('dead', -1)
+        return
+    end
     add('requested', 1)
     if is_title or id:sub(1, 5) == 'seed-' then
         add('titles', 1)

@@ -370,7 +370,7 @@ FROM requests
 WHERE run = :run AND id = :id
 """
 _REQUEUED = """
-SELECT id, level, is_title, body
+SELECT id, level, is_title, is_counted, body
 FROM letters
 WHERE run = ? AND requeued_at IS NOT NULL
 ORDER BY requeued_at, number
@@ -475,10 +475,21 @@ class _Run:
         """Queue the dead letters that wait for the next pass; return whether there were any."""
         letters = self.database.execute(_REQUEUED, (self.key,)).fetchall()
         for letter in letters:
-            is_title = bool(letter["is_title"])
-            self.queue(letter["id"], letter["level"], letter["body"], is_title=is_title)
+            self.queue_letter(letter)
         self.database.execute(_DROP_REQUEUED, (self.key,))
         return bool(letters)
+
+    def queue_letter(self, letter: sqlite3.Row) -> None:
+        """Queue the request of a dead letter, unless that is open again.
+
+        One that the pass counts as dead is dead no more; any other is a request more.
+        """
+        is_title = bool(letter["is_title"])
+        is_queued = self.queue(letter["id"], letter["level"], letter["body"], is_title=is_title)
+        if is_queued and letter["is_counted"]:
+            self.changes["dead"] -= 1
+            self.changes["requested"] -= 1
+            self.changes["titles"] -= is_title
 
     def bury(self, request_id: str, reason: str) -> None:
         """Make a dead letter of a request."""
@@ -496,10 +507,11 @@ class _Run:
         )
         self.changes["dead"] += 1
 
-    def end(self, worker: Worker) -> sqlite3.Row:
+    def end(self, worker: Worker | None = None) -> sqlite3.Row:
         """Write what the step has changed; return the new state."""
+        arguments = worker.arguments if worker is not None else ""
         counts = dict.fromkeys(("requested", "titles", *OUTCOMES), 0) | self.changes
-        changes = {"run": self.key, "now": self.now, "arguments": worker.arguments, **counts}
+        changes = {"run": self.key, "now": self.now, "arguments": arguments, **counts}
         row: sqlite3.Row = self.database.execute(_END_STEP, changes).fetchone()
         return row
 
@@ -694,13 +706,9 @@ def _requeue(run: _Run, letter_id: str) -> bool:
             "UPDATE letters SET requeued_at = ? WHERE number = ?", (run.now, letter["number"])
         )
         return True
-    is_title = bool(letter["is_title"])
-    run.queue(letter_id, letter["level"], letter["body"], is_title=is_title)
+    run.queue_letter(letter)
     run.database.execute("DELETE FROM letters WHERE number = ?", (letter["number"],))
-    run.database.execute(
-        "UPDATE runs SET requested = requested + ?, titles = titles + ? WHERE run = ?",
-        (run.changes["requested"], run.changes["titles"], run.key),
-    )
+    run.end()
     return True
 
 

@@ -15,7 +15,7 @@ from moviecrawler.catalogue.rows import TitleFacts
 from moviecrawler.components import set_up
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.frontier.engine import NotSent
-from moviecrawler.frontier.runs import describe_arguments, replica_hosts
+from moviecrawler.frontier.runs import describe_crawl
 from moviecrawler.items import Listing, Miss, Movie, Page
 from moviecrawler.signals import list_missed, title_read, title_unread, titles_listed
 from moviecrawler.sites import SITES, hosts_of, user_agent
@@ -146,14 +146,9 @@ class MovieSpider(scrapy.Spider):
         plan = cls.parse_arguments(crawler.settings, arguments)
         spider = super().from_crawler(crawler, *args)
         spider.plan = plan
-        others = {
-            name: value for name, value in arguments.items() if name != "ids" and name[0] != "_"
-        }
         spider.hosts = hosts_of(cls.site, crawler.settings)
         spider.home = spider.hosts[SITES[cls.site].home_setting]
-        ids = parse_title_ids(cls.site, arguments.get("ids"), None, spider.home)
-        replicas = replica_hosts(cls.site, crawler.settings)
-        spider.described_arguments = describe_arguments(ids, others, replicas)
+        spider.described_arguments = describe_crawl(cls.site, crawler.settings, arguments)
         spider.allowed_domains = sorted(
             {urlsplit(url).hostname or "" for url in spider.hosts.values()}
         )
@@ -165,8 +160,9 @@ class MovieSpider(scrapy.Spider):
     async def start(self) -> AsyncIterator[Request]:
         """Join the run that the arguments name.
 
-        The scheduler then hands out its requests. One worker of the run is handed the arguments, and
-        queues what they name. A scheduler of the user's own, which knows no runs, gets it from here.
+        The scheduler then hands out its requests. One worker of the run is handed the arguments,
+        and queues what they name. A scheduler of the user's own, which knows no runs, gets that
+        from here.
         """
         assert self.crawler.engine is not None  # noqa: S101 - it is what iterates over this
         join = getattr(self.crawler.engine.scheduler, "join", None)

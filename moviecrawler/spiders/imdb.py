@@ -87,9 +87,9 @@ class ImdbSpider(MovieSpider):
     arguments = MovieSpider.arguments | {"via"}
 
     via: str
-    _deciding: asyncio.Lock
+    deciding: asyncio.Lock
     """Held while it is decided whether titles are read from the datasets."""
-    _has_decided: bool
+    has_decided: bool
     pass_done: asyncio.Event
     """Set when a pass over the datasets is over."""
 
@@ -116,8 +116,8 @@ class ImdbSpider(MovieSpider):
         """Create the spider."""
         spider = super().from_crawler(crawler, *args, **arguments)
         spider.via = arguments.get("via", "auto")
-        spider._deciding = asyncio.Lock()
-        spider._has_decided = False
+        spider.deciding = asyncio.Lock()
+        spider.has_decided = False
         spider.pass_done = asyncio.Event()
         return spider
 
@@ -138,13 +138,13 @@ class ImdbSpider(MovieSpider):
 
     async def reads_datasets(self) -> bool:
         """Return whether titles are read from the datasets; it is decided once."""
-        async with self._deciding:
-            if not self._has_decided:
+        async with self.deciding:
+            if not self.has_decided:
                 is_auto = self.via == "auto"
                 self.uses_datasets = self.via == "datasets" or (
                     is_auto and await self._needs_datasets()
                 )
-                self._has_decided = True
+                self.has_decided = True
         return self.uses_datasets
 
     async def _needs_datasets(self) -> bool:

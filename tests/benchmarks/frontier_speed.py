@@ -1,14 +1,14 @@
-"""The shared frontier beside scrapy-redis: a crawl, and a million queued requests.
+"""The frontier's two backends beside scrapy-redis: a crawl, and a million queued requests.
 
 usage: python -m tests.benchmarks.frontier_speed [PAGES] [ROUNDS] [QUEUED]
 
 One process crawls a list of pages (3,000 unless given) of 2 kB that a server in another process
-serves, with the project's settings but without a delay or robots.txt: with this frontier, with
-scrapy-redis' scheduler, queue and dupefilter, and with Scrapy's own in memory. They take turns, and
-the median of the rounds (3 unless given) counts. Redis stands behind a proxy that counts its
-answers. What counts is the time from the first page to the last, so neither start-up nor the end,
-but queueing the list does. Then so many requests (1,000,000 unless given) are queued by both, and
-some of them taken and acknowledged.
+serves, with the project's settings but without a delay or robots.txt: with this frontier over Redis
+and over SQLite, with scrapy-redis' scheduler, queue and dupefilter, and with Scrapy's own in
+memory. They take turns, and the median of the rounds (3 unless given) counts. Redis stands behind a
+proxy that counts its answers. What counts is the time from the first page to the last, so neither
+start-up nor the end, but queueing the list does. Then so many requests (1,000,000 unless given) are
+queued, and some of them taken and acknowledged.
 """
 
 import asyncio
@@ -19,7 +19,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import redis
@@ -29,20 +30,25 @@ from scrapy.utils.test import get_crawler
 from scrapy_redis.queue import PriorityQueue
 
 from moviecrawler import settings as project_settings
-from moviecrawler.frontier.budgets import UNLIMITED
-from moviecrawler.frontier.keys import SiteKeys
-from moviecrawler.frontier.queue import TITLES, End, Push, Scripts, SharedQueue
-from moviecrawler.options import FrontierOptions
+from moviecrawler.frontier.contract import ARGUMENTS, TITLES, Backend, End, Push, RunName, Worker
+from moviecrawler.frontier.redis_backend import RedisBackend
+from moviecrawler.frontier.sqlite_backend import SqliteBackend
 from moviecrawler.redis_client import connect
 from moviecrawler.spiders.imdb import ImdbSpider
 from tests.benchmarks.harness import SCRAPY_REDIS, numbers, options, ours, run, table
 from tests.services.proxy import Proxy
 from tests.services.redis import RedisServer
 
-OURS = "this frontier"
+OURS = "this frontier, Redis"
+LOCAL = "this frontier, SQLite"
 THEIRS = "scrapy-redis"
 ALONE = "Scrapy alone"
-WAYS: dict[str, dict[str, str]] = {OURS: {}, THEIRS: SCRAPY_REDIS, ALONE: {"REDIS_URL": ""}}
+WAYS: dict[str, dict[str, str]] = {
+    OURS: {},
+    LOCAL: {"REDIS_URL": ""},
+    THEIRS: SCRAPY_REDIS,
+    ALONE: {"REDIS_URL": "", "SCHEDULER": "scrapy.core.scheduler.Scheduler"},
+}
 BATCH = 32
 TAKEN = 3_200
 """Requests that a worker takes at once, and that are taken of those that are queued."""
@@ -68,10 +74,14 @@ class PagesSpider(ImdbSpider):
 
     name = "pages"
 
-    async def start(self) -> AsyncIterator[Request]:
-        self.times: list[tuple[float, float]] = []
+    async def requests_of_arguments(self) -> AsyncIterator[Request]:
         for number in range(self.settings.getint("PAGES")):
             yield self.title_request(f"tt{number:07}", None)
+
+    async def start(self) -> AsyncIterator[Request]:
+        self.times: list[tuple[float, float]] = []
+        async for request in super().start():
+            yield request
 
     def parse_title(
         self, response: Response, site_id: str, found: Any, due: Any = None
@@ -142,27 +152,41 @@ def processor_time(url: str) -> float:
     return time.process_time() + float(info["used_cpu_user"]) + float(info["used_cpu_sys"])
 
 
-async def fill_ours(url: str, count: int) -> float:
-    """Queue so many requests; return the seconds of processor time that one of them takes.
-
-    It is leased and acknowledged in that time.
-    """
-    client = connect(url)
-    queue = SharedQueue(
-        Scripts(client, UNLIMITED), SiteKeys("imdb"), FrontierOptions(), worker="one"
-    )
-    await queue.open("run", 0)
+async def fill(backend: Backend, count: int, clock: Callable[[], float]) -> float:
+    """Queue so many requests; return the seconds by `clock` that one takes to be done."""
+    worker = Worker(run=RunName("imdb", "many"), name="one")
+    await backend.open(worker, requested_at=None, age=0.0)
     for begin in range(0, count, 500):
         some = range(begin, min(begin + 500, count))
-        await queue.push(
-            [Push(TITLES, f"{number:014x}", BODY % (number, number)) for number in some]
-        )
-    began = processor_time(url)
+        pushes = [
+            Push(level=TITLES, id=f"{number:014x}", body=BODY % (number, number)) for number in some
+        ]
+        await backend.push(worker, pushes)
+    [arguments] = (await backend.take(worker, 1)).deliveries
+    assert arguments.id.startswith(ARGUMENTS)
+    await backend.finish(worker, [End(id=arguments.id, how="done", number=1)])
+    began = clock()
     for _ in range(0, TAKEN, BATCH):
-        await queue.finish([End(one.id, "done") for one in (await queue.take(BATCH)).deliveries])
-    seconds = processor_time(url) - began
-    await client.aclose()
+        deliveries = (await backend.take(worker, BATCH)).deliveries
+        stored = {"stored": 1}
+        ends = [End(id=one.id, how="done", number=1, outcomes=stored) for one in deliveries]
+        await backend.finish(worker, ends)
+    seconds = clock() - began
+    await backend.close()
     return seconds / TAKEN
+
+
+def fill_ours(url: str, count: int) -> float:
+    """Return the seconds of processor time that a request takes to be done, over Redis."""
+    return asyncio.run(fill(RedisBackend(connect(url)), count, lambda: processor_time(url)))
+
+
+def fill_local(count: int) -> tuple[float, float]:
+    """Return the bytes of a queued request in SQLite's file, and its seconds until it is done."""
+    with tempfile.TemporaryDirectory() as folder:
+        seconds = asyncio.run(fill(SqliteBackend(Path(folder)), count, time.process_time))
+        size = sum(path.stat().st_size for path in Path(folder).glob("queue.sqlite3*"))
+        return size / count, seconds
 
 
 def fill_theirs(url: str, count: int) -> float:
@@ -193,7 +217,7 @@ def main() -> None:
     pages, rounds, queued = numbers(3000, 3, 1_000_000, least=(1_000, 1, 2 * TAKEN))
     results = measure(pages, rounds)
     fills = {
-        OURS: lambda url: asyncio.run(fill_ours(url, queued)),
+        OURS: lambda url: fill_ours(url, queued),
         THEIRS: lambda url: fill_theirs(url, queued),
     }
     print(
@@ -217,6 +241,9 @@ def main() -> None:
                 seconds = fills[way](server.url)
                 grown = server.client.info("memory")["used_memory"] - before
                 row[4:] = f"{grown / (queued - TAKEN):.0f}", f"{seconds * 1e6:.0f} µs"
+        elif way == LOCAL:
+            size, seconds = fill_local(queued)
+            row[4:] = f"{size:.0f}", f"{seconds * 1e6:.0f} µs"
         rows.append(row)
     header = (
         "",
@@ -228,7 +255,17 @@ def main() -> None:
     )
     table(
         header,
-        [*rows, ("wanted", "", "", "at most 0.5", f"not above {THEIRS}", f"not above {THEIRS}")],
+        [
+            *rows,
+            (
+                "wanted",
+                "",
+                f"{LOCAL}: at most 1.08 × {ALONE}",
+                "at most 0.5",
+                f"not above {THEIRS}",
+                f"not above {THEIRS}",
+            ),
+        ],
     )
 
 

@@ -15,9 +15,9 @@ from moviecrawler.cluster import process
 from moviecrawler.cluster.jobs import JOB_SETTINGS, Job, Outcome, Report, check_job
 from moviecrawler.cluster.launcher import _DRAIN_SECONDS
 from moviecrawler.cluster.options import NodeOptions
-from moviecrawler.credentials import holds_secret, redacted
 from moviecrawler.cluster.state import JobStatus
 from moviecrawler.cluster.webservice import Ready
+from moviecrawler.credentials import holds_secret, redacted
 from moviecrawler.errors import ConfigurationError
 
 

@@ -541,10 +541,34 @@ async def test_a_letter_that_is_requeued_joins_the_pass_that_is_under_way(
     assert ids(deliveries) == ["b", "a"]  # at the back of its level
     assert deliveries[1].number == 1  # with all its tries
     account = await account_of(backend, ONE)
-    assert (account.requested, account.titles, account.dead, account.open) == (4, 3, 1, 2)
+    assert (account.requested, account.titles, account.dead, account.open) == (3, 2, 0, 2)
     assert await letters_of(backend) == []
     await backend.finish(ONE, [stored(delivery) for delivery in deliveries])
+    assert (await account_of(backend, ONE)).in_words == "all are done"
+
+
+async def test_a_letter_of_an_earlier_pass_that_is_requeued_is_a_request_more(
+    backend: Backend,
+) -> None:
+    await bury(backend, "a")
+    await begin(backend, ONE, "b")
+    assert await backend.requeue(RUN, "a")
+    account = await account_of(backend, ONE)
+    assert (account.requested, account.titles, account.dead, account.open) == (3, 2, 0, 2)
+    await finish_all(backend, ONE)
     assert (await account_of(backend, ONE)).lost == 0
+
+
+async def test_a_letter_that_is_requeued_after_a_lost_state_is_counted_as_dead_no_more(
+    backend: Backend, outside: Outside
+) -> None:
+    await begin(backend, ONE, "a", "b")
+    await backend.finish(ONE, [dead((await backend.take(ONE, 1)).deliveries[0])])
+    await outside.lose("state")
+    assert (await account_of(backend, ONE)).dead == 1
+    assert await backend.requeue(RUN, "a")
+    account = await account_of(backend, ONE)
+    assert (account.requested, account.dead, account.open) == (3, 0, 3)
 
 
 async def test_a_letter_that_is_requeued_while_its_page_is_open_again_doubles_nothing(
@@ -597,7 +621,7 @@ async def test_a_run_whose_name_was_chosen_is_reopened_for_its_letters_alone(
     assert ids(deliveries) == ["a"]
     assert deliveries[0].number == 1
     account = await account_of(backend, ONCE)
-    assert (account.requested, account.titles, account.dead, account.open) == (4, 3, 2, 1)
+    assert (account.requested, account.titles, account.dead, account.open) == (3, 2, 1, 1)
     await backend.finish(ONCE, [stored(delivery) for delivery in deliveries])
     await asyncio.sleep(0.01)
     assert await open_now(backend, ONCE) is not None

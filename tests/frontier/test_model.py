@@ -128,7 +128,7 @@ class Frontier(RuleBasedStateMachine):
 
     def begin_pass(self) -> None:
         self.arguments_wait()
-        self.old |= self.dead
+        self.old |= self.dead | self.requeued
         self.counts = dict.fromkeys(self.counts, 0) | {"requested": 1}
         self.titles = 0
         self.are_titles_known = True
@@ -136,8 +136,18 @@ class Frontier(RuleBasedStateMachine):
 
     def queue_letters(self) -> None:
         for id_ in self.requeued:
-            self.queue(id_)
+            self.queue_letter(id_)
         self.requeued.clear()
+
+    def queue_letter(self, id_: str) -> None:
+        """Queue a dead letter, which is dead no more when it died in this pass."""
+        if id_ not in self.open:
+            self.queue(id_)
+            if id_ not in self.old:
+                self.counts["dead"] -= 1
+                self.counts["requested"] -= 1
+                self.titles -= is_title(id_)
+        self.old.discard(id_)
 
     def queue(self, id_: str) -> None:
         self.open[id_] = 0
@@ -308,11 +318,10 @@ class Frontier(RuleBasedStateMachine):
         if id_ not in self.dead:
             return
         self.dead.discard(id_)
-        self.old.discard(id_)
         if self.is_over:
             self.requeued.add(id_)
-        elif id_ not in self.open:
-            self.queue(id_)
+        else:
+            self.queue_letter(id_)
 
     @rule(id_=st.sampled_from(IDS))
     def drop_letter(self, id_: str) -> None:

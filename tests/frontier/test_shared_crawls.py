@@ -44,7 +44,7 @@ def test_workers_together_store_the_site_and_ask_for_no_page_twice(
 def test_workers_of_one_run_fetch_nothing_twice_and_each_new_start_makes_a_new_run(
     workers_of_any: WorkersOf, replica: ReplicaProcess
 ) -> None:
-    """As jobs do that are started every week: no page is held back because an earlier run has seen it."""
+    """As jobs that start every week: no page is held back as an earlier run has seen it."""
     for number, late in ((1, False), (2, False), (2, True)):
         begun = f"{time.time() - 3600:.3f}" if late else "0"
         with workers_of_any(

@@ -6,7 +6,6 @@ It is spooled, loaded by one process of the next run, or accounted for where the
 import asyncio
 import json
 import os
-import re
 import resource
 import signal
 import subprocess
