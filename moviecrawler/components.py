@@ -113,7 +113,6 @@ _COMPONENTS: dict[str, dict[str, int | None]] = {
         "scrapy.extensions.logstats.LogStats": None,
         "moviecrawler.extensions.clock.ClockCheck": 0,
         "moviecrawler.extensions.completion.ItemCompletion": 0,
-        "moviecrawler.extensions.outcomes.TitleOutcomes": 0,
         "moviecrawler.extensions.throttle.SiteThrottle": 0,
         "moviecrawler.extensions.coverage.CoverageWatch": 0,
         "moviecrawler.extensions.alerts.Alerts": 10,

@@ -40,7 +40,7 @@ _STORE = r"store/(?P<store>\w+)"
 FIGURES = tuple(
     Figure(f"moviecrawler_{name}", text, re.compile(pattern))
     for name, text, pattern in (
-        ("crawls", "Crawls that ended.", "crawl/(?:in)?complete"),
+        ("crawls", "Crawls that ended.", "crawl/(?:complete|incomplete|unfinished)"),
         (
             "crawls_incomplete",
             "Crawls that ended without all that they were asked for.",

@@ -27,7 +27,7 @@ _CHECK_SECONDS = 0.1
 
 
 class Command(CrawlCommand):
-    """Scrapy's command, with exit code 1 when the crawl did not do what it was asked to."""
+    """Scrapy's command, with an exit code that says what became of all that was requested."""
 
     def short_desc(self) -> str:
         return "Crawl a site: imdb, metacritic or rottentomatoes"
@@ -39,7 +39,9 @@ class Command(CrawlCommand):
             " file=PATH (ids or URLs, one a line),"
             " or lane=due (those that the catalogue says are due);"
             " limit=N ends after N titles; imdb also takes via=auto, via=pages or via=datasets."
-            " Exit code 1 when anything asked for was neither stored nor stated absent by its site."
+            " Exit code 0: all that was requested is stored, or its site says that there is none;"
+            " 1: something is not, or the site refused us or could not be reached;"
+            " 2: wrong usage; 3: unfinished and in order, so that the same command goes on."
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -48,7 +50,8 @@ class Command(CrawlCommand):
         import scrapy.core.downloader.contextfactory  # noqa: F401
 
         from moviecrawler.addon import check
-        from moviecrawler.extensions.outcomes import is_complete
+        from moviecrawler.extensions.summary import Summary
+        from moviecrawler.frontier.account import INCOMPLETE, exit_code
         from moviecrawler.spiders.base import MovieSpider
 
         if len(args) != 1:
@@ -72,9 +75,13 @@ class Command(CrawlCommand):
         wait_for_stores_on_sigint(crawler)
         self.crawler_process.crawl(crawler, **opts.spargs)
         self.crawler_process.start()
-        complete = is_complete(crawler.stats.get_stats(), within_budget="lane" in opts.spargs)
-        if self.crawler_process.bootstrap_failed or not complete:
-            self.exitcode = 1
+        if issubclass(crawler.spidercls, MovieSpider):
+            self.exitcode = exit_code(crawler.stats.get_stats())
+            summary = crawler.get_extension(Summary)
+            if summary is not None:
+                summary.write()
+        if self.crawler_process.bootstrap_failed:
+            self.exitcode = INCOMPLETE
 
 
 def tune_memory() -> None:

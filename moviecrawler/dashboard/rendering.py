@@ -16,6 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.filters import do_filesizeformat
 
 from moviecrawler.clock import utc_text
+from moviecrawler.frontier.account import DONE, UNFINISHED
 from moviecrawler.sites import SCOREBOARD_KINDS, SCORES, SITES
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def counted(count: int, one: str, many: str | None = None) -> str:
 
 def is_failure(outcome: Outcome) -> bool:
     """Return whether a job failed; a cancelled job did not."""
-    return outcome.exit_code != 0 and outcome.reason != "cancelled"
+    return outcome.exit_code not in {DONE, UNFINISHED} and outcome.reason != "cancelled"
 
 
 def safe_url(url: str) -> str | None:

@@ -10,7 +10,7 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 
-from moviecrawler.extensions.outcomes import OUTCOMES
+from moviecrawler.frontier.contract import TITLE_OUTCOMES
 from moviecrawler.frontier.engine import describe_requests
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Progress:
         """Log what has changed, or what the crawl waits for."""
         stats = self._crawler.stats
         now = time.monotonic()
-        counts = {name: stats.get_value(f"titles/{name}", 0) for name in OUTCOMES}
+        counts = {name: stats.get_value(f"titles/{name}", 0) for name in (*TITLE_OUTCOMES, "dead")}
         done = sum(counts.values())
         seen = done + stats.get_value("downloader/response_count", 0)
         if seen != self._seen:

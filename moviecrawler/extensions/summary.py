@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import sys
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,10 @@ from scrapy.exceptions import NotConfigured
 
 from moviecrawler.clock import utc_text
 from moviecrawler.errors import MovieCrawlerError
-from moviecrawler.extensions.outcomes import OUTCOMES, TitleOutcomes, is_complete
-from moviecrawler.signals import summary_written
+from moviecrawler.frontier.account import DONE, INCOMPLETE, UNFINISHED, account_of, exit_code
+from moviecrawler.frontier.contract import TITLE_OUTCOMES, Account
+from moviecrawler.items import Miss, Movie
+from moviecrawler.signals import item_passed, item_rejected, summary_written
 
 if TYPE_CHECKING:
     from typing import Self
@@ -29,6 +32,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _MAX_SHOWN = 3
+"""Reasons of an outcome that are shown."""
+_MAX_REASONS = 200
+"""Reasons that are counted one by one; further ones are counted together."""
+_NOISE = re.compile(r"\s*\(?https?://\S+|\b(?:tt\d+|(?:m|tv|movie)/[\w-]+)\b")
+"""Addresses and ids, without which most reasons are the same."""
+_SPOOLED = re.compile(r"store/\w+/spooled")
+_CRAWL_ENDS = {DONE: "complete", INCOMPLETE: "incomplete", UNFINISHED: "unfinished"}
+"""How a crawl ended, in the stat `crawl/…`, by its exit code."""
 _TIMEOUT_SECONDS = 15.0
 """Seconds to connect to the catalogue and get its answer."""
 _STATEMENT_SECONDS = 10
@@ -47,13 +58,20 @@ FROM title_sites WHERE site = %s AND site_id IS NOT NULL
 
 
 class Summary:
-    """Writes the lines to standard error when everything is stored and closed, and to LOG_FILE."""
+    """Writes the lines to standard error when everything is stored and closed, and to LOG_FILE.
+
+    A crawl that could not begin ends before Scrapy has logged its stats. `scrapy crawl` then writes
+    the lines, so that they are the last ones in any case.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._site: Site = crawler.spidercls.site  # type: ignore[attr-defined]
         self._started = time.monotonic()
+        self._reasons: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        """Outcome of titles that are not stored → why, and how often in this process."""
         self._lines: list[str] = []
+        self._is_written = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -61,109 +79,146 @@ class Summary:
         if not hasattr(crawler.spidercls, "site"):
             raise NotConfigured
         summary = cls(crawler)
+        crawler.signals.connect(summary.item_passed, item_passed)
+        crawler.signals.connect(summary.item_rejected, item_rejected)
         crawler.signals.connect(summary.spider_closed, signals.spider_closed)
         crawler.signals.connect(summary.engine_stopped, signals.engine_stopped)
         return summary
 
+    def item_passed(self, item: Any) -> None:
+        """Note why a title is not stored."""
+        if isinstance(item, Miss):
+            reason = _NOISE.sub("", item.reason).strip(" ,;:()") or item.outcome
+            self._note_reason(item.outcome, reason)
+
+    def item_rejected(self, store: str, item: Any) -> None:
+        """Note that a store, or the checks before all of them, refused a title."""
+        if isinstance(item, Movie) and item.source != "list":
+            who = "the checks" if store == "validate" else store
+            self._note_reason("failed", f"rejected by {who}")
+
+    def _note_reason(self, outcome: str, reason: str) -> None:
+        reasons = self._reasons[outcome]
+        is_new = reason not in reasons and len(reasons) >= _MAX_REASONS
+        reasons["others" if is_new else reason] += 1
+
     async def spider_closed(self, reason: str) -> None:
         """Make the lines from the figures of this moment."""
-        self._lines = self._lines_of(reason)
+        stats = self._crawler.stats.get_stats() | {"finish_reason": reason}
+        self._lines = self._lines_of(stats)
+        code = exit_code(stats)
+        self._crawler.stats.inc_value(f"crawl/{_CRAWL_ENDS[code]}")
         if self._crawler.engine.start_time is None:  # an engine that has not started does not stop
-            await self.engine_stopped()
+            await self._complete()
 
     async def engine_stopped(self) -> None:
         """Write the lines, unless the spider was never opened.
 
         By now all outcomes are in the catalogue.
         """
-        if not self._lines:
-            return
-        stats = self._crawler.stats
-        spider: Any = self._crawler.spider
-        complete = is_complete(stats.get_stats(), within_budget=spider.plan.lane is not None)
-        stats.inc_value("crawl/complete" if complete else "crawl/incomplete")
-        *lines, last = self._lines
-        lines.append(f"{last}; {await self._due()}")
-        text = "\n  ".join(lines)
-        print(text, file=sys.stderr, flush=True)  # noqa: T201 - with --nolog there is no other way
-        if self._crawler.settings["LOG_FILE"]:
-            logger.info("%s", text, extra={"spider": self._crawler.spider})
-        await self._crawler.signals.send_catch_log_async(summary_written, lines=lines)
+        if self._lines:
+            await self._complete()
+            self.write()
 
-    def _lines_of(self, reason: str) -> list[str]:
-        """Return the lines, the last without what is due; `reason` is why the crawl ended."""
-        stats = self._crawler.stats.get_stats()
+    async def _complete(self) -> None:
+        self._lines[-1] += await self._due()
+        if self._crawler.settings["LOG_FILE"]:
+            text = "\n  ".join(self._lines)
+            logger.info("%s", text, extra={"spider": self._crawler.spider})
+        await self._crawler.signals.send_catch_log_async(summary_written, lines=self._lines)
+
+    def write(self) -> None:
+        """Write the lines to standard error, unless they are written."""
+        if self._lines and not self._is_written:
+            self._is_written = True
+            # With --nolog there is no other way.
+            print("\n  ".join(self._lines), file=sys.stderr, flush=True)  # noqa: T201
+
+    def _lines_of(self, stats: dict[str, Any]) -> list[str]:
+        """Return the lines, the last without what is due."""
         seconds = time.monotonic() - self._started
+        reason = stats["finish_reason"]
         return [
-            f"{self._site}: {self._titles(stats, reason)}; in {seconds:,.1f} s ({reason})",
+            f"{self._site}: {self._titles(stats)}; in {seconds:,.1f} s ({reason})",
             f"stores: {_stores(stats)}",
             f"refusals: {_refusals(self._site, stats)}",
             f"missing fields: {_missing(stats)}",
-            f"next: {self._left(stats)}",
+            f"next: {_next(stats)}",
         ]
 
-    def _titles(self, stats: dict[str, Any], reason: str) -> str:
-        """Return how the titles asked for ended, with the most frequent reasons.
+    def _titles(self, stats: dict[str, Any]) -> str:
+        """Return how the titles of the run ended, with the most frequent reasons.
 
         The numbers add up.
         """
-        asked = stats.get("titles/asked", 0)
-        counts = {outcome: stats.get(f"titles/{outcome}", 0) for outcome in OUTCOMES}
-        counts["dead letters"] = min(
-            stats.get("frontier/dead_letters", 0), max(0, asked - sum(counts.values()))
-        )
-        counts["not done"] = max(0, asked - sum(counts.values()))
-        outcomes = self._crawler.get_extension(TitleOutcomes)
-        shown = []
-        for outcome, count in counts.items():
-            reasons = (
-                outcomes.reasons[outcome].most_common(_MAX_SHOWN) if outcomes is not None else []
-            )
-            more = count - sum(number for _, number in reasons)
-            texts = [f"{number:,} {why}" for why, number in reasons]
-            if reasons and more > 0:
-                texts.append(f"{more:,} for other reasons")
-            if count:
-                shown.append(f"{count:,} {outcome}" + (f" ({'; '.join(texts)})" if texts else ""))
-        if missed := stats.get("lists/missed", 0):
-            shown.append(
-                "the list could not be read"
-                if not shown
-                else f"{missed:,} list pages could not be read"
-            )
-        nothing = "nothing found" if reason == "finished" else "the crawl ended first"
-        return f"{asked:,} titles asked for: {', '.join(shown) or nothing}"
+        account = account_of(stats) or Account()
+        counts = {outcome: getattr(account, outcome) for outcome in TITLE_OUTCOMES}
+        left = max(0, account.titles - sum(counts.values()))
+        counts["dead letters"] = min(account.dead, left)
+        left -= counts["dead letters"]
+        counts["waiting in the queue"] = min(account.open, left)
+        counts["lost"] = left - counts["waiting in the queue"]
+        shown = [
+            f"{count:,} {outcome}{self._why(outcome, count)}"
+            for outcome, count in counts.items()
+            if count
+        ]
+        if account.unread:
+            lists = f"{account.unread:,} list pages could not be read"
+            shown.append(lists if shown else "the list could not be read")
+        is_finished = stats["finish_reason"] == "finished"
+        nothing = "nothing found" if is_finished else "the crawl ended first"
+        return f"{account.titles:,} titles asked for: {', '.join(shown) or nothing}"
 
-    def _left(self, stats: dict[str, Any]) -> str:
-        """Return what the crawl has not done.
-
-        For a shared crawl, that is what the whole run has not done.
-        """
-        if account := stats.get("frontier/run/account"):
-            return str(account)
-        ended = sum(stats.get(f"titles/{outcome}", 0) for outcome in OUTCOMES if outcome != "lost")
-        left = stats.get("titles/asked", 0) - ended
-        if left > 0:
-            return (
-                f"{left:,} titles of this crawl were not done; the same command asks for them again"
-            )
-        return "nothing of this crawl"
+    def _why(self, outcome: str, count: int) -> str:
+        """Return the most frequent reasons of an outcome, in brackets."""
+        reasons = self._reasons[outcome].most_common(_MAX_SHOWN)
+        if not reasons:
+            return ""
+        texts = [f"{number:,} {why}" for why, number in reasons]
+        others = count - sum(number for _, number in reasons)
+        if others > 0:
+            texts.append(f"{others:,} for other reasons")
+        return f" ({'; '.join(texts)})"
 
     async def _due(self) -> str:
         """Return how much is due, and set the stats of overdue titles."""
         if not self._crawler.settings.get("DATABASE_URL"):
-            return "without DATABASE_URL, nothing is known of what is due"
+            return ""
         try:
             async with asyncio.timeout(_TIMEOUT_SECONDS):
                 due, following, overdue, fetched = await asyncio.to_thread(
                     _ask, self._crawler.settings, self._site
                 )
         except (MovieCrawlerError, TimeoutError):
-            return "the catalogue can't be asked"
+            return "; the catalogue can't be asked"
         self._crawler.stats.set_value("catalogue/overdue", overdue)
         self._crawler.stats.set_value("catalogue/fetched", fetched)
         then = f", the next one on {utc_text(following)}" if following is not None else ""
-        return f"{due:,} titles are due now{then}"
+        return f"; {due:,} titles are due now{then}"
+
+
+def _next(stats: dict[str, Any]) -> str:
+    """Return why a crawl has left something, what that is, and what to do."""
+    account = account_of(stats)
+    cause = stats.get("crawl/cause")
+    parts = [str(cause)] if cause else []
+    if account is None:
+        return "; ".join([*parts, "nothing was requested; the same command begins again"])
+    if account.open:
+        parts.append(
+            f"{account.open:,} requests wait in the queue, and the same command goes on with them"
+        )
+    if account.dead:
+        parts.append(f"`scrapy deadletters` has {account.dead:,} requests that were given up")
+    not_stored = account.failed + account.disallowed + account.unread + account.lost
+    if not_stored:
+        again = " once these are done" if account.open else ""
+        parts.append(f"the same command requests {not_stored:,} that failed{again} anew")
+    spooled = sum(value for name, value in stats.items() if _SPOOLED.fullmatch(name))
+    if spooled:
+        parts.append(f"{spooled:,} items are spooled, and the next crawl stores them")
+    return "; ".join(parts) or "nothing is left"
 
 
 def _ask(settings: BaseSettings, site: Site) -> Any:

@@ -50,9 +50,13 @@ def describe_requests(engine: ExecutionEngine | None) -> str:
 
 
 def end_crawl(crawler: Crawler, reason: str, why: str = "") -> None:
-    """Begin to close the spider for a reason, unless it is closing; log `why` as an error."""
+    """Begin to close the spider for a reason, unless it is closing; log `why` as an error.
+
+    The stat `crawl/cause` has it, too.
+    """
     if not is_closing(crawler.engine):
         if why:
+            crawler.stats.set_value("crawl/cause", why)
             logger.error("%s", why, extra={"spider": crawler.spider})
         task = asyncio.ensure_future(crawler.engine.close_spider_async(reason=reason))
         _TASKS.add(task)

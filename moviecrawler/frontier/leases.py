@@ -170,11 +170,10 @@ class LeaseTracker:
         if not outcomes.isdisjoint({"spooled", "lost"}):
             # Only this node's disk has the item, or nothing has: another worker may get it stored.
             lease.how = "back"
-        if _is_of_its_own_page(item):
-            if "rejected" in outcomes:
-                lease.outcomes["failed"] += 1
-            else:
-                lease.outcomes[item.outcome if isinstance(item, Miss) else "stored"] += 1
+        if "rejected" in outcomes and (lease.is_title or _is_of_its_own_page(item)):
+            lease.outcomes["failed"] += 1
+        elif _is_of_its_own_page(item):
+            lease.outcomes[item.outcome if isinstance(item, Miss) else "stored"] += 1
         lease.open_items -= 1
         self._check(lease)
 

@@ -130,9 +130,9 @@ class QueueFile:
 
     def _open(self) -> sqlite3.Connection:
         """Return a connection to the file that is at `path` now."""
-        if self._connection is not None and _identity(self.path) == self._files.database:
-            return self._connection
         if self._connection is not None:
+            if _identity(self.path) == self._files.database:
+                return self._connection
             self._delete_leftovers()
             self.close()
         found = self._look()

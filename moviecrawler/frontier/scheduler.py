@@ -16,6 +16,7 @@ from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import msgspec
 from scrapy import signals
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.exceptions import DontCloseSpider
@@ -31,6 +32,7 @@ from moviecrawler.frontier.contract import (
     LISTS,
     OFF_SITE,
     SEED,
+    TITLE_OUTCOMES,
     TITLES,
     End,
     FrontierError,
@@ -40,7 +42,7 @@ from moviecrawler.frontier.contract import (
     Worker,
 )
 from moviecrawler.frontier.engine import EngineSlot, end_crawl, is_closing
-from moviecrawler.frontier.leases import META, REFUSED, LeaseTracker
+from moviecrawler.frontier.leases import META, LeaseTracker
 from moviecrawler.frontier.outbox import Outbox
 from moviecrawler.frontier.runs import run_name
 from moviecrawler.frontier.serialisation import SerialisationError, decode, encode, request_id
@@ -95,9 +97,9 @@ class FrontierScheduler(BaseScheduler):
     A run is joined when `MovieSpider.start` begins. Until then, as in `scrapy shell` and `fetch`,
     requests are kept in memory and nothing is joined.
 
-    It counts `frontier/dead_letters`, `frontier/given_back` and `frontier/errors` (steps that
-    failed), and at the end what is left of the whole run: `frontier/run/dead`, `frontier/run/lost`,
-    `frontier/run/open`, and in words `frontier/run/account`.
+    It counts what became of the titles that this process was handed, in `titles/asked` and
+    `titles/<outcome>`; `frontier/dead_letters`, `frontier/given_back` and `frontier/errors` (steps
+    that failed); and at the end it sets `frontier/run/<figure>` to the account of the whole run.
     """
 
     crawler: Crawler
@@ -315,22 +317,11 @@ class FrontierScheduler(BaseScheduler):
         """Set the stats of the run."""
         stats = self.crawler.stats
         stats.set_value("dupefilter/filtered", self.outbox.dropped)
-        if self._reply is None:
-            return
-        account = self._reply.account
-        text = (
-            f"of the {account.requested:,} requests of run {self._worker.run.name},"
-            f" {account.in_words}"
-        )
-        if self.options.dupefilter == "bloom" and self.outbox.dropped:
-            text += (
-                f"; {self.outbox.dropped:,} were dropped as seen here, of which about 0.1 % were"
-                " not"
-            )
-        stats.set_value("frontier/run/account", text)
-        stats.set_value("frontier/run/dead", account.dead)
-        stats.set_value("frontier/run/lost", account.lost)
-        stats.set_value("frontier/run/open", account.open)
+        if self._reply is not None:
+            account = self._reply.account
+            for figure, number in msgspec.structs.asdict(account).items():
+                stats.set_value(f"frontier/run/{figure}", number)
+            stats.set_value("frontier/run/lost", account.lost)
 
     # --- Ends of leases ---------------------------------------------------------------------------
 
@@ -346,13 +337,17 @@ class FrontierScheduler(BaseScheduler):
         stats = self.crawler.stats
         if end.how == "dead":
             self._count_dead_letter(lease.id, f"{lease.request.url}: {lease.reason}")
+            if lease.is_title:
+                stats.inc_value("titles/dead")
         elif end.how == "back":
             stats.inc_value("frontier/given_back")
             if lease.is_title:
-                # The worker that gets the title next counts it.
-                stats.inc_value("titles/asked", -1)
-                if lease.reason == REFUSED:
-                    stats.inc_value("titles/blocked", -1)
+                stats.inc_value("titles/asked", -1)  # the worker that gets it next counts it
+        for outcome in TITLE_OUTCOMES:
+            if number := end.outcomes.get(outcome, 0):
+                stats.inc_value(f"titles/{outcome}", number)
+                if not lease.is_title:  # a title of a pass over datasets
+                    stats.inc_value("titles/asked", number)
         if len(self.outbox.ends) >= BATCH or not self._tracker.leases:
             self._wake.set()
 

@@ -1044,7 +1044,7 @@ def _read_sites(
 
 
 def _read_runs(database: sqlite3.Connection, report: FrontierReport) -> Iterator[RunReport]:
-    """Yield the runs that were used last, and those that only have letters for the next pass."""
+    """Yield the runs that were used last, and those of which only letters are left."""
     counts = database.execute(_LETTER_COUNTS, (report.now - _DEAD_SECONDS,)).fetchall()
     letters = {row["run"]: row for row in counts}
     for site in SITES:
@@ -1063,17 +1063,16 @@ def _read_runs(database: sqlite3.Connection, report: FrontierReport) -> Iterator
                 ended_at=state["over_at"],
             )
     for row in letters.values():
-        if row["requeued"]:
-            yield _run_report(
-                report,
-                RunName(row["site"], row["name"]),
-                dead_letters=row["dead"],
-                requeued=row["requeued"],
-                arguments="",
-                account=Account(),
-                started_at=report.now,
-                ended_at=report.now,
-            )
+        yield _run_report(
+            report,
+            RunName(row["site"], row["name"]),
+            dead_letters=row["dead"],
+            requeued=row["requeued"],
+            arguments="",
+            account=Account(),
+            started_at=report.now,
+            ended_at=report.now,
+        )
 
 
 def _run_report(report: FrontierReport, name: RunName, **figures: Any) -> RunReport:

@@ -144,10 +144,10 @@ class BatchingPipeline:
         try:
             await self._writer.open()
         except (ConfigurationError, TransientStoreError) as error:
-            # The error's sentence says it all.
-            logger.error(  # noqa: TRY400
-                "%s can't be used, so nothing is crawled: %s", self.store.name, error
-            )
+            why = f"{self.store.name} can't be used, so nothing is crawled: {error}"
+            logger.error("%s", why)  # noqa: TRY400 - the error's sentence says it all
+            self._stats.set_value("crawl/cause", why)
+            self.remark(f"{self.store.name} can't be used")
             raise CloseSpider("store_unavailable") from error
         if Movie in self.item_types:
             self._signals.send_catch_log(store_opened, store=self.store.name)
@@ -360,6 +360,7 @@ class BatchingPipeline:
     def _end_crawl(self, reason: str, message: str) -> None:
         if not is_closing(self._crawler.engine):
             logger.error("%s %s; the crawl ends", self.store.name, message)
+            self._stats.set_value("crawl/cause", f"{self.store.name} {message}")
             self._ending = self._loop.create_task(
                 self._crawler.engine.close_spider_async(reason=reason)
             )

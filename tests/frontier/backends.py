@@ -35,7 +35,6 @@ Where = tuple[set[str], set[str]]
 class Outside(ABC):
     """A backend on an empty queue, and what others and time can do to that queue."""
 
-    name: str
     backend: Backend
 
     @abstractmethod
@@ -82,7 +81,7 @@ class Outside(ABC):
 class OutsideOfRedis(Outside):
     """A Redis that a test has a client of."""
 
-    name = "redis"
+    backend: RedisBackend
 
     def __init__(self, client: Any) -> None:
         self.client = client
@@ -155,7 +154,7 @@ class Clock:
 class OutsideOfSqlite(Outside):
     """A file that another connection changes, and the clock of the backend."""
 
-    name = "sqlite"
+    backend: SqliteBackend
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -564,6 +564,7 @@ async def test_a_letter_that_is_requeued_after_a_lost_state_is_counted_as_dead_n
 ) -> None:
     await begin(backend, ONE, "a", "b")
     await backend.finish(ONE, [dead((await backend.take(ONE, 1)).deliveries[0])])
+    await asyncio.sleep(0.01)
     await outside.lose("state")
     assert (await account_of(backend, ONE)).dead == 1
     assert await backend.requeue(RUN, "a")
@@ -806,8 +807,13 @@ async def test_a_run_that_is_dropped_leaves_its_dead_letters(backend: Backend) -
     await begin(backend, worker(run=RunName("imdb", "other")), "a")
     assert await backend.drop_run(RUN)
     assert not await backend.drop_run(RUN)
-    assert await report_of(backend) is None
     assert [letter.id for letter in await letters_of(backend)] == ["b"]
+    report = await report_of(backend)
+    assert report is not None
+    assert (report.dead_letters, report.requeued, report.account.requested) == (1, 0, 0)
+    assert report.state == "finished"
+    await backend.drop_letter(RUN, "b")
+    assert await report_of(backend) is None
     assert len((await backend.read({})).runs) == 1
     await begin(backend, worker(arguments="ids=b"), "a")
     assert (await account_of(backend, ONE)).requested == 2

@@ -241,8 +241,9 @@ class Frontier(RuleBasedStateMachine):
 
     def end(self, number: int, one: Delivery, how: Any) -> None:
         self.ends += 1
-        end = End(id=one.id, how="done", number=one.number, outcomes=how)
-        if isinstance(how, str):
+        if isinstance(how, dict):
+            end = End(id=one.id, how="done", number=one.number, outcomes=how)
+        else:
             end = End(id=one.id, how=how, number=one.number, reason="why")
         self.do(self.backend.finish(WORKERS[number], [end]))
         is_current = self.open.get(one.id) == one.number and one.id in self.holder
@@ -251,7 +252,7 @@ class Frontier(RuleBasedStateMachine):
             del self.holder[one.id]
         elif how == "dead" and is_current:
             self.bury(one.id)
-        elif not isinstance(how, str):
+        elif isinstance(how, dict):
             self.end_done(one.id, how, is_current=is_current)
 
     def end_done(self, id_: str, outcomes: dict[str, int], *, is_current: bool) -> None:
