@@ -138,12 +138,15 @@ class Summary:
         """Return the lines, the last without what is due."""
         seconds = time.monotonic() - self._started
         reason = stats["finish_reason"]
+        is_once = bool(self._crawler.settings.get("FRONTIER_RUN"))
+        plan = getattr(self._crawler.spider, "plan", None)  # a replay has none
+        is_due = plan is not None and plan.lane is not None
         return [
             f"{self._site}: {self._titles(stats)}; in {seconds:,.1f} s ({reason})",
             f"stores: {_stores(stats)}",
             f"refusals: {_refusals(self._site, stats)}",
             f"missing fields: {_missing(stats)}",
-            f"next: {_next(stats)}",
+            f"next: {_next(stats, is_once, is_due)}",
         ]
 
     def _titles(self, stats: dict[str, Any]) -> str:
@@ -153,7 +156,9 @@ class Summary:
         """
         account = account_of(stats) or Account()
         counts = {outcome: getattr(account, outcome) for outcome in TITLE_OUTCOMES}
-        left = max(0, account.titles - sum(counts.values()))
+        # A state that was lost takes the number of titles with it.
+        titles = max(account.titles, sum(counts.values()))
+        left = titles - sum(counts.values())
         counts["dead letters"] = min(account.dead, left)
         left -= counts["dead letters"]
         counts["waiting in the queue"] = min(account.open, left)
@@ -168,7 +173,7 @@ class Summary:
             shown.append(lists if shown else "the list could not be read")
         is_finished = stats["finish_reason"] == "finished"
         nothing = "nothing found" if is_finished else "the crawl ended first"
-        return f"{account.titles:,} titles asked for: {', '.join(shown) or nothing}"
+        return f"{titles:,} titles asked for: {', '.join(shown) or nothing}"
 
     def _why(self, outcome: str, count: int) -> str:
         """Return the most frequent reasons of an outcome, in brackets."""
@@ -198,27 +203,47 @@ class Summary:
         return f"; {due:,} titles are due now{then}"
 
 
-def _next(stats: dict[str, Any]) -> str:
-    """Return why a crawl has left something, what that is, and what to do."""
+def _next(stats: dict[str, Any], is_once: bool, is_due: bool) -> str:
+    """Return why a crawl has left something, what that is, and what to do.
+
+    Args:
+        stats: The crawl's stats at its end.
+        is_once: Whether FRONTIER_RUN names the run, so that nothing passes over it again.
+        is_due: Whether the catalogue named the titles, so that it has what is left.
+    """
     account = account_of(stats)
     cause = stats.get("crawl/cause")
     parts = [str(cause)] if cause else []
     if account is None:
         return "; ".join([*parts, "nothing was requested; the same command begins again"])
-    if account.open:
+    if account.open and is_due:
+        parts.append(f"{account.open:,} requests are given back, and the same command claims them")
+    elif account.open:
         parts.append(
             f"{account.open:,} requests wait in the queue, and the same command goes on with them"
         )
     if account.dead:
         parts.append(f"`scrapy deadletters` has {account.dead:,} requests that were given up")
-    not_stored = account.failed + account.disallowed + account.unread + account.lost
-    if not_stored:
-        again = " once these are done" if account.open else ""
-        parts.append(f"the same command requests {not_stored:,} that failed{again} anew")
+    if failed := account.failed + account.disallowed + account.unread:
+        parts.append(f"{failed:,} failed, and {_again(account, is_once, is_due)}")
+    if account.lost:
+        parts.append(
+            f"{account.lost:,} were deleted from the queue, and the same command begins anew"
+        )
     spooled = sum(value for name, value in stats.items() if _SPOOLED.fullmatch(name))
     if spooled:
         parts.append(f"{spooled:,} items are spooled, and the next crawl stores them")
     return "; ".join(parts) or "nothing is left"
+
+
+def _again(account: Account, is_once: bool, is_due: bool) -> str:
+    """Return how titles and lists that failed are requested anew."""
+    if is_due:
+        return "the catalogue has them requested when they are due again"
+    if is_once:
+        return "another FRONTIER_RUN requests them anew"
+    when = " once these are done" if account.open else ""
+    return f"the same command requests them anew{when}"
 
 
 def _ask(settings: BaseSettings, site: Site) -> Any:
@@ -252,6 +277,8 @@ def _stores(stats: dict[str, Any]) -> str:
             f"{store} {kept} in {batches:,} batches"
             + (f" and {retries:,} retries" if retries else "")
         )
+        if damaged := stats.get(f"store/{store}/damaged", 0):
+            shown.append(f"{damaged:,} spool files of {store} can't be read")
         if remark := stats.get(f"store/{store}/remark"):
             shown.append(remark)
     if invalid := stats.get("items/rejected", 0):

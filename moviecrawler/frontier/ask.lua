@@ -9,7 +9,7 @@
 
 local PROBE_MS = 60000
 local LONGEST_PAUSE_MS = 7 * DAY_MS
-local CLOCK_GAPS = 10  -- gaps that the next turn may be ahead; more is a clock that was ahead
+local SET_BACK_MS = 1000  -- a last charge that is further ahead is of a clock that was ahead
 
 local budget_key = KEYS[1]
 local circuit_key = KEYS[2]
@@ -32,13 +32,18 @@ end
 
 local site = ask_site(budget_key, circuit_key)
 if given.charge and site.blocked == 0 then
-    local next_turn = tonumber(redis.call('HGET', budget_key, 'next')) or 0
-    local start = math.max(math.min(next_turn, now + CLOCK_GAPS * given.gap), now)
+    local times = redis.call('HMGET', budget_key, 'next', 'at')
+    local next_turn = tonumber(times[1]) or 0
+    local ahead = (tonumber(times[2]) or now) - now
+    if ahead > SET_BACK_MS then
+        next_turn = next_turn - ahead
+    end
+    local start = math.max(next_turn, now)
     site.delay = math.ceil(start - now)
     site.used = site.used + 1
     site.probing = site.half_open
     redis.call('HSET', budget_key, 'next', string.format('%.3f', start + given.gap))
-    redis.call('HSET', budget_key, 'day', math.floor(now / DAY_MS), 'used', site.used)
+    redis.call('HSET', budget_key, 'day', math.floor(now / DAY_MS), 'used', site.used, 'at', now)
     redis.call('EXPIRE', budget_key, 2 * 86400)
     if site.probing then
         -- After that another worker sends one.

@@ -49,9 +49,11 @@ for _, finish in ipairs(given.ends) do
         local letter = redis.call('HGET', dead_key, id)
         if letter then  -- its worker had been taken for dead, and was only slow
             local _, _, is_title = parse(letter:match('\n(.*)') or letter)
+            if is_counted(letter) then
+                add('dead', -1)
+                count(outcomes, was_title or is_title)
+            end
             redis.call('HDEL', dead_key, id)
-            add('dead', -1)
-            count(outcomes, was_title or is_title)
         end
     elseif how == 'dead' and is_current then
         make_dead_letter(id, value, reason)

@@ -47,8 +47,8 @@ class SiteKeys:
         self.left = f"{self.prefix}left"
         """HASH: name of a run → how many requests were open when it was last used."""
         self.budget = f"{self.prefix}budget"
-        """HASH: `next`, when the next request may be sent (ms); `day`, and how many requests it has
-        `used`. It expires in 2 days."""
+        """HASH: `next`, when the next request may be sent, and `at`, when the last one was charged
+        (ms); `day`, and how many requests it has `used`. It expires in 2 days."""
         self.circuit = f"{self.prefix}circuit"
         """HASH, when the site has refused us: `reason`, `until` (ms), `trips`, and after that
         `probe_until` (ms): until when others wait for the answer to the probe. It is deleted when
@@ -73,7 +73,8 @@ class RunKeys:
         """The beginning of all keys of the run."""
         self.state = f"{self.prefix}state"
         """HASH of the run's figures: `arguments`; the fields of `Account` but `open`; `started_at`
-        and `over_at` of the pass (ms); `cursor` of the search for requests that `queue` or `leases`
+        and `over_at` of the pass, and `counted_from`, from when on its account counts dead letters
+        (ms); `cursor` of the search for requests that `queue` or `leases`
         has lost."""
         self.queue = f"{self.prefix}queue"
         """ZSET of requests that wait: id → level, and when it was queued (µs)."""

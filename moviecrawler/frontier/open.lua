@@ -30,7 +30,7 @@ end
 
 local function begin_pass()
     redis.call('DEL', state_key, queue_key, leases_key, requests_key)
-    redis.call('HSET', state_key, 'requested', 1, 'titles', 0)
+    redis.call('HSET', state_key, 'requested', 1, 'titles', 0, 'counted_from', now)
     put_arguments(given.arguments)
     queue_requeued()
 end

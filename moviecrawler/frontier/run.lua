@@ -63,15 +63,30 @@ local function make_dead_letter(id, value, reason)
     add('dead', 1)
 end
 
--- Queue the request of a dead letter, with no deliveries. One that died in this pass is counted as
--- dead no more; one of an earlier pass is a request more.
+-- Return whether the account of this pass counts a dead letter: one of an earlier pass is not, unless
+-- the state was lost since.
+local function is_counted(letter)
+    local died_at = tonumber(letter:match('"at":([%d.e+]+)')) or 0
+    local counted_from = tonumber(redis.call('HGET', state_key, 'counted_from')) or 0
+    return died_at >= counted_from
+end
+
+-- Queue the request of a dead letter, with no deliveries, unless it is open again. One that this pass
+-- counts as dead is counted so no more; one of an earlier pass is a request more.
 local function queue_letter(id, letter, number)
     local level, _, is_title, body = parse(letter:match('\n(.*)') or letter)
-    put(id, level, microseconds + number, 0, is_title, body)
-    local died_at = tonumber(letter:match('"at":([%d.e+]+)')) or 0
-    local started_at = tonumber(redis.call('HGET', state_key, 'started_at')) or now
-    if died_at >= started_at then
+    local was_counted = is_counted(letter)
+    if was_counted then
         add('dead', -1)
+    end
+    if redis.call('HEXISTS', requests_key, id) == 1 then
+        if was_counted then
+            add('requested', -1)
+        end
+        return
+    end
+    put(id, level, microseconds + number, 0, is_title, body)
+    if was_counted then
         return
     end
     add('requested', 1)
@@ -93,7 +108,7 @@ local function recover(arguments)
     put_arguments(arguments)
     local dead = redis.call('HLEN', dead_key)
     redis.call('HSET', state_key, 'requested', redis.call('HLEN', requests_key) + dead)
-    redis.call('HSET', state_key, 'dead', dead)
+    redis.call('HSET', state_key, 'dead', dead, 'counted_from', 0)
 end
 
 local function count_open()

@@ -235,7 +235,8 @@ class FrontierScheduler(BaseScheduler):
         if self._is_run_of_its_own:
             report = await self.backend.read({}, self.spider.site)
             for run in report.runs:
-                if run.run.startswith(_OF_ONE_WORKER) and not run.workers:
+                is_new = run.now - run.started_at < self.options.lease
+                if run.run.startswith(_OF_ONE_WORKER) and not (run.workers or is_new):
                     await self.backend.drop_run(RunName(run.site, run.run))
 
     # --- What Scrapy asks -------------------------------------------------------------------------

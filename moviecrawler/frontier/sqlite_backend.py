@@ -67,6 +67,8 @@ _CIRCUIT_SECONDS = 14 * _DAY_SECONDS
 _MOST_DOUBLINGS = 30
 _SET_BACK_SECONDS = 1.0
 """When the last use is further ahead than this, the clock was set back since."""
+_MAX_DELETED = 20_000
+"""Requests of a run that are deleted in one step."""
 _MAX_LETTERS = 200
 """Dead letters that are read in one step."""
 
@@ -124,13 +126,14 @@ class SqliteBackend(Backend):
 
         def open_(database: sqlite3.Connection) -> tuple[Opened, _Run, set[str]]:
             now = self._clock()
-            _expire(database, now)
             run = _Run(database, worker.run, now)
             opened = Opened(expired_open=_forget_expired(run))
             opened.over_at = _open(run, worker, now - age if requested_at is None else requested_at)
             run.end(worker)
             return opened, run, _known_workers(database)
 
+        while await self._change(self._expire):
+            pass  # in parts, so that no other process waits for long
         opened, run, known_workers = await self._change(open_)
         await self._in_thread(partial(self._locks.sweep, known_workers))
         self._note_loss(run)
@@ -193,7 +196,7 @@ class SqliteBackend(Backend):
 
         def read(database: sqlite3.Connection) -> FrontierReport:
             report = _read_sites(database, budgets, self._clock())
-            for run in _read_runs(database, report):
+            for run in _read_runs(database, report, MAX_RUNS if name is None else None):
                 if site in {None, run.site} and name in {None, run.run}:
                     alive = _alive_workers(database, RunName(run.site, run.run), report.now)
                     run.workers = sum(not self._locks.is_dead(worker) for worker in alive)
@@ -235,10 +238,10 @@ class SqliteBackend(Backend):
         """Queue a dead letter again, with no deliveries; see the contract."""
 
         def requeue(database: sqlite3.Connection) -> bool:
-            now = self._clock()
-            _expire(database, now)
-            return _requeue(_Run(database, run, now), letter_id)
+            return _requeue(_Run(database, run, self._clock()), letter_id)
 
+        while await self._visit(self._expire, "IMMEDIATE", otherwise=False):
+            pass
         return await self._visit(requeue, "IMMEDIATE", otherwise=False)
 
     async def drop_letter(self, run: RunName, letter_id: str) -> bool:
@@ -251,14 +254,21 @@ class SqliteBackend(Backend):
 
     async def drop_run(self, run: RunName) -> bool:
         """Delete a run with all that it has queued; return whether it was there."""
+        key = _key(run)
+        was_there = False
+        rows = _MAX_DELETED
+        while rows == _MAX_DELETED:
+            delete = partial(_delete_requests, key=key)
+            rows = await self._visit(delete, "IMMEDIATE", 0)
+            was_there = was_there or rows > 0
 
         def drop(database: sqlite3.Connection) -> bool:
-            key = _key(run)
-            rows = _delete_run(database, key)
+            states = _delete_state(database, key)
+            letters = database.execute(_DROP_REQUEUED, (key,)).rowcount
             database.execute("DELETE FROM expired WHERE run = ?", (key,))
-            return rows + database.execute(_DROP_REQUEUED, (key,)).rowcount > 0
+            return states + letters > 0
 
-        return await self._visit(drop, "IMMEDIATE", otherwise=False)
+        return await self._visit(drop, "IMMEDIATE", otherwise=False) or was_there
 
     async def close(self) -> None:
         """Free the locks of this process' workers, and close the file."""
@@ -295,6 +305,9 @@ class SqliteBackend(Backend):
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="queue")
         return await asyncio.get_running_loop().run_in_executor(self._thread, step)
+
+    def _expire(self, database: sqlite3.Connection) -> bool:
+        return _expire(database, self._clock())
 
     def _remove_locks(self, workers: list[str]) -> None:
         for worker in workers:
@@ -598,17 +611,20 @@ _UNUSED_RUNS = "SELECT * FROM runs WHERE used_at <= ?"
 _EXPIRE_LETTERS = "DELETE FROM letters WHERE coalesce(requeued_at, died_at) <= ?"
 
 
-def _expire(database: sqlite3.Connection, now: float) -> None:
-    """Delete the runs that nobody has used for a week, and what is too old to be kept."""
+def _expire(database: sqlite3.Connection, now: float) -> bool:
+    """Delete a part of the runs that nobody has used for a week; return whether more is left."""
+    database.execute("DELETE FROM expired WHERE expired_at <= ?", (now - _DEAD_SECONDS,))
+    database.execute(_EXPIRE_LETTERS, (now - _DEAD_SECONDS,))
     for run in database.execute(_UNUSED_RUNS, (now - _UNUSED_SECONDS,)).fetchall():
         if _expires_at(database, run, now) <= now:
             open_requests = run["queued"] + run["leased"]
-            _delete_run(database, run["run"])
             if open_requests:
                 expired = (run["run"], open_requests, now)
-                database.execute("INSERT OR REPLACE INTO expired VALUES (?, ?, ?)", expired)
-    database.execute("DELETE FROM expired WHERE expired_at <= ?", (now - _DEAD_SECONDS,))
-    database.execute(_EXPIRE_LETTERS, (now - _DEAD_SECONDS,))
+                database.execute("INSERT OR IGNORE INTO expired VALUES (?, ?, ?)", expired)
+            if _delete_requests(database, key=run["run"]) == _MAX_DELETED:
+                return True
+            _delete_state(database, run["run"])
+    return False
 
 
 def _expires_at(database: sqlite3.Connection, run: sqlite3.Row, now: float) -> float:
@@ -625,17 +641,26 @@ def _forget_expired(run: _Run) -> int | None:
     return rows[0]["open"] if rows else None
 
 
-def _delete_run(database: sqlite3.Connection, key: int) -> int:
-    """Delete a run but for its letters; return how many rows its state and requests had."""
+_DELETE_REQUESTS = """
+DELETE FROM requests
+WHERE number IN (SELECT number FROM requests NOT INDEXED WHERE run = ? LIMIT ?)
+"""
+
+
+def _delete_requests(database: sqlite3.Connection, *, key: int) -> int:
+    """Delete requests of a run; return how many. They are all when there are not _MAX_DELETED."""
+    return database.execute(_DELETE_REQUESTS, (key, _MAX_DELETED)).rowcount
+
+
+def _delete_state(database: sqlite3.Connection, key: int) -> int:
+    """Delete all of a run but its requests and letters; return how many states it had: 0 or 1."""
     for statement in (
         "DELETE FROM seen WHERE run = ?",
         "DELETE FROM limited_titles WHERE run = ?",
         "DELETE FROM workers WHERE run = ?",
     ):
         database.execute(statement, (key,))
-    states = database.execute("DELETE FROM runs WHERE run = ?", (key,))
-    requests = database.execute("DELETE FROM requests WHERE run = ?", (key,))
-    return states.rowcount + requests.rowcount
+    return database.execute("DELETE FROM runs WHERE run = ?", (key,)).rowcount
 
 
 # --- Queueing -----------------------------------------------------------------------------------
@@ -1043,15 +1068,17 @@ def _read_sites(
     return FrontierReport(now=now, sites=sites)
 
 
-def _read_runs(database: sqlite3.Connection, report: FrontierReport) -> Iterator[RunReport]:
-    """Yield the runs that were used last, and those of which only letters are left."""
+def _read_runs(
+    database: sqlite3.Connection, report: FrontierReport, most: int | None
+) -> Iterator[RunReport]:
+    """Yield up to `most` runs of each site, from the last used, and those with letters alone."""
     counts = database.execute(_LETTER_COUNTS, (report.now - _DEAD_SECONDS,)).fetchall()
     letters = {row["run"]: row for row in counts}
     for site in SITES:
         states = database.execute(_RUNS_OF_SITE, (site,)).fetchall()
         used = [state for state in states if _expires_at(database, state, report.now) > report.now]
-        for state in used[:MAX_RUNS]:
-            row = letters.pop(state["run"], None)
+        letters_of_used = [letters.pop(state["run"], None) for state in used]
+        for state, row in zip(used[:most], letters_of_used, strict=False):
             yield _run_report(
                 report,
                 RunName(site, state["name"]),

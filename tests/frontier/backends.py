@@ -125,9 +125,8 @@ class OutsideOfRedis(Outside):
         await self.client.hincrby(self.keys.site.budget, "day", -1)
 
     async def put_turn_ahead(self, seconds: float) -> None:
-        await self.client.hset(
-            self.keys.site.budget, "next", f"{(time.time() + seconds) * 1000:.3f}"
-        )
+        for name in ("next", "at"):
+            await self.client.hincrbyfloat(self.keys.site.budget, name, seconds * 1000)
 
     async def where(self) -> Where:
         queued = await self.client.zrange(self.keys.queue, 0, -1)

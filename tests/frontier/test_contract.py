@@ -14,6 +14,7 @@ from moviecrawler.frontier.contract import (
     ARGUMENTS,
     BOOSTED,
     LISTS,
+    MAX_RUNS,
     OFF_SITE,
     OUTCOMES,
     TITLES,
@@ -782,6 +783,20 @@ async def test_runs_are_reported_by_site_and_from_the_one_that_began_first(
     assert run.ended_at is not None
     assert run.started_at <= run.ended_at <= run.now
     assert (run.account.stored, run.state) == (1, "finished")
+
+
+async def test_the_runs_that_were_used_last_are_reported_and_any_by_its_name(
+    backend: Backend,
+) -> None:
+    await bury(backend, "a")
+    for number in range(MAX_RUNS):
+        await open_now(backend, worker(run=RunName("imdb", f"run {number}")))
+    runs = (await backend.read({}, "imdb")).runs
+    assert len(runs) == MAX_RUNS
+    assert "run" not in {run.run for run in runs}
+    report = await report_of(backend)
+    assert report is not None
+    assert (report.dead_letters, report.account.dead) == (1, 1)
 
 
 async def test_a_site_is_reported_with_its_refusal_and_what_was_charged_today(

@@ -113,6 +113,25 @@ def test_what_stores_say_decides(crawl: Crawl, outcome: str, how: str, early: bo
 
 
 @pytest.mark.parametrize(
+    ("csv", "postgres", "how", "outcomes"),
+    [
+        ("durable", "rejected", "done", {"failed": 1}),
+        ("spooled", "durable", "back", {}),
+        ("spooled", "rejected", "back", {}),
+        ("lost", "rejected", "back", {}),
+    ],
+)
+def test_the_worst_that_a_store_says_is_the_titles(
+    crawl: Crawl, csv: str, postgres: str, how: str, outcomes: dict[str, int]
+) -> None:
+    crawl.ended(MOVIE)
+    crawl.completed(MOVIE, "csv", outcome=csv)
+    crawl.completed(MOVIE, "postgres", outcome=postgres)
+    assert crawl.ends == [how]
+    assert crawl.outcomes == [outcomes]
+
+
+@pytest.mark.parametrize(
     ("outcome", "how"),
     [("absent", "done"), ("failed", "done"), ("disallowed", "done"), ("blocked", "back")],
 )
