@@ -52,16 +52,16 @@ class Seed(msgspec.Struct, forbid_unknown_fields=True):
     """None for what the settings say."""
 
     @classmethod
-    def parse(cls, seed: bytes) -> Self:
+    def parse(cls, seed: bytes, encoding: str = "utf-8") -> Self:
         """Return a seed. Raises ConfigurationError when it is none."""
         try:
-            text = seed.decode()
+            text = seed.decode(encoding)
             return (
-                msgspec.json.decode(seed, type=cls)
+                msgspec.json.decode(text, type=cls)
                 if text.lstrip().startswith("{")
                 else cls(url=text)
             )
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except (msgspec.DecodeError, ValueError, LookupError, RecursionError) as error:
             raise ConfigurationError(f"{shown(seed)} is no seed: {error}") from None
 
 

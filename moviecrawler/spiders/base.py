@@ -254,7 +254,8 @@ class MovieSpider(scrapy.Spider):
 
         It is sent whenever the title was fetched before. Raises ConfigurationError.
         """
-        given = Seed.parse(seed)
+        # As scrapy-redis reads them.
+        given = Seed.parse(seed, self.settings.get("REDIS_ENCODING") or "utf-8")
         request = self.title_request(parse_title_id(self.site, given.url, self.home), None)
         named = {"proxy_pool": given.proxy_pool, "max_retry_times": given.max_retries}
         request.meta.update({name: value for name, value in named.items() if value is not None})

@@ -220,3 +220,37 @@ async def test_a_worker_that_dies_is_no_worker_when_its_time_is_over(
     report = await report_of(backend)
     assert report is not None
     assert report.workers == 1
+
+
+async def test_what_an_earlier_version_has_queued_is_taken_over_and_that_is_said(
+    outside: OutsideOfRedis,
+) -> None:
+    """The keys are written as that version wrote them: the newest run of a name, and an old one."""
+    client = outside.client
+    now = round(time.time() * 1000)
+    newest = f"{{imdb}}:{RUN.name}:{now}:"
+    older = f"{{imdb}}:{RUN.name}:{now - 1000}:"
+    await client.set(f"{{imdb}}:{RUN.name}:latest", now)
+    await client.zadd("{imdb}:runs", {f"{RUN.name}:{now}": now, f"{RUN.name}:{now - 1000}": 1})
+    state = {"arguments": ONE.arguments, "total": 5, "done": 2, "failed": 1}
+    await client.hset(f"{newest}state", mapping=state)
+    await client.hset(f"{newest}requests", mapping={"a": "2 1 node-1\n[]", "b": "2 0 \n[]"})
+    await client.zadd(f"{newest}queue", {"b": 6e15})
+    await client.zadd(f"{newest}leases", {"a": 1})
+    letter = '{"reason":"it kills","at":%d}\n2 5 node-1\n[]' % now
+    await client.hset(f"{newest}dead", "dead", letter)
+    await client.hset(f"{older}dead", "older", letter)
+    await client.hset("{imdb}:budget", mapping={"day": now // 86_400_000, "used": 7})
+
+    opened = await outside.backend.open(ONE, None, 0.0)
+    assert len(opened.remarks) == 2
+    assert f"2 open requests and 1 dead letters of run {RUN.name!r}" in opened.remarks[0]
+    reply = await outside.backend.take(ONE, 9)
+    assert {delivery.id for delivery in reply.deliveries} == {"a", "b"}
+    account = reply.account
+    assert (account.requested, account.ended, account.open, account.lost) == (5, 3, 2, 0)
+    assert {one.id async for one in outside.backend.dead_letters()} == {"dead", "older"}
+    assert reply.site.used == 7
+    assert not await client.keys("{imdb}:runs")
+    assert not await client.keys(f"{{imdb}}:{RUN.name}:*")
+    assert (await outside.backend.open(TWO, None, 0.0)).remarks == []
