@@ -93,7 +93,7 @@ class ImdbFiles(FileSource):
     def fetch(self, client: FileClient) -> None:
         """Download the files that have changed; see `FileSource`."""
         for path in self.paths:
-            client.download(f"{self._origin}/{path.name}", path)
+            client.download(f"{self._origin}/{path.name}", path, header_lines=1)
 
     def tables(self) -> closing[Tables]:
         """Open the files; a downloaded one that turns out to be damaged is downloaded again."""
@@ -105,7 +105,9 @@ class ImdbFiles(FileSource):
         for _ in range(sum(rows for rows, _ in tables.damaged.values()) - self.damaged):
             (dataset, site_id), (_, reason) = next(iter(tables.damaged.items()))
             self.count_damage(
-                ExtractionError(dataset, self._origin, f"the rows of {site_id}: {reason}")
+                ExtractionError(
+                    dataset, self._origin, f"the rows of {site_id or 'no readable id'}: {reason}"
+                )
             )
 
 

@@ -1,10 +1,11 @@
-"""Fetches large files to disk.
+"""Fetches large gzip files to disk.
 
 A fetch that broke off is resumed, and a file is fetched again only when it has changed.
 """
 
 from __future__ import annotations
 
+import logging
 import shutil
 from contextlib import suppress
 from functools import partial
@@ -19,10 +20,13 @@ from isal import igzip, isal_zlib
 from protego import Protego
 
 from moviecrawler.errors import InterruptedReadError, MovieCrawlerError
+from moviecrawler.politeness.robots import MAX_BYTES, read_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+logger = logging.getLogger(__name__)
 
 _TIMEOUTS = (10.0, 60.0)  # seconds, to connect, and between two pieces of an answer
 # Before each try; each goes on where the one before broke off.
@@ -33,6 +37,8 @@ _BLOCK = 1 << 20
 _MB = 1_000_000
 _ENDED = "the crawl was ended before all files were fetched"
 _DAMAGES: Any = (OSError, EOFError, isal_zlib.error)  # of a gzip file that is read
+_NO_TEXT = b"\xff"
+"""A byte that is in no text of UTF-8."""
 _MISSING = (403, 404, 410)  # a bucket that may not be listed says 403 of a file that is not there
 
 
@@ -63,13 +69,25 @@ class FileClient:
         self._ended = Event()
         self._answer: requests.Response | None = None
 
-    def download(self, url: str, path: Path) -> None:
+    def download(self, url: str, path: Path, *, header_lines: int = 0) -> None:
         """Bring the file at `path` up to date with a URL.
 
         It is not fetched when the server says that it has not changed. `NAME.part` is resumed, and
-        replaces the file once it is whole, a gzip file by its checksum. `NAME.etag` has the ETag of
-        the part, without one that of the file. Raises MissingFileError, DownloadError and
-        InterruptedReadError.
+        replaces the file once it is accepted. `NAME.etag` has the ETag of the part, without one
+        that of the file; `NAME.rows` has the number of rows of the file, and its URL.
+
+        A file must be whole by its checksum, and have rows. One with less than half of the rows of
+        the file before it from the same URL is refused, and that file stays.
+
+        Args:
+            url: Where the file is.
+            path: Where it is put.
+            header_lines: Lines before the first row.
+
+        Raises:
+            MissingFileError: The server has no such file.
+            DownloadError: The file can't be fetched or written, or is damaged.
+            InterruptedReadError: `interrupt` was called.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
         # Another process that fetches the same file is waited for.
@@ -79,7 +97,7 @@ class FileClient:
                     break
                 try:
                     self._check_robots(url)
-                    return self._fetch(url, path)
+                    return self._fetch(url, path, header_lines)
                 except requests.RequestException as error:
                     reason = f"{type(error).__name__}: {error}"
                 except OSError as error:
@@ -94,7 +112,7 @@ class FileClient:
         with suppress(Exception):  # it is closed already, or there is none
             self._answer.raw.shutdown()  # type: ignore[union-attr]
 
-    def _fetch(self, url: str, path: Path) -> None:
+    def _fetch(self, url: str, path: Path, header_lines: int) -> None:
         part = path.with_name(f"{path.name}.part")
         etag_path = path.with_name(f"{path.name}.etag")
         etag = etag_path.read_text(encoding="latin-1") if etag_path.exists() else ""
@@ -139,37 +157,101 @@ class FileClient:
                             f"{path.name}: {have / _MB:,.0f} of {total / _MB:,.0f} MB, "
                             f"{left:.0f} min left"
                         )
-        if path.suffix == ".gz" and (damage := self._damage_of(part)):
+        self._accept(url, path, part, header_lines)
+
+    def _accept(self, url: str, path: Path, part: Path, header_lines: int) -> None:
+        """Put a fetched file in the place of the one before it, unless it has too few rows."""
+        etag_path = path.with_name(f"{path.name}.etag")
+        rows_path = path.with_name(f"{path.name}.rows")
+        try:
+            lines, has_returns = self._read_through(part)
+        except _DAMAGES as error:
             etag_path.unlink()  # by which the file before it would pass for this one
             part.unlink()
             raise DownloadError(
-                f"{url} is no whole gzip file, and is fetched anew next time: {damage}"
+                f"{path.name} is no whole gzip file, and is fetched anew next time: {error} ({url})"
+            ) from error
+
+        rows = lines - header_lines
+        rows_before = _rows_from(url, rows_path) if path.exists() else 0
+        if rows <= 0 or 2 * rows < rows_before:
+            etag_path.unlink()
+            part.unlink()
+            if not rows_before:
+                raise DownloadError(
+                    f"{path.name} has no rows, and is fetched anew next time ({url})"
+                )
+            message = (
+                "%(url)s is refused, as it has %(rows)d rows, and the file before it %(before)d,"
+                " which is used again; if the new one is right, delete %(path)s"
             )
-        part.replace(path)
+            figures = {"url": url, "rows": max(0, rows), "before": rows_before, "path": path}
+            logger.warning(message, figures)
+            return
 
-    def _damage_of(self, part: Path) -> str:
-        """Return what is wrong with a gzip file, if anything is.
+        if has_returns:
+            self._without_returns(part).replace(path)
+            part.unlink()
+        else:
+            part.replace(path)
+        rows_path.write_text(f"{rows} {url}", encoding="utf-8")
 
-        DuckDB, which reads it, looks at no checksum.
+    def _read_through(self, part: Path) -> tuple[int, bool]:
+        """Return the number of lines of a gzip file, and whether it has a carriage return.
+
+        DuckDB, which reads it later, looks at no checksum. Raises one of _DAMAGES.
         """
+        lines = 0
+        has_returns = False
         last = b"\n"
-        try:
-            with igzip.open(part) as file:  # type: ignore[no-untyped-call]
-                while block := file.read(_BLOCK):
-                    if self._ended.is_set():
-                        raise InterruptedReadError(_ENDED)
-                    last = block[-1:]
-        except _DAMAGES as error:
-            return str(error)
-        return "" if last == b"\n" else "a line is cut"
+        with igzip.open(part) as file:  # type: ignore[no-untyped-call]
+            while block := file.read(_BLOCK):
+                if self._ended.is_set():
+                    raise InterruptedReadError(_ENDED)
+                lines += block.count(b"\n")
+                has_returns = has_returns or b"\r" in block
+                last = block[-1:]
+        if last != b"\n":
+            raise EOFError("a line is cut")
+        return lines, has_returns
+
+    def _without_returns(self, part: Path) -> Path:
+        """Return a copy of a gzip file that has another byte for each carriage return in a line.
+
+        That byte is not UTF-8, so that DuckDB leaves out the row. With a carriage return it would
+        leave out the file.
+        """
+        copy = part.with_suffix(".copy")
+        with (
+            igzip.open(part) as file,  # type: ignore[no-untyped-call]
+            igzip.open(copy, "wb") as target,  # type: ignore[no-untyped-call]
+        ):
+            while lines := file.readlines(_BLOCK):
+                if self._ended.is_set():
+                    raise InterruptedReadError(_ENDED)
+                block = b"".join(lines).replace(b"\r\n", b"\n")
+                target.write(block.replace(b"\r", _NO_TEXT))
+        return copy
 
     def _check_robots(self, url: str) -> None:
         robots = urljoin(url, "/robots.txt")
         if self._obey_robots and robots not in self._rules:
+            body = bytearray()
             with self._get(robots, headers=self._headers) as answer:
                 if answer.status_code not in range(400, 500):
                     answer.raise_for_status()
-                rules = next(answer.iter_content(_BLOCK), b"") if answer.ok else b""
-            self._rules[robots] = Protego.parse(rules.decode(errors="replace"))
+                for block in answer.iter_content(_BLOCK) if answer.ok else ():
+                    body += block
+                    if len(body) > MAX_BYTES:
+                        break
+            self._rules[robots] = Protego.parse(read_rules(bytes(body)))
         if self._obey_robots and not self._rules[robots].can_fetch(url, self._agent):
             raise DownloadError(f"{url} is disallowed by robots.txt")
+
+
+def _rows_from(url: str, rows_path: Path) -> int:
+    """Return the rows of the file that was fetched from a URL before; 0 when it is not known."""
+    if not rows_path.exists():
+        return 0
+    rows, _, origin = rows_path.read_text(encoding="utf-8", errors="replace").partition(" ")
+    return int(rows) if origin == url and rows.isdecimal() else 0

@@ -5,16 +5,19 @@ DuckDB reads the files, picks the rows of the wanted titles, and sorts them outs
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
 from contextlib import suppress
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import duckdb
 
 from moviecrawler.errors import ExtractionError, InterruptedReadError, MovieCrawlerError
+from moviecrawler.extract.imdb_credits import PERSON_ID
 from moviecrawler.extract.imdb_values import TITLE_KINDS
+from moviecrawler.urls import IMDB_ID
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -39,6 +42,11 @@ COLUMNS: Final[Mapping[str, str]] = {
     NAMES: "nconst, primaryName",
 }
 """The columns that are read of each dataset; the first is its id."""
+_ID = re.compile(rf"{IMDB_ID.pattern}|{PERSON_ID.pattern}", re.ASCII)
+NO_ID = ""
+"""Stands in `Tables.damaged` for the id of a row whose id can't be read."""
+TITLE_TYPE = "[A-Za-z]+"
+"""The form of a title's type."""
 # The most known are some 2,000 rows of `title.akas`. A file with more is damaged.
 _MAX_ROWS_OF_AN_ID = 10_000
 _ROWS_AT_ONCE = 5_000
@@ -46,20 +54,86 @@ _MAX_PASS_SECONDS = 86_400
 # What needs more memory goes to files beside the database; an extension would be downloaded.
 _SETTINGS = """SET threads = 1; SET memory_limit = '320MB'; SET preserve_insertion_order = false;
     SET autoinstall_known_extensions = false; SET autoload_known_extensions = false"""
+_LISTED = f"""
+    CREATE TABLE listed AS
+    SELECT tconst, genres
+    FROM {{}}
+    WHERE titleType IN $types OR regexp_full_match(titleType, '{TITLE_TYPE}') IS NOT TRUE"""
+_RATED = """
+    CREATE TABLE rated AS
+    SELECT
+        tconst,
+        TRY_CAST(averageRating AS DOUBLE) AS given_rating,
+        TRY_CAST(numVotes AS BIGINT) AS given_votes,
+        given_votes BETWEEN 1 AND 1000000000 AS has_votes
+    FROM {}"""
+_CHARTED = """
+    CREATE TABLE charted AS
+    SELECT DISTINCT ON (tconst)
+        tconst,
+        genres,
+        CASE WHEN given_rating BETWEEN 1 AND 10 AND has_votes THEN given_rating END AS rating,
+        CASE WHEN has_votes THEN given_votes ELSE 1000000000 END AS votes
+    FROM listed
+    JOIN rated USING (tconst)
+    ORDER BY tconst, rating IS NULL, votes"""
+"""The titles that may be in a chart, each once. Where the row in `title.ratings` is damaged, there
+is no rating, and the most votes that there can be."""
+_RANKS = """
+    WITH average AS (
+        SELECT sum(rating * votes) / sum(votes) AS mean FROM charted WHERE rating IS NOT NULL
+    )
+    SELECT
+        tconst,
+        row_number() OVER (
+            ORDER BY {points} DESC, votes DESC, CAST(substr(tconst, 3) AS BIGINT)
+        ) AS rank
+    FROM charted, average
+    WHERE {condition} AND rating IS NOT NULL
+    ORDER BY rank
+    LIMIT $size"""
 _WEIGHTED = "(votes * rating + 25000 * mean) / (votes + 25000)"
-_CHARTS: Final = {
-    # IMDb's own list of films has no TV movies and no documentaries; that of series has.
-    "top": (
-        ["movie"],
-        "votes >= 25000 AND coalesce(genres, '') NOT LIKE '%Documentary%'",
-        _WEIGHTED,
-        250,
+
+
+class Chart(NamedTuple):
+    """What is in a chart, in SQL."""
+
+    types: tuple[str, ...]
+    condition: str
+    points: str
+    """What the titles are ranked by."""
+    size: int
+
+
+# IMDb's own list of films has no TV movies and no documentaries; that of series has.
+CHARTS: Final = {
+    "top": Chart(
+        types=("movie",),
+        condition="votes >= 25000 AND coalesce(genres, '') NOT LIKE '%Documentary%'",
+        points=_WEIGHTED,
+        size=250,
     ),
-    "toptv": (["tvSeries", "tvMiniSeries"], "votes >= 25000", _WEIGHTED, 250),
-    "popular": (["movie", "tvMovie"], "votes >= 1000", "votes", 100),
-    "populartv": (["tvSeries", "tvMiniSeries"], "votes >= 1000", "votes", 100),
+    "toptv": Chart(
+        types=("tvSeries", "tvMiniSeries"),
+        condition="votes >= 25000",
+        points=_WEIGHTED,
+        size=250,
+    ),
+    "popular": Chart(
+        types=("movie", "tvMovie"),
+        condition="votes >= 1000",
+        points="votes",
+        size=100,
+    ),
+    "populartv": Chart(
+        types=("tvSeries", "tvMiniSeries"),
+        condition="votes >= 1000",
+        points="votes",
+        size=100,
+    ),
 }
-"""Title types, condition, order and size of each chart."""
+_ALL_TYPES = tuple(name for name, kind in TITLE_KINDS.items() if kind in {"movie", "series"})
+"""The title types of the list `all`."""
 
 
 class Tables:
@@ -80,6 +154,8 @@ class Tables:
         self.damaged: dict[tuple[str, str], tuple[int, str]] = {}
         """How many rows of a title or person are damaged, and what is wrong with the first, by
         dataset and id. They are left out."""
+        self.list_size = 0
+        """The number of titles of the list that is read."""
         scratch.mkdir(parents=True, exist_ok=True)
         for left in scratch.glob("pass-*"):  # of a process that was killed
             if left.stat().st_mtime < time.time() - _MAX_PASS_SECONDS:
@@ -100,58 +176,57 @@ class Tables:
 
     def want(self, ids: Sequence[str]) -> None:
         """Have the rows of these titles read, too."""
-        for begin in range(0, len(ids), _ROWS_AT_ONCE):
-            self.run(
-                "INSERT INTO wanted SELECT unnest($some)", some=ids[begin : begin + _ROWS_AT_ONCE]
-            )
+        self._insert("wanted", ids)
+
+    def want_all(self, limit: int | None) -> None:
+        """Have the rows of every movie and series read, too, or of the first ones by id.
+
+        Every damaged row counts as that of a movie or a series.
+        """
+        self._make_listed(_ALL_TYPES, tuple(TITLE_KINDS))
+        ((self.list_size,),) = self.run(
+            "INSERT INTO wanted SELECT DISTINCT tconst FROM listed ORDER BY tconst LIMIT $size",
+            size=limit,
+        )
 
     def want_chart(self, name: str, limit: int | None) -> dict[str, int]:
         """Have the rows of a chart's titles read, too; return their ranks by id.
 
         `top` and `toptv` are the 250 titles of the highest weighted rating by IMDb's formula,
         v/(v+m)·R + m/(v+m)·C with m = 25,000 votes and C the mean vote; `popular` and `populartv`
-        the 100 of the most votes; `all` is every movie and series, unranked.
+        the 100 of the most votes.
+
+        A title whose row in `title.basics` is damaged has a rank, too, so that those of the others
+        stay what they are. One that may be in the chart, and whose row in `title.ratings` is
+        damaged, has none.
         """
-        ranks: dict[str, int] = {}
-        if name == "all":
-            query = (
-                f"INSERT INTO wanted SELECT tconst FROM {self.source(BASICS)} "
-                "WHERE titleType IN $types LIMIT $size"
+        chart = CHARTS[name]
+        self._make_listed(chart.types, chart.types)
+        self.run(_RATED.format(self.source(RATINGS)))
+        self._insert("rated (tconst)", [line.split("\t")[0] for line, _ in self._take_rejects()])
+        self.run(_CHARTED)
+        ranks = dict(
+            self.run(
+                _RANKS.format(points=chart.points, condition=chart.condition),
+                size=min(chart.size, limit or chart.size),
             )
-            types = [name for name, kind in TITLE_KINDS.items() if kind in {"movie", "series"}]
-            self.run(query, types=types, size=limit)
-        else:
-            types, chosen, points, size = _CHARTS[name]
-            query = f"""
-                WITH rated AS (
-                    SELECT
-                        tconst,
-                        genres,
-                        TRY_CAST(averageRating AS DOUBLE) AS rating,
-                        TRY_CAST(numVotes AS BIGINT) AS votes
-                    FROM {self.source(BASICS)}
-                    JOIN {self.source(RATINGS)} USING (tconst)
-                    WHERE titleType IN $types
-                ), mean AS (SELECT sum(rating * votes) / sum(votes) AS mean FROM rated)
-                SELECT
-                    tconst,
-                    row_number() OVER (
-                        ORDER BY {points} DESC, votes DESC, CAST(substr(tconst, 3) AS BIGINT)
-                    ) AS rank
-                FROM rated, mean
-                WHERE {chosen}
-                ORDER BY rank
-                LIMIT $size"""
-            ranks = dict(self.run(query, types=types, size=min(size, limit or size)))
-        self.run("DELETE FROM reject_errors")  # they are noted when the rows are loaded
-        self.want(list(ranks))
+        )
+        unranked = [
+            site_id
+            for (site_id,) in self.run(
+                f"SELECT tconst FROM charted WHERE {chart.condition} AND rating IS NULL"
+            )
+        ]
+        self.list_size = len(ranks) + len(unranked)
+        self.want([*ranks, *unranked])
         return ranks
 
     def load(self, table: str, dataset: str, rows: str, *, once: bool = False) -> None:
         """Make a table of some rows of a dataset, named by an SQL condition.
 
-        Without the file, it is empty. With `once`, it has one row an id. Raises ExtractionError for
-        a damaged file, and InterruptedReadError.
+        Without the file, it is empty. With `once`, it has one row an id. Damaged rows are left out
+        and noted, also those whose id can't be read. Raises ExtractionError for a damaged file, and
+        InterruptedReadError.
         """
         columns = COLUMNS[dataset]
         site_id = columns.partition(",")[0]
@@ -163,9 +238,14 @@ class Tables:
         chosen = f"DISTINCT ON ({site_id}) {columns}" if once else columns
         self.run(
             f"CREATE OR REPLACE TABLE {table} AS "
-            f"SELECT {chosen} FROM {self.source(dataset)} WHERE {rows}"
+            f"SELECT {chosen} FROM {self.source(dataset)} WHERE ({rows}) OR {_has_no_id(site_id)}"
         )
         self.note_rejects(dataset)
+        without_id = f"FROM {table} WHERE {_has_no_id(site_id)}"
+        for count, example in self.run(f"SELECT count(*), min({site_id}) {without_id}"):
+            if count:
+                self.note(dataset, NO_ID, f"its id is {example!r}", count)
+        self.run(f"DELETE {without_id}")
         many = (
             f"SELECT {site_id}, count(*) FROM {table} "
             f"GROUP BY 1 HAVING count(*) > {_MAX_ROWS_OF_AN_ID}"
@@ -233,19 +313,58 @@ class Tables:
 
         These are rows with other columns, or with bytes that are no UTF-8.
         """
-        query = (
+        for line, reason in self._take_rejects():
+            row_id, _, cells = line.partition("\t")
+            self.note(dataset, row_id, reason.partition("\n")[0])
+            # Without the line break between them, two rows are one line.
+            if dataset in {BASICS, RATINGS} and IMDB_ID.search(cells):
+                self.note(dataset, NO_ID, "it stands in the line of another row")
+
+    def note(self, dataset: str, row_id: str | None, reason: str, rows: int = 1) -> None:
+        """Note damaged rows of one id."""
+        key = dataset, row_id if row_id and _ID.fullmatch(row_id) else NO_ID
+        before, first = self.damaged.get(key, (0, reason))
+        self.damaged[key] = before + rows, first
+
+    def _make_listed(self, types: Sequence[str], types_of_damaged: Sequence[str]) -> None:
+        """Make a table of all titles of some types, and of those of damaged rows.
+
+        A damaged row that shows its type must be of the second ones.
+        """
+        self.run(_LISTED.format(self.source(BASICS)), types=types)
+        damaged = [line.split("\t") for line, _ in self._take_rejects()]
+        self._insert(
+            "listed (tconst)",
+            [cells[0] for cells in damaged if _may_have_type(cells, types_of_damaged)],
+        )
+        self.run(f"DELETE FROM listed WHERE {_has_no_id('tconst')}")
+
+    def _take_rejects(self) -> list[tuple[str, str]]:
+        """Return the lines that DuckDB has left out since the last call, each with the reason."""
+        rejects = self.run(
             "SELECT any_value(csv_line), any_value(error_message) FROM reject_errors "
             "GROUP BY scan_id, line ORDER BY line"
         )
-        for line, reason in self.run(query):
-            self.note(dataset, line.split("\t")[0][:80], str(reason).partition("\n")[0])
         self.run("DELETE FROM reject_errors")
+        return rejects
 
-    def note(self, dataset: str, row_id: str, reason: str) -> None:
-        """Note a damaged row."""
-        rows, first = self.damaged.get((dataset, row_id), (0, reason))
-        self.damaged[dataset, row_id] = rows + 1, first
+    def _insert(self, table: str, ids: Sequence[str]) -> None:
+        for begin in range(0, len(ids), _ROWS_AT_ONCE):
+            self.run(
+                f"INSERT INTO {table} SELECT unnest($some)", some=ids[begin : begin + _ROWS_AT_ONCE]
+            )
 
     def run(self, query: str, **parameters: Any) -> list[tuple[Any, ...]]:
         """Run a statement; return the rows that it gives."""
         return list(self.select(query, **parameters))
+
+
+def _has_no_id(column: str) -> str:
+    """Return the SQL condition of a row whose id can't be read."""
+    return f"regexp_full_match({column}, '{_ID.pattern}') IS NOT TRUE"
+
+
+def _may_have_type(cells: list[str], types: Sequence[str]) -> bool:
+    """Return whether a damaged row of `title.basics` may be that of a title of these types."""
+    shown = TITLE_KINDS.keys() & cells
+    return not shown or not shown.isdisjoint(types)

@@ -10,10 +10,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from operator import itemgetter
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from operator import attrgetter, itemgetter
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 
 from msgspec import Meta, json
 
@@ -24,14 +25,17 @@ from moviecrawler.datasets.tables import (
     CREW,
     EPISODE,
     NAMES,
+    NO_ID,
     PRINCIPALS,
     RATINGS,
+    TITLE_TYPE,
 )
 from moviecrawler.extract.imdb_credits import PERSON_ID
 from moviecrawler.extract.imdb_values import TITLE_KINDS
 from moviecrawler.extract.values import check_runtime, check_year
 from moviecrawler.fields import unknown_in_datasets
 from moviecrawler.items import Credit, Movie, OtherTitle, Role, Score
+from moviecrawler.texts import shortened
 from moviecrawler.urls import IMDB_ID, title_url
 
 if TYPE_CHECKING:
@@ -40,6 +44,7 @@ if TYPE_CHECKING:
     from moviecrawler.datasets.tables import Tables
 
 TitleId = Annotated[str, Meta(pattern=rf"^(?:{IMDB_ID.pattern})\Z")]
+_TitleType = Annotated[str, Meta(pattern=rf"^{TITLE_TYPE}\Z")]
 Text = str | None
 Number = Annotated[int, Meta(ge=0, le=10**9)] | None
 Value = Annotated[float, Meta(ge=1, le=10)]
@@ -47,7 +52,7 @@ Votes = Annotated[int, Meta(ge=1, le=10**9)]
 _PersonId = Annotated[str, Meta(pattern=rf"^(?:{PERSON_ID.pattern})?\Z")]
 # What the columns of rows have to be; the last is the name of who or what the row refers to.
 _basics = json.Decoder(
-    tuple[TitleId, str, str, Text, Number, Number, Number, Text, Text], strict=False
+    tuple[TitleId, _TitleType, Text, Text, Number, Number, Number, Text, Text], strict=False
 )
 _ratings = json.Decoder(tuple[str, Value, Votes, Text], strict=False)
 _episode = json.Decoder(tuple[str, TitleId, Number, Number, Text], strict=False)
@@ -56,12 +61,14 @@ _akas = json.Decoder(tuple[str, int, str, Text, Text, Text, Text], strict=False)
 _CAST: Final[dict[str, Role]] = {"actor": "cast", "actress": "cast", "self": "cast"}
 """Roles by category. Archive footage of somebody is no part that they play."""
 _CREW: Final[dict[str, Role]] = {"director": "director", "writer": "writer"}
-_ORDERING = itemgetter(1)
-"""The number by which rows of people and of other titles are in order: that of lines is never the
-order of the billing."""
+_SELECTIONS = (PRINCIPALS, AKAS)
+"""Datasets that have several rows of a title, and never all that there is to tell: a damaged one
+costs none of the others."""
 _MAX_CHARACTERS = 9_000
 _MAX_TITLE = 500
 """Characters of text. A person with more small parts gets the first ones."""
+_MAX_ROW_CHARS = 200
+"""Characters that are shown of a damaged row."""
 _WANTED = "tconst IN (SELECT tconst FROM wanted)"
 _TABLES: Final = {
     "episode": (EPISODE, _WANTED, "parentTconst"),
@@ -110,13 +117,27 @@ def dataset_names(words: str) -> tuple[str, ...]:
     )
 
 
-def read_titles(tables: Tables) -> Iterator[Movie]:
-    """Yield the wanted titles that are in `title.basics`, by id.
+@dataclass(frozen=True, slots=True)
+class MissingTitle:
+    """A wanted title of which the datasets give no record."""
 
-    Each has all that the files have of it. The fields of a dataset that is not there, or has no row
-    or a damaged row of the title, are unknown; but no row in `title.ratings` means that there is no
-    rating. Damaged rows are noted in `tables.damaged`. Raises ExtractionError for a damaged file,
-    before the first title, and InterruptedReadError.
+    site_id: str
+    outcome: Literal["absent", "failed"]
+    """`failed`: its row in `title.basics` is damaged, or may be one that is."""
+    reason: str
+
+
+class UntitledError(ValueError):
+    """A row of `title.basics` has no title, as IMDb publishes a few."""
+
+
+def read_titles(tables: Tables) -> Iterator[Movie | MissingTitle]:
+    """Yield each of the wanted titles once, by id.
+
+    A movie has all that the files have of it. The fields of a dataset that is not there, or has no
+    row or a damaged row of the title, are unknown; but no row in `title.ratings` means that there
+    is no rating. Damaged rows are noted in `tables.damaged`. Raises ExtractionError for a damaged
+    file, before the first title, and InterruptedReadError.
     """
     for table, (dataset, chosen, _) in _TABLES.items():
         tables.load(table, dataset, chosen)
@@ -132,27 +153,40 @@ def read_titles(tables: Tables) -> Iterator[Movie]:
                 f"(SELECT nconst AS named, primaryName AS name FROM names) ON named = {refers_to}"
             )
             tables.run(f"INSERT INTO rows SELECT {values} FROM {table} LEFT JOIN {names}")
+    # With a row for itself, a title that no dataset has comes, too.
+    tables.run("INSERT INTO rows SELECT DISTINCT tconst, '', '' FROM wanted")
     # They are sorted partly in files.
     found = tables.select("SELECT id, dataset, row FROM rows ORDER BY id, dataset")
     for site_id, of_title in groupby(found, itemgetter(0)):
-        rows = {RATINGS: []} | {
-            name: [row for *_, row in group] for name, group in groupby(of_title, itemgetter(1))
-        }
-        if (movie := _movie(tables, site_id, rows)) is not None:
-            yield movie
+        yield _title(
+            tables,
+            site_id,
+            {name: [row for *_, row in group] for name, group in groupby(of_title, itemgetter(1))},
+        )
 
 
-def _movie(tables: Tables, site_id: str, rows: dict[str, list[str]]) -> Movie | None:
-    """Return a title by its rows in each dataset; None when that in `title.basics` is damaged."""
+def _title(tables: Tables, site_id: str, rows: dict[str, list[str]]) -> Movie | MissingTitle:
+    """Return what the rows of a title in each dataset give."""
+    if (RATINGS, NO_ID) not in tables.damaged:
+        rows.setdefault(RATINGS, [])
     found: dict[str, Any] = {}
-    for dataset, read in _READERS.items():
-        if dataset in rows and (dataset, site_id) not in tables.damaged:
+    for dataset, reader in _READERS.items():
+        if dataset not in rows:
+            continue
+        decoded: list[Any] = []
+        for row in rows[dataset]:
             try:
-                found[dataset] = read(rows[dataset])
+                decoded.append(reader.decode(row))
+            except UntitledError as error:
+                return MissingTitle(site_id, "absent", str(error))
             except ValueError as error:  # msgspec's is one
                 tables.note(dataset, site_id, str(error))
+        combined = reader.combine(decoded)
+        is_damaged = (dataset, site_id) in tables.damaged
+        if not is_damaged or (combined and dataset in _SELECTIONS):
+            found[dataset] = combined
     if BASICS not in found:
-        return None
+        return _missing(tables, site_id)
     movie: Movie = found[BASICS]
     movie.scores = found.get(RATINGS, [])
     movie.other_titles = found.get(AKAS, [])
@@ -166,12 +200,30 @@ def _movie(tables: Tables, site_id: str, rows: dict[str, list[str]]) -> Movie | 
     return movie
 
 
+def _missing(tables: Tables, site_id: str) -> MissingTitle:
+    """Return why `title.basics` gives no title of an id."""
+    if damage := tables.damaged.get((BASICS, site_id)):
+        return MissingTitle(
+            site_id, "failed", f"its row in IMDb's {BASICS} is damaged: {damage[1]}"
+        )
+    if damage := tables.damaged.get((BASICS, NO_ID)):
+        reason = f"IMDb's {BASICS} has no row of it, but {damage[0]:,} rows whose id can't be read"
+        return MissingTitle(site_id, "failed", reason)
+    return MissingTitle(site_id, "absent", "not in IMDb's datasets")
+
+
 def movie_of(row: str) -> Movie:
     """Return the title in a row, in JSON, of `title.basics`, without a score.
 
-    Raises ValueError for what can't be right.
+    Raises ValueError for what can't be right, and UntitledError.
     """
-    site_id, title_type, title, original, year, end_year, minutes, genres, _ = _basics.decode(row)
+    try:
+        columns = _basics.decode(row)
+    except ValueError as error:  # msgspec's is one
+        raise ValueError(f"{error} of {shortened(row, _MAX_ROW_CHARS)}") from error
+    site_id, title_type, title, original, year, end_year, minutes, genres, _ = columns
+    if title is None:
+        raise UntitledError(f"IMDb's {BASICS} has no title of it")
     if year is not None and end_year is not None and end_year < year:
         end_year = None
     return Movie(
@@ -192,26 +244,40 @@ def movie_of(row: str) -> Movie:
     )
 
 
-def _credits(roles: dict[str, Role], rows: list[str]) -> list[Credit]:
+class _Person(NamedTuple):
+    ordering: int
+    person_id: str
+    category: str
+    characters: list[str]
+    name: str | None
+
+
+def _person(row: str) -> _Person:
+    """Return the person in a row, in JSON, of `title.principals`. Raises ValueError."""
+    _, ordering, person_id, category, characters, name = _people.decode(row)
+    played = json.decode(characters, type=list[str]) if characters else []
+    return _Person(ordering, person_id, category, played, name)
+
+
+def _credits(roles: dict[str, Role], people: list[_Person]) -> list[Credit]:
     """Return the people of each role, each once, with the characters of all their rows."""
     names: dict[Role, dict[str, Text]] = {role: {} for role in roles.values()}
     characters: defaultdict[str, dict[str, None]] = defaultdict(dict)
-    for _, _, person, category, played, name in sorted(map(_people.decode, rows), key=_ORDERING):
-        role = roles.get(category)
-        if role is not None and person:
-            names[role][person] = name
-            if played:
-                characters[person].update(dict.fromkeys(json.decode(played, type=list[str])))
+    for person in sorted(people, key=attrgetter("ordering")):  # never that of lines
+        role = roles.get(person.category)
+        if role is not None and person.person_id:
+            names[role][person.person_id] = person.name
+            characters[person.person_id].update(dict.fromkeys(person.characters))
     return [
         Credit(
             name=name,
             role=role,
             position=position,
-            person_id=person,
-            character=_joined(characters[person]),
+            person_id=person_id,
+            character=_joined(characters[person_id]),
         )
         for role, named in names.items()
-        for position, (person, name) in enumerate(named.items(), start=1)
+        for position, (person_id, name) in enumerate(named.items(), start=1)
     ]
 
 
@@ -222,7 +288,7 @@ def _joined(characters: Iterable[str]) -> str | None:
     return text or None
 
 
-def _other_titles(rows: list[str]) -> list[OtherTitle]:
+def _other_titles(rows: list[tuple[str, int, str, Text, Text, Text, Text]]) -> list[OtherTitle]:
     """Return the titles in other countries.
 
     Several types of one title are separated by a control character.
@@ -234,23 +300,32 @@ def _other_titles(rows: list[str]) -> list[OtherTitle]:
             language=language,
             kind=types and types.replace("\x02", ", "),
         )
-        for _, _, title, country, language, types, _ in sorted(
-            map(_akas.decode, rows), key=_ORDERING
-        )
+        for _, _, title, country, language, types, _ in sorted(rows, key=itemgetter(1))
         if len(title) <= _MAX_TITLE
     ]
 
 
-_READERS: Final[dict[str, Callable[[list[str]], Any]]] = {
-    BASICS: lambda rows: movie_of(rows[0]),
-    RATINGS: lambda rows: [
-        Score(kind="imdb", value=mean, count=votes)
-        for _, mean, votes, _ in map(_ratings.decode, rows[:1])
-    ],
-    CREW: partial(_credits, _CREW),
-    PRINCIPALS: partial(_credits, _CAST),
-    AKAS: _other_titles,
-    EPISODE: lambda rows: _episode.decode(rows[0]),
+def _scores(rows: list[tuple[str, float, int, Text]]) -> list[Score]:
+    return [Score(kind="imdb", value=mean, count=votes) for _, mean, votes, _ in rows[:1]]
+
+
+def _first(rows: list[Any]) -> Any:
+    return next(iter(rows), None)
+
+
+class _Reader(NamedTuple):
+    decode: Callable[[str], Any]
+    """Reads a row, in JSON. A ValueError says that it is damaged."""
+    combine: Callable[[list[Any]], Any]
+    """Makes what a title has of its decoded rows."""
+
+
+_READERS: Final = {
+    BASICS: _Reader(movie_of, _first),
+    RATINGS: _Reader(_ratings.decode, _scores),
+    CREW: _Reader(_person, partial(_credits, _CREW)),
+    PRINCIPALS: _Reader(_person, partial(_credits, _CAST)),
+    AKAS: _Reader(_akas.decode, _other_titles),
+    EPISODE: _Reader(_episode.decode, _first),
 }
-"""What the rows of a title in each dataset, each in JSON, are read by. A ValueError says that they
-are damaged."""
+"""How the rows of a title are read, by dataset."""

@@ -17,6 +17,7 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import build_from_crawler
 
 from moviecrawler.middlewares.blocks import ROBOTS_OF, SiteStopped
+from moviecrawler.politeness.robots import read_rules
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -32,9 +33,6 @@ _VALID_SECONDS = 24 * 3600.0
 """Seconds after which a robots.txt is fetched again, by RFC 9309, 2.4."""
 _RETRY_SECONDS = 3600.0
 """Seconds after which a robots.txt that could not be fetched is tried again."""
-_MAX_BYTES = 512 * 1024
-"""Bytes of a robots.txt that are read. RFC 9309, 2.5 asks for 500 KiB; to parse 64 MB would take
-10 s."""
 
 
 class RobotsRefusal(IgnoreRequest):
@@ -138,6 +136,4 @@ def _read(response: Response) -> bytes:
     """
     if response.status in _CLIENT_ERRORS:
         return b""
-    if len(response.body) <= _MAX_BYTES:
-        return response.body
-    return response.body[:_MAX_BYTES].rpartition(b"\n")[0]
+    return read_rules(response.body).encode()

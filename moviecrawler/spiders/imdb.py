@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -24,6 +23,7 @@ from moviecrawler.errors import (
 )
 from moviecrawler.extract import imdb
 from moviecrawler.frontier.engine import NOT_SENT, is_closing
+from moviecrawler.items import Movie
 from moviecrawler.signals import list_missed
 from moviecrawler.sites import datasets_url
 from moviecrawler.spiders.arguments import parse_choice
@@ -34,8 +34,6 @@ from moviecrawler.urls import id_in_url
 if TYPE_CHECKING:
     from collections.abc import (
         AsyncIterator,
-        Callable,
-        Generator,
         Iterable,
         Iterator,
         Mapping,
@@ -49,7 +47,9 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from moviecrawler.catalogue.claims import Claim
-    from moviecrawler.items import Movie, Page
+    from moviecrawler.datasets.passes import DatasetPass
+    from moviecrawler.datasets.titles import MissingTitle
+    from moviecrawler.items import Page
     from moviecrawler.spiders.arguments import Plan
 
 logger = logging.getLogger(__name__)
@@ -242,26 +242,25 @@ class ImdbSpider(MovieSpider):
 
         It yields a Miss for each title that they don't have.
         """
-        missing = self._titles_asked(titles)
+        datasets = self._dataset_pass()
         list_name = self.plan.list_name if titles is None else None
-        ranks = dict[str, int]()
-        damaged = dict[tuple[str, str], tuple[int, str]]()
-        interrupts: list[Callable[[], object]] = []
-        movies = self._movies(list(missing), list_name, ranks, damaged, interrupts)
-        watch = asyncio.create_task(self._interrupt_when_closing(interrupts))
+        missing = dict.fromkeys(self.plan.titles if titles is None else titles)
+        found = datasets.titles(list(missing), list_name, self.plan.limit)
+        watch = asyncio.create_task(self._interrupt_when_closing(datasets))
         with ThreadPoolExecutor(1, "datasets") as thread:
             in_thread = partial(asyncio.get_running_loop().run_in_executor, thread)
             try:
-                while batch := await in_thread(lambda: list(islice(movies, _BATCH))):
-                    for movie in batch:
-                        yield self._accounted(movie, missing, ranks)
-                for item in self._missed(missing, damaged):
-                    yield item
+                while batch := await in_thread(lambda: list(islice(found, _BATCH))):
+                    for title in batch:
+                        missing.pop(str(title.site_id), None)
+                        for item in self._items_of(title):
+                            yield item
+                self._report_damage(datasets, response.url)
             except InterruptedReadError as error:
                 logger.info(
                     "IMDb's datasets were not read to their end: %s", error, extra={"spider": self}
                 )
-                # The request goes back to a shared queue.
+                # The request goes back to the queue.
                 self.crawler.signals.send_catch_log(
                     list_missed, url=response.url, reason=str(error), refused=True
                 )
@@ -271,59 +270,50 @@ class ImdbSpider(MovieSpider):
                     reason = f"{type(error).__name__}: {error}"
                     logger.exception("IMDb's datasets can't be read", extra={"spider": self})
                     self.crawler.stats.inc_value("extraction/errors/dataset")
-                for item in self._pass_failed(missing, titles is None, reason):
+                for item in self._pass_failed(response.url, missing, list_name, reason):
                     yield item
             finally:
                 watch.cancel()
-                for interrupt in interrupts:
-                    interrupt()
-                await in_thread(movies.close)
+                datasets.interrupt()
+                await in_thread(found.close)
                 self.pass_done.set()
 
-    def _movies(
-        self,
-        asked: list[str],
-        list_name: str | None,
-        ranks: dict[str, int],
-        damaged: dict[tuple[str, str], tuple[int, str]],
-        interrupts: list[Callable[[], object]],
-    ) -> Generator[Movie]:
-        """Fetch what has changed, and yield the titles asked for, those of a chart by rank.
-
-        It runs in one thread. What is learnt on the way is put into `ranks` and `damaged`, and what
-        ends a read into `interrupts`.
-        """
+    def _dataset_pass(self) -> DatasetPass:
         # DuckDB takes 50 MB, and most crawls read pages.
         from moviecrawler.datasets.files import FileClient  # noqa: PLC0415
-        from moviecrawler.datasets.tables import Tables  # noqa: PLC0415
-        from moviecrawler.datasets.titles import dataset_names, read_titles  # noqa: PLC0415
+        from moviecrawler.datasets.passes import DatasetPass  # noqa: PLC0415
 
         client = FileClient(
             self.settings["USER_AGENT"],
             lambda line: logger.info("IMDb's datasets: %s", line, extra={"spider": self}),
             obey_robots=self.settings.getbool("ROBOTSTXT_OBEY"),
         )
-        interrupts.append(client.interrupt)
-        folder = Path(self.settings["DATA_DIR"]) / "datasets"
-        files = {
-            name: folder / f"{name}.tsv.gz"
-            for name in dataset_names(self.settings["IMDB_DATASETS"])
-        }
-        for path in files.values():
-            client.download(f"{self.hosts['IMDB_DATASETS_URL']}/{path.name}", path)
-        with closing(Tables(files, folder, is_downloaded=True)) as tables:
-            interrupts.append(tables.interrupt)
-            tables.want(asked)
-            if list_name is not None:
-                ranks.update(tables.want_chart(list_name, self.plan.limit))
-            movies = read_titles(tables)
-            # A chart is short.
-            yield from (
-                sorted(movies, key=lambda movie: ranks.get(str(movie.site_id), 0))
-                if ranks
-                else movies
-            )
-            damaged.update(tables.damaged)
+        return DatasetPass(
+            self.hosts["IMDB_DATASETS_URL"],
+            Path(self.settings["DATA_DIR"]) / "datasets",
+            self.settings["IMDB_DATASETS"],
+            client,
+        )
+
+    def _items_of(self, title: Movie | MissingTitle) -> Iterator[Any]:
+        """Yield the Movie, or the Miss, of a title of the datasets."""
+        now = utc_now()
+        if isinstance(title, Movie):
+            title.scraped_at = now
+            yield title
+        else:
+            yield from self.title_missed(title.site_id, None, title.outcome, title.reason, now)
+
+    def _report_damage(self, datasets: DatasetPass, url: str) -> None:
+        """Account for damaged rows, and for a list that may lack titles because of them."""
+        if datasets.damaged:
+            rows = sum(rows for rows, _ in datasets.damaged.values())
+            self.crawler.stats.inc_value("extraction/errors/dataset", rows)
+            (dataset, row_id), (_, reason) = next(iter(datasets.damaged.items()))
+            message = "IMDb's datasets have %d damaged rows, the first in %s of %s: %s"
+            logger.error(message, rows, dataset, row_id or "no id", reason, extra={"spider": self})
+        if datasets.list_damage:
+            self.list_missed(url, "failed", datasets.list_damage)
 
     def datasets_failed(self, failure: Failure) -> Iterator[Any]:
         """Account for datasets that may not be fetched."""
@@ -331,61 +321,25 @@ class ImdbSpider(MovieSpider):
             # Of Scrapy; others may try again.
             failure.request.meta[NOT_SENT] = True  # type: ignore[attr-defined]
         else:
-            titles = failure.request.cb_kwargs["titles"]  # type: ignore[attr-defined]
-            missing = self._titles_asked(titles)
-            yield from self._pass_failed(missing, titles is None, outcome_of(failure)[1])
+            request: Request = failure.request  # type: ignore[attr-defined]
+            titles = request.cb_kwargs["titles"]
+            list_name = self.plan.list_name if titles is None else None
+            missing = self.plan.titles if titles is None else titles
+            yield from self._pass_failed(request.url, missing, list_name, outcome_of(failure)[1])
         self.pass_done.set()
 
-    def _titles_asked(self, titles: list[str] | None) -> dict[str, None]:
-        """Return the ids of the titles of a pass, and count them as requested."""
-        asked = dict.fromkeys(self.plan.titles if titles is None else titles)
-        self.crawler.stats.inc_value("titles/asked", len(asked))
-        return asked
-
-    async def _interrupt_when_closing(self, interrupts: Sequence[Callable[[], object]]) -> None:
+    async def _interrupt_when_closing(self, datasets: DatasetPass) -> None:
         while True:
             await asyncio.sleep(_CLOSING_POLL_SECONDS)
             if is_closing(self.crawler.engine):
-                for interrupt in interrupts:
-                    interrupt()
-
-    def _accounted(self, movie: Movie, missing: dict[str, None], ranks: Mapping[str, int]) -> Movie:
-        site_id = movie.site_id or ""
-        if site_id in missing:
-            del missing[site_id]
-        else:
-            self.crawler.stats.inc_value("titles/asked")
-        if site_id in ranks:
-            movie.list_name = self.plan.list_name
-            movie.list_rank = ranks[site_id]
-            movie.list_computed = True
-        movie.scraped_at = utc_now()
-        return movie
-
-    def _missed(
-        self, missing: Iterable[str], damaged: Mapping[tuple[str, str], tuple[int, str]]
-    ) -> Iterator[Any]:
-        """Report damaged rows, and account for titles that are not in the datasets."""
-        if damaged:
-            rows = sum(rows for rows, _ in damaged.values())
-            self.crawler.stats.inc_value("extraction/errors/dataset", rows)
-            (dataset, row_id), (_, reason) = next(iter(damaged.items()))
-            message = "IMDb's datasets have %d damaged rows, the first in %s of %s: %s"
-            logger.error(message, rows, dataset, row_id, reason, extra={"spider": self})
-        for site_id in missing:
-            outcome = "absent"
-            why = "not in IMDb's datasets"
-            if ("title.basics", site_id) in damaged:
-                outcome = "failed"
-                why = "its row in IMDb's title.basics is damaged"
-            yield from self.title_missed(site_id, None, outcome, why, utc_now())
+                datasets.interrupt()
 
     def _pass_failed(
-        self, missing: Iterable[str], is_of_arguments: bool, reason: str
+        self, url: str, missing: Iterable[str], list_name: str | None, reason: str
     ) -> Iterator[Any]:
         """Account for all that a pass was to give."""
-        if is_of_arguments and self.plan.list_name is not None:
-            self.list_missed(self.datasets_request().url, "failed", reason)
+        if list_name is not None:
+            self.list_missed(url, "failed", reason)
         for site_id in missing:
             yield from self.title_missed(
                 site_id, None, "failed", f"IMDb's datasets: {reason}", utc_now()

@@ -46,7 +46,7 @@ folder = Path(sys.argv[1])
 names = dataset_names("basics,ratings,crew,principals,names,akas,episode")
 files = {name: folder / f"{name}.tsv.gz" for name in names}
 with closing(Tables(files, folder)) as tables:
-    tables.want_chart("all", None)
+    tables.want_all(None)
     print(sum(len(movie.credits) for movie in read_titles(tables)))
 """
 

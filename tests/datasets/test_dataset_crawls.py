@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from scrapy.http import Response
 
+from moviecrawler.datasets.passes import DatasetPass
 from moviecrawler.spiders.imdb import ImdbSpider
 from tests.catalogue.files import FileServer
 from tests.crawling import Finished, crawl_command, environment, scrapy
@@ -46,7 +47,7 @@ def server(tmp_path: Path) -> Iterator[FileServer]:
             *(rf'{site_id}|1|nm0900002|actress|["Vera"]' for site_id in RATINGS),
         ),
         put(folder, "title.akas", *(rf"{site_id}|1|Kessel|DE|de|\N" for site_id in RATINGS)),
-        put(folder, "title.episode"),
+        put(folder, "title.episode", "tt0900008|tt0900007|1|1"),
         put(folder, "name.basics", "nm0900001|Aino", "nm0900002|Berit"),
     ]
     with FileServer() as serving:
@@ -101,7 +102,7 @@ def test_where_robots_txt_can_not_be_fetched_the_reason_says_so(
 ) -> None:
     found = crawl(server, tmp_path / "data", "ids=tt0900001", IMDB_URL="http://127.0.0.1:9")
     assert "robots.txt can't be fetched: " in found.log
-    assert "disallowed" not in found.log
+    assert "(by robots.txt)" not in found.log
     assert (found.code, len(found.movies)) == (0, 1)
 
 
@@ -151,6 +152,110 @@ def test_a_title_whose_row_is_damaged_has_failed(server: FileServer, tmp_path: P
     assert "have 3 damaged rows, the first in title.basics of tt0900001: " in found.log
 
 
+BASICS = [rf"{site_id}|movie|Kettle|\N|1999|\N|118|Drama" for site_id in RATINGS]
+CHARTED = [f"{site_id}|8.0|{90_000 - n}" for n, site_id in enumerate(RATINGS)]
+
+
+def serve(server: FileServer, folder: Path, name: str, *rows: str | bytes) -> None:
+    server.files[f"/{name}.tsv.gz"] = put(folder / "files", name, *rows).read_bytes()
+
+
+@pytest.mark.promise(
+    "IMDb's datasets are read with all that they tell, and a damaged row or file erases nothing."
+)
+@pytest.mark.parametrize("list_name", ["all", "top"])
+@pytest.mark.parametrize(
+    ("row", "outcome"),
+    [
+        (r"tt0900001|movie|\N|\N|1999|\N|118|Drama", "absent"),
+        (r"tt0900001|movie|Kettle|\N|soon|\N|118|Drama", "failed"),
+        (r"tt0900001|movie|Kettle|\N|1999|\N|118", "failed"),
+        (r"tt0900001|movie|Kettle|\N|1999|\N|118|Drama|more", "failed"),
+        (b"tt0900001|movie|Kettl\xe9|\\N|1999|\\N|118|Drama", "failed"),
+        ("tt0900001|movie|Kett\rle|\\N|1999|\\N|118|Drama", "failed"),
+        ("tt0900001|movie|Kettle|\\N|1999|\\N|118|Dra\rma", "failed"),
+        ("tt0900001|mov\0ie|Kettle|\\N|1999|\\N|118|Drama", "failed"),
+    ],
+    ids=["untitled", "year", "few", "many", "latin-1", "return", "last-cell", "type"],
+)
+def test_a_damaged_row_of_a_list_is_a_miss_and_costs_no_other_title(
+    server: FileServer, tmp_path: Path, list_name: str, row: str | bytes, outcome: str
+) -> None:
+    serve(server, tmp_path, "title.basics", row, *BASICS[1:])
+    serve(server, tmp_path, "title.ratings", *CHARTED)
+    found = crawl(server, tmp_path / "data", "via=datasets", f"list={list_name}")
+    assert found.misses == {"tt0900001": outcome}
+    assert {movie.site_id for movie in found.movies} == {"tt0900002", "tt0900003"}
+    assert found.code == (0 if outcome == "absent" else 1), found.log
+    if list_name == "top":
+        ranks = {movie.site_id: movie.list_rank for movie in found.movies}
+        assert ranks == {"tt0900002": 2, "tt0900003": 3}
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        ("title.basics", [BASICS[0].replace("tt09", "#tt09"), *BASICS[1:]]),
+        ("title.basics", [BASICS[0].replace("tt09", "tt\r09"), *BASICS[1:]]),
+        ("title.ratings", [CHARTED[0].replace("tt09", "tt\r09"), *CHARTED[1:]]),
+    ],
+    ids=["basics", "return", "ratings"],
+)
+def test_a_row_without_a_readable_id_is_counted_and_its_list_is_not_whole(
+    server: FileServer, tmp_path: Path, name: str, rows: list[str]
+) -> None:
+    serve(server, tmp_path, "title.ratings", *CHARTED)
+    serve(server, tmp_path, name, *rows)
+    found = crawl(server, tmp_path / "data", "via=datasets", "list=top")
+    assert (found.code, found.stat("extraction/errors/dataset"), found.stat("lists/missed")) == (
+        1,
+        1,
+        1,
+    )
+    assert (
+        "failed: 1 rows of IMDb's title.basics and title.ratings have no readable id" in found.log
+    )
+    assert {movie.site_id for movie in found.movies} == {"tt0900002", "tt0900003"}
+
+
+def test_a_title_that_may_be_in_a_chart_and_whose_rating_is_damaged_has_failed(
+    server: FileServer, tmp_path: Path
+) -> None:
+    rows = [CHARTED[0], "tt0900002|8.0|many", "tt0900003|nan|24999"]
+    serve(server, tmp_path, "title.ratings", *rows)
+    found = crawl(server, tmp_path / "data", "via=datasets", "list=top")
+    assert (found.code, found.misses) == (1, {"tt0900002": "failed"})
+    assert [movie.list_rank for movie in found.movies] == [1]
+
+
+def test_a_chart_with_none_of_its_titles_is_told(server: FileServer, tmp_path: Path) -> None:
+    found = crawl(server, tmp_path / "data", "via=datasets", "list=toptv")
+    assert (found.code, found.stat("lists/missed")) == (1, 1)
+    assert "IMDb's datasets have no title of the list toptv" in found.log
+
+
+def test_a_file_that_is_whole_and_short_erases_no_rating(
+    server: FileServer, tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    crawl(server, data)
+    whole = server.files["/title.ratings.tsv.gz"]
+    serve(server, tmp_path, "title.ratings", "tt0900001|1.0|5")
+    found = crawl(server, data)
+    assert (
+        "title.ratings.tsv.gz is refused, as it has 1 rows, and the file before it 3" in found.log
+    )
+    assert found.code == 0
+    assert {movie.site_id: str(movie.scores[0].value) for movie in found.movies} == {
+        site_id: rating for site_id, (rating, _) in RATINGS.items()
+    }
+    assert (data / "datasets" / "title.ratings.tsv.gz").read_bytes() == whole
+    serve(server, tmp_path, "title.ratings")
+    first = crawl(server, tmp_path / "other")
+    assert "title.ratings.tsv.gz has no rows, and is fetched anew next time" in first.log
+    assert (first.code, first.misses) == (1, dict.fromkeys(ASKED, "failed"))
+
+
 def test_datasets_that_can_not_be_had_are_failures_of_all_that_was_asked(
     server: FileServer, tmp_path: Path
 ) -> None:
@@ -163,7 +268,7 @@ def test_datasets_that_can_not_be_had_are_failures_of_all_that_was_asked(
 
 async def test_what_nobody_foresaw_is_counted_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
     spider = spider_of(ImdbSpider, via="datasets", ids="tt0900001")
-    monkeypatch.setattr(spider, "_movies", lambda *_: (1 // 0 for _ in ASKED))
+    monkeypatch.setattr(DatasetPass, "titles", lambda *_: (1 // 0 for _ in ASKED))
     (miss,) = [
         item async for item in spider.read_datasets(Response("https://datasets.imdbws.com/"), None)
     ]

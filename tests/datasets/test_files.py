@@ -7,6 +7,7 @@ import gzip
 import multiprocessing
 import os
 import threading
+from base64 import encodebytes
 from collections import namedtuple
 from collections.abc import Callable, Iterator
 from hashlib import md5
@@ -19,8 +20,8 @@ from moviecrawler.datasets.files import DownloadError, FileClient, MissingFileEr
 from tests.catalogue.files import FileServer, Reply
 from tests.waiting import wait_for
 
-BODY = gzip.compress(os.urandom(3 << 20) + b"\n", 0)
-CHANGED = gzip.compress(b"others\n" * 1_000)
+BODY = gzip.compress(encodebytes(os.urandom(2_300_000)), 0)
+CHANGED = gzip.compress(b"others\n" * 40_000)
 AGENT = "moviecrawler/0 (+https://example.org)"
 
 
@@ -172,13 +173,27 @@ def test_what_is_no_whole_file_is_an_error_and_leaves_the_file_before_it(
     assert fetch(server, path).read_bytes() == CHANGED
 
 
+RULES = b"User-agent: moviecrawler\nDisallow: /\n"
+
+
 @pytest.mark.parametrize(
     ("robots", "message"),
     [
-        ((200, {}, b"User-agent: moviecrawler\nDisallow: /\n"), "disallowed by robots.txt"),
+        ((200, {}, RULES), "disallowed by robots.txt"),
+        ((200, {}, b"\xef\xbb\xbf" + RULES), "disallowed by robots.txt"),
+        ((200, {}, RULES.decode().encode("utf-16")), "disallowed by robots.txt"),
+        (
+            (
+                200,
+                {"Content-Length": "", "Transfer-Encoding": "chunked"},
+                b"7\r\n# ours\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(RULES), RULES),
+            ),
+            "disallowed by robots.txt",
+        ),
+        ((200, {}, RULES + b"# much\n" * 200_000), "disallowed by robots.txt"),
         ((503, {}, b""), "503 Server Error.*robots.txt"),
     ],
-    ids=["disallowed", "unknown"],
+    ids=["disallowed", "byte-order-mark", "utf-16", "chunks", "long", "unknown"],
 )
 def test_robots_txt_is_obeyed(
     server: FileServer, tmp_path: Path, robots: Reply, message: str
@@ -226,3 +241,68 @@ def test_a_second_process_waits_for_the_first_and_goes_on_after_its_death(
     assert fetch(server, tmp_path / "a.gz").read_bytes() == BODY
     assert len(server.paths) == asked_before + 1
     process.join(10)
+
+
+def table(rows: int) -> bytes:
+    return gzip.compress(b"id\tvotes\n" + b"tt0000001\t5\n" * rows)
+
+
+@pytest.mark.promise(
+    "IMDb's datasets are read with all that they tell, and a damaged row or file erases nothing."
+)
+@pytest.mark.parametrize(("rows", "is_accepted"), [(4, False), (5, True), (0, False)])
+def test_a_file_with_less_than_half_of_the_rows_is_refused_and_the_one_before_it_used(
+    server: FileServer,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    rows: int,
+    is_accepted: bool,
+) -> None:
+    client = FileClient(AGENT, print)
+    path = tmp_path / "a.gz"
+    for count in (10, rows, rows):
+        server.files["/a.gz"] = table(count)
+        client.download(f"{server.url}/a.gz", path, header_lines=1)
+    assert path.read_bytes() == table(rows if is_accepted else 10)
+    told = f"/a.gz is refused, as it has {rows} rows, and the file before it 10, which is used"
+    assert caplog.text.count(told) == (0 if is_accepted else 2)
+    assert not (tmp_path / "a.gz.part").exists()
+    if rows:
+        path.unlink()  # as the sentence says
+        client.download(f"{server.url}/a.gz", path, header_lines=1)
+        assert path.read_bytes() == table(rows)
+
+
+def test_a_file_from_another_address_is_no_measure_for_one(
+    server: FileServer, tmp_path: Path
+) -> None:
+    client = FileClient(AGENT, print)
+    for count in (10, 1):
+        server.files[f"/{count}/a.gz"] = table(count)
+        client.download(f"{server.url}/{count}/a.gz", tmp_path / "a.gz", header_lines=1)
+    assert (tmp_path / "a.gz").read_bytes() == table(1)
+
+
+@pytest.mark.parametrize("body", [table(0), gzip.compress(b"")], ids=["header", "empty"])
+def test_a_first_file_without_rows_is_an_error(
+    server: FileServer, tmp_path: Path, body: bytes
+) -> None:
+    server.files["/a.gz"] = body
+    client = FileClient(AGENT, print)
+    with pytest.raises(DownloadError, match=r"a.gz has no rows, and is fetched anew next time"):
+        client.download(f"{server.url}/a.gz", tmp_path / "a.gz", header_lines=1)
+    assert not (tmp_path / "a.gz").exists()
+
+
+def test_a_carriage_return_becomes_a_byte_that_costs_its_row_only(
+    server: FileServer, tmp_path: Path
+) -> None:
+    plain = b"id\n" + b"tt0000001\n" * 200_000
+    server.files["/a.gz"] = gzip.compress(plain + b"tt00\r00002\ntt0000003\r\n" + plain)
+    path = fetch(server, tmp_path / "a.gz")
+    assert gzip.decompress(path.read_bytes()) == plain + b"tt00\xff00002\ntt0000003\n" + plain
+    assert sorted(one.name for one in tmp_path.iterdir() if "lock" not in one.name) == [
+        "a.gz",
+        "a.gz.etag",
+        "a.gz.rows",
+    ]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from moviecrawler.datasets.tables import COLUMNS, Tables
-from moviecrawler.datasets.titles import read_titles
+from moviecrawler.datasets.tables import COLUMNS, NO_ID, Tables
+from moviecrawler.datasets.titles import MissingTitle, read_titles
 from moviecrawler.errors import ExtractionError, InterruptedReadError, MovieCrawlerError
 from moviecrawler.items import Credit, Movie, OtherTitle, Score
 from tests.datasets.rows import put
@@ -54,7 +54,8 @@ def read_files(
     """Return what is read of those of IDS that the files have, and what is damaged."""
     with closing(Tables(files, folder)) as tables:
         tables.want(IDS)
-        return list(read_titles(tables)), tables.damaged
+        movies = [title for title in read_titles(tables) if isinstance(title, Movie)]
+        return movies, tables.damaged
 
 
 def rows_of(told: list[str]) -> list[str | bytes]:
@@ -190,18 +191,111 @@ def test_a_damaged_row_is_counted_and_tells_nothing(
     assert [field in movie.unknown_fields for movie in movies] == [dataset != "ratings"] * len(IDS)
 
 
-def test_a_title_whose_own_row_is_damaged_is_no_title(tmp_path: Path) -> None:
-    told = (
-        r"movie|\N|\N|1999",
-        r"movie|Kettle|\N|15",
-        r"movie|Kettle|\N|19x9",
-        "movie|Kettl\udce9|\\N|1999",
+@pytest.mark.parametrize(
+    ("dataset", "rows", "field", "values"),
+    [
+        (
+            "principals",
+            [r"1|nm0900001|actor|\N", r'2|nm0900002|actor|["Ole', r"3|nm0900003|self|\N"],
+            "credits",
+            ["nm0900001", "nm0900003"],
+        ),
+        ("principals", [r"1|nm0900001|actor|\N", "2|nm0900002"], "credits", ["nm0900001"]),
+        ("akas", [r"1|Kessel|DE|de|\N", r"x|Lid|US|en|\N"], "other_titles", ["Kessel"]),
+    ],
+    ids=["characters", "cells", "akas"],
+)
+def test_a_damaged_row_of_several_costs_itself_only(
+    tmp_path: Path, dataset: str, rows: list[str], field: str, values: list[str]
+) -> None:
+    given: dict[str, list[str | bytes]] = {
+        "crew": [],
+        dataset: [f"tt0900001|{row}" for row in rows],
+    }
+    (movie,), damaged = read(tmp_path, **given)
+    kept = getattr(movie, field)
+    assert [one.person_id if field == "credits" else one.title for one in kept] == values
+    assert damaged[f"title.{dataset}", "tt0900001"][0] == 1
+
+
+def test_a_damaged_row_of_a_cast_is_not_read_as_an_absence_of_it(tmp_path: Path) -> None:
+    rows: list[str | bytes] = [r"tt0900001|1|nm0900001|director|\N", "tt0900001|2|nm0900002|actor"]
+    (movie,), _ = read(tmp_path, principals=rows)
+    assert "credits.cast" in movie.unknown_fields
+
+
+def test_a_rating_is_not_absent_where_an_id_of_the_ratings_can_not_be_read(tmp_path: Path) -> None:
+    for row in ("#tt0900001|8.7|30000", r"\N|8.7|30000", "\udce9|8.7|3"):
+        (movie,), damaged = read(tmp_path, ratings=[row.encode(errors="surrogateescape")])
+        assert "scores.imdb" in movie.unknown_fields
+        assert damaged.keys() == {("title.ratings", NO_ID)}
+
+
+UNTITLED = r"movie|\N|\N|1999|\N|118|Drama"
+BAD_ROWS = [
+    "movie",
+    r"movie|Kettle|\N|15|\N|118|Drama",
+    r"movie|Kettle|\N|19x9|\N|118|Drama",
+    r"movie|Kettle|\N|1999|\N|118|Drama|more",
+    r"\N|Kettle|\N|1999|\N|118|Drama",
+    "movie|Kettl\udce9|\\N|1999|\\N|118|Drama",
+]
+
+
+def missing_of(tables: Tables) -> dict[str, MissingTitle]:
+    """Return what there is no record of; each title comes once."""
+    titles = list(read_titles(tables))
+    assert len({title.site_id for title in titles}) == len(titles)
+    return {title.site_id: title for title in titles if isinstance(title, MissingTitle)}
+
+
+def test_each_wanted_title_without_a_record_says_why(tmp_path: Path) -> None:
+    files = files_of(tmp_path, basics=rows_of([UNTITLED, *BAD_ROWS]))
+    with closing(Tables(files, tmp_path)) as tables:
+        tables.want([*IDS, "tt0900009"])
+        missing = missing_of(tables)
+    assert {site_id: title.outcome for site_id, title in missing.items()} == {
+        "tt0900001": "absent",
+        **dict.fromkeys(IDS[1:], "failed"),
+        "tt0900009": "absent",
+    }
+    assert missing["tt0900001"].reason == "IMDb's title.basics has no title of it"
+    assert missing["tt0900004"].reason.startswith(
+        "its row in IMDb's title.basics is damaged: Expected `int | null`, got `str` - at `$[4]` "
+        'of ["tt0900004","movie","Kettle",null,"19x9"'
     )
-    movies, damaged = read(
-        tmp_path, basics=rows_of(["movie", *(rf"{row}|\N|118|Drama" for row in told)])
+
+
+@pytest.mark.parametrize("row", ["#tt0900001|movie", r"\N|movie|Kettle|\N|1999|\N|118|Drama"])
+def test_a_title_is_not_absent_where_an_id_can_not_be_read(tmp_path: Path, row: str) -> None:
+    files = files_of(tmp_path, basics=[row])
+    with closing(Tables(files, tmp_path)) as tables:
+        tables.want(["tt0900001"])
+        (missing,) = missing_of(tables).values()
+    assert missing.outcome == "failed"
+    assert missing.reason == (
+        "IMDb's title.basics has no row of it, but 1 rows whose id can't be read"
     )
-    assert not movies
-    assert damaged.keys() == {("title.basics", site_id) for site_id in IDS[:5]}
+
+
+def test_two_rows_in_one_line_are_both_damaged(tmp_path: Path) -> None:
+    one = r"movie|Kettle|\N|1999|\N|118|Drama"
+    files = files_of(tmp_path, basics=[f"tt0900001|{one} tt0900002|{one}"])
+    with closing(Tables(files, tmp_path)) as tables:
+        tables.want(["tt0900001", "tt0900002"])
+        assert [title.outcome for title in missing_of(tables).values()] == ["failed"] * 2
+
+
+def test_a_list_of_all_has_each_damaged_row_up_to_its_limit(tmp_path: Path) -> None:
+    good = r"tvSeries|Salt|\N|1999|\N|118|Drama"
+    rows = rows_of([UNTITLED, *BAD_ROWS])
+    others = [*rows_of([good])[:1], f"tt0900010|{good}", r"tt0900011|short|Lid|\N|1999|\N|9|Drama"]
+    files = files_of(tmp_path, basics=[*rows[1:], *others, *others])
+    for limit, listed in ((None, [*IDS, "tt0900010"]), (3, IDS[:3])):
+        with closing(Tables(files, tmp_path)) as tables:
+            tables.want_all(limit)
+            assert [title.site_id for title in read_titles(tables)] == listed
+            assert tables.list_size == len(listed)
 
 
 def test_a_long_list_of_characters_is_cut_between_two(tmp_path: Path) -> None:
@@ -376,3 +470,19 @@ def test_ties_in_the_top_250_are_broken_by_votes_then_by_id(tmp_path: Path) -> N
         tmp_path, [f"{site_id} movie Drama 8.0 {count}" for site_id, count in votes.items()], "top"
     )
     assert top == {"tt0900010": 1, "tt0900009": 2, "tt10900001": 3}
+
+
+def test_rows_that_come_twice_push_no_title_out_of_a_chart(tmp_path: Path) -> None:
+    films = [f"tt09{n:05} movie Drama 8.0 {26_000 - n}" for n in range(250)]
+    assert chart(tmp_path, [*films[:9], *films], "top") == {
+        f"tt09{n:05}": n + 1 for n in range(250)
+    }
+
+
+def test_a_damaged_rating_changes_no_rank_of_others(tmp_path: Path) -> None:
+    films = ["tt0900001 movie Drama 8.0 90000", "tt0900002 movie Drama 7.0 90000"]
+    for damaged in ("nan 90000", "99 90000", "8.5 x", "8.5 0"):
+        assert chart(tmp_path, [*films, f"tt0900003 movie Drama {damaged}"], "top") == {
+            "tt0900001": 1,
+            "tt0900002": 2,
+        }

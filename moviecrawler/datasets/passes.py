@@ -1,0 +1,110 @@
+"""A pass over IMDb's datasets: it fetches what has changed, and reads the requested titles."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from moviecrawler.datasets.tables import BASICS, CHARTS, NO_ID, RATINGS, Tables
+from moviecrawler.datasets.titles import MissingTitle, dataset_names, read_titles
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from moviecrawler.datasets.files import FileClient
+    from moviecrawler.items import Movie
+
+
+class DatasetPass:
+    """Reads titles from the datasets of some host.
+
+    One thread at a time may use it; `interrupt` may be called by any.
+    """
+
+    def __init__(self, url: str, folder: Path, words: str, client: FileClient) -> None:
+        """Take the host's URL, the folder of the files, and the words of IMDB_DATASETS."""
+        self._url = url
+        self._folder = folder
+        self._words = words
+        self._client = client
+        self._interrupts: list[Callable[[], object]] = [client.interrupt]
+        self.damaged: dict[tuple[str, str], tuple[int, str]] = {}
+        """As in `Tables`; it is complete at the end of the pass."""
+        self.list_damage = ""
+        """Why titles of the list may be missing; it is known at the end of the pass."""
+
+    def interrupt(self) -> None:
+        """End what is being fetched or read, which then raises InterruptedReadError."""
+        for interrupt in self._interrupts:
+            interrupt()
+
+    def titles(
+        self, ids: Sequence[str], list_name: str | None, limit: int | None
+    ) -> Generator[Movie | MissingTitle]:
+        """Fetch what has changed, and yield each requested title once, those of a chart by rank.
+
+        Args:
+            ids: Titles that are requested by their ids.
+            list_name: The list that is requested; None for no list.
+            limit: The number of titles of the list that are read at most; None for all.
+
+        Raises:
+            MovieCrawlerError: A file can't be fetched or read, or the pass was interrupted.
+        """
+        files = {name: self._folder / f"{name}.tsv.gz" for name in dataset_names(self._words)}
+        for path in files.values():
+            self._client.download(f"{self._url}/{path.name}", path, header_lines=1)
+        with closing(Tables(files, self._folder, is_downloaded=True)) as tables:
+            self._interrupts.append(tables.interrupt)
+            tables.want(ids)
+            if list_name is None:
+                yield from read_titles(tables)
+            else:
+                if list_name in CHARTS:
+                    ranks = tables.want_chart(list_name, limit)
+                    yield from _ranked(read_titles(tables), ranks, list_name, frozenset(ids))
+                else:
+                    tables.want_all(limit)
+                    yield from read_titles(tables)
+                self.list_damage = _list_damage(tables, list_name)
+            self.damaged = tables.damaged
+
+
+def _ranked(
+    titles: Iterable[Movie | MissingTitle],
+    ranks: Mapping[str, int],
+    list_name: str,
+    ids: frozenset[str],
+) -> list[Movie | MissingTitle]:
+    """Return the titles of a chart by rank, after those that were requested by their `ids`.
+
+    A title that may be in the chart, and has no rank as its row in `title.ratings` is damaged, has
+    failed.
+    """
+    ranked: list[Movie | MissingTitle] = []
+    for title in titles:
+        site_id = str(title.site_id)
+        if isinstance(title, MissingTitle):
+            ranked.append(title)
+        elif site_id in ranks:
+            title.list_name = list_name
+            title.list_rank = ranks[site_id]
+            title.list_computed = True
+            ranked.append(title)
+        elif site_id in ids:
+            ranked.append(title)
+        else:
+            ranked.append(
+                MissingTitle(site_id, "failed", f"its row in IMDb's {RATINGS} is damaged")
+            )
+    return sorted(ranked, key=lambda title: ranks.get(str(title.site_id), 0))
+
+
+def _list_damage(tables: Tables, list_name: str) -> str:
+    """Return why titles of a list may be missing; nothing when none is."""
+    if not tables.list_size:
+        return f"IMDb's datasets have no title of the list {list_name}"
+    read = (BASICS, RATINGS) if list_name in CHARTS else (BASICS,)
+    rows = sum(tables.damaged.get((dataset, NO_ID), (0, ""))[0] for dataset in read)
+    return f"{rows:,} rows of IMDb's {' and '.join(read)} have no readable id" if rows else ""
