@@ -12,6 +12,7 @@ from typing import Any
 
 from moviecrawler.items import Movie
 from moviecrawler.replica.process import ReplicaProcess
+from tests.accounts import Summary, check_crawl
 from tests.processes import start
 from tests.tables import read_movies
 
@@ -35,6 +36,11 @@ class Finished:
         """The rows of movies.csv, in its order."""
         path = self.data / "movies.csv"
         return list(read_movies(path)) if path.exists() else []
+
+    @property
+    def summary(self) -> Summary:
+        """The five lines at the end of a crawl."""
+        return Summary.read(self.log)
 
     @property
     def misses(self) -> dict[str, str]:
@@ -63,7 +69,10 @@ def environment(data: Path, replica: ReplicaProcess | None, **settings: str) -> 
 def scrapy(
     *arguments: str, data: Path, replica: ReplicaProcess | None = None, **settings: str
 ) -> Finished:
-    """Run `scrapy` with arguments in the folder `data`; settings are environment variables."""
+    """Run `scrapy` with arguments in the folder `data`; settings are environment variables.
+
+    The account of a crawl must add up.
+    """
     data.mkdir(exist_ok=True)
     with NamedTemporaryFile() as output, NamedTemporaryFile() as log:
         env = environment(data, replica, **settings)
@@ -73,7 +82,9 @@ def scrapy(
         finally:
             process.kill()
         code = process.wait()
-        return Finished(code, Path(output.name).read_text(), Path(log.name).read_text(), data)
+        finished = Finished(code, Path(output.name).read_text(), Path(log.name).read_text(), data)
+    check_crawl(arguments, env, finished.log, code)
+    return finished
 
 
 def crawl(

@@ -142,7 +142,7 @@ def test_components_given_on_the_command_line_leave_ours_in_a_crawl() -> None:
         "SqlitePipeline": 300,
     }
     assert "Summary" not in enabled(crawler.settings, "EXTENSIONS")
-    assert "TitleOutcomes" in enabled(crawler.settings, "EXTENSIONS")
+    assert "ItemCompletion" in enabled(crawler.settings, "EXTENSIONS")
     assert "DepthMiddleware" not in enabled(crawler.settings, "SPIDER_MIDDLEWARES")
     assert crawler.settings["SCHEDULER"] == SCHEDULER
 

@@ -101,7 +101,8 @@ class Outcome(msgspec.Struct, kw_only=True, omit_defaults=True):
     version: str | None = None
     """The version that was run; None when there was none to run."""
     exit_code: int | None = None
-    """0 only when the spider has done everything that it was asked to."""
+    """0: everything is done. 1: something is not. 2: wrong usage. 3: the rest is queued, in order.
+    None when the process was killed."""
     items: int | None = None
     errors: int | None = None
     """Lines that were logged as errors."""

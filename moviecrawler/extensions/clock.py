@@ -30,15 +30,16 @@ class ClockCheck:
     Records with a wrong time would wrongly replace those of other machines, or be replaced by them.
     """
 
-    def __init__(self, settings: BaseSettings) -> None:
-        self._settings = settings
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._settings = crawler.settings
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Read REDIS_URL and DATABASE_URL."""
         if not any(map(crawler.settings.get, ("REDIS_URL", "DATABASE_URL"))):
             raise NotConfigured
-        check = cls(crawler.settings)
+        check = cls(crawler)
         crawler.signals.connect(check.spider_opened, signals.spider_opened)
         return check
 
@@ -61,13 +62,13 @@ class ClockCheck:
             ahead = before + (datetime.now(UTC) - before) / 2 - theirs
             if abs(ahead) >= TOLERANCE:
                 direction = "ahead of" if ahead > timedelta() else "behind"
-                message = (
-                    "The clock of this machine is %s minutes %s that of %s, "
-                    "so nothing is crawled. Set it (NTP) and start again"
+                minutes = abs(ahead) / timedelta(minutes=1)
+                why = (
+                    f"the clock of this machine is {minutes:,.0f} minutes {direction} that of"
+                    f" {server}, so nothing is crawled: set it (NTP)"
                 )
-                logger.error(
-                    message, f"{abs(ahead) / timedelta(minutes=1):,.0f}", direction, server
-                )
+                logger.error("%s", why)
+                self._crawler.stats.set_value("crawl/cause", why)
                 raise CloseSpider("clock_wrong")
 
 

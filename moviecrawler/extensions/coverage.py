@@ -109,6 +109,8 @@ class CoverageWatch:
         if not self._stops or self._is_stopping:
             return
         self._is_stopping = True
+        cause = f"{why}, so the site has probably changed its pages"
+        self.crawler.stats.set_value("crawl/cause", cause)
         logger.error(_STOPS, self._site, why, self._folder, extra={"spider": self.crawler.spider})
         engine = self.crawler.engine
         assert engine is not None  # noqa: S101 - pages come from it

@@ -73,13 +73,15 @@ class DueTitles:
             try:
                 await self._release()
                 stopped = await self._stopped()
-                budget = None if stopped else await self._budget_left()
+                budget = None if stopped is not None else await self._budget_left()
                 if budget == 0:
                     if await self._day_is_over():
                         return
                     await asyncio.sleep(_MORE_POLL_SECONDS)
                     continue
-                claimed, more = ([], False) if stopped else await self._claim(budget)
+                claimed, more = ([], False)
+                if stopped is None:
+                    claimed, more = await self._claim(budget)
                 pause = _POLL_SECONDS
             except NotSent:
                 return  # Redis was away for too long, and the crawl closes
@@ -106,8 +108,8 @@ class DueTitles:
                 await asyncio.sleep(min(_IDLE_POLL_SECONDS, self.options.idle))
                 idle += min(_IDLE_POLL_SECONDS, self.options.idle)
             else:
-                if await self.budgets.ask_refusal() is not None:
-                    self._end_as("site_stopped")
+                if stopped is not None:
+                    self._end_as("site_stopped", stopped)
                 await self._log_claims_of_others()
                 return
 
@@ -132,16 +134,19 @@ class DueTitles:
                     extra={"spider": self.spider},
                 )
 
-    async def _stopped(self) -> bool:
-        """Return whether the site has refused us, or another worker, and is not to be asked yet."""
+    async def _stopped(self) -> str | None:
+        """Return why the site is not to be asked yet; None when it may be.
+
+        It has refused us, or another worker.
+        """
         await self.recorder.flush()  # outcomes and refusals decide what is due
         reason = await self.recorder.call(store.paused, self.spider.site, utc_now())
         # Another worker's refusal may not be in the catalogue yet.
         reason = reason or await self.budgets.ask_refusal()
         if reason is None or self.spider.uses_datasets:
-            return False
+            return None
         self._log_once(logging.WARNING, reason)
-        return True
+        return reason
 
     def _log_once(self, level: int, reason: str) -> None:
         """Log why nothing is claimed, unless the last line said so."""
@@ -174,9 +179,9 @@ class DueTitles:
             return False  # requests under way will use up the rest
         message = f"today's budget of {self.spider.site} is spent; the next day begins at 00:00 UTC"
         self._log_once(logging.INFO, message)
-        if self.recorder.fetching or until_next_day(utc_now()).total_seconds() <= self.options.idle:
+        if until_next_day(utc_now()).total_seconds() <= self.options.idle:
             return False
-        self._end_as("budget_spent")
+        self._end_as("budget_spent", message)
         return True
 
     def not_sent(self, title_id: int) -> None:
@@ -188,7 +193,9 @@ class DueTitles:
         self.recorder.claimed_ids.discard(title_id)
         self._last_claim_unconfirmed = True
 
-    def _end_as(self, reason: str) -> None:
+    def _end_as(self, reason: str, why: str) -> None:
+        self.spider.crawler.stats.set_value("crawl/cause", why)
+
         def end() -> None:
             raise CloseSpider(reason)
 

@@ -233,6 +233,8 @@ def _next(stats: dict[str, Any], is_once: bool, is_due: bool) -> str:
     spooled = sum(value for name, value in stats.items() if _SPOOLED.fullmatch(name))
     if spooled:
         parts.append(f"{spooled:,} items are spooled, and the next crawl stores them")
+    if not parts and exit_code(stats) == INCOMPLETE:
+        parts.append("the line on stores says what went wrong")
     return "; ".join(parts) or "nothing is left"
 
 
@@ -283,6 +285,8 @@ def _stores(stats: dict[str, Any]) -> str:
             shown.append(remark)
     if invalid := stats.get("items/rejected", 0):
         shown.append(f"{invalid:,} invalid items were offered to none")
+    if unrecorded := stats.get("items/unrecorded", 0):
+        shown.append(f"{unrecorded:,} rejected items could not be written to rejected.jsonl")
     return "; ".join(shown) or "none"
 
 

@@ -42,9 +42,9 @@ for _, finish in ipairs(given.ends) do
         forget(id)
         count(outcomes, was_title)
     elseif how == 'done' and not value and redis.call('ZSCORE', leases_key, id) then
-        -- Its request was lost while this worker was at it, and so is its place in the account.
+        -- Its request was lost while this worker was at it. Only lists and others are read or unread.
         redis.call('ZREM', leases_key, id)
-        count(outcomes, was_title)
+        count(outcomes, not (outcomes.read or outcomes.unread))
     elseif how == 'done' and is_stored then
         local letter = redis.call('HGET', dead_key, id)
         if letter then  -- its worker had been taken for dead, and was only slow

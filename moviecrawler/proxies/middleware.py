@@ -122,7 +122,9 @@ class ProxyMiddleware:
                 await pool.open(self.crawler.settings[SITES[self.site].home_setting])
             await self.quarantines.start()
         except (ProxyPoolError, redis.exceptions.RedisError) as error:
-            self._log.error("Proxies can't be used: %s", describe_error(error))
+            why = f"proxies can't be used: {describe_error(error)}"
+            self._log.error("%s", why)
+            self.crawler.stats.set_value("crawl/cause", why)
             raise CloseSpider("proxies_unreachable") from None
 
     # --- Requests ---------------------------------------------------------------------------------

@@ -110,8 +110,10 @@ def test_hostile_job_is_refused_with_a_sentence(changed: dict[str, Any], expecte
         ("shutdown", "pages", {"cancelled": "TERM"}, "cancelled"),
         ("recycled", "pages", {}, "recycled"),
         ("recycled", "", {}, "died"),
-        ("memusage_exceeded", "pages", {}, "recycled"),
-        ("memusage_exceeded", "", {}, "died"),
+        ("budget_spent", "pages", {"exit_code": 3}, "finished"),
+        ("memusage_exceeded", "pages queue", {}, "recycled"),
+        ("memusage_exceeded", "queue", {}, "died"),
+        ("memusage_exceeded", "pages", {}, "finished"),  # it would begin anew each time
         ("frontier_unreachable", "pages", {}, "died"),
         (None, "", {"exit_code": 2}, "finished"),
         (None, "", {"exit_code": 1, "errors": "Timeout (0:01:00.1)!\nThread 0x1"}, "died"),
@@ -125,6 +127,7 @@ def test_end_of_a_process_means(
 ) -> None:
     told = Report(**{"reason": reason, "errors": "x\nno such list\n", **ended})
     told.stats |= {"response_received_count": 10.0} if "pages" in stats else {}
+    told.stats |= {"frontier/run/requested": 10.0} if "queue" in stats else {}
     how, why = told.classify()
     assert how == expected
     assert ended != {"exit_code": 2} or why == "exit code 2: no such list"

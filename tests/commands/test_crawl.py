@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from moviecrawler.extensions.outcomes import is_complete
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import counts, scrapy
 
@@ -78,53 +77,3 @@ def test_store_that_may_be_waited_for_loses_nothing(
     (kept,) = (tmp_path / "spool").iterdir()
     assert len(kept.read_text("utf-8").splitlines()) == 10
     assert "s3cret" not in finished.log + kept.read_text("utf-8")
-
-
-@pytest.mark.promise(
-    "The exit code is 0 only when every title asked for was stored or stated absent."
-)
-@pytest.mark.parametrize(
-    ("stats", "right"),
-    [
-        ({"titles/asked": 10, "titles/stored": 10}, True),
-        ({"titles/asked": 10, "titles/stored": 3, "titles/unchanged": 5, "titles/absent": 2}, True),
-        ({"titles/asked": 10, "titles/stored": 9, "titles/failed": 1}, False),
-        ({"titles/asked": 10, "titles/stored": 9, "titles/disallowed": 1}, False),
-        ({"titles/asked": 10, "titles/stored": 10, "frontier/run/dead": 1}, False),
-        ({}, True),
-        ({"titles/asked": 2, "titles/stored": 2, "titles/rejected": 1}, False),  # a season
-        ({"titles/asked": 2, "titles/stored": 2, "titles/blocked": 1}, False),
-        ({"titles/asked": 2, "titles/stored": 2, "titles/spooled": 1}, False),
-        ({"titles/asked": 2, "titles/stored": 2, "titles/lost": 1}, False),
-        ({"titles/asked": 2, "titles/stored": 1}, False),
-        ({"titles/asked": 2, "titles/stored": 2, "items/unrecorded": 1}, False),
-        ({"lists/missed": 1}, False),
-        ({"titles/asked": 1, "titles/stored": 1, "finish_reason": "shutdown"}, False),
-        (
-            {
-                "titles/asked": 1,
-                "titles/stored": 1,
-                "finish_reason": "recycled",
-                "frontier/run/dead": 1,
-            },
-            True,
-        ),
-    ],
-)
-def test_exit_code_says_whether_the_crawl_did_all_of_its_work(
-    stats: dict[str, int], right: bool
-) -> None:
-    assert is_complete({"finish_reason": "finished", **stats}) is right
-
-
-def test_a_crawl_of_what_is_due_does_no_more_than_the_budget_allows() -> None:
-    stats = {
-        "finish_reason": "budget_spent",
-        "titles/asked": 600,
-        "titles/stored": 590,
-        "titles/absent": 10,
-    }
-    assert is_complete(stats, within_budget=True)
-    assert not is_complete(stats)
-    assert is_complete({"finish_reason": "budget_spent"}, within_budget=True)
-    assert not is_complete({**stats, "titles/blocked": 1}, within_budget=True)

@@ -1,4 +1,4 @@
-"""What became of items, and how titles are counted by it."""
+"""Which items are followed, and what is said of each once every store has an outcome of it."""
 
 import weakref
 from datetime import UTC, datetime
@@ -10,7 +10,6 @@ from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
 from moviecrawler.extensions.completion import ItemCompletion
-from moviecrawler.extensions.outcomes import TitleOutcomes
 from moviecrawler.items import Miss, Movie
 from moviecrawler.signals import item_completed, item_outcomes, store_opened
 
@@ -34,9 +33,13 @@ class Crawl:
     def __init__(self, *stores: str) -> None:
         self.crawler = get_crawler(Spider)
         self.completion = ItemCompletion.from_crawler(self.crawler)
-        self.reported = TitleOutcomes.from_crawler(self.crawler)
+        self.completed: list[tuple[Any, frozenset[str]]] = []
+        self.crawler.signals.connect(self._item_completed, item_completed)
         for store in stores:
             self.send(store_opened, store=store)
+
+    def _item_completed(self, item: Any, outcomes: frozenset[str]) -> None:
+        self.completed.append((item, outcomes))
 
     def send(self, signal: object, **arguments: Any) -> None:
         self.crawler.signals.send_catch_log(signal, **arguments)
@@ -55,33 +58,24 @@ class Crawl:
                 earlier=earlier,
             )
 
-    @property
-    def counted(self) -> dict[str, int]:
-        stats = self.crawler.stats.get_stats()
-        return {
-            name.removeprefix("titles/"): n
-            for name, n in stats.items()
-            if name.startswith("titles/")
-        }
-
 
 @pytest.mark.parametrize(
-    ("csv", "postgres", "title"),
+    ("csv", "postgres"),
     [
-        ("durable", "durable", "stored"),
-        ("durable", "rejected", "rejected"),
-        ("spooled", "durable", "spooled"),
-        ("spooled", "rejected", "rejected"),
-        ("lost", "rejected", "lost"),
+        ("durable", "durable"),
+        ("durable", "rejected"),
+        ("spooled", "durable"),
+        ("spooled", "rejected"),
+        ("lost", "rejected"),
     ],
 )
-def test_worst_outcome_in_any_store_is_the_titles(csv: str, postgres: str, title: str) -> None:
+def test_an_item_is_completed_with_what_every_store_said(csv: str, postgres: str) -> None:
     crawl = Crawl("csv", "postgres")
     item = movie()
     crawl.item(item, csv=csv)
-    assert crawl.counted == {}
+    assert crawl.completed == []
     crawl.send(item_outcomes, items=[item], store="postgres", outcome=postgres, reason=None)
-    assert crawl.counted == {title: 1}
+    assert crawl.completed == [(item, frozenset({csv, postgres}))]
     assert not crawl.completion._items
 
 
@@ -104,28 +98,30 @@ def test_a_page_is_not_held_while_a_store_fills_its_batch_but_its_request_is() -
     assert completed == [request]
 
 
-def test_each_item_is_counted_once_and_an_earlier_runs_or_a_dropped_one_is_not() -> None:
+def test_each_item_is_completed_once_and_an_earlier_runs_or_a_dropped_one_is_not() -> None:
     crawl = Crawl("csv", "postgres")
     early = movie()
     dropped = movie()
     # Before it has passed.
     crawl.send(item_outcomes, items=[early], store="csv", outcome="durable", reason=None)
-    assert crawl.counted == {}
+    assert crawl.completed == []
     crawl.item(early, postgres="durable")
-    crawl.item(movie(), csv="durable", postgres="durable")  # which is equal to it
-    assert crawl.counted == {"stored": 2}
+    equal = movie()
+    crawl.item(equal, csv="durable", postgres="durable")
+    assert [item for item, _ in crawl.completed] == [early, equal]
     crawl.item(movie(), earlier=True, csv="durable")
     crawl.send(item_outcomes, items=[dropped], store="csv", outcome="durable", reason=None)
     crawl.send(signals.item_dropped, item=dropped, response=None, exception=None)
     crawl.send(item_outcomes, items=[dropped], store="postgres", outcome="durable", reason=None)
-    assert crawl.counted == {"stored": 2, "rejected": 1}
+    assert len(crawl.completed) == 2
     absent = Miss(
         site="imdb", site_id="tt1", url="u", outcome="absent", reason="404", checked_at=NOW
     )
     for item in (absent, movie("list")):
         crawl.item(item, csv="durable", postgres="durable")
-    assert crawl.counted == {"stored": 2, "rejected": 1, "absent": 1}
+    assert len(crawl.completed) == 4
     assert not crawl.completion._items
     without_stores = Crawl()
     without_stores.item(movie())
-    assert without_stores.counted == {"stored": 1}
+    [(_, outcomes)] = without_stores.completed
+    assert outcomes == frozenset()

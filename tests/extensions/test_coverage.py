@@ -112,7 +112,8 @@ def test_crawl_stops_when_all_scores_or_identity_are_gone_and_goes_on_when_told(
     read = ended.stat("pages/read") + ended.stat("titles/failed")
     assert read <= 10 + GONE_AFTER_PAGES + IN_FLIGHT
     # What was not asked for is neither failed nor blocked: the same command asks for it.
-    assert f"{TITLES - read} wait for the next worker" in ended.log
+    assert f"next: {why}" in ended.log
+    assert f"{TITLES - read} requests wait in the queue" in ended.log
     on = crawl(
         "imdb",
         IDS,

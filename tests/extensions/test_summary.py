@@ -39,9 +39,7 @@ def test_summary_tells_what_was_stored_what_was_not_and_what_is_due_next(
     )
     assert told["refusals"] == told["missing fields"] == "none"
     assert re.fullmatch(
-        r"of the 32 requests of run \S+, all are done;"
-        r" 0 titles are due now, the next one on .* UTC",
-        told["next"],
+        r"nothing is left; 0 titles are due now, the next one on .* UTC", told["next"]
     )
 
 
@@ -50,7 +48,10 @@ def test_summary_tells_what_waits_in_the_shared_queue(
 ) -> None:
     urls = {"REDIS_URL": redis_url, "FRONTIER_MAX_PAGES": "5", "FRONTIER_RUN": "five"}
     told = summary(crawl("imdb", f"ids={THIRTY}", data=tmp_path, replica=replica, **urls))
-    assert told["next"].startswith("of the 31 requests of run five, 25 wait for the next worker; ")
+    assert told["imdb"].startswith("30 titles asked for: 5 stored, 25 waiting in the queue; ")
+    assert told["next"] == (
+        "25 requests wait in the queue, and the same command goes on with them"
+    )
 
 
 def test_summary_names_the_reasons_of_failures(replica: ReplicaProcess, tmp_path: Path) -> None:
@@ -69,8 +70,12 @@ def test_a_crawl_that_cannot_begin_has_a_summary(tmp_path: Path) -> None:
         r"0 titles asked for: the crawl ended first; in [\d.]+ s \(store_unavailable\)",
         told["imdb"],
     )
-    assert told["stores"] == "none"
-    assert told["next"] == "nothing of this crawl; the catalogue can't be asked"
+    assert "postgres can't be used" in told["stores"]
+    assert re.fullmatch(
+        r"postgres can't be used, so nothing is crawled: .*127\.0\.0\.1.*; nothing was requested;"
+        r" the same command begins again; the catalogue can't be asked",
+        told["next"],
+    )
 
 
 @pytest.mark.promise(
@@ -98,4 +103,4 @@ def test_summary_is_on_standard_error_whatever_becomes_of_the_log(
     assert len(finished.log.splitlines()) == 5
     assert summary(finished)["imdb"].startswith("2 titles asked for: 2 stored; in ")
     if "--logfile" in quiet:
-        assert ", all are done; " in (tmp_path / "crawl.log").read_text("utf-8")
+        assert "next: nothing is left" in (tmp_path / "crawl.log").read_text("utf-8")

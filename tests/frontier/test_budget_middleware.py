@@ -110,9 +110,9 @@ def test_a_crawl_without_redis_keeps_the_budget_of_the_day_and_goes_on_at_the_ne
     budget = '{"127.0.0.1": {"per_second": 50, "per_day": 4}}'
     wanted = f"ids={','.join(IDS[:9])}"
     ended = crawl("imdb", wanted, data=tmp_path, replica=replica, SITE_BUDGETS=budget)
-    assert (ended.code, len(ended.movies)) == (1, 4), ended.log
-    assert "the budget of the day is spent" in ended.log
-    assert "5 wait for the next worker" in ended.log
+    assert (ended.code, len(ended.movies)) == (3, 4), ended.log
+    assert "next: the budget of the day is spent" in ended.log
+    assert "5 requests wait in the queue" in ended.log
     assert counts(replica)["requests"] == 4
     on = crawl("imdb", wanted, data=tmp_path, replica=replica)
     assert (on.code, len(on.movies)) == (0, 9), on.log

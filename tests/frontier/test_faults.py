@@ -345,7 +345,7 @@ def test_terminated_and_recycled_workers_hand_back_what_they_have_not_done(
         workers.start()
         wait_for(partial(have_been_fetched, replica, 10))
         workers.running[0].send_signal(signal.SIGTERM)
-        workers.wait()
+        assert workers.wait() == [3], workers.log
         assert workers.count("leases") == 0
         done = workers.state("done") - 1  # without the arguments
         assert 0 < done < TITLES - 10

@@ -55,7 +55,7 @@ def test_workers_of_one_run_fetch_nothing_twice_and_each_new_start_makes_a_new_r
             # Whoever was asked for before the run was over has nothing to do, and gives the same
             # account.
             assert ("was over at" in workers.log) == late
-            assert "all are done" in workers.log.splitlines()[-1]
+            assert workers.log.splitlines()[-1] == "  next: nothing is left"
         assert set(counts(replica)["paths"].values()) <= {number, 2 * number}, number
         assert counts(replica)["paths"]["/chart/boxoffice/"] == number
 
@@ -66,7 +66,7 @@ def test_run_of_a_name_is_made_once_and_refused_to_other_arguments(
     workers_of_any: WorkersOf, replica: ReplicaProcess
 ) -> None:
     for argument, code, says in (
-        (f"ids={IDS[0]}", 0, "all are done"),
+        (f"ids={IDS[0]}", 0, "nothing is left"),
         (f"ids={IDS[0]}", 0, "was over at"),
         (f"ids={IDS[1]}", 1, f"run 'weekly' was begun with ids={IDS[0]}"),
     ):

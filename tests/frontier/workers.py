@@ -23,6 +23,7 @@ from moviecrawler.frontier.keys import RunKeys, SiteKeys
 from moviecrawler.frontier.runs import frontier
 from moviecrawler.items import Movie, Site
 from moviecrawler.replica.process import ReplicaProcess
+from tests.accounts import check_queue, check_summary
 from tests.crawling import FAST
 from tests.crawling import environment as crawl_environment
 from tests.processes import Process, start
@@ -183,14 +184,21 @@ class Workers:
         process.wait()
         self._end(process)
 
-    def wait(self) -> list[int]:
-        """Wait until all have ended; return their exit codes."""
+    def wait(self, *, may_lose: bool = False) -> list[int]:
+        """Wait until all have ended; return their exit codes.
+
+        Their account must add up, with nothing lost unless a test takes something from the queue.
+        """
         codes = []
         deadline = time.monotonic() + LONGEST
         while self.running:
             process = self.running[0]
             codes.append(process.wait(max(0.1, deadline - time.monotonic())))
+            if codes[-1] in {0, 1, 3}:
+                check_summary(self.logs[process].read_text(), codes[-1])
             self._end(process)
+        queue = {"REDIS_URL": self._redis_url, "DATA_DIR": str(self.data)}
+        check_queue(queue, may_lose=may_lose)
         return codes
 
     def _end(self, process: Process) -> None:

@@ -116,13 +116,23 @@ def test_what_is_wrong_is_posted_with_the_summary(stats: dict[str, Any], said: s
         # A pass over datasets fetches few files, and stores titles all the while.
         {
             "downloader/response_count": 7,
-            "titles/stored": 0,
-            "titles/unchanged": 100,
+            "titles/stored": 100,
             "pages/read": 0,
         },
-        {"titles/stored": 0, "titles/absent": 0, "titles/unchanged": 100},
+        {"titles/stored": 0, "titles/absent": 100},
+        {"titles/asked": 50, "titles/stored": 50, "finish_reason": "budget_spent"},
+        {"titles/asked": 0, "titles/stored": 0, "finish_reason": "shutdown"},
     ],
-    ids=["well", "few refusals", "few answers", "nothing due", "datasets", "nothing new"],
+    ids=[
+        "well",
+        "few refusals",
+        "few answers",
+        "nothing due",
+        "datasets",
+        "all absent",
+        "unfinished",
+        "told to end",
+    ],
 )
 def test_nobody_is_told_of_a_crawl_that_went_well(stats: dict[str, Any]) -> None:
     assert told(stats) == []

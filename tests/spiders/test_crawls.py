@@ -185,7 +185,7 @@ def test_block_stops_the_site(
     assert most > 1 or set(finished.misses.values()) <= {"blocked"}
     assert not finished.movies
     # What was not sent waits for the next start.
-    assert "20 wait for the next worker" in finished.log
+    assert "20 requests wait in the queue" in finished.log
 
 
 @pytest.mark.promise(
