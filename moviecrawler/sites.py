@@ -45,11 +45,9 @@ class Parts(NamedTuple):
     part: str
     """What follows a series' id. Its groups are `season`, `special` (of what is no season),
     `of_episode` and `episode`."""
-    no_part: str
-    """What can't follow it in an address of the series itself: a part that is written in a way that
-    is not known."""
     spellings: tuple[tuple[str, str], ...]
-    """What the site understands as well after a series' id, and how it writes that itself."""
+    """What the site understands as well after a series' id, in lower case, and how it writes that
+    itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +68,8 @@ class SiteProfile:
     """What may be before the id in the path of a page that is about a title."""
     id: str
     """The form of the id of a title without parts."""
+    spellings: tuple[tuple[str, str], ...] = ()
+    """Other forms in which people write such an id, and the site's own."""
     parts: Parts | None = None
     """None where the ids of series, seasons and episodes are of the same form as those of other
     titles."""
@@ -117,6 +117,8 @@ SITES: dict[Site, SiteProfile] = {
         title_path="/title/{}/",
         before_id=r"(?:[a-z]{2}(?:-[a-z]{2})?/)?title/",
         id="tt[0-9]{7,10}",
+        # IMDb fills its numbers up to seven digits: tt00900001 is tt0900001.
+        spellings=(("^tt0+(?=[0-9]{7})", "tt"),),
         example="tt0111161",
         per_day=30_000,
         trending=frozenset({"popular", "boxoffice", "populartv"}),
@@ -135,9 +137,8 @@ SITES: dict[Site, SiteProfile] = {
         id=f"movie/{NAME}",
         parts=Parts(
             series=f"tv/{NAME}",
-            part=r"/(?:season-(?P<season>[0-9]{1,4})(?P<special>-[a-z0-9-]{1,60})?|specials)"
-            rf"(?P<of_episode>/episode-(?:(?=(?P<episode>[0-9]{{1,4}})(?:[-/]|$))|){NAME})?",
-            no_part="/season-|/specials",
+            part=r"(?i:/(?:season-(?P<season>[0-9]{1,4})(?P<special>-[a-z0-9-]{1,60})?|specials)"
+            rf"(?P<of_episode>/episode-(?:(?=(?P<episode>[0-9]{{1,4}})(?:[-/]|$))|){NAME})?)",
             spellings=((r"^/season-0+(?=/|$)", "/specials"), (r"^/season-0+(?=[1-9])", "/season-")),
         ),
         example="movie/dune-part-two",
@@ -155,10 +156,9 @@ SITES: dict[Site, SiteProfile] = {
         parts=Parts(
             series=f"tv/{NAME}",
             # A special between two episodes of a season has a number inside the season's: `s37.2`.
-            part=r"/s(?P<season>[0-9]{1,4})(?P<special>\.[0-9]{1,3})?"
+            part=r"(?i:/s(?P<season>[0-9]{1,4})(?P<special>\.[0-9]{1,3})?"
             r"(?:(?P<of_episode>/e(?:(?P<episode>[0-9]{1,4})(?![0-9.])|[0-9]{1,4}\.[0-9]{1,3}))"
-            r"|(?!/e[0-9]))",
-            no_part="/s[0-9]",
+            r"|(?!/e[0-9])))",
             spellings=(
                 (r"(/[se])([0-9])(?=[./]|$)", r"\g<1>0\2"),
                 (r"(/[se])0+(?=[0-9]{2})", r"\1"),

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.sites import SITES
 from moviecrawler.texts import shown
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from moviecrawler.items import Site, TitleKind
     from moviecrawler.sites import Parts
 
-IMDB_ID = re.compile(SITES["imdb"].id)
-"""A title's id on IMDb, which other sites name, too."""
+_UNKNOWN_PART = "/(?i:season[-_0-9]|s[0-9]|specials)"
+"""What can't follow a series' id in an address of the series itself: a season that is written in a
+way that is not known, such as /season-one."""
+_SEASON_IN_QUERY = re.compile("(?:^|&)season=([^&]*)")
 
 
 def _series(parts: Parts | None, otherwise: str) -> str:
@@ -33,7 +37,7 @@ _ID = {
 _ID_IN_PATH = {
     site: re.compile(
         rf"^/?{profile.before_id}(?P<id>{profile.id}"
-        rf"{_series(profile.parts, f'(?!{profile.parts.no_part})' if profile.parts else '')})"
+        rf"{_series(profile.parts, f'(?!{_UNKNOWN_PART})')})"
         r"(?:/|$)"
     )
     for site, profile in SITES.items()
@@ -42,14 +46,6 @@ _PART_OF_SERIES = {
     site: re.compile(f"(?P<series>{parts.series}){parts.part}")
     for site, profile in SITES.items()
     if (parts := profile.parts)
-}
-
-
-_SPELLINGS = {
-    site: [(re.compile(other), own) for other, own in profile.parts.spellings]
-    if profile.parts
-    else []
-    for site, profile in SITES.items()
 }
 
 
@@ -68,7 +64,7 @@ def site_of(url: str) -> Site | None:
     return next((site for site, profile in SITES.items() if profile.has_host(host)), None)
 
 
-def id_in_url(site: Site, url: str) -> str | None:
+def id_in_url(site: Site, url: str | None) -> str | None:
     """Return the id of the title that a URL (or a path) of `site` names; None when it has none.
 
     >>> id_in_url("imdb", "https://www.imdb.com/title/tt0111161/fullcredits/?ref_=tt_cl")
@@ -80,29 +76,91 @@ def id_in_url(site: Site, url: str) -> str | None:
     >>> id_in_url("rottentomatoes", "https://www.rottentomatoes.com/tv/the_wire/s02/e05/reviews")
     'tv/the_wire/s02/e05'
 
-    One season has one id, in whatever way that the site understands its address is written:
+    One season has one id, in whatever way that the site understands its address is written. The
+    address of a season that can't be understood does not name the series:
 
-    >>> id_in_url("rottentomatoes", "/tv/the_wire/s2/e5")
+    >>> id_in_url("rottentomatoes", "/tv/the_wire/S2/E5")
     'tv/the_wire/s02/e05'
     >>> id_in_url("metacritic", "/tv/the-wire/season-0/")
     'tv/the-wire/specials'
+    >>> id_in_url("metacritic", "/tv/the-wire/critic-reviews/?season=season-2")
+    'tv/the-wire/season-2'
+    >>> id_in_url("imdb", "/title/tt0306414/episodes/?season=4") is None
+    True
     """
     try:
-        found = _ID_IN_PATH[site].match(urlsplit(url).path)
+        address = urlsplit(url or "")
     except ValueError:
         return None
-    return _spelt(site, found) if found else None
+    found = _ID_IN_PATH[site].match(address.path)
+    season = _SEASON_IN_QUERY.search(address.query)
+    if found is not None and season is not None and not _part_in(found):
+        found = _ID[site].fullmatch(f"{found['id']}/{season[1]}")
+        if found is not None and not _part_in(found):
+            return None
+    return None if found is None else _canonical_id(site, found)
 
 
-def _spelt(site: Site, found: re.Match[str]) -> str:
+def _part_in(found: re.Match[str]) -> str:
+    """Return what follows the series' id in an id; "" when that is of a whole title."""
+    return found.groupdict().get("part") or ""
+
+
+def _canonical_id(site: Site, found: re.Match[str]) -> str:
     """Return an id as the site writes it."""
-    if not _SPELLINGS[site] or not found["part"]:
-        return found["id"]
-    part = found["part"]
-    for other, own in _SPELLINGS[site]:
-        if other.search(part):
-            part = other.sub(own, part)
-    return found["id"].removesuffix(found["part"]) + part
+    profile = SITES[site]
+    part = _part_in(found)
+    whole = _as_written(found["id"].removesuffix(part), profile.spellings)
+    if profile.parts is None or not part:
+        return whole
+    return whole + _as_written(part.lower(), profile.parts.spellings)
+
+
+def _as_written(text: str, spellings: Iterable[tuple[str, str]]) -> str:
+    for other, own in spellings:
+        text = re.sub(other, own, text)
+    return text
+
+
+def imdb_id_of(text: str) -> str | None:
+    """Return the id that a text is, as IMDb writes it; None when it is not an id of IMDb.
+
+    >>> imdb_id_of("tt00111161")
+    'tt0111161'
+    """
+    found = _ID["imdb"].fullmatch(text)
+    return None if found is None else _canonical_id("imdb", found)
+
+
+def is_same_id(one: str, other: str) -> bool:
+    """Return whether two ids of a site are one id in two spellings.
+
+    >>> is_same_id("m/iron_man", "m/Iron-Man")
+    True
+    """
+    return _plain(one) == _plain(other)
+
+
+def _plain(site_id: str) -> str:
+    return unquote(site_id).lower().replace("_", "-").strip("/")
+
+
+def current_id(site_id: str, aliases: Mapping[str, str]) -> str:
+    """Return the id to which the aliases of a site lead; the id itself where it is none of them.
+
+    >>> current_id("m/a", {"m/a": "m/b", "m/b": "m/c"})
+    'm/c'
+    >>> current_id("m/a", {"m/a": "m/b", "m/b": "m/a"})
+    'm/a'
+    """
+    passed = {site_id}
+    current = site_id
+    while (following := aliases.get(current)) is not None:
+        if following in passed:
+            return site_id
+        passed.add(following)
+        current = following
+    return current
 
 
 class SeriesPart(NamedTuple):
@@ -177,7 +235,7 @@ def parse_title_id(site: Site, text: str, home: str | None = None) -> str:
             f"{shown(text)} is not a title of {site}; "
             f"give an id such as {SITES[site].example}, or its URL"
         )
-    return _spelt(site, found)
+    return _canonical_id(site, found)
 
 
 def _is_below(home: str | None, url: str) -> bool:

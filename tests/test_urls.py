@@ -36,13 +36,39 @@ from moviecrawler.urls import id_in_url, parse_title_id
         ("rottentomatoes", "/tv/salt_road/s001/e5.2", "tv/salt_road/s01/e05.2"),
         ("rottentomatoes", "/tv/s1/s1/e0", "tv/s1/s01/e00"),
         ("rottentomatoes", "/tv/salt_road/s010/e0100", "tv/salt_road/s10/e100"),
+        ("rottentomatoes", "/tv/salt_road/S01", "tv/salt_road/s01"),
+        ("rottentomatoes", "/tv/salt_road/S1/E05/reviews", "tv/salt_road/s01/e05"),
+        ("rottentomatoes", "/tv/salt_road/season-1", None),
+        ("rottentomatoes", "/tv/salt_road/Season_1/", None),
+        ("rottentomatoes", "/tv/salt_road/specials", None),
+        ("rottentomatoes", "/tv/salt_road?season=s02", "tv/salt_road/s02"),
+        ("rottentomatoes", "/tv/salt_road?season=2", None),
+        ("rottentomatoes", "/tv/salt_road/s01?season=2", "tv/salt_road/s01"),
+        ("rottentomatoes", "/m/salt_road?season=s01", None),
+        ("metacritic", "/tv/salt-road/Season-02/", "tv/salt-road/season-2"),
+        ("metacritic", "/tv/salt-road/SPECIALS/", "tv/salt-road/specials"),
+        ("metacritic", "/tv/salt-road/s01/", None),
+        ("metacritic", "/tv/salt-road/season1/", None),
+        ("metacritic", "/tv/salt-road/?season=season-2", "tv/salt-road/season-2"),
+        (
+            "metacritic",
+            "/tv/salt-road/critic-reviews/?x=1&season=season-0",
+            "tv/salt-road/specials",
+        ),
+        ("metacritic", "/tv/salt-road/?season=2", None),
+        ("metacritic", "/tv/salt-road/?season=", None),
+        ("metacritic", "/tv/salt-road/?seasons=2", "tv/salt-road"),
+        ("imdb", "/title/tt0900001/episodes/?season=2", None),
+        ("imdb", "/title/tt00900001/", "tt0900001"),
+        ("imdb", "/title/tt0000000001/", "tt0000001"),
+        ("imdb", "/title/tt10900001/", "tt10900001"),
     ],
 )
 def test_only_a_seasons_and_an_episodes_own_path_names_them(
     site: Site, path: str, site_id: str | None
 ) -> None:
     assert id_in_url(site, path) == site_id
-    if site_id is not None and path.strip("/").count("/") == site_id.count("/"):
+    if site_id is not None and path.strip("/").count("/") == site_id.count("/") and "?" not in path:
         assert parse_title_id(site, path) == site_id
 
 
@@ -68,6 +94,35 @@ def test_only_a_seasons_and_an_episodes_own_path_names_them(
 def test_what_names_no_title_of_the_site_is_refused(site: Site, text: str) -> None:
     with pytest.raises(ConfigurationError, match="is not a title of"):
         parse_title_id(site, text, "http://127.0.0.1:8000")
+
+
+@pytest.mark.parametrize(
+    ("site", "text", "site_id"),
+    [
+        ("imdb", "tt00900001", "tt0900001"),
+        ("imdb", "https://m.imdb.com/title/tt000900001", "tt0900001"),
+        ("metacritic", "https://www.metacritic.com/tv/x/?season=season-2", "tv/x/season-2"),
+        ("rottentomatoes", "tv/x/S01", "tv/x/s01"),
+        ("rottentomatoes", "https://www.rottentomatoes.com/tv/x/S01/E2", "tv/x/s01/e02"),
+    ],
+)
+def test_what_people_write_is_the_id_as_the_site_writes_it(
+    site: Site, text: str, site_id: str
+) -> None:
+    assert parse_title_id(site, text) == site_id
+
+
+@pytest.mark.parametrize(
+    ("site", "text"),
+    [
+        ("imdb", "https://www.imdb.com/title/tt0900001/episodes/?season=2"),
+        ("metacritic", "https://www.metacritic.com/tv/x/?season=two"),
+        ("rottentomatoes", "https://www.rottentomatoes.com/tv/x/season-2"),
+    ],
+)
+def test_a_season_that_is_written_in_another_way_is_not_its_series(site: Site, text: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"is not a title of {site}"):
+        parse_title_id(site, text)
 
 
 @pytest.mark.parametrize(

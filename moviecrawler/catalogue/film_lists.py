@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -16,6 +15,7 @@ from moviecrawler.catalogue.spreadsheets import converted, opened, read_rows, sh
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.extract.values import parse_date
 from moviecrawler.items import TitleKind  # noqa: TC001 - msgspec resolves annotations
+from moviecrawler.urls import imdb_id_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,7 +25,6 @@ _Text = Annotated[str, Meta(min_length=1, max_length=10_000)]
 _Year = Annotated[int, Meta(ge=1000, le=9999)]  # IMDb has a film that will come out in 2115
 _LISTS = frozenset({"directors", "other_titles"})
 """Columns of several values, with `|` between them in one cell."""
-_IMDB_ID = re.compile(r"tt\d{7,}")
 
 
 class _Row(msgspec.Struct, kw_only=True):
@@ -78,11 +77,12 @@ def read_titles(path: Path) -> Iterator[Title]:
             raise ConfigurationError(
                 f"{location}: site is {shown(row.site)}; titles to match against are of imdb"
             )
-        if not _IMDB_ID.fullmatch(row.site_id):
+        imdb_id = imdb_id_of(row.site_id)
+        if imdb_id is None:
             raise ConfigurationError(
                 f"{location}: site_id is {shown(row.site_id)}; give such as tt0111161"
             )
-        yield prepare("imdb", _facts(row, votes=row.votes, imdb_id=row.site_id))
+        yield prepare("imdb", _facts(row, votes=row.votes, imdb_id=imdb_id))
 
 
 def _facts(row: _Row, **known: Any) -> TitleFacts:

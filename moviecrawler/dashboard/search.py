@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from moviecrawler.dashboard.sql import read_sql
 from moviecrawler.sites import BY_AUTHORITY
+from moviecrawler.urls import imdb_id_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -65,7 +66,8 @@ def search(database: ShortTransactions, text: str, first: int, limit: int) -> li
     title. A row has the scores by kind. Raises AwayError.
     """
     if named := _IMDB_ID.search(text):
-        return _rows(database, _WITH_SCORES.format(_BY_ID), id=named[0])
+        imdb_id = imdb_id_of(named[0]) or named[0]
+        return _rows(database, _WITH_SCORES.format(_BY_ID), id=imdb_id)
     query = tsquery(text)
     if query is None:
         return []

@@ -35,15 +35,16 @@ from moviecrawler.extract.imdb_values import TITLE_KINDS
 from moviecrawler.extract.values import check_runtime, check_year
 from moviecrawler.fields import unknown_in_datasets
 from moviecrawler.items import Credit, Movie, OtherTitle, Role, Score
+from moviecrawler.sites import SITES
 from moviecrawler.texts import shortened
-from moviecrawler.urls import IMDB_ID, title_url
+from moviecrawler.urls import title_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from moviecrawler.datasets.tables import Tables
 
-TitleId = Annotated[str, Meta(pattern=rf"^(?:{IMDB_ID.pattern})\Z")]
+TitleId = Annotated[str, Meta(pattern=rf"^(?:{SITES['imdb'].id})\Z")]
 _TitleType = Annotated[str, Meta(pattern=rf"^{TITLE_TYPE}\Z")]
 Text = str | None
 Number = Annotated[int, Meta(ge=0, le=10**9)] | None

@@ -19,7 +19,7 @@ from moviecrawler.extract.findings import (
 )
 from moviecrawler.extract.values import check_runtime, check_year, iso_date
 from moviecrawler.items import HISTOGRAM_BARS, Amount, AmountKind, Award, RelatedTitle, Score
-from moviecrawler.urls import IMDB_ID
+from moviecrawler.urls import imdb_id_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -221,9 +221,10 @@ def _related(relation: Relation, title: Any, connection: str | None = None) -> R
 def read_id(value: Any, *path: str) -> str | None:
     """Return the id of a title or of a series."""
     text = dig.text(value, *path)
-    if text is not None and not IMDB_ID.fullmatch(text):
+    imdb_id = imdb_id_of(text or "")
+    if text is not None and imdb_id is None:
         raise ShapeError("site_id", f"{text!r} is not an id of a title")
-    return text
+    return imdb_id
 
 
 # --- Series ---------------------------------------------------------------------------------------

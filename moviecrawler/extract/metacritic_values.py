@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 from moviecrawler.extract import dig
 from moviecrawler.extract.findings import (
@@ -27,7 +26,7 @@ from moviecrawler.extract.series import new_title
 from moviecrawler.extract.values import check_runtime, check_year, parse_date
 from moviecrawler.items import Award, Offer, RelatedTitle, Score
 from moviecrawler.sites import SCORES
-from moviecrawler.urls import IMDB_ID, id_in_url, part_of_series
+from moviecrawler.urls import id_in_url, imdb_id_of, part_of_series
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 KINDS: Final[dict[str, TitleKind]] = {"movie": "movie", "tv": "series"}
 """What the first part of a site_id says of a title."""
 
-_SEASON_IN_QUERY: Final = re.compile(r"(?:^|&)season=(season-[a-z0-9-]{1,60}|specials)(?:&|$)")
 _SEASON_IN_TITLE: Final = re.compile(r"[:-]\s*(?:Season (?P<number>\d{1,4})|Specials)$")
 _ENOUGH_REVIEWS: Final = 4
 """Reviews or ratings from which on a title has a score."""
@@ -60,24 +58,8 @@ _NOTE: Final = re.compile(
 )
 
 
-def id_in(url: str | None) -> str | None:
-    """Return the site_id of the title that a URL or a path names, or None when it names none.
-
-    A season has a path of its own, or is in the query of its series' (since 2026).
-
-    >>> id_in("https://www.metacritic.com/tv/the-lighthouse/season-2/critic-reviews/")
-    'tv/the-lighthouse/season-2'
-    >>> id_in("/tv/the-lighthouse/critic-reviews/?season=season-2")
-    'tv/the-lighthouse/season-2'
-    >>> id_in("/tv/the-lighthouse/?season=season-0")
-    'tv/the-lighthouse/specials'
-    """
-    site_id = id_in_url("metacritic", url) if url else None
-    season = _SEASON_IN_QUERY.search(urlsplit(url or "").query) if site_id else None
-    is_whole = (
-        site_id and site_id.startswith("tv/") and part_of_series("metacritic", site_id) is None
-    )
-    return id_in_url("metacritic", f"/{site_id}/{season[1]}") if season and is_whole else site_id
+id_in: Final = partial(id_in_url, "metacritic")
+"""Returns the site_id of the title that a URL or a path names, or None when it names none."""
 
 
 def new_movie(site_id: str, title: str) -> Movie:
@@ -139,9 +121,10 @@ def read_imdb_id(value: Any) -> str | None:
 
     It can be that of a series' pilot or of a dub: matching checks the year.
     """
-    imdb_id = dig.text(value)
-    if imdb_id is not None and not IMDB_ID.fullmatch(imdb_id):
-        raise ShapeError("imdb_id", f"{imdb_id!r} is no id of IMDb")
+    text = dig.text(value)
+    imdb_id = imdb_id_of(text or "")
+    if text is not None and imdb_id is None:
+        raise ShapeError("imdb_id", f"{text!r} is not an id of IMDb")
     return imdb_id
 
 

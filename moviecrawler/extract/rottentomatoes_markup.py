@@ -232,7 +232,7 @@ def seasons_of(series: Movie, tree: Selector, linked: dict[str, Any]) -> list[Mo
     """
     listed = [season for season in dig.listed(linked, "containsSeason") if isinstance(season, dict)]
     named = {
-        _season_id(attempt(partial(dig.text, season, "url"))): attempt(
+        id_in_url("rottentomatoes", attempt(partial(dig.text, season, "url"))): attempt(
             partial(dig.text, season, "name")
         )
         for season in listed
@@ -244,7 +244,7 @@ def seasons_of(series: Movie, tree: Selector, linked: dict[str, Any]) -> list[Mo
 
 
 def _season(series: Movie, tile: Selector, names: dict[str | None, str | None]) -> Movie | None:
-    site_id = _season_id(tile.attrib.get("href"))
+    site_id = id_in_url("rottentomatoes", tile.attrib.get("href"))
     aired = slot(tile, "air-date")
     aired = aired if len(aired) <= _LONGEST_AIRED else ""
     return listed_season(
@@ -258,7 +258,3 @@ def _season(series: Movie, tile: Selector, names: dict[str | None, str | None]) 
         year=attempt(lambda: parse_year(aired)),
         release_date=attempt(lambda: parse_date(aired)),
     )
-
-
-def _season_id(address: str | None) -> str | None:
-    return id_in_url("rottentomatoes", address) if address else None
