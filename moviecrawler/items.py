@@ -209,6 +209,11 @@ class Fetch:
 
     url: LongText
     """The URL after redirects."""
+    requested_id: Id | None = None
+    """The id that was requested, where it is not the title's own."""
+    is_alias: bool = False
+    """Whether `requested_id` is an alias of the title's own id: the site redirects from it for
+    good, or it is another spelling."""
     status: int
     attempts: int
     """1 when the first request succeeded."""
@@ -334,6 +339,12 @@ class Movie:
     """When the page was fetched, UTC; set by the spider, because `extract/` reads no clock."""
     fetch: Fetch | None = None
     """How its page was fetched; None for a movie from a list page or a dataset."""
+
+    @property
+    def ids(self) -> list[str]:
+        """Its own id and, where that is another one, the id that was requested."""
+        ids = (self.site_id, self.fetch.requested_id if self.fetch is not None else None)
+        return [site_id for site_id in ids if site_id is not None]
 
     def people(self, role: Role) -> list[Credit]:
         """Return the credits of one role, in page order."""

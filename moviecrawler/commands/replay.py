@@ -211,6 +211,7 @@ class ReplaySpider(Spider):
         from scrapy.spidermiddlewares.httperror import HttpError
         from twisted.python.failure import Failure
 
+        from moviecrawler.extract.identity import meta_of
         from moviecrawler.middlewares.blocks import POOL_META
 
         if answer.site_id is None:
@@ -222,6 +223,7 @@ class ReplaySpider(Spider):
             "fetched_at": answer.fetched_at,
             "archive_id": answer.archive_id,
             POOL_META: answer.pool,
+            **meta_of(answer.redirects),
         }
         request = Request(
             answer.url, cb_kwargs={"site_id": answer.site_id, "found": answer.found}, meta=meta

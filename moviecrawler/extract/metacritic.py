@@ -21,7 +21,6 @@ from moviecrawler.extract.metacritic_title import (
     read_year,
     seasons_of,
 )
-from moviecrawler.extract.series import check_requested
 from moviecrawler.items import Entry, Listing, Page
 from moviecrawler.urls import part_of_series
 
@@ -30,7 +29,8 @@ if TYPE_CHECKING:
 
 
 @reader
-def movie(body: bytes, url: str | None = None) -> Page:
+# `reader` names the URL in errors.
+def movie(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001
     """Return the title of a page: a film, a series, a season or an episode.
 
     Raises ExtractionError.
@@ -42,7 +42,6 @@ def movie(body: bytes, url: str | None = None) -> Page:
         {} if part and part.kind == "episode" else _components(script(body, "__NUXT_DATA__"))
     )
     found = read_title(components, stated) if PRODUCT in components else _linked(body)
-    check_requested("metacritic", found.movie.site_id, values.id_in(url))
     linked = linked_data.title_of(body)
     # On a season's page with a payload, JSON-LD may be that of the series.
     is_own = values.id_in(attempt(lambda: dig.text(linked, "url"))) == found.movie.site_id

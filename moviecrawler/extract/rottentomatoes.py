@@ -17,11 +17,11 @@ from moviecrawler.extract import rottentomatoes_values as values
 from moviecrawler.extract.embedded import check_whole, decode_json, reader, stated_addresses
 from moviecrawler.extract.findings import ShapeError, attempt, scores_of
 from moviecrawler.extract.rottentomatoes_title import TitlePage, hero_of, read_title
-from moviecrawler.extract.series import check_requested, new_title
+from moviecrawler.extract.series import new_title
 from moviecrawler.extract.trees import text_of, tree_of
 from moviecrawler.extract.values import parse_date
 from moviecrawler.items import Entry, Listing, Page
-from moviecrawler.urls import id_in_url, part_of_series, site_of
+from moviecrawler.urls import id_in_url, part_of_series
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,11 +36,11 @@ _OPENING: Final = re.compile(r"^Open(?:ed|s)\s+(.+)$")
 
 
 @reader
-def movie(body: bytes, url: str | None = None) -> Page:
+# `reader` names the URL in errors.
+def movie(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001
     """Read the page of a film, a series, a season or an episode.
 
-    A series' scores are the means of its seasons', which the page lists. Raises ExtractionError,
-    also when a season was requested and the page is about its series, or the other way round.
+    A series' scores are the means of its seasons', which the page lists. Raises ExtractionError.
     """
     check_whole(body)
     tree = tree_of(body)
@@ -58,7 +58,7 @@ def movie(body: bytes, url: str | None = None) -> Page:
         dig.text(linked, "url"),
         attempt(lambda: dig.text(scorecard, "criticsScore", "reviewsPageUrl")),
     )
-    site_id = _site_id(url, linked.get("@type"), (*stated_addresses(body), *addresses))
+    site_id = _site_id(linked.get("@type"), (*stated_addresses(body), *addresses))
     page = TitlePage(
         tree,
         scorecard,
@@ -83,26 +83,17 @@ def movie(body: bytes, url: str | None = None) -> Page:
     )
 
 
-def _site_id(url: str | None, declared: str | None, addresses: Iterable[str | None]) -> str:
+def _site_id(declared: str | None, addresses: Iterable[str | None]) -> str:
     """Return the id of the title that a page is about.
 
     It is that of the first of the page's own `addresses` that names what the page is `declared` to
-    be by JSON-LD.
-
-    `url` is what was requested, which names the page when it does not name itself. Raises
-    ShapeError when nothing does, or when one part of a series was requested and the page is about
-    another, or about the whole: a season's page can have its series' canonical link.
+    be by JSON-LD: a season's page can have its series' canonical link. Raises ShapeError when none
+    does.
     """
-    requested = (
-        id_in_url("rottentomatoes", url) if url and site_of(url) == "rottentomatoes" else None
-    )
-    ids = [id_in_url("rottentomatoes", address) for address in addresses if address]
-    site_id = next(
-        (found for found in (*ids, requested) if found and _is_declared(found, declared)), None
-    )
+    ids = [id_in_url("rottentomatoes", address) for address in addresses]
+    site_id = next((found for found in ids if found and _is_declared(found, declared)), None)
     if site_id is None:
-        raise ShapeError("site_id", f"neither the page nor its URL names a {declared or 'title'}")
-    check_requested("rottentomatoes", site_id, requested)
+        raise ShapeError("site_id", f"the page has no address of a {declared or 'title'}")
     return site_id
 
 
@@ -217,7 +208,7 @@ def _entry(path: str | None, title: str | None, scores: list[Score], opening: st
 
     Raises ShapeError when it has no title or no link to one.
     """
-    site_id = id_in_url("rottentomatoes", path) if path else None
+    site_id = id_in_url("rottentomatoes", path)
     if site_id is None or not title:
         raise ShapeError("entries", f"a row without a title or a link to one: {title!r}, {path!r}")
     part = part_of_series("rottentomatoes", site_id)

@@ -46,26 +46,6 @@ def new_title(
     )
 
 
-def check_requested(site: Site, site_id: str | None, requested: str | None) -> None:
-    """Raise ShapeError when a page is about another part of a series than was requested.
-
-    That is when a season was requested and the page is about its series, or the other way round, or
-    about another season. A series whose id has changed leads to the page of the new one: that is
-    the same title.
-    """
-    if (
-        requested is not None
-        and site_id is not None
-        and _season_and_episode(site, requested) != _season_and_episode(site, site_id)
-    ):
-        raise ShapeError("site_id", f"{requested} was requested, and the page is about {site_id}")
-
-
-def _season_and_episode(site: Site, site_id: str) -> tuple[object, ...] | None:
-    part = part_of_series(site, site_id)
-    return part[1:] if part else None
-
-
 def listed_season(
     series: Movie,
     site_id: str | None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import NotConfigured
 
 from moviecrawler.clock import utc_now
+from moviecrawler.extract.identity import redirects_of
 from moviecrawler.middlewares.blocks import DIRECT, POOL_META
 from moviecrawler.middlewares.compression import sent_body
 from moviecrawler.pipelines.archive import ArchivePipeline
@@ -95,4 +96,5 @@ def _answer(response: Response) -> Answer:
         found=known.get("found"),
         due={**due, "ids": []} if due is not None and due["wanted"] is not None else None,
         pool=response.meta.get(POOL_META, DIRECT),
+        redirects=redirects_of(response.meta),
     )

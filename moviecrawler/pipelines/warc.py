@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import msgspec
 
 from moviecrawler.errors import ArchiveError
+from moviecrawler.extract.identity import Redirect  # noqa: TC001 - msgspec reads annotations
 from moviecrawler.items import RawPage, Site
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ class Request(msgspec.Struct, kw_only=True):
     """What the page is compared with when the catalogue requested it."""
     pool: str = "direct"
     """The proxy pool that sent the request."""
+    redirects: list[Redirect] = []
+    """How the requested address led to that of the page."""
 
 
 class Answer(Request, kw_only=True):

@@ -14,6 +14,7 @@ from scrapy import Request
 from moviecrawler.catalogue.rows import TitleFacts
 from moviecrawler.components import set_up
 from moviecrawler.errors import ConfigurationError, ExtractionError
+from moviecrawler.extract.identity import OTHER_TITLE, identify, redirects_of
 from moviecrawler.frontier.engine import NotSent
 from moviecrawler.frontier.runs import describe_crawl
 from moviecrawler.items import Listing, Miss, Movie, Page
@@ -24,9 +25,9 @@ from moviecrawler.spiders.results import (
     DUE_FIELDS,
     fetch_of,
     fetched_at,
+    movie_and_seasons,
     movie_of_list,
     outcome_of,
-    title_page,
 )
 from moviecrawler.urls import id_in_url, parse_title_id, title_url
 
@@ -355,24 +356,28 @@ class MovieSpider(scrapy.Spider):
     ) -> Iterator[Any]:
         """Yield the Movie of a title's page, and those of the seasons that a series' page names.
 
-        A page that was fetched for a title of the catalogue is compared with it. When it turns out
-        to be another title's, it is stored as that one's, and the next id is tried.
+        A page of another title than the requested one is not stored. A page that was fetched for a
+        title of the catalogue is also compared with that: when it turns out to be another title's,
+        it is stored as that one's, and the next id is tried.
         """
         now = fetched_at(response.meta)
         try:
-            movie, seasons = title_page(self.read_title(response), site_id, response.url)
+            movie, seasons = self._read_requested(response, site_id)
         except ExtractionError as error:
             self.crawler.stats.inc_value(f"extraction/errors/{error.field}")
             self.crawler.signals.send_catch_log(
                 title_unread, site_id=site_id, error=error, response=response
             )
-            yield from self.title_missed(site_id, found, "failed", str(error), now)
+            is_other_title = OTHER_TITLE in response.meta
+            reason = error.reason if is_other_title else str(error)
+            yield from self.title_missed(site_id, found, "failed", reason, now)
+            if is_other_title and due is not None and due["ids"]:
+                yield self._due_request(due)
             return
         if found is not None:
             movie.list_name = found["list_name"]
             movie.list_rank = found["list_rank"]
         movie.scraped_at = now
-        movie.fetch = fetch_of(response)
         self.crawler.signals.send_catch_log(title_read, movie=movie, response=response)
         if (
             due is not None
@@ -386,6 +391,23 @@ class MovieSpider(scrapy.Spider):
             season.scraped_at = now
             self.crawler.stats.inc_value("seasons/listed")
             yield season
+
+    def _read_requested(self, response: Response, site_id: str) -> tuple[Movie, list[Movie]]:
+        """Return the title of a page, and the seasons that it names.
+
+        Raises ExtractionError, also when the page is not that of the requested title.
+        """
+        page = self.read_title(response)
+        if page.movie is None:
+            raise ExtractionError("page", response.url, "it is about no single title")
+        redirects = redirects_of(response.meta)
+        identity = identify(page, page.movie, site_id, response.url, redirects)
+        if identity.refusal is not None:
+            response.meta[OTHER_TITLE] = identity.title_id
+            raise ExtractionError("site_id", response.url, identity.refusal)
+        movie, seasons = movie_and_seasons(page, page.movie, identity.title_id)
+        movie.fetch = fetch_of(response, site_id, identity)
+        return movie, seasons
 
     def _is_wanted(self, movie: Movie, due: Due, response: Response) -> bool:
         """Return whether a page is that of the title for which it was fetched.

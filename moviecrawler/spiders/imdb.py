@@ -17,7 +17,6 @@ from scrapy.exceptions import IgnoreRequest
 from moviecrawler.clock import utc_now
 from moviecrawler.errors import (
     ConfigurationError,
-    ExtractionError,
     InterruptedReadError,
     MovieCrawlerError,
 )
@@ -29,7 +28,6 @@ from moviecrawler.sites import datasets_url
 from moviecrawler.spiders.arguments import parse_choice
 from moviecrawler.spiders.base import LIST_PRIORITY, MovieSpider
 from moviecrawler.spiders.results import outcome_of
-from moviecrawler.urls import id_in_url
 
 if TYPE_CHECKING:
     from collections.abc import (
@@ -182,18 +180,8 @@ class ImdbSpider(MovieSpider):
             yield from self.requests_of(listing, name)
 
     def read_title(self, response: Response) -> Page:
-        """Return what a title's page says.
-
-        Raises ExtractionError, also for the page of another title than its address names: an id
-        that was given up for another one is redirected there, and what comes without that is
-        somebody else's page.
-        """
-        page = imdb.title(response.body, response.url)
-        asked = id_in_url("imdb", response.url)
-        given = page.movie and page.movie.site_id
-        if asked and given and given != asked:
-            raise ExtractionError("site_id", response.url, f"the page is that of {given}")
-        return page
+        """Return what a title's page says."""
+        return imdb.title(response.body, response.url)
 
     # --- What is due ------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ import msgspec
 from scrapy.spidermiddlewares.httperror import HttpError
 
 from moviecrawler.clock import utc_now
-from moviecrawler.errors import LONGEST_REASON, ExtractionError
+from moviecrawler.errors import LONGEST_REASON
 from moviecrawler.fields import unknown_fields_of
 from moviecrawler.items import Entry, Fetch, Movie
 from moviecrawler.middlewares.blocks import DIRECT, POOL_META, SiteStopped
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
+    from moviecrawler.extract.identity import Identity
     from moviecrawler.items import Page, Site
 
 Due = dict[str, Any]
@@ -42,10 +43,12 @@ def fetched_at(meta: Mapping[str, Any]) -> datetime:
     return meta.get("fetched_at") or utc_now()
 
 
-def fetch_of(response: Response) -> Fetch:
+def fetch_of(response: Response, requested_id: str, identity: Identity) -> Fetch:
     """Return how a page came to us."""
     return Fetch(
         url=response.url,
+        requested_id=None if requested_id == identity.title_id else requested_id,
+        is_alias=identity.is_alias,
         status=response.status,
         attempts=1 + response.meta.get("retry_times", 0),
         wire_bytes=sent_size(response),
@@ -69,22 +72,19 @@ def outcome_of(failure: Failure) -> tuple[str, str]:
     return "failed", f"{type(error).__name__}: {error}".strip(": ").splitlines()[0][:LONGEST_REASON]
 
 
-def title_page(page: Page, site_id: str, url: str) -> tuple[Movie, list[Movie]]:
+def movie_and_seasons(page: Page, movie: Movie, title_id: str) -> tuple[Movie, list[Movie]]:
     """Return the title of a page, and the seasons that it names.
 
-    A site may have no page for a series with one season, and redirect to that season's: it gives
-    the series' name and year, and the season. Raises ExtractionError when the page is about no
-    single title.
+    A site may have no page for a series with one season, and redirect to that season's: then
+    `title_id` is the series', and the page gives the series' name and year, and the season.
     """
-    season = page.movie
-    if season is None:
-        raise ExtractionError("page", url, "it is about no single title")
-    if season.kind != "season" or season.series_id != site_id:
-        return season, page.seasons
+    if movie.site_id == title_id:
+        return movie, page.seasons
+    season = movie
     series = Movie(
         site=season.site,
-        site_id=site_id,
-        url=title_url(season.site, site_id),
+        site_id=title_id,
+        url=title_url(season.site, title_id),
         title=season.series_title or season.title,
         kind="series",
         year=season.year if season.season == 1 else None,

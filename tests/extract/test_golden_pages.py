@@ -57,7 +57,9 @@ def test_page_is_read_as_written_beside_it(case: str) -> None:
 @pytest.mark.promise("A page tells a value, a stated absence, or nothing of a field.")
 @pytest.mark.promise("A missing value is never a zero.")
 @pytest.mark.promise("JSON-LD by schema.org is read where a page has nothing better.")
-@pytest.mark.promise("A page of another title is never stored as the one that was asked for.")
+@pytest.mark.promise(
+    "A page of another title is never stored as the one that was asked for, and deletes nothing."
+)
 @pytest.mark.parametrize(("case", "change"), changes().values(), ids=changes())
 def test_change_of_a_page_changes_only_what_is_written_beside_it(
     case: str, change: dict[str, Any]

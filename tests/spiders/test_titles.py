@@ -4,8 +4,6 @@ The title is stored or a miss, and nothing else is lost.
 """
 
 import re
-import urllib.request
-from pathlib import Path
 from types import SimpleNamespace
 
 import msgspec
@@ -17,12 +15,8 @@ from moviecrawler.errors import ConfigurationError
 from moviecrawler.extract import imdb
 from moviecrawler.extract.embedded import reader
 from moviecrawler.items import Entry, Miss
-from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.spiders.arguments import Seed
 from moviecrawler.spiders.imdb import ImdbSpider
-from tests.crawling import crawl
-from tests.middlewares.sites import Site, Told
-from tests.services.replica import IDS
 from tests.spiders.answers import answer, spider_of
 
 
@@ -50,27 +44,6 @@ def test_the_next_id_that_may_be_a_titles_is_tried_when_the_site_has_no_such_pag
     absent = SimpleNamespace(value=HttpError(Response(request.url, status=404)), request=request)
     _, following = spider.title_failed(absent)
     assert following.cb_kwargs["site_id"] == "tt0900006"
-
-
-@pytest.mark.promise("A page of another title is never stored as the one that was asked for.")
-def test_page_of_another_title_is_stored_for_neither_unless_a_redirect_led_there(
-    replica: ReplicaProcess, tmp_path: Path
-) -> None:
-    first = f"/title/{IDS[0]}/"
-    second = f"/title/{IDS[1]}/"
-    third = f"/title/{IDS[2]}/"
-    with Site() as site:
-        page = urllib.request.urlopen(replica.urls["imdb"] + first, timeout=30).read()
-        site.answers = {
-            first: Told(body=page),
-            second: Told(body=page),
-            third: Told(301, headers={"Location": first}),
-        }
-        finished = crawl(
-            "imdb", f"ids={IDS[1]},{IDS[2]}", "via=pages", data=tmp_path, IMDB_URL=site.url
-        )
-    assert [movie.site_id for movie in finished.movies] == [IDS[0]]
-    assert finished.misses[IDS[1]] == "failed"
 
 
 @pytest.mark.parametrize(
