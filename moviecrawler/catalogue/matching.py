@@ -27,9 +27,10 @@ from moviecrawler.catalogue.comparing import (
 )
 from moviecrawler.catalogue.forms import Title, block_keys, name_keys, prepare
 from moviecrawler.catalogue.rows import TitleFacts
+from moviecrawler.urls import current_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from moviecrawler.catalogue.rows import IdSource
     from moviecrawler.items import Movie, Site
@@ -42,6 +43,8 @@ LARGEST_BLOCK = 2_500
 comparing all of them would take too long."""
 RIVAL_FROM = 0.5
 """Points from which a refused pair may still keep another pair from being accepted."""
+_MOST_OF_ONE_ID = 20
+"""Records of one site that may name one IMDb id. An id that more name says nothing."""
 _YEARS_APART = 2
 """Years by which a page and a title may differ when the database finds them by their names."""
 
@@ -111,6 +114,44 @@ def match_keys(movie: Movie, *, asking: bool = False) -> set[str]:
     if title.imdb_id:
         undated.add(title.imdb_id)
     return undated.union(f"{key} ({year})" for key in name_keys(title) for year in years)
+
+
+def newer_records(
+    movies: Sequence[Movie], aliases: Mapping[Site, Mapping[str, str]]
+) -> dict[int, int]:
+    """Return which records are older ones of a title that its site has a newer record of.
+
+    Two records of a site are one title when the id of one is an alias of the other's, or when both
+    name the same IMDb id and `compare` accepts them.
+
+    Args:
+        movies: The records.
+        aliases: Of each site, the current id by each former one.
+
+    Returns:
+        The index of the newest record by the index of each older one.
+    """
+    by_id = {(movie.site, movie.site_id): number for number, movie in enumerate(movies)}
+    newer: dict[int, int] = {}
+    by_imdb_id: dict[tuple[Site, str], list[int]] = defaultdict(list)
+    for number, movie in enumerate(movies):
+        current = current_id(movie.site_id or "", aliases.get(movie.site, {}))
+        of_alias = by_id.get((movie.site, current), number)
+        if of_alias != number:
+            newer[number] = of_alias
+        elif movie.imdb_id is not None and movie.site != "imdb":
+            by_imdb_id[movie.site, movie.imdb_id].append(number)
+    for numbers in by_imdb_id.values():
+        if len(numbers) > _MOST_OF_ONE_ID:
+            continue
+        numbers.sort(key=lambda number: (movies[number].scraped_at, number), reverse=True)
+        titles = {number: title_of(movies[number]) for number in numbers}
+        for position, number in enumerate(numbers):
+            for newest in numbers[:position]:
+                if newest not in newer and compare(titles[number], titles[newest]).accepted:
+                    newer[number] = newest
+                    break
+    return {number: newer.get(newest, newest) for number, newest in newer.items()}
 
 
 def match_titles(movies: Iterable[Movie]) -> list[MatchedTitle]:

@@ -57,6 +57,8 @@ class Fetched:
     """None: the claimed title, whatever its id is."""
     got_id: str | None = None
     """The id that the page itself names."""
+    other_id: str | None = None
+    """The id of another title, whose page came; only of an error."""
     title_id: int | None = None
     """The claimed title; None for a page that was fetched without a claim."""
     released: date | None = None
@@ -120,10 +122,11 @@ def record(database: Database, outcomes: Sequence[AnyOutcome]) -> None:
         cursor.execute("SELECT lock_titles()")
         ends: list[Fetched | None] = []
         for outcome in outcomes:
+            if isinstance(outcome, Fetched) and outcome.other_id and outcome.title_id:
+                _review_page(cursor, outcome)
             if isinstance(outcome, Judged):
                 ends.append(_end_of_judged(cursor, outcome))
             elif isinstance(outcome, Fetched):
-                _rename(cursor, outcome)
                 ends.append(outcome)
         write_ends(cursor, [end for end in ends if end is not None])
         covered = [asdict(season) for season in outcomes if isinstance(season, CoveredBySeries)]
@@ -148,15 +151,15 @@ def _as_json(rows: Sequence[dict[str, Any]]) -> str:
     )
 
 
-def _rename(cursor: Any, outcome: Fetched) -> None:
-    """Merge two records of one page when it was requested by an id that it no longer has."""
-    if outcome.outcome == "ok" and outcome.got_id not in {None, outcome.asked_id}:
-        asked = storable(str(outcome.asked_id))
-        got = storable(str(outcome.got_id))
-        cursor.execute("SELECT rename_record(%s, %s, %s)", (outcome.site, asked, got))
-        if cursor.fetchone()[0]:
-            # While there were two of them, they kept each other from being matched.
-            _match_again(cursor, outcome.site, got)
+def _review_page(cursor: Any, outcome: Fetched) -> None:
+    """Put a claimed title's id under review, as another title's page came for it."""
+    cursor.execute("SELECT FROM titles WHERE title_id = %s", (outcome.title_id,))
+    if not cursor.rowcount:
+        return  # the title was merged into another one
+    reason = f"but its page is that of {storable(str(outcome.other_id))}"
+    asked = storable(str(outcome.asked_id))
+    values = (outcome.title_id, outcome.site, asked, "review", 0.0, [reason], outcome.at)
+    cursor.execute(_STORE_DECISION, values)
 
 
 def _end_of_judged(cursor: Any, outcome: Judged) -> Fetched | None:
@@ -195,6 +198,8 @@ def _end_of_judged(cursor: Any, outcome: Judged) -> Fetched | None:
         return None
     if decision == "accepted":
         return replace(outcome, asked_id=asked, got_id=page)
+    if outcome.other_id is not None and outcome.has_more_ids:
+        return None
     # Without an id the title itself is meant, whatever id was requested.
     return replace(outcome, asked_id=None if known.site_id is None else asked, got_id=None)
 
@@ -260,7 +265,7 @@ def decide(
 ) -> list[str]:
     """Accept or refuse by hand one page, or all pages, that are under review for a title.
 
-    Return their ids.
+    A refused page is not fetched for the title again. Return their ids.
     """
     with database.transaction() as cursor:
         cursor.execute("SELECT lock_titles()")
@@ -279,5 +284,12 @@ def decide(
                 "UPDATE title_sites SET state = 'never', failures = 0, next_due = 'epoch'"
                 " WHERE title_id = %s AND site = %s AND last_success IS NULL",
                 (row.title_id, site),
+            )
+        for row in decided if not accept else []:
+            cursor.execute(
+                "UPDATE title_sites"
+                " SET site_id = NULL, id_source = NULL, id_confidence = NULL, id_verified = false"
+                " WHERE title_id = %s AND site = %s AND site_id = %s",
+                (row.title_id, site, row.site_id),
             )
         return [row.site_id for row in decided]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from moviecrawler.database.aliases import embedded_aliases
 from moviecrawler.database.embedded import transaction
 from moviecrawler.database.sql import read_sql
 from moviecrawler.items import Movie, TitleKind
@@ -130,7 +131,7 @@ def titles_in(connection: sqlite3.Connection) -> int:
 def make_scoreboard(connection: sqlite3.Connection) -> None:
     """Replace the embedded database's scoreboard in one transaction. Raises sqlite3.Error."""
     # Its libraries would slow down every start.
-    from moviecrawler.catalogue.matching import match_titles  # noqa: PLC0415
+    from moviecrawler.catalogue.matching import match_titles, newer_records  # noqa: PLC0415
 
     connection.execute(
         "CREATE TEMPORARY TABLE IF NOT EXISTS matches"
@@ -144,8 +145,11 @@ def make_scoreboard(connection: sqlite3.Connection) -> None:
             movie = msgspec.json.decode(item, type=Movie)
             ids[movie.site, movie.site_id] = movie_id
             movies.append(movie)
+        aliases = embedded_aliases(connection)
+    older = newer_records(movies, aliases)
+    shown = [movie for number, movie in enumerate(movies) if number not in older]
     connection.execute("DELETE FROM temp.matches")
-    for joined in match_titles(movies):
+    for joined in match_titles(shown):
         found = [joined.movies[site] for site in BY_AUTHORITY if site in joined.movies]
         title_id = ids[found[0].site, found[0].site_id]
         reasons = msgspec.json.encode(

@@ -148,6 +148,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
                 connection.executescript(
                     f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {_VERSION}; COMMIT;"
                 )
+            connection.execute(read_sql("embedded_aliases.sql"))
     except Timeout:
         raise TransientStoreError(
             f"another process has been opening {path} for {_LOCK_TIMEOUT_SECONDS:g} s"

@@ -1,7 +1,7 @@
 """The schema of the Postgres store, and its versions.
 
 Version 1 is `sql/schema.sql` with the views that follow it, and each file of `sql/migrations/`
-makes the next.
+makes the next. The latest version's functions, in `sql/functions.sql`, replace those of before.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _REMIND_SECONDS = 10.0
 def schema_versions() -> list[str]:
     """Return the SQL of each version of the schema, from an empty database on."""
     folder = files("moviecrawler.database.sql").joinpath("migrations")
-    later = sorted(folder.iterdir(), key=lambda script: script.name) if folder.is_dir() else []
+    later = sorted(folder.iterdir(), key=lambda script: script.name)
     scoreboard = f"CREATE VIEW scoreboard AS {read_sql('scoreboard.sql')};"
     first = [
         read_sql("schema.sql"),
@@ -42,7 +42,9 @@ def schema_versions() -> list[str]:
         read_sql("part_scores.sql"),
         read_sql("analysis.sql"),
     ]
-    return ["\n".join(first), *(script.read_text("utf-8") for script in later)]
+    scripts = ["\n".join(first), *(script.read_text("utf-8") for script in later)]
+    scripts[-1] += read_sql("functions.sql")
+    return scripts
 
 
 def update_schema(connection: Connection, is_ending: Callable[[], bool] = lambda: False) -> None:

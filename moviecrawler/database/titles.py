@@ -4,7 +4,8 @@ It finds which of them are the same title on different sites.
 
 `catalogue.matching.match_titles` decides for a record together with all records that share a key
 with it, and with those already matched with these, so that the order of crawling does not matter.
-Seasons and episodes are not compared: `sync_catalogue` gives them titles by their series.
+Of two records of one title on one site the newer is shown, and the older belongs to it. Seasons and
+episodes are not compared: `sync_catalogue` gives them titles by their series.
 """
 
 from __future__ import annotations
@@ -16,7 +17,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from moviecrawler.catalogue.matching import match_keys, match_titles
+from moviecrawler.catalogue.matching import (
+    MatchedTitle,
+    match_keys,
+    match_titles,
+    newer_records,
+)
+from moviecrawler.database.aliases import by_site
 from moviecrawler.database.connection import as_json
 from moviecrawler.database.sql import read_sql
 from moviecrawler.items import Movie
@@ -28,13 +35,13 @@ if TYPE_CHECKING:
     # Psycopg2 writes its classes in small letters.
     from psycopg2.extensions import cursor as Cursor  # noqa: N812
 
-    from moviecrawler.catalogue.matching import MatchedTitle
     from moviecrawler.items import Site
 
 _CANDIDATES = read_sql("candidates.sql")
 _REGROUP = read_sql("regroup.sql")
 _POOL = read_sql("pool.sql")
 _LOCATE = read_sql("locate.sql")
+_BY_ALIAS = read_sql("titles_by_alias.sql")
 _SYNC = (
     "SELECT sync_catalogue(ARRAY(SELECT unnest(%(titles)s::bigint[])"
     " UNION SELECT title_id FROM records WHERE record_id = ANY (%(records)s::bigint[])))"
@@ -44,6 +51,11 @@ _STORED_SITES = (
     " WHERE EXISTS (SELECT FROM records r WHERE r.site = s.site)"
 )
 _BY_IMDB_ID = "SELECT title_id, imdb_id FROM titles WHERE imdb_id = ANY (%s)"
+_ALIASES_OF = (
+    "SELECT a.site::text, a.old_id, a.new_id FROM aliases a"
+    " JOIN unnest(%(sites)s::site[], %(site_ids)s::text[]) AS old (site, site_id)"
+    " ON a.site = old.site AND a.old_id = old.site_id"
+)
 _NEW_KEYS = "UPDATE records SET match_keys = %s WHERE record_id = %s"
 _NEW_TITLE = "INSERT INTO titles DEFAULT VALUES RETURNING title_id"
 _MAX_RECORDS = 100
@@ -64,6 +76,9 @@ class Stored:
     is_changed: bool = True
     """Whether its keys have changed, so that it may belong to another title."""
     placed_by_hand: bool = False
+    newer_id: int | None = None
+    """The record of the same title on the same site that is shown instead; None for one that is
+    shown."""
 
 
 def is_part(movie: Movie) -> bool:
@@ -76,12 +91,27 @@ def hash_keys(movie: Movie) -> list[int]:
     return [] if is_part(movie) else sorted(_hashes(match_keys(movie), [movie.site]))
 
 
+class Move(msgspec.Struct, kw_only=True):
+    """The new place of a record."""
+
+    record_id: int
+    title_id: int | None
+    newer_id: int | None = None
+    placed_by_hand: bool
+
+
 @dataclass(slots=True, kw_only=True)
 class Plan:
     """Which records belong together."""
 
+    titles: Collection[int] = ()
+    """The titles that have the records."""
     pool: list[Stored] = field(default_factory=list)
     groups: list[MatchedTitle] = field(default_factory=list)
+    moves: list[Move] = field(default_factory=list)
+    """Of older records, and of those that take the place of one that was placed by hand."""
+    older: dict[int, list[Stored]] = field(default_factory=lambda: defaultdict(list))
+    """The older records of a title, by the record_id of the one that is shown instead."""
 
 
 def plan_titles(cursor: Cursor, changed: Sequence[Stored]) -> Plan:
@@ -90,19 +120,21 @@ def plan_titles(cursor: Cursor, changed: Sequence[Stored]) -> Plan:
     Call it and `apply_plan` under one `lock_titles`, so that no other process changes the records
     in between.
     """
-    changed = [record for record in changed if record.is_changed and not is_part(record.movie)]
+    changed = [record for record in changed if record.is_changed]
+    found = _titles_by_alias(cursor, changed)
+    # Seasons and episodes are not compared. They too may have older records.
+    changed = [
+        record
+        for record in changed
+        if not is_part(record.movie) or record.record_id in found or record.newer_id is not None
+    ]
     if not changed:
         return Plan()
     cursor.execute(_STORED_SITES)
     stored_sites = {site for (site,) in cursor.fetchall()}
-    # No search is needed while no other site has a record, as when IMDb's datasets are loaded
-    # first.
-    asked = [
-        (record, _hashes(match_keys(record.movie, asking=True), others))
-        for record in changed
-        if (others := stored_sites - {record.movie.site})
-    ]
-    found = _search(cursor, asked)
+    asked = [(record, keys) for record in changed if (keys := _search_keys(record, stored_sites))]
+    for record_id, titles in _search(cursor, asked).items():
+        found[record_id] |= titles
     titles = {
         record.title_id for record in changed if record.record_id in found or not record.is_new
     }
@@ -115,12 +147,11 @@ def apply_plan(cursor: Cursor, plan: Plan, changed: Sequence[Stored]) -> None:
     Records that were placed by hand keep their titles.
     """
     if plan.pool:
-        _regroup(cursor, plan.pool, plan.groups)
-    concerned = (*plan.pool, *changed)
+        _regroup(cursor, plan)
     sync_catalogue(
         cursor,
-        {record.title_id for record in concerned},
-        [record.record_id for record in concerned],
+        {*plan.titles, *(record.title_id for record in changed)},
+        [record.record_id for record in (*plan.pool, *changed)],
     )
 
 
@@ -137,7 +168,16 @@ def read_stored(cursor: Cursor, sites: Sequence[Site], site_ids: Sequence[str]) 
     """Return the records of titles that were not placed by hand, and update their keys."""
     cursor.execute(_LOCATE, {"sites": sites, "site_ids": site_ids})
     stored = []
-    for record_id, title_id, known_keys, by_hand, _, verified_imdb_id, item in cursor.fetchall():
+    for (
+        record_id,
+        title_id,
+        known_keys,
+        by_hand,
+        newer_id,
+        _,
+        verified_imdb_id,
+        item,
+    ) in cursor.fetchall():
         if known_keys is None or by_hand:
             continue
         movie = msgspec.json.decode(item, type=Movie)
@@ -145,7 +185,9 @@ def read_stored(cursor: Cursor, sites: Sequence[Site], site_ids: Sequence[str]) 
         keys = hash_keys(movie)
         if keys != known_keys:
             cursor.execute(_NEW_KEYS, (keys, record_id))
-        stored.append(Stored(record_id=record_id, title_id=title_id, movie=movie))
+        stored.append(
+            Stored(record_id=record_id, title_id=title_id, movie=movie, newer_id=newer_id)
+        )
     return stored
 
 
@@ -180,8 +222,41 @@ def _hashes(keys: Iterable[str], sites: Collection[Site]) -> set[int]:
     }
 
 
+def _search_keys(record: Stored, stored_sites: Collection[Site]) -> set[int]:
+    """Return the hashes by which other records of a record's title are searched.
+
+    No search is needed while no other site has a record, as when IMDb's datasets are loaded first.
+    """
+    movie = record.movie
+    if is_part(movie):
+        return set()
+    others = set(stored_sites) - {movie.site}
+    keys = _hashes(match_keys(movie, asking=True), others) if others else set()
+    if movie.imdb_id is not None and movie.site != "imdb":
+        keys |= _hashes([movie.imdb_id], [movie.site])  # of an older record
+    return keys
+
+
+def _titles_by_alias(cursor: Cursor, changed: Sequence[Stored]) -> dict[int, set[int]]:
+    """Return, by the id of a record, the titles of records whose ids are aliases of its own.
+
+    Those of which its own id is an alias are among them.
+    """
+    found: dict[int, set[int]] = defaultdict(set)
+    values = {
+        "records": [record.record_id for record in changed],
+        "sites": [record.movie.site for record in changed],
+        "site_ids": [record.movie.site_id for record in changed],
+    }
+    cursor.execute(_BY_ALIAS, values)
+    for record_id, title_id in cursor.fetchall():
+        found[record_id].add(title_id)
+    return found
+
+
 def _search(cursor: Cursor, asked: Sequence[tuple[Stored, Collection[int]]]) -> dict[int, set[int]]:
-    """Return, by the id of an asking record, the titles of records that have one of its hashes."""
+    """Return, by the id of an asking record, the other titles that records with its hashes have."""
+    own = {record.record_id: record.title_id for record, _ in asked}
     found: dict[int, set[int]] = defaultdict(set)
     for begin in range(0, len(asked), _SEARCH_BATCH):
         questions = [
@@ -192,12 +267,13 @@ def _search(cursor: Cursor, asked: Sequence[tuple[Stored, Collection[int]]]) -> 
             _CANDIDATES, {"asked": msgspec.json.encode(questions).decode(), "most": _MAX_RECORDS}
         )
         for record_id, title_id in cursor.fetchall():
-            found[record_id].add(title_id)
+            if title_id != own[record_id]:
+                found[record_id].add(title_id)
     return found
 
 
 def _match(cursor: Cursor, titles: Collection[int]) -> Plan:
-    """Return the records of titles, and match those that were not placed by hand."""
+    """Return the records of titles, and match those that are shown and were not placed by hand."""
     if not titles:
         return Plan()
     cursor.execute(_POOL, {"titles": sorted(titles)})
@@ -206,21 +282,66 @@ def _match(cursor: Cursor, titles: Collection[int]) -> Plan:
             record_id=record_id,
             title_id=title_id,
             placed_by_hand=placed_by_hand,
+            newer_id=newer_id,
             movie=msgspec.json.decode(item, type=Movie),
         )
-        for record_id, title_id, placed_by_hand, item, _ in cursor.fetchall()
+        for record_id, title_id, placed_by_hand, newer_id, item, _ in cursor.fetchall()
     ]
-    groups = match_titles(record.movie for record in pool if not record.placed_by_hand)
-    return Plan(pool=pool, groups=groups)
+    plan = Plan(titles=titles, pool=pool)
+    _find_older(cursor, plan)
+    is_older = {record.record_id for records in plan.older.values() for record in records}
+    shown = [
+        record.movie
+        for record in pool
+        if record.record_id not in is_older and not record.placed_by_hand
+    ]
+    plan.groups = match_titles(movie for movie in shown if not is_part(movie))
+    plan.groups += [MatchedTitle(movies={movie.site: movie}) for movie in shown if is_part(movie)]
+    return plan
 
 
-def _regroup(cursor: Cursor, pool: Sequence[Stored], groups: Iterable[MatchedTitle]) -> None:
+def _find_older(cursor: Cursor, plan: Plan) -> None:
+    """Add to a plan which records are older ones of their titles.
+
+    A newer record takes the place of an older one that was placed by hand.
+    """
+    movies = [record.movie for record in plan.pool]
+    values = {
+        "sites": [movie.site for movie in movies],
+        "site_ids": [movie.site_id for movie in movies],
+    }
+    cursor.execute(_ALIASES_OF, values)
+    for old_index, new_index in newer_records(movies, by_site(cursor.fetchall())).items():
+        old = plan.pool[old_index]
+        new = plan.pool[new_index]
+        if new.record_id < 0:
+            continue  # a title of the catalogue, whose page was not read yet
+        plan.older[new.record_id].append(old)
+        if old.placed_by_hand and not new.placed_by_hand:
+            new.placed_by_hand = True
+            new.title_id = old.title_id
+            plan.moves.append(
+                Move(record_id=new.record_id, title_id=old.title_id, placed_by_hand=True)
+            )
+        old.placed_by_hand = False
+        if old.newer_id != new.record_id:
+            plan.moves.append(
+                Move(
+                    record_id=old.record_id,
+                    title_id=None,
+                    newer_id=new.record_id,
+                    placed_by_hand=False,
+                )
+            )
+
+
+def _regroup(cursor: Cursor, plan: Plan) -> None:
     """Give the records of each group to one title: the title of one of them, or a new one."""
-    record_of = {id(record.movie): record for record in pool}
-    fixed = {(record.title_id, record.movie.site) for record in pool if record.placed_by_hand}
+    record_of = {id(record.movie): record for record in plan.pool}
+    fixed = {(record.title_id, record.movie.site) for record in plan.pool if record.placed_by_hand}
     corrected = {title_id for title_id, _ in fixed}
     taken: set[int] = set()
-    moves: list[dict[str, int]] = []
+    moves = list(plan.moves)
     reasons: list[dict[str, int | list[str]]] = []
 
     def claim(candidates: Iterable[int]) -> int:
@@ -233,20 +354,23 @@ def _regroup(cursor: Cursor, pool: Sequence[Stored], groups: Iterable[MatchedTit
 
     def give(title_id: int, records: Iterable[Stored], matched_by: list[str]) -> None:
         moves.extend(
-            {"record_id": record.record_id, "title_id": title_id}
+            Move(record_id=record.record_id, title_id=title_id, placed_by_hand=False)
             for record in records
-            if record.title_id != title_id
+            if record.title_id != title_id or record.newer_id is not None
         )
         reasons.append({"title_id": title_id, "matched_by": matched_by})
 
-    for group in groups:
+    for group in plan.groups:
         records = [
             record_of[id(group.movies[site])] for site in BY_AUTHORITY if site in group.movies
         ]
-        # A record that was placed by hand keeps its title, which can't have another record of the
-        # same site.
-        records.sort(key=lambda record: record.title_id not in corrected)
-        title_id = claim(record.title_id for record in records)
+        # A newer record gets the title of its older one. A record that was placed by hand keeps its
+        # title, which can't have another record of the same site.
+        titles = [
+            one.title_id for record in records for one in (*plan.older[record.record_id], record)
+        ]
+        titles.sort(key=lambda title_id: title_id not in corrected)
+        title_id = claim(titles)
         crowded_out = [record for record in records if (title_id, record.movie.site) in fixed]
         matched_by = [", ".join(match.reasons) for match in group.matches]
         if title_id in corrected:
@@ -254,4 +378,7 @@ def _regroup(cursor: Cursor, pool: Sequence[Stored], groups: Iterable[MatchedTit
         give(title_id, [record for record in records if record not in crowded_out], matched_by)
         for record in crowded_out:
             give(claim([record.title_id]), [record], [])
-    cursor.execute(_REGROUP, {"moves": as_json(moves), "reasons": as_json(reasons)})
+    cursor.execute(
+        _REGROUP,
+        {"moves": msgspec.json.encode(moves).decode(), "reasons": as_json(reasons)},
+    )

@@ -33,6 +33,7 @@ from moviecrawler.catalogue.outcomes import (
 from moviecrawler.catalogue.rows import SITEMAP, ListedTitle
 from moviecrawler.clock import utc_now
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError, Outages, TransientStoreError
+from moviecrawler.extract.identity import OTHER_TITLE
 from moviecrawler.items import Miss, Movie
 from moviecrawler.options import CatalogueOptions
 from moviecrawler.signals import item_completed, site_refused, titles_listed
@@ -286,6 +287,7 @@ class CatalogueRecorder:
             or item.site_id
             or "",
             got_id=item.site_id if outcome == "ok" or is_other_title else None,
+            other_id=request.meta.get(OTHER_TITLE) if request is not None else None,
             released=released,
         )
 
@@ -300,7 +302,8 @@ class CatalogueRecorder:
         else:
             verdict = verdict or {}
             is_other_title = verdict.get("decision", "accepted") != "accepted"
-            has_more_ids = bool(due["ids"]) and (ended["outcome"] == "absent" or is_other_title)
+            leads_on = ended["outcome"] == "absent" or is_other_title or bool(ended.get("other_id"))
+            has_more_ids = bool(due["ids"]) and leads_on
             ended |= {
                 "title_id": due["title_id"],
                 "evidence": due["evidence"],

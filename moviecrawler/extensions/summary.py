@@ -35,7 +35,8 @@ _MAX_SHOWN = 3
 """Reasons of an outcome that are shown."""
 _MAX_REASONS = 200
 """Reasons that are counted one by one; further ones are counted together."""
-_NOISE = re.compile(r"\s*\(?https?://\S+|\b(?:tt\d+|(?:m|tv|movie)/[\w-]+)\b")
+_ADDRESS = re.compile(r"\s*\(?https?://\S+")
+_ID = re.compile(r"\b(?:tt\d+|(?:m|tv|movie)/[\w/.-]*\w)")
 """Addresses and ids, without which most reasons are the same."""
 _SPOOLED = re.compile(r"store/\w+/spooled")
 _CRAWL_ENDS = {DONE: "complete", INCOMPLETE: "incomplete", UNFINISHED: "unfinished"}
@@ -88,7 +89,7 @@ class Summary:
     def item_passed(self, item: Any) -> None:
         """Note why a title is not stored."""
         if isinstance(item, Miss):
-            reason = _NOISE.sub("", item.reason).strip(" ,;:()") or item.outcome
+            reason = _ID.sub("…", _ADDRESS.sub("", item.reason)).strip(" ,;:()") or item.outcome
             self._note_reason(item.outcome, reason)
 
     def item_rejected(self, store: str, item: Any) -> None:

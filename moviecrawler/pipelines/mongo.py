@@ -153,9 +153,13 @@ class MongoStore(Store):
                 "another process wrote the same titles meanwhile; they are compared again"
             )
         # A movie from a list does not show that its page exists.
-        self._bulk(
-            "misses", [DeleteOne(_older_miss(movie)) for movie in movies if movie.source != "list"]
-        )
+        ended = [
+            _older_miss(movie, site_id)
+            for movie in movies
+            if movie.source != "list"
+            for site_id in movie.ids
+        ]
+        self._bulk("misses", [DeleteOne(miss) for miss in ended])
 
     def _write_misses(self, misses: Sequence[Miss]) -> None:
         read = {
@@ -172,7 +176,10 @@ class MongoStore(Store):
         # key, which `_bulk` ignores.
         self._bulk(
             "misses",
-            [ReplaceOne(_older_miss(miss), _document(miss, 1), upsert=True) for miss in new],
+            [
+                ReplaceOne(_older_miss(miss, miss.site_id), _document(miss, 1), upsert=True)
+                for miss in new
+            ],
         )
 
     def _bulk(self, name: str, writes: Sequence[Any]) -> int:
@@ -210,13 +217,13 @@ def _document(item: Movie | Miss, rev: int) -> Document:
     return {"_id": _key(item), "rev": rev, **msgspec.to_builtins(item, builtin_types=(datetime,))}
 
 
-def _older_miss(item: Movie | Miss) -> Document:
-    """Return a filter for the miss of an item's title.
+def _older_miss(item: Movie | Miss, site_id: str) -> Document:
+    """Return a filter for the miss of an id that an item is of.
 
     It finds a miss that is not newer than the item, or is from the future.
     """
     times = [{"checked_at": {"$lte": time_of(item)}}, {"checked_at": {"$gt": latest()}}]
-    return {"_id": _key(item), "$or": times}
+    return {"_id": f"{item.site}/{site_id}", "$or": times}
 
 
 def _key(item: Movie | Miss) -> str:

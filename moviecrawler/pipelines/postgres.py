@@ -32,7 +32,14 @@ from moviecrawler.database.connection import (
     refusals_translated,
 )
 from moviecrawler.database.sql import read_sql
-from moviecrawler.database.titles import Plan, Stored, apply_plan, hash_keys, plan_titles
+from moviecrawler.database.titles import (
+    Plan,
+    Stored,
+    apply_plan,
+    hash_keys,
+    plan_titles,
+    read_stored,
+)
 from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.items import Miss, Movie, Site, TitleKind
 from moviecrawler.pipelines.base import BatchingPipeline
@@ -93,6 +100,8 @@ _WRITE_MOVIES = ";\n".join(
 )
 _WRITE_MISSES = read_sql("write_misses.sql")
 _END_MISSES = read_sql("end_misses.sql")
+_WRITE_ALIASES = read_sql("write_aliases.sql")
+_END_ALIASES = read_sql("end_aliases.sql")
 _COPY = "COPY incoming (record_id, title_id, is_new, site, scraped_at, match_keys, item) FROM STDIN"
 _ROWS_AT_ONCE = 2_000
 _STATEMENT_TIMEOUT = "60s"
@@ -164,9 +173,10 @@ class PostgresStore(Store):
             cursor.execute(_WRITE_MISSES, {"misses": f"[{b','.join(misses.values()).decode()}]"})
             stored = self._write_movies(movies, cursor)
             read = [record.item for record in movies if record.item.source != "list"]
-            names = _names([_key(movie) for movie in read])
-            cursor.execute(_END_MISSES, {**names, "read": [movie.scraped_at for movie in read]})
-            self._match(cursor, stored)
+            ids = [(movie, site_id) for movie in read for site_id in movie.ids]
+            names = _names([(movie.site, site_id) for movie, site_id in ids])
+            cursor.execute(_END_MISSES, {**names, "read": [movie.scraped_at for movie, _ in ids]})
+            self._match(cursor, [*stored, *_write_aliases(cursor, read, stored)])
 
     def close(self) -> None:
         """Disconnect."""
@@ -221,6 +231,7 @@ class PostgresStore(Store):
             title_id,
             known_keys,
             by_hand,
+            newer_id,
             is_known,
             verified_imdb_id,
             known,
@@ -245,13 +256,15 @@ class PostgresStore(Store):
             rows.write(_copy_row(record_id, title_id, known_keys is None, movie, keys, encoded))
             is_new = known_keys is None and not is_known
             is_changed = keys != known_keys and not by_hand
+            was_older = newer_id is not None
             stored.append(
                 Stored(
                     record_id=record_id,
                     title_id=title_id,
                     movie=movie,
                     is_new=is_new,
-                    is_changed=is_changed,
+                    is_changed=is_changed or was_older,  # as it may be the newest of its title now
+                    newer_id=newer_id,
                 )
             )
         rows.seek(0)
@@ -309,6 +322,37 @@ def read_scoreboard(
             for row in found:
                 yield ScoreboardRow(**dict(zip(names, row, strict=True)))
             found = cursor.fetchmany(_ROWS_AT_ONCE)
+
+
+def _write_aliases(cursor: Cursor, read: Sequence[Movie], stored: Sequence[Stored]) -> list[Stored]:
+    """End the aliases that titles' ids were, and store those that led to their pages.
+
+    The records to which that matters are matched again: those among `stored` are marked, and the
+    others are returned.
+    """
+    names = _names([_key(movie) for movie in read])
+    cursor.execute(_END_ALIASES, {**names, "read": [movie.scraped_at for movie in read]})
+    concerned = set(cursor.fetchall())
+    # Of several pages that one id led to, the last one counts. They are in the order of time.
+    found = {
+        (movie.site, movie.fetch.requested_id): movie
+        for movie in read
+        if movie.fetch is not None and movie.fetch.is_alias
+    }
+    aliases = {
+        "sites": [site for site, _ in found],
+        "old_ids": [old_id for _, old_id in found],
+        "new_ids": [movie.site_id for movie in found.values()],
+        "since": [movie.scraped_at for movie in found.values()],
+    }
+    cursor.execute(_WRITE_ALIASES, aliases)
+    concerned.update(cursor.fetchall())
+    for record in stored:
+        if _key(record.movie) in concerned:
+            record.is_changed = True
+            concerned.discard(_key(record.movie))
+    names = _names(sorted(concerned))
+    return read_stored(cursor, names["sites"], names["site_ids"]) if concerned else []
 
 
 def _cancel(connection: Connection) -> None:

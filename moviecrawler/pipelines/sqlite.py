@@ -113,6 +113,17 @@ WHERE excluded.checked_at >= misses.checked_at OR misses.checked_at > ?
 _END_MISS = (
     "DELETE FROM misses WHERE site = ? AND site_id = ? AND (checked_at <= ? OR checked_at > ?)"
 )
+_ADD_ALIAS = """
+INSERT INTO aliases (site, old_id, new_id, since)
+SELECT :site, :old_id, :new_id, :since
+WHERE NOT EXISTS (
+    SELECT 1 FROM movies
+    WHERE site = :site AND site_id = :old_id AND source <> 'list' AND scraped_at > :since
+)
+ON CONFLICT (site, old_id) DO UPDATE SET new_id = excluded.new_id, since = excluded.since
+WHERE excluded.since >= aliases.since
+"""
+_END_ALIAS = "DELETE FROM aliases WHERE site = ? AND old_id = ? AND since <= ?"
 _READ_SINCE = (
     "SELECT 1 FROM movies"
     " WHERE site = ? AND site_id = ? AND source <> 'list' AND scraped_at > ? AND scraped_at <= ?"
@@ -241,7 +252,9 @@ class SqliteStore(Store):
         last = _text(latest())
         key = (movie.site, movie.site_id)
         if movie.source != "list":  # a movie from a list does not show that its page exists
-            connection.execute(_END_MISS, (*key, scraped, last))
+            for site_id in movie.ids:
+                connection.execute(_END_MISS, (movie.site, site_id, scraped, last))
+            self._write_alias(movie, scraped)
         row = connection.execute(_ITEM, key).fetchone()
         known = None if row is None else msgspec.json.decode(row[0], type=Movie)
         ended: set[str] = set()
@@ -286,6 +299,18 @@ class SqliteStore(Store):
                 for credit in movie.credits
             )
             connection.executemany(_ADD_PERSON, people)
+
+    def _write_alias(self, movie: Movie, scraped: str) -> None:
+        """End the alias that the title's id was, and note the one that led to its page."""
+        self._connection.execute(_END_ALIAS, (movie.site, movie.site_id, scraped))
+        if movie.fetch is not None and movie.fetch.is_alias:
+            alias = {
+                "site": movie.site,
+                "old_id": movie.fetch.requested_id,
+                "new_id": movie.site_id,
+                "since": scraped,
+            }
+            self._connection.execute(_ADD_ALIAS, alias)
 
     def _write_miss(self, miss: Miss) -> None:
         checked = _text(miss.checked_at)

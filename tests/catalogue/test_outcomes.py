@@ -133,6 +133,50 @@ def test_a_page_that_is_another_titles_is_not_tried_again_and_the_lists_are_sear
 
 
 @pytest.mark.promise("What can't be decided waits for a person.")
+def test_an_id_for_which_another_titles_page_came_is_reviewed_and_tried_again_in_14_days(
+    store: Catalogued,
+) -> None:
+    store.bring_in(row(1), row(2))
+    title_id = store.claims_of()[0].title_id
+    wrong = outcome("tt1000001", "error", other_id="tt1000009", title_id=title_id)
+    store.record(wrong)
+    found = store.state("tt1000001")
+    assert (found.state, found.failures, found.claimed_by) == ("error", 1, None)
+    assert (found.site_id, found.next_due) == ("tt1000001", NOW + 14 * DAY)
+    decisions = "SELECT site_id, decision, reasons FROM title_matches"
+    reviewed = ("tt1000001", "review", ["but its page is that of tt1000009"])
+    assert store.sql(decisions) == [reviewed]
+    assert [each.imdb_id for each in reviews(store, 10)] == ["tt1000001"]
+    # With its own page the review is over.
+    store.record(outcome("tt1000001", at=NOW + 14 * DAY, title_id=title_id))
+    assert store.sql(decisions) == []
+    assert store.state("tt1000001").state == "ok"
+    # A person may decide that it is not the title's.
+    store.record(wrong)
+    assert decide(store, "tt1000001", "imdb", None, accept=False, now=NOW) == ["tt1000001"]
+    assert store.state("tt1000001").site_id is None
+    # Without a claim, nobody is asked.
+    store.record(outcome("tt1000002", "error", other_id="tt1000009"))
+    assert len(store.sql(decisions)) == 1
+    assert store.state("tt1000002").next_due == NOW + 14 * DAY
+
+
+def test_after_the_page_of_another_title_the_next_listed_id_is_tried(store: Catalogued) -> None:
+    store.bring_in(row(1, title="Dune"))
+    store.list_names(SITE, "m/dune", "m/dune_2000")
+    (found,) = store.unfound()
+    first, second = found.ids
+    wrong = {"decision": None, "outcome": "error", "other_id": "m/other", "evidence": "list"}
+    store.record(judged(first, found.title_id, **wrong, has_more_ids=True))
+    assert store.state("tt1000001", SITE).claimed_by == "w"
+    store.record(judged(second, found.title_id, **wrong))
+    state = store.state("tt1000001", SITE)
+    assert (state.claimed_by, state.state, state.next_due) == (None, "error", NOW + 14 * DAY)
+    found = store.sql("SELECT site_id, decision FROM title_matches ORDER BY 1")
+    assert found == [("m/dune", "review"), ("m/dune_2000", "review")]
+
+
+@pytest.mark.promise("What can't be decided waits for a person.")
 def test_a_doubtful_page_waits_for_a_person(store: Catalogued) -> None:
     store.bring_in(row(1, title="Dune"), row(2, title="Two"))
     store.list_names(SITE, "m/dune")

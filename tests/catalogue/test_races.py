@@ -17,6 +17,7 @@ from tests.catalogue.catalogued import (
     row,
     wikidata,
 )
+from tests.pipelines.runs import led_from
 
 SITE: Any = "rottentomatoes"
 
@@ -127,11 +128,15 @@ def test_a_page_that_moves_to_an_id_another_worker_has_claimed_leaves_no_claim_b
     linked(store, 2, "m/new")
     later = NOW + 100 * DAY
     one, two = sorted(store.claims_of(site=SITE, now=later), key=lambda found: found.title_id)
+    store.write(page(SITE, "m/new", "Title 2", scraped_at=later, fetch=led_from("m/old")))
     store.record(ended(one, got_id="m/new", at=later), ended(two, got_id="m/new", at=later))
-    assert store.sql("SELECT count(*) FROM records WHERE site = 'rottentomatoes'") == [(1,)]
-    assert store.sql(
-        "SELECT state::text, last_success, claimed_by FROM title_sites WHERE site_id = 'm/new'"
-    ) == [("ok", later, None)]
+    assert store.sql("SELECT count(*) FROM records WHERE site = 'rottentomatoes'") == [(2,)]
+    found = store.sql(
+        "SELECT site_id, state::text, last_success, claimed_by FROM title_sites"
+        " WHERE site = 'rottentomatoes' ORDER BY title_id"
+    )
+    # The page is the second title's, and the first one has none.
+    assert found == [(None, "never", None, None), ("m/new", "ok", later, None)]
 
 
 def test_a_title_that_is_boosted_while_it_is_claimed_is_served_by_that_page(

@@ -18,6 +18,7 @@ WAITING = (
     "SELECT count(*) FROM pg_locks JOIN pg_database d ON d.oid = database WHERE NOT granted"
     " AND datname = current_database()"
 )
+VERSION = len(schema_versions())
 NEXT = "ALTER TABLE titles ADD COLUMN a integer; ALTER TABLE records ADD COLUMN a integer"
 
 
@@ -27,15 +28,33 @@ def update(url: str) -> None:
 
 
 def with_next(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    """Have a second version of the schema, made by a script."""
-    both = [*schema_versions(), script]
-    monkeypatch.setattr(schema, "schema_versions", lambda: both)
+    """Have one more version of the schema, made by a script."""
+    all_versions = [*schema_versions(), script]
+    monkeypatch.setattr(schema, "schema_versions", lambda: all_versions)
 
 
 def test_processes_that_start_together_make_it_once(empty_database_url: str) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(update, [empty_database_url] * 8))
-    assert execute(empty_database_url, "SELECT version FROM schema_version") == [(1,)]
+    assert execute(empty_database_url, "SELECT version FROM schema_version") == [(VERSION,)]
+
+
+def test_a_database_of_the_first_version_is_brought_up_to_date(
+    empty_database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "schema_versions", lambda: schema_versions()[:1])
+        update(empty_database_url)
+    execute(
+        empty_database_url,
+        "CREATE FUNCTION rename_record(of_site site, former text, current text)"
+        " RETURNS boolean LANGUAGE sql AS 'SELECT true'",
+    )
+    update(empty_database_url)
+    assert execute(empty_database_url, "SELECT version FROM schema_version") == [(VERSION,)]
+    assert execute(empty_database_url, "SELECT count(*) FROM aliases") == [(0,)]
+    functions = "SELECT count(*) FROM pg_proc WHERE proname IN ('rename_record', 'sync_catalogue')"
+    assert execute(empty_database_url, functions) == [(1,)]
 
 
 def test_a_migration_waits_until_others_have_written(
@@ -52,7 +71,7 @@ def test_a_migration_waits_until_others_have_written(
             cursor.execute("INSERT INTO titles DEFAULT VALUES")
         updated.result(60)
     assert execute(database_url, "SELECT count(*), count(a) FROM titles") == [(1, 0)]
-    assert execute(database_url, "SELECT version FROM schema_version") == [(2,)]
+    assert execute(database_url, "SELECT version FROM schema_version") == [(VERSION + 1,)]
 
 
 def test_a_migration_that_fails_leaves_nothing(

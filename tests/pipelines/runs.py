@@ -19,7 +19,7 @@ from scrapy.crawler import Crawler
 from scrapy.utils.test import get_crawler
 
 from moviecrawler.fields import unknown_fields_of
-from moviecrawler.items import Credit, Miss, Movie, Score
+from moviecrawler.items import Credit, Fetch, Miss, Movie, Score
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.store import Limits, Record, Store
 from moviecrawler.signals import item_outcomes, item_rejected
@@ -27,6 +27,19 @@ from moviecrawler.signals import item_outcomes, item_rejected
 LIMIT = 10.0
 """Seconds after which a test that waits for something fails."""
 BEGIN = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def led_from(old_id: str) -> Fetch:
+    """Return how a page is fetched that was requested by an id which its site has given up."""
+    return Fetch(
+        url="https://example.com/",
+        requested_id=old_id,
+        is_alias=True,
+        status=200,
+        attempts=1,
+        wire_bytes=9,
+        body_bytes=9,
+    )
 
 
 def make_miss(number: int, age: float = 0, **changes: Any) -> Miss:

@@ -8,7 +8,7 @@ from moviecrawler.items import Credit, Movie, Offer, RelatedTitle
 from moviecrawler.pipelines.postgres import PostgresStore
 from tests.pipelines.runs import BEGIN, record_of
 from tests.pipelines.stored import opened
-from tests.pipelines.test_contract import ALL, RENT, STREAM, TOMATOES, page
+from tests.pipelines.test_contract import ALL, RENT, STREAM, page
 from tests.pipelines.test_postgres import write
 from tests.services.postgres import execute
 
@@ -49,19 +49,6 @@ def test_offers_begin_change_and_end(database_url: str) -> None:
             page("metacritic", "movie/salt-harbour", day, offers=offers, unknown_fields=unknown),
         )
         assert {(name, price, since) for name, _, price, since in offered(database_url)} == expected
-
-
-def test_a_renamed_title_keeps_its_finer_history(database_url: str) -> None:
-    write(database_url, replace(TOMATOES, site_id="m/salt"))
-    write(database_url, replace(TOMATOES, scraped_at=BEGIN + timedelta(days=2)))
-    execute(database_url, "SELECT rename_record('rottentomatoes', 'm/salt', 'm/salt_harbour')")
-    assert len(offered(database_url)) == len(TOMATOES.offers)
-    assert (
-        execute(database_url, "SELECT record_id FROM credits EXCEPT SELECT record_id FROM records")
-        == []
-    )
-    history = "SELECT since FROM score_history WHERE kind = 'tomatometer_top' ORDER BY since"
-    assert execute(database_url, history) == [(BEGIN,), (BEGIN + timedelta(days=2),)]
 
 
 def test_a_batch_reads_no_table_from_end_to_end(database_url: str) -> None:

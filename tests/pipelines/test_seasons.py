@@ -22,7 +22,7 @@ from moviecrawler.items import Movie, Score, Site, TitleKind
 from moviecrawler.pipelines.postgres import read_scoreboard
 from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.urls import part_of_series
-from tests.pipelines.runs import BEGIN, make_movie, record_of
+from tests.pipelines.runs import BEGIN, led_from, make_movie, record_of
 from tests.pipelines.stored import board_of, opened
 from tests.pipelines.test_postgres import title, write
 from tests.services.postgres import execute
@@ -254,8 +254,7 @@ def test_seasons_follow_a_series_whose_page_has_another_address_now(database_url
     write(
         database_url, former, part("rottentomatoes", "tv/salt/s01"), METACRITIC, critic("season-1")
     )
-    write(database_url, replace(TOMATOES, title="Undertow"))
-    execute(database_url, "SELECT rename_record('rottentomatoes', 'tv/salt', 'tv/salt_harbour')")
+    write(database_url, replace(TOMATOES, fetch=led_from("tv/salt")))
     assert frozenset({"tv/salt/s01", "tv/salt-harbour/season-1"}) in groups(database_url)
 
 

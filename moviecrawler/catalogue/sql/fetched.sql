@@ -1,14 +1,15 @@
 -- Writes outcomes, and ends their claims. An outcome is the claimed title's if that has one of the
 -- two ids; otherwise it is that of the title which has one by now. Without ids, it is the claimed
 -- title's whatever its id is.
--- outcomes: JSON array of {n, site, title_id, asked_id, got_id, outcome, at, released}.
+-- outcomes: JSON array of {n, site, title_id, asked_id, got_id, other_id, outcome, at, released}.
 WITH found AS (
-    SELECT DISTINCT ON (s.title_id, s.site) s.title_id, s.site, o.outcome, o.at,
+    SELECT DISTINCT ON (s.title_id, s.site)
+        s.title_id, s.site, o.asked_id, o.other_id, o.outcome, o.at,
         s.failures + (o.outcome = 'error')::integer AS failed,
         fetch_interval(s.title_id, o.released, o.at) AS every
     FROM jsonb_to_recordset(%(outcomes)s) AS o (
-        n integer, site site, title_id bigint, asked_id text, got_id text, outcome site_state,
-        at timestamptz, released date)
+        n integer, site site, title_id bigint, asked_id text, got_id text, other_id text,
+        outcome site_state, at timestamptz, released date)
     CROSS JOIN LATERAL (
         SELECT s.* FROM title_sites s
         WHERE s.site = o.site
@@ -18,14 +19,23 @@ WITH found AS (
         LIMIT 1
     ) s
     ORDER BY s.title_id, s.site, o.n DESC
+), reviewed AS (
+    -- Its own page has come where another title's had come before.
+    DELETE FROM title_matches m
+    USING found o
+    WHERE o.outcome = 'ok' AND m.title_id = o.title_id AND m.site = o.site
+        AND m.site_id = o.asked_id AND m.decision = 'review' AND NOT m.by_hand
 ), due AS (
     -- After an error a title is due a day later, doubled with each further error in a row, up to
-    -- its interval. A block says nothing of the title: it stays due as before.
+    -- its interval; after the page of another title in 14 days. A block says nothing of the title:
+    -- it stays due as before.
     SELECT o.*,
-        CASE o.outcome
-            WHEN 'ok' THEN o.at + o.every
-            WHEN 'absent' THEN o.at + interval '90 days'
-            WHEN 'error' THEN o.at + least(interval '1 day' * 2 ^ least(o.failed - 1, 10), o.every)
+        CASE
+            WHEN o.outcome = 'ok' THEN o.at + o.every
+            WHEN o.outcome = 'absent' THEN o.at + interval '90 days'
+            WHEN o.other_id IS NOT NULL THEN o.at + interval '14 days'
+            WHEN o.outcome = 'error'
+            THEN o.at + least(interval '1 day' * 2 ^ least(o.failed - 1, 10), o.every)
             ELSE s.next_due
         END AS again,
         -- A success or an absence ends the boost; after a failure it holds for a few more tries.

@@ -7,7 +7,11 @@ FROM jsonb_to_recordset(%(asked)s) AS asked (asker bigint, keys bigint[])
 CROSS JOIN LATERAL (
     SELECT first.*, count(*) OVER () AS number
     FROM (
-        SELECT r.title_id FROM records r WHERE r.match_keys && asked.keys LIMIT %(most)s + 1
+        SELECT coalesce(r.title_id, newer.title_id) AS title_id
+        FROM records r
+        LEFT JOIN records newer ON newer.record_id = r.newer_id
+        WHERE r.match_keys && asked.keys
+        LIMIT %(most)s + 1
     ) first
 ) found
 WHERE found.number <= %(most)s

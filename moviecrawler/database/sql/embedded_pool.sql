@@ -13,6 +13,7 @@ SELECT m.id, json_object(
     'release_date', m.release_date,
     'season_count', m.season_count,
     'runtime_minutes', m.runtime_minutes,
+    'scraped_at', m.scraped_at,
     'other_titles', (
         SELECT json_group_array(json_object(
             'title', t.title, 'country', t.country, 'language', t.language, 'kind', t.kind))

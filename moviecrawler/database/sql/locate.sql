@@ -3,9 +3,14 @@
 -- the IMDb id of the title that its page was verified for.
 -- sites, site_ids: arrays of equal length.
 SELECT coalesce(k.record_id, nextval(pg_get_serial_sequence('records', 'record_id'))),
-    coalesce(k.title_id, k.known_title_id, nextval(pg_get_serial_sequence('titles', 'title_id'))),
+    coalesce(
+        k.title_id,
+        k.newer_title_id,
+        k.known_title_id,
+        nextval(pg_get_serial_sequence('titles', 'title_id'))),
     k.match_keys,
     k.placed_by_hand,
+    k.newer_id,
     k.known_title_id IS NOT NULL,
     k.verified_imdb_id,
     (SELECT i.item::text FROM items i WHERE i.record_id = k.record_id)
@@ -13,6 +18,8 @@ FROM (
     SELECT r.record_id,
         r.title_id,
         r.match_keys,
+        r.newer_id,
+        newer.title_id AS newer_title_id,
         coalesce(r.placed_by_hand, false) AS placed_by_hand,
         a.nth,
         CASE WHEN a.site = 'imdb' THEN (
@@ -24,5 +31,6 @@ FROM (
         ) END AS verified_imdb_id
     FROM unnest(%(sites)s::site[], %(site_ids)s::text[]) WITH ORDINALITY AS a (site, site_id, nth)
     LEFT JOIN records r ON r.site = a.site AND r.site_id = a.site_id
+    LEFT JOIN records newer ON newer.record_id = r.newer_id
 ) k
 ORDER BY k.nth

@@ -1,10 +1,10 @@
--- The records of titles, as items with the fields that `catalogue.matching` compares. A title with
--- an IMDb id but no record of IMDb yet gets one with a negative record_id. Seasons and episodes are
--- left out, as they are matched by series and number.
+-- The records of titles, older ones too, as items with the fields that `catalogue.matching`
+-- compares. A title with an IMDb id but no record of IMDb yet gets one with a negative record_id.
 -- titles: array of ids.
 SELECT r.record_id,
-    r.title_id,
+    pooled.title_id,
     r.placed_by_hand,
+    r.newer_id,
     (to_jsonb(r) - '{facets,keywords,interests,related}'::text[] || jsonb_build_object(
         'imdb_id', coalesce(r.imdb_id, (
             SELECT t.imdb_id FROM title_sites s JOIN titles t USING (title_id)
@@ -23,12 +23,20 @@ SELECT r.record_id,
             FROM scores s
             WHERE s.record_id = r.record_id AND r.site = 'imdb' AND s.kind = 'imdb')))::text,
     r.site
-FROM records r
-WHERE r.title_id = ANY (%(titles)s) AND NOT is_part(r.kind, r.series_id)
+FROM (
+    SELECT s.record_id, s.title_id FROM records s WHERE s.title_id = ANY (%(titles)s)
+    UNION ALL
+    SELECT older.record_id, s.title_id
+    FROM records s
+    JOIN records older ON older.newer_id = s.record_id
+    WHERE s.title_id = ANY (%(titles)s)
+) pooled
+JOIN records r USING (record_id)
 UNION ALL
 SELECT -t.title_id,
     t.title_id,
     false,
+    NULL,
     (to_jsonb(t) || jsonb_build_object(
         'site', 'imdb',
         'site_id', t.imdb_id,
@@ -48,4 +56,4 @@ WHERE t.title_id = ANY (%(titles)s)
     AND t.imdb_id IS NOT NULL AND t.title IS NOT NULL AND t.kind IS NOT NULL
     AND t.kind <> 'episode'
     AND NOT EXISTS (SELECT FROM records r WHERE r.title_id = t.title_id AND r.site = 'imdb')
-ORDER BY 5, 1
+ORDER BY 6, 1

@@ -1,0 +1,69 @@
+"""Reads aliases: ids that sites have given up for others. The stores write them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from contextlib import closing
+from datetime import UTC, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from moviecrawler.database.embedded import read_embedded
+from moviecrawler.errors import TransientStoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime
+
+    from moviecrawler.items import Site
+
+_VALID_FOR: Final = timedelta(days=90)
+"""Time after which an old id is requested once more: its site may have given it to another
+title."""
+_VALID = "SELECT old_id, new_id FROM aliases WHERE site = {0} AND since > {0}"
+_NO_TABLE: Final = "no such table"
+"""In SQLite's message about a database that no crawl of this version has opened yet."""
+
+
+def valid_aliases(settings: Mapping[str, Any], site: Site, now: datetime) -> dict[str, str]:
+    """Return the current id of a site's titles by each former id, but for those of 90 days ago.
+
+    They are in the database that DATABASE_URL names, or without one in the embedded database. This
+    blocks: call it in a thread. Raises TransientStoreError.
+    """
+    since = now - _VALID_FOR
+    url = settings.get("DATABASE_URL")
+    if url:
+        # Imports Postgres' client.
+        from moviecrawler.database.connection import Database, open_database  # noqa: PLC0415
+
+        with (
+            closing(Database(lambda: open_database(url))) as database,
+            database.transaction() as cursor,
+        ):
+            cursor.execute(_VALID.format("%s"), (site, since))
+            return dict(cursor.fetchall())
+    try:
+        with closing(read_embedded(Path(settings["DATA_DIR"]))) as connection:
+            values = (site, since.astimezone(UTC).isoformat())
+            return dict(connection.execute(_VALID.format("?"), values))
+    except FileNotFoundError:
+        return {}
+    except sqlite3.Error as error:
+        if _NO_TABLE in str(error):
+            return {}
+        raise TransientStoreError(str(error)) from error
+
+
+def embedded_aliases(connection: sqlite3.Connection) -> dict[Site, dict[str, str]]:
+    """Return all aliases of the embedded database, by site."""
+    return by_site(connection.execute("SELECT site, old_id, new_id FROM aliases"))
+
+
+def by_site(rows: Iterable[tuple[Site, str, str]]) -> dict[Site, dict[str, str]]:
+    """Return aliases by site: the current id by each former one."""
+    aliases: dict[Site, dict[str, str]] = defaultdict(dict)
+    for site, old_id, new_id in rows:
+        aliases[site][old_id] = new_id
+    return aliases
