@@ -17,7 +17,7 @@ import duckdb
 from moviecrawler.errors import ExtractionError, InterruptedReadError, MovieCrawlerError
 from moviecrawler.extract.imdb_credits import PERSON_ID
 from moviecrawler.extract.imdb_values import TITLE_KINDS
-from moviecrawler.urls import IMDB_ID
+from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -42,7 +42,8 @@ COLUMNS: Final[Mapping[str, str]] = {
     NAMES: "nconst, primaryName",
 }
 """The columns that are read of each dataset; the first is its id."""
-_ID = re.compile(rf"{IMDB_ID.pattern}|{PERSON_ID.pattern}", re.ASCII)
+_TITLE_ID = re.compile(SITES["imdb"].id)
+_ID = re.compile(rf"{_TITLE_ID.pattern}|{PERSON_ID.pattern}", re.ASCII)
 NO_ID = ""
 """Stands in `Tables.damaged` for the id of a row whose id can't be read."""
 TITLE_TYPE = "[A-Za-z]+"
@@ -317,7 +318,7 @@ class Tables:
             row_id, _, cells = line.partition("\t")
             self.note(dataset, row_id, reason.partition("\n")[0])
             # Without the line break between them, two rows are one line.
-            if dataset in {BASICS, RATINGS} and IMDB_ID.search(cells):
+            if dataset in {BASICS, RATINGS} and _TITLE_ID.search(cells):
                 self.note(dataset, NO_ID, "it stands in the line of another row")
 
     def note(self, dataset: str, row_id: str | None, reason: str, rows: int = 1) -> None:
