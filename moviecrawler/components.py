@@ -15,6 +15,8 @@ from scrapy.settings import default_settings
 from moviecrawler import sites
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from scrapy.settings import BaseSettings
 
 logger = logging.getLogger(__name__)
@@ -228,7 +230,7 @@ def set_up(settings: BaseSettings) -> None:
             for part in parts
             if any(settings.get(setting) for setting in part.enabled_by)
         }
-        _list_components(settings, name, {**components, **chosen})
+        list_components(settings, name, {**components, **chosen})
     _choose_scheduler(settings)
 
 
@@ -236,11 +238,15 @@ def leave_out_stores(settings: BaseSettings) -> None:
     """Leave out of ours what stores items and what watches a crawl, after `set_up`."""
     for name in ("ITEM_PIPELINES", "SPIDER_MIDDLEWARES", "EXTENSIONS"):
         parts = [part.path for part in _PARTS if part.listed_in == name]
-        left_out = {*_COMPONENTS[name], *parts} - _OF_EACH_REQUEST
-        changed = {}
-        for component, order in settings.getdict(name).items():
-            changed[component] = None if _path_of(component) in left_out else order
-        settings.set(name, changed, priority=settings.getpriority(name) or 0)
+        leave_out(settings, name, {*_COMPONENTS[name], *parts} - _OF_EACH_REQUEST)
+
+
+def leave_out(settings: BaseSettings, name: str, paths: Collection[str]) -> None:
+    """Leave components out of those that the setting `name` lists, after `set_up`."""
+    changed = {}
+    for component, order in settings.getdict(name).items():
+        changed[component] = None if _path_of(component) in paths else order
+    settings.set(name, changed, priority=settings.getpriority(name) or 0)
 
 
 def _set_default(settings: BaseSettings, name: str, value: Any) -> None:
@@ -249,7 +255,7 @@ def _set_default(settings: BaseSettings, name: str, value: Any) -> None:
         settings.set(name, value, priority="addon")
 
 
-def _list_components(settings: BaseSettings, name: str, components: dict[str, int | None]) -> None:
+def list_components(settings: BaseSettings, name: str, components: dict[str, int | None]) -> None:
     """List components in the setting `name`, of which none changes that is listed there."""
     listed = settings.getdict(name)
     paths = {_path_of(component) for component in listed}

@@ -43,9 +43,8 @@ Keyword arguments: `item` (RawPage) and `response` (that it came of)."""
 
 item_rejected = object()
 """Sent once for each line that was added to `rejected.jsonl`. Keyword arguments: `store` (str;
-`validate` for what no store is offered), `reason` (str), and `item` (Movie, Miss or RawPage; str
-for a line of a spool file that holds none). Handlers run in the event loop's thread and must not
-block.
+`validate` for what no store is offered), `reason` (str), and `item` (Movie, Miss or RawPage).
+Handlers run in the event loop's thread and must not block.
 """
 
 store_opened = object()

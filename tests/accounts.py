@@ -10,11 +10,13 @@ from pathlib import Path
 
 from scrapy.settings import Settings
 
-from moviecrawler.frontier.contract import TITLE_OUTCOMES, FrontierError, RunReport
+from moviecrawler.errors import MovieCrawlerError
+from moviecrawler.frontier.contract import TITLE_OUTCOMES, RunReport
 from moviecrawler.frontier.runs import frontier
 from moviecrawler.frontier.sqlite_backend import FILE
 from moviecrawler.sites import SITES
 
+CRAWLS = [("crawl", site) for site in SITES]
 LABELS = ("stores", "refusals", "missing fields", "next")
 """The beginnings of the lines after the first one."""
 ENDS = (*TITLE_OUTCOMES, "dead letters", "waiting in the queue", "lost")
@@ -81,7 +83,8 @@ def check_crawl(
         log: What it wrote to standard error.
         code: Its exit code; a signal is negative.
     """
-    if tuple(arguments[:2]) in {("crawl", site) for site in SITES} and code in {0, 1, 3}:
+    is_crawl = arguments[0] == "replay" or tuple(arguments[:2]) in CRAWLS
+    if is_crawl and code in {0, 1, 3}:
         given = [argument.partition("=") for argument in arguments]
         check_summary(log, code)
         check_queue({**environment, **{name: value for name, _, value in given}})
@@ -119,7 +122,7 @@ async def _read(settings: Mapping[str, str]) -> list[RunReport]:
     url = settings.get("REDIS_URL")
     if not url and not (Path(settings["DATA_DIR"]) / FILE).exists():
         return []
-    with suppress(FrontierError):  # it is away, as the test wants it
+    with suppress(MovieCrawlerError):  # it is away, or refused, as the test wants it
         async with frontier(Settings(dict(settings))) as backend:
             return (await backend.read({})).runs
     return []

@@ -50,8 +50,7 @@ class Command(CrawlCommand):
         import scrapy.core.downloader.contextfactory  # noqa: F401
 
         from moviecrawler.addon import check
-        from moviecrawler.extensions.summary import Summary
-        from moviecrawler.frontier.account import INCOMPLETE, exit_code
+        from moviecrawler.frontier.account import INCOMPLETE
         from moviecrawler.spiders.base import MovieSpider
 
         if len(args) != 1:
@@ -75,13 +74,21 @@ class Command(CrawlCommand):
         wait_for_stores_on_sigint(crawler)
         self.crawler_process.crawl(crawler, **opts.spargs)
         self.crawler_process.start()
-        if issubclass(crawler.spidercls, MovieSpider):
-            self.exitcode = exit_code(crawler.stats.get_stats())
-            summary = crawler.get_extension(Summary)
-            if summary is not None:
-                summary.write()
         if self.crawler_process.bootstrap_failed:
             self.exitcode = INCOMPLETE
+        elif issubclass(crawler.spidercls, MovieSpider):
+            self.exitcode = conclude(crawler)
+
+
+def conclude(crawler: Crawler) -> int:
+    """Write the summary of a crawl that has ended, if it is not written; return the exit code."""
+    from moviecrawler.extensions.summary import Summary
+    from moviecrawler.frontier.account import exit_code
+
+    summary = crawler.get_extension(Summary)
+    if summary is not None:
+        summary.write()
+    return exit_code(crawler.stats.get_stats())
 
 
 def tune_memory() -> None:

@@ -5,44 +5,50 @@ from __future__ import annotations
 import asyncio
 import logging
 from argparse import ArgumentTypeError
-from collections import Counter
 from datetime import date
+from hashlib import blake2b
 from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
+from urllib.parse import quote
 
-from scrapy import Request, Spider, signals
+from scrapy import Request, Spider
 from scrapy.commands import ScrapyCommand
+from scrapy.http import Response
 
 from moviecrawler.commands.base import SITE, BaseCommand, option
 from moviecrawler.errors import ArchiveError, ConfigurationError, TransientStoreError
 from moviecrawler.items import Site
-from moviecrawler.signals import item_completed
+from moviecrawler.signals import list_missed
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import AsyncIterator, Collection, Iterable, Iterator
-    from pathlib import Path
+    from collections.abc import AsyncIterator, Iterable, Iterator
     from typing import Self
 
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
-    from scrapy.signalmanager import SignalManager
 
     from moviecrawler.middlewares.compression import GzipMiddleware
     from moviecrawler.pipelines.archive import Folder
     from moviecrawler.pipelines.s3 import Bucket
     from moviecrawler.pipelines.warc import Answer
-    from moviecrawler.signals import Outcome
+    from moviecrawler.spiders.arguments import Plan
     from moviecrawler.spiders.base import MovieSpider
 
 logger = logging.getLogger(__name__)
 
-_MAX_IN_PIPELINES = 100
-"""Items in the pipelines at once. Items in a store's buffer have left the pipelines."""
-_CHECK_SECONDS = 0.01
-"""Seconds between two looks at whether the pipelines have room."""
 _SUCCESS = range(200, 300)
 """Statuses of answers that are read as pages, as in Scrapy."""
+_STORES = ("DATABASE_URL", "MONGO_URL", "S3_BUCKET", "S3_PREFIX", "S3_ENDPOINT_URL")
+"""The settings that say where items are stored."""
+_OF_SITES = (
+    "moviecrawler.extensions.alerts.Alerts",
+    "moviecrawler.extensions.catalogue.CatalogueRecorder",
+    "moviecrawler.extensions.coverage.CoverageWatch",
+    "moviecrawler.extensions.metrics.Metrics",
+)
+"""What watches how a site answers today, and is left out."""
 
 
 def _day(text: str) -> date:
@@ -55,7 +61,9 @@ def _day(text: str) -> date:
 class Command(BaseCommand, ScrapyCommand):
     """Extract again from archived pages.
 
-    It asks no site. The same command goes on with a replay that was interrupted.
+    It asks no site. The same command goes on with a replay that was interrupted; when that is over,
+    it begins the next one. Exit code 1 when a page could not be read or an item not stored, and 3
+    when the rest is queued and the same command goes on.
     """
 
     requires_crawler_process = True
@@ -64,158 +72,229 @@ class Command(BaseCommand, ScrapyCommand):
         option("source", metavar="SOURCE", help="the archive: s3://bucket/prefix, or a folder"),
         SITE,
         option(
-            "--from",
-            dest="begin",
-            type=_day,
-            default=date.min,
-            metavar="DATE",
-            help="pages of that day (UTC) on",
+            "--from", dest="begin", type=_day, metavar="DATE", help="pages of that day (UTC) on"
         ),
-        option(
-            "--to",
-            dest="end",
-            type=_day,
-            default=date.max,
-            metavar="DATE",
-            help="pages up to that day (UTC)",
-        ),
+        option("--to", dest="end", type=_day, metavar="DATE", help="pages up to that day (UTC)"),
     )
 
     def execute(self, opts: argparse.Namespace) -> None:
-        """Replay; exit code 1 when a page could not be read or an item not stored."""
+        from moviecrawler.commands.crawl import conclude, wait_for_stores_on_sigint
+        from moviecrawler.database.embedded import FILE
+        from moviecrawler.frontier.account import INCOMPLETE
+        from moviecrawler.frontier.runs import describe_arguments, open_backend
         from moviecrawler.options import check_settings
-        from moviecrawler.pipelines.archive import archived_files, open_archive
         from moviecrawler.pipelines.base import check_stores
-        from moviecrawler.pipelines.files import check_data_dir, replacing
-        from moviecrawler.pipelines.store import path_of_stores
+        from moviecrawler.pipelines.files import check_data_dir
         from moviecrawler.spiders.base import MovieSpider
 
         assert self.crawler_process is not None  # noqa: S101 - set by Scrapy before
         crawler = self.crawler_process.create_crawler(ReplaySpider)
         check_settings(crawler.settings)
-        check_data_dir(crawler.settings["DATA_DIR"])
+        folder = check_data_dir(crawler.settings["DATA_DIR"])
         check_stores(crawler.settings)
-        try:
-            archive = open_archive(opts.source, self.settings.get("S3_ENDPOINT_URL") or None)
-            sites = [opts.site] if opts.site else get_args(Site)
-            files = [
-                key for site in sites for key in archived_files(archive, site, opts.begin, opts.end)
-            ]
-        except TransientStoreError as error:
-            raise ConfigurationError(str(error)) from error
-        if not files:
-            raise ConfigurationError(f"{opts.source} holds no pages of that site and time")
+        open_backend(crawler.settings)  # which connects nothing
+        archive, files = self._open(opts)
+        described = describe_arguments([], _facts(opts, crawler.settings))
+        if not ((folder / FILE).exists() or crawler.settings.get("REDIS_URL")):
+            # What an earlier start has stored is gone with the database.
+            # `asyncio.run` would leave no event loop for Scrapy.
+            with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+                runner.run(_begin_anew(crawler.settings, described))
         loader = self.crawler_process.spider_loader
         readers = [
             spider for name in loader.list() if issubclass(spider := loader.load(name), MovieSpider)
         ]
-        progress = ReplayProgress(path_of_stores(self.settings, "replay-{}.txt", opts.source))
+        wait_for_stores_on_sigint(crawler)
         self.crawler_process.crawl(
-            crawler, archive=archive, files=files, readers=readers, progress=progress
+            crawler,
+            archive=archive,
+            files=files,
+            readers=readers,
+            described_arguments=described,
         )
         self.crawler_process.start()
-        if not progress.done.issuperset(files):
-            self.exitcode = 1
-        elif others := progress.done.difference(files):
-            # They are of a replay of other sites or days, which goes on later.
-            with replacing(progress.path) as file:
-                file.writelines(f"{key}\n" for key in sorted(others))
-        else:
-            progress.path.unlink(missing_ok=True)
+        failed = self.crawler_process.bootstrap_failed
+        self.exitcode = INCOMPLETE if failed else conclude(crawler)
+
+    def _open(self, opts: argparse.Namespace) -> tuple[Bucket | Folder, dict[str, None]]:
+        """Return the archive, and the keys of its files with the pages that are asked for."""
+        from moviecrawler.pipelines.archive import archived_files, open_archive
+
+        sites = [opts.site] if opts.site else get_args(Site)
+        days = (opts.begin or date.min, opts.end or date.max)
+        try:
+            archive = open_archive(opts.source, self.settings.get("S3_ENDPOINT_URL") or None)
+            keys = [key for site in sites for key in archived_files(archive, site, *days)]
+        except TransientStoreError as error:
+            raise ConfigurationError(str(error)) from error
+        if not keys:
+            raise ConfigurationError(f"{opts.source} holds no pages of that site and time")
+        return archive, dict.fromkeys(keys)
+
+
+def _facts(opts: argparse.Namespace, settings: BaseSettings) -> dict[str, str]:
+    """Return what names the run: other pages, and other stores, have a run of their own."""
+    is_bucket = opts.source.startswith("s3://")
+    stores = repr([str(settings.get(name) or "") for name in _STORES])  # may hold passwords
+    facts = {
+        "archive": opts.source if is_bucket else str(Path(opts.source).absolute()),
+        "from": opts.begin,
+        "site": opts.site,
+        "stores": blake2b(stores.encode(), digest_size=4).hexdigest(),
+        "to": opts.end,
+    }
+    return {name: str(fact) for name, fact in facts.items() if fact is not None}
+
+
+async def _begin_anew(settings: BaseSettings, described: str) -> None:
+    """Drop what an earlier start has left of the run."""
+    from moviecrawler.frontier.runs import frontier, run_name
+
+    async with frontier(settings) as backend:
+        await backend.drop_run(run_name("replay", settings, described))
+
+
+class FileAnswers:
+    """Downloader middleware that answers the request for a file, so that nothing is downloaded."""
+
+    def process_request(self, request: Request) -> Response:
+        """Return an empty answer; the callback reads the file."""
+        return Response(request.url)
 
 
 class ReplaySpider(Spider):
     """Yields the items of archived pages, read by the spiders of the sites.
 
-    It asks no site for anything.
+    Each file of the archive is a request of a run, which is done when all items of the file's pages
+    are durable. No site is asked for anything.
     """
 
     name = "replay"
-    # It sends no requests, of which a run would keep account.
-    custom_settings = {"SCHEDULER": "scrapy.core.scheduler.Scheduler"}  # noqa: RUF012 - as Scrapy's
+    site = "replay"
 
     archive: Bucket | Folder
-    files: list[str]
-    progress: ReplayProgress
+    files: dict[str, None]
+    """The keys of the files, in order."""
+    described_arguments: str
+    """Describes the arguments; it is the same for all workers of a run."""
+    plan: Plan
+    asked: set[str]
+    """Empty, as there is no limit."""
     readers: dict[Site, MovieSpider]
     compression: GzipMiddleware
+    reading: asyncio.Lock
+    """Held while a file is read: in memory there is one."""
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
-        """Give the replay the stores of a crawl, and what watches them."""
-        from moviecrawler.components import set_up
+        """Give the replay the queue and the stores of a crawl."""
+        from moviecrawler.components import leave_out, list_components, set_up
 
         super().update_settings(settings)
         set_up(settings)
+        leave_out(settings, "EXTENSIONS", _OF_SITES)
+        # Before all others, of which none sees the request then.
+        list_components(
+            settings, "DOWNLOADER_MIDDLEWARES", {"moviecrawler.commands.replay.FileAnswers": 0}
+        )
 
     @classmethod
     def from_crawler(
         cls, crawler: Crawler, readers: Iterable[type[MovieSpider]], **attributes: Any
     ) -> Self:
-        """Take the archive, the keys of its WARC files, the progress, and the spiders.
+        """Take the archive, the keys of its files, what describes them, and who reads the pages."""
+        from moviecrawler.spiders.arguments import Plan
 
-        The spiders are those that can read the pages.
-        """
         spider = super().from_crawler(crawler, **attributes)
         spider.readers = {reader.site: reader.from_crawler(crawler) for reader in readers}
-        spider.progress.connect(crawler.signals)
+        spider.plan = Plan(titles=[], list_name=None, limit=None)
+        spider.asked = set()
+        spider.reading = asyncio.Lock()
         return spider
 
-    async def start(self) -> AsyncIterator[Any]:
-        """Yield the items of every file that is not done yet."""
+    async def start(self) -> AsyncIterator[Request]:
+        """Join the run, whose requests the scheduler hands out, as `MovieSpider.start` does."""
         from moviecrawler.middlewares.compression import GzipMiddleware
-        from moviecrawler.pipelines.warc import read_record, read_records
 
         self.compression = GzipMiddleware.from_crawler(self.crawler)
-        scraper: Any = self.crawler.engine.scraper
-        done = self.progress.done.intersection(self.files)
-        if done:
-            message = (
-                "An earlier replay has read %d of the %d files; remove %s to have them read again"
-            )
-            logger.info(message, len(done), len(self.files), self.progress.path)
-        for key in self.files:
-            if key in done:
-                continue
-            self.progress.begin(key)
-            has_unread = False
-            try:
-                for record in read_records(BytesIO(await asyncio.to_thread(self.archive.get, key))):
-                    try:
-                        items = list(self.items(read_record(record)))
-                    except Exception:
-                        # As in a crawl, an error of any kind costs one page only.
-                        has_unread = True
-                        logger.exception("%s: a page can't be read", key)
-                        continue
-                    for item in items:
-                        # Scrapy has no event for it.
-                        while scraper.slot.itemproc_size >= _MAX_IN_PIPELINES:  # noqa: ASYNC110
-                            await asyncio.sleep(_CHECK_SECONDS)
-                        self.progress.begin(key, item)
-                        yield item
-            except (ArchiveError, TransientStoreError, OSError) as error:
-                # The sentence says it all.
-                logger.error("%s can't be read to its end: %s", key, error)  # noqa: TRY400
-            else:
-                if not has_unread:
-                    self.progress.end(key)
+        join = getattr(self.crawler.engine.scheduler, "join", None)
+        if join is not None:
+            await join()
+            return
+        async for request in self.requests_of_arguments():
+            yield request
 
-    def items(self, answer: Answer) -> Iterator[Any]:
+    async def requests_of_arguments(self) -> AsyncIterator[Request]:
+        """Yield a request for each file."""
+        for key in self.files:
+            yield self.file_request(key)
+
+    def file_request(self, key: str) -> Request:
+        """Return the request for a file. Raises ValueError when it is none of the archive's."""
+        if key not in self.files:
+            raise ValueError(f"the archive has no file {key!r}")
+        return Request(
+            f"archive://{quote(key, safe='/=')}",
+            callback=self.read_file,
+            cb_kwargs={"key": key},
+            meta={"expects": "other"},
+        )
+
+    async def read_file(self, response: Response, key: str) -> AsyncIterator[Any]:
+        """Yield the items of a file's pages."""
+        from moviecrawler.frontier.engine import NOT_SENT, is_closing
+        from moviecrawler.pipelines.warc import read_record, read_records
+
+        async with self.reading:
+            if is_closing(self.crawler.engine):
+                response.meta[NOT_SENT] = True  # the next start reads it
+                return
+            try:
+                content = await asyncio.to_thread(self.archive.get, key)
+                for record in read_records(BytesIO(content)):
+                    try:
+                        answer = read_record(record)
+                    except ArchiveError as error:
+                        self._miss(response.url, f"{key}: a page can't be read: {error}")
+                        continue
+                    for item in self._items_or_miss(answer, key):
+                        yield item
+                    await asyncio.sleep(0)  # the stores and the queue have their turn
+            except (ArchiveError, TransientStoreError, OSError) as error:
+                self._miss(response.url, f"{key} can't be read to its end: {error}")
+
+    def _miss(self, url: str, reason: str) -> None:
+        """Account for a file of which a page can't be read whose title is not known."""
+        self.crawler.stats.inc_value("lists/missed")
+        logger.error("%s", reason, extra={"spider": self})
+        self.crawler.signals.send_catch_log(list_missed, url=url, reason=reason, refused=False)
+
+    def _items_or_miss(self, answer: Answer, key: str) -> list[Any]:
+        """Return the items that a crawl makes of an answer; a Miss when it can't be read."""
+        if answer.site_id is None:
+            return []  # a list page: the record of the title's own page has what it said (`found`)
+        try:
+            return list(self._items(answer, answer.site_id))
+        except ArchiveError as error:
+            reason = str(error)
+        except Exception as error:  # as in a crawl, an error of any kind costs one page only
+            logger.exception("%s: the page of %s can't be read", key, answer.site_id)
+            reason = f"{type(error).__name__}: {error}"
+        reader = self.readers[answer.site]
+        return list(reader.title_missed(answer.site_id, None, "failed", reason, answer.fetched_at))
+
+    def _items(self, answer: Answer, site_id: str) -> Iterator[Any]:
         """Yield the items that a crawl makes of an answer, and no requests.
 
         Raises ArchiveError when its body can't be decompressed.
         """
         from scrapy.exceptions import IgnoreRequest
-        from scrapy.http import Response
         from scrapy.spidermiddlewares.httperror import HttpError
         from twisted.python.failure import Failure
 
         from moviecrawler.extract.identity import meta_of
         from moviecrawler.middlewares.blocks import POOL_META
 
-        if answer.site_id is None:
-            return  # a list page: the record of the title's own page has what it said (`found`)
         reader = self.readers[answer.site]
         meta = {
             "site": answer.site,
@@ -226,7 +305,7 @@ class ReplaySpider(Spider):
             **meta_of(answer.redirects),
         }
         request = Request(
-            answer.url, cb_kwargs={"site_id": answer.site_id, "found": answer.found}, meta=meta
+            answer.url, cb_kwargs={"site_id": site_id, "found": answer.found}, meta=meta
         )
         headers: dict[str, list[str]] = {}
         for name, value in answer.headers:
@@ -238,60 +317,11 @@ class ReplaySpider(Spider):
             raise ArchiveError(str(error)) from error
         if not isinstance(response, Response):
             raise ArchiveError(f"{answer.archive_id}: the body is damaged")
-        self.crawler.stats.inc_value("titles/asked")
         if response.status in _SUCCESS:
-            results = reader.parse_title(response, answer.site_id, answer.found, answer.due)
+            results = reader.parse_title(response, site_id, answer.found, answer.due)
         else:
             failure = Failure(HttpError(response))  # type: ignore[no-untyped-call]
             # As Scrapy passes it to an errback.
             failure.request = request  # type: ignore[attr-defined]
             results = reader.title_failed(failure)
         yield from (result for result in results if not isinstance(result, Request))
-
-
-class ReplayProgress:
-    """Tracks which files of an archive are done: read, and each of their items stored or rejected.
-
-    The file at `path` has their names until all are done.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.done = set(path.read_text("utf-8").splitlines()) if path.is_file() else set()
-        self._files_of: dict[int, str] = {}  # by the id() of an item without an outcome
-        # Of a file: its items without an outcome, plus 1 until it is read.
-        self._left: Counter[str] = Counter()
-
-    def connect(self, manager: SignalManager) -> None:
-        """Follow items.
-
-        One on which a pipeline fails never ends, so that its file is read again.
-        """
-        manager.connect(self._item_ended, signals.item_dropped)
-        manager.connect(self._item_ended, item_completed)
-
-    def begin(self, key: str, item: Any = None) -> None:
-        """Note that a file is being read, or that an item of it goes into the pipelines."""
-        self._left[key] += 1
-        if item is not None:
-            self._files_of[id(item)] = key
-
-    def end(self, key: str) -> None:
-        """Note that an item of a file has an outcome, or that all of them have been sent."""
-        self._left[key] -= 1
-        if not self._left[key]:
-            self.done.add(key)
-            try:
-                with self.path.open("a", encoding="utf-8") as file:
-                    file.write(f"{key}\n")
-            except OSError as error:
-                logger.warning(
-                    "%s is done, but the next replay reads it again, as that can't be noted: %s",
-                    key,
-                    error,
-                )
-
-    def _item_ended(self, item: Any, outcomes: Collection[Outcome] = ()) -> None:
-        key = self._files_of.pop(id(item), None)
-        if key is not None and "lost" not in outcomes:
-            self.end(key)

@@ -38,9 +38,7 @@ class Alerts:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Read SPIDERMON_ENABLED, and the settings that switch actions on."""
         settings = crawler.settings
-        if not settings.getbool("SPIDERMON_ENABLED") or not hasattr(crawler.spidercls, "site"):
-            raise NotConfigured
-        if not chosen_actions(settings):
+        if not (settings.getbool("SPIDERMON_ENABLED") and chosen_actions(settings)):
             raise NotConfigured
         alerts = cls(crawler)
         crawler.signals.connect(alerts.summary_written, summary_written)

@@ -110,11 +110,7 @@ class CatalogueRecorder:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Read DATABASE_URL and CATALOGUE_BATCH, CATALOGUE_LEASE and so on."""
-        # `scrapy replay` has no site, and fetches nothing.
-        if (
-            not crawler.settings.get("DATABASE_URL")
-            or getattr(crawler.spidercls, "site", None) is None
-        ):
+        if not crawler.settings.get("DATABASE_URL"):
             raise NotConfigured
         recorder = cls(
             crawler, store.open_catalogue(crawler.settings), CatalogueOptions.read(crawler.settings)

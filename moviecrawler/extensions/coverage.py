@@ -11,7 +11,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from scrapy import signals
-from scrapy.exceptions import NotConfigured
 
 from moviecrawler.clock import utc_now
 from moviecrawler.frontier.engine import drop_unsent
@@ -56,8 +55,6 @@ class CoverageWatch:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Read COVERAGE_STOP and DATA_DIR."""
-        if not hasattr(crawler.spidercls, "site"):
-            raise NotConfigured
         watch = cls(crawler)
         crawler.signals.connect(watch.spider_closed, signals.spider_closed)
         crawler.signals.connect(watch.title_read, title_read)

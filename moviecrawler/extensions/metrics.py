@@ -58,7 +58,7 @@ class Metrics:
         """Read METRICS_FOLDER, and the descriptor that a node gave this process."""
         descriptor = os.environ.get(DESCRIPTOR)
         folder = crawler.settings["METRICS_FOLDER"]
-        if not (descriptor or folder) or not hasattr(crawler.spidercls, "site"):
+        if not (descriptor or folder):
             raise NotConfigured
         metrics = cls(crawler, int(descriptor) if descriptor else None, folder)
         crawler.signals.connect(metrics.spider_opened, signals.spider_opened)

@@ -20,6 +20,7 @@ from moviecrawler.frontier.account import DONE, INCOMPLETE, UNFINISHED, account_
 from moviecrawler.frontier.contract import TITLE_OUTCOMES, Account
 from moviecrawler.items import Miss, Movie
 from moviecrawler.signals import item_passed, item_rejected, summary_written
+from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
     from typing import Self
@@ -140,8 +141,7 @@ class Summary:
         seconds = time.monotonic() - self._started
         reason = stats["finish_reason"]
         is_once = bool(self._crawler.settings.get("FRONTIER_RUN"))
-        plan = getattr(self._crawler.spider, "plan", None)  # a replay has none
-        is_due = plan is not None and plan.lane is not None
+        is_due = self._crawler.spider.plan.lane is not None
         return [
             f"{self._site}: {self._titles(stats)}; in {seconds:,.1f} s ({reason})",
             f"stores: {_stores(stats)}",
@@ -189,8 +189,8 @@ class Summary:
 
     async def _due(self) -> str:
         """Return how much is due, and set the stats of overdue titles."""
-        if not self._crawler.settings.get("DATABASE_URL"):
-            return ""
+        if not self._crawler.settings.get("DATABASE_URL") or self._site not in SITES:
+            return ""  # of a replay nothing is due
         try:
             async with asyncio.timeout(_TIMEOUT_SECONDS):
                 due, following, overdue, fetched = await asyncio.to_thread(
@@ -216,7 +216,10 @@ def _next(stats: dict[str, Any], is_once: bool, is_due: bool) -> str:
     cause = stats.get("crawl/cause")
     parts = [str(cause)] if cause else []
     if account is None:
-        return "; ".join([*parts, "nothing was requested; the same command begins again"])
+        parts.append("nothing was requested")
+        if stats["finish_reason"] != "frontier_refused":  # its cause says what to change
+            parts.append("the same command begins again")
+        return "; ".join(parts)
     if account.open and is_due:
         parts.append(f"{account.open:,} requests are given back, and the same command claims them")
     elif account.open:

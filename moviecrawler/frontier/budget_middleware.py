@@ -8,12 +8,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
-from scrapy.exceptions import NotConfigured
 
 from moviecrawler.frontier.budgets import UNLIMITED, site_budget
 from moviecrawler.frontier.contract import FrontierError
 from moviecrawler.frontier.engine import NOT_SENT, NotSent, end_crawl, is_closing
 from moviecrawler.frontier.runs import open_backend
+from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
     from typing import Self
@@ -56,9 +56,9 @@ class BudgetMiddleware:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Read SITE_BUDGETS, REDIS_URL, FRONTIER_PATIENCE and DATA_DIR."""
-        if not hasattr(crawler.spidercls, "site"):
-            raise NotConfigured  # `scrapy replay` has a spider without a site
-        budget = site_budget(crawler.settings, crawler.spidercls.site)
+        site: Any = crawler.spidercls.site  # type: ignore[attr-defined]
+        # `scrapy replay` asks no site.
+        budget = site_budget(crawler.settings, site) if site in SITES else UNLIMITED
         middleware = cls(crawler, budget, open_backend(crawler.settings))
         crawler.signals.connect(middleware.close, signals.engine_stopped)
         return middleware

@@ -15,15 +15,15 @@ import msgspec
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.frontier.budgets import UNLIMITED, Budget, SiteReply
 from moviecrawler.frontier.serialisation import Envelope
+from moviecrawler.items import Site
+from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 
-    from moviecrawler.items import Site
-
 OFF_SITE = -1
 """The level of requests that are not for the site, so that they are handed out while it is closed:
-the arguments of the run, and a pass over datasets."""
+the arguments of the run, a pass over datasets, and files of an archive."""
 BOOSTED = 0
 LISTS = 1
 TITLES = 2
@@ -66,10 +66,15 @@ class FrontierFullError(FrontierError):
     """The backend has no room for what is to be queued. Leases can still end, which makes room."""
 
 
+RunSite = Site | Literal["replay"]
+"""Whose run it is: that of a site, or of `scrapy replay`, which asks none."""
+RUN_SITES: tuple[RunSite, ...] = (*SITES, "replay")
+
+
 class RunName(NamedTuple):
     """What names a queue."""
 
-    site: Site
+    site: RunSite
     name: str
 
 
@@ -201,7 +206,7 @@ _RECENTLY_SECONDS = 3600.0
 class SiteState:
     """The circuit and the budget of a site. Times are Unix times."""
 
-    site: Site
+    site: RunSite
     refusal: str | None = None
     """Why the site is not asked, until it answers again."""
     stopped_until: float | None = None
@@ -215,7 +220,7 @@ class SiteState:
 class RunReport:
     """A run at one moment. Times are Unix times, by the backend's clock."""
 
-    site: Site
+    site: RunSite
     run: str
     arguments: str
     account: Account
@@ -268,7 +273,7 @@ class FrontierReport:
 
     now: float
     """Unix time by the backend's clock."""
-    sites: dict[Site, SiteState]
+    sites: dict[RunSite, SiteState]
     runs: list[RunReport] = field(default_factory=list)
     """By site, then from the run that began first."""
 
@@ -306,7 +311,7 @@ class Backend(ABC):
     @abstractmethod
     async def ask(
         self,
-        site: Site,
+        site: RunSite,
         budget: Budget,
         *,
         charge: bool = False,
@@ -367,13 +372,16 @@ class Backend(ABC):
 
     @abstractmethod
     async def read(
-        self, budgets: Mapping[Site, Budget], site: Site | None = None, name: str | None = None
+        self,
+        budgets: Mapping[RunSite, Budget],
+        site: RunSite | None = None,
+        name: str | None = None,
     ) -> FrontierReport:
         """Return the state of all sites and runs, or only the runs of a site or a name."""
 
     @abstractmethod
     def dead_letters(
-        self, site: Site | None = None, name: str | None = None
+        self, site: RunSite | None = None, name: str | None = None
     ) -> AsyncIterator[DeadLetter]:
         """Yield the dead letters of all runs, or only of a site or a name, in no order."""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from moviecrawler.items import Site
+    from moviecrawler.frontier.contract import RunSite
 
 LAYOUT = 2
 """The version of the layout of the keys, and of what they hold."""
@@ -31,7 +31,7 @@ EARLIER_KEYS_OF_SITE = ("budget", "circuit")
 class SiteKeys:
     """The keys of a site, which all of its runs share."""
 
-    site: Site
+    site: RunSite
     start_urls_form: str = "%(name)s:start_urls"
     """REDIS_START_URLS_KEY, scrapy-redis' own setting."""
 

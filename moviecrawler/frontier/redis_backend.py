@@ -21,6 +21,7 @@ from moviecrawler.frontier.budgets import SiteReply
 from moviecrawler.frontier.contract import (
     MAX_RUNS,
     OUTCOMES,
+    RUN_SITES,
     SPACING_FACTOR,
     Account,
     Backend,
@@ -44,7 +45,6 @@ from moviecrawler.frontier.keys import (
 from moviecrawler.frontier.scheduler import FrontierScheduler
 from moviecrawler.options import read_package_file
 from moviecrawler.redis_client import check_eviction, connect, describe_error
-from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
@@ -53,8 +53,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from moviecrawler.frontier.budgets import Budget
-    from moviecrawler.frontier.contract import End, Push, Worker
-    from moviecrawler.items import Site
+    from moviecrawler.frontier.contract import End, Push, RunSite, Worker
 
 _RUN_SCRIPT = ("begin", "run")
 """The files that each script of a run begins with."""
@@ -149,7 +148,7 @@ class RedisBackend(Backend):
 
     async def ask(
         self,
-        site: Site,
+        site: RunSite,
         budget: Budget,
         *,
         charge: bool = False,
@@ -269,25 +268,28 @@ class RedisBackend(Backend):
     # --- Operators ------------------------------------------------------------------------------
 
     async def read(
-        self, budgets: Mapping[Site, Budget], site: Site | None = None, name: str | None = None
+        self,
+        budgets: Mapping[RunSite, Budget],
+        site: RunSite | None = None,
+        name: str | None = None,
     ) -> FrontierReport:
         """Return the state of all sites and runs, or only the runs of a site or a name."""
         with _as_frontier_errors():
             seconds, microseconds = await self.client.time()
             now = seconds + microseconds / 1e6
             report = FrontierReport(now=now, sites={})
-            for one in SITES:
+            for one in RUN_SITES:
                 report.sites[one] = await self._read_site(one, budgets, int(seconds))
             for run in await self._runs(site, name):
                 found = await self._read_run(run, report)
                 if found is not None:
                     report.runs.append(found)
-        order = list(SITES)
+        order = list(RUN_SITES)
         report.runs.sort(key=lambda run: (order.index(run.site), run.started_at))
         return report
 
     async def _read_site(
-        self, site: Site, budgets: Mapping[Site, Budget], seconds: int
+        self, site: RunSite, budgets: Mapping[RunSite, Budget], seconds: int
     ) -> SiteState:
         keys = SiteKeys(site)
         circuit = await self.client.hgetall(keys.circuit)
@@ -333,10 +335,10 @@ class RedisBackend(Backend):
             state_of_site=report.sites[run.site],
         )
 
-    async def _runs(self, site: Site | None, name: str | None) -> list[RunName]:
+    async def _runs(self, site: RunSite | None, name: str | None) -> list[RunName]:
         """Return the names of runs of each site, from the one that was used last."""
         found = []
-        for one in SITES:
+        for one in RUN_SITES:
             if site in {None, one}:
                 last = -1 if name is not None else MAX_RUNS - 1
                 members = await self.client.zrange(SiteKeys(one).runs, 0, last, desc=True)
@@ -345,7 +347,7 @@ class RedisBackend(Backend):
         return found
 
     async def dead_letters(
-        self, site: Site | None = None, name: str | None = None
+        self, site: RunSite | None = None, name: str | None = None
     ) -> AsyncIterator[DeadLetter]:
         """Yield the dead letters of all runs, or only of a site or a name, in no order."""
         with _as_frontier_errors():

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from moviecrawler.frontier.budgets import Budget
-    from moviecrawler.frontier.contract import Backend
+    from moviecrawler.frontier.contract import Backend, RunSite
     from moviecrawler.items import Site
 
 _MAX_NAME_CHARACTERS = 50
@@ -74,7 +74,7 @@ def replica_hosts(site: Site, settings: BaseSettings) -> dict[str, str]:
     }
 
 
-def run_name(site: Site, settings: BaseSettings, described: str) -> RunName:
+def run_name(site: RunSite, settings: BaseSettings, described: str) -> RunName:
     """Return the name of a crawl's run: FRONTIER_RUN, or one that is made of its arguments."""
     given = settings.get("FRONTIER_RUN")
     return RunName(site, str(given) if given else name_of_arguments(described))
@@ -115,6 +115,6 @@ async def frontier(settings: BaseSettings) -> AsyncIterator[Backend]:
         await backend.close()
 
 
-def budgets_of(settings: BaseSettings) -> dict[Site, Budget]:
+def budgets_of(settings: BaseSettings) -> dict[RunSite, Budget]:
     """Return the budget of each site. Raises ConfigurationError."""
     return {site: site_budget(settings, site) for site in SITES}

@@ -195,6 +195,7 @@ class FrontierScheduler(BaseScheduler):
             self._may_have_new_ids = self.spider.plan.has_file
         self._busy_at = asyncio.get_running_loop().time()
         self._is_over = False
+        self._wake.set()
         self._task = asyncio.create_task(self._end_if_it_fails(self._work()))
 
     def _make_worker(self) -> Worker:

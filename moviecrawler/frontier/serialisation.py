@@ -28,8 +28,9 @@ ERRBACKS = {
     "parse_sitemap": "list_failed",
     "parse_title": "title_failed",
     "read_datasets": "datasets_failed",
+    "read_file": "",
 }
-"""The errback of each callback that a queued request may have."""
+"""The errback of each callback that a queued request may have; empty where it has none."""
 _DIGEST_BYTES = 10
 """The chance that two of 10 million pages share an id is 1 in 10¹⁰. Redis needs the same memory for
 14 characters as for 9."""
@@ -80,6 +81,13 @@ class _DatasetArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
 
     titles: list[str] | None
     """Ids of the titles to read; None for what the spider's arguments name."""
+
+
+class _FileArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of `read_file`."""
+
+    key: str
+    """Of a file of the archive."""
 
 
 class Envelope(msgspec.Struct, frozen=True, array_like=True):
@@ -165,6 +173,8 @@ def _request_of(envelope: Envelope, spider: Any) -> Request:
     elif envelope.callback == "read_datasets":
         titles = msgspec.convert(envelope.cb_kwargs, _DatasetArguments).titles
         request = spider.datasets_request(titles)
+    elif envelope.callback == "read_file":
+        request = spider.file_request(msgspec.convert(envelope.cb_kwargs, _FileArguments).key)
     else:
         msgspec.convert(envelope.cb_kwargs, _ListArguments)
         callback = getattr(spider, envelope.callback)
@@ -177,7 +187,7 @@ def _is_known(request: Request, envelope: Envelope, spider: Any) -> bool:
     if envelope.callback == "parse_title":
         site_id: str = request.cb_kwargs["site_id"]
         return site_id.isprintable() and request.url == envelope.url
-    if envelope.callback == "read_datasets":
+    if envelope.callback in {"read_datasets", "read_file"}:
         return request.url == envelope.url
     parts = urlsplit(request.url)
     return parts.scheme in {"http", "https"} and parts.hostname in spider.allowed_domains

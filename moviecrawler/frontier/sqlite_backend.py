@@ -25,6 +25,7 @@ from moviecrawler.frontier.contract import (
     OFF_SITE,
     OUTCOMES,
     PROBE_SECONDS,
+    RUN_SITES,
     SPACING_FACTOR,
     TITLE_OUTCOMES,
     Account,
@@ -40,7 +41,6 @@ from moviecrawler.frontier.contract import (
 )
 from moviecrawler.frontier.queue_file import QueueFile
 from moviecrawler.frontier.worker_locks import WorkerLocks
-from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
     import sqlite3
@@ -48,9 +48,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from moviecrawler.frontier.budgets import Budget
-    from moviecrawler.frontier.contract import End, Push, Worker
+    from moviecrawler.frontier.contract import End, Push, RunSite, Worker
     from moviecrawler.frontier.queue_file import Kind
-    from moviecrawler.items import Site
 
 Result = TypeVar("Result")
 
@@ -92,7 +91,7 @@ class SqliteBackend(Backend):
 
     async def ask(
         self,
-        site: Site,
+        site: RunSite,
         budget: Budget,
         *,
         charge: bool = False,
@@ -190,7 +189,10 @@ class SqliteBackend(Backend):
     # --- Operators ------------------------------------------------------------------------------
 
     async def read(
-        self, budgets: Mapping[Site, Budget], site: Site | None = None, name: str | None = None
+        self,
+        budgets: Mapping[RunSite, Budget],
+        site: RunSite | None = None,
+        name: str | None = None,
     ) -> FrontierReport:
         """Return the state of all sites and runs, or only the runs of a site or a name."""
 
@@ -204,15 +206,15 @@ class SqliteBackend(Backend):
             return report
 
         now = self._clock()
-        unasked = {each: _Site(site=each).state(budgets, now) for each in SITES}
+        unasked = {each: _Site(site=each).state(budgets, now) for each in RUN_SITES}
         empty = FrontierReport(now=now, sites=unasked)
         report = await self._visit(read, "DEFERRED", empty)
-        order = list(SITES)
+        order = list(RUN_SITES)
         report.runs.sort(key=lambda run: (order.index(run.site), run.started_at))
         return report
 
     async def dead_letters(
-        self, site: Site | None = None, name: str | None = None
+        self, site: RunSite | None = None, name: str | None = None
     ) -> AsyncIterator[DeadLetter]:
         """Yield the dead letters of all runs, or only of a site or a name, in no order."""
         which: dict[str, Any] = {
@@ -936,7 +938,7 @@ WHERE site = :site AND asked_at > :latest
 class _Site:
     """A row of `sites`."""
 
-    site: Site
+    site: RunSite
     asked_at: float = 0.0
     """When it was last written."""
     day: int = 0
@@ -1010,7 +1012,7 @@ class _Site:
         self.asked_at = now
         database.execute(_WRITE_SITE, asdict(self))
 
-    def state(self, budgets: Mapping[Site, Budget], now: float) -> SiteState:
+    def state(self, budgets: Mapping[RunSite, Budget], now: float) -> SiteState:
         """Return what a report says of the site."""
         return SiteState(
             site=self.site,
@@ -1021,7 +1023,7 @@ class _Site:
         )
 
 
-def _read_site(database: sqlite3.Connection, site: Site, now: float) -> _Site:
+def _read_site(database: sqlite3.Connection, site: RunSite, now: float) -> _Site:
     row = database.execute("SELECT * FROM sites WHERE site = ?", (site,)).fetchone()
     asked = _Site(**row) if row is not None else _Site(site=site)
     if asked.until is not None and asked.until + _CIRCUIT_SECONDS <= now:
@@ -1029,7 +1031,7 @@ def _read_site(database: sqlite3.Connection, site: Site, now: float) -> _Site:
     return asked
 
 
-def _site_to_ask(database: sqlite3.Connection, site: Site, now: float) -> _Site:
+def _site_to_ask(database: sqlite3.Connection, site: RunSite, now: float) -> _Site:
     """Return a site, its times moved back when the clock was set back since they were written."""
     times = {"site": site, "now": now, "latest": now + _SET_BACK_SECONDS}
     database.execute(_MOVE_SITE_BACK, times)
@@ -1062,9 +1064,9 @@ _RUNS_OF_SITE = "SELECT * FROM runs WHERE site = ? ORDER BY used_at DESC"
 
 
 def _read_sites(
-    database: sqlite3.Connection, budgets: Mapping[Site, Budget], now: float
+    database: sqlite3.Connection, budgets: Mapping[RunSite, Budget], now: float
 ) -> FrontierReport:
-    sites = {site: _read_site(database, site, now).state(budgets, now) for site in SITES}
+    sites = {site: _read_site(database, site, now).state(budgets, now) for site in RUN_SITES}
     return FrontierReport(now=now, sites=sites)
 
 
@@ -1074,7 +1076,7 @@ def _read_runs(
     """Yield up to `most` runs of each site, from the last used, and those with letters alone."""
     counts = database.execute(_LETTER_COUNTS, (report.now - _DEAD_SECONDS,)).fetchall()
     letters = {row["run"]: row for row in counts}
-    for site in SITES:
+    for site in RUN_SITES:
         states = database.execute(_RUNS_OF_SITE, (site,)).fetchall()
         used = [state for state in states if _expires_at(database, state, report.now) > report.now]
         letters_of_used = [letters.pop(state["run"], None) for state in used]

@@ -27,7 +27,7 @@ from scrapy.utils.misc import load_object
 from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.frontier.engine import is_closing
 from moviecrawler.items import Miss, Movie
-from moviecrawler.pipelines.files import REJECTED, append_rejected, check_data_dir
+from moviecrawler.pipelines.files import append_rejected, check_data_dir
 from moviecrawler.pipelines.spool import Spool
 from moviecrawler.pipelines.store import Limits, Record
 from moviecrawler.pipelines.writer import StoreWriter
@@ -77,9 +77,9 @@ class BatchingPipeline:
 
     Sends `moviecrawler.signals.item_outcomes`, with each item once, and `item_rejected`. Counts,
     under `store/<name>/`: `durable`, `rejected`, `spooled` and `lost` items, `batches`, `retries`,
-    `seconds` of writing, `buffered_max` items; in `items/unrecorded` the rejected items that could
-    not be written to `rejected.jsonl`. Runs in the event loop; calls that block run in the
-    `StoreWriter`'s thread.
+    `seconds` of writing, `buffered_max` items, and `damaged` spool files; in `items/unrecorded` the
+    rejected items that could not be written to `rejected.jsonl`. Runs in the event loop; calls that
+    block run in the `StoreWriter`'s thread.
     """
 
     item_types: ClassVar[tuple[type, ...]] = (Movie, Miss)
@@ -291,34 +291,46 @@ class BatchingPipeline:
         try:
             for path in await asyncio.to_thread(self._spool_files.begin_loading):
                 try:
-                    records = await asyncio.to_thread(self._read_file, path)
-                    for record in records:
-                        await self._enqueue(record)
-                    self._writer.hurry()  # the file has waited long enough
-                    await self._until(partial(self._pending.keys().isdisjoint, records))
-                    await asyncio.to_thread(path.unlink, missing_ok=True)
-                    logger.info("%s: loaded %d items from %s", self.store.name, len(records), path)
+                    await self._load_file(path)
                 except OSError as error:
-                    logger.warning("%s: %s can't be loaded: %s", self.store.name, path, error)
+                    self._tell_damaged(f"{path} stays, as it can't be loaded: {error}")
         except OSError as error:
-            logger.warning(
-                "%s: spool files of earlier runs can't be loaded: %s", self.store.name, error
-            )
+            self._tell_damaged(f"spool files of earlier runs can't be loaded: {error}")
         finally:
             self._spool_files.end_loading()
 
-    def _read_file(self, path: Path) -> list[Record]:
-        """Return the items of a spool file, which fit into memory as they fitted into a buffer."""
-        records = []
-        for line, item, reason in self._spool_files.read(path):
-            if item is not None:
-                records.append(Record(item, self.encode(item), time.monotonic(), path))
-                continue
-            text = line.decode(errors="replace")
-            if not append_rejected(self._data_dir, self.store.name, reason, text):
-                raise OSError(f"{reason}, and {REJECTED} can't be written")
-            self._loop.call_soon_threadsafe(self._send_rejected, reason, text)
-        return records
+    async def _load_file(self, path: Path) -> None:
+        """Load a spool file, then delete it; a damaged one is kept. Raises OSError."""
+        records, faults = await asyncio.to_thread(self._read_file, path)
+        kept = path.with_name(f"{path.name}.damaged")
+        if faults:
+            self._tell_damaged(
+                f"{path} is damaged ({faults[0]}; {len(faults)} in all): it stays as {kept.name},"
+                f" and its other {len(records)} items are loaded"
+            )
+        for record in records:
+            await self._enqueue(record)
+        self._writer.hurry()  # the file has waited long enough
+        await self._until(partial(self._pending.keys().isdisjoint, records))
+        if faults:
+            await asyncio.to_thread(path.rename, kept)
+        else:
+            await asyncio.to_thread(path.unlink, missing_ok=True)
+        logger.info("%s: loaded %d items from %s", self.store.name, len(records), path)
+
+    def _read_file(self, path: Path) -> tuple[list[Record], list[str]]:
+        """Return the items of a spool file, and what is wrong with the rest.
+
+        They fit into memory as they fitted into a buffer.
+        """
+        items, faults = self._spool_files.read(path)
+        now = time.monotonic()
+        return [Record(item, self.encode(item), now, path) for item in items], faults
+
+    def _tell_damaged(self, sentence: str) -> None:
+        """Log that a spool file could not be loaded, or not all of it, and count it."""
+        logger.error("%s: %s", self.store.name, sentence)
+        self.count("damaged")
 
     async def check_space(self) -> None:
         """Stop the crawl while the store can neither write nor spool.

@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 from moviecrawler.pipelines.files import replacing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
     from pathlib import Path
 
 
@@ -73,13 +73,15 @@ class Spool:
         """Let another process load the files that are left."""
         self._lock.release()
 
-    def read(self, path: Path) -> Iterator[tuple[bytes, Any, str]]:
-        """Yield each line of a file with its item, or with None and the reason. Raises OSError."""
-        for line in path.read_bytes().splitlines():
+    def read(self, path: Path) -> tuple[list[Any], list[str]]:
+        """Return the items of a file, and what is wrong with its other lines. Raises OSError."""
+        lines = path.read_bytes().splitlines()
+        items: list[Any] = []
+        faults = [] if lines else ["it is empty"]
+        for number, line in enumerate(lines, 1):
             try:
                 found = msgspec.json.decode(line, type=_Line)
-                item: Any = msgspec.json.decode(found.item, type=self._types[found.type])
+                items.append(msgspec.json.decode(found.item, type=self._types[found.type]))
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError) as error:
-                yield line, None, f"a line of {path.name} holds no item: {error}"
-            else:
-                yield line, item, ""
+                faults.append(f"line {number} holds no item: {error}")
+        return items, faults

@@ -175,12 +175,14 @@ class SqliteStore(Store):
         self._margin = margin
         self._with_csv = with_csv
         self._open: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None  # which one it has opened
         self._next_export = time.monotonic()
         self._export_error = ""  # why the CSV files could not be replaced
 
     def open(self) -> None:
         """Open `movies.sqlite3`, and create it when it is missing."""
         self._open = open_embedded(self._folder)
+        self._file = _identity(self._folder / FILE)
 
     def write(self, records: Sequence[Record]) -> None:
         """Store the records in one transaction; then export the CSV files when that is due.
@@ -217,7 +219,8 @@ class SqliteStore(Store):
     def close(self) -> None:
         """Update the scoreboard and the files, and close the database.
 
-        Raises OutputError when the files can't be replaced.
+        Raises OutputError when the files can't be replaced, or somebody has taken the database
+        away.
         """
         if self._open is None:
             return
@@ -225,7 +228,15 @@ class SqliteStore(Store):
             self._make_scoreboard()
             if self._export_pending():
                 self._export(_HURRIED_EXPORT_SECONDS if self.hurried else _EXPORT_TIMEOUT_SECONDS)
-            if not self._export_pending():
+            is_pending = self._export_pending()
+            if _identity(self._folder / FILE) != self._file:
+                is_in_files = self._with_csv and not is_pending
+                rescue = "copy the CSV files, which have it until the next crawl replaces them"
+                raise OutputError(
+                    f"{self._folder / FILE} was deleted or replaced during the crawl, and lacks"
+                    f" what was stored; {rescue if is_in_files else 'crawl it again'}"
+                )
+            if not is_pending:
                 return
             if self._export_error:
                 raise OutputError(
@@ -395,6 +406,15 @@ class SqliteStore(Store):
         keeps_batches = self.closing and not longest_wait
         if keeps_batches or (self.hurried and time.monotonic() - began > _HURRIED_EXPORT_SECONDS):
             raise OutOfTimeError
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return the device and the inode of a file; None when there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _text(time_: datetime) -> str:

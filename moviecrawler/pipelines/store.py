@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from hashlib import blake2b
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from moviecrawler.errors import RejectedError
@@ -15,6 +13,7 @@ from moviecrawler.options import StoreOptions
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
+    from pathlib import Path
 
     from scrapy.settings import BaseSettings
 
@@ -57,22 +56,6 @@ class Limits:
     def has_space(self, items: int, size: int, more: int) -> bool:
         """Return whether a buffer with so many items and bytes can take an item of `more` bytes."""
         return not items or (items < self.buffer_items and size + more <= self.buffer_bytes)
-
-
-def path_of_stores(settings: BaseSettings, name: str, *of: str) -> Path:
-    """Return the path of the file `name` in DATA_DIR that notes progress.
-
-    A {} in `name` becomes a hash of the configured stores and `of`. The file is deleted when the
-    embedded database is missing: its progress was lost with the database.
-    """
-    which = ("DATABASE_URL", "MONGO_URL", "S3_BUCKET", "S3_PREFIX", "S3_ENDPOINT_URL")
-    named = repr([*of, *(str(settings.get(setting) or "") for setting in which)])
-    path = Path(
-        settings["DATA_DIR"], name.format(blake2b(named.encode(), digest_size=6).hexdigest())
-    )
-    if not Path(settings["DATA_DIR"], "movies.sqlite3").exists():
-        path.unlink(missing_ok=True)
-    return path
 
 
 def time_of(item: Movie | Miss) -> datetime:

@@ -3,21 +3,23 @@
 Each row of the table is a crawl that meets something. In an expected line, "…" is anything.
 """
 
+import gzip
 import json
-import os
 import re
 import signal
 import sqlite3
+import urllib.request
 from collections.abc import Callable, Collection
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from moviecrawler.items import Site as SiteName
+from moviecrawler.pipelines.warc import read_record, read_records, write_record
 from moviecrawler.replica.process import ReplicaProcess
 from tests.accounts import check_crawl
 from tests.catalogue.crawls import Due
@@ -27,7 +29,7 @@ from tests.middlewares.sites import Site, Told
 from tests.processes import Process, start
 from tests.services.redis import RedisServer
 from tests.services.replica import COLLECTION, IDS
-from tests.services.s3 import CREDENTIALS
+from tests.services.s3 import CREDENTIALS, objects
 from tests.waiting import wait_for
 
 SOON = {"FRONTIER_PATIENCE": "3"}
@@ -66,11 +68,11 @@ class Stage:
         given = {**SOON, **self._queue, **settings}
         return crawl(site, *arguments, data=self.data, replica=self.replica, **given)
 
-    def scrapy(self, *arguments: str) -> Finished:
+    def scrapy(self, *arguments: str, **settings: str) -> Finished:
         """Run another command, on the same queue."""
-        done = scrapy(*arguments, data=self.data, replica=self.replica, **self._queue)
-        assert done.code == 0, done.log
-        return done
+        given = {**self._queue, **settings}
+        data = Path(given.pop("DATA_DIR", self.data))
+        return scrapy(*arguments, data=data, replica=self.replica, **given)
 
     def started(self, *arguments: str, **settings: str) -> Process:
         """Start a crawl of IMDb, whose log is the file `log`."""
@@ -105,9 +107,11 @@ class Ending:
     reason: str = "finished"
     stores: str = "…"
     stored: Collection[str] = ()
-    """The ids that are stored."""
+    """The ids that are stored; "…" where that depends on the moment."""
     queues: tuple[str, ...] = ("sqlite",)
     is_long: bool = False
+    has_traceback: bool = False
+    """Whether the log shows where our own code, or a plugin, is at fault."""
 
 
 BOTH = ("sqlite", "redis")
@@ -152,10 +156,23 @@ def twice(first: Play, second: Play) -> Play:
     return play
 
 
-FULL = b"<html><body>" + b"<p>a page of something else</p>" * 200
+FULL = b"<html><body>" + b"<p>a page of something else</p>" * 200 + b"</body></html>"
 DENIED = Told(403, b"<html><title>Access Denied</title></html>")
 FORBIDDING = Told(200, b"User-agent: *\nDisallow: /title/\nDisallow: /movie/\n")
 OPEN = Told(200, b"User-agent: *\nAllow: /\n")
+
+
+def others_page(stage: Stage) -> Finished:
+    """Crawl while the address of one title gives the page of another."""
+    with urllib.request.urlopen(stage.replica.urls["imdb"] + page(1)) as answer:
+        body = answer.read()
+    return answered({page(0): Told(200, body)}, ids(2))(stage)
+
+
+def a_list_whose_second_page_is_away(stage: Stage) -> Finished:
+    """Crawl a list of which the first page can be read."""
+    change(stage.replica, faults={})
+    return stage.crawl("list=new", "limit=3", site="metacritic")
 
 
 def told_to_end(number: int) -> Play:
@@ -196,7 +213,7 @@ def with_a_broken_pipeline(stage: Stage) -> Finished:
 
 def requeued(stage: Stage) -> Finished:
     with_a_broken_pipeline(stage)
-    stage.scrapy("deadletters", "requeue", "--all")
+    assert stage.scrapy("deadletters", "requeue", "--all").code == 0
     return stage.crawl(ids(2))
 
 
@@ -221,7 +238,9 @@ def with_a_locked_database(stage: Stage) -> Finished:
     stage.crawl(ids(1))
     with closing(sqlite3.connect(stage.data / "movies.sqlite3", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        return stage.crawl(ids(2), STORE_CLOSE_SECONDS="1", FRESHNESS_MARGIN="0")
+        return stage.crawl(
+            ids(2), STORE_CLOSE_SECONDS="0.5", FRONTIER_PATIENCE="0.5", FRESHNESS_MARGIN="0"
+        )
 
 
 def with_a_store_that_refuses(stage: Stage, title: int = 1) -> Finished:
@@ -241,9 +260,76 @@ def with_nowhere_to_write_what_is_rejected(stage: Stage) -> Finished:
 
 
 def with_s3_away(stage: Stage) -> Finished:
-    for name, value in CREDENTIALS.items():
-        stage.request.getfixturevalue("monkeypatch").setenv(name, value)
-    return stage.crawl(ids(2), S3_BUCKET="films", S3_ENDPOINT_URL=AWAY)
+    command = crawl_command("imdb", ids(2), S3_BUCKET="films", S3_ENDPOINT_URL=AWAY)
+    return stage.scrapy(*command, **CREDENTIALS)
+
+
+# --- IMDb's datasets ------------------------------------------------------------------------------
+
+KETTLE = r"tt0900001|movie|The Kettle|The Kettle|0|1999|\N|118|Comedy"
+DAMAGED = r"tt0900002|movie|The Lid|The Lid|0|in May|\N|90|Drama"
+UNTITLED = r"tt0900003|movie|\N|\N|0|2024|\N|90|Drama"
+RATINGS = [f"tt090000{number}|8.{number}|30000" for number in (1, 2, 3)]
+
+
+def of_datasets(rows: list[str], *arguments: str, **answers: Told) -> Play:
+    """Crawl datasets that hold these rows, or give other answers than the files."""
+
+    def play(stage: Stage) -> Finished:
+        folder = stage.data / "files"
+        folder.mkdir()
+        files = [put(folder, "title.basics", *rows), put(folder, "title.ratings", *RATINGS)]
+        with Site() as site:
+            site.answers = {f"/{file.name}": Told(200, file.read_bytes()) for file in files}
+            site.answers |= {f"/{name}.tsv.gz": answer for name, answer in answers.items()}
+            return stage.crawl(
+                "via=datasets",
+                *arguments,
+                IMDB_DATASETS="ratings",
+                IMDB_DATASETS_URL=site.url,
+                RETRY_TIMES="0",
+            )
+
+    return play
+
+
+# --- What is due ----------------------------------------------------------------------------------
+
+
+def due(faults: dict[str, float] | None = None, **settings: str) -> Play:
+    """Crawl what the catalogue says is due, which are four titles."""
+
+    def play(stage: Stage) -> Finished:
+        url = stage.request.getfixturevalue("database_url")
+        Due(url, stage.replica, stage.data).know(4)
+        change(stage.replica, faults=faults or {})
+        given = {"DATABASE_URL": url, "CONCURRENT_REQUESTS": "1", **settings}
+        return stage.crawl("lane=due", **given)
+
+    return play
+
+
+# --- Archived pages -------------------------------------------------------------------------------
+
+
+def replayed(damage: Callable[[bytes], bytes]) -> Play:
+    """Replay the archived pages of two titles, of which one is damaged."""
+
+    def play(stage: Stage) -> Finished:
+        url = stage.request.getfixturevalue("s3_url")
+        bucket = stage.request.getfixturevalue("bucket_name")
+        given = {"S3_BUCKET": bucket, "S3_ENDPOINT_URL": url, **CREDENTIALS}
+        done = stage.scrapy(*crawl_command("imdb", ids(2)), **given)
+        assert done.code == 0, done.log
+        [(name, packed)] = objects(url, bucket, "raw/").items()
+        records = [read_record(bytes(record)) for record in read_records(BytesIO(packed))]
+        records[0].body = damage(records[0].body)
+        path = stage.data / "archive" / name
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"".join(write_record(record).record for record in records))
+        return stage.scrapy("replay", str(stage.data / "archive"), DATA_DIR=str(stage.data / "new"))
+
+    return play
 
 
 # --- The queue ------------------------------------------------------------------------------------
@@ -340,6 +426,13 @@ ENDS: dict[str, Ending] = {
         next="1 failed, and the same command requests them anew",
         stored=IDS[1:2],
     ),
+    "a page of another title": Ending(
+        play=others_page,
+        code=1,
+        titles="2 titles asked for: 1 stored, 1 failed (1 …the page is that of …)",
+        next="1 failed, and the same command requests them anew",
+        stored=IDS[1:2],
+    ),
     "a page that redirects to itself": Ending(
         play=answered({page(0): Told(302, b"", {"Location": page(0)})}, ids(2)),
         code=1,
@@ -429,6 +522,7 @@ ENDS: dict[str, Ending] = {
         code=0,
         titles="2 titles asked for: 2 stored",
         next="nothing is left",
+        stored="…",
     ),
     "a list that is refused": Ending(
         play=meeting("list=top", faults={"403": 1}),
@@ -456,11 +550,22 @@ ENDS: dict[str, Ending] = {
         titles="0 titles asked for: the list could not be read",
         next="1 failed, and the same command requests them anew",
     ),
-    "a file that names nothing": Ending(
-        play=lambda stage: stage.crawl(f"file={os.devnull}"),
+    "a list that names nothing": Ending(
+        play=answered(
+            {"/finder/metacritic/web": Told(200, b'{"data": {"items": [], "totalResults": 0}}')},
+            "list=new",
+            site="metacritic",
+        ),
         code=0,
         titles="…",
         next="…",
+    ),
+    "a page of a list that can't be fetched": Ending(
+        play=a_list_whose_second_page_is_away,
+        code=1,
+        titles="…",
+        next="…",
+        stored="…",
     ),
     # --- Ends before the end ----------------------------------------------------------------------
     "the day's budget": Ending(
@@ -497,6 +602,7 @@ ENDS: dict[str, Ending] = {
         reason="closespider_itemcount",
         titles="6 titles asked for: … stored, … waiting in the queue",
         next="… requests wait in the queue, and the same command goes on with them",
+        stored="…",
     ),
     "SIGTERM": Ending(
         play=told_to_end(signal.SIGTERM),
@@ -505,6 +611,7 @@ ENDS: dict[str, Ending] = {
         titles="6 titles asked for: … stored, … waiting in the queue",
         next="… requests wait in the queue, and the same command goes on with them",
         queues=BOTH,
+        stored="…",
     ),
     "SIGINT": Ending(
         play=told_to_end(signal.SIGINT),
@@ -512,6 +619,7 @@ ENDS: dict[str, Ending] = {
         reason="shutdown",
         titles="6 titles asked for: … stored, … waiting in the queue",
         next="… requests wait in the queue, and the same command goes on with them",
+        stored="…",
     ),
     "after SIGTERM, the same command again": Ending(
         play=twice(told_to_end(signal.SIGTERM), meeting(ids(6))),
@@ -564,8 +672,7 @@ ENDS: dict[str, Ending] = {
         code=1,
         reason="frontier_refused",
         titles="0 titles asked for: the crawl ended first",
-        next="run 'weekly' was begun with …, and this worker has …; nothing was requested; the same"
-        " command begins again",
+        next="run 'weekly' was begun with …, and this worker has …; nothing was requested",
         stored=IDS[:1],
         queues=BOTH,
     ),
@@ -573,6 +680,7 @@ ENDS: dict[str, Ending] = {
     "a pipeline that breaks": Ending(
         play=with_a_broken_pipeline,
         code=1,
+        has_traceback=True,
         titles="2 titles asked for: 2 dead letters",
         next="`scrapy deadletters` has 2 requests that were given up",
         queues=BOTH,
@@ -618,7 +726,7 @@ ENDS: dict[str, Ending] = {
         reason="store_unavailable",
         titles="0 titles asked for: the crawl ended first",
         stores="…s3 can't be used…",
-        next="s3 can't be used, so nothing is crawled: …; nothing was requested; the same command"
+        next="… can't be used, so nothing is crawled: …; nothing was requested; the same command"
         " begins again",
     ),
     "a store that stays away": Ending(
@@ -641,16 +749,18 @@ ENDS: dict[str, Ending] = {
     "a database that somebody else has locked": Ending(
         play=with_a_locked_database,
         code=1,
-        reason="…",
-        titles="…",
-        stores="…spooled…",
-        next="…",
+        reason="store_unavailable",
+        titles="2 titles asked for: 2 waiting in the queue",
+        stores="sqlite 0 durable, 2 spooled in …",
+        next="a store has taken nothing for 0.5 s, and nothing else is left to do; 2 requests wait"
+        " in the queue, and the same command goes on with them; 2 items are spooled, and the next"
+        " crawl stores them",
         stored=IDS[:1],
     ),
     "after a locked database, the same command again": Ending(
         play=twice(with_a_locked_database, meeting(ids(2))),
         code=0,
-        titles="…",
+        titles="2 titles asked for: 2 stored",
         next="nothing is left",
         stored=IDS[:2],
     ),
@@ -669,6 +779,106 @@ ENDS: dict[str, Ending] = {
         stores="…; 1 rejected items could not be written to rejected.jsonl",
         next="1 failed, and the same command requests them anew",
         stored=[IDS[0], IDS[2]],
+    ),
+    # --- IMDb's datasets --------------------------------------------------------------------------
+    "datasets": Ending(
+        play=of_datasets([KETTLE], "list=all"),
+        code=0,
+        titles="1 titles asked for: 1 stored",
+        next="nothing is left",
+        stored=["tt0900001"],
+        queues=BOTH,
+    ),
+    "datasets with a damaged row": Ending(
+        play=of_datasets([KETTLE, DAMAGED], "list=all"),
+        code=1,
+        titles="2 titles asked for: 1 stored, 1 failed (1 …)",
+        next="1 failed, and the same command requests them anew",
+        stored=["tt0900001"],
+    ),
+    "datasets with a row without a title": Ending(
+        play=of_datasets([KETTLE, UNTITLED], "list=all"),
+        code=0,
+        titles="2 titles asked for: 1 stored, 1 absent (1 …)",
+        next="nothing is left",
+        stored=["tt0900001"],
+    ),
+    "datasets without a title": Ending(
+        play=of_datasets([KETTLE], "ids=tt0900001,tt0900009"),
+        code=0,
+        titles="2 titles asked for: 1 stored, 1 absent (1 …)",
+        next="nothing is left",
+        stored=["tt0900001"],
+    ),
+    "datasets that can't be fetched": Ending(
+        play=of_datasets([KETTLE], "ids=tt0900001", **{"title.basics": Told(500)}),
+        code=1,
+        titles="…",
+        next="…",
+    ),
+    "datasets without rows": Ending(
+        play=of_datasets([], "list=all"),
+        code=1,
+        titles="…",
+        next="…",
+    ),
+    "datasets that are away": Ending(
+        play=meeting("via=datasets", "list=all", IMDB_DATASETS_URL=AWAY, RETRY_TIMES="0"),
+        code=1,
+        titles="…",
+        next="…",
+    ),
+    # --- What is due ------------------------------------------------------------------------------
+    "all that is due is stored": Ending(
+        play=due(),
+        code=0,
+        titles="4 titles asked for: 4 stored",
+        next="nothing is left; 0 titles are due now, the next one on …",
+        stored=IDS[:4],
+    ),
+    "due titles that fail": Ending(
+        play=due({"500": 1}, RETRY_TIMES="0"),
+        code=1,
+        titles="4 titles asked for: 4 failed (4 HTTP status 500)",
+        next="4 failed, and the catalogue has them requested when they are due again; 0 titles are"
+        " due now, the next one on …",
+    ),
+    "the day's budget of what is due": Ending(
+        play=due(SITE_BUDGETS='{"127.0.0.1": {"per_day": 2}}'),
+        code=3,
+        reason="budget_spent",
+        titles="2 titles asked for: 2 stored",
+        next="…budget of … is spent; …; 2 titles are due now, the next one on …",
+        stored=IDS[:2],
+    ),
+    "a site that refuses what is due": Ending(
+        play=due({"403": 1}),
+        code=1,
+        reason="site_stopped",
+        titles="4 titles asked for: 4 waiting in the queue",
+        next="imdb refused us (…; 4 requests are given back, and the same command claims them; …",
+    ),
+    # --- Archived pages ---------------------------------------------------------------------------
+    "a replay": Ending(
+        play=replayed(lambda body: body),
+        code=0,
+        titles="2 titles asked for: 2 stored",
+        next="nothing is left",
+        stored=IDS[:2],
+    ),
+    "a replay of a page that can't be read": Ending(
+        play=replayed(lambda _: gzip.compress(FULL)),
+        code=1,
+        titles="2 titles asked for: 1 stored, 1 failed (1 …)",
+        next="1 failed, and the same command requests them anew",
+        stored=IDS[1:2],
+    ),
+    "a replay of a damaged page": Ending(
+        play=replayed(lambda body: body[: len(body) // 2]),
+        code=1,
+        titles="2 titles asked for: 1 stored, 1 failed (1 …)",
+        next="1 failed, and the same command requests them anew",
+        stored=IDS[1:2],
     ),
     # --- The queue --------------------------------------------------------------------------------
     "Redis is away": Ending(
@@ -698,9 +908,9 @@ ENDS: dict[str, Ending] = {
     "a queue of a later version": Ending(
         play=with_a_newer_queue,
         code=1,
-        reason="…",
+        reason="frontier_refused",
         titles="0 titles asked for: the crawl ended first",
-        next="…; nothing was requested; the same command begins again",
+        next="…queue.sqlite3 was made by a newer version of moviecrawler …; nothing was requested",
     ),
     "a folder where the queue should be": Ending(
         play=with_a_folder_as_queue,
@@ -738,7 +948,6 @@ def test_a_crawl_ends(ending: Ending, queue: str, request: pytest.FixtureRequest
         finished = ending.play(stage)
     assert finished.code == ending.code, finished.log
     said = finished.summary
-    open("/tmp/n/c-dump.txt", "a").write("\n".join([str(request.node.name), str(finished.code), *finished.log.splitlines()[-5:], ""]))  # DUMP
     told = {
         "titles": f"{said.asked:,} titles asked for: {said.titles}",
         "reason": said.reason,
@@ -747,6 +956,6 @@ def test_a_crawl_ends(ending: Ending, queue: str, request: pytest.FixtureRequest
     }
     wrong = {name: text for name, text in told.items() if not is_like(getattr(ending, name), text)}
     assert not wrong, finished.log
-    assert "Traceback" not in finished.log
+    assert ("Traceback" in finished.log) == ending.has_traceback
     if ending.stored != "…":
         assert {movie.site_id for movie in finished.movies} == set(ending.stored)

@@ -1,23 +1,24 @@
 """`scrapy replay` gives what the crawls gave, and asks no site."""
 
 import gzip
+import re
 import signal
+import sqlite3
 import uuid
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 from urllib.request import urlopen
 
 import pytest
 from msgspec.structs import replace
-from scrapy.signalmanager import SignalManager
 
-from moviecrawler.commands.replay import ReplayProgress
 from moviecrawler.items import Movie
 from moviecrawler.pipelines.warc import read_record, read_records, write_record
 from moviecrawler.replica.process import ReplicaProcess
-from moviecrawler.signals import item_completed
 from moviecrawler.sites import SITES
 from tests.crawling import Finished, change, counts, crawl_command, environment, scrapy
 from tests.pipelines.stored import sqlite_movies
@@ -137,7 +138,6 @@ def test_a_replay_into_empty_stores_gives_the_same_rows(crawled: Crawled, tmp_pa
     assert {movie.site for movie in ended.movies} == {"imdb", "metacritic", "rottentomatoes"}
     for collection in ("movies", "misses"):
         assert documents(mongo, collection) == documents(crawled.mongo, collection)
-    assert not list(tmp_path.glob("replay-*"))
     # Once more into the same stores changes nothing.
     rows = {table: (tmp_path / table).read_text() for table in TABLES}
     ended = crawled.run("replay", f"s3://{crawled.bucket}", data=tmp_path, MONGO_URL=mongo)
@@ -165,52 +165,113 @@ def test_a_bucket_that_is_not_there_is_told(crawled: Crawled, tmp_path: Path) ->
     assert "Traceback" not in ended.log
 
 
-def broken_off(
-    crawled: Crawled, folder: Path, *arguments: str, **settings: str
-) -> tuple[Path, Finished]:
-    """Replay a copy of the archive of which a file is cut, and make that whole again.
-
-    Return the file with what became of the replay.
-    """
-    file = crawled.download(folder)[1]
-    whole = file.read_bytes()
-    file.write_bytes(whole[:-500])
-    ended = crawled.run("replay", *arguments, str(folder), data=folder, **settings)
-    assert ended.code == 1
-    file.write_bytes(whole)
-    return file, ended
+ONE_FILE = ("-s", "FRONTIER_MAX_PAGES=1")
+"""Has a replay end, in order, when it has read one file."""
 
 
 @pytest.mark.promise("A replay asks no site, and goes on where it was broken off.")
 def test_a_replay_that_was_broken_off_goes_on(crawled: Crawled, tmp_path: Path) -> None:
-    file, ended = broken_off(crawled, tmp_path, "--site", "imdb")
-    assert f"{file.name} can't be read to its end" in ended.log
-    assert len(ended.movies) < TITLES
+    files = crawled.download(tmp_path)
+    command = ("replay", "--site", "imdb", str(tmp_path))
+    ended = crawled.run(*command, *ONE_FILE, data=tmp_path)
+    assert ended.code == 3
+    assert ended.stat("frontier/run/open") == len(files) - 1
+    read = ended.stat("titles/asked")
+    assert 0 < read <= BATCH
+    # One of another site is none of it.
     assert crawled.run("replay", "--site", "metacritic", str(tmp_path), data=tmp_path).code == 0
-    ended = crawled.run("replay", "--site", "imdb", str(tmp_path), data=tmp_path)
+    ended = crawled.run(*command, data=tmp_path)
     assert ended.code == 0
-    assert "An earlier replay has read" in ended.log
-    assert 0 < ended.stat("titles/asked") <= BATCH
-    assert len(ended.movies) == len(
-        [movie for movie in crawled.movies if movie.site != "rottentomatoes"]
-    )
-    assert not list(tmp_path.glob("replay-*"))
+    assert ended.stat("titles/asked") == TITLES + 1 - read
+    assert len(ended.movies) == TITLES + LIMIT
+    # It is over, so that the same command begins the next one.
+    assert crawled.run(*command, data=tmp_path).stat("titles/asked") == TITLES + 1
 
 
-def test_a_replay_into_another_database_or_into_csv_files_that_were_removed_begins_anew(
+def test_a_replay_that_was_killed_goes_on(crawled: Crawled, tmp_path: Path) -> None:
+    for path in crawled.download(tmp_path):
+        for number in range(30):
+            path.with_stem(f"{path.stem}-{number}").write_bytes(path.read_bytes())
+    command = ["replay", "--site", "imdb", str(tmp_path)]
+    process = start(command, env=environment(tmp_path, None), cwd=tmp_path)
+    wait_for(lambda: (tmp_path / "movies.sqlite3").exists() and sqlite_movies(tmp_path))
+    process.kill()
+    process.wait()
+    ended = crawled.run(*command, data=tmp_path)
+    assert ended.code == 0
+    assert len(ended.movies) == TITLES
+
+
+def test_workers_with_one_redis_share_the_files(
+    crawled: Crawled, tmp_path: Path, redis_url: str
+) -> None:
+    source = f"s3://{crawled.bucket}"
+    requested = 0
+    for number, arguments in enumerate([ONE_FILE, ()]):
+        folder = tmp_path / str(number)
+        ended = crawled.run("replay", source, *arguments, data=folder, REDIS_URL=redis_url)
+        assert ended.code == (0 if number else 3), ended.log
+        requested += ended.stat("titles/asked")
+    assert requested == len(crawled.movies) + 1
+    ended = crawled.run("progress", "--all", data=tmp_path, REDIS_URL=redis_url)
+    assert re.search(r"replay +finished .*  archive-s3-test-", ended.output)
+
+
+def test_a_replay_into_other_stores_or_a_database_that_was_moved_away_begins_anew(
     crawled: Crawled, tmp_path: Path
 ) -> None:
-    first = f"{crawled.mongo}_1"
-    second = f"{crawled.mongo}_2"
-    broken_off(crawled, tmp_path, MONGO_URL=first)
-    ended = crawled.run("replay", str(tmp_path), data=tmp_path, MONGO_URL=second)
-    assert ended.code == 0
-    assert documents(second, "movies") == documents(crawled.mongo, "movies")
+    mongo = f"{crawled.mongo}_2"
+    command = ("replay", f"s3://{crawled.bucket}")
+    assert crawled.run(*command, *ONE_FILE, data=tmp_path).code == 3
+    assert crawled.run(*command, data=tmp_path, MONGO_URL=mongo).code == 0
+    assert documents(mongo, "movies") == documents(crawled.mongo, "movies")
     for path in (*tmp_path.glob("*.csv"), *tmp_path.glob("movies.sqlite3*")):
         path.unlink()
-    ended = crawled.run("replay", str(tmp_path), data=tmp_path, MONGO_URL=first)
+    ended = crawled.run(*command, data=tmp_path)
     assert ended.code == 0
     assert len(ended.movies) == len(crawled.movies)
+
+
+def test_a_file_whose_items_were_not_stored_is_read_again(crawled: Crawled, tmp_path: Path) -> None:
+    command = ("replay", f"s3://{crawled.bucket}")
+    assert crawled.run(*command, *ONE_FILE, data=tmp_path).code == 3
+    with closing(sqlite3.connect(tmp_path / "movies.sqlite3", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        ended = crawled.run(*command, data=tmp_path, STORE_CLOSE_SECONDS="1", FRONTIER_PATIENCE="1")
+    assert ended.code == 1
+    assert ended.stat("store/sqlite/spooled") > 0
+    assert ended.stat("frontier/run/open") > 0
+    ended = crawled.run(*command, data=tmp_path)
+    assert ended.code == 0
+    assert len(ended.movies) == len(crawled.movies)
+
+
+@pytest.mark.promise(
+    "The exit code is 0 only when every title asked for was stored or stated absent."
+)
+@pytest.mark.parametrize(
+    ("changes", "log"),
+    [
+        ({"body": gzip.compress(b"<html>a page of something else" * 99)}, ""),
+        ({"body": b"\x1f\x8b cut"}, "the body is damaged"),
+        ({"found": {"list_name": "top", "list_rank": -1}}, "list_rank"),
+    ],
+    ids=["unreadable", "damaged", "refused by the checks"],
+)
+def test_pages_that_give_no_title_fail_and_are_told(
+    crawled: Crawled, tmp_path: Path, changes: dict[str, Any], log: str
+) -> None:
+    total = 0
+    for path in crawled.download(tmp_path):
+        answers = [*map(read_record, read_records(BytesIO(path.read_bytes())))]
+        pages = [answer for answer in answers if answer.site_id and answer.status == 200]
+        total += len(pages)
+        path.write_bytes(b"".join(write_record(replace(page, **changes)).record for page in pages))
+    ended = crawled.run("replay", "--site", "imdb", str(tmp_path), data=tmp_path)
+    assert ended.code == 1
+    assert ended.stat("frontier/run/failed") == total == TITLES
+    assert log in ended.log
+    assert f"replay: {TITLES} titles asked for: {TITLES} failed" in ended.log
 
 
 @pytest.mark.promise("A replay asks no site, and goes on where it was broken off.")
@@ -254,54 +315,35 @@ def test_no_page_keeps_others_from_being_read_nor_has_a_site_asked(
     )
     endless = file.with_name("00000000T000000-endless.warc")
     endless.write_bytes(b"WARC/1.1\r\nContent-Length: %b\r\n\r\n" % (b"9" * 40))
+    foreign = file.with_name("00000000T000001-foreign.warc")
+    foreign.write_bytes(
+        write_record(page).record.replace(b"WARC-JSON-Metadata", b"Of-Another-Tool")
+    )
 
     before = asked(crawled.replica)
     ended = crawled.run("replay", "--site", "imdb", str(tmp_path), data=tmp_path)
     assert asked(crawled.replica) == before
     assert ended.code == 1
-    assert ended.log.count(f"{file.name}: a page can't be read") == 3
+    assert ended.log.count(f"{file.name}: the page of {page.site_id} can't be read") == 3
     assert f"{endless.name} can't be read to its end" in ended.log
+    assert f"{foreign.name}: a page can't be read" in ended.log
     assert "the body is damaged" in ended.log
     assert len({movie.site_id for movie in movies} - {movie.site_id for movie in ended.movies}) == 1
+    assert ended.stat("frontier/run/failed") == 4
+    assert ended.stat("frontier/run/unread") == 2
     assert ended.stat("downloader/request_count") == 0
 
 
+@pytest.mark.parametrize("wrong", [{"STORE_BATCH_ITEMS": "0"}, {"REDIS_URL": "nonsense"}], ids=str)
 def test_wrong_setting_ends_a_replay_before_it_reads_anything(
-    crawled: Crawled, tmp_path: Path
+    crawled: Crawled, tmp_path: Path, wrong: dict[str, str]
 ) -> None:
-    ended = crawled.run("replay", f"s3://{crawled.bucket}", data=tmp_path, STORE_BATCH_ITEMS="0")
+    ended = crawled.run("replay", f"s3://{crawled.bucket}", data=tmp_path, **wrong)
     assert ended.code == 2
-    (line,) = [line for line in ended.log.splitlines() if "STORE_BATCH_ITEMS" in line]
-    assert "STORE_BATCH_ITEMS is " in line
+    (name,) = wrong
+    (line,) = [line for line in ended.log.splitlines() if name in line]
+    assert f"{name} is " in line
     assert not list(tmp_path.glob("*.sqlite3"))
-
-
-def test_a_file_of_which_an_item_was_lost_is_not_done(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    progress = ReplayProgress(tmp_path / "missing" / "replay.txt")
-    manager = SignalManager()
-    progress.connect(manager)
-    for key, outcomes in (
-        ("a.warc", {"durable"}),
-        ("b.warc", {"durable", "lost"}),
-        ("c.warc", {"spooled"}),
-    ):
-        item = object()
-        progress.begin(key)
-        progress.begin(key, item)
-        progress.end(key)
-        for _, result in manager.send_catch_log(
-            item_completed, item=item, request=None, outcomes=frozenset(outcomes)
-        ):
-            assert result is None
-    assert progress.done == {"a.warc", "c.warc"}
-    assert (
-        caplog.text.count(
-            "warc is done, but the next replay reads it again, as that can't be noted: "
-        )
-        == 2
-    )
 
 
 @pytest.mark.promise(

@@ -1,5 +1,6 @@
 """The dashboard of a real cluster, read and used as a browser would."""
 
+import asyncio
 import html
 import re
 import time
@@ -9,9 +10,12 @@ from contextlib import closing
 
 import psycopg2
 import pytest
+from scrapy.settings import Settings
 
 from moviecrawler.dashboard import site
+from moviecrawler.frontier.contract import RunName, Worker
 from moviecrawler.frontier.keys import SiteKeys
+from moviecrawler.frontier.redis_backend import RedisBackend
 from tests.dashboard import operated
 from tests.dashboard.operated import (
     DONE,
@@ -201,6 +205,17 @@ def test_jobs_and_runs_are_those_of_the_api(world: Operated) -> None:
         text,
     )
     assert re.search(rf" {done['items']} {done['pages']} {done['errors']} Run again", text)
+
+
+def test_a_replay_is_among_the_runs(world: Operated) -> None:
+    async def begin() -> None:
+        backend = RedisBackend.from_settings(Settings({"REDIS_URL": world.redis.url}))
+        worker = Worker(run=RunName("replay", "of-the-archive"), name="one")
+        await backend.open(worker, None, 0)
+        await backend.close()
+
+    asyncio.run(begin())
+    assert "replay of-the-archive ! no worker 0 % 0 of 1 " in text_of(world.page("/crawls"))
 
 
 def test_job_has_what_it_was_given_its_result_and_the_end_of_its_log_on_every_node(

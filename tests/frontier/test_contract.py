@@ -755,7 +755,7 @@ async def test_nothing_is_reported_of_an_empty_frontier(backend: Backend) -> Non
     budget = Budget(per_day=7)
     report = await backend.read({"imdb": budget})
     assert report.runs == []
-    assert set(report.sites) == {"imdb", "metacritic", "rottentomatoes"}
+    assert set(report.sites) == {"imdb", "metacritic", "rottentomatoes", "replay"}
     assert report.sites["imdb"].budget == budget
     assert report.sites["metacritic"].budget == UNLIMITED
     assert report.now == pytest.approx(time.time(), abs=60)
@@ -769,12 +769,17 @@ async def test_nothing_is_reported_of_an_empty_frontier(backend: Backend) -> Non
 async def test_runs_are_reported_by_site_and_from_the_one_that_began_first(
     backend: Backend,
 ) -> None:
-    names = [RunName("metacritic", "run"), RunName("imdb", "second"), RunName("imdb", "a third")]
+    names = [
+        RunName("metacritic", "run"),
+        RunName("replay", "files"),
+        RunName("imdb", "second"),
+        RunName("imdb", "a third"),
+    ]
     for name in names:
         await begin(backend, worker(run=name), "a")
         await asyncio.sleep(0.01)
     runs = (await backend.read({})).runs
-    assert [(run.site, run.run) for run in runs] == [*names[1:], names[0]]
+    assert [(run.site, run.run) for run in runs] == [*names[2:], *names[:2]]
     assert all(run.ended_at is None and run.arguments == "ids=a" for run in runs)
     assert [run.run for run in (await backend.read({}, "imdb")).runs] == ["second", "a third"]
     assert [run.site for run in (await backend.read({}, name="run")).runs] == ["metacritic"]

@@ -382,9 +382,10 @@ def test_sigterm_ends_a_worker_though_redis_answers_late(
         time.sleep(3)
         began = time.monotonic()
         workers.running[0].send_signal(signal.SIGTERM)
-        assert workers.wait() == [3], workers.log
+        workers.running[0].wait(60)
         assert time.monotonic() - began < 15
         proxy.latency = 0.0
+        assert workers.wait() == [3], workers.log
 
 
 _DEADLY = """

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moviecrawler.catalogue.rows import TitleFacts
+from moviecrawler.commands.replay import ReplaySpider
 from moviecrawler.frontier.serialisation import (
     Envelope,
     SerialisationError,
@@ -52,6 +53,18 @@ def test_request_for_datasets_comes_back_as_it_was(
     assert back.to_dict(spider=spider) == request.to_dict(spider=spider)
     assert request_id(back) == request_id(request)
     assert request_id(request) != request_id(spider.datasets_request(["tt0000003"]))
+
+
+def test_request_for_a_file_comes_back_as_it_was_and_none_for_another_file() -> None:
+    key = "raw/site=imdb/date=2026-03-01/É 1%41?.warc"
+    spider = ReplaySpider(files={key: None})
+    request = spider.file_request(key)
+    back = decode(encode(request).encode(), spider)
+    assert back.to_dict(spider=spider) == request.to_dict(spider=spider)
+    with pytest.raises(SerialisationError, match="the archive has no file"):
+        decode(encode(request).replace("raw/site", "raw/../site").encode(), spider)
+    with pytest.raises(SerialisationError, match="is no page that replay asks for"):
+        decode(encode(request).replace("archive://raw", "archive://row").encode(), spider)
 
 
 def test_request_that_an_earlier_version_queued_is_read(spider: ImdbSpider) -> None:
@@ -127,6 +140,7 @@ def test_headers_and_unknown_meta_do_not_travel(spider: ImdbSpider) -> None:
         envelope(callback="read_datasets", cb_kwargs={"titles": None}),
         envelope(callback="read_datasets", cb_kwargs={"titles": [1]}),
         envelope(callback="read_datasets", cb_kwargs={}),
+        envelope(callback="read_file", cb_kwargs={"key": "raw/site=imdb/a.warc"}),
         envelope(callback="parse_list", cb_kwargs={"name": {}}),
         envelope(callback="parse_list", url="https://example.com/", cb_kwargs={"name": "top"}),
     ],

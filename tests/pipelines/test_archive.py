@@ -86,6 +86,41 @@ def test_another_tool_reads_the_same(answer: Answer) -> None:
     assert record.digest_checker.passed is (True if answer is PLAIN else None)
 
 
+OF_EARLIER_VERSION = (
+    b"WARC/1.1\r\n"
+    b"WARC-Type: response\r\n"
+    b"WARC-Record-ID: <urn:uuid:00000000-0000-0000-0000-000000000001>\r\n"
+    b"WARC-Date: 2026-03-01T12:00:00.000000Z\r\n"
+    b"WARC-Target-URI: https://www.imdb.com/title/tt0000001/\r\n"
+    b"WARC-Payload-Digest: sha1:OH4OPF3OJS6EKYOJ2YX3FA7H66ECAKWL\r\n"
+    b'WARC-JSON-Metadata: {"site":"imdb","site_id":"tt0000001","attempts":2,'
+    b'"found":{"list_name":"top","list_rank":3},"due":null,"pool":"direct"}\r\n'
+    b"Content-Type: application/http; msgtype=response\r\n"
+    b"Content-Length: 74\r\n\r\n"
+    b"HTTP/1.1 404 Not Found\r\n"
+    b"Content-Type: text/html\r\n"
+    b"Content-Length: 4\r\n\r\n"
+    b"none\r\n\r\n"
+)
+"""A record as the version before queue.sqlite3 wrote it."""
+
+
+def test_a_record_of_an_earlier_version_is_read() -> None:
+    (record,) = read_records(BytesIO(OF_EARLIER_VERSION))
+    assert read_record(record) == Answer(
+        site="imdb",
+        site_id="tt0000001",
+        url="https://www.imdb.com/title/tt0000001/",
+        status=404,
+        headers=[("Content-Type", "text/html"), ("Content-Length", "4")],
+        body=b"none",
+        fetched_at=BEGIN,
+        archive_id="urn:uuid:00000000-0000-0000-0000-000000000001",
+        attempts=2,
+        found={"list_name": "top", "list_rank": 3},
+    )
+
+
 RECORD = write_record(PLAIN).record
 LENGTH = b"WARC/1.1\r\nWARC-Type: response\r\nContent-Length: %b\r\n\r\nabc\r\n\r\n"
 

@@ -309,6 +309,35 @@ def test_files_that_can_not_be_replaced_are_told_and_replaced_by_the_next_crawl(
     assert len(check_readable(tmp_path)) == 3
 
 
+@pytest.mark.promise(
+    "The exit code is 0 only when every title asked for was stored or stated absent."
+)
+@pytest.mark.parametrize("is_replaced", [False, True], ids=["deleted", "replaced"])
+@pytest.mark.parametrize(
+    ("with_csv", "advice"),
+    [(True, "copy the CSV files, which have it"), (False, "crawl it again")],
+    ids=["csv", "no csv"],
+)
+def test_a_database_that_is_taken_away_in_mid_crawl_is_told(
+    tmp_path: Path, is_replaced: bool, with_csv: bool, advice: str
+) -> None:
+    (tmp_path / "backup").mkdir()
+    written(tmp_path / "backup", make_movie(3))
+    store = SqliteStore(tmp_path, with_csv=with_csv)
+    store.open()
+    store.write([record_of(make_movie(1))])
+    for path in tmp_path.glob("movies.sqlite3*"):
+        path.unlink()
+    if is_replaced:
+        (tmp_path / "backup" / "movies.sqlite3").rename(tmp_path / "movies.sqlite3")
+    store.write([record_of(make_movie(2))])
+    sentence = "movies.sqlite3 was deleted or replaced during the crawl, and lacks what was stored"
+    with pytest.raises(OutputError, match=f"{sentence}; {advice}"):
+        store.close()
+    if with_csv:
+        assert len(check_readable(tmp_path)) == 2
+
+
 async def test_a_scoreboard_that_is_not_made_anew_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,12 +6,14 @@ It is spooled, loaded by one process of the next run, or accounted for where the
 import asyncio
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from scrapy import Request, signals
@@ -21,10 +23,12 @@ from moviecrawler.errors import TransientStoreError
 from moviecrawler.extensions.completion import ItemCompletion
 from moviecrawler.frontier.leases import LeaseTracker
 from moviecrawler.pipelines.files import append_rejected
+from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.signals import store_opened
 from tests.crawling import FAST, change, counts, environment
 from tests.pipelines.runs import LIMIT, largest_file, make_movie, running
+from tests.pipelines.stored import sqlite_movies
 from tests.pipelines.test_stores import MemoryStore, failing
 from tests.waiting import until, wait_for
 
@@ -48,6 +52,72 @@ async def test_one_process_loads_what_was_spooled(tmp_path: Path) -> None:
         gate.set()
     assert loading.outcomes() == {"tt0000001": "durable"}
     assert run.spool_files() == []
+
+
+OF_EARLIER_VERSION = (
+    b'{"type":"Movie","item":{"site":"imdb","site_id":"tt0000001",'
+    b'"url":"https://www.imdb.com/title/tt0000001/","title":"The Lamp","kind":"movie",'
+    b'"imdb_id":"tt0000001","original_title":null,"title_type":null,"year":2001,"end_year":null,'
+    b'"release_date":null,"runtime_minutes":null,"genres":[],"countries":[],"languages":[],'
+    b'"certificate":null,"plot":null,"poster_url":null,"poster_width":null,"poster_height":null,'
+    b'"credits":[{"name":"Odile Farrow","role":"director","position":1,"person_id":"nm0000007",'
+    b'"character":null}],"scores":[{"kind":"imdb","value":7.5,"count":10,"average":null,'
+    b'"reviews":null,"liked":null,"neutral":null,"disliked":null,"certified":null,'
+    b'"sentiment":null,"histogram":[]}],"other_titles":[],"amounts":[],"offers":[],"keywords":[],'
+    b'"interests":[],"taglines":[],"awards":[],"related":[],"consensus":null,"external_ids":{},'
+    b'"imdb_top250_rank":null,"imdb_top250_tv_rank":null,"critic_review_count":null,'
+    b'"popularity_rank":null,"series_id":null,"series_title":null,"season":null,"episode":null,'
+    b'"season_count":null,"episode_count":null,"list_name":"top","list_rank":3,'
+    b'"list_computed":false,"source":"page","unknown_fields":[],'
+    b'"scraped_at":"2026-03-01T12:00:00Z","fetch":{"url":"https://www.imdb.com/title/tt0000001/",'
+    b'"status":200,"attempts":1,"wire_bytes":10,"body_bytes":20,"pool":"direct",'
+    b'"archive_id":null}}}\n'
+    b'{"type":"Miss","item":{"site":"imdb","site_id":"tt0000002",'
+    b'"url":"https://www.imdb.com/title/tt0000002/","outcome":"absent","reason":"HTTP status 404",'
+    b'"checked_at":"2026-03-01T12:00:00Z"}}\n'
+)
+"""A spool file as the version before queue.sqlite3 wrote it."""
+
+
+@pytest.mark.promise("What a store did not take is spooled, and loaded by the next crawl.")
+async def test_a_spool_file_of_an_earlier_version_is_loaded(tmp_path: Path) -> None:
+    (tmp_path / "spool").mkdir()
+    (tmp_path / "spool" / "sqlite-1772366400000000000-7.jsonl").write_bytes(OF_EARLIER_VERSION)
+    async with running(SqliteStore(tmp_path), tmp_path) as run:
+        await until(lambda: not run.spool_files())
+    assert run.outcomes() == {"tt0000001": "durable", "tt0000002": "durable"}
+    assert run.count("damaged") == 0
+    (movie,) = sqlite_movies(tmp_path)
+    assert (movie.title, movie.list_rank, movie.credits[0].name) == ("The Lamp", 3, "Odile Farrow")
+
+
+@pytest.mark.parametrize(
+    ("contents", "loaded"),
+    [
+        (b"", 0),
+        (bytes(4096), 0),
+        (OF_EARLIER_VERSION[:-20], 1),
+        (OF_EARLIER_VERSION.replace(b'"kind":"movie"', b'"kind":"hologram"'), 1),
+        (OF_EARLIER_VERSION.replace(b'"title":', b'"name":'), 1),
+        (b"\x80" + OF_EARLIER_VERSION, 1),
+    ],
+    ids=["empty", "NULs", "cut", "another kind", "another field", "odd byte"],
+)
+async def test_a_damaged_spool_file_is_kept_and_counted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, contents: bytes, loaded: int
+) -> None:
+    file = tmp_path / "spool" / "memory-1-1.jsonl"
+    file.parent.mkdir()
+    file.write_bytes(contents)
+    kept = file.with_name(f"{file.name}.damaged")
+    store = MemoryStore()
+    store.write = Mock()  # type: ignore[method-assign]  # of misses, too
+    async with running(store, tmp_path) as run:
+        await until(lambda: run.spool_files() == [kept])
+    assert kept.read_bytes() == contents
+    assert list(run.outcomes().values()) == ["durable"] * loaded
+    assert run.count("damaged") == 1
+    assert f"it stays as {kept.name}, and its other {loaded} items are loaded" in caplog.text
 
 
 @pytest.mark.promise("A store that is down slows the crawl and loses nothing.")
@@ -181,6 +251,6 @@ def test_a_crawl_whose_disk_is_full_ends_with_code_1_and_says_what_it_did_not_st
         assert process.wait(LIMIT) == 1
     told = "".join(log)
     assert "items are lost: neither stored nor spooled" in told
-    titles = next(line for line in log if "titles asked for" in line)
-    assert " lost" in titles
-    assert "wait for the next worker" in told
+    assert re.search(r"titles asked for: .*\d waiting in the queue", told)
+    assert re.search(r"stores: sqlite .*\d lost", told)
+    assert "the same command goes on with them" in told

@@ -206,8 +206,9 @@ async def test_what_a_store_does_not_take_is_spooled_and_loaded_by_the_next_run(
     assert memory.movies["tt0000003"].title == "Newer"
 
 
-async def test_what_can_not_be_loaded_stops_neither_the_spool_nor_its_next_file(
-    memory: MemoryStore, tmp_path: Path
+@pytest.mark.promise("What a store did not take is spooled, and loaded by the next crawl.")
+async def test_what_can_not_be_loaded_stays_and_stops_neither_its_file_nor_the_next(
+    memory: MemoryStore, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = tmp_path / "spool" / f"{memory.name}-0-1.jsonl"
     folder.mkdir(parents=True)
@@ -225,17 +226,31 @@ async def test_what_can_not_be_loaded_stops_neither_the_spool_nor_its_next_file(
         b'{"type": "Movie", "item": %b}' % msgspec.json.encode(make_movie(number))
         for number in (1, 2)
     ]
-    (tmp_path / "spool" / f"{memory.name}-1-1.jsonl").write_bytes(
-        b"\n".join([*bad[:3], good[0], *bad[3:]])
-    )
-    (tmp_path / "spool" / f"{memory.name}-2-1.jsonl").write_bytes(good[1])
+    lines = b"\n".join([*bad[:3], good[0], *bad[3:]])
+    damaged = folder.with_name(f"{memory.name}-1-1.jsonl")
+    damaged.write_bytes(lines)
+    folder.with_name(f"{memory.name}-2-1.jsonl").write_bytes(good[1])
+    kept = damaged.with_name(f"{damaged.name}.damaged")
 
     async with running(memory, tmp_path) as run:
-        await until(lambda: run.spool_files() == [draft, folder])
+        await until(lambda: run.spool_files() == [draft, folder, kept])
     assert run.outcomes() == {"tt0000001": "durable", "tt0000002": "durable"}
-    assert len(run.rejected()) == len(bad)
-    assert [line["item"].encode() for line in run.rejected()][:3] == bad[:3]
-    assert run.told == [(line["reason"], line["item"]) for line in run.rejected()]
+    assert kept.read_bytes() == lines
+    assert run.rejected() == []
+    assert run.count("damaged") == 2
+    errors = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert errors == [
+        f"memory: {folder} stays, as it can't be loaded: [Errno 21] Is a directory: '{folder}'",
+        (
+            f"memory: {damaged} is damaged (line 1 holds no item: Object missing required field"
+            f" `type`; 5 in all): it stays as {kept.name}, and its other 1 items are loaded"
+        ),
+    ]
+
+    async with running(memory, tmp_path) as run:  # the folder is told again, but not the file
+        pass
+    assert run.count("damaged") == 1
+    assert run.spool_files() == [draft, folder, kept]
 
 
 async def test_a_store_that_hangs_does_not_keep_the_spider_from_closing(
