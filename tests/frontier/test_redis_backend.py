@@ -3,6 +3,7 @@
 import time
 from typing import Any
 
+import msgspec
 import pytest
 
 from moviecrawler.frontier.budgets import UNLIMITED
@@ -237,7 +238,8 @@ async def test_what_an_earlier_version_has_queued_is_taken_over_and_that_is_said
     await client.hset(f"{newest}requests", mapping={"a": "2 1 node-1\n[]", "b": "2 0 \n[]"})
     await client.zadd(f"{newest}queue", {"b": 6e15})
     await client.zadd(f"{newest}leases", {"a": 1})
-    letter = '{"reason":"it kills","at":%d}\n2 5 node-1\n[]' % now
+    head = msgspec.json.encode({"reason": "it kills", "at": now})
+    letter = head + b"\n2 5 node-1\n[]"
     await client.hset(f"{newest}dead", "dead", letter)
     await client.hset(f"{older}dead", "older", letter)
     await client.hset("{imdb}:budget", mapping={"day": now // 86_400_000, "used": 7})
