@@ -84,7 +84,7 @@ def check_crawl(
         code: Its exit code; a signal is negative.
     """
     is_crawl = arguments[0] == "replay" or tuple(arguments[:2]) in CRAWLS
-    if is_crawl and code in {0, 1, 3}:
+    if is_crawl and "-h" not in arguments and code in {0, 1, 3}:
         given = [argument.partition("=") for argument in arguments]
         check_summary(log, code)
         check_queue({**environment, **{name: value for name, _, value in given}})

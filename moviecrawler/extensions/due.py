@@ -79,7 +79,8 @@ class DueTitles:
                         return
                     await asyncio.sleep(_MORE_POLL_SECONDS)
                     continue
-                claimed, more = ([], False)
+                claimed: Sequence[Claim] = ()
+                more = False
                 if stopped is None:
                     claimed, more = await self._claim(budget)
                 pause = _POLL_SECONDS

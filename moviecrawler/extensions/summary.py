@@ -19,7 +19,7 @@ from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.frontier.account import DONE, INCOMPLETE, UNFINISHED, account_of, exit_code
 from moviecrawler.frontier.contract import TITLE_OUTCOMES, Account
 from moviecrawler.items import Miss, Movie
-from moviecrawler.signals import item_passed, item_rejected, summary_written
+from moviecrawler.signals import item_passed, item_rejected, list_missed, summary_written
 from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Summary:
         self._site: Site = crawler.spidercls.site  # type: ignore[attr-defined]
         self._started = time.monotonic()
         self._reasons: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        """Outcome of titles that are not stored → why, and how often in this process."""
+        """Outcome of what is not stored or read → why, and how often in this process."""
         self._lines: list[str] = []
         self._is_written = False
 
@@ -83,6 +83,7 @@ class Summary:
         summary = cls(crawler)
         crawler.signals.connect(summary.item_passed, item_passed)
         crawler.signals.connect(summary.item_rejected, item_rejected)
+        crawler.signals.connect(summary.list_missed, list_missed)
         crawler.signals.connect(summary.spider_closed, signals.spider_closed)
         crawler.signals.connect(summary.engine_stopped, signals.engine_stopped)
         return summary
@@ -90,8 +91,7 @@ class Summary:
     def item_passed(self, item: Any) -> None:
         """Note why a title is not stored."""
         if isinstance(item, Miss):
-            reason = _ID.sub("…", _ADDRESS.sub("", item.reason)).strip(" ,;:()") or item.outcome
-            self._note_reason(item.outcome, reason)
+            self._note_reason(item.outcome, item.reason)
 
     def item_rejected(self, store: str, item: Any) -> None:
         """Note that a store, or the checks before all of them, refused a title."""
@@ -99,7 +99,13 @@ class Summary:
             who = "the checks" if store == "validate" else store
             self._note_reason("failed", f"rejected by {who}")
 
-    def _note_reason(self, outcome: str, reason: str) -> None:
+    def list_missed(self, reason: str, refused: bool) -> None:
+        """Note why a list page, or what else is no title's, could not be read."""
+        if not refused:
+            self._note_reason("unread", reason)
+
+    def _note_reason(self, outcome: str, text: str) -> None:
+        reason = _ID.sub("…", _ADDRESS.sub("", text)).strip(" ,;:()") or outcome
         reasons = self._reasons[outcome]
         is_new = reason not in reasons and len(reasons) >= _MAX_REASONS
         reasons["others" if is_new else reason] += 1
@@ -141,7 +147,8 @@ class Summary:
         seconds = time.monotonic() - self._started
         reason = stats["finish_reason"]
         is_once = bool(self._crawler.settings.get("FRONTIER_RUN"))
-        is_due = self._crawler.spider.plan.lane is not None
+        spider: Any = self._crawler.spider
+        is_due = spider.plan.lane is not None
         return [
             f"{self._site}: {self._titles(stats)}; in {seconds:,.1f} s ({reason})",
             f"stores: {_stores(stats)}",
@@ -170,8 +177,8 @@ class Summary:
             if count
         ]
         if account.unread:
-            lists = f"{account.unread:,} list pages could not be read"
-            shown.append(lists if shown else "the list could not be read")
+            lists = f"{account.unread:,} list pages" if shown else "the list"
+            shown.append(f"{lists} could not be read{self._why('unread', account.unread)}")
         is_finished = stats["finish_reason"] == "finished"
         nothing = "nothing found" if is_finished else "the crawl ended first"
         return f"{titles:,} titles asked for: {', '.join(shown) or nothing}"

@@ -102,10 +102,20 @@ class CrawlMonitor(Monitor):  # type: ignore[misc]  # Spidermon has no types
         if found := [f"{count:,.0f} {what}" for what, count in counts.items() if count]:
             self.fail(f"items: {', '.join(found)}")
 
+    def test_spool_files_can_be_read(self) -> None:
+        """Look for spool files of earlier crawls that could not be read."""
+        if damaged := self._sum("store/", "/damaged"):
+            self.fail(f"{damaged:,.0f} spool files can't be read")
+
     def test_no_request_is_a_dead_letter(self) -> None:
         """Look for requests that were given up."""
         if letters := self.data.stats.get("frontier/dead_letters"):
             self.fail(f"{letters:,} requests are dead letters")
+
+    def test_no_request_is_lost(self) -> None:
+        """Look for requests of the run that somebody has deleted from the queue."""
+        if lost := self.data.stats.get("frontier/run/lost"):
+            self.fail(f"{lost:,} requests were deleted from the queue")
 
     def test_something_was_fetched(self) -> None:
         """Look for a list that could not be read, and for a crawl without any result."""

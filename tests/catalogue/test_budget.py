@@ -30,7 +30,8 @@ def test_crawls_fetch_what_the_budget_allows_and_leave_the_rest_unclaimed(
     given = settings(17, REDIS_URL=redis_url if workers > 1 else "")
     with ThreadPoolExecutor(workers) as pool:
         ended = list(pool.map(lambda _: due.fetch(**given), range(workers)))
-    # They did what they were to do, and say why they did no more. A worker that finds all titles claimed by the others ends before the day is spent.
+    # They say why they did no more. A worker that finds all titles claimed by the others ends
+    # before the day is spent.
     spent = ["(budget_spent)" in finished.log and "is spent" in finished.log for finished in ended]
     assert all(
         by_budget or "claimed by other workers" in one.log

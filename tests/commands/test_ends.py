@@ -8,6 +8,8 @@ import json
 import re
 import signal
 import sqlite3
+import subprocess
+import sys
 import urllib.request
 from collections.abc import Callable, Collection
 from contextlib import ExitStack, closing
@@ -21,15 +23,16 @@ import pytest
 from moviecrawler.items import Site as SiteName
 from moviecrawler.pipelines.warc import read_record, read_records, write_record
 from moviecrawler.replica.process import ReplicaProcess
-from tests.accounts import check_crawl
+from tests.accounts import Summary, check_crawl
 from tests.catalogue.crawls import Due
-from tests.crawling import Finished, change, counts, crawl, crawl_command, environment, scrapy
+from tests.crawling import FAST, Finished, change, counts, crawl, crawl_command, environment, scrapy
 from tests.datasets.rows import put
 from tests.middlewares.sites import Site, Told
 from tests.processes import Process, start
 from tests.services.redis import RedisServer
 from tests.services.replica import COLLECTION, IDS
 from tests.services.s3 import CREDENTIALS, objects
+from tests.shared import PROJECT
 from tests.waiting import wait_for
 
 SOON = {"FRONTIER_PATIENCE": "3"}
@@ -133,15 +136,19 @@ def meeting(
 
 
 def answered(
-    answers: dict[str, Told], *arguments: str, site: SiteName = "imdb", **given: str
+    answers: dict[str, Told],
+    *arguments: str,
+    site: SiteName = "imdb",
+    setting: str = "",
+    **given: str,
 ) -> Play:
-    """Crawl while the site gives other answers than usual for some paths."""
+    """Crawl while the site, or the host of a setting, has other answers for some paths."""
 
     def play(stage: Stage) -> Finished:
         with Site(stage.replica.urls[site]) as front:
             front.answers = answers
-            setting = f"{site.upper()}_URL"
-            return stage.crawl(*arguments, site=site, **{setting: front.url, **given})
+            host = {setting or f"{site.upper()}_URL": front.url}
+            return stage.crawl(*arguments, site=site, **host, **given)
 
     return play
 
@@ -169,10 +176,28 @@ def others_page(stage: Stage) -> Finished:
     return answered({page(0): Told(200, body)}, ids(2))(stage)
 
 
-def a_list_whose_second_page_is_away(stage: Stage) -> Finished:
-    """Crawl a list of which the first page can be read."""
-    change(stage.replica, faults={})
-    return stage.crawl("list=new", "limit=3", site="metacritic")
+def a_list_in_two_parts(second: Told) -> Play:
+    """Crawl a list whose first part names two titles."""
+
+    def play(stage: Stage) -> Finished:
+        with Site(stage.replica.urls["metacritic"]) as front:
+            parts = [f"{front.url}/movies/{number}.xml" for number in (1, 2)]
+            titles = [f"{front.url}/{site_id}/" for site_id in METACRITIC[:2]]
+            front.answers = {
+                "/movies.xml": Told(200, sitemap("sitemapindex", "sitemap", parts)),
+                "/movies/1.xml": Told(200, sitemap("urlset", "url", titles)),
+                "/movies/2.xml": second,
+            }
+            return stage.crawl(
+                "list=sitemap", site="metacritic", METACRITIC_URL=front.url, RETRY_TIMES="0"
+            )
+
+    return play
+
+
+def sitemap(root: str, element: str, urls: list[str]) -> bytes:
+    rows = "".join(f"<{element}><loc>{url}</loc></{element}>" for url in urls)
+    return f"<{root}>{rows}</{root}>".encode()
 
 
 def told_to_end(number: int) -> Play:
@@ -266,9 +291,9 @@ def with_s3_away(stage: Stage) -> Finished:
 
 # --- IMDb's datasets ------------------------------------------------------------------------------
 
-KETTLE = r"tt0900001|movie|The Kettle|The Kettle|0|1999|\N|118|Comedy"
-DAMAGED = r"tt0900002|movie|The Lid|The Lid|0|in May|\N|90|Drama"
-UNTITLED = r"tt0900003|movie|\N|\N|0|2024|\N|90|Drama"
+KETTLE = r"tt0900001|movie|The Kettle|\N|1999|\N|118|Comedy"
+DAMAGED = r"tt0900002|movie|The Lid|\N|in May|\N|90|Drama"
+UNTITLED = r"tt0900003|movie|\N|\N|2024|\N|90|Drama"
 RATINGS = [f"tt090000{number}|8.{number}|30000" for number in (1, 2, 3)]
 
 
@@ -321,10 +346,15 @@ def replayed(damage: Callable[[bytes], bytes]) -> Play:
         given = {"S3_BUCKET": bucket, "S3_ENDPOINT_URL": url, **CREDENTIALS}
         done = stage.scrapy(*crawl_command("imdb", ids(2)), **given)
         assert done.code == 0, done.log
-        [(name, packed)] = objects(url, bucket, "raw/").items()
-        records = [read_record(bytes(record)) for record in read_records(BytesIO(packed))]
-        records[0].body = damage(records[0].body)
-        path = stage.data / "archive" / name
+        files = objects(url, bucket, "raw/")
+        records = [
+            read_record(bytes(record))
+            for packed in files.values()
+            for record in read_records(BytesIO(packed))
+        ]
+        first = next(record for record in records if record.site_id == IDS[0])
+        first.body = damage(first.body)
+        path = stage.data / "archive" / next(iter(files))
         path.parent.mkdir(parents=True)
         path.write_bytes(b"".join(write_record(record).record for record in records))
         return stage.scrapy("replay", str(stage.data / "archive"), DATA_DIR=str(stage.data / "new"))
@@ -344,9 +374,7 @@ def with_redis_gone(stage: Stage) -> Finished:
         )
         wait_for(lambda: counts(stage.replica)["requests"] >= 2)
         server.stop()
-        finished = Finished(
-            process.wait(LONGEST), "", (stage.data / "log").read_text(), stage.data
-        )
+        finished = Finished(process.wait(LONGEST), "", (stage.data / "log").read_text(), stage.data)
         server.start()
     return finished
 
@@ -441,9 +469,7 @@ ENDS: dict[str, Ending] = {
         stored=IDS[1:2],
     ),
     "pages that robots.txt disallows": Ending(
-        play=answered(
-            {"/robots.txt": FORBIDDING}, f"ids={METACRITIC[0]}", site="metacritic"
-        ),
+        play=answered({"/robots.txt": FORBIDDING}, f"ids={METACRITIC[0]}", site="metacritic"),
         code=1,
         titles="1 titles asked for: 1 disallowed (1 …)",
         next="1 failed, and the same command requests them anew",
@@ -453,16 +479,16 @@ ENDS: dict[str, Ending] = {
             {"/robots.txt": Told(503, b"busy")}, f"ids={METACRITIC[0]}", site="metacritic"
         ),
         code=1,
-        titles="…",
-        next="…",
+        titles="1 titles asked for: 1 failed (1 robots.txt can't be fetched: HTTP status 503)",
+        next="1 failed, and the same command requests them anew",
     ),
     "a site that is away": Ending(
         play=meeting(
             f"ids={METACRITIC[0]}", site="metacritic", RETRY_TIMES="0", METACRITIC_URL=AWAY
         ),
         code=1,
-        titles="…",
-        next="…",
+        titles="1 titles asked for: 1 failed (1 robots.txt can't be fetched: …refused…)",
+        next="1 failed, and the same command requests them anew",
     ),
     # --- Refusals ---------------------------------------------------------------------------------
     "a refusal of the first page": Ending(
@@ -502,13 +528,12 @@ ENDS: dict[str, Ending] = {
         play=meeting(ids(4), faults={"throttle": 1}, CONCURRENT_REQUESTS="1", RETRY_TIMES="0"),
         code=1,
         reason="site_stopped",
-        titles="…",
-        next="imdb refused us (…",
+        titles="4 titles asked for: 2 failed (2 …unexpected page…), 2 waiting in the queue",
+        next="imdb refused us (…; 2 requests wait in the queue, …; 2 failed, and the same command"
+        " requests them anew once these are done",
     ),
     "a site that has refused us before": Ending(
-        play=twice(
-            meeting(ids(2), faults={"403": 1}, CONCURRENT_REQUESTS="1"), meeting(ids(2))
-        ),
+        play=twice(meeting(ids(2), faults={"403": 1}, CONCURRENT_REQUESTS="1"), meeting(ids(2))),
         code=1,
         reason="site_stopped",
         titles="2 titles asked for: 2 waiting in the queue",
@@ -535,37 +560,45 @@ ENDS: dict[str, Ending] = {
     "a list that can't be fetched": Ending(
         play=meeting("list=top", faults={"500": 1}, RETRY_TIMES="0"),
         code=1,
-        titles="0 titles asked for: the list could not be read",
+        titles="0 titles asked for: the list could not be read (1 …)",
         next="1 failed, and the same command requests them anew",
     ),
     "a list that can't be read": Ending(
         play=answered({"/chart/top/": Told(200, FULL)}, "list=top"),
         code=1,
-        titles="0 titles asked for: the list could not be read",
+        titles="0 titles asked for: the list could not be read (1 …)",
         next="1 failed, and the same command requests them anew",
     ),
     "a list that redirects to itself": Ending(
         play=answered({"/chart/top/": Told(302, b"", {"Location": "/chart/top/"})}, "list=top"),
         code=1,
-        titles="0 titles asked for: the list could not be read",
+        titles="0 titles asked for: the list could not be read (1 …)",
         next="1 failed, and the same command requests them anew",
     ),
     "a list that names nothing": Ending(
         play=answered(
             {"/finder/metacritic/web": Told(200, b'{"data": {"items": [], "totalResults": 0}}')},
             "list=new",
+            setting="METACRITIC_API_URL",
             site="metacritic",
         ),
         code=0,
-        titles="…",
-        next="…",
+        titles="0 titles asked for: nothing found",
+        next="nothing is left",
     ),
-    "a page of a list that can't be fetched": Ending(
-        play=a_list_whose_second_page_is_away,
+    "a part of a list that can't be fetched": Ending(
+        play=a_list_in_two_parts(Told(500)),
         code=1,
-        titles="…",
-        next="…",
-        stored="…",
+        titles="2 titles asked for: 2 stored, 1 list pages could not be read (1 HTTP status 500)",
+        next="1 failed, and the same command requests them anew",
+        stored=METACRITIC[:2],
+    ),
+    "a part of a list that is cut off": Ending(
+        play=a_list_in_two_parts(Told(200, b"<urlset><url><loc>https://www.metacritic.c")),
+        code=1,
+        titles="2 titles asked for: 2 stored, 1 list pages could not be read (1 …)",
+        next="1 failed, and the same command requests them anew",
+        stored=METACRITIC[:2],
     ),
     # --- Ends before the end ----------------------------------------------------------------------
     "the day's budget": Ending(
@@ -646,9 +679,7 @@ ENDS: dict[str, Ending] = {
         queues=BOTH,
     ),
     "FRONTIER_RUN a second time": Ending(
-        play=twice(
-            meeting(ids(2), FRONTIER_RUN="weekly"), meeting(ids(2), FRONTIER_RUN="weekly")
-        ),
+        play=twice(meeting(ids(2), FRONTIER_RUN="weekly"), meeting(ids(2), FRONTIER_RUN="weekly")),
         code=0,
         titles="2 titles asked for: 2 stored",
         stores="…",
@@ -666,9 +697,7 @@ ENDS: dict[str, Ending] = {
         next="2 failed, and another FRONTIER_RUN requests them anew",
     ),
     "FRONTIER_RUN with other arguments": Ending(
-        play=twice(
-            meeting(ids(1), FRONTIER_RUN="weekly"), meeting(ids(2), FRONTIER_RUN="weekly")
-        ),
+        play=twice(meeting(ids(1), FRONTIER_RUN="weekly"), meeting(ids(2), FRONTIER_RUN="weekly")),
         code=1,
         reason="frontier_refused",
         titles="0 titles asked for: the crawl ended first",
@@ -708,8 +737,8 @@ ENDS: dict[str, Ending] = {
         reason="store_unavailable",
         titles="0 titles asked for: the crawl ended first",
         stores="…postgres can't be used…",
-        next="postgres can't be used, so nothing is crawled: …127.0.0.1…; nothing was requested; the"
-        " same command begins again; the catalogue can't be asked",
+        next="postgres can't be used, so nothing is crawled: …127.0.0.1…; nothing was requested;"
+        " the same command begins again; the catalogue can't be asked",
     ),
     "Mongo is away": Ending(
         play=meeting(ids(2), MONGO_URL="mongodb://127.0.0.1:1/films?serverSelectionTimeoutMS=50"),
@@ -717,15 +746,15 @@ ENDS: dict[str, Ending] = {
         reason="store_unavailable",
         titles="0 titles asked for: the crawl ended first",
         stores="…mongo can't be used…",
-        next="mongo can't be used, so nothing is crawled: …; nothing was requested; the same command"
-        " begins again",
+        next="mongo can't be used, so nothing is crawled: …; nothing was requested; the same"
+        " command begins again",
     ),
     "S3 is away": Ending(
         play=with_s3_away,
         code=1,
         reason="store_unavailable",
         titles="0 titles asked for: the crawl ended first",
-        stores="…s3 can't be used…",
+        stores="…can't be used…",
         next="… can't be used, so nothing is crawled: …; nothing was requested; the same command"
         " begins again",
     ),
@@ -756,6 +785,7 @@ ENDS: dict[str, Ending] = {
         " in the queue, and the same command goes on with them; 2 items are spooled, and the next"
         " crawl stores them",
         stored=IDS[:1],
+        is_long=True,
     ),
     "after a locked database, the same command again": Ending(
         play=twice(with_a_locked_database, meeting(ids(2))),
@@ -763,6 +793,7 @@ ENDS: dict[str, Ending] = {
         titles="2 titles asked for: 2 stored",
         next="nothing is left",
         stored=IDS[:2],
+        is_long=True,
     ),
     "a store that rejects a title": Ending(
         play=with_a_store_that_refuses,
@@ -803,6 +834,14 @@ ENDS: dict[str, Ending] = {
         next="nothing is left",
         stored=["tt0900001"],
     ),
+    "datasets while the site refuses us": Ending(
+        play=twice(meeting(ids(1), faults={"403": 1}), of_datasets([KETTLE], "ids=tt0900001")),
+        code=0,
+        titles="1 titles asked for: 1 stored",
+        next="nothing is left",
+        stored=["tt0900001"],
+        queues=BOTH,
+    ),
     "datasets without a title": Ending(
         play=of_datasets([KETTLE], "ids=tt0900001,tt0900009"),
         code=0,
@@ -811,22 +850,22 @@ ENDS: dict[str, Ending] = {
         stored=["tt0900001"],
     ),
     "datasets that can't be fetched": Ending(
-        play=of_datasets([KETTLE], "ids=tt0900001", **{"title.basics": Told(500)}),
+        play=of_datasets([KETTLE], "ids=tt0900001", **{"title.basics": Told(404)}),
         code=1,
-        titles="…",
-        next="…",
+        titles="1 titles asked for: 1 failed (1 IMDb's datasets: …)",
+        next="1 failed, and the same command requests them anew",
     ),
     "datasets without rows": Ending(
         play=of_datasets([], "list=all"),
         code=1,
-        titles="…",
-        next="…",
+        titles="0 titles asked for: the list could not be read (1 …no rows…)",
+        next="1 failed, and the same command requests them anew",
     ),
     "datasets that are away": Ending(
         play=meeting("via=datasets", "list=all", IMDB_DATASETS_URL=AWAY, RETRY_TIMES="0"),
         code=1,
-        titles="…",
-        next="…",
+        titles="0 titles asked for: the list could not be read (1 robots.txt can't be fetched: …)",
+        next="1 failed, and the same command requests them anew",
     ),
     # --- What is due ------------------------------------------------------------------------------
     "all that is due is stored": Ending(
@@ -959,3 +998,77 @@ def test_a_crawl_ends(ending: Ending, queue: str, request: pytest.FixtureRequest
     assert ("Traceback" in finished.log) == ending.has_traceback
     if ending.stored != "…":
         assert {movie.site_id for movie in finished.movies} == set(ending.stored)
+
+
+@pytest.mark.promise(
+    "A crawl ends with five lines: titles, stores, refusals, missing fields, and what comes next."
+)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"FRONTIER_MAX_PAGES": "1"},
+        {"DATABASE_URL": "postgresql://127.0.0.1:1/films"},
+        {"REDIS_URL": "redis://127.0.0.1:1/0"},
+        {"IMDB_URL": AWAY},
+    ],
+    ids=["in order", "unfinished", "without its store", "without its queue", "without its site"],
+)
+def test_without_a_log_there_are_the_five_lines_and_nothing_else(
+    settings: dict[str, str], replica: ReplicaProcess, tmp_path: Path
+) -> None:
+    command = [*crawl_command("imdb", ids(2), RETRY_TIMES="0", **SOON, **settings), "--nolog"]
+    finished = scrapy(*command, data=tmp_path, replica=replica)
+    assert len(finished.log.splitlines()) == 5, finished.log
+
+
+@pytest.mark.promise(
+    "A wrong argument or setting ends a crawl before its first request, in one sentence."
+)
+@pytest.mark.parametrize(
+    "wrong", [["-a", "list=best"], ["-a", "limit=0"], ["-s", "SITE_BUDGETS=none"]], ids=" ".join
+)
+def test_wrong_usage_has_a_code_of_its_own_and_no_summary(
+    wrong: list[str], replica: ReplicaProcess, tmp_path: Path
+) -> None:
+    finished = scrapy("crawl", "imdb", *wrong, data=tmp_path, replica=replica)
+    assert finished.code == 2
+    assert "titles asked for" not in finished.log
+    assert counts(replica)["robots"] == 0
+
+
+CRON = re.search(
+    r"^    15 6 \* \* \*  (.*)$", (PROJECT / "README.md").read_text("utf-8"), re.MULTILINE
+)
+
+
+@pytest.mark.promise(
+    "A crawl ends with five lines: titles, stores, refusals, missing fields, and what comes next."
+)
+@pytest.mark.parametrize(
+    ("settings", "is_mailed"),
+    [
+        ({}, False),
+        ({"FRONTIER_MAX_PAGES": "1"}, False),
+        ({"DATABASE_URL": "postgresql://127.0.0.1:1/films"}, True),
+        ({"IMDB_URL": AWAY, "IMDB_DATASETS_URL": AWAY, "RETRY_TIMES": "0"}, True),
+    ],
+    ids=["complete", "unfinished", "without its store", "without its site"],
+)
+def test_cron_mails_the_five_lines_of_a_crawl_that_lacks_something(
+    settings: dict[str, str], is_mailed: bool, replica: ReplicaProcess, tmp_path: Path
+) -> None:
+    assert CRON is not None
+    command = CRON[1].replace("~/moviecrawler", str(tmp_path))
+    command = command.replace(".venv/bin/scrapy", f"{sys.executable} -m scrapy")
+    env = environment(tmp_path, replica, **FAST, **SOON, **settings)
+    (tmp_path / "imdb.log").write_text("the log of yesterday\n" * 9)
+    ended = subprocess.run(
+        ["sh", "-c", command], env=env, capture_output=True, text=True, check=False, timeout=LONGEST
+    )
+    assert ended.stderr == ""
+    if is_mailed:
+        assert Summary.read(ended.stdout).site == "imdb"
+        assert len(ended.stdout.splitlines()) == 5
+    else:
+        assert ended.stdout == ""

@@ -49,9 +49,7 @@ def test_summary_tells_what_waits_in_the_shared_queue(
     urls = {"REDIS_URL": redis_url, "FRONTIER_MAX_PAGES": "5", "FRONTIER_RUN": "five"}
     told = summary(crawl("imdb", f"ids={THIRTY}", data=tmp_path, replica=replica, **urls))
     assert told["imdb"].startswith("30 titles asked for: 5 stored, 25 waiting in the queue; ")
-    assert told["next"] == (
-        "25 requests wait in the queue, and the same command goes on with them"
-    )
+    assert told["next"] == ("25 requests wait in the queue, and the same command goes on with them")
 
 
 def test_summary_names_the_reasons_of_failures(replica: ReplicaProcess, tmp_path: Path) -> None:
@@ -88,7 +86,7 @@ def test_a_list_that_can_not_be_read_is_not_an_empty_one(
     finished = crawl("metacritic", "limit=5", data=tmp_path, replica=replica, RETRY_TIMES="0")
     assert finished.code == 1
     assert summary(finished)["metacritic"].startswith(
-        "0 titles asked for: the list could not be read; "
+        "0 titles asked for: the list could not be read (1 HTTP status 500); "
     )
 
 

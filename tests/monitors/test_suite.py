@@ -78,7 +78,9 @@ def told(stats: dict[str, Any]) -> list[str]:
             {"store/csv/spooled": 3, "store/csv/lost": 1, "items/rejected": 2},
             "items: 3 spooled, 1 lost, 2 invalid",
         ),
+        ({"store/csv/damaged": 1}, "1 spool files can't be read"),
         ({"frontier/dead_letters": 1}, "1 requests are dead letters"),
+        ({"frontier/run/lost": 4}, "4 requests were deleted from the queue"),
         ({"lists/missed": 1}, "1 list pages could not be read"),
         (
             {"titles/stored": 0, "titles/absent": 0, "titles/failed": 100},

@@ -155,7 +155,7 @@ def test_pages_of_other_titles_change_no_store_and_are_misses_with_their_reasons
 
     replayed = tmp_path / "replayed"
     again_read = scrapy("replay", f"s3://{bucket_name}", data=replayed, replica=None, **s3)
-    assert again_read.code == 0, again_read.log
+    assert again_read.code == 1, again_read.log
     assert contents(sqlite_movies(replayed)) == before[1]
     assert reasons(again_read) == found
     assert aliases(replayed) == [(moved, right)]
