@@ -361,10 +361,16 @@ class FrontierScheduler(BaseScheduler):
         lease.how = "back"
         self._tracker.end(lease)
 
-    def _give_back_ready(self) -> None:
+    def _give_back_ready(self, *, but_off_site: bool = False) -> None:
+        """Give back what is not sent yet, or only what is for the site."""
+        kept: deque[Request] = deque()
         while self._ready:  # from the last one, as each goes to the front of the queue
             request = self._ready.pop()
-            self._give_back(request.meta[META])
+            if but_off_site and self._is_off_site(request):
+                kept.appendleft(request)
+            else:
+                self._give_back(request.meta[META])
+        self._ready = kept
 
     def _give_back_all(self) -> None:
         self._ready.clear()
@@ -575,20 +581,28 @@ class FrontierScheduler(BaseScheduler):
     def _obey_site(self, reply: Reply) -> None:
         """Give back what is not sent while the site may not be asked.
 
-        End when that lasts longer than FRONTIER_PATIENCE.
+        End when that lasts longer than FRONTIER_PATIENCE, and nothing goes on elsewhere: a pass
+        over datasets needs nothing of the site.
         """
         site = reply.site
         if self.budgets.reached(site):
             return
-        self._give_back_ready()
+        self._give_back_ready(but_off_site=True)
+        requests = [lease.request for lease in self._tracker.leases.values()]
+        if self.outbox or any(map(self._is_off_site, requests)):
+            return
         seconds = site.blocked / 1000
-        is_waiting_in_vain = not site.spent or (reply.account.open and not self._tracker.leases)
+        is_waiting_in_vain = reply.account.open and not (site.spent and self._tracker.leases)
         if seconds > self.options.patience and is_waiting_in_vain:
             why = (
                 f"{site.reason}; nothing is handed out for {seconds / 3600:.1f} h, and what is"
                 " queued stays queued"
             )
             end_crawl(self.crawler, "budget_spent" if site.spent else "site_stopped", why)
+
+    def _is_off_site(self, request: Request | None) -> bool:
+        """Return whether a request is not for the site; None stands for the arguments."""
+        return request is None or request.meta.get("site") != self.spider.site
 
     def _spider_idle(self) -> None:
         """Keep the spider open while the run has requests, here or on other nodes."""

@@ -14,7 +14,7 @@ from tests.waiting import LONGEST, wait_for
 
 def settings(per_day: int, **more: str) -> dict[str, str]:
     return {
-        "FRONTIER_PATIENCE": "0",
+        "FRONTIER_PATIENCE": "3",
         "SITE_BUDGETS": f'{{"127.0.0.1": {{"per_day": {per_day}}}}}',
         **more,
     }

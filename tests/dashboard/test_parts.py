@@ -61,6 +61,7 @@ def test_failed_job_is_a_concern_until_it_has_succeeded_or_a_day_has_passed() ->
     finished = [  # the latest first
         over("imdb", 0, 10),
         over("metacritic", None, 20, "cancelled"),
+        over("due", 3, 25, "budget_spent"),  # the rest is queued, in order
         over("rottentomatoes", 1, 30),
         over("imdb", 1, 40),
         over("other", None, 50, "gave up: it was started 7 times"),

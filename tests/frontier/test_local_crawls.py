@@ -90,7 +90,7 @@ def test_a_crawl_that_is_ended_goes_on_where_it_was_and_fetches_nothing_twice(
 def test_ids_that_are_new_in_a_file_are_fetched_by_the_run_that_goes_on(
     tmp_path: Path, replica: ReplicaProcess
 ) -> None:
-    change(replica, latency=100)
+    change(replica, latency=300)
     wanted = tmp_path / "ids"
     wanted.write_text("\n".join(IDS[:20]))
     with Workers("imdb", f"file={wanted}", data=tmp_path, replica=replica, **SURE) as workers:
