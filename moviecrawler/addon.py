@@ -55,11 +55,11 @@ def check(settings: BaseSettings, spidercls: type[Spider]) -> None:
     Nothing is connected. Raises ConfigurationError for the first setting that can't be right.
     """
     # Scrapy imports this module for every command.
-    from moviecrawler.frontier.budgets import site_budget  # noqa: PLC0415
     from moviecrawler.monitors.actions import chosen_actions  # noqa: PLC0415 - as above
     from moviecrawler.options import check_settings  # noqa: PLC0415 - as above
     from moviecrawler.pipelines.base import check_stores  # noqa: PLC0415 - as above
     from moviecrawler.pipelines.files import check_data_dir  # noqa: PLC0415 - as above
+    from moviecrawler.politeness.budgets import site_budget  # noqa: PLC0415
     from moviecrawler.proxies.site_pools import SitePools  # noqa: PLC0415 - as above
     from moviecrawler.spiders.base import MovieSpider  # noqa: PLC0415 - as above
 

@@ -7,12 +7,10 @@ A `MovieSpider` sets it up for its own crawl, so that every other spider of the 
 from __future__ import annotations
 
 import logging
+import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urlsplit
 
-from scrapy.settings import default_settings
-
-from moviecrawler import sites
+from scrapy.settings import SETTINGS_PRIORITIES, default_settings
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -26,21 +24,9 @@ REDIS_SCHEDULER = "moviecrawler.frontier.redis_backend.RedisFrontierScheduler"
 
 # --- Plain settings, each with the reason why it differs from Scrapy's own ------------------------
 _SETTINGS: dict[str, Any] = {
-    # What sites.py says of hosts. The last two are this machine's own: a replica or a proxy of the
-    # operator's, which nobody else shares. Read by the downloader and SiteThrottle.
-    "DOWNLOAD_SLOTS": {
-        **{
-            urlsplit(host.live).hostname: {"delay": host.delay, "concurrency": 1}
-            for profile in sites.SITES.values()
-            for host in profile.hosts
-            if host.delay is not None
-        },
-        "127.0.0.1": {"delay": 0.0, "concurrency": 16},
-        "localhost": {"delay": 0.0, "concurrency": 16},
-    },
     # Tries after the first; read by BackoffRetryMiddleware.
     "RETRY_TIMES": 3,
-    # Only what passes by itself. 429 is not among them: SiteBlockMiddleware stops the site.
+    # Only what passes by itself. 429 is not among them: it closes the gate.
     "RETRY_HTTP_CODES": [408, 500, 502, 503, 504, 522, 524],
     "REDIRECT_MAX_TIMES": 5,
     # Decoding a whole page to look for a tag that these sites don't use costs 2 ms.
@@ -75,6 +61,13 @@ _SETTINGS: dict[str, Any] = {
     "SPIDERMON_SENTRY_ENVIRONMENT_TYPE": "production",
 }
 
+PACE_OF_OTHER_SPIDERS = {
+    "DOWNLOAD_DELAY": 2.0,
+    "CONCURRENT_REQUESTS_PER_DOMAIN": 2,
+}
+"""What `settings.py` sets for spiders that have no gate. It says nothing of what an operator
+wants."""
+
 # --- Components -----------------------------------------------------------------------------------
 _COMPONENTS: dict[str, dict[str, int | None]] = {
     # Pages come by http and https alone, and no request can name a file of this machine.
@@ -90,12 +83,11 @@ _COMPONENTS: dict[str, dict[str, int | None]] = {
         "scrapy.downloadermiddlewares.offsite.OffsiteMiddleware": None,
         "moviecrawler.middlewares.offsite.StrictOffsiteMiddleware": 50,
         "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
-        "moviecrawler.middlewares.robots.CautiousRobotsTxtMiddleware": 100,
         "scrapy.downloadermiddlewares.retry.RetryMiddleware": None,
         "moviecrawler.middlewares.retry.BackoffRetryMiddleware": 550,
-        "moviecrawler.frontier.budget_middleware.BudgetMiddleware": 555,
-        # Sees decompressed bodies, and before a retry can be made of a refusal.
-        "moviecrawler.middlewares.blocks.SiteBlockMiddleware": 560,
+        # After Offsite, and inside Retry and Redirect, so that each attempt enters the gate. It
+        # sees decompressed bodies.
+        "moviecrawler.politeness.middleware.PolitenessMiddleware": 560,
         "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": None,
         "moviecrawler.middlewares.compression.GzipMiddleware": 640,
     },
@@ -111,13 +103,11 @@ _COMPONENTS: dict[str, dict[str, int | None]] = {
         "moviecrawler.pipelines.sqlite.SqlitePipeline": 300,
     },
     "EXTENSIONS": {
-        # SiteThrottle replaces it, which would raise the delay of a host with a slot of its own to
-        # DOWNLOAD_DELAY.
+        # The gate slows down where a site does.
         "scrapy.extensions.throttle.AutoThrottle": None,
         "scrapy.extensions.logstats.LogStats": None,
         "moviecrawler.extensions.clock.ClockCheck": 0,
         "moviecrawler.extensions.completion.ItemCompletion": 0,
-        "moviecrawler.extensions.throttle.SiteThrottle": 0,
         "moviecrawler.extensions.coverage.CoverageWatch": 0,
         "moviecrawler.extensions.alerts.Alerts": 10,
         "moviecrawler.extensions.metrics.Metrics": 20,
@@ -128,7 +118,6 @@ _COMPONENTS: dict[str, dict[str, int | None]] = {
 
 _OF_EACH_REQUEST = {
     "moviecrawler.pipelines.validate.ValidatePipeline",
-    "moviecrawler.extensions.throttle.SiteThrottle",
 }
 """What a request needs, or the item of its page, that is no part of a crawl."""
 
@@ -221,6 +210,7 @@ def set_up(settings: BaseSettings) -> None:
     What anyone has set stays: a plain setting as it is, and a component that is listed or switched
     off by None, beside which ours are listed. An add-on can change the result.
     """
+    _choose_pace(settings)
     for name, value in _SETTINGS.items():
         _set_default(settings, name, value)
     for name, components in _COMPONENTS.items():
@@ -278,6 +268,31 @@ def _path_of(component: Any) -> str:
     if isinstance(component, str):
         return component
     return f"{component.__module__}.{component.__qualname__}"
+
+
+def _choose_pace(settings: BaseSettings) -> None:
+    """Leave it to the gate of a site when a request is sent: nothing waits in the downloader.
+
+    A DOWNLOAD_DELAY that the operator has set is the gate's LEAST_GAP, and a
+    CONCURRENT_REQUESTS_PER_DOMAIN holds for all requests, as they are those of one site.
+    """
+    least_gap = None
+    if _is_operators(settings, "DOWNLOAD_DELAY"):
+        least_gap = settings.getfloat("DOWNLOAD_DELAY")
+    _replace(settings, "LEAST_GAP", least_gap)
+    _replace(settings, "DOWNLOAD_DELAY", 0)
+    concurrency = settings.getint("CONCURRENT_REQUESTS") or sys.maxsize  # 0 is no limit
+    if _is_operators(settings, "CONCURRENT_REQUESTS_PER_DOMAIN"):
+        concurrency = min(concurrency, settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"))
+    _replace(settings, "CONCURRENT_REQUESTS", concurrency)
+    _replace(settings, "CONCURRENT_REQUESTS_PER_DOMAIN", concurrency)
+
+
+def _is_operators(settings: BaseSettings, name: str) -> bool:
+    """Return whether the operator has set a pace, and not this project for other spiders."""
+    is_projects_own = settings[name] == PACE_OF_OTHER_SPIDERS[name]
+    is_in_settings_py = (settings.getpriority(name) or 0) <= SETTINGS_PRIORITIES["project"]
+    return not (is_projects_own and is_in_settings_py)
 
 
 def _choose_scheduler(settings: BaseSettings) -> None:

@@ -52,6 +52,14 @@ class AwayError(MovieCrawlerError):
     """A store does not answer now; the message is a sentence for users."""
 
 
+class FrontierError(MovieCrawlerError):
+    """What keeps the queue cannot do a step now. The worker tries again."""
+
+
+class FrontierFullError(FrontierError):
+    """The queue has no room for more requests. Leases can still end, which makes room."""
+
+
 class TransientStoreError(MovieCrawlerError):
     """A store can't write now, and may be able to later.
 

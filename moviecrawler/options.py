@@ -135,7 +135,13 @@ class SiteOptions(Options, frozen=True, kw_only=True, rename=str.upper):
 
 
 class RequestOptions(Options, frozen=True, kw_only=True, rename=str.upper):
-    """Requests."""
+    """Requests.
+
+    Two requests to a live site are as far apart as the longest of these: what SITE_BUDGETS asks
+    for, the Crawl-delay of its robots.txt, the time that its last answer took, and Scrapy's
+    DOWNLOAD_DELAY, if you have set that. A shorter DOWNLOAD_DELAY has no effect.
+    CONCURRENT_REQUESTS_PER_DOMAIN holds for all hosts of a site together.
+    """
 
     retry_backoff: Annotated[float, Meta(ge=0, le=3_600)] = 2.0
     """Seconds before the first retry; they double each time, up to a minute."""
@@ -206,8 +212,9 @@ class FrontierOptions(
     """The Redis that keeps the queue, for workers on many machines; empty means that a file in
     DATA_DIR does, for the processes of one machine."""
     site_budgets: Any = msgspec.field(default="", name="SITE_BUDGETS")
-    """What all workers together may ask of a host, as JSON: {"host": {"per_second": 0.5, "per_day":
-    600}}; other hosts keep the budgets of `sites.py`."""
+    """What all workers together may ask of a site, as JSON: {"metacritic": {"per_second": 0.1,
+    "per_day": 300}}. A key is a site or one of its hosts. A number that is not named stays as in
+    `sites.py` for the live site, and a replica has no limit that is not named."""
     run: Name = ""
     """The name of a run that is passed over once; empty means a name that is made of the arguments,
     and a new pass by each start after the last one was over."""
@@ -224,8 +231,8 @@ class FrontierOptions(
     deliveries: Annotated[int, Meta(ge=2, le=99)] = 5
     """Workers that may die of a request before it becomes a dead letter."""
     patience: Seconds = 600.0
-    """Seconds that a worker waits for a site that has refused us, for a new day's budget or for
-    what keeps the queue before it ends."""
+    """Seconds that a worker waits for a site that can't be reached, or for what keeps the queue,
+    before it ends."""
     idle: Seconds = 0.0
     """Seconds that a worker waits for more seeds when the run is over."""
     max_pages: Annotated[int, Meta(ge=0)] = 0

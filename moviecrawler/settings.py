@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from importlib.metadata import version
 
+from moviecrawler import components
 from moviecrawler.options import project_settings
 
 # Each is also read from an environment variable of the same name.
@@ -33,11 +34,11 @@ REFERRER_POLICY = "no-referrer"
 
 # --- Politeness -----------------------------------------------------------------------------------
 ROBOTSTXT_OBEY = True
-# Seconds between two requests to one host, ± 50 %; read by the downloader. SiteThrottle never goes
-# below it.
-DOWNLOAD_DELAY = 2.0
-CONCURRENT_REQUESTS_PER_DOMAIN = 2
-# A site that answers slower is asked more slowly.
+# The rest is for spiders of one's own: the gate of a site (`politeness/`) knows what holds there.
+# Seconds between two requests to one host, ± 50 %.
+DOWNLOAD_DELAY = components.PACE_OF_OTHER_SPIDERS["DOWNLOAD_DELAY"]
+CONCURRENT_REQUESTS_PER_DOMAIN = components.PACE_OF_OTHER_SPIDERS["CONCURRENT_REQUESTS_PER_DOMAIN"]
+# A host that answers slower is asked more slowly.
 AUTOTHROTTLE_ENABLED = True
 AUTOTHROTTLE_START_DELAY = DOWNLOAD_DELAY
 AUTOTHROTTLE_TARGET_CONCURRENCY = 1.0

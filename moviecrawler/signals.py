@@ -58,10 +58,6 @@ nothing_queued = object()
 """Sent in a shared crawl, every few seconds, while a worker has nothing to do and no request is
 queued: what it holds waits for its stores. No arguments."""
 
-site_refused = object()
-"""Sent when a site has refused us and is asked nothing more for a while. Keyword arguments: `site`
-(str), `reason` (str) and `pause` (float, seconds)."""
-
 titles_listed = object()
 """Sent once a list page or sitemap was read. Keyword arguments: `site` (str), `list_name` (str),
 `entries` (Sequence[Entry]) and `ids` (Sequence[str], of a sitemap, which has nothing else)."""

@@ -28,8 +28,6 @@ class Host(NamedTuple):
     """The setting that replaces it."""
     live: str
     """Scheme and host."""
-    delay: float | None = None
-    """Seconds between two requests, one at a time; None for DOWNLOAD_DELAY."""
     has_files: bool = False
     """Whether it has large files, and no pages: it is asked without proxies, and outside of the
     site's budget."""
@@ -110,7 +108,7 @@ SITES: dict[Site, SiteProfile] = {
         name="IMDb",
         hosts=(
             Host("IMDB_URL", "https://www.imdb.com"),
-            Host("IMDB_DATASETS_URL", "https://datasets.imdbws.com", delay=0.0, has_files=True),
+            Host("IMDB_DATASETS_URL", "https://datasets.imdbws.com", has_files=True),
         ),
         domains=(".imdb.com",),
         aliases=("imdb.com", "m.imdb.com"),
@@ -126,10 +124,9 @@ SITES: dict[Site, SiteProfile] = {
     ),
     "metacritic": SiteProfile(
         name="Metacritic",
-        # Its budget is an average: a request every 5 s while a crawl lasts.
         hosts=(
-            Host("METACRITIC_URL", "https://www.metacritic.com", delay=5.0),
-            Host("METACRITIC_API_URL", "https://backend.metacritic.com", delay=5.0),
+            Host("METACRITIC_URL", "https://www.metacritic.com"),
+            Host("METACRITIC_API_URL", "https://backend.metacritic.com"),
         ),
         domains=(".metacritic.com",),
         aliases=("metacritic.com",),
@@ -142,6 +139,7 @@ SITES: dict[Site, SiteProfile] = {
             spellings=((r"^/season-0+(?=/|$)", "/specials"), (r"^/season-0+(?=[1-9])", "/season-")),
         ),
         example="movie/dune-part-two",
+        per_second=0.2,
         per_day=600,
         trending=frozenset({"popular", "new", "tv-popular", "tv-new"}),
         wikidata="P1712",

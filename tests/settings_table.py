@@ -44,7 +44,7 @@ _TEN = {
     "MONGO_URL": "mongodb://user:password@host/movies",
     "ALERT_WEBHOOK": "https://hooks.example/…",
     "IMDB_DATASETS": "ratings",
-    "SITE_BUDGETS": '{"www.metacritic.com": {"per_day": 300}}',
+    "SITE_BUDGETS": '{"metacritic": {"per_day": 300}}',
     "FRONTIER_RUN": "weekly-47",
 }
 """The settings of the first table, with examples; the other tables leave them out."""

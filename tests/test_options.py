@@ -8,8 +8,6 @@ from scrapy.settings import Settings
 
 from moviecrawler.addon import check
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.frontier.budgets import Budget, site_budget
-from moviecrawler.items import Site
 from moviecrawler.options import FrontierOptions, is_redis_url, project_settings, warn_of_names
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.mongo import MongoPipeline
@@ -95,7 +93,7 @@ SENTENCES: dict[str, tuple[str, list[object]]] = {
     ),
     "SITE_BUDGETS": (
         "has a wrong budget",
-        [{"www.imdb.com": wrong} for wrong in ({"per_hour": 3}, {"per_second": 0}, 3)],
+        [{"metacritic": wrong} for wrong in ({"per_hour": 3}, {"per_second": 0}, 3)],
     ),
 }
 REFUSED = [
@@ -106,6 +104,7 @@ REFUSED = [
         for value in values
     ),
     ("SITE_BUDGETS", "3 a day", "is no JSON object"),
+    ("SITE_BUDGETS", {"metacritc": {}}, "names 'metacritc', and there are imdb, www.imdb.com, "),
 ]
 
 
@@ -166,40 +165,3 @@ def test_a_store_without_its_setting_is_not_used(
 ) -> None:
     with pytest.raises(NotConfigured):
         pipeline.store_from_settings(Settings({"CSV_ENABLED": "0", "DATA_DIR": str(tmp_path)}))
-
-
-@pytest.mark.promise(
-    "Live sites have budgets a second and a day, and all workers together keep them."
-)
-@pytest.mark.parametrize(
-    ("site", "hosts", "budget"),
-    [
-        ("imdb", {}, Budget(per_second=0.5, per_day=30_000)),
-        ("rottentomatoes", {}, Budget(per_second=0.5, per_day=5_000)),
-        ("metacritic", {}, Budget(per_second=0.5, per_day=600)),
-        ("metacritic", {"METACRITIC_URL": "http://127.0.0.1:8000"}, Budget()),
-        (
-            "imdb",
-            {
-                "IMDB_URL": "http://127.0.0.1:8000",
-                "IMDB_DATASETS_URL": "https://datasets.imdbws.com",
-            },
-            Budget(),
-        ),
-        (
-            "metacritic",
-            {
-                "METACRITIC_URL": "http://127.0.0.1:8000",
-                "METACRITIC_API_URL": "https://backend.metacritic.com",
-            },
-            Budget(per_second=0.5, per_day=600),
-        ),
-        ("imdb", {"IMDB_URL": "https://m.imdb.com"}, Budget(per_second=0.5, per_day=30_000)),
-        ("rottentomatoes", {"ROTTENTOMATOES_URL": "http://localhost"}, Budget(per_second=50)),
-    ],
-)
-def test_live_sites_have_budgets_and_a_replica_has_none(
-    settings: Settings, site: Site, hosts: dict[str, str], budget: Budget
-) -> None:
-    settings.setdict({"SITE_BUDGETS": '{"localhost": {"per_second": 50}}', **hosts})
-    assert site_budget(settings, site) == budget

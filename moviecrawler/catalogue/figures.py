@@ -67,8 +67,6 @@ class SiteFigures:
     oldest: datetime | None = None
     """The earliest time at which a title's newest page was fetched."""
     to_review: int = 0
-    paused_until: datetime | None = None
-    paused_because: str | None = None
 
     @property
     def in_date_share(self) -> float | None:

@@ -75,25 +75,6 @@ def boost(
     return [title for title in titles if title not in known]
 
 
-def pause(database: Database, site: Site, until: datetime, reason: str) -> None:
-    """Stop claims of a site's titles until then."""
-    with database.transaction() as cursor:
-        cursor.execute(
-            "INSERT INTO site_pauses AS p (site, until, reason) VALUES (%s, %s, %s)"
-            " ON CONFLICT (site) DO UPDATE"
-            " SET until = greatest(p.until, excluded.until), reason = excluded.reason",
-            (site, until, storable(reason)),
-        )
-
-
-def paused(database: Database, site: Site, now: datetime) -> str | None:
-    """Return why a site is paused; None when it isn't."""
-    with database.transaction() as cursor:
-        cursor.execute("SELECT reason FROM site_pauses WHERE site = %s AND until > %s", (site, now))
-        found = cursor.fetchone()
-        return None if found is None else str(found[0])
-
-
 def record_listed(
     database: Database,
     site: Site,

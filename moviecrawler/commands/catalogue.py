@@ -264,9 +264,6 @@ def _status(command: BaseCommand, database: Database, opts: argparse.Namespace) 
     head = ["", *(str(site["site"]) for site in sites)]
     rows = [[label, *(_cell(site[name]) for site in sites)] for name, label in names.items()]
     print("\n".join(table_lines([head, *rows], right=True)))
-    for site in sites:
-        if site["paused_because"] is not None:
-            print(printable(f"{site['site']} is not asked: {fold(site['paused_because'])}"))
 
 
 def _cell(value: date | float | str | None) -> str:
@@ -277,7 +274,7 @@ def _cell(value: date | float | str | None) -> str:
 
 def _budget(settings: BaseSettings, site: Site) -> int | None:
     """Return how many pages a day may be asked of a site; None when there is no limit."""
-    from moviecrawler.frontier.budgets import site_budget
+    from moviecrawler.politeness.budgets import site_budget
 
     budget = site_budget(settings, site)
     limits = [

@@ -110,7 +110,7 @@ def wait_for_stores_on_sigint(crawler: Crawler) -> None:
     Otherwise Scrapy stops the engine at once, and the process ends before the last items are
     stored.
     """
-    from moviecrawler.frontier.engine import is_closing
+    from moviecrawler.scrapy_internals import is_closing
     from moviecrawler.signals import end_asked
 
     stop = crawler.stop_async

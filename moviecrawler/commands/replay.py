@@ -6,6 +6,7 @@ import asyncio
 import logging
 from argparse import ArgumentTypeError
 from datetime import date
+from functools import cached_property
 from hashlib import blake2b
 from io import BytesIO
 from pathlib import Path
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
+    from moviecrawler.frontier.contract import Backend
     from moviecrawler.middlewares.compression import GzipMiddleware
     from moviecrawler.pipelines.archive import Folder
     from moviecrawler.pipelines.s3 import Bucket
@@ -212,6 +214,13 @@ class ReplaySpider(Spider):
         spider.reading = asyncio.Lock()
         return spider
 
+    @cached_property
+    def backend(self) -> Backend:
+        """What keeps its queue."""
+        from moviecrawler.frontier.runs import open_backend
+
+        return open_backend(self.settings)
+
     async def start(self) -> AsyncIterator[Request]:
         """Join the run, whose requests the scheduler hands out, as `MovieSpider.start` does."""
         from moviecrawler.middlewares.compression import GzipMiddleware
@@ -242,12 +251,14 @@ class ReplaySpider(Spider):
 
     async def read_file(self, response: Response, key: str) -> AsyncIterator[Any]:
         """Yield the items of a file's pages."""
-        from moviecrawler.frontier.engine import NOT_SENT, is_closing
         from moviecrawler.pipelines.warc import read_record, read_records
+        from moviecrawler.politeness.gate import Closed
+        from moviecrawler.politeness.meta import CLOSED_META
+        from moviecrawler.scrapy_internals import is_closing
 
         async with self.reading:
             if is_closing(self.crawler.engine):
-                response.meta[NOT_SENT] = True  # the next start reads it
+                response.meta[CLOSED_META] = Closed("the replay ends")  # the next start reads it
                 return
             try:
                 content = await asyncio.to_thread(self.archive.get, key)
@@ -293,7 +304,7 @@ class ReplaySpider(Spider):
         from twisted.python.failure import Failure
 
         from moviecrawler.extract.identity import meta_of
-        from moviecrawler.middlewares.blocks import POOL_META
+        from moviecrawler.politeness.meta import POOL_META
 
         reader = self.readers[answer.site]
         meta = {

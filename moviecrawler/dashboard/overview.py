@@ -97,15 +97,6 @@ def card_of(site: Site, counts: Counts | None, frontier: FrontierReport | None) 
             card.stopped = card.state.refusal
             card.stopped_until = card.state.stopped_until
             card.trying = (card.stopped_until or 0) <= frontier.now
-    known = card.counts
-    if (
-        card.stopped is None
-        and known
-        and known.paused_until is not None
-        and known.paused_because is not None
-    ):
-        card.stopped = known.paused_because
-        card.stopped_until = known.paused_until.timestamp()
     return card
 
 

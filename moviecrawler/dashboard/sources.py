@@ -18,8 +18,7 @@ from moviecrawler.catalogue.figures import SiteFigures, figures
 from moviecrawler.clock import utc_now
 from moviecrawler.dashboard.sql import read_sql
 from moviecrawler.database.short_transactions import ShortTransactions
-from moviecrawler.errors import AwayError, ConfigurationError
-from moviecrawler.frontier.contract import FrontierError
+from moviecrawler.errors import AwayError, ConfigurationError, FrontierError
 from moviecrawler.frontier.runs import budgets_of, frontier
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ from moviecrawler.errors import ConfigurationError, MovieCrawlerError, Outages, 
 from moviecrawler.extract.identity import OTHER_TITLE
 from moviecrawler.items import Miss, Movie
 from moviecrawler.options import CatalogueOptions
-from moviecrawler.signals import item_completed, site_refused, titles_listed
+from moviecrawler.signals import item_completed, titles_listed
 from moviecrawler.sites import SCOREBOARD_KINDS, SITES
 
 if TYPE_CHECKING:
@@ -124,7 +124,6 @@ class CatalogueRecorder:
             (recorder.title_failed, signals.spider_error),
             (recorder.item_completed, item_completed),
             (recorder.titles_listed, titles_listed),
-            (recorder.site_refused, site_refused),
         ):
             crawler.signals.connect(handler, signal)
         return recorder
@@ -203,12 +202,6 @@ class CatalogueRecorder:
         if isinstance(item, Movie) and item.source == "dataset" and item.site_id:
             # One pass over the datasets gives many titles, without a request for each.
             self._add(Fetched(site=item.site, outcome="error", at=utc_now(), asked_id=item.site_id))
-
-    def site_refused(self, site: str, reason: str, pause: float) -> None:
-        """Pause the claims of a site that has refused us."""
-        if site in SITES:
-            until = utc_now() + timedelta(seconds=pause)
-            self._other_writes.append(lambda database: store.pause(database, site, until, reason))
 
     def titles_listed(
         self, site: Site, list_name: str, entries: Sequence[Entry], ids: Sequence[str]
@@ -412,4 +405,4 @@ def _write(database: Database, write: Callable[[Database], object]) -> None:
     except (TransientStoreError, ConfigurationError):
         raise
     except Exception:
-        logger.exception("The catalogue refused a pause, or the titles that a list names")
+        logger.exception("The catalogue refused the titles that a list names")

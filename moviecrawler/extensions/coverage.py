@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 
 from moviecrawler.clock import utc_now
-from moviecrawler.frontier.engine import drop_unsent
-from moviecrawler.middlewares.kept_pages import folder_of, keep_page
 from moviecrawler.monitors.missing_fields import GONE_AFTER_PAGES, MissingFields
+from moviecrawler.politeness.kept_pages import folder_of, keep_page
+from moviecrawler.scrapy_internals import end_crawl
 from moviecrawler.signals import title_read, title_unread
 
 if TYPE_CHECKING:
@@ -109,15 +109,4 @@ class CoverageWatch:
         cause = f"{why}, so the site has probably changed its pages"
         self.crawler.stats.set_value("crawl/cause", cause)
         logger.error(_STOPS, self._site, why, self._folder, extra={"spider": self.crawler.spider})
-        engine = self.crawler.engine
-        assert engine is not None  # noqa: S101 - pages come from it
-        engine.pause()  # the engine takes no more from the scheduler
-        drop_unsent(engine)
-        self.crawler.signals.connect(self._drop_soon, signals.request_reached_downloader)
-        self._closing = asyncio.get_running_loop().create_task(
-            engine.close_spider_async(reason="pages_changed")
-        )
-
-    def _drop_soon(self) -> None:
-        # Once the request is in the downloader's queue.
-        asyncio.get_running_loop().call_soon(drop_unsent, self.crawler.engine)
+        end_crawl(self.crawler, "pages_changed")

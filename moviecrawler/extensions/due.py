@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 from scrapy.exceptions import CloseSpider
 
-from moviecrawler.catalogue import claims, store
+from moviecrawler.catalogue import claims
 from moviecrawler.clock import utc_now, utc_text
 from moviecrawler.errors import TransientStoreError
 from moviecrawler.extensions.catalogue import CatalogueRecorder
-from moviecrawler.frontier.budget_middleware import budget_middleware_of
-from moviecrawler.frontier.budgets import until_next_day
-from moviecrawler.frontier.engine import NotSent
+from moviecrawler.politeness.budgets import until_next_day
+from moviecrawler.politeness.gate import Closed
+from moviecrawler.politeness.middleware import politeness_of
 from moviecrawler.signals import item_passed
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from moviecrawler.catalogue.claims import Claim
+    from moviecrawler.politeness.gate import Closure
 
 logger = logging.getLogger(__name__)
 
@@ -55,16 +56,16 @@ class DueTitles:
         spider.crawler.signals.connect(recorder.item_passed, item_passed)
         self.options = recorder.options
         self._asked = 0
-        self._reason: str | None = None  # why nothing could be claimed, as it was logged last
+        self._has_told_of_budget = False
         # Whether this worker may have claims that it does not know.
         self._last_claim_unconfirmed = False
-        self.budgets = budget_middleware_of(spider.crawler)
+        self.gate = politeness_of(spider.crawler).gate
 
     async def requests(self) -> AsyncIterator[Request]:
         """Yield requests until the limit is reached, or nothing may be fetched for a while.
 
-        The while is CATALOGUE_IDLE seconds. Nothing may be fetched when nothing is due, the site
-        has refused us, or the budget of the day is spent.
+        The while is CATALOGUE_IDLE seconds. Nothing may be fetched when nothing is due, or the
+        budget of the day is spent. A refusal ends it at once.
         """
         idle = 0.0
         pause = _POLL_SECONDS
@@ -72,19 +73,20 @@ class DueTitles:
         while (limit is None or self._asked < limit) and not self.recorder.closed:
             try:
                 await self._release()
-                stopped = await self._stopped()
-                budget = None if stopped is not None else await self._budget_left()
-                if budget == 0:
-                    if await self._day_is_over():
-                        return
+                await self.recorder.flush()  # outcomes decide what is due
+                closure = await self._closure()
+                if closure is not None and closure.kind == "refused":
+                    self._end_as("site_stopped", closure.sentence)
+                    return
+                budget = await self._budget_left()
+                if budget == 0 and await self._day_is_over():
+                    return
+                if budget == 0 or closure is not None:
                     await asyncio.sleep(_MORE_POLL_SECONDS)
                     continue
-                claimed: Sequence[Claim] = ()
-                more = False
-                if stopped is None:
-                    claimed, more = await self._claim(budget)
+                claimed, more = await self._claim(budget)
                 pause = _POLL_SECONDS
-            except NotSent:
+            except Closed:
                 return  # Redis was away for too long, and the crawl closes
             except TransientStoreError as error:
                 if self.recorder.closed:
@@ -98,7 +100,7 @@ class DueTitles:
                 continue
             if claimed:
                 idle = 0.0
-                self._reason = None
+                self._has_told_of_budget = False
                 async for request in self.spider.requests_of_claims(claimed):
                     yield request
                 while self._is_full():  # noqa: ASYNC110 - the engine has no event for it
@@ -109,8 +111,6 @@ class DueTitles:
                 await asyncio.sleep(min(_IDLE_POLL_SECONDS, self.options.idle))
                 idle += min(_IDLE_POLL_SECONDS, self.options.idle)
             else:
-                if stopped is not None:
-                    self._end_as("site_stopped", stopped)
                 await self._log_claims_of_others()
                 return
 
@@ -135,25 +135,13 @@ class DueTitles:
                     extra={"spider": self.spider},
                 )
 
-    async def _stopped(self) -> str | None:
-        """Return why the site is not to be asked yet; None when it may be.
-
-        It has refused us, or another worker.
-        """
-        await self.recorder.flush()  # outcomes and refusals decide what is due
-        reason = await self.recorder.call(store.paused, self.spider.site, utc_now())
-        # Another worker's refusal may not be in the catalogue yet.
-        reason = reason or await self.budgets.ask_refusal()
-        if reason is None or self.spider.uses_datasets:
+    async def _closure(self) -> Closure | None:
+        """Return why the site is not asked, besides the budget of the day; None when it is."""
+        if self.spider.uses_datasets:
             return None
-        self._log_once(logging.WARNING, reason)
-        return reason
-
-    def _log_once(self, level: int, reason: str) -> None:
-        """Log why nothing is claimed, unless the last line said so."""
-        if reason != self._reason:
-            self._reason = reason
-            logger.log(level, "Nothing is claimed: %s", reason, extra={"spider": self.spider})
+        await self.gate.ask()
+        closure = self.gate.closure
+        return closure if closure is not None and closure.kind != "budget_spent" else None
 
     # --- The budget of the day --------------------------------------------------------------------
 
@@ -164,8 +152,8 @@ class DueTitles:
         """
         if self.spider.uses_datasets:
             return None
-        left = await self.budgets.left_today()
-        per_second = self.budgets.budget.per_second
+        left = await self.gate.left_today()
+        per_second = self.gate.terms.budget.per_second
         limits = [] if left is None else [left]
         if per_second is not None:
             limits.append(max(1, int(per_second * self.options.lease / 2)))
@@ -176,17 +164,19 @@ class DueTitles:
 
         The next day is then too far away to wait for.
         """
-        if await self.budgets.left_today() != 0:
+        if await self.gate.left_today() != 0:
             return False  # requests under way will use up the rest
-        message = f"today's budget of {self.spider.site} is spent; the next day begins at 00:00 UTC"
-        self._log_once(logging.INFO, message)
+        reason = f"today's budget of {self.spider.site} is spent; the next day begins at 00:00 UTC"
+        if not self._has_told_of_budget:
+            self._has_told_of_budget = True
+            logger.info("Nothing is claimed: %s", reason, extra={"spider": self.spider})
         if until_next_day(utc_now()).total_seconds() <= self.options.idle:
             return False
-        self._end_as("budget_spent", message)
+        self._end_as("budget_spent", reason)
         return True
 
     def not_sent(self, title_id: int) -> None:
-        """Give back a title whose request was not sent, as today's budget is spent.
+        """Give back a title whose request was not sent, as the site is closed.
 
         Its claim does not count.
         """
@@ -195,6 +185,7 @@ class DueTitles:
         self._last_claim_unconfirmed = True
 
     def _end_as(self, reason: str, why: str) -> None:
+        """End the crawl once it is idle."""
         self.spider.crawler.stats.set_value("crawl/cause", why)
 
         def end() -> None:

@@ -11,7 +11,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 
 from moviecrawler.frontier.contract import TITLE_OUTCOMES
-from moviecrawler.frontier.engine import describe_requests
+from moviecrawler.scrapy_internals import describe_requests
 
 if TYPE_CHECKING:
     from typing import Self

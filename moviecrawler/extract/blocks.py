@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Literal
 
@@ -146,14 +147,15 @@ def _shown(text: str) -> str:
 def _pause(retry_after: str | None, now: float) -> int:
     """Return a Retry-After in seconds, no less than an hour and no more than a week.
 
-    It is a number of seconds or an HTTP date.
+    It is a number of seconds or an HTTP date. A date without a zone is UTC.
     """
     text = (retry_after or "").strip()
     if text.isascii() and text.isdigit():
         seconds = float(text[:12])
     else:
         try:
-            seconds = parsedate_to_datetime(text).timestamp() - now
+            date = parsedate_to_datetime(text)
+            seconds = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - now
         except (ValueError, OverflowError):
             return USUAL_PAUSE
     return int(min(max(seconds, SHORTEST_PAUSE), LONGEST_PAUSE))

@@ -9,7 +9,6 @@
 
 local PROBE_MS = 60000
 local LONGEST_PAUSE_MS = 7 * DAY_MS
-local SET_BACK_MS = 1000  -- a last charge that is further ahead is of a clock that was ahead
 
 local budget_key = KEYS[1]
 local circuit_key = KEYS[2]
@@ -23,7 +22,8 @@ if given.refusal then
         local trips = (tonumber(circuit[2]) or 0) + 1
         pause = math.min(pause * 2 ^ (trips - 1), LONGEST_PAUSE_MS)
         redis.call('DEL', circuit_key)
-        redis.call('HSET', circuit_key, 'reason', reason, 'until', now + pause, 'trips', trips)
+        redis.call('HSET', circuit_key, 'reason', reason, 'trips', trips)
+        redis.call('HSET', circuit_key, 'until', now + pause, 'at', now)
         redis.call('PEXPIRE', circuit_key, pause + 14 * DAY_MS)
     end
 elseif given.has_answered then
@@ -34,11 +34,7 @@ local site = ask_site(budget_key, circuit_key)
 if given.charge and site.blocked == 0 then
     local times = redis.call('HMGET', budget_key, 'next', 'at')
     local next_turn = tonumber(times[1]) or 0
-    local ahead = (tonumber(times[2]) or now) - now
-    if ahead > SET_BACK_MS then
-        next_turn = next_turn - ahead
-    end
-    local start = math.max(next_turn, now)
+    local start = math.max(next_turn - set_back(times[2]), now)
     site.delay = math.ceil(start - now)
     site.used = site.used + 1
     site.probing = site.half_open
@@ -47,7 +43,7 @@ if given.charge and site.blocked == 0 then
     redis.call('EXPIRE', budget_key, 2 * 86400)
     if site.probing then
         -- After that another worker sends one.
-        redis.call('HSET', circuit_key, 'probe_until', now + PROBE_MS)
+        redis.call('HSET', circuit_key, 'probe_until', now + PROBE_MS, 'at', now)
     end
 end
 return cjson.encode(site)

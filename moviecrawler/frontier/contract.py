@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
-from moviecrawler.errors import MovieCrawlerError
-from moviecrawler.frontier.budgets import UNLIMITED, Budget, SiteReply
 from moviecrawler.frontier.serialisation import Envelope
 from moviecrawler.items import Site
+from moviecrawler.politeness.budgets import UNLIMITED, Budget, SiteReply
 from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
@@ -33,9 +32,10 @@ SEED = "seed-"
 ARGUMENTS = "arguments-"
 """The prefix of the id of the request that stands for the run's arguments. It has no body."""
 
-How = Literal["done", "back", "dead"]
-"""How a lease ends. `done`: what came of the request is durable. `back`: it is queued again, and
-this delivery does not count. `dead`: it becomes a dead letter."""
+How = Literal["done", "back", "last", "dead"]
+"""How a lease ends. `done`: what came of the request is durable. `back`: it is queued again at the
+front of its level, `last`: at the end, and this delivery does not count. `dead`: it becomes a dead
+letter."""
 OUTCOMES = ("stored", "absent", "failed", "disallowed", "dead", "read", "unread")
 """What can become of a request. Titles are `stored`, or `absent` by the site's own word, or
 `failed`, or `disallowed` by robots.txt; lists and others are `read` or `unread`; each can become a
@@ -56,14 +56,6 @@ SPACING_FACTOR = 1.05
 would crowd the next ones."""
 DELIVERIES_ALONE = 2
 """After so many deliveries a request may have killed its workers: it is handed out alone."""
-
-
-class FrontierError(MovieCrawlerError):
-    """The backend cannot do a step now. The worker tries again."""
-
-
-class FrontierFullError(FrontierError):
-    """The backend has no room for what is to be queued. Leases can still end, which makes room."""
 
 
 RunSite = Site | Literal["replay"]
@@ -168,6 +160,14 @@ class Account(msgspec.Struct, kw_only=True):
         }
         shown = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
         return shown or "all are done"
+
+
+class KeptRobots(msgspec.Struct, frozen=True, kw_only=True):
+    """The robots.txt of a host that a worker has fetched."""
+
+    text: str
+    fetched_at: float
+    """Unix time."""
 
 
 class Opened(msgspec.Struct, kw_only=True):
@@ -311,7 +311,7 @@ class Backend(ABC):
     @abstractmethod
     async def ask(
         self,
-        site: RunSite,
+        site: str,
         budget: Budget,
         *,
         charge: bool = False,
@@ -321,12 +321,20 @@ class Backend(ABC):
         """Tell whether a site may be asked.
 
         Args:
-            site: The site.
+            site: The site, or the name of hosts that are none of a site's.
             budget: What all workers together may ask of it.
             charge: Whether a request is charged and gets its turn.
             refusal: Why the site has refused us, and for how many seconds to pause.
             has_answered: Whether the site has answered the probe.
         """
+
+    @abstractmethod
+    async def read_robots(self, host: str) -> KeptRobots | None:
+        """Return the robots.txt of a scheme and host that was fetched last; None without one."""
+
+    @abstractmethod
+    async def keep_robots(self, host: str, text: str) -> None:
+        """Keep the robots.txt of a scheme and host, for 7 days at least."""
 
     # --- A run ----------------------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
 -- End leases, and count what became of their requests.
 --
 -- given.ends  {{id, how, number of the delivery, reason, outcomes}, …}
---   how is "done", "back" (queue it again; this delivery does not count) or "dead"
+--   how is "done", "back" or "last" (queue it again, at the front or at the end of its level; this
+--   delivery does not count) or "dead"
 --   outcomes, with "done", is how many requests ended in which way
 
 local function count(outcomes, was_title)
@@ -59,6 +60,8 @@ for _, finish in ipairs(given.ends) do
         make_dead_letter(id, value, reason)
     elseif how == 'back' and is_current then
         put_back(id, value, math.max(0, number - 1))
+    elseif how == 'last' and is_current then
+        put_back(id, value, math.max(0, number - 1), microseconds)
     end
 end
 end_step()

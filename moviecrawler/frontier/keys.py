@@ -6,10 +6,6 @@ All keys of a site share the hash tag `{site}`. After it comes the version of th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from moviecrawler.frontier.contract import RunSite
 
 LAYOUT = 2
 """The version of the layout of the keys, and of what they hold."""
@@ -27,11 +23,19 @@ EARLIER_KEYS_OF_RUN = (
 EARLIER_KEYS_OF_SITE = ("budget", "circuit")
 
 
+def robots_key(host: str) -> str:
+    """Return the key of a host's robots.txt, a STRING of JSON with `text` and `fetched_at` (s).
+
+    It expires after 7 days.
+    """
+    return f"robots:{LAYOUT}:{host}"
+
+
 @dataclass
 class SiteKeys:
     """The keys of a site, which all of its runs share."""
 
-    site: RunSite
+    site: str
     start_urls_form: str = "%(name)s:start_urls"
     """REDIS_START_URLS_KEY, scrapy-redis' own setting."""
 
@@ -51,8 +55,9 @@ class SiteKeys:
         (ms); `day`, and how many requests it has `used`. It expires in 2 days."""
         self.circuit = f"{self.prefix}circuit"
         """HASH, when the site has refused us: `reason`, `until` (ms), `trips`, and after that
-        `probe_until` (ms): until when others wait for the answer to the probe. It is deleted when
-        the site answers, and expires two weeks after `until`."""
+        `probe_until` (ms): until when others wait for the answer to the probe; `at`, when one of
+        them was written (ms). It is deleted when the site answers, and expires two weeks after
+        `until`."""
         self.start_urls = self.start_urls_form % {"name": self.site}
         """LIST, SET or ZSET of seeds that users push: an id, a URL, or JSON with `url`. It never
         expires."""

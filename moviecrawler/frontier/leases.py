@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 
 from moviecrawler.frontier.contract import End
-from moviecrawler.frontier.engine import NOT_SENT
 from moviecrawler.items import Miss, Movie, RawPage
+from moviecrawler.politeness.meta import CLOSED_META
 from moviecrawler.signals import item_completed, item_passed, list_missed
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from moviecrawler.frontier.contract import How
     from moviecrawler.signals import Outcome
 
-REFUSED = "refused"
-"""The reason of a lease that is given back because the site has refused us."""
 META = "lease"
 """Key in the `meta` of a request, and of its retries and redirects, for its Lease."""
 _WORST_FIRST = ("failed", "disallowed", "absent", "stored")
@@ -114,8 +112,9 @@ class LeaseTracker:
         lease = self._lease_of(request)
         if lease.request is request:
             lease.has_ended = True
-            if lease.how == "done" and request.meta.get(NOT_SENT):
-                lease.how = "back"
+            closed = request.meta.get(CLOSED_META)
+            if lease.how == "done" and closed is not None:
+                lease.how = "last" if closed.is_put_last else "back"
             elif lease.how == "done" and lease.awaits_item:
                 lease.how = "dead"
                 lease.reason = "it ended without an item"
@@ -139,9 +138,6 @@ class LeaseTracker:
         lease.open_items += 1
         if not isinstance(item, RawPage):  # an archived page is not yet the title's item
             lease.awaits_item = False
-        if isinstance(item, Miss) and item.outcome == "blocked":
-            lease.how = "back"  # a refusal says nothing of the title
-            lease.reason = REFUSED
 
     def _item_dropped(self, response: Response | Failure | None, item: Any) -> None:
         """Note an item that did not pass the checks; ValidatePipeline has kept it."""
@@ -161,7 +157,6 @@ class LeaseTracker:
                 lease.is_unread = True
                 if refused:
                     lease.how = "back"
-                    lease.reason = REFUSED
 
     def _item_completed(
         self, item: Any, request: Request | None, outcomes: frozenset[Outcome]

@@ -128,3 +128,10 @@ CREATE TABLE sites (
     trips INTEGER NOT NULL,
     probe_until REAL
 ) STRICT, WITHOUT ROWID;
+
+-- One row is the robots.txt of a scheme and host, as it was fetched last.
+CREATE TABLE robots (
+    host TEXT PRIMARY KEY,
+    text TEXT NOT NULL,
+    fetched_at REAL NOT NULL
+) STRICT, WITHOUT ROWID;

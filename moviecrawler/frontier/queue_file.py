@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from filelock import FileLock, Timeout
 
-from moviecrawler.errors import ConfigurationError
-from moviecrawler.frontier.contract import FrontierError, FrontierFullError
+from moviecrawler.errors import ConfigurationError, FrontierError, FrontierFullError
 from moviecrawler.options import read_package_file
 
 if TYPE_CHECKING:

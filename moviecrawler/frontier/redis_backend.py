@@ -7,6 +7,7 @@ and the flush by whoever ends first.
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,9 +17,9 @@ import redis.exceptions
 from scrapy_redis import defaults
 from scrapy_redis.scheduler import Scheduler
 
-from moviecrawler.errors import ConfigurationError
-from moviecrawler.frontier.budgets import SiteReply
+from moviecrawler.errors import ConfigurationError, FrontierError, FrontierFullError
 from moviecrawler.frontier.contract import (
+    DAYS_UNUSED,
     MAX_RUNS,
     OUTCOMES,
     RUN_SITES,
@@ -27,9 +28,8 @@ from moviecrawler.frontier.contract import (
     Backend,
     DeadLetter,
     Delivery,
-    FrontierError,
-    FrontierFullError,
     FrontierReport,
+    KeptRobots,
     Opened,
     Reply,
     RunName,
@@ -41,9 +41,11 @@ from moviecrawler.frontier.keys import (
     EARLIER_KEYS_OF_SITE,
     RunKeys,
     SiteKeys,
+    robots_key,
 )
 from moviecrawler.frontier.scheduler import FrontierScheduler
 from moviecrawler.options import read_package_file
+from moviecrawler.politeness.budgets import SiteReply
 from moviecrawler.redis_client import check_eviction, connect, describe_error
 
 if TYPE_CHECKING:
@@ -52,8 +54,8 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from moviecrawler.frontier.budgets import Budget
     from moviecrawler.frontier.contract import End, Push, RunSite, Worker
+    from moviecrawler.politeness.budgets import Budget
 
 _RUN_SCRIPT = ("begin", "run")
 """The files that each script of a run begins with."""
@@ -148,7 +150,7 @@ class RedisBackend(Backend):
 
     async def ask(
         self,
-        site: RunSite,
+        site: str,
         budget: Budget,
         *,
         charge: bool = False,
@@ -165,6 +167,22 @@ class RedisBackend(Backend):
             "ask", [keys.budget, keys.circuit], **_terms(budget), **given
         )
         return msgspec.json.decode(answer, type=SiteReply)
+
+    async def read_robots(self, host: str) -> KeptRobots | None:
+        """Read the key of a host's robots.txt."""
+        with _as_frontier_errors():
+            kept = await self.client.get(robots_key(host))
+        try:
+            return msgspec.json.decode(kept, type=KeptRobots) if kept else None
+        except msgspec.DecodeError:  # another program has written it
+            return None
+
+    async def keep_robots(self, host: str, text: str) -> None:
+        """Write the key of a host's robots.txt."""
+        kept = KeptRobots(text=text, fetched_at=time.time())
+        seconds = DAYS_UNUSED * _DAY_SECONDS
+        with _as_frontier_errors():
+            await self.client.set(robots_key(host), msgspec.json.encode(kept), ex=seconds)
 
     # --- A run ----------------------------------------------------------------------------------
 

@@ -42,11 +42,11 @@ local function put(id, level, order, deliveries, is_title, body)
     redis.call('ZADD', queue_key, level * LEVEL + order, id)
 end
 
--- Put a request back at the front of its level.
-local function put_back(id, value, deliveries)
+-- Put a request back at the front of its level, or where `order` says.
+local function put_back(id, value, deliveries, order)
     local level, before, is_title, body = parse(value)
     redis.call('ZREM', leases_key, id)
-    put(id, level, 0, deliveries or before, is_title, body)
+    put(id, level, order or 0, deliveries or before, is_title, body)
 end
 
 local function add(name, number)

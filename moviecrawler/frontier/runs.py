@@ -8,8 +8,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from moviecrawler.frontier.budgets import site_budget
 from moviecrawler.frontier.contract import RunName
+from moviecrawler.politeness.budgets import site_budget
 from moviecrawler.sites import SITES, hosts_of
 from moviecrawler.urls import parse_title_id
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from moviecrawler.frontier.budgets import Budget
     from moviecrawler.frontier.contract import Backend, RunSite
     from moviecrawler.items import Site
+    from moviecrawler.politeness.budgets import Budget
 
 _MAX_NAME_CHARACTERS = 50
 """Characters of the arguments in the name of a run."""

@@ -23,8 +23,7 @@ from scrapy.exceptions import DontCloseSpider
 from scrapy.utils.defer import deferred_from_coro
 
 from moviecrawler.clock import process_age, utc_text
-from moviecrawler.errors import ConfigurationError
-from moviecrawler.frontier.budget_middleware import budget_middleware_of
+from moviecrawler.errors import ConfigurationError, FrontierError, FrontierFullError
 from moviecrawler.frontier.contract import (
     ARGUMENTS,
     BOOSTED,
@@ -35,18 +34,17 @@ from moviecrawler.frontier.contract import (
     TITLE_OUTCOMES,
     TITLES,
     End,
-    FrontierError,
-    FrontierFullError,
     Push,
     RunName,
     Worker,
 )
-from moviecrawler.frontier.engine import EngineSlot, end_crawl, is_closing
 from moviecrawler.frontier.leases import META, LeaseTracker
 from moviecrawler.frontier.outbox import Outbox
 from moviecrawler.frontier.runs import run_name
 from moviecrawler.frontier.serialisation import SerialisationError, decode, encode, request_id
 from moviecrawler.options import FrontierOptions
+from moviecrawler.politeness.middleware import politeness_of
+from moviecrawler.scrapy_internals import EngineSlot, end_crawl, is_closing
 from moviecrawler.signals import nothing_queued
 
 if TYPE_CHECKING:
@@ -59,6 +57,7 @@ if TYPE_CHECKING:
 
     from moviecrawler.frontier.contract import Delivery, Reply
     from moviecrawler.frontier.leases import Lease
+    from moviecrawler.politeness.gate import Gate
 
 logger = logging.getLogger(__name__)
 
@@ -157,9 +156,11 @@ class FrontierScheduler(BaseScheduler):
         """Join the run that the spider's arguments name. When that fails, end the crawl."""
         settings = self.crawler.settings
         self.options = FrontierOptions.read(settings)
-        self.budgets = budget_middleware_of(self.crawler)
-        self.backend = self.budgets.backend
-        per_second = self.budgets.budget.per_second
+        self.politeness = politeness_of(self.crawler)
+        self.politeness.has_joined = True
+        self.gate = self.politeness.gate
+        self.backend = self.spider.backend
+        per_second = self.gate.terms.budget.per_second
         self._batch = BATCH
         if per_second:
             self._batch = min(BATCH, 2 + math.ceil(_AHEAD_SECONDS * per_second))
@@ -211,7 +212,7 @@ class FrontierScheduler(BaseScheduler):
             arguments=spider.described_arguments,
             is_once=bool(options.run),
             limit=spider.plan.limit,
-            budget=self.budgets.budget,
+            budget=self.gate.terms.budget,
             lease_seconds=options.lease,
             deliveries=options.deliveries,
             has_bloom_filter=options.dupefilter == "bloom",
@@ -341,7 +342,7 @@ class FrontierScheduler(BaseScheduler):
             self._count_dead_letter(lease.id, f"{lease.request.url}: {lease.reason}")
             if lease.is_title:
                 stats.inc_value("titles/dead")
-        elif end.how == "back":
+        elif end.how in {"back", "last"}:
             stats.inc_value("frontier/given_back")
             if lease.is_title:
                 stats.inc_value("titles/asked", -1)  # the worker that gets it next counts it
@@ -361,16 +362,15 @@ class FrontierScheduler(BaseScheduler):
         lease.how = "back"
         self._tracker.end(lease)
 
-    def _give_back_ready(self, *, but_off_site: bool = False) -> None:
-        """Give back what is not sent yet, or only what is for the site."""
-        kept: deque[Request] = deque()
-        while self._ready:  # from the last one, as each goes to the front of the queue
-            request = self._ready.pop()
-            if but_off_site and self._is_off_site(request):
-                kept.appendleft(request)
-            else:
-                self._give_back(request.meta[META])
-        self._ready = kept
+    def _give_back_pages(self) -> None:
+        """Give back the requests for the site that are not sent yet."""
+        pages = [request for request in self._ready if self._is_for_site(request)]
+        for request in reversed(pages):  # as each goes to the front of the queue
+            self._ready.remove(request)
+            self._give_back(request.meta[META])
+
+    def _is_for_site(self, request: Request) -> bool:
+        return bool(request.meta.get("site") == self.spider.site)
 
     def _give_back_all(self) -> None:
         self._ready.clear()
@@ -404,8 +404,10 @@ class FrontierScheduler(BaseScheduler):
                 self._drain_if_closing()
                 await self._step()
             except FrontierError as error:
-                self.budgets.failed(error)
+                self.gate.note_ledger_failure(error)
                 await asyncio.sleep(_POLL_SECONDS)
+            for gate in self.politeness.gates.values():
+                gate.log_long_wait()
 
     async def _end_if_it_fails(self, task: Coroutine[Any, Any, None]) -> None:
         try:
@@ -423,7 +425,8 @@ class FrontierScheduler(BaseScheduler):
             self._drain_until = now + _DRAIN_SECONDS
             if self._seed_task is not None:
                 self._seed_task.cancel()
-            self._give_back_ready()
+            while self._ready:  # from the last one, as each goes to the front of the queue
+                self._give_back(self._ready.pop().meta[META])
         elif now >= self._drain_until:
             if self._tracker.leases:
                 count = len(self._tracker.leases)
@@ -446,6 +449,7 @@ class FrontierScheduler(BaseScheduler):
         is_time = now - self._last_take >= heartbeat
         if want >= self._batch / 2 or (want and not self._tracker.leases) or is_time:
             await self._take(want)
+        self._obey_gates()
         if not self._slot.in_progress or now - self._hurried_at >= _HURRY_SECONDS:
             self._hurry_stores()
         self._end_if_stores_take_nothing(now)
@@ -469,7 +473,10 @@ class FrontierScheduler(BaseScheduler):
 
     def _want(self) -> int:
         """Return how many requests to lease."""
-        if is_closing(self.crawler.engine) or self._is_alone():
+        gates = self.politeness.gates.values()
+        is_away = any(gate.unreachable_seconds is not None for gate in gates)
+        is_other_closed = any(gate.closure for gate in self._other_gates)
+        if is_closing(self.crawler.engine) or self._is_alone() or is_away or is_other_closed:
             return 0
         want = self._batch - len(self._ready)
         if self._batch < BATCH:
@@ -486,6 +493,10 @@ class FrontierScheduler(BaseScheduler):
             self._was_refused_more = not reply.deliveries
         now = asyncio.get_running_loop().time()
         self._last_take = now
+        self.gate.update(reply.site)
+        for gate in self._other_gates:
+            if gate.closure is not None:
+                await gate.ask()
         self._log_remarks(reply.remarks)
         for delivery in reply.deliveries:
             await self._receive(delivery)
@@ -499,7 +510,6 @@ class FrontierScheduler(BaseScheduler):
         if reply.account.open or self.outbox:
             self._busy_at = now
         self._is_over = now - self._busy_at >= self.options.idle and self._busy_at < now
-        self._obey_site(reply)
 
     # --- What is handed to this worker ------------------------------------------------------------
 
@@ -557,8 +567,10 @@ class FrontierScheduler(BaseScheduler):
             await earlier
         self.spider.asked.clear()
         async for request in self.spider.requests_of_arguments():
+            if is_closing(self.crawler.engine):
+                break
             await self._queue(request)
-        if self._has_unqueueable:
+        if self._has_unqueueable or is_closing(self.crawler.engine):
             lease.how = "back"
         self._tracker.end(lease)
 
@@ -578,31 +590,56 @@ class FrontierScheduler(BaseScheduler):
         leases = self._tracker.leases
         return len(leases) == 1 and next(iter(leases.values())).number > DELIVERIES_ALONE
 
-    def _obey_site(self, reply: Reply) -> None:
-        """Give back what is not sent while the site may not be asked.
+    # --- The gates --------------------------------------------------------------------------------
 
-        End when that lasts longer than FRONTIER_PATIENCE, and nothing goes on elsewhere: a pass
-        over datasets needs nothing of the site.
+    @property
+    def _other_gates(self) -> list[Gate]:
+        """The gates of hosts outside of the site: that of IMDb's datasets."""
+        return [gate for gate in self.politeness.gates.values() if gate is not self.gate]
+
+    def _obey_gates(self) -> None:
+        """Give back what is not sent while the site is closed; end when that is for long."""
+        if self.gate.closure is not None:
+            self._give_back_pages()
+        for gate in (self.gate, *self._other_gates):
+            reason = self._reason_to_end(gate)
+            if reason is not None and not is_closing(self.crawler.engine):
+                closure = gate.closure
+                assert closure is not None  # noqa: S101 - it is the reason
+                self.crawler.stats.set_value("crawl/cause", closure.sentence)
+                end_crawl(self.crawler, reason)
+
+    def _reason_to_end(self, gate: Gate) -> str | None:
+        """Return the crawl's finish reason when it ends because a gate is closed.
+
+        A refusal ends it at once, if nothing is left but pages of the site; the budget of the day
+        when what was sent is done; an unreachable site after FRONTIER_PATIENCE, or when others have
+        done all. The answer to another worker's probe is waited for.
         """
-        site = reply.site
-        if self.budgets.reached(site):
-            return
-        self._give_back_ready(but_off_site=True)
-        requests = [lease.request for lease in self._tracker.leases.values()]
-        if self.outbox or any(map(self._is_off_site, requests)):
-            return
-        seconds = site.blocked / 1000
-        is_waiting_in_vain = reply.account.open and not (site.spent and self._tracker.leases)
-        if seconds > self.options.patience and is_waiting_in_vain:
-            why = (
-                f"{site.reason}; nothing is handed out for {seconds / 3600:.1f} h, and what is"
-                " queued stays queued"
-            )
-            end_crawl(self.crawler, "budget_spent" if site.spent else "site_stopped", why)
+        closure = gate.closure
+        if closure is None or self._reply is None:
+            return None
+        has_open = self._reply.account.open > 0
+        away_seconds = gate.unreachable_seconds
+        if closure.kind == "unreachable" and away_seconds is not None:
+            is_enough = away_seconds >= self.options.patience or self._is_over
+            return "site_unreachable" if is_enough else None
+        if closure.kind == "refused" and has_open:
+            is_all = gate is not self.gate or not self._has_work_off_site
+            return "site_stopped" if is_all else None
+        if closure.kind == "budget_spent" and has_open:
+            is_done = not (self._tracker.leases or self.outbox)
+            return "budget_spent" if is_done else None
+        return None
 
-    def _is_off_site(self, request: Request | None) -> bool:
-        """Return whether a request is not for the site; None stands for the arguments."""
-        return request is None or request.meta.get("site") != self.spider.site
+    @property
+    def _has_work_off_site(self) -> bool:
+        """Whether this worker is at the run's arguments, or at a pass over datasets."""
+        leases = self._tracker.leases.values()
+        requests = [lease.request for lease in leases]
+        return bool(self.outbox) or any(
+            request is None or not self._is_for_site(request) for request in requests
+        )
 
     def _spider_idle(self) -> None:
         """Keep the spider open while the run has requests, here or on other nodes."""

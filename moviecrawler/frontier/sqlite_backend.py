@@ -14,7 +14,6 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.frontier.budgets import UNLIMITED, SiteReply
 from moviecrawler.frontier.contract import (
     ARGUMENTS,
     DAYS_DEAD,
@@ -33,6 +32,7 @@ from moviecrawler.frontier.contract import (
     DeadLetter,
     Delivery,
     FrontierReport,
+    KeptRobots,
     Opened,
     Reply,
     RunName,
@@ -41,15 +41,16 @@ from moviecrawler.frontier.contract import (
 )
 from moviecrawler.frontier.queue_file import QueueFile
 from moviecrawler.frontier.worker_locks import WorkerLocks
+from moviecrawler.politeness.budgets import UNLIMITED, SiteReply
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from moviecrawler.frontier.budgets import Budget
     from moviecrawler.frontier.contract import End, Push, RunSite, Worker
     from moviecrawler.frontier.queue_file import Kind
+    from moviecrawler.politeness.budgets import Budget
 
 Result = TypeVar("Result")
 
@@ -91,7 +92,7 @@ class SqliteBackend(Backend):
 
     async def ask(
         self,
-        site: RunSite,
+        site: str,
         budget: Budget,
         *,
         charge: bool = False,
@@ -117,6 +118,25 @@ class SqliteBackend(Backend):
             return reply
 
         return await self._change(ask)
+
+    async def read_robots(self, host: str) -> KeptRobots | None:
+        """Return the robots.txt of a scheme and host that was fetched last; None without one."""
+
+        def read(database: sqlite3.Connection) -> KeptRobots | None:
+            query = "SELECT text, fetched_at FROM robots WHERE host = ?"
+            row = database.execute(query, (host,)).fetchone()
+            return None if row is None else KeptRobots(**row)
+
+        return await self._change(read)
+
+    async def keep_robots(self, host: str, text: str) -> None:
+        """Keep the robots.txt of a scheme and host."""
+        row = (host, text, self._clock())
+
+        def keep(database: sqlite3.Connection) -> None:
+            database.execute("INSERT OR REPLACE INTO robots VALUES (?, ?, ?)", row)
+
+        await self._change(keep)
 
     # --- A run ----------------------------------------------------------------------------------
 
@@ -758,7 +778,8 @@ _PUT_BACK = """
 UPDATE requests
 SET lease_until = NULL,
     worker = NULL,
-    place = 0,
+    place = :is_last,
+    number = CASE WHEN :is_last THEN (SELECT max(number) + 1 FROM requests) ELSE number END,
     deliveries = max(0, deliveries - :undelivered)
 WHERE run = :run AND id = :id
 """
@@ -824,9 +845,14 @@ def _end_leases(run: _Run, worker: Worker) -> list[str]:
     return new_dead_letters
 
 
-def _put_back(run: _Run, request_id: str, *, undelivered: int) -> None:
-    """Queue a request again, before the others of its level."""
-    parameters = {"run": run.key, "id": request_id, "undelivered": undelivered}
+def _put_back(run: _Run, request_id: str, *, undelivered: int, is_last: bool = False) -> None:
+    """Queue a request again, before the others of its level or after them."""
+    parameters = {
+        "run": run.key,
+        "id": request_id,
+        "undelivered": undelivered,
+        "is_last": is_last,
+    }
     run.database.execute(_PUT_BACK, parameters)
 
 
@@ -887,8 +913,8 @@ def _finish(run: _Run, worker: Worker, ends: Sequence[End]) -> None:
         if end.how == "done":
             _end_done(run, end)
         elif run.database.execute(_IS_LAST_DELIVERY, (run.key, end.id, end.number)).fetchone():
-            if end.how == "back":
-                _put_back(run, end.id, undelivered=1)
+            if end.how in {"back", "last"}:
+                _put_back(run, end.id, undelivered=1, is_last=end.how == "last")
             else:
                 run.bury(end.id, end.reason)
     run.end(worker)
@@ -938,7 +964,7 @@ WHERE site = :site AND asked_at > :latest
 class _Site:
     """A row of `sites`."""
 
-    site: RunSite
+    site: Any
     asked_at: float = 0.0
     """When it was last written."""
     day: int = 0
@@ -982,7 +1008,12 @@ class _Site:
         used = self.used_on(day)
         blocked = max(self.until or 0.0, self.probe_until or 0.0) - now
         if blocked > 0:
-            return SiteReply(blocked=math.ceil(blocked * 1000), reason=self.reason, used=used)
+            return SiteReply(
+                blocked=math.ceil(blocked * 1000),
+                reason=self.reason,
+                probed=(self.until or 0.0) <= now,
+                used=used,
+            )
         half_open = self.until is not None
         if budget.per_day is not None and used >= budget.per_day:
             return SiteReply(
@@ -1023,7 +1054,7 @@ class _Site:
         )
 
 
-def _read_site(database: sqlite3.Connection, site: RunSite, now: float) -> _Site:
+def _read_site(database: sqlite3.Connection, site: Any, now: float) -> _Site:
     row = database.execute("SELECT * FROM sites WHERE site = ?", (site,)).fetchone()
     asked = _Site(**row) if row is not None else _Site(site=site)
     if asked.until is not None and asked.until + _CIRCUIT_SECONDS <= now:
@@ -1031,7 +1062,7 @@ def _read_site(database: sqlite3.Connection, site: RunSite, now: float) -> _Site
     return asked
 
 
-def _site_to_ask(database: sqlite3.Connection, site: RunSite, now: float) -> _Site:
+def _site_to_ask(database: sqlite3.Connection, site: str, now: float) -> _Site:
     """Return a site, its times moved back when the clock was set back since they were written."""
     times = {"site": site, "now": now, "latest": now + _SET_BACK_SECONDS}
     database.execute(_MOVE_SITE_BACK, times)

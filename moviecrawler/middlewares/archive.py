@@ -9,10 +9,10 @@ from scrapy.exceptions import NotConfigured
 
 from moviecrawler.clock import utc_now
 from moviecrawler.extract.identity import redirects_of
-from moviecrawler.middlewares.blocks import DIRECT, POOL_META
 from moviecrawler.middlewares.compression import sent_body
 from moviecrawler.pipelines.archive import ArchivePipeline
 from moviecrawler.pipelines.warc import Answer, write_record
+from moviecrawler.politeness.meta import DIRECT, POOL_META
 from moviecrawler.signals import page_archived
 from moviecrawler.sites import SITES
 

@@ -12,7 +12,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.utils._compression import _DecompressionMaxSizeExceeded
 
-from moviecrawler.middlewares.blocks import PROXY_META
+from moviecrawler.politeness.meta import PROXY_META
 
 if TYPE_CHECKING:
     from typing import Self

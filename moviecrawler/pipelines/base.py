@@ -25,12 +25,12 @@ from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
 
 from moviecrawler.errors import ConfigurationError, TransientStoreError
-from moviecrawler.frontier.engine import is_closing
 from moviecrawler.items import Miss, Movie
 from moviecrawler.pipelines.files import append_rejected, check_data_dir
 from moviecrawler.pipelines.spool import Spool
 from moviecrawler.pipelines.store import Limits, Record
 from moviecrawler.pipelines.writer import StoreWriter
+from moviecrawler.scrapy_internals import is_closing
 from moviecrawler.signals import (
     end_asked,
     item_outcomes,

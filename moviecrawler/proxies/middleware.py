@@ -15,22 +15,24 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.request import request_httprepr
 
 from moviecrawler.extract.blocks import THROTTLE_PAUSE, USUAL_PAUSE, Refusal
-from moviecrawler.middlewares.blocks import (
-    POOL_META,
-    PROXY_META,
-    ROBOTS_OF,
-    SiteBlockMiddleware,
-    SiteStopped,
+from moviecrawler.middlewares.compression import DAMAGED
+from moviecrawler.politeness.backoff import wait_before
+from moviecrawler.politeness.gate import Closed
+from moviecrawler.politeness.meta import POOL_META, PROXY_META, ROBOTS_OF
+from moviecrawler.politeness.middleware import (
+    PolitenessMiddleware,
+    base_of,
+    giving_back,
+    politeness_of,
     refusal_of,
 )
-from moviecrawler.middlewares.compression import DAMAGED
-from moviecrawler.middlewares.retry import wait_before
 from moviecrawler.proxies.policy import SiteBanPolicy, describe_failure, is_proxys_own
-from moviecrawler.proxies.pools import QUARANTINE_SECONDS, ProxyPoolError
+from moviecrawler.proxies.pools import ProxyPoolError
 from moviecrawler.proxies.quarantines import Quarantines
 from moviecrawler.proxies.redaction import redact
 from moviecrawler.proxies.site_pools import SitePools
 from moviecrawler.redis_client import connect_by, describe_error
+from moviecrawler.scrapy_internals import is_closing
 from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
@@ -74,7 +76,7 @@ class ProxyMiddleware:
     """
 
     policy: BanDetectionPolicy = SiteBanPolicy()
-    blocks: SiteBlockMiddleware
+    politeness: PolitenessMiddleware
 
     def __init__(self, crawler: Crawler, pools: SitePools, site: Site) -> None:
         self.crawler = crawler
@@ -87,7 +89,6 @@ class ProxyMiddleware:
         has_redis = bool(crawler.settings.get("REDIS_URL"))
         client = connect_by(crawler.settings) if has_redis else None
         self.quarantines = Quarantines(site, self.order, client)
-        self._slots = crawler.settings.getdict("DOWNLOAD_SLOTS")
         self._log = logging.LoggerAdapter(logger, {"spider": crawler.spider})
         self._attempts: dict[Request, tuple[ProxyPool, Proxy]] = {}
         self._last_refusal: Refusal | None = None  # since the site's last proper page
@@ -114,9 +115,8 @@ class ProxyMiddleware:
 
         Raises CloseSpider.
         """
-        blocks = self.crawler.get_downloader_middleware(SiteBlockMiddleware)
-        assert blocks is not None  # noqa: S101 - settings.py enables it
-        self.blocks = blocks
+        self.politeness = politeness_of(self.crawler)
+        self.politeness.has_proxies = True
         try:
             for pool in self.order:
                 await pool.open(self.crawler.settings[SITES[self.site].home_setting])
@@ -132,23 +132,27 @@ class ProxyMiddleware:
     async def process_request(self, request: Request) -> None:
         """Choose a proxy; wait while all usable ones are busy.
 
-        Raises SiteStopped or AttemptsFailedError.
+        Raises Closed or AttemptsFailedError.
         """
         request.meta.pop(PROXY_META, None)
         request.meta.pop(POOL_META, None)
         if (request.meta.get("site") or request.meta.get(ROBOTS_OF) or self.site) != self.site:
             return
         pool, proxy = await self._take(request)
+        try:
+            if ROBOTS_OF not in request.meta:
+                with giving_back(request):
+                    await self.politeness.gate.take_turn(base_of(request), proxy.name)
+        except Closed:
+            proxy.is_busy = False
+            raise
         self._attempts[request] = pool, proxy
         request.meta[PROXY_META] = proxy.name
         request.meta[POOL_META] = pool.name
         if proxy.url is not None:
             host = urlparse_cached(request).hostname or ""
-            # A slot of its own, so that the host's delay holds for each proxy.
-            slot = f"{host} via {proxy.name}"
-            if host in self._slots:
-                self.crawler.engine.downloader.per_slot_settings[slot] = self._slots[host]
-            request.meta["download_slot"] = slot
+            # A slot of its own, so that one proxy's queue holds up no other.
+            request.meta["download_slot"] = f"{host} via {proxy.name}"
             request.meta["proxy"] = proxy.url
             if proxy.authorization is not None:
                 request.headers[b"Proxy-Authorization"] = proxy.authorization
@@ -161,9 +165,7 @@ class ProxyMiddleware:
         only = request.meta.get("proxy_pool")
         earlier = request.meta.get(_TRIED, ())
         while True:
-            stopped = self.blocks.budgets.refusal(self.site)
-            if stopped is not None:
-                raise SiteStopped(stopped)
+            self._check_open(request)
             self._stop_if_exhausted(request)
             pools = [
                 pool
@@ -180,9 +182,14 @@ class ProxyMiddleware:
             pool, tried = found[0]
             if (proxy := pool.take(tried)) is not None:
                 return pool, proxy
-            if not self.crawler.engine.running:
-                raise SiteStopped("the crawl is ending")
             await asyncio.sleep(_BUSY_CHECK_SECONDS)
+
+    def _check_open(self, request: Request) -> None:
+        if ROBOTS_OF not in request.meta:
+            with giving_back(request):
+                self.politeness.gate.check_open()
+        elif is_closing(self.crawler.engine):
+            raise Closed("the crawl ends")
 
     # --- Answers ----------------------------------------------------------------------------------
 
@@ -197,7 +204,7 @@ class ProxyMiddleware:
     async def process_response(self, request: Request, response: Response) -> Request | Response:
         """Return the answer without the proxy's credentials, or the request for another attempt.
 
-        Raises SiteStopped or AttemptsFailedError.
+        Raises Closed or AttemptsFailedError.
         """
         if request not in self._attempts:
             return response
@@ -228,13 +235,13 @@ class ProxyMiddleware:
             # A 404 does not show that the site sends proper pages again.
             if status == _OK:
                 self._last_refusal = None
-                self.blocks.answered(self.site)
+                self.politeness.answered(self.site)
         return response
 
     async def process_exception(self, request: Request, exception: Exception) -> Request | None:
         """Return the request for another attempt.
 
-        Raises SiteStopped or AttemptsFailedError, which never show a proxy's message.
+        Raises Closed or AttemptsFailedError, which never show a proxy's message.
         """
         if request not in self._attempts:
             return None
@@ -269,11 +276,11 @@ class ProxyMiddleware:
         pool, proxy = self._end(request, refusal.kind, why)
         asked = refusal.kind == "rate_limit" and b"Retry-After" in response.headers
         self._ban(pool, proxy, why, refusal.pause_seconds if asked else 0.0)
-        await self.blocks.keep_page(self.site, refusal, proxy.name, response)
+        await self.politeness.keep_page(self.site, refusal, proxy.name, response)
         if not is_unexpected:
             self._last_refusal = refusal
-        elif self.blocks.is_unexpected_again(self.site, request.url):
-            raise SiteStopped(self.blocks.stop(self.site, request, refusal.reason, THROTTLE_PAUSE))
+        elif self.politeness.is_unexpected_again(self.site, request.url):
+            raise self.politeness.stop(self.site, request, refusal.reason, THROTTLE_PAUSE)
         self._stop_if_exhausted(request)
         return await self._retry(request, proxy, why, wait=is_unexpected)
 
@@ -291,7 +298,11 @@ class ProxyMiddleware:
         if certain or (proxy.possible_failures >= _MAX_POSSIBLE_FAILURES and not is_sites_fault):
             self._ban(pool, proxy, why)
         self._stop_if_exhausted(request)
-        return await self._retry(request, proxy, why, wait=is_sites_fault)
+        try:
+            return await self._retry(request, proxy, why, wait=is_sites_fault)
+        except AttemptsFailedError as error:
+            await self.politeness.confirm_reachable(request, str(error))
+            raise
 
     def _ban(self, pool: ProxyPool, proxy: Proxy, why: str, min_seconds: float = 0.0) -> None:
         """Renew a session, or quarantine the proxy for at least `min_seconds`."""
@@ -306,15 +317,21 @@ class ProxyMiddleware:
             self._log.info(message, proxy.name, self.site, seconds / 60, why)
 
     def _stop_if_exhausted(self, request: Request) -> None:
-        """Stop the site when every proxy is in quarantine. Raises SiteStopped."""
+        """Close the site's gate when every proxy is in quarantine. Raises Closed.
+
+        Without a refusal since its last page, the site is unreachable from this worker.
+        """
         if any(pool.is_usable() for pool in self.order):
             return
         why = f"no proxy is left of {', '.join(pool.name for pool in self.order)}"
-        pause = QUARANTINE_SECONDS
-        if self._last_refusal is not None:
-            why = f"{self._last_refusal.reason}; {why}"
-            pause = self._last_refusal.pause_seconds
-        raise SiteStopped(self.blocks.stop(self.site, request, why, pause))
+        refusal = self._last_refusal
+        if refusal is not None:
+            why = f"{refusal.reason}; {why}"
+            raise self.politeness.stop(self.site, request, why, refusal.pause_seconds)
+        if ROBOTS_OF in request.meta:
+            raise AttemptsFailedError(why)
+        with giving_back(request):
+            self.politeness.gate.close_as_unreachable(base_of(request), why)
 
     async def _retry(self, request: Request, proxy: Proxy, why: str, *, wait: bool) -> Request:
         """Return the request for another attempt, after a pause if `wait`.

@@ -10,7 +10,7 @@ from scrapy.exceptions import CannotResolveHostError, DownloadConnectionRefusedE
 from scrapy.settings.default_settings import RETRY_EXCEPTIONS
 from scrapy.utils.misc import load_object
 
-from moviecrawler.middlewares.blocks import refusal_of
+from moviecrawler.politeness.middleware import refusal_of
 
 if TYPE_CHECKING:
     from scrapy import Request

@@ -18,8 +18,8 @@ from w3lib.http import basic_auth_header
 
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import Site
-from moviecrawler.middlewares.blocks import DIRECT
 from moviecrawler.options import ProxyOptions, node_of, read_file, split_url
+from moviecrawler.politeness.meta import DIRECT
 from moviecrawler.proxies.pools import SESSION, Proxy, ProxyPool, SessionPool
 from moviecrawler.proxies.tor import TorPool
 from moviecrawler.sites import SITES, page_hosts_of

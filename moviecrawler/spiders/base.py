@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 import msgspec
 import scrapy
 from scrapy import Request
+from scrapy.exceptions import UsageError
 
 from moviecrawler.catalogue.rows import TitleFacts
 from moviecrawler.components import set_up
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.extract.identity import OTHER_TITLE, identify, redirects_of
-from moviecrawler.frontier.engine import NotSent
-from moviecrawler.frontier.runs import describe_crawl
+from moviecrawler.frontier.runs import describe_crawl, open_backend
 from moviecrawler.items import Listing, Miss, Movie, Page
+from moviecrawler.politeness.budgets import site_budget
+from moviecrawler.politeness.gate import Closed
 from moviecrawler.signals import list_missed, title_read, title_unread, titles_listed
 from moviecrawler.sites import SITES, hosts_of, user_agent
 from moviecrawler.spiders.arguments import Plan, Seed, parse_choice, parse_limit, parse_title_ids
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
 
     from moviecrawler.catalogue.claims import Claim
     from moviecrawler.extensions.due import DueTitles
+    from moviecrawler.frontier.contract import Backend
     from moviecrawler.items import Entry, Site
     from moviecrawler.spiders.results import Due, Found
 
@@ -94,8 +98,16 @@ class MovieSpider(scrapy.Spider):
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
-        """Give the crawl what is ours, and tell the site how to reach the operator."""
+        """Give the crawl what is ours, and tell the site how to reach the operator.
+
+        Raises UsageError for a wrong budget, with which no command may ask the site.
+        """
         super().update_settings(settings)
+        if settings.get("SITE_BUDGETS"):
+            try:
+                site_budget(settings, cls.site)
+            except ConfigurationError as error:
+                raise UsageError(str(error), print_help=False) from error
         set_up(settings)
         settings.set("USER_AGENT", user_agent(settings), priority="spider")
 
@@ -155,6 +167,11 @@ class MovieSpider(scrapy.Spider):
         )
         spider.asked = set()
         return spider
+
+    @cached_property
+    def backend(self) -> Backend:
+        """What keeps its queue, and what all workers know of its site."""
+        return open_backend(self.settings)
 
     # --- What to fetch ----------------------------------------------------------------------------
 
@@ -326,16 +343,14 @@ class MovieSpider(scrapy.Spider):
 
     def list_failed(self, failure: Failure) -> None:
         """Account for a list page that could not be fetched."""
-        if not isinstance(failure.value, NotSent):
+        if not isinstance(failure.value, Closed):
             self.list_missed(failure.request.url, *outcome_of(failure))  # type: ignore[attr-defined]
 
     def list_missed(self, url: str, outcome: str, reason: str) -> None:
         """Account for a list page that could not be read; its titles are unknown."""
         self.crawler.stats.inc_value("lists/missed")
         logger.error("List page %s %s: %s", url, outcome, reason, extra={"spider": self})
-        self.crawler.signals.send_catch_log(
-            list_missed, url=url, reason=reason, refused=outcome == "blocked"
-        )
+        self.crawler.signals.send_catch_log(list_missed, url=url, reason=reason, refused=False)
 
     # --- Reading titles ---------------------------------------------------------------------------
 
@@ -433,7 +448,7 @@ class MovieSpider(scrapy.Spider):
         request: Request = failure.request  # type: ignore[attr-defined]
         known = request.cb_kwargs
         due = request.cb_kwargs.get("due")
-        if isinstance(failure.value, NotSent):
+        if isinstance(failure.value, Closed):
             if due is not None:
                 self.due_titles.not_sent(due["title_id"])
             return

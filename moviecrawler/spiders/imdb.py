@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
-from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
-from scrapy.exceptions import IgnoreRequest
 
 from moviecrawler.clock import utc_now
 from moviecrawler.errors import (
@@ -21,8 +19,11 @@ from moviecrawler.errors import (
     MovieCrawlerError,
 )
 from moviecrawler.extract import imdb
-from moviecrawler.frontier.engine import NOT_SENT, is_closing
 from moviecrawler.items import Movie
+from moviecrawler.politeness.gate import Closed, Disallowed, UnreachableError
+from moviecrawler.politeness.meta import CLOSED_META
+from moviecrawler.politeness.middleware import politeness_of
+from moviecrawler.scrapy_internals import is_closing
 from moviecrawler.signals import list_missed
 from moviecrawler.sites import datasets_url
 from moviecrawler.spiders.arguments import parse_choice
@@ -147,12 +148,12 @@ class ImdbSpider(MovieSpider):
 
     async def _needs_datasets(self) -> bool:
         """Return whether robots.txt keeps title pages from us, and there are datasets."""
-        middleware = self.crawler.get_downloader_middleware(RobotsTxtMiddleware)
-        if middleware is None or self.plan.list_name in _ONLY_ON_PAGES:
+        if self.plan.list_name in _ONLY_ON_PAGES:
             return False
+        gate = politeness_of(self.crawler).gate
         try:
-            await middleware.process_request(self.title_request("tt0000001"))
-        except IgnoreRequest as error:
+            await gate.check_robots(self.title_request("tt0000001").url, self.home)
+        except (Closed, Disallowed, UnreachableError) as error:
             has_datasets = "IMDB_DATASETS_URL" in self.hosts
             instead = "reading its datasets instead"
             if not has_datasets:
@@ -305,15 +306,15 @@ class ImdbSpider(MovieSpider):
 
     def datasets_failed(self, failure: Failure) -> Iterator[Any]:
         """Account for datasets that may not be fetched."""
-        if is_closing(self.crawler.engine):
-            # Of Scrapy; others may try again.
-            failure.request.meta[NOT_SENT] = True  # type: ignore[attr-defined]
-        else:
-            request: Request = failure.request  # type: ignore[attr-defined]
-            titles = request.cb_kwargs["titles"]
-            list_name = self.plan.list_name if titles is None else None
-            missing = self.plan.titles if titles is None else titles
-            yield from self._pass_failed(request.url, missing, list_name, outcome_of(failure)[1])
+        request: Request = failure.request  # type: ignore[attr-defined]
+        if is_closing(self.crawler.engine):  # others may try again
+            request.meta.setdefault(CLOSED_META, Closed("the crawl ends"))
+        if CLOSED_META in request.meta:
+            return  # it is queued again
+        titles = request.cb_kwargs["titles"]
+        list_name = self.plan.list_name if titles is None else None
+        missing = self.plan.titles if titles is None else titles
+        yield from self._pass_failed(request.url, missing, list_name, outcome_of(failure)[1])
         self.pass_done.set()
 
     async def _interrupt_when_closing(self, datasets: DatasetPass) -> None:

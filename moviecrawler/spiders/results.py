@@ -11,9 +11,9 @@ from moviecrawler.clock import utc_now
 from moviecrawler.errors import LONGEST_REASON
 from moviecrawler.fields import unknown_fields_of
 from moviecrawler.items import Entry, Fetch, Movie
-from moviecrawler.middlewares.blocks import DIRECT, POOL_META, SiteStopped
 from moviecrawler.middlewares.compression import sent_size
-from moviecrawler.middlewares.robots import RobotsRefusal
+from moviecrawler.politeness.gate import Disallowed
+from moviecrawler.politeness.meta import DIRECT, POOL_META
 from moviecrawler.urls import title_url
 
 if TYPE_CHECKING:
@@ -64,10 +64,8 @@ def outcome_of(failure: Failure) -> tuple[str, str]:
     if isinstance(error, HttpError):
         status = error.response.status
         return ("absent" if status in _NO_SUCH_TITLE else "failed"), f"HTTP status {status}"
-    if isinstance(error, SiteStopped):
-        return "blocked", str(error)
-    if isinstance(error, RobotsRefusal):
-        return "disallowed" if error.is_known else "failed", str(error)
+    if isinstance(error, Disallowed):
+        return "disallowed", str(error)
     # The error of an answer that is no HTTP may contain the whole answer.
     return "failed", f"{type(error).__name__}: {error}".strip(": ").splitlines()[0][:LONGEST_REASON]
 

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import redis
 
-from moviecrawler.frontier.budgets import until_next_day
 from moviecrawler.frontier.keys import SiteKeys
+from moviecrawler.politeness.budgets import until_next_day
 from tests.catalogue.crawls import Due
 from tests.waiting import LONGEST, wait_for
 

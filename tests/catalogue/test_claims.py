@@ -12,7 +12,7 @@ import pytest
 from moviecrawler.catalogue.claims import MAX_CLAIMS, claim_unfound, extend, release
 from moviecrawler.catalogue.figures import due
 from moviecrawler.catalogue.rows import ListedTitle
-from moviecrawler.catalogue.store import boost, pause, paused
+from moviecrawler.catalogue.store import boost
 from moviecrawler.errors import TransientStoreError
 from tests.catalogue.catalogued import DAY, LEASE, NOW, Catalogued, outcome, row
 
@@ -233,11 +233,3 @@ def test_what_is_popular_today_is_boosted_once_a_week(store: Catalogued) -> None
     assert store.claim_ids() == ["tt1000004", "tt1000002", "tt1000001"]
     assert store.state("tt1000003").boost_due == NOW + 7 * DAY
     assert store.sql("SELECT count(*) FROM titles") == [(4,)]
-
-
-def test_a_paused_site_is_let_alone_until_its_time(store: Catalogued) -> None:
-    pause(store, "imdb", NOW + DAY, "imdb refused us")
-    pause(store, "imdb", NOW + LEASE, "imdb refused us, but for less long")
-    assert paused(store, "imdb", NOW + DAY - SECOND) == "imdb refused us, but for less long"
-    assert paused(store, "imdb", NOW + DAY) is None
-    assert paused(store, "metacritic", NOW) is None

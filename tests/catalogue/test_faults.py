@@ -14,6 +14,7 @@ import pytest
 import redis
 
 from moviecrawler.catalogue.store import boost
+from moviecrawler.clock import utc_text
 from moviecrawler.frontier.keys import SiteKeys
 from tests.catalogue.catalogued import Catalogued
 from tests.catalogue.crawls import Due
@@ -117,15 +118,13 @@ def test_imports_and_boosts_in_the_middle_of_a_crawl_disturb_neither(slow: Due) 
 def test_nothing_is_claimed_while_another_worker_knows_that_the_site_refuses_us(
     due: Due, redis_url: str
 ) -> None:
-    # The circuit of all nodes may be open for longer than the first refusal's pause, which the
-    # catalogue knows.
     until = (datetime.now(UTC).timestamp() + 3600) * 1000
     with redis.Redis.from_url(redis_url) as client:
         circuit = {"until": f"{until:.0f}", "reason": "imdb refused us", "trips": 3}
         client.hset(SiteKeys("imdb").circuit, mapping=circuit)
-    ended = due.fetch("imdb", "via=pages", REDIS_URL=redis_url, FRONTIER_PATIENCE="0")
+    ended = due.fetch("imdb", "via=pages", REDIS_URL=redis_url)
     assert ended.code == 1
-    assert "Nothing is claimed: imdb refused us" in ended.log
+    assert f"imdb refused us; imdb is not asked until {utc_text(until / 1000)}" in ended.log
     assert "(site_stopped)" in ended.log
     assert due.pages() == {}
     assert due.sql(

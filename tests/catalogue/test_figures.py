@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from moviecrawler.catalogue.figures import SiteFigures, figures
-from moviecrawler.catalogue.store import pause
 from tests.catalogue.catalogued import DAY, NOW, Catalogued, outcome, row
 
 TODAY = date(2026, 11, 21)
@@ -41,7 +40,6 @@ def test_the_figures_count_each_title_once(store: Catalogued) -> None:
         outcome("tt1000004", "error"),
         outcome("tt1000005", "blocked"),
     )
-    pause(store, "imdb", NOW + DAY, "imdb refused us")
     imdb, metacritic, _ = figures(store, NOW)
     assert (imdb.known, imdb.unread, imdb.ok, imdb.absent, imdb.error, imdb.blocked) == (
         6,
@@ -53,5 +51,5 @@ def test_the_figures_count_each_title_once(store: Catalogued) -> None:
     )
     assert (imdb.due, imdb.overdue, imdb.in_date_share) == (3, 1, 0.5)
     assert imdb.pages_a_day == pytest.approx(1 / 14 + 5 / 90)
-    assert (imdb.oldest, imdb.paused_because) == (NOW - 20 * DAY, "imdb refused us")
+    assert imdb.oldest == NOW - 20 * DAY
     assert (metacritic.known, metacritic.unfound) == (0, 6)

@@ -4,14 +4,13 @@ import json
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from moviecrawler.catalogue.store import pause
 from moviecrawler.catalogue.wikidata_import import QUERY
 from moviecrawler.replica.process import ReplicaProcess
 from tests.catalogue.catalogued import Catalogued, judged, outcome, row
@@ -187,7 +186,6 @@ def test_what_pages_and_files_say_never_commands_a_terminal(run: Run, database_u
     hostile = "Du\x1b]0;owned\x07ne\x1b[2J\nimdb: 0 due \x9b31m\u202e\u3000end"
     with closing(Catalogued(database_url)) as store:
         store.bring_in(row(0, title=hostile, site_ids={"rottentomatoes": "m/a\x1b[1m"}))
-        pause(store, "metacritic", now + timedelta(days=1), f"refused: {hostile}")
         doubtful: dict[str, Any] = {
             "evidence": "list",
             "decision": "review",

@@ -22,7 +22,7 @@ from moviecrawler.extensions import summary
 from moviecrawler.extensions.catalogue import CatalogueRecorder
 from moviecrawler.extensions.completion import ItemCompletion
 from moviecrawler.items import Miss, Movie
-from moviecrawler.signals import item_outcomes, site_refused, store_opened
+from moviecrawler.signals import item_outcomes, store_opened
 from moviecrawler.spiders.imdb import ImdbSpider
 from tests.services.postgres import execute
 from tests.waiting import LONGEST, until
@@ -111,15 +111,6 @@ def test_outcome_of_a_title_is_what_became_of_its_item_in_all_stores(
         if outcome is not None:
             crawl.send(item_outcomes, items=[item], store=store, outcome=outcome, reason=None)
     assert crawl.state() == state
-
-
-def test_a_refusal_pauses_the_site_for_everybody(crawl: Crawl) -> None:
-    crawl.send(site_refused, site="imdb", reason="imdb refused us", pause=3600.0)
-    crawl.send(site_refused, site="imdb-datasets", reason="no site of ours", pause=3600.0)
-    crawl.state()
-    assert execute(
-        crawl.database_url, "SELECT site::text, reason, until > now() FROM site_pauses"
-    ) == [("imdb", "imdb refused us", True)]
 
 
 def refuse() -> NoReturn:

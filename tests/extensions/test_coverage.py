@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from moviecrawler.items import Movie
-from moviecrawler.middlewares.kept_pages import MAX_PAGES
 from moviecrawler.monitors.missing_fields import GONE_AFTER_PAGES
+from moviecrawler.politeness.kept_pages import MAX_PAGES
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change, crawl, scrapy
@@ -20,8 +20,8 @@ TITLES = 80
 AS_BEFORE = 20
 """Answers of the second crawl before the pages change."""
 IDS = "ids=" + ",".join(Collection(1, TITLES).imdb_ids)
-ASKED_AS_SITES_ARE = json.dumps({"127.0.0.1": {"delay": 0.02, "concurrency": 2}})
-"""Most requests that the crawl has taken up wait in the downloader."""
+ASKED_AS_SITES_ARE = json.dumps({"imdb": {"per_second": 50}})
+"""Most requests that the crawl has taken up wait at the gate."""
 IN_FLIGHT = 6
 """Pages that are being fetched and read when a crawl stops, at most; they are stored."""
 RATING = {"aggregateRating": "meanOfVotes"}
@@ -103,7 +103,7 @@ def test_crawl_stops_when_all_scores_or_identity_are_gone_and_goes_on_when_told(
     rename(replica, names, after=10)
     settings = {"REDIS_URL": redis_url} if shared else {}
     ended = crawl(
-        "imdb", IDS, data=tmp_path, replica=replica, DOWNLOAD_SLOTS=ASKED_AS_SITES_ARE, **settings
+        "imdb", IDS, data=tmp_path, replica=replica, SITE_BUDGETS=ASKED_AS_SITES_ARE, **settings
     )
     assert ended.code == 1
     assert "(pages_changed)" in ended.log

@@ -66,8 +66,8 @@ class Outside(ABC):
         """Let the next UTC day begin."""
 
     @abstractmethod
-    async def put_turn_ahead(self, seconds: float) -> None:
-        """Have the clock been ahead by so much when a request was charged last."""
+    async def set_clock_back(self, seconds: float) -> None:
+        """Have the clock been ahead by so much when the site was asked last, or refused us."""
 
     @abstractmethod
     async def where(self) -> Where:
@@ -124,9 +124,15 @@ class OutsideOfRedis(Outside):
     async def begin_next_day(self) -> None:
         await self.client.hincrby(self.keys.site.budget, "day", -1)
 
-    async def put_turn_ahead(self, seconds: float) -> None:
-        for name in ("next", "at"):
-            await self.client.hincrbyfloat(self.keys.site.budget, name, seconds * 1000)
+    async def set_clock_back(self, seconds: float) -> None:
+        site = self.keys.site
+        for key, names in {
+            site.budget: ("next", "at"),
+            site.circuit: ("until", "at", "probe_until"),
+        }.items():
+            for name in names:
+                if await self.client.hexists(key, name):
+                    await self.client.hincrbyfloat(key, name, seconds * 1000)
 
     async def where(self) -> Where:
         queued = await self.client.zrange(self.keys.queue, 0, -1)
@@ -206,10 +212,8 @@ class OutsideOfSqlite(Outside):
     async def begin_next_day(self) -> None:
         self.execute("UPDATE sites SET day = day - 1")
 
-    async def put_turn_ahead(self, seconds: float) -> None:
-        self.execute(
-            "UPDATE sites SET next_at = next_at + ?, asked_at = asked_at + ?", seconds, seconds
-        )
+    async def set_clock_back(self, seconds: float) -> None:
+        self.clock.ahead -= seconds
 
     async def where(self) -> Where:
         if not self.path.exists():

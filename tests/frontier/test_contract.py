@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from moviecrawler.errors import ConfigurationError
-from moviecrawler.frontier.budgets import UNLIMITED, Budget
+from moviecrawler.errors import ConfigurationError, FrontierFullError
 from moviecrawler.frontier.contract import (
     ARGUMENTS,
     BOOSTED,
@@ -20,11 +19,11 @@ from moviecrawler.frontier.contract import (
     TITLES,
     Backend,
     End,
-    FrontierFullError,
     Push,
     RunName,
 )
 from moviecrawler.frontier.outbox import Outbox
+from moviecrawler.politeness.budgets import UNLIMITED, Budget
 from moviecrawler.redis_client import connect
 from tests.frontier.backends import (
     DAY_SECONDS,
@@ -866,9 +865,23 @@ async def test_a_clock_that_was_ahead_delays_nothing_for_long(
 ) -> None:
     budget = Budget(per_second=10)
     await backend.ask("imdb", budget, charge=True)
-    await outside.put_turn_ahead(DAY_SECONDS)
+    await outside.set_clock_back(DAY_SECONDS)
     delays = [(await backend.ask("imdb", budget, charge=True)).delay for _ in range(2)]
     assert max(delays) < 5_000
+
+
+async def test_a_clock_that_was_ahead_makes_no_pause_longer_and_no_probe(
+    backend: Backend, outside: Outside
+) -> None:
+    site = await backend.ask("imdb", UNLIMITED, refusal=("go away", 60))
+    await outside.set_clock_back(DAY_SECONDS)
+    site = await backend.ask("imdb", UNLIMITED)
+    assert (site.blocked, site.probed) == (pytest.approx(60_000, abs=5_000), False)
+    await outside.end_pause()
+    assert (await backend.ask("imdb", UNLIMITED, charge=True)).probing
+    await outside.set_clock_back(DAY_SECONDS)
+    site = await backend.ask("imdb", UNLIMITED)
+    assert (site.blocked, site.probed) == (pytest.approx(60_000, abs=5_000), True)
 
 
 @pytest.mark.promise(
@@ -918,7 +931,7 @@ async def test_a_refusal_stops_all_workers_and_one_probe_finds_out_when_it_is_ov
     await begin(backend, ONE, *map(str, range(9)))
     for trips in (1, 2):
         site = await backend.ask("imdb", UNLIMITED, refusal=("go away", 60))
-        assert (site.blocked > 0, site.reason) == (True, "go away")
+        assert (site.blocked > 0, site.probed, site.reason) == (True, False, "go away")
         site = await backend.ask("imdb", UNLIMITED, refusal=("what was in flight", 60))
         assert site.reason == "go away"
         assert site.blocked == pytest.approx(60_000 * trips, abs=5_000)  # the pause doubles
@@ -928,7 +941,8 @@ async def test_a_refusal_stops_all_workers_and_one_probe_finds_out_when_it_is_ov
         reply = await backend.take(ONE, 9)
         assert (len(reply.deliveries), reply.site.half_open) == (1, True)
         assert (await backend.ask("imdb", UNLIMITED, charge=True)).probing
-        assert (await backend.ask("imdb", UNLIMITED, charge=True)).blocked
+        site = await backend.ask("imdb", UNLIMITED, charge=True)
+        assert (site.blocked > 0, site.probed, site.probing) == (True, True, False)
         assert (await backend.take(ONE, 9)).deliveries == []
     await backend.ask("imdb", UNLIMITED, has_answered=True)
     assert len((await backend.take(ONE, 9)).deliveries) == 7
@@ -940,3 +954,33 @@ async def test_a_pause_is_never_longer_than_a_week(backend: Backend, outside: Ou
         assert 0 < site.blocked <= 7 * DAY_SECONDS * 1000
         await outside.end_pause()
     assert site.blocked > 6.9 * DAY_SECONDS * 1000
+
+
+async def test_the_robots_txt_that_was_fetched_last_is_kept_for_all(backend: Backend) -> None:
+    host = "https://www.imdb.com"
+    assert await backend.read_robots(host) is None
+    for text in ("User-agent: *\nDisallow: /ä\n", ""):
+        await backend.keep_robots(host, text)
+        kept = await backend.read_robots(host)
+        assert kept is not None
+        assert (kept.text, kept.fetched_at) == (text, pytest.approx(time.time(), abs=60))
+    assert await backend.read_robots("http://www.imdb.com") is None
+
+
+async def test_what_is_put_last_comes_after_the_others_of_its_level_and_counts_for_nothing(
+    backend: Backend,
+) -> None:
+    await begin(backend, ONE, *"abc")
+    for _ in range(7):  # more often than a request may be handed out
+        [delivery] = (await backend.take(ONE, 1)).deliveries
+        await backend.finish(ONE, [End(id=delivery.id, how="last", number=delivery.number)])
+    await backend.push(ONE, pushes("list", level=LISTS))
+    deliveries = (await backend.take(ONE, 9)).deliveries
+    assert ids(deliveries) == ["list", "b", "c", "a"]
+    assert {delivery.number for delivery in deliveries} == {1}
+    assert (await account_of(backend, ONE)).open == 4
+    assert await letters_of(backend) == []
+    await backend.finish(
+        ONE, [End(id="b", how="last", number=1), End(id="c", how="back", number=1)]
+    )
+    assert ids((await backend.take(ONE, 9, ["a", "list"])).deliveries) == ["c", "b"]

@@ -10,9 +10,10 @@ from scrapy.signalmanager import SignalManager
 from twisted.python.failure import Failure
 
 from moviecrawler.extensions.completion import ItemCompletion
-from moviecrawler.frontier.engine import NOT_SENT
 from moviecrawler.frontier.leases import Lease, LeaseTracker
 from moviecrawler.items import Miss, Movie, RawPage
+from moviecrawler.politeness.gate import Closed
+from moviecrawler.politeness.meta import CLOSED_META
 from moviecrawler.signals import item_outcomes, list_missed, page_archived, store_opened
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
@@ -133,7 +134,7 @@ def test_the_worst_that_a_store_says_is_the_titles(
 
 @pytest.mark.parametrize(
     ("outcome", "how"),
-    [("absent", "done"), ("failed", "done"), ("disallowed", "done"), ("blocked", "back")],
+    [("absent", "done"), ("failed", "done"), ("disallowed", "done")],
 )
 def test_missed_title_ends_by_why_it_was_missed(crawl: Crawl, outcome: str, how: str) -> None:
     item = miss(outcome)
@@ -147,10 +148,19 @@ def archived(crawl: Crawl) -> None:
     crawl.completed(PAGE, "archive")
 
 
+def closed(*, is_put_last: bool = False) -> dict[str, Any]:
+    """Return the meta of a request that was not sent."""
+    return {CLOSED_META: Closed("why", is_put_last=is_put_last)}
+
+
 WITHOUT_ITEMS: dict[str, tuple[Callable[[Crawl], Any], str]] = {
     "nothing came of it": (lambda _: None, "dead"),
     "only a page in the archive": (archived, "dead"),
-    "not sent": (lambda crawl: crawl.request.meta.update({NOT_SENT: True}), "back"),
+    "not sent": (lambda crawl: crawl.request.meta.update(closed()), "back"),
+    "not sent, as the site is away": (
+        lambda crawl: crawl.request.meta.update(closed(is_put_last=True)),
+        "last",
+    ),
     "dropped as invalid": (
         lambda crawl: crawl.tell(signals.item_dropped, item=MOVIE, exception=ODD),
         "done",
@@ -192,7 +202,7 @@ def test_retry_takes_the_lease_over(crawl: Crawl) -> None:
 
 @pytest.mark.parametrize(
     ("refused", "meta", "how"),
-    [(None, {}, "done"), (False, {}, "done"), (True, {}, "back"), (None, {NOT_SENT: True}, "back")],
+    [(None, {}, "done"), (False, {}, "done"), (True, {}, "back"), (None, closed(), "back")],
 )
 def test_list_is_done_unless_it_was_refused_or_not_sent(
     crawl: Crawl, refused: bool | None, meta: dict[str, Any], how: str

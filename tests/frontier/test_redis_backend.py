@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from moviecrawler.frontier.budgets import UNLIMITED
 from moviecrawler.frontier.contract import End, Push
+from moviecrawler.politeness.budgets import UNLIMITED
 from tests.frontier.backends import (
     DAY_SECONDS,
     RUN,

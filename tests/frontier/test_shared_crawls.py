@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import redis
 
+from moviecrawler.clock import utc_text
 from moviecrawler.frontier.keys import SiteKeys
 from moviecrawler.frontier.runs import describe_arguments
 from moviecrawler.replica.collection import Collection
@@ -181,28 +182,21 @@ def test_refusal_stops_all_workers_and_what_is_queued_is_stored_once_the_site_an
     tmp_path: Path,
 ) -> None:
     change(replica, latency=100, rate_limit=10)
-    with (
-        workers_of("metacritic", "list=new", FRONTIER_PATIENCE="2", **SURE) as workers,
-        workers_of(
-            "metacritic", "list=new", data=tmp_path / "patient", FRONTIER_PATIENCE="90000", **SURE
-        ) as patient,
-    ):
-        patient.data.mkdir()
+    with workers_of("metacritic", "list=new", **SURE) as workers:
         workers.start(2)
         assert workers.wait() == [1, 1]
-        assert "stays queued" in workers.log
+        assert workers.log.count("(site_stopped)") >= 2
         assert workers.state("requested") > workers.state("done")
         told = scrapy("progress", "--json", "-s", f"REDIS_URL={redis_url}", data=tmp_path)
         [figures] = json.loads(told.output)["runs"]
         assert figures["state"] == "stopped"
         assert "refused us" in figures["refusal"]
-        patient.start()
-        wait_for(lambda: patient.count("workers") == 1)
         # The pause is over, and the site answers again.
         change(replica, latency=0, rate_limit=None)
         redis_client.hset(SiteKeys("metacritic").circuit, "until", 1)
-        assert patient.wait() == [0], patient.log
-    read = [movie.site_id for movie in (*workers.movies, *patient.movies) if movie.source == "page"]
+        workers.start(2)
+        assert workers.wait() == [0, 0], workers.log
+    read = [movie.site_id for movie in workers.movies if movie.source == "page"]
     assert len(read) == len(set(read)) == len(COLLECTION.ids["metacritic"])
     assert not redis_client.exists("{metacritic}:circuit")
 
@@ -235,10 +229,10 @@ def test_a_worker_that_starts_while_the_site_refuses_us_says_so_and_ends(
         data=tmp_path,
         replica=replica,
         REDIS_URL=redis_url,
-        FRONTIER_PATIENCE="0",
     )
     assert finished.code == 1
-    assert "metacritic refused us; nothing is handed out for 1.0 h" in finished.log
+    why = f"metacritic refused us; metacritic is not asked until {utc_text(until / 1000)}"
+    assert finished.log.count(why) == 2  # when it is noticed, and in what comes next
     assert "(site_stopped)" in finished.log
     assert "Traceback" not in finished.log, finished.log
     assert counts(replica, "metacritic")["requests"] == 0

@@ -15,16 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from moviecrawler.errors import ConfigurationError
+from moviecrawler.errors import ConfigurationError, FrontierError, FrontierFullError
 from moviecrawler.frontier import queue_file
-from moviecrawler.frontier.budgets import UNLIMITED
-from moviecrawler.frontier.contract import (
-    ARGUMENTS,
-    FrontierError,
-    FrontierFullError,
-    RunName,
-)
+from moviecrawler.frontier.contract import ARGUMENTS, RunName
 from moviecrawler.frontier.sqlite_backend import FILE, LOCKS, SqliteBackend
+from moviecrawler.politeness.budgets import UNLIMITED
 from tests.frontier.backends import (
     DAY_SECONDS,
     OutsideOfSqlite,

@@ -8,7 +8,8 @@ from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
 from moviecrawler.components import set_up
-from moviecrawler.middlewares.retry import BackoffRetryMiddleware, backoff_seconds
+from moviecrawler.middlewares.retry import BackoffRetryMiddleware
+from moviecrawler.politeness.backoff import backoff_seconds
 
 URL = "https://example.com/"
 
@@ -20,7 +21,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     async def sleep(seconds: float) -> None:
         waited.append(seconds)
 
-    monkeypatch.setattr("moviecrawler.middlewares.retry.asyncio.sleep", sleep)
+    monkeypatch.setattr("moviecrawler.politeness.backoff.asyncio.sleep", sleep)
     return waited
 
 

@@ -180,9 +180,8 @@ def test_block_stops_the_site(
     finished = crawl(spider, *arguments, data=tmp_path, replica=replica, CONCURRENT_REQUESTS="1")
     assert 1 <= counts(replica, spider)["requests"] <= most
     assert finished.code == 1
-    assert set(finished.misses) <= set(titles)
+    assert not finished.misses  # nothing is said of the titles
     assert re.search(rf"^  refusals: .*{spider} refused us", finished.log, re.MULTILINE)
-    assert most > 1 or set(finished.misses.values()) <= {"blocked"}
     assert not finished.movies
     # What was not sent waits for the next start.
     assert "20 requests wait in the queue" in finished.log

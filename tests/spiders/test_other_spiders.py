@@ -101,7 +101,7 @@ def test_a_spider_is_found_by_the_address_of_its_site(tmp_path: Path) -> None:
         data=tmp_path,
         https_proxy="http://127.0.0.1:1",
     )
-    assert "moviecrawler.middlewares.robots.CautiousRobotsTxtMiddleware" in ended.log
+    assert "moviecrawler.politeness.middleware.PolitenessMiddleware" in ended.log
     assert "Unable to find spider" not in ended.log
 
 

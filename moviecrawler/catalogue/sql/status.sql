@@ -37,8 +37,4 @@ LEFT JOIN (
 LEFT JOIN (
     SELECT site, count(*) AS to_review FROM title_matches WHERE decision = 'review' GROUP BY site
 ) doubtful USING (site)
-LEFT JOIN (
-    SELECT site, until AS paused_until, reason AS paused_because
-    FROM site_pauses WHERE until > %(now)s
-) paused USING (site)
 ORDER BY site

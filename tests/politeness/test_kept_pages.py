@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from scrapy.http import Response
 
-from moviecrawler.middlewares import kept_pages
-from moviecrawler.middlewares.kept_pages import MAX_PAGES, keep_page
+from moviecrawler.politeness import kept_pages
+from moviecrawler.politeness.kept_pages import MAX_PAGES, keep_page
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 URL = "https://www.imdb.com/title/tt0111161/"

@@ -9,8 +9,6 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from scrapy.exceptions import IgnoreRequest
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -61,25 +59,6 @@ def end_crawl(crawler: Crawler, reason: str, why: str = "") -> None:
         task = asyncio.ensure_future(crawler.engine.close_spider_async(reason=reason))
         _TASKS.add(task)
         task.add_done_callback(_TASKS.discard)
-
-
-NOT_SENT = "not_sent"
-"""Key in the `meta` of a request that was not sent, as the site is closed or the crawl ends."""
-
-
-class NotSent(IgnoreRequest):
-    """The crawl ends before the request was sent. Its title is still to be fetched."""
-
-
-def drop_unsent(engine: ExecutionEngine | None) -> None:
-    """Make requests in the downloader's queues fail with NotSent, and send no more from there."""
-    if engine is not None:
-        for slot in engine.downloader.slots.values():
-            slot.concurrency = 0
-            while slot.queue:
-                request, waiting, *_ = slot.queue.popleft()
-                request.meta[NOT_SENT] = True
-                waiting.errback(NotSent())
 
 
 class EngineSlot:

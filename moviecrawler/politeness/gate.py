@@ -1,0 +1,589 @@
+"""Whether a site may be asked now: one gate for each site in a process.
+
+A gate is *open*; or *waiting* for a request's turn; or *closed*: the site has refused us, the
+budget of its day is spent (both hold for all workers), or it is unreachable from this worker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections import defaultdict
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol
+
+from scrapy.exceptions import IgnoreRequest
+
+from moviecrawler.clock import utc_text
+from moviecrawler.errors import FrontierError
+from moviecrawler.politeness.budgets import UNLIMITED, SiteReply
+from moviecrawler.politeness.robots import Rules
+from moviecrawler.scrapy_internals import end_crawl, is_closing
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine, Iterator
+
+    from scrapy.crawler import Crawler
+
+    from moviecrawler.politeness.budgets import Budget
+
+logger = logging.getLogger(__name__)
+
+_CHECK_SECONDS = 0.25
+"""Seconds between two checks whether the crawl closes, while a request waits."""
+_RETRY_SECONDS = 1.0
+"""Seconds until the ledger is tried again after a failure."""
+_QUIET_SECONDS = 30.0
+_REMINDER_SECONDS = 60.0
+"""A wait that is longer than the first is logged, and then each time after the second."""
+_FIRST_PROBE_SECONDS = 30.0
+"""Seconds after which an unreachable site is tried again; they double each time."""
+_VALID_SECONDS = 24 * 3600.0
+"""Seconds after which a robots.txt is fetched again, by RFC 9309, 2.4."""
+_RENEW_SECONDS = 3600.0
+"""Seconds after which it is tried again while an earlier one holds in its place."""
+_KEPT_SECONDS = 7 * 24 * 3600.0
+"""Seconds for which an earlier robots.txt holds while none can be had."""
+
+
+class Closed(IgnoreRequest):
+    """The request was not sent, as the site is closed or the crawl ends. It goes back to the queue.
+
+    It says nothing of what was requested, and counts for nothing.
+    """
+
+    def __init__(self, why: str, *, is_put_last: bool = False) -> None:
+        super().__init__(why)
+        self.is_put_last = is_put_last
+        """Whether the request goes to the end of its level, so that others come first."""
+
+
+class Disallowed(IgnoreRequest):
+    """robots.txt forbids a request."""
+
+
+class KeptRules(Protocol):
+    """A robots.txt that was kept."""
+
+    @property
+    def text(self) -> str:
+        """What it says."""
+
+    @property
+    def fetched_at(self) -> float:
+        """Unix time."""
+
+
+class Ledger(Protocol):
+    """What all workers know of the sites: the frontier's backend keeps it."""
+
+    async def ask(
+        self,
+        site: str,
+        budget: Budget,
+        *,
+        charge: bool = False,
+        refusal: tuple[str, float] | None = None,
+        has_answered: bool = False,
+    ) -> SiteReply:
+        """Tell whether a site may be asked; charge a request, or note a refusal or an answer."""
+
+    async def read_robots(self, host: str) -> KeptRules | None:
+        """Return the robots.txt of a host that any worker has fetched last."""
+
+    async def keep_robots(self, host: str, text: str) -> None:
+        """Keep the robots.txt of a host."""
+
+    async def close(self) -> None:
+        """Release what it holds open. It can be used again."""
+
+
+class UnreachableError(Exception):
+    """No robots.txt can be had: the host gives no answer, or says that it is broken."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Closure:
+    """Why a site is not asked."""
+
+    site: str
+    kind: Literal["refused", "probed", "budget_spent", "unreachable"]
+    """`probed`: the pause after a refusal is over, and another worker's request finds out whether
+    the site answers again."""
+    reason: str
+    until: float | None = None
+    """Unix time, as far as it is known."""
+
+    @property
+    def sentence(self) -> str:
+        """Why the site is not asked, and until when."""
+        if self.until is None:
+            return self.reason
+        return f"{self.reason}; {self.site} is not asked until {utc_text(self.until)}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """How a site is asked."""
+
+    budget: Budget = UNLIMITED
+    is_shared: bool = True
+    """Whether the ledger is asked: without a budget, only in a crawl that has joined a run."""
+    least_gap_seconds: float = 0.0
+    """The DOWNLOAD_DELAY that the operator has set."""
+    is_paced: bool = True
+    """Whether others run the site, so that its Crawl-delay holds, and it is asked no faster than it
+    answers. A replica is."""
+    user_agent: str = ""
+    obeys_robots: bool = True
+    patience_seconds: float = 600.0
+    """FRONTIER_PATIENCE."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _KnownRules:
+    """A robots.txt. Times are by the monotonic clock."""
+
+    rules: Rules
+    fetched_at: float
+    until: float
+
+
+@dataclass(kw_only=True)
+class _Way:
+    """How requests leave: through one proxy, or directly."""
+
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Requests leave one by one."""
+    sent_at: float = -math.inf
+    """When the last one left, by the monotonic clock."""
+    answer_seconds: float = 0.0
+    """How long the last answer took."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Wait:
+    what: str
+    since: float  # by the monotonic clock
+
+
+class Gate:
+    """The gate of one site."""
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        site: str,
+        terms: Terms,
+        ledger: Ledger,
+        fetch_robots: Callable[[str], Awaitable[str]],
+        clock: Callable[[], float],
+    ) -> None:
+        """Make an open gate.
+
+        Args:
+            crawler: The crawl that asks.
+            site: The site's name.
+            terms: How it is asked.
+            ledger: What all workers know of it.
+            fetch_robots: Returns the text of the robots.txt below a scheme and host; raises
+                UnreachableError, or Closed when the answer is a refusal.
+            clock: Returns the Unix time.
+        """
+        self.crawler = crawler
+        self.site = site
+        self.terms = terms
+        self.ledger = ledger
+        self._fetch_robots = fetch_robots
+        self._clock = clock
+        self._has_asked = False  # whether the ledger has said anything yet
+        self._shared_closure: Closure | None = None
+        self._unreachable: Closure | None = None
+        self._unreachable_since = 0.0
+        self._state = "open"  # as it was logged last
+        self._state_since = 0.0  # by the monotonic clock, as all of these times
+        self._rules: dict[str, _KnownRules] = {}
+        self._rules_locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._ways: defaultdict[str, _Way] = defaultdict(_Way)
+        self._may_probe = False  # whether the next request is the probe
+        self._is_probing = False  # whether the probe's answer is awaited
+        self._failing: _Wait | None = None  # the wait for a ledger that fails
+        self._waits: list[_Wait] = []
+        self._reminded_at = -_REMINDER_SECONDS
+        self._reports: set[asyncio.Task[SiteReply]] = set()
+        self._probe_task: asyncio.Task[None] | None = None
+
+    # --- Passing ----------------------------------------------------------------------------------
+
+    async def enter(self, url: str, base: str) -> None:
+        """Let a request pass that may be sent. It leaves by `take_turn`.
+
+        Args:
+            url: The address that is asked.
+            base: Its scheme and host.
+
+        Raises:
+            Disallowed: robots.txt forbids the address.
+            Closed: The site is closed, or the crawl ends.
+        """
+        is_new = self.terms.is_shared and not self._has_asked
+        shared = self._shared_closure
+        if is_new or (shared is not None and (shared.until or 0.0) <= self._clock()):
+            await self.ask()
+        self.check_open()
+        try:
+            await self.check_robots(url, base)
+        except UnreachableError as error:
+            self.close_as_unreachable(base, str(error))
+
+    async def take_turn(self, base: str, proxy: str = "") -> None:
+        """Wait until a request may leave through a proxy, "" for none, and charge it.
+
+        Raises Closed when the site is closed by then, or the crawl ends.
+        """
+        way = self._ways[proxy]
+        async with way.turn:
+            self.check_open()
+            ready_at = way.sent_at + self._gap(base, way)
+            with self._waiting_for(f"the next turn at {base}"):
+                await self._sleep(ready_at - _now())
+            if self.terms.budget != UNLIMITED or self._may_probe:
+                await self._charge()
+            closure = self.closure
+            if closure is not None and closure.kind != "budget_spent":  # by this request, perhaps
+                raise Closed(closure.reason)
+            way.sent_at = _now()
+
+    def check_open(self) -> None:
+        """Raise Closed when the site is closed, or the crawl ends."""
+        if self.closure is not None:
+            raise Closed(self.closure.reason)
+        if is_closing(self.crawler.engine):
+            raise Closed("the crawl ends")
+
+    def note_answer(self, proxy: str, seconds: float) -> None:
+        """Note how long an answer took, which the next request waits, too."""
+        self._ways[proxy].answer_seconds = seconds
+
+    def _gap(self, base: str, way: _Way) -> float:
+        """Return the seconds between two requests of this worker, by a clock that nobody sets."""
+        gap = self.terms.least_gap_seconds
+        if self.terms.budget.per_second:
+            gap = max(gap, 1 / self.terms.budget.per_second)
+        if self.terms.is_paced:
+            gap = max(gap, way.answer_seconds)
+            if known := self._rules.get(base):
+                gap = max(gap, known.rules.crawl_delay(self.terms.user_agent))
+        return gap
+
+    async def _charge(self) -> None:
+        reply = await self.ask(charge=True)
+        if reply.blocked:
+            self.check_open()
+            raise Closed(reply.reason)
+        if reply.delay:
+            with self._waiting_for(f"the budget of {self.site}"):
+                await self._sleep(reply.delay / 1000)
+            await self.ask()  # the site may have refused another worker meanwhile
+
+    # --- What is known of the site ----------------------------------------------------------------
+
+    @property
+    def closure(self) -> Closure | None:
+        """Why the site is not asked; None while it may be."""
+        return self._shared_closure or self._unreachable
+
+    @property
+    def unreachable_seconds(self) -> float | None:
+        """Seconds since when the site is unreachable; None when it is not."""
+        return None if self._unreachable is None else _now() - self._unreachable_since
+
+    async def ask(
+        self,
+        *,
+        charge: bool = False,
+        refusal: tuple[str, float] | None = None,
+        has_answered: bool = False,
+    ) -> SiteReply:
+        """Ask the ledger until it answers. Raises Closed when the crawl ends before that."""
+        while True:
+            try:
+                reply = await self.ledger.ask(
+                    self.site,
+                    self.terms.budget,
+                    charge=charge,
+                    refusal=refusal,
+                    has_answered=has_answered,
+                )
+            except FrontierError as error:
+                self.note_ledger_failure(error)
+                await self._sleep(_RETRY_SECONDS)
+            else:
+                self.update(reply)
+                return reply
+
+    async def left_today(self) -> int | None:
+        """Return how many requests the budget of the day still allows; None for any number."""
+        per_day = self.terms.budget.per_day
+        if per_day is None:
+            return None
+        return max(0, per_day - (await self.ask()).used)
+
+    def update(self, reply: SiteReply) -> None:
+        """Note what the ledger says of the site."""
+        self._has_asked = True
+        if self._failing is not None:
+            self._waits.remove(self._failing)
+            self._failing = None
+        if self._reports:
+            return  # the reply may be older than what this worker is about to report
+        self._may_probe = reply.half_open
+        if reply.probing:
+            self._is_probing = True
+        elif not (reply.probed or reply.spent or reply.half_open):
+            self._is_probing = False  # another worker was answered, or refused
+        self._shared_closure = self._closure_of(reply)
+        self._log_state()
+
+    def _closure_of(self, reply: SiteReply) -> Closure | None:
+        if not reply.blocked or (reply.probed and self._is_probing):
+            return None
+        kind: Literal["refused", "probed", "budget_spent"] = "refused"
+        reason = reply.reason
+        if reply.spent:
+            kind = "budget_spent"
+        elif reply.probed:
+            kind = "probed"
+            reason = f"{reason}; another worker finds out whether it answers again"
+        until = self._clock() + reply.blocked / 1000
+        return Closure(site=self.site, kind=kind, reason=reason, until=until)
+
+    def report_refusal(self, reason: str, pause_seconds: float) -> None:
+        """Note that the site has refused us: nobody asks it for so many seconds, or longer."""
+        self._is_probing = False
+        until = self._clock() + pause_seconds
+        self._shared_closure = Closure(site=self.site, kind="refused", reason=reason, until=until)
+        self._report(self.ask(refusal=(reason, pause_seconds)))
+
+    def report_answer(self) -> None:
+        """Note a proper page. It opens the site for all workers if it answers the probe.
+
+        An answer to a request that was sent before the refusal says nothing.
+        """
+        if self._is_probing:
+            self._is_probing = False
+            self._report(self.ask(has_answered=True))
+
+    def _report(self, report: Coroutine[Any, Any, SiteReply]) -> None:
+        task = asyncio.get_running_loop().create_task(report)
+        self._reports.add(task)
+        task.add_done_callback(self._note_report)
+
+    def _note_report(self, task: asyncio.Task[SiteReply]) -> None:
+        self._reports.discard(task)
+        if task.cancelled() or task.exception() is not None:
+            logger.warning("%s: the last report did not reach the queue", self.site)
+            self._log_state()
+        else:
+            self.update(task.result())  # a pause is longer when it follows another one
+
+    def note_ledger_failure(self, error: FrontierError) -> None:
+        """End the crawl when the ledger fails for longer than FRONTIER_PATIENCE."""
+        self.crawler.stats.inc_value("frontier/errors")
+        if self._failing is None:
+            self._failing = _Wait("what keeps the queue", _now())
+            self._waits.append(self._failing)
+            logger.warning("%s; trying again", error, extra={"spider": self.crawler.spider})
+        patience = self.terms.patience_seconds
+        if _now() - self._failing.since >= patience:
+            end_crawl(self.crawler, "frontier_unreachable", f"{error}: for {patience:g} s")
+
+    # --- robots.txt -------------------------------------------------------------------------------
+
+    async def check_robots(self, url: str, base: str) -> None:
+        """Check that robots.txt allows an address.
+
+        Raises:
+            Disallowed: It does not.
+            UnreachableError: There is none, and none can be had.
+            Closed: It can't be asked for, as the site has refused us, or it is refused itself.
+        """
+        if not self.terms.obeys_robots:
+            return
+        known = self._rules.get(base)
+        if known is None or known.until <= _now():
+            with self._waiting_for(f"the robots.txt of {base}"):
+                known = await self._renew_rules(base)
+        if not known.rules.allow(url, self.terms.user_agent):
+            raise Disallowed("by robots.txt")
+
+    async def _renew_rules(self, base: str) -> _KnownRules:
+        """Fetch a robots.txt; where none can be had, take the last one that could."""
+        async with self._rules_locks[base]:
+            known = self._rules.get(base)
+            if known is not None and known.until > _now():
+                return known  # another request has fetched it
+            self._check_fetchable()
+            try:
+                return await self._fetch_rules(base)
+            except UnreachableError:
+                if known is None:
+                    known = await self._kept_rules(base)
+                if known is None or known.fetched_at + _KEPT_SECONDS <= _now():
+                    raise
+                rules = replace(known, until=_now() + _RENEW_SECONDS)
+            self._rules[base] = rules
+            return rules
+
+    def _check_fetchable(self) -> None:
+        """Raise Closed or UnreachableError when a robots.txt is not to be asked for."""
+        if self._shared_closure is not None and self._shared_closure.kind != "budget_spent":
+            raise Closed(self._shared_closure.reason)
+        if self._unreachable is not None:
+            raise UnreachableError(self._unreachable.reason)
+
+    async def _fetch_rules(self, base: str) -> _KnownRules:
+        """Fetch a robots.txt, and keep it. Raises UnreachableError or Closed."""
+        text = await self._fetch_robots(base)
+        now = _now()
+        known = _KnownRules(rules=Rules(text), fetched_at=now, until=now + _VALID_SECONDS)
+        self._rules[base] = known
+        if self.terms.is_shared:
+            try:
+                await self.ledger.keep_robots(base, text)
+            except FrontierError as error:
+                self.note_ledger_failure(error)
+        return known
+
+    async def _kept_rules(self, base: str) -> _KnownRules | None:
+        kept = None
+        if self.terms.is_shared:
+            try:
+                kept = await self.ledger.read_robots(base)
+            except FrontierError as error:
+                self.note_ledger_failure(error)
+        if kept is None:
+            return None
+        fetched_at = _now() - (self._clock() - kept.fetched_at)
+        return _KnownRules(rules=Rules(kept.text), fetched_at=fetched_at, until=0.0)
+
+    # --- Whether the site can be reached ----------------------------------------------------------
+
+    async def confirm_reachable(self, base: str, why: str) -> None:
+        """Find out whether a host is there, after a request's last attempt got no answer.
+
+        Raises:
+            Closed: The host gives no robots.txt either: the request was not at fault.
+        """
+        failed_at = _now()
+        if is_closing(self.crawler.engine):
+            raise Closed("the crawl ends", is_put_last=True)
+        with self._waiting_for(f"the robots.txt of {base}"):
+            async with self._rules_locks[base]:
+                known = self._rules.get(base)
+                if known is not None and known.fetched_at > failed_at:
+                    return  # another request has found out
+                try:
+                    self._check_fetchable()
+                    await self._fetch_rules(base)
+                except UnreachableError as error:
+                    self.close_as_unreachable(base, f"{why}; {error}", is_put_last=True)
+
+    def close_as_unreachable(self, base: str, why: str, *, is_put_last: bool = False) -> NoReturn:
+        """Close the gate until a host gives its robots.txt again. Raises Closed."""
+        if self._unreachable is None:
+            self._unreachable_since = _now()
+            self._set_unreachable(why)
+            probing = self._probe_until_reachable(base)
+            self._probe_task = asyncio.get_running_loop().create_task(probing)
+        raise Closed(why, is_put_last=is_put_last)
+
+    def _set_unreachable(self, why: str) -> None:
+        reason = f"{self.site} can't be reached: {why}"
+        self._unreachable = Closure(site=self.site, kind="unreachable", reason=reason)
+        self._log_state()
+
+    async def _probe_until_reachable(self, base: str) -> None:
+        """Try an unreachable host until it gives a robots.txt, or refuses it, or the crawl ends."""
+        pause = _FIRST_PROBE_SECONDS
+        while True:
+            try:
+                await self._sleep(pause)
+                await self._fetch_rules(base)
+            except UnreachableError as error:
+                self._set_unreachable(str(error))
+                pause *= 2
+            except Closed:
+                if is_closing(self.crawler.engine):
+                    return
+                break  # it has refused us, and is not unreachable
+            else:
+                break
+        self._unreachable = None
+        self._log_state()
+
+    # --- Waiting ----------------------------------------------------------------------------------
+
+    async def _sleep(self, seconds: float) -> None:
+        """Sleep; raise Closed, at once, when the crawl ends."""
+        until = _now() + seconds
+        while (left := until - _now()) > 0:
+            if is_closing(self.crawler.engine):
+                raise Closed("the crawl ends")
+            await asyncio.sleep(min(_CHECK_SECONDS, left))
+
+    @contextmanager
+    def _waiting_for(self, what: str) -> Iterator[None]:
+        wait = _Wait(what, _now())
+        self._waits.append(wait)
+        try:
+            yield
+        finally:
+            self._waits.remove(wait)
+
+    def log_long_wait(self) -> None:
+        """Log what the crawl waits for, once a minute, when that takes longer than 30 s."""
+        waits = [*self._waits]
+        if self.closure is not None:
+            waits.append(_Wait(self.closure.sentence, self._state_since))
+        now = _now()
+        longest = min(waits, key=lambda wait: wait.since, default=None)
+        is_long = longest is not None and now - longest.since > _QUIET_SECONDS
+        if longest is not None and is_long and now - self._reminded_at >= _REMINDER_SECONDS:
+            self._reminded_at = now
+            message = "Waiting for %.0f s: %s"
+            extra = {"spider": self.crawler.spider}
+            logger.info(message, now - longest.since, longest.what, extra=extra)
+
+    def _log_state(self) -> None:
+        """Log the state when it has changed."""
+        closure = self.closure
+        state = "open"
+        if closure is not None:
+            state = closure.kind
+        elif self._may_probe or self._is_probing:
+            state = "half-open"
+        if state == self._state:
+            return
+        self._state = state
+        self._state_since = _now()
+        extra = {"spider": self.crawler.spider}
+        if state == "open":
+            logger.info("%s may be asked again", self.site, extra=extra)
+        elif closure is None:
+            logger.info("One request finds out whether %s answers again", self.site, extra=extra)
+        else:
+            logger.warning("%s", closure.sentence, extra=extra)
+
+    async def close(self) -> None:
+        """Wait for reports on their way."""
+        if self._probe_task is not None:
+            self._probe_task.cancel()
+        if self._reports:
+            await asyncio.wait(self._reports, timeout=_RETRY_SECONDS)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
