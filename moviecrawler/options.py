@@ -263,7 +263,7 @@ class ProxyOptions(
     """Pools in the order of their use: `direct,datacenter` for all sites, or JSON with an order by
     site; empty means no proxies."""
     attempts: Annotated[int, Meta(ge=1, le=20)] = 3
-    """Attempts of a request, each through another proxy."""
+    """Attempts of a request through each pool, each through another proxy."""
     tor_tunnel: Annotated[str, _TUNNEL] = msgspec.field(default="", name="TOR_TUNNEL")
     """Tor's HTTPTunnelPort, such as http://127.0.0.1:9080; its circuits are the proxies of the pool
     `tor`."""

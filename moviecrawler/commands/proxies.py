@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -39,23 +38,13 @@ class Command(BaseCommand, ScrapyCommand):
 
     def execute(self, opts: argparse.Namespace) -> None:
         from moviecrawler.commands.base import print_json, table_lines
-        from moviecrawler.errors import ConfigurationError
         from moviecrawler.proxies.site_pools import SitePools
 
         site_pools = SitePools.from_settings(self.settings)
-        has_redis = bool(self.settings.get("REDIS_URL"))
         if opts.action:
-            if not has_redis:
-                raise ConfigurationError(
-                    "REDIS_URL is not set; without it a crawl's quarantines end with it"
-                )
             asyncio.run(self._clear(site_pools, set(opts.names)))
             return
-        if not has_redis:
-            print(
-                "REDIS_URL is not set: every crawl keeps its quarantines to itself", file=sys.stderr
-            )
-        bans = asyncio.run(self._read()) if has_redis else None
+        bans = asyncio.run(self._read())
         rows = list(_rows(site_pools, bans))
         if opts.json:
             for row in rows:
@@ -64,12 +53,12 @@ class Command(BaseCommand, ScrapyCommand):
             print("\n".join(table_lines([_COLUMNS, *map(_cells, rows)])))
 
     async def _read(self) -> dict[Site, dict[str, Ban]]:
-        from moviecrawler.proxies.quarantines import bans_key, decode_bans
-        from moviecrawler.redis_client import client_of
+        from moviecrawler.frontier.runs import frontier
+        from moviecrawler.proxies.quarantines import decode_bans
         from moviecrawler.sites import SITES
 
-        async with client_of(self.settings) as client:
-            return {site: decode_bans(await client.hgetall(bans_key(site))) for site in SITES}
+        async with frontier(self.settings) as backend:
+            return {site: decode_bans(await backend.read_bans(site)) for site in SITES}
 
     async def _clear(self, site_pools: SitePools, names: set[str]) -> None:
         """End the quarantines of proxies or pools.
@@ -77,8 +66,7 @@ class Command(BaseCommand, ScrapyCommand):
         Without names, end all, including those of other nodes' proxies.
         """
         from moviecrawler.errors import ConfigurationError
-        from moviecrawler.proxies.quarantines import bans_key
-        from moviecrawler.redis_client import client_of
+        from moviecrawler.frontier.runs import frontier
 
         members = [
             (pool, proxy) for pool in site_pools.pools.values() for proxy in pool.members.values()
@@ -87,21 +75,19 @@ class Command(BaseCommand, ScrapyCommand):
         if unknown := names.difference(*labels.values()):
             raise ConfigurationError(f"there is no proxy {', '.join(sorted(unknown))}")
         bans = await self._read()
-        async with client_of(self.settings) as client:
+        async with frontier(self.settings) as backend:
             for site, of_site in bans.items():
                 for key in of_site:
                     label = labels.get(key, (key,))
                     if not names or names.intersection(label):
-                        await client.hdel(bans_key(site), key)
+                        await backend.exchange_bans(site, {key: None})
                         print(f"{label[0]} may be used for {site} again")
 
 
-def _rows(
-    site_pools: SitePools, bans: dict[Site, dict[str, Ban]] | None
-) -> Iterator[dict[str, Any]]:
+def _rows(site_pools: SitePools, bans: dict[Site, dict[str, Ban]]) -> Iterator[dict[str, Any]]:
     """Yield a row for each proxy and each site that is fetched through it or has banned it.
 
-    A proxy without such a site has one row, too. `bans` is None without Redis.
+    A proxy without such a site has one row, too.
     """
     keys = set()
     for pool in site_pools.pools.values():
@@ -109,17 +95,17 @@ def _rows(
         for proxy in pool.members.values():
             keys.add(proxy.key)
             own: dict[Site | None, Ban | None] = {
-                site: of_site.get(proxy.key or "") for site, of_site in (bans or {}).items()
+                site: of_site.get(proxy.key or "") for site, of_site in bans.items()
             }
             banned = [site for site, ban in own.items() if ban]
             address = (proxy.url or "").replace("://", "://***@" if proxy.authorization else "://")
             about = {"proxy": proxy.name, "kind": pool.kind, "address": address}
             # The quarantines of a session, which has no key, are in the memory of its crawl.
-            is_known = bans is not None and proxy.key is not None
+            is_known = proxy.key is not None
             unused = [] if pool.kind == "direct" else [None]
             for site in dict.fromkeys([*used, *banned]) or unused:
                 yield about | _state(site, own.get(site), is_known=is_known)
-    for site, of_site in (bans or {}).items():
+    for site, of_site in bans.items():
         for key, ban in of_site.items():
             if key not in keys:
                 about = {"proxy": key, "kind": "of another node", "address": ""}

@@ -31,6 +31,18 @@ def robots_key(host: str) -> str:
     return f"robots:{LAYOUT}:{host}"
 
 
+BANS_SECONDS = 30 * 86_400
+"""Seconds after the last change for which a site's bans of proxies are kept."""
+
+
+def bans_key(site: str) -> str:
+    """Return the key of a HASH of a proxy's key → JSON of its ban by a site.
+
+    It expires after BANS_SECONDS, when no ban counts any more.
+    """
+    return f"{{{site}}}:proxies"
+
+
 @dataclass
 class SiteKeys:
     """The keys of a site, which all of its runs share."""

@@ -135,3 +135,11 @@ CREATE TABLE robots (
     text TEXT NOT NULL,
     fetched_at REAL NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- One row is a ban of a proxy by a site. `ban` is JSON.
+CREATE TABLE bans (
+    site TEXT NOT NULL,
+    proxy TEXT NOT NULL,
+    ban BLOB NOT NULL,
+    PRIMARY KEY (site, proxy)
+) STRICT, WITHOUT ROWID;

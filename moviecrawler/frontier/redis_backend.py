@@ -37,10 +37,12 @@ from moviecrawler.frontier.contract import (
     SiteState,
 )
 from moviecrawler.frontier.keys import (
+    BANS_SECONDS,
     EARLIER_KEYS_OF_RUN,
     EARLIER_KEYS_OF_SITE,
     RunKeys,
     SiteKeys,
+    bans_key,
     robots_key,
 )
 from moviecrawler.frontier.scheduler import FrontierScheduler
@@ -70,6 +72,8 @@ _SCRIPTS = {
 }
 """The files of which each script is made."""
 _DAY_SECONDS = 86_400
+_DAMAGED_KEYS = "surrogateescape"
+"""How fields of a HASH that are no UTF-8 become text, so that they can be deleted."""
 
 
 class RedisFrontierScheduler(FrontierScheduler, Scheduler):  # type: ignore[misc]  # no types there
@@ -183,6 +187,29 @@ class RedisBackend(Backend):
         seconds = DAYS_UNUSED * _DAY_SECONDS
         with _as_frontier_errors():
             await self.client.set(robots_key(host), msgspec.json.encode(kept), ex=seconds)
+
+    async def exchange_bans(
+        self, site: str, changes: Mapping[str, bytes | None]
+    ) -> dict[str, bytes]:
+        """Write and read the HASH of bans, in one round trip."""
+        key = bans_key(site)
+        with _as_frontier_errors():
+            pipe = self.client.pipeline(transaction=False)
+            for proxy, ban in changes.items():
+                name = proxy.encode(errors=_DAMAGED_KEYS)
+                if ban is None:
+                    pipe.hdel(key, name)
+                else:
+                    pipe.hset(key, name, ban)
+            if changes:
+                pipe.expire(key, BANS_SECONDS)
+            pipe.hgetall(key)
+            *_, bans = await pipe.execute()
+        return {proxy.decode(errors=_DAMAGED_KEYS): ban for proxy, ban in bans.items()}
+
+    async def read_bans(self, site: str) -> dict[str, bytes]:
+        """Read the HASH of bans."""
+        return await self.exchange_bans(site, {})
 
     # --- A run ----------------------------------------------------------------------------------
 

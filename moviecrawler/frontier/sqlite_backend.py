@@ -138,6 +138,27 @@ class SqliteBackend(Backend):
 
         await self._change(keep)
 
+    async def exchange_bans(
+        self, site: str, changes: Mapping[str, bytes | None]
+    ) -> dict[str, bytes]:
+        """Write and read the table of bans."""
+
+        def exchange(database: sqlite3.Connection) -> dict[str, bytes]:
+            for proxy, ban in changes.items():
+                if ban is None:
+                    delete = "DELETE FROM bans WHERE site = ? AND proxy = ?"
+                    database.execute(delete, (site, proxy))
+                else:
+                    insert = "INSERT OR REPLACE INTO bans VALUES (?, ?, ?)"
+                    database.execute(insert, (site, proxy, ban))
+            return _bans_of(database, site)
+
+        return await self._change(exchange)
+
+    async def read_bans(self, site: str) -> dict[str, bytes]:
+        """Read the table of bans."""
+        return await self._visit(partial(_bans_of, site=site), "DEFERRED", {})
+
     # --- A run ----------------------------------------------------------------------------------
 
     async def open(self, worker: Worker, requested_at: float | None, age: float) -> Opened:
@@ -1060,6 +1081,11 @@ def _read_site(database: sqlite3.Connection, site: Any, now: float) -> _Site:
     if asked.until is not None and asked.until + _CIRCUIT_SECONDS <= now:
         asked.close_circuit()
     return asked
+
+
+def _bans_of(database: sqlite3.Connection, site: str) -> dict[str, bytes]:
+    rows = database.execute("SELECT proxy, ban FROM bans WHERE site = ?", (site,))
+    return {row["proxy"]: row["ban"] for row in rows}
 
 
 def _site_to_ask(database: sqlite3.Connection, site: str, now: float) -> _Site:

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any
 
-import redis.exceptions
 from scrapy import signals
 from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.downloadermiddlewares.stats import get_header_size, get_status_size
@@ -14,7 +13,8 @@ from scrapy.exceptions import CloseSpider, IgnoreRequest, NotConfigured
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.request import request_httprepr
 
-from moviecrawler.extract.blocks import THROTTLE_PAUSE, USUAL_PAUSE, Refusal
+from moviecrawler.errors import FrontierError
+from moviecrawler.extract.blocks import USUAL_PAUSE, Refusal
 from moviecrawler.middlewares.compression import DAMAGED
 from moviecrawler.politeness.backoff import wait_before
 from moviecrawler.politeness.gate import Closed
@@ -31,11 +31,11 @@ from moviecrawler.proxies.pools import ProxyPoolError
 from moviecrawler.proxies.quarantines import Quarantines
 from moviecrawler.proxies.redaction import redact
 from moviecrawler.proxies.site_pools import SitePools
-from moviecrawler.redis_client import connect_by, describe_error
 from moviecrawler.scrapy_internals import is_closing
 from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from typing import Self
 
     from rotating_proxies.policy import BanDetectionPolicy
@@ -51,6 +51,10 @@ logger = logging.getLogger(__name__)
 _TRIED = "proxies_tried"
 _HISTORY = "attempts"
 """Keys of a request's `meta`: the proxies of its earlier attempts, and how those ended."""
+_PASSED = "pools_passed"
+"""Key of `meta`: the names of pools through which the request has failed as often as it may."""
+_REACHING = "reaching_proxy"
+"""Key of `meta`: the proxy for the last attempt, which has reached the site a moment ago."""
 _ATTEMPT_META = ("proxy", "_auth_proxy", "_scheme_proxy", "download_slot")
 """Keys of `meta` that are set only during an attempt."""
 _OK = 200
@@ -86,13 +90,14 @@ class ProxyMiddleware:
         self.error_statuses = {
             int(status) for status in crawler.settings.getlist("RETRY_HTTP_CODES")
         }
-        has_redis = bool(crawler.settings.get("REDIS_URL"))
-        client = connect_by(crawler.settings) if has_redis else None
-        self.quarantines = Quarantines(site, self.order, client)
-        self._log = logging.LoggerAdapter(logger, {"spider": crawler.spider})
+        spider: Any = crawler.spider
+        self.quarantines = Quarantines(site, self.order, spider.backend)
+        self._log = logging.LoggerAdapter(logger, {"spider": spider})
         self._attempts: dict[Request, tuple[ProxyPool, Proxy]] = {}
         self._last_refusal: Refusal | None = None  # since the site's last proper page
-        self._failing: set[str] = set()  # proxies that failed since the site's last answer
+        # The proxies that failed since the site's last page, and why each failed last.
+        self._failing: dict[str, str] = {}
+        self._reaching = ""  # the proxy through which the site answered last
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -121,8 +126,8 @@ class ProxyMiddleware:
             for pool in self.order:
                 await pool.open(self.crawler.settings[SITES[self.site].home_setting])
             await self.quarantines.start()
-        except (ProxyPoolError, redis.exceptions.RedisError) as error:
-            why = f"proxies can't be used: {describe_error(error)}"
+        except (ProxyPoolError, FrontierError) as error:
+            why = f"proxies can't be used: {error}"
             self._log.error("%s", why)
             self.crawler.stats.set_value("crawl/cause", why)
             raise CloseSpider("proxies_unreachable") from None
@@ -162,27 +167,44 @@ class ProxyMiddleware:
 
         The proxies of earlier attempts are used only when there is no other.
         """
-        only = request.meta.get("proxy_pool")
-        earlier = request.meta.get(_TRIED, ())
         while True:
             self._check_open(request)
             self._stop_if_exhausted(request)
-            pools = [
-                pool
-                for pool in self.order
-                if pool.accepts(request.url) and only in {None, pool.name}
-            ]
-            found = [
-                (pool, tried) for tried in (earlier, ()) for pool in pools if pool.is_usable(tried)
-            ]
-            if not found:
-                raise AttemptsFailedError(
-                    f"no proxy of {only or 'any pool'} may be used for {request.url}"
-                )
-            pool, tried = found[0]
-            if (proxy := pool.take(tried)) is not None:
+            pool, avoided = self._choose_pool(request)
+            if (proxy := pool.take(avoided)) is not None:
                 return pool, proxy
             await asyncio.sleep(_BUSY_CHECK_SECONDS)
+
+    def _choose_pool(self, request: Request) -> tuple[ProxyPool, Collection[str]]:
+        """Return a pool with a usable proxy, and the names of the proxies that are not to be used.
+
+        Raises AttemptsFailedError.
+        """
+        pools = self._pools_of(request)
+        tried = request.meta.get(_TRIED, ())
+        passed = request.meta.get(_PASSED, ())
+        later = {*tried, *self._failing}
+        reaching = request.meta.get(_REACHING, "")
+        if ROBOTS_OF in request.meta and self._reaching not in later:
+            reaching = self._reaching
+        choices: list[tuple[ProxyPool, Collection[str]]] = [
+            *((pool, pool.members.keys() - {reaching}) for pool in pools if reaching),
+            *((pool, later) for pool in pools if pool.name not in passed),
+            *((pool, tried) for pool in pools if pool.name not in passed),
+            *((pool, tried) for pool in pools),
+            *((pool, ()) for pool in pools),
+        ]
+        for pool, avoided in choices:
+            if pool.is_usable(avoided):
+                return pool, avoided
+        only = request.meta.get("proxy_pool") or "any pool"
+        raise AttemptsFailedError(f"no proxy of {only} may be used for {request.url}")
+
+    def _pools_of(self, request: Request) -> list[ProxyPool]:
+        only = request.meta.get("proxy_pool")
+        return [
+            pool for pool in self.order if pool.accepts(request.url) and only in {None, pool.name}
+        ]
 
     def _check_open(self, request: Request) -> None:
         if ROBOTS_OF not in request.meta:
@@ -222,9 +244,12 @@ class ProxyMiddleware:
         if is_proxied and status in _GATEWAY_ERRORS:
             return await self._failed(request, f"{status}")
         if status in self.error_statuses:
-            _, proxy = self._end(request, "error", f"{status}")
-            return await self._retry(request, proxy, f"{status}", wait=True)
+            self._end(request, "error", f"{status}")
+            return await self._retry(request, f"{status}", wait=True)
         pool, proxy = self._end(request, "answered", f"{status}")
+        self._reaching = proxy.name
+        if ROBOTS_OF in request.meta and proxy.name not in self._failing:
+            self._blame_proxies()
         # Only a page shows that the proxy is good: a site may refuse pages and still send its
         # robots.txt.
         if "site" in request.meta:
@@ -266,23 +291,32 @@ class ProxyMiddleware:
         request.headers.pop(b"Proxy-Authorization", None)
         for name in _ATTEMPT_META:
             request.meta.pop(name, None)
+        if outcome != "answered":
+            request.meta[_TRIED] = [*request.meta.get(_TRIED, ()), proxy.name]
+            request.meta[_HISTORY] = [*request.meta.get(_HISTORY, ()), f"{proxy.name} → {why}"]
         proxy.is_busy = False
         return pool, proxy
 
     async def _refused(self, request: Request, response: Response, refusal: Refusal) -> Request:
+        """Ban the proxy, and return the request for another one.
+
+        A refusal is no attempt of the request, as the proxy is not used again. So is an unexpected
+        page, unless the proxy has brought a page before: then the request may be at fault.
+        """
         is_unexpected = refusal.kind == "throttle"
         sign = f"unexpected: {refusal.reason}" if is_unexpected else refusal.kind.replace("_", " ")
         why = f"{response.status} {sign}"
         pool, proxy = self._end(request, refusal.kind, why)
+        may_be_requests_fault = is_unexpected and proxy.name in pool.good
         asked = refusal.kind == "rate_limit" and b"Retry-After" in response.headers
-        self._ban(pool, proxy, why, refusal.pause_seconds if asked else 0.0)
+        bans = request.meta[_TRIED].count(proxy.name)
+        self._ban(pool, proxy, why, refusal.pause_seconds if asked else 0.0, bans=bans)
         await self.politeness.keep_page(self.site, refusal, proxy.name, response)
-        if not is_unexpected:
-            self._last_refusal = refusal
-        elif self.politeness.is_unexpected_again(self.site, request.url):
-            raise self.politeness.stop(self.site, request, refusal.reason, THROTTLE_PAUSE)
+        self._last_refusal = refusal
         self._stop_if_exhausted(request)
-        return await self._retry(request, proxy, why, wait=is_unexpected)
+        if may_be_requests_fault:
+            return await self._retry(request, why, wait=True)
+        return _sent_again(request)
 
     async def _failed(self, request: Request, why: str, *, certain: bool = False) -> Request:
         """Count a failed attempt.
@@ -290,26 +324,69 @@ class ProxyMiddleware:
         When it is `certain` that the proxy is to blame, it is banned, else after two in a row.
         """
         pool, proxy = self._end(request, "failed", why)
-        self._failing.add(proxy.name)
+        self._failing[proxy.name] = why
         proxy.possible_failures += 1
         has_others = any(one.is_usable() for one in self.order if one is not pool)
         proxies = sum(len(one.members) for one in self.order)
         is_sites_fault = len(self._failing) >= min(_MAX_FAILING_PROXIES, proxies) and not has_others
         if certain or (proxy.possible_failures >= _MAX_POSSIBLE_FAILURES and not is_sites_fault):
-            self._ban(pool, proxy, why)
+            self._ban(pool, proxy, why, bans=request.meta[_TRIED].count(proxy.name))
         self._stop_if_exhausted(request)
+        if certain:
+            return _sent_again(request)  # no attempt of the request: the proxy is not used again
         try:
-            return await self._retry(request, proxy, why, wait=is_sites_fault)
+            return await self._retry(request, why, wait=is_sites_fault)
         except AttemptsFailedError as error:
-            await self.politeness.confirm_reachable(request, str(error))
-            raise
+            return await self._after_last_attempt(request, proxy, error)
 
-    def _ban(self, pool: ProxyPool, proxy: Proxy, why: str, min_seconds: float = 0.0) -> None:
-        """Renew a session, or quarantine the proxy for at least `min_seconds`."""
+    async def _after_last_attempt(
+        self, request: Request, proxy: Proxy, error: AttemptsFailedError
+    ) -> Request:
+        """Find out what was at fault: the request, the network, or the proxies it was sent through.
+
+        Returns:
+            The request for one more attempt, through a proxy that reaches the site.
+
+        Raises:
+            Closed: The site can't be reached through any pool.
+            AttemptsFailedError: The request fails through a proxy that reaches the site.
+        """
+        if ROBOTS_OF in request.meta:
+            raise error
+        await self.politeness.confirm_reachable(request, str(error))
+        is_proven = request.meta.get(_REACHING) == proxy.name
+        if is_proven or self._reaching in {"", *request.meta[_TRIED]}:
+            raise error
+        again = _sent_again(request)
+        again.meta[_REACHING] = self._reaching
+        return again
+
+    def _blame_proxies(self) -> None:
+        """Ban the proxies that have failed twice, as a robots.txt came through another one."""
+        for pool in self.order:
+            for name in self._failing.keys() & pool.members.keys():
+                proxy = pool.members[name]
+                if proxy.possible_failures >= _MAX_POSSIBLE_FAILURES:
+                    self._ban(pool, proxy, self._failing[name])
+
+    def _ban(
+        self,
+        pool: ProxyPool,
+        proxy: Proxy,
+        why: str,
+        min_seconds: float = 0.0,
+        *,
+        bans: int = 0,
+    ) -> None:
+        """Renew a session, or quarantine the proxy for at least `min_seconds`.
+
+        A request gives a session that many `bans`, which count although others get pages through
+        it: so a request is not sent for ever.
+        """
         proxy.possible_failures = 0
         if pool.renew(proxy):
             proxy.renewals += 1
-            if proxy.renewals <= _MAX_RENEWALS:
+            if max(proxy.renewals, bans) <= _MAX_RENEWALS:
                 return
         seconds = self.quarantines.ban(pool, proxy, why, min_seconds)
         if seconds is not None:
@@ -317,9 +394,15 @@ class ProxyMiddleware:
             self._log.info(message, proxy.name, self.site, seconds / 60, why)
 
     def _stop_if_exhausted(self, request: Request) -> None:
-        """Close the site's gate when every proxy is in quarantine. Raises Closed.
+        """Close the site's gate when every proxy is in quarantine.
 
-        Without a refusal since its last page, the site is unreachable from this worker.
+        It is closed as refused when the site has refused a proxy since its last page, otherwise as
+        unreachable from this worker.
+
+        Raises:
+            Closed: No proxy is left.
+            AttemptsFailedError: No proxy is left for a robots.txt, by which the gate finds out
+                whether the site can be reached again.
         """
         if any(pool.is_usable() for pool in self.order):
             return
@@ -333,13 +416,14 @@ class ProxyMiddleware:
         with giving_back(request):
             self.politeness.gate.close_as_unreachable(base_of(request), why)
 
-    async def _retry(self, request: Request, proxy: Proxy, why: str, *, wait: bool) -> Request:
+    async def _retry(self, request: Request, why: str, *, wait: bool) -> Request:
         """Return the request for another attempt, after a pause if `wait`.
+
+        After the last attempt through a pool, it goes on with the next one.
 
         Raises AttemptsFailedError.
         """
         assert self.crawler.spider is not None  # noqa: S101 - set before the first request
-        history = [*request.meta.get(_HISTORY, ()), f"{proxy.name} → {why}"]
         retry = get_retry_request(
             request,
             spider=self.crawler.spider,
@@ -349,11 +433,34 @@ class ProxyMiddleware:
             give_up_log_level=logging.DEBUG,
         )
         if retry is None:
-            raise AttemptsFailedError("; ".join(history))
-        retry.meta.update({_TRIED: [*request.meta.get(_TRIED, ()), proxy.name], _HISTORY: history})
+            return self._through_next_pool(request)
         if wait:
             await wait_before(retry, self.crawler.settings)
         return retry
 
+    def _through_next_pool(self, request: Request) -> Request:
+        """Return the request for an attempt through a pool that it was not sent through as often.
+
+        Raises AttemptsFailedError when there is none, or it has failed by its last attempt.
+        """
+        tried = request.meta[_TRIED]
+        attempts = {
+            pool.name: sum(name in pool.members for name in tried)
+            for pool in self._pools_of(request)
+            if pool.is_usable(tried)
+        }
+        left = [name for name, number in attempts.items() if number < self._max_attempts(request)]
+        if not left or _REACHING in request.meta:
+            raise AttemptsFailedError("; ".join(request.meta[_HISTORY]))
+        again = _sent_again(request)
+        again.meta[_PASSED] = [pool.name for pool in self.order if pool.name not in left]
+        again.meta["retry_times"] = attempts[left[0]]
+        return again
+
     def _max_attempts(self, request: Request) -> int:
         return min(self.attempts, int(request.meta.get("max_retry_times", self.attempts)) + 1)
+
+
+def _sent_again(request: Request) -> Request:
+    """Return a copy of a request that does not count as another attempt."""
+    return request.replace(dont_filter=True)

@@ -55,8 +55,8 @@ class Proxy:
     authorization: bytes | None = field(default=None, repr=False)
     """The value of Proxy-Authorization."""
     key: str | None = None
-    """The proxy's id in Redis, the same on all nodes; None for a session, which only this process
-    has."""
+    """The proxy's id in the queue's backend, the same on all nodes; None for a session, which only
+    this process has."""
     is_busy: bool = False
     """Whether a request is sent through it. A proxy carries one at a time, so that a ban costs only
     one."""
@@ -140,7 +140,7 @@ class ProxyPool(Proxies):  # type: ignore[misc]  # scrapy-rotating-proxies has n
         return was_banned
 
     def learn(self, name: str, ban: Ban | None, now: float) -> None:
-        """Take over a proxy's quarantine from Redis, or that it has none."""
+        """Take over a proxy's quarantine from other workers, or that it has none."""
         state = self.proxies[name]
         state.failed_attempts = ban.bans if ban else 0
         state.next_check = ban.until if ban else None

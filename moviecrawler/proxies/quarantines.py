@@ -1,4 +1,4 @@
-"""The quarantines of one site's proxies, shared with all nodes through Redis."""
+"""The quarantines of one site's proxies, which all workers share through the queue's backend."""
 
 from __future__ import annotations
 
@@ -6,40 +6,34 @@ import asyncio
 import logging
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
-import redis.exceptions
 
-from moviecrawler.proxies.pools import BAN_MEMORY_SECONDS, MAX_QUARANTINE_SECONDS, Ban
+from moviecrawler.errors import FrontierError
+from moviecrawler.proxies.pools import BAN_MEMORY_SECONDS, Ban
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
+    from moviecrawler.frontier.contract import Backend
     from moviecrawler.proxies.pools import Proxy, ProxyPool
 
 logger = logging.getLogger(__name__)
 
-_READ_SECONDS = 1.0  # between two exchanges with Redis
+_READ_SECONDS = 1.0  # between two exchanges
 
 
-def bans_key(site: str) -> str:
-    """Return the key of a HASH: proxy's key → JSON of a `Ban`.
-
-    It expires when no ban counts any more.
-    """
-    return f"{{{site}}}:proxies"
-
-
-def decode_bans(fields: dict[bytes, bytes]) -> dict[str, Ban]:
-    """Return the bans in that HASH; one that can't be read is logged and left out."""
+def decode_bans(fields: Mapping[str, bytes]) -> dict[str, Ban]:
+    """Return bans by the key of their proxy; one that can't be read is logged and left out."""
     bans: dict[str, Ban] = {}
     for key, text in fields.items():
         try:
-            bans[key.decode()] = msgspec.json.decode(text, type=Ban)
+            key.encode()  # UTF-8, as all keys of ours
+            bans[key] = msgspec.json.decode(text, type=Ban)
         except (ValueError, RecursionError) as error:
             logger.warning(
-                "The quarantine of the proxy %r in Redis can't be read, and does not count: %s",
+                "The quarantine of the proxy %r can't be read, and does not count: %s",
                 key,
                 error,
             )
@@ -49,13 +43,13 @@ def decode_bans(fields: dict[bytes, bytes]) -> dict[str, Ban]:
 class Quarantines:
     """Begins and ends quarantines.
 
-    Without Redis, or while it is away, they hold for this process only.
+    While what keeps the queue is away, they hold for this process only.
     """
 
-    def __init__(self, site: str, pools: Iterable[ProxyPool], client: Any = None) -> None:
-        self._key = bans_key(site)
+    def __init__(self, site: str, pools: Iterable[ProxyPool], backend: Backend) -> None:
+        self._site = site
         self._pools = tuple(pools)
-        self._client = client
+        self._backend = backend
         self._unsent: dict[str, Ban | None] = {}  # changes to send; None for a ban to delete
         self._soon = asyncio.Event()
         self._closing = asyncio.Event()
@@ -80,23 +74,21 @@ class Quarantines:
             self._unsent[proxy.key] = None
 
     async def start(self) -> None:
-        """Exchange quarantines with Redis now and every second.
+        """Exchange quarantines with the other workers, now and every second.
 
-        Raises redis.RedisError when the first exchange fails.
+        Raises FrontierError when the first exchange fails.
         """
         await self._exchange()
         self._task = asyncio.create_task(self._run())
 
     async def close(self) -> None:
-        """Send what is left, and disconnect."""
+        """Send what is left."""
         # The task is not cancelled, as a client may swallow that when a time-out comes at the same
         # moment.
         self._closing.set()
         self._soon.set()
         if self._task is not None:
             await self._task
-        if self._client is not None:
-            await self._client.aclose()
 
     async def _run(self) -> None:
         is_away = False
@@ -110,42 +102,32 @@ class Quarantines:
             try:
                 await self._exchange()
                 is_away = False
-            except redis.exceptions.RedisError as error:
+            except FrontierError as error:
                 if not is_away:
                     logger.warning(
                         "Quarantines of proxies can't be shared: %s; this process goes on alone",
                         error,
                     )
                 is_away = True
-                await self._client.aclose()  # the next command makes a new connection
 
     async def _exchange(self) -> None:
-        """End quarantines whose time is over, send changes, and read those of all nodes.
+        """End quarantines whose time is over, send changes, and read those of all workers.
 
-        Raises redis.RedisError.
+        Raises FrontierError.
         """
         now = time.time()
         for pool in self._pools:
             pool.reanimate(now)
-        if self._client is None:
-            return
         sent = self._unsent.copy()
-        pipe = self._client.pipeline(transaction=False)
-        for key, ban in sent.items():
-            if ban is None:
-                pipe.hdel(self._key, key)
-            else:
-                pipe.hset(self._key, key, msgspec.json.encode(ban))
-                pipe.expire(self._key, round(MAX_QUARANTINE_SECONDS + BAN_MEMORY_SECONDS))
-        pipe.hgetall(self._key)
-        *_, fields = await pipe.execute()
+        changes = {
+            key: None if ban is None else msgspec.json.encode(ban) for key, ban in sent.items()
+        }
+        fields = await self._backend.exchange_bans(self._site, changes)
         self._unsent = {
             key: ban for key, ban in self._unsent.items() if key not in sent or ban != sent[key]
         }
         known = decode_bans(fields)
-        damaged = [key for key in fields if key.decode(errors="replace") not in known]
-        if damaged:
-            await self._client.hdel(self._key, *damaged)
+        self._unsent.update({key: None for key in fields if key not in known})  # damaged
         self._unsent.update(
             {key: None for key, ban in known.items() if now - ban.until > BAN_MEMORY_SECONDS}
         )

@@ -14,8 +14,8 @@ import redis
 from scrapy.settings import Settings
 
 from moviecrawler.clock import utc_text
+from moviecrawler.frontier.keys import bans_key
 from moviecrawler.proxies.pools import Ban
-from moviecrawler.proxies.quarantines import bans_key
 from moviecrawler.proxies.site_pools import SitePools
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, change, scrapy
@@ -42,9 +42,15 @@ def proxies(*arguments: str, folder: Path, fleet: ProxyFleet, redis_url: str = "
     )
 
 
+@pytest.mark.parametrize("queue", ["redis", "sqlite"])
 def test_table_shows_quarantines_and_clear_ends_them(
-    replica: ReplicaProcess, fleet: ProxyFleet, redis_url: str, tmp_path: Path
+    queue: str,
+    replica: ReplicaProcess,
+    fleet: ProxyFleet,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
 ) -> None:
+    redis_url = request.getfixturevalue("redis_url") if queue == "redis" else ""
     change(replica, clients={fleet.proxies[0].address: "challenge"})
     crawl_imdb(tmp_path, replica, fleet, REDIS_URL=redis_url)
     shared = partial(proxies, folder=tmp_path, fleet=fleet, redis_url=redis_url)
@@ -130,7 +136,8 @@ def test_each_site_has_its_row_with_what_happened_until_when_and_how_often(
     assert finished.log.count("of-another-version") == 1
     alone = [line.split() for line in shown(REDIS_URL="").output.splitlines()[2:]]
     assert [line[3:] for line in alone] == [
-        ["imdb", "–", "–", "–", "–"],
-        ["metacritic", "–", "–", "–", "–"],
+        ["imdb", "usable", "–", "–", "–"],
+        ["metacritic", "usable", "–", "–", "–"],
         ["imdb", "–", "–", "–", "–"],
     ]
+    assert not list(tmp_path.glob("queue*"))

@@ -23,6 +23,7 @@ from moviecrawler.frontier.contract import (
     RunName,
 )
 from moviecrawler.frontier.outbox import Outbox
+from moviecrawler.frontier.sqlite_backend import SqliteBackend
 from moviecrawler.politeness.budgets import UNLIMITED, Budget
 from moviecrawler.redis_client import connect
 from tests.frontier.backends import (
@@ -843,6 +844,42 @@ async def test_a_backend_that_was_closed_can_be_used_again(backend: Backend) -> 
     await backend.close()
     await backend.close()
     assert (await account_of(backend, ONE)).open == 1
+
+
+# --- Bans of proxies ----------------------------------------------------------------------------
+
+
+async def test_bans_are_kept_by_site_until_they_are_deleted(backend: Backend) -> None:
+    assert await backend.read_bans("imdb") == {}
+    first = {"one": b"1", "two": b"2", "three": None}
+    assert await backend.exchange_bans("imdb", first) == {"one": b"1", "two": b"2"}
+    assert await backend.exchange_bans("metacritic", {"one": b"\xff"}) == {"one": b"\xff"}
+    changes = {"one": b"3", "two": None}
+    assert await backend.exchange_bans("imdb", changes) == {"one": b"3"}
+    assert await backend.exchange_bans("imdb", {}) == {"one": b"3"}
+    assert await backend.read_bans("imdb") == {"one": b"3"}
+    assert await backend.read_bans("rottentomatoes") == {}
+    await backend.exchange_bans("metacritic", {"one": None})
+    assert await backend.read_bans("metacritic") == {}
+
+
+def test_who_only_reads_bans_makes_no_file(tmp_path: Path) -> None:
+    async def read() -> None:
+        backend = SqliteBackend(tmp_path)
+        assert await backend.read_bans("imdb") == {}
+        await backend.close()
+
+    asyncio.run(read())
+    assert not list(tmp_path.iterdir())
+
+
+async def test_bans_outlive_a_backend_and_a_run(backend: Backend) -> None:
+    await begin(backend, ONE, "a")
+    await backend.exchange_bans("imdb", {"one": b"1"})
+    await finish_all(backend, ONE)
+    await backend.drop_run(RUN)
+    await backend.close()
+    assert await backend.read_bans("imdb") == {"one": b"1"}
 
 
 # --- Budgets and refusals -----------------------------------------------------------------------

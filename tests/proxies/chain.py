@@ -35,7 +35,7 @@ class Chain(chain.Chain):
         """Take also what an operator lists in DOWNLOADER_MIDDLEWARES."""
         urls = [f"http://user{n}:pa55word{n}@127.0.0.1:9" for n in range(proxies)]
         listed: dict[str, Any] = getattr(moviecrawler.settings, "DOWNLOADER_MIDDLEWARES", {})
-        given = {
+        given: dict[str, Any] = {
             "PROXY_POOLS": json.dumps({"datacenter": {"kind": "datacenter", "urls": urls}}),
             "PROXY_ORDER": "datacenter",
             "ROBOTSTXT_OBEY": False,

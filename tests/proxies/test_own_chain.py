@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from moviecrawler.proxies.quarantines import bans_key
+from moviecrawler.frontier.keys import bans_key
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change, counts
 from tests.frontier.workers import Workers

@@ -1,35 +1,48 @@
-"""What one worker learns of a proxy, the others use: on a real Redis."""
+"""What one worker learns of a proxy, the others use, and so does the next crawl."""
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from pathlib import Path
 
 import msgspec
 import pytest
 import redis
 
+from moviecrawler.frontier.contract import Backend
+from moviecrawler.frontier.keys import bans_key
+from moviecrawler.frontier.redis_backend import RedisBackend
+from moviecrawler.frontier.sqlite_backend import SqliteBackend
 from moviecrawler.proxies.pools import BAN_MEMORY_SECONDS, Ban, Proxy, ProxyPool
-from moviecrawler.proxies.quarantines import Quarantines, bans_key
+from moviecrawler.proxies.quarantines import Quarantines
 from moviecrawler.redis_client import connect
 from tests.services.redis import RedisServer
 from tests.waiting import until
 
 BANS = bans_key("imdb")
+Open = Callable[[], Backend]
+"""Opens a backend of its own for each worker."""
 
 
 class Worker:
     """One with proxies `a:1`, … of the keys `digest-1`, …"""
 
-    def __init__(self, url: str, site: str, proxies: int) -> None:
+    def __init__(self, backend: Backend, site: str, proxies: int) -> None:
         named = [
             Proxy(f"a:{n}", "http://proxy:1", key=f"digest-{n}") for n in range(1, proxies + 1)
         ]
+        self.backend = backend
         self.pool = ProxyPool("a", "datacenter", named)
-        self.quarantines = Quarantines(site, [self.pool], connect(url))
+        self.quarantines = Quarantines(site, [self.pool], backend)
 
     def ban(self, number: int) -> None:
         self.quarantines.ban(self.pool, self.pool.members[f"a:{number}"], "202 challenge")
+
+    async def close(self) -> None:
+        await self.quarantines.close()
+        await self.backend.close()
 
     @property
     def bans(self) -> int:
@@ -40,57 +53,100 @@ class Worker:
         return {str(name) for name in self.pool.dead}
 
 
+@pytest.fixture(params=["sqlite", "redis"])
+def open_backend(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
+    if request.param == "sqlite":
+        return partial(SqliteBackend, tmp_path)
+    return partial(open_redis, request.getfixturevalue("redis_url"))
+
+
+def open_redis(url: str) -> Backend:
+    return RedisBackend(connect(url))
+
+
 @asynccontextmanager
 async def workers(
-    url: str, count: int = 2, site: str = "imdb", proxies: int = 3
+    open_backend: Open, count: int = 2, site: str = "imdb", proxies: int = 3
 ) -> AsyncIterator[list[Worker]]:
     async with AsyncExitStack() as stack:
-        made = [Worker(url, site, proxies) for _ in range(count)]
+        made = [Worker(open_backend(), site, proxies) for _ in range(count)]
         for one in made:
             await one.quarantines.start()
-            stack.push_async_callback(one.quarantines.close)
+            stack.push_async_callback(one.close)
         yield made
+
+
+@asynccontextmanager
+async def operator(open_backend: Open) -> AsyncIterator[Backend]:
+    """Open a backend as `scrapy proxies` does."""
+    backend = open_backend()
+    yield backend
+    await backend.close()
 
 
 @pytest.mark.promise("A proxy that a site refuses rests for that site, on all nodes.")
 async def test_a_ban_is_known_to_others_and_to_those_that_start_later_until_somebody_clears_it(
-    redis_url: str, redis_client: redis.Redis
+    open_backend: Open,
 ) -> None:
-    async with workers(redis_url) as (one, other):
+    async with workers(open_backend) as (one, other):
         one.ban(1)
         await until(lambda: other.banned == {"a:1"})
         assert other.pool.proxies["a:1"].next_check == one.pool.proxies["a:1"].next_check
         async with (
-            workers(redis_url, 1) as (late,),
-            workers(redis_url, 1, "metacritic") as (elsewhere,),
+            workers(open_backend, 1) as (late,),
+            workers(open_backend, 1, "metacritic") as (elsewhere,),
         ):
             assert (late.banned, late.bans, elsewhere.banned) == ({"a:1"}, 1, set())
-        assert redis_client.ttl(BANS) > BAN_MEMORY_SECONDS
-        redis_client.hdel(BANS, "digest-1")
+        async with operator(open_backend) as backend:
+            assert (await backend.read_bans("imdb")).keys() == {"digest-1"}
+            await backend.exchange_bans("imdb", {"digest-1": None})
         await until(lambda: not one.banned)
 
 
-async def test_without_redis_a_quarantine_ends_when_its_time_is_over() -> None:
+@pytest.mark.promise("A proxy that a site refuses rests for that site, on all nodes.")
+async def test_the_next_crawl_knows_a_ban_of_the_last_moment(open_backend: Open) -> None:
+    async with workers(open_backend, 1) as (one,):
+        one.ban(2)
+    async with workers(open_backend, 1) as (later,):
+        assert later.banned == {"a:2"}
+
+
+async def test_a_session_has_no_key_and_its_quarantine_ends_when_its_time_is_over(
+    open_backend: Open,
+) -> None:
     pool = ProxyPool("a", "datacenter", [Proxy("a:1", "http://proxy:1")])
-    pool.ban("a:1", time.time() - 3600, 0.0)
-    assert pool.dead
-    quarantines = Quarantines("imdb", [pool])
-    await quarantines.start()
-    assert not pool.dead
-    await quarantines.close()
+    async with operator(open_backend) as backend:
+        quarantines = Quarantines("imdb", [pool], backend)
+        pool.ban("a:1", time.time() - 3600, 0.0)
+        assert pool.dead
+        await quarantines.start()
+        assert not pool.dead
+        assert quarantines.ban(pool, pool.members["a:1"], "403")
+        await quarantines.close()
+        assert await backend.read_bans("imdb") == {}
 
 
 async def test_a_good_answer_or_a_week_without_a_ban_ends_the_count_for_all(
+    open_backend: Open,
+) -> None:
+    async with operator(open_backend) as backend:
+        for key, ago in (("old", BAN_MEMORY_SECONDS + 60), ("digest-1", 1)):
+            ban = msgspec.json.encode(Ban(time.time() - ago, 3, "403"))
+            await backend.exchange_bans("imdb", {key: ban})
+        async with workers(open_backend) as (one, other):
+            assert other.bans == 3
+            await asyncio.sleep(0.1)
+            one.quarantines.answered(one.pool, one.pool.members["a:1"])
+            await until(lambda: other.bans == 0)
+        assert await backend.read_bans("imdb") == {}
+
+
+async def test_bans_in_redis_expire_when_none_counts(
     redis_url: str, redis_client: redis.Redis
 ) -> None:
-    for key, ago in (("old", BAN_MEMORY_SECONDS + 60), ("digest-1", 1)):
-        redis_client.hset(BANS, key, msgspec.json.encode(Ban(time.time() - ago, 3, "403")))
-    async with workers(redis_url) as (one, other):
-        assert other.bans == 3
-        await until(lambda: redis_client.hkeys(BANS) == [b"digest-1"])
-        one.quarantines.answered(one.pool, one.pool.members["a:1"])
-        await until(lambda: other.bans == 0)
-    assert not redis_client.exists(BANS)
+    async with workers(partial(open_redis, redis_url), 1) as (one,):
+        one.ban(1)
+    assert redis_client.ttl(BANS) > BAN_MEMORY_SECONDS
 
 
 async def test_values_that_can_not_be_read_are_dropped_alone_and_named_once(
@@ -107,20 +163,21 @@ async def test_values_that_can_not_be_read_are_dropped_alone_and_named_once(
         b"deep": b'{"x": ' + b"[" * 100_000,
     }
     redis_client.hset(BANS, "digest-1", msgspec.json.encode(ban))
-    async with workers(redis_url, 1) as (one,):
+    async with workers(partial(open_redis, redis_url), 1) as (one,):
         redis_client.hset(BANS, mapping=damaged)  # type: ignore[arg-type]
         await until(lambda: redis_client.hkeys(BANS) == [b"digest-1"])
         assert one.banned == {"a:1"}
         over = Ban(time.time() - 1, 1, "403")
         redis_client.hset(BANS, "digest-1", msgspec.json.encode(over))
         await until(lambda: not one.banned)
-    assert [caplog.text.count(repr(key)) for key in damaged] == [1] * len(damaged)
+    names = [key.decode(errors="surrogateescape") for key in damaged]
+    assert [caplog.text.count(f"proxy {name!r} ") for name in names] == [1] * len(damaged)
     assert len(caplog.messages) == len(damaged)
 
 
 def test_workers_go_on_alone_while_redis_is_away_and_share_later() -> None:
     async def run(server: RedisServer) -> None:
-        async with workers(server.url) as (one, other):
+        async with workers(partial(open_redis, server.url)) as (one, other):
             await asyncio.to_thread(server.stop)
             one.ban(1)
             await asyncio.sleep(0.3)

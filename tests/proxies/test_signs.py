@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import redis
 
-from moviecrawler.frontier.keys import SiteKeys
+from moviecrawler.frontier.keys import SiteKeys, bans_key
 from moviecrawler.items import Site
-from moviecrawler.proxies.quarantines import bans_key, decode_bans
+from moviecrawler.proxies.quarantines import decode_bans
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change, counts, crawl
 from tests.proxies.fleets import write_pools
@@ -69,5 +69,6 @@ def test_sign_rests_the_proxies_and_then_the_site_for_all_nodes(
         bans: Any = redis_client.hgetall(bans_key(site))
         left = 3600 if fault == "429" else 1800
         assert [
-            left - 60 < ban.until - time.time() <= left for ban in decode_bans(bans).values()
+            left - 60 < ban.until - time.time() <= left
+            for ban in decode_bans({key.decode(): ban for key, ban in bans.items()}).values()
         ] == [True] * 4
