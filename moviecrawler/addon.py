@@ -55,7 +55,6 @@ def check(settings: BaseSettings, spidercls: type[Spider]) -> None:
     Nothing is connected. Raises ConfigurationError for the first setting that can't be right.
     """
     # Scrapy imports this module for every command.
-    from moviecrawler.monitors.actions import chosen_actions  # noqa: PLC0415 - as above
     from moviecrawler.options import check_settings  # noqa: PLC0415 - as above
     from moviecrawler.pipelines.base import check_stores  # noqa: PLC0415 - as above
     from moviecrawler.pipelines.files import check_data_dir  # noqa: PLC0415 - as above
@@ -75,4 +74,8 @@ def check(settings: BaseSettings, spidercls: type[Spider]) -> None:
 
         connect(settings["REDIS_URL"])  # which opens no connection
     SitePools.from_settings(settings)
-    chosen_actions(settings)
+    if settings.get("ALERT_URLS"):
+        # Imports Apprise.
+        from moviecrawler.extensions.messengers import messengers_of  # noqa: PLC0415
+
+        messengers_of(settings)

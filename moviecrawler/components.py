@@ -53,12 +53,6 @@ _SETTINGS: dict[str, Any] = {
         for path, order in default_settings.DOWNLOADER_MIDDLEWARES_BASE.items()
         if path != "scrapy.downloadermiddlewares.cookies.CookiesMiddleware"
     },
-    # Whether alerts are sent, by the actions whose settings have a value. Suites of a user's own
-    # are run by Spidermon's own extension.
-    "SPIDERMON_ENABLED": True,
-    "SPIDERMON_SLACK_SENDER_NAME": "moviecrawler",
-    "SPIDERMON_SENTRY_PROJECT_NAME": "moviecrawler",
-    "SPIDERMON_SENTRY_ENVIRONMENT_TYPE": "production",
 }
 
 PACE_OF_OTHER_SPIDERS = {
@@ -109,7 +103,6 @@ _COMPONENTS: dict[str, dict[str, int | None]] = {
         "moviecrawler.extensions.clock.ClockCheck": 0,
         "moviecrawler.extensions.completion.ItemCompletion": 0,
         "moviecrawler.extensions.coverage.CoverageWatch": 0,
-        "moviecrawler.extensions.alerts.Alerts": 10,
         "moviecrawler.extensions.metrics.Metrics": 20,
         "moviecrawler.extensions.progress.Progress": 30,
         "moviecrawler.extensions.summary.Summary": 40,
@@ -136,15 +129,6 @@ class _Part(NamedTuple):
     order: int
 
 
-_SPIDERMON_SUITES = (
-    "SPIDERMON_SPIDER_OPEN_MONITORS",
-    "SPIDERMON_SPIDER_CLOSE_MONITORS",
-    "SPIDERMON_ENGINE_STOP_MONITORS",
-    "SPIDERMON_PERIODIC_MONITORS",
-    "SPIDERMON_SPIDER_OPEN_EXPRESSION_MONITORS",
-    "SPIDERMON_SPIDER_CLOSE_EXPRESSION_MONITORS",
-    "SPIDERMON_ENGINE_STOP_EXPRESSION_MONITORS",
-)
 _PARTS = (
     _Part(
         enabled_by=("DATABASE_URL",),
@@ -196,9 +180,9 @@ _PARTS = (
         order=0,
     ),
     _Part(
-        enabled_by=_SPIDERMON_SUITES,
+        enabled_by=("ALERT_WEBHOOK", "ALERT_URLS"),
         listed_in="EXTENSIONS",
-        path="spidermon.contrib.scrapy.extensions.Spidermon",
+        path="moviecrawler.extensions.alerts.Alerts",
         order=10,
     ),
 )

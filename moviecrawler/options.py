@@ -34,8 +34,8 @@ logger = logging.getLogger(__name__)
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 """Hosts that are this machine itself."""
 _SIMILARITY = 0.87
-"""As `difflib` reckons it: DATABASE_URI is so near to DATABASE_URL, and no name of Spidermon's or
-scrapy-redis' is to one of ours."""
+"""As `difflib` reckons it: DATABASE_URI is so near to DATABASE_URL, and no name of scrapy-redis' is
+to one of ours."""
 _HOST_AND_PORT = r"(?!\S*@)[\w.:\[\]-]+:\d{1,5}"
 _URL = r"https?://[\w.\[\]-][^\s?#@]*"
 _DATASET = "(?:basics|ratings|crew|principals|names|akas|episode)"
@@ -272,8 +272,7 @@ class ProxyOptions(
 class WatchOptions(Options, frozen=True, kw_only=True, rename=str.upper):
     """Monitoring.
 
-    Spidermon's settings (`SPIDERMON_…`) are read from the environment, too: see
-    `monitors/README.md`.
+    `extensions/README.md` says what is wrong with a crawl, and shows URLs for `ALERT_URLS`.
     """
 
     coverage_stop: bool = True
@@ -281,6 +280,10 @@ class WatchOptions(Options, frozen=True, kw_only=True, rename=str.upper):
     score is unknown."""
     alert_webhook: Annotated[str, _OTHER_URL] = ""
     """The URL to which a crawl posts what is wrong with it, as {"text": …}."""
+    alert_urls: str = ""
+    """URLs of Apprise, separated by spaces, by which a crawl sends the same to Slack, Telegram, by
+    mail and so on, such as mailtos://user:password@example.org?to=you@example.org; the extra
+    `alerts` installs Apprise."""
     metrics_folder: str = ""
     """The folder that Prometheus' node exporter reads; a crawl without a node writes its metrics
     there."""
@@ -330,6 +333,20 @@ JOB_SETTINGS = (
 protects the sites."""
 
 
+_REPLACED = {
+    "SPIDERMON_DISCORD_": "set ALERT_URLS to discord://ID/TOKEN",
+    "SPIDERMON_EMAIL_": "set ALERT_URLS to mailtos://USER:PASSWORD@HOST?to=ADDRESS",
+    "SPIDERMON_ENABLED": "set ALERT_WEBHOOK or ALERT_URLS to have alerts",
+    "SPIDERMON_SENTRY_": "set ALERT_WEBHOOK or ALERT_URLS to a service other than Sentry",
+    "SPIDERMON_SLACK_": "set ALERT_URLS to slack://TOKEN/CHANNEL",
+    "SPIDERMON_SMTP_": "set ALERT_URLS to mailtos://USER:PASSWORD@HOST?to=ADDRESS",
+    "SPIDERMON_TELEGRAM_": "set ALERT_URLS to tgram://TOKEN/CHAT",
+    "SPIDERMON_": "list an extension of your own in EXTENSIONS, which checks the stats",
+}
+"""What takes the place of settings that nothing reads any more, by the beginning of their names;
+the first that fits counts."""
+
+
 def node_of(settings: Mapping[str, Any]) -> str:
     """Return the name under which others know this machine: FRONTIER_NODE, or else its own."""
     return settings.get("FRONTIER_NODE") or socket.gethostname()
@@ -337,6 +354,7 @@ def node_of(settings: Mapping[str, Any]) -> str:
 
 def check_settings(settings: BaseSettings) -> None:
     """Raise ConfigurationError for the first setting of this project whose value can't be right."""
+    _check_replaced({**os.environ, **settings})
     for options in SETTINGS:
         options.read(settings)
     _check_scrapys_own(settings)
@@ -345,6 +363,16 @@ def check_settings(settings: BaseSettings) -> None:
         raise ConfigurationError(
             f"METRICS_FOLDER is {folder!r}, which is no folder; make it, or remove the setting"
         )
+
+
+def _check_replaced(settings: Mapping[str, Any]) -> None:
+    """Raise ConfigurationError for the first setting that has a value, and is not read any more."""
+    for name, value in sorted(settings.items()):
+        for beginning, replacement in _REPLACED.items():
+            if name.startswith(beginning) and value not in (None, ""):
+                raise ConfigurationError(
+                    f"Nothing reads {name} any more; {replacement}, and remove it"
+                )
 
 
 def _check_scrapys_own(settings: BaseSettings) -> None:

@@ -57,10 +57,6 @@ DOWNLOAD_MAXSIZE = 64 * 1024 * 1024
 # --- Components -----------------------------------------------------------------------------------
 # Those of a crawl of the sites are set up by `components.py`. This checks their settings.
 ADDONS = {"moviecrawler.addon.ConfiguredParts": 0}
-# All of Spidermon's settings may be in the environment.
-globals().update(
-    {name: value for name, value in os.environ.items() if name.startswith("SPIDERMON_") and value}
-)
 
 # --- What is shown --------------------------------------------------------------------------------
 LOG_LEVEL = os.environ.get("LOG_LEVEL") or "INFO"

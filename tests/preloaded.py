@@ -34,7 +34,6 @@ _CLIENTS = (
     "botocore.client",
     "botocore.endpoint",
     "aiohttp",
-    "spidermon",
     "msgspec",
     "lxml.html",
     "parsel",

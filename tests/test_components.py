@@ -51,7 +51,8 @@ def listed(settings: BaseSettings) -> set[str]:
         ({"S3_BUCKET": "lamps"}, {"S3Pipeline", "ArchivePipeline", "ArchiveMiddleware"}),
         ({"PROXY_ORDER": "datacenter"}, {"ProxyMiddleware"}),
         ({"COOKIES_ENABLED": True}, {"CookiesMiddleware"}),
-        ({"SPIDERMON_PERIODIC_MONITORS": '{"suites.Lamps": 60}'}, {"Spidermon"}),
+        ({"ALERT_WEBHOOK": "https://hooks.example/lamps"}, {"Alerts"}),
+        ({"ALERT_URLS": "json://hooks.example/lamps"}, {"Alerts"}),
     ],
 )
 def test_components_are_listed_where_their_settings_have_a_value(
@@ -71,7 +72,7 @@ def test_what_is_listed_can_be_loaded() -> None:
             "MONGO_URL": "mongodb://db/movies",
             "S3_BUCKET": "lamps",
             "PROXY_ORDER": "datacenter",
-            "SPIDERMON_PERIODIC_MONITORS": "{}",
+            "ALERT_WEBHOOK": "https://hooks.example/lamps",
         }
     )
     set_up(settings)
@@ -164,7 +165,6 @@ def begun(settings: Settings) -> Crawler:
         ("LOGSTATS_INTERVAL", 0),
         ("REDIRECT_MAX_TIMES", 7),
         ("DOWNLOAD_SLOTS", {"127.0.0.1": {"delay": 1.0}}),
-        ("SPIDERMON_ENABLED", False),
     ],
 )
 def test_a_setting_that_somebody_has_set_stays(name: str, value: Any, priority: str) -> None:
@@ -208,8 +208,7 @@ class Changing:
 
 
 def test_an_add_on_sees_what_is_set_up_and_can_change_it() -> None:
-    given = {"ADDONS": {Changing: 1}, "SPIDERMON_PERIODIC_MONITORS": '{"a.Suite": 60}'}
-    crawler = get_crawler(ImdbSpider, given)
+    crawler = get_crawler(ImdbSpider, {"ADDONS": {Changing: 1}})
     assert crawler.settings.getdict("EXTENSIONS") == {SUMMARY: None}
     assert crawler.settings["SCHEDULER"] == SCRAPYS_SCHEDULER
     assert type(crawler.stats).__name__ == "DummyStatsCollector"

@@ -41,7 +41,6 @@ def test_a_misspelt_setting_is_named_with_the_one_that_is_meant(
     warn_of_names(settings)
     settings.set("DOWNLOAD_DELY", "3")
     settings.set("FRONTIER_LEASES", "30")
-    settings.set("SPIDERMON_SLACK_MESSAGE", "of Spidermon's own")
     monkeypatch.setenv("DATABASE_URI", "postgresql://127.0.0.1/movies")
     warn_of_names(settings)
     assert [record.getMessage() for record in caplog.records] == [
@@ -87,6 +86,11 @@ SENTENCES: dict[str, tuple[str, list[object]]] = {
         "is wrong: set it to a scheme and",
         ["https://u:hun/ter2@mirror.example"],
     ),
+    "ALERT_WEBHOOK": ("is wrong: set it to a scheme and", ["u:hunter2@hooks.example"]),
+    "ALERT_URLS": (
+        "is wrong: Apprise does not accept URL number 2",
+        ["json://127.0.0.1/hunter2 https://hooks.example/hunter2"],
+    ),
     "TOR_TUNNEL": (
         "is wrong: set it to where Tor's HTTPTunnelPort listens",
         ["http://u:hunter2@127.0.0.1:1"],
@@ -120,6 +124,45 @@ def test_wrong_value_is_refused_in_a_sentence_without_a_password(
         check(settings, ImdbSpider)
     assert str(caught.value).startswith(f"{name} {sentence}")
     assert not any(part in str(caught.value) for part in ("\n", "hun", "ter2"))
+
+
+@pytest.mark.parametrize(
+    ("name", "replacement"),
+    [
+        ("SPIDERMON_SLACK_SENDER_TOKEN", "set ALERT_URLS to slack://TOKEN/CHANNEL"),
+        ("SPIDERMON_TELEGRAM_RECIPIENTS", "set ALERT_URLS to tgram://TOKEN/CHAT"),
+        ("SPIDERMON_DISCORD_WEBHOOK_URL", "set ALERT_URLS to discord://ID/TOKEN"),
+        (
+            "SPIDERMON_SMTP_HOST",
+            "set ALERT_URLS to mailtos://USER:PASSWORD@HOST?to=ADDRESS",
+        ),
+        (
+            "SPIDERMON_SENTRY_DSN",
+            "set ALERT_WEBHOOK or ALERT_URLS to a service other than Sentry",
+        ),
+        ("SPIDERMON_ENABLED", "set ALERT_WEBHOOK or ALERT_URLS to have alerts"),
+        (
+            "SPIDERMON_SPIDER_CLOSE_MONITORS",
+            "list an extension of your own in EXTENSIONS, which checks the stats",
+        ),
+    ],
+)
+@pytest.mark.parametrize("place", ["settings", "environment"])
+def test_a_setting_that_nothing_reads_any_more_is_refused_with_its_replacement(
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    place: str,
+    name: str,
+    replacement: str,
+) -> None:
+    monkeypatch.setenv("SPIDERMON_EMAIL_TO", "")  # means that it is not set
+    if place == "settings":
+        settings.set(name, ["hunter2"])
+    else:
+        monkeypatch.setenv(name, "hunter2")
+    with pytest.raises(ConfigurationError) as caught:
+        check(settings, ImdbSpider)
+    assert str(caught.value) == f"Nothing reads {name} any more; {replacement}, and remove it"
 
 
 URLS = (

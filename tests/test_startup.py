@@ -12,6 +12,7 @@ from tests.crawling import environment
 
 CLIENTS = {
     "aiohttp",
+    "apprise",
     "boto3",
     "bson",
     "prometheus_client",
@@ -19,7 +20,6 @@ CLIENTS = {
     "pymongo",
     "redis",
     "scrapy_redis",
-    "spidermon",
 }
 _RUN = """
 import json, sys

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from contextlib import suppress
+from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from scrapy.exceptions import NotConfigured
 
-from moviecrawler.monitors.actions import chosen_actions
+from moviecrawler.extensions.checks import find_problems
+from moviecrawler.extensions.messengers import NotSentError, messengers_of, silence_clients
 from moviecrawler.signals import summary_written
 
 if TYPE_CHECKING:
@@ -19,56 +20,66 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
+    from moviecrawler.extensions.messengers import Messenger
+
 logger = logging.getLogger(__name__)
 
 _TIMEOUT_SECONDS = 60.0
-"""The time that all monitors and actions may take."""
+"""Seconds that a crawl waits for its alerts to be sent."""
 
 
 class Alerts:
-    """Run the monitors of `monitors/suite.py` in a thread at the end of a crawl.
+    """Check a crawl at its end, and send one alert to each messenger if something is wrong."""
 
-    They run only if an action is switched on.
-    """
-
-    def __init__(self, crawler: Crawler) -> None:
+    def __init__(self, crawler: Crawler, messengers: Sequence[Messenger]) -> None:
         self._crawler = crawler
+        self._messengers = messengers
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read SPIDERMON_ENABLED, and the settings that switch actions on."""
-        settings = crawler.settings
-        if not (settings.getbool("SPIDERMON_ENABLED") and chosen_actions(settings)):
-            raise NotConfigured
-        alerts = cls(crawler)
+        """Read ALERT_WEBHOOK and ALERT_URLS."""
+        messengers = messengers_of(crawler.settings)
+        if not messengers:
+            raise NotConfigured("neither ALERT_WEBHOOK nor ALERT_URLS is set")
+        alerts = cls(crawler, messengers)
         crawler.signals.connect(alerts.summary_written, summary_written)
         return alerts
 
     async def summary_written(self, lines: Sequence[str]) -> None:
-        """Run the monitors, and wait for their actions for a minute at most."""
-        loop = asyncio.get_running_loop()
-        is_over = asyncio.Event()
+        """Send what is wrong to all messengers at once."""
+        problems = find_problems(self._crawler.stats.get_stats())
+        if not problems:
+            return
+        silence_clients()
+        title = f"{self._crawler.spidercls.name}: something is wrong"
+        text = "\n".join([*(f"- {problem}" for problem in problems), "", *lines])
+        await asyncio.gather(*(self._send(each, title, text) for each in self._messengers))
 
-        def work() -> None:
-            # Imports Spidermon, which takes long.
-            from moviecrawler.monitors.suite import run_suite  # noqa: PLC0415
-
-            try:
-                run_suite(self._crawler, lines)
-            except Exception as error:  # noqa: BLE001
-                # Spidermon raises many kinds of errors; their texts may hold secrets.
-                logger.error(  # noqa: TRY400
-                    "The alerts of this crawl could not be sent: %s", type(error).__name__
-                )
-            with suppress(RuntimeError):  # the loop has ended meanwhile
-                loop.call_soon_threadsafe(is_over.set)
-
-        # A daemon thread lets the process end while an action hangs.
-        threading.Thread(target=work, name="alerts", daemon=True).start()
+    async def _send(self, messenger: Messenger, title: str, text: str) -> None:
+        extra = {"spider": self._crawler.spider}
         try:
             async with asyncio.timeout(_TIMEOUT_SECONDS):
-                await is_over.wait()
-        except TimeoutError:
-            logger.error(  # noqa: TRY400
-                "The alerts of this crawl could not be sent within %.0f s", _TIMEOUT_SECONDS
-            )
+                await asyncio.wrap_future(_start_sending(messenger, title, text))
+        except Exception as error:  # noqa: BLE001 - a library's, whose text may hold a secret
+            why = str(error) if isinstance(error, NotSentError) else type(error).__name__
+            message = "The alert could not be sent to %s: %s"
+            logger.error(message, messenger.name, why, extra=extra)  # noqa: TRY400
+        else:
+            logger.info("Sent an alert to %s", messenger.name, extra=extra)
+
+
+def _start_sending(messenger: Messenger, title: str, text: str) -> Future[None]:
+    """Send an alert in a daemon thread, which lets the process end while a service hangs."""
+    sending: Future[None] = Future()
+    sending.set_running_or_notify_cancel()  # whoever stops to wait does not cancel it
+
+    def send() -> None:
+        try:
+            messenger.send(title, text)
+        except BaseException as error:  # noqa: BLE001 - handed to whoever waits
+            sending.set_exception(error)
+        else:
+            sending.set_result(None)
+
+    threading.Thread(target=send, name="alerts", daemon=True).start()
+    return sending

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 
 from moviecrawler.clock import utc_now
-from moviecrawler.monitors.missing_fields import GONE_AFTER_PAGES, MissingFields
+from moviecrawler.extensions.missing_fields import GONE_AFTER_PAGES, MissingFields
 from moviecrawler.politeness.kept_pages import folder_of, keep_page
 from moviecrawler.scrapy_internals import end_crawl
 from moviecrawler.signals import title_read, title_unread

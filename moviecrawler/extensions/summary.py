@@ -16,6 +16,7 @@ from scrapy.exceptions import NotConfigured
 
 from moviecrawler.clock import utc_text
 from moviecrawler.errors import MovieCrawlerError
+from moviecrawler.extensions.checks import describe_missing_fields
 from moviecrawler.frontier.account import DONE, INCOMPLETE, UNFINISHED, account_of, exit_code
 from moviecrawler.frontier.contract import TITLE_OUTCOMES, Account
 from moviecrawler.items import Miss, Movie
@@ -314,11 +315,7 @@ def _refusals(site: str, stats: dict[str, Any]) -> str:
 
 
 def _missing(stats: dict[str, Any]) -> str:
-    shown = [
-        f"{name.removeprefix('pages/missing/')} {why}"
-        for name, why in sorted(stats.items())
-        if name.startswith("pages/missing/")
-    ]
+    shown = describe_missing_fields(stats)
     unreadable = {
         name.rpartition("/")[2]: count
         for name, count in sorted(stats.items())

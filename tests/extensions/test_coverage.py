@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from moviecrawler.extensions.missing_fields import GONE_AFTER_PAGES
 from moviecrawler.items import Movie
-from moviecrawler.monitors.missing_fields import GONE_AFTER_PAGES
 from moviecrawler.politeness.kept_pages import MAX_PAGES
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess

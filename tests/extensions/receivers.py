@@ -17,29 +17,25 @@ class Webhook(Server):
 
     def __init__(self, *statuses: int) -> None:
         self.bodies: list[bytes] = []
-        self.requests: list[tuple[str, str, dict[str, str]]] = []
         left = list(statuses)
         receiver = self
 
         class Handler(QuietHandler):
             def do_POST(self) -> None:
-                receiver.requests.append((self.command, self.path, dict(self.headers)))
                 receiver.bodies.append(self.rfile.read(int(self.headers.get("Content-Length", 0))))
-                answer = b'{"ok": true, "members": []}'  # what chat programs answer
                 self.send_response(left.pop(0) if left else 200)
-                self.send_header("Content-Length", str(len(answer)))
+                self.send_header("Content-Length", "0")
                 self.end_headers()
-                self.wfile.write(answer)
-
-            # Their names in the standard library.
-            do_GET = do_POST  # noqa: N815
-            do_PUT = do_POST  # noqa: N815
 
         super().__init__(Handler)
 
     @property
     def url(self) -> str:
         return f"{super().url}/hooks/s3cret-token"
+
+    @property
+    def apprise_url(self) -> str:
+        return f"json://{self.address}/s3cret-token"
 
     @property
     def messages(self) -> list[dict[str, Any]]:

@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from moviecrawler.extract.pages import read_page
-from moviecrawler.items import Movie, Site
-from moviecrawler.monitors.missing_fields import (
+from moviecrawler.extensions.missing_fields import (
     FIELD_RUN,
     GONE_AFTER_PAGES,
     MOST_UNKNOWN_SCORES,
     MissingFields,
 )
+from moviecrawler.extract.pages import read_page
+from moviecrawler.items import Movie, Site
 from moviecrawler.replica.collection import Collection
 from moviecrawler.sites import SCORES, SITES
 from moviecrawler.urls import title_url
-from tests.monitors.movies import movie
+from tests.extensions.movies import movie
 from tests.services.replica import page_of
 
 TITLES = 200
