@@ -10,7 +10,7 @@ _WORDS = (
     r"|authorization|x-amz-signature"
 )
 # Repetitions are bounded, as without that a match in 16 KB of letters takes a minute.
-_NAME = re.compile(rf"{_WORDS}|_auth$", re.IGNORECASE)
+_NAME = re.compile(rf"{_WORDS}|_auth$|webhook|^alert_urls$", re.IGNORECASE)
 _ASSIGNED = re.compile(
     rf"(?:{_WORDS})[\w-]{{0,64}}[\"']?\s{{0,8}}[=:]\s{{0,8}}[^\s]", re.IGNORECASE
 )

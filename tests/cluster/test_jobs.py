@@ -225,6 +225,8 @@ def test_a_job_may_make_no_setting_that_does_harm() -> None:
         ("x", "a@b,me:hunter2@proxy.example:8080"),
         ("my_api_key", "hunter2"),
         ("MONGO_PWD", "hunter2"),
+        ("ALERT_URLS", "slack://hunter2/lamps"),
+        ("ALERT_WEBHOOK", "https://hooks.example/hunter2"),
     ],
 )
 def test_secret_is_found_in_whatever_form(name: str, value: str) -> None:
