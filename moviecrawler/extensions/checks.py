@@ -65,9 +65,10 @@ def check_missing_fields(stats: Mapping[str, Any]) -> str | None:
 
 
 def check_stores(stats: Mapping[str, Any]) -> str | None:
-    """Look for items that were rejected, spooled or lost."""
+    """Look for items that were rejected, spooled or lost, and for damaged spool files."""
     counts = {end: _sum(stats, "store/", f"/{end}") for end in ("rejected", "spooled", "lost")}
     counts["invalid"] = stats.get("items/rejected", 0)
+    counts["spool files that can't be read"] = _sum(stats, "store/", "/damaged")
     shown = [f"{count:,.0f} {what}" for what, count in counts.items() if count]
     return f"items that are not stored: {', '.join(shown)}" if shown else None
 

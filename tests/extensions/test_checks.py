@@ -64,6 +64,10 @@ NONE_STORED = {"titles/stored": 0, "titles/absent": 0}
             {"store/csv/rejected": 1, "items/rejected": 2},
             "items that are not stored: 1 rejected, 2 invalid",
         ),
+        (
+            {"store/csv/damaged": 1},
+            "items that are not stored: 1 spool files that can't be read",
+        ),
         ({"frontier/dead_letters": 1}, "requests that became dead letters: 1"),
         ({"lists/missed": 1}, "list pages that could not be read: 1"),
         ({"titles/failed": 100, **NONE_STORED}, "none of 100 requested titles was stored"),

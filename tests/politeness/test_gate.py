@@ -316,7 +316,12 @@ async def test_one_request_at_a_time_finds_out_whether_a_site_answers_again(
         assert len(world.paths) == 1
         await two.politeness.gate.ask()
         assert await send(two, "movie/c/") == ["200"]
-    assert caplog.text.count("refused us (status 403); metacritic is not asked until 2026-09-22 12:00 UTC") == 1
+    assert (
+        caplog.text.count(
+            "refused us (status 403); metacritic is not asked until 2026-09-22 12:00 UTC"
+        )
+        == 1
+    )
     assert "One request finds out whether metacritic answers again" in caplog.text
 
 
