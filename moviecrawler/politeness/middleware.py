@@ -317,7 +317,7 @@ def base_of(request: Request) -> str:
 
 
 def _describe(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".strip(": ").partition("\n")[0]
+    return f"{type(error).__name__}: {error}".partition("\n")[0].rstrip(": .")
 
 
 def _is_missing_robots_txt(request: Request, response: Response) -> bool:

@@ -479,16 +479,21 @@ ENDS: dict[str, Ending] = {
             {"/robots.txt": Told(503, b"busy")}, f"ids={METACRITIC[0]}", site="metacritic"
         ),
         code=1,
-        titles="1 titles asked for: 1 failed (1 robots.txt can't be fetched: HTTP status 503)",
-        next="1 failed, and the same command requests them anew",
+        reason="site_unreachable",
+        titles="1 titles asked for: 1 waiting in the queue",
+        next="metacritic can't be reached: robots.txt can't be fetched: HTTP status 503; 1 requests"
+        " wait in the queue, and the same command goes on with them",
+        queues=BOTH,
     ),
     "a site that is away": Ending(
         play=meeting(
             f"ids={METACRITIC[0]}", site="metacritic", RETRY_TIMES="0", METACRITIC_URL=AWAY
         ),
         code=1,
-        titles="1 titles asked for: 1 failed (1 robots.txt can't be fetched: …refused…)",
-        next="1 failed, and the same command requests them anew",
+        reason="site_unreachable",
+        titles="1 titles asked for: 1 waiting in the queue",
+        next="metacritic can't be reached: …refused; 1 requests wait in the queue, and the same"
+        " command goes on with them",
     ),
     # --- Refusals ---------------------------------------------------------------------------------
     "a refusal of the first page": Ending(
@@ -496,9 +501,8 @@ ENDS: dict[str, Ending] = {
         code=1,
         reason="site_stopped",
         titles="3 titles asked for: 3 waiting in the queue",
-        next="imdb refused us (…); ask again in … h at the earliest; nothing is handed out for … h,"
-        " and what is queued stays queued; 3 requests wait in the queue, and the same command goes"
-        " on with them",
+        next="imdb refused us (…); imdb is not asked until … UTC; 3 requests wait in the"
+        " queue, and the same command goes on with them",
         queues=BOTH,
     ),
     "a refusal in the middle": Ending(
@@ -537,8 +541,8 @@ ENDS: dict[str, Ending] = {
         code=1,
         reason="site_stopped",
         titles="2 titles asked for: 2 waiting in the queue",
-        next="imdb refused us (…; 2 requests wait in the queue, and the same command goes on with"
-        " them",
+        next="imdb refused us (…); imdb is not asked until … UTC; 2 requests wait in the"
+        " queue, and the same command goes on with them",
         queues=BOTH,
     ),
     # --- Lists ------------------------------------------------------------------------------------
@@ -606,8 +610,8 @@ ENDS: dict[str, Ending] = {
         code=3,
         reason="budget_spent",
         titles="4 titles asked for: 2 stored, 2 waiting in the queue",
-        next="the budget of the day is spent; …; 2 requests wait in the queue, and the same command"
-        " goes on with them",
+        next="the budget of the day is spent; imdb is not asked until … 00:00 UTC; 2 requests wait"
+        " in the queue, and the same command goes on with them",
         stored=IDS[:2],
         queues=BOTH,
     ),
@@ -864,8 +868,10 @@ ENDS: dict[str, Ending] = {
     "datasets that are away": Ending(
         play=meeting("via=datasets", "list=all", IMDB_DATASETS_URL=AWAY, RETRY_TIMES="0"),
         code=1,
-        titles="0 titles asked for: the list could not be read (1 robots.txt can't be fetched: …)",
-        next="1 failed, and the same command requests them anew",
+        reason="site_unreachable",
+        titles="0 titles asked for: the crawl ended first",
+        next="imdb-datasets can't be reached: …refused; 1 requests wait in the queue, and the same"
+        " command goes on with them",
     ),
     # --- What is due ------------------------------------------------------------------------------
     "all that is due is stored": Ending(

@@ -78,9 +78,10 @@ class Chain:
             "RETRY_BACKOFF": 0,
             "SITE_BUDGETS": UNLIMITED,
         }
-        self.crawler = get_crawler(spider, {**own, **given, **settings})
-        self.crawler.spider = spider.from_crawler(self.crawler)
-        self.manager = build_from_crawler(DownloaderMiddlewareManager, self.crawler)
+        crawler: Any = get_crawler(spider, {**own, **given, **settings})
+        crawler.spider = spider.from_crawler(crawler)
+        self.crawler = crawler
+        self.manager: Any = build_from_crawler(DownloaderMiddlewareManager, self.crawler)
         self.engine: Any = Engine(self)
         self.crawler._engine = self.engine
         self.politeness: Any = self.crawler.get_downloader_middleware(PolitenessMiddleware)
@@ -146,7 +147,12 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Return the seconds that have passed."""
         return self._seconds
 
-    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> Any:  # noqa: ARG002
+    def run_in_executor(  # type: ignore[override]
+        self,
+        executor: Any,  # noqa: ARG002 - of the base
+        func: Any,
+        *args: Any,
+    ) -> Any:
         """Run a function now."""
         future = self.create_future()
         try:

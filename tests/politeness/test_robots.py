@@ -10,7 +10,7 @@ from scrapy.http import Response
 
 from moviecrawler.politeness.robots import Rules
 from moviecrawler.spiders.metacritic import MetacriticSpider
-from tests.crawling import FAST, scrapy
+from tests.crawling import FAST, Finished, scrapy
 from tests.middlewares.sites import Site, Told
 from tests.politeness.chain import Chain, page
 
@@ -29,7 +29,10 @@ async def is_allowed(folder: Path, status: int, body: bytes) -> bool:
         return page(request)
 
     contact = "moviecrawler/1.0 (+https://example.org/crawler)"
-    named = {"USER_AGENT": contact, "SITE_BUDGETS": '{"metacritic": {"per_second": 1000}}'}
+    named: dict[str, Any] = {
+        "USER_AGENT": contact,
+        "SITE_BUDGETS": '{"metacritic": {"per_second": 1000}}',
+    }
     chain = Chain(folder, answer, MetacriticSpider, RETRY_TIMES=0, **named)
     try:
         await chain.send(URL)
@@ -110,7 +113,7 @@ def test_a_bucket_that_refuses_the_robots_txt_that_it_does_not_have_gives_its_da
         assert site.pages == ["/title.basics.tsv.gz"]
 
 
-def crawl_of(data: Path, spider: str, *arguments: str, **settings: str) -> Any:
+def crawl_of(data: Path, spider: str, *arguments: str, **settings: Any) -> Finished:
     """Run a crawl that is soon at the end of its patience."""
     given = {**FAST, "RETRY_TIMES": "1", "FRONTIER_PATIENCE": "1"}
     options = [part for name, value in given.items() for part in ("-s", f"{name}={value}")]
