@@ -260,14 +260,17 @@ def _choose_pace(settings: BaseSettings) -> None:
     A DOWNLOAD_DELAY that the operator has set is the gate's LEAST_GAP, and a
     CONCURRENT_REQUESTS_PER_DOMAIN holds for all requests, as they are those of one site.
     """
-    least_gap = None
-    if _is_operators(settings, "DOWNLOAD_DELAY"):
-        least_gap = settings.getfloat("DOWNLOAD_DELAY")
+    try:
+        delay = settings.getfloat("DOWNLOAD_DELAY")
+        concurrency = settings.getint("CONCURRENT_REQUESTS") or sys.maxsize  # 0 is no limit
+        of_a_host = settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+    except (TypeError, ValueError):
+        return  # the check of all settings says so
+    least_gap = delay if _is_operators(settings, "DOWNLOAD_DELAY") else None
+    if _is_operators(settings, "CONCURRENT_REQUESTS_PER_DOMAIN"):
+        concurrency = min(concurrency, of_a_host)
     _replace(settings, "LEAST_GAP", least_gap)
     _replace(settings, "DOWNLOAD_DELAY", 0)
-    concurrency = settings.getint("CONCURRENT_REQUESTS") or sys.maxsize  # 0 is no limit
-    if _is_operators(settings, "CONCURRENT_REQUESTS_PER_DOMAIN"):
-        concurrency = min(concurrency, settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"))
     _replace(settings, "CONCURRENT_REQUESTS", concurrency)
     _replace(settings, "CONCURRENT_REQUESTS_PER_DOMAIN", concurrency)
 

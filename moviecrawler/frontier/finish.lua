@@ -43,7 +43,7 @@ for _, finish in ipairs(given.ends) do
         forget(id)
         count(outcomes, was_title)
     elseif how == 'done' and not value and redis.call('ZSCORE', leases_key, id) then
-        -- Its request was lost while this worker was at it. Only lists and others are read or unread.
+        -- Its request was lost while this worker was at it. Lists and others are read or unread.
         redis.call('ZREM', leases_key, id)
         count(outcomes, not (outcomes.read or outcomes.unread))
     elseif how == 'done' and is_stored then

@@ -63,30 +63,24 @@ local function make_dead_letter(id, value, reason)
     add('dead', 1)
 end
 
--- Return whether the account of this pass counts a dead letter: one of an earlier pass is not, unless
--- the state was lost since.
+-- Return whether the account of this pass counts a dead letter: one of an earlier pass is not,
+-- unless the state was lost since.
 local function is_counted(letter)
     local died_at = tonumber(letter:match('"at":([%d.e+]+)')) or 0
     local counted_from = tonumber(redis.call('HGET', state_key, 'counted_from')) or 0
     return died_at >= counted_from
 end
 
--- Queue the request of a dead letter, with no deliveries, unless it is open again. One that this pass
--- counts as dead is counted so no more; one of an earlier pass is a request more.
+-- Queue the request of a dead letter, with no deliveries, unless it is open again. One that this
+-- pass counts as dead is counted so no more; one of an earlier pass is a request more.
 local function queue_letter(id, letter, number)
     local level, _, is_title, body = parse(letter:match('\n(.*)') or letter)
-    local was_counted = is_counted(letter)
-    if was_counted then
-        add('dead', -1)
-    end
     if redis.call('HEXISTS', requests_key, id) == 1 then
-        if was_counted then
-            add('requested', -1)
-        end
         return
     end
     put(id, level, microseconds + number, 0, is_title, body)
-    if was_counted then
+    if is_counted(letter) then
+        add('dead', -1)
         return
     end
     add('requested', 1)

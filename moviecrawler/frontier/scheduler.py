@@ -412,9 +412,10 @@ class FrontierScheduler(BaseScheduler):
     async def _end_if_it_fails(self, task: Coroutine[Any, Any, None]) -> None:
         try:
             await task
-        except Exception:
+        except Exception as error:
             logger.exception("The frontier failed", extra={"spider": self.spider})
-            end_crawl(self.crawler, "frontier_failed")
+            why = f"a bug, which the log shows, ended the crawl: {error!r}"
+            end_crawl(self.crawler, "frontier_failed", why)
 
     def _drain_if_closing(self) -> None:
         """Give back in time what a worker does not finish that closes."""

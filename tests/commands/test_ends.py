@@ -476,7 +476,10 @@ ENDS: dict[str, Ending] = {
     ),
     "a robots.txt that can't be had": Ending(
         play=answered(
-            {"/robots.txt": Told(503, b"busy")}, f"ids={METACRITIC[0]}", site="metacritic"
+            {"/robots.txt": Told(503, b"busy")},
+            f"ids={METACRITIC[0]}",
+            site="metacritic",
+            FRONTIER_PATIENCE="0.5",
         ),
         code=1,
         reason="site_unreachable",
@@ -487,7 +490,10 @@ ENDS: dict[str, Ending] = {
     ),
     "a site that is away": Ending(
         play=meeting(
-            f"ids={METACRITIC[0]}", site="metacritic", RETRY_TIMES="0", METACRITIC_URL=AWAY
+            f"ids={METACRITIC[0]}",
+            site="metacritic",
+            METACRITIC_URL=AWAY,
+            FRONTIER_PATIENCE="0.5",
         ),
         code=1,
         reason="site_unreachable",
@@ -866,7 +872,7 @@ ENDS: dict[str, Ending] = {
         next="1 failed, and the same command requests them anew",
     ),
     "datasets that are away": Ending(
-        play=meeting("via=datasets", "list=all", IMDB_DATASETS_URL=AWAY, RETRY_TIMES="0"),
+        play=meeting("via=datasets", "list=all", IMDB_DATASETS_URL=AWAY, FRONTIER_PATIENCE="0.5"),
         code=1,
         reason="site_unreachable",
         titles="0 titles asked for: the crawl ended first",
@@ -1016,14 +1022,14 @@ def test_a_crawl_ends(ending: Ending, queue: str, request: pytest.FixtureRequest
         {"FRONTIER_MAX_PAGES": "1"},
         {"DATABASE_URL": "postgresql://127.0.0.1:1/films"},
         {"REDIS_URL": "redis://127.0.0.1:1/0"},
-        {"IMDB_URL": AWAY},
+        {"IMDB_URL": AWAY, "FRONTIER_PATIENCE": "0.5"},
     ],
     ids=["in order", "unfinished", "without its store", "without its queue", "without its site"],
 )
 def test_without_a_log_there_are_the_five_lines_and_nothing_else(
     settings: dict[str, str], replica: ReplicaProcess, tmp_path: Path
 ) -> None:
-    command = [*crawl_command("imdb", ids(2), RETRY_TIMES="0", **SOON, **settings), "--nolog"]
+    command = [*crawl_command("imdb", ids(2), **{**SOON, **settings}), "--nolog"]
     finished = scrapy(*command, data=tmp_path, replica=replica)
     assert len(finished.log.splitlines()) == 5, finished.log
 
@@ -1057,7 +1063,7 @@ CRON = re.search(
         ({}, False),
         ({"FRONTIER_MAX_PAGES": "1"}, False),
         ({"DATABASE_URL": "postgresql://127.0.0.1:1/films"}, True),
-        ({"IMDB_URL": AWAY, "IMDB_DATASETS_URL": AWAY, "RETRY_TIMES": "0"}, True),
+        ({"IMDB_URL": AWAY, "IMDB_DATASETS_URL": AWAY, "FRONTIER_PATIENCE": "0.5"}, True),
     ],
     ids=["complete", "unfinished", "without its store", "without its site"],
 )
@@ -1067,7 +1073,7 @@ def test_cron_mails_the_five_lines_of_a_crawl_that_lacks_something(
     assert CRON is not None
     command = CRON[1].replace("~/moviecrawler", str(tmp_path))
     command = command.replace(".venv/bin/scrapy", f"{sys.executable} -m scrapy")
-    env = environment(tmp_path, replica, **FAST, **SOON, **settings)
+    env = environment(tmp_path, replica, **{**FAST, **SOON, **settings})
     (tmp_path / "imdb.log").write_text("the log of yesterday\n" * 9)
     ended = subprocess.run(
         ["sh", "-c", command], env=env, capture_output=True, text=True, check=False, timeout=LONGEST

@@ -37,11 +37,11 @@ DATABASE = ["-s", "DATABASE_URL=postgresql://me:s3cret@127.0.0.1:1/movies"]
             "Redis at REDIS_URL can't be used: ",
         ),
         (["proxies", "nonsense"], 2, "invalid choice: 'nonsense'"),
-        (["proxies", "clear"], 2, "REDIS_URL is not set"),
+        (["proxies", "clear", "nobody"], 2, "there is no proxy nobody"),
         (
             ["proxies", "-s", "REDIS_URL=redis://me:s3cret@127.0.0.1:1/0"],
             1,
-            "Redis at REDIS_URL can't be asked: ",
+            "Redis at REDIS_URL can't be used: ",
         ),
         (["extract"], 2, "the following arguments are required: FILE"),
         (

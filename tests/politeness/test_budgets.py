@@ -14,7 +14,6 @@ from tests.crawling import scrapy
 REPLICA = "http://127.0.0.1:8000"
 API = "https://backend.metacritic.com"
 METACRITIC = Budget(per_second=0.2, per_day=600)
-LIVE = "Live sites have budgets a second and a day, and all workers together keep them."
 
 
 def budget_of(site: Site, named: dict[str, Any], **hosts: str) -> Budget:
@@ -24,7 +23,9 @@ def budget_of(site: Site, named: dict[str, Any], **hosts: str) -> Budget:
     return site_budget(settings, site)
 
 
-@pytest.mark.promise(LIVE)
+@pytest.mark.promise(
+    "Live sites have budgets a second and a day, and all workers together keep them."
+)
 @pytest.mark.parametrize(
     ("site", "hosts", "budget"),
     [
@@ -49,7 +50,9 @@ def test_live_sites_have_budgets_and_a_replica_has_none(
     assert budget_of(site, {"localhost": {"per_second": 50}}, **hosts) == budget
 
 
-@pytest.mark.promise(LIVE)
+@pytest.mark.promise(
+    "Live sites have budgets a second and a day, and all workers together keep them."
+)
 @pytest.mark.parametrize(
     ("named", "budget"),
     [

@@ -22,7 +22,6 @@ NOON = 1_790_000_000 // 86_400 * 86_400 + 43_200
 """A Unix time at noon."""
 HOUR = 3600.0
 DAY = 24 * HOUR
-PROBE = "After a refusal, one request finds out for all workers whether the site answers again."
 
 
 class World:
@@ -230,6 +229,7 @@ async def test_an_earlier_one_holds_for_a_week_while_none_can_be_had(
 # --- Unreachable ----------------------------------------------------------------------------------
 
 
+@pytest.mark.promise("Faults that pass, such as a broken connection or a 500, cost no title.")
 async def test_a_site_without_robots_txt_is_tried_after_30_s_and_then_after_twice_as_long(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -297,7 +297,9 @@ async def test_a_fault_of_this_worker_hides_no_refusal_and_a_refusal_no_fault(
 # --- Refused --------------------------------------------------------------------------------------
 
 
-@pytest.mark.promise(PROBE)
+@pytest.mark.promise(
+    "After a refusal, one request finds out for all workers whether the site answers again."
+)
 async def test_one_request_at_a_time_finds_out_whether_a_site_answers_again(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -318,7 +320,9 @@ async def test_one_request_at_a_time_finds_out_whether_a_site_answers_again(
     assert "One request finds out whether metacritic answers again" in caplog.text
 
 
-@pytest.mark.promise(PROBE)
+@pytest.mark.promise(
+    "After a refusal, one request finds out for all workers whether the site answers again."
+)
 async def test_what_is_no_page_opens_nothing_and_a_second_refusal_lasts_twice_as_long(
     world: World,
 ) -> None:
@@ -368,6 +372,7 @@ async def test_a_refusal_that_comes_when_the_day_is_spent_is_kept(world: World) 
 # --- The day's budget -----------------------------------------------------------------------------
 
 
+@pytest.mark.promise("Without Redis, processes with one folder share the day's budget.")
 async def test_the_day_is_shared_and_the_last_request_of_it_is_sent(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
