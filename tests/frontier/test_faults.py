@@ -234,11 +234,13 @@ def test_unreachable_redis_ends_the_crawl_at_once_with_a_sentence(
 
 
 def test_worker_that_slept_for_two_leases_changes_nothing_of_what_others_did(
-    workers_of: WorkersOf,
+    workers_of: WorkersOf, replica: ReplicaProcess
 ) -> None:
+    change(replica, latency=3_000)  # the second may start late
     with workers_of("imdb", ALL, FRONTIER_LEASE="1", **SLOWLY) as workers:
         workers.start(2)
         wait_for(lambda: workers.count("leases") > BATCH)  # which both of them hold
+        change(replica, latency=300)
         # Not while it writes to the database of the folder that they share: the other would wait
         # for it.
         with closing(open_embedded(workers.data)) as database, transaction(database, "IMMEDIATE"):
