@@ -48,6 +48,7 @@ AWAY = {
     "STORE_UNREACHABLE": "wait",
     "DATABASE_URL": "postgresql://127.0.0.1:1/x",
     "STORE_CLOSE_SECONDS": "0.5",
+    "FRONTIER_PATIENCE": "2",
 }
 
 
