@@ -77,8 +77,8 @@ short."""
 _COALESCE_SECONDS = 0.02
 """Seconds that a step waits, so that it sends more at once."""
 _HURRY_SECONDS = 2.0
-"""Seconds after which the stores write at once again, while requests are in progress that could
-bring a few more items."""
+"""Seconds after the last delivery, and after the stores wrote at once, until they do so (again)
+while requests are in progress that could bring a few more items."""
 _DRAIN_SECONDS = 7.0
 """Seconds that a closing worker gives to the requests in progress, before they go back to the
 queue."""
@@ -490,9 +490,11 @@ class FrontierScheduler(BaseScheduler):
     async def _take(self, want: int) -> None:
         reply = await self.backend.take(self._worker, want, list(self._tracker.leases))
         self._reply = reply
+        now = asyncio.get_running_loop().time()
         if want:
             self._was_refused_more = not reply.deliveries
-        now = asyncio.get_running_loop().time()
+        if reply.deliveries:
+            self._hurried_at = now
         self._last_take = now
         self.gate.update(reply.site)
         for gate in self._other_gates:
