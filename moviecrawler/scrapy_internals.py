@@ -25,7 +25,8 @@ def is_closing(engine: ExecutionEngine | None) -> bool:
     """Return whether the engine has begun to end its crawl."""
     if engine is None or engine.spider is None:
         return False
-    return not engine.running or engine._slot is None or engine._slot.closing is not None  # noqa: SLF001 - see above
+    slot = engine._slot  # noqa: SLF001 - see above
+    return not engine.running or slot is None or slot.closing is not None
 
 
 def describe_requests(engine: ExecutionEngine | None) -> str:

@@ -266,7 +266,8 @@ def _transaction(connection: sqlite3.Connection, kind: Kind) -> Iterator[None]:
 
 def _identity(path: Path) -> Identity | None:
     try:
-        status = os.stat(path)  # noqa: PTH116 - three for each step, and Path's own takes twice as long
+        # Three for each step, and Path's own takes twice as long.
+        status = os.stat(path)  # noqa: PTH116
     except OSError:
         return None
     return status.st_dev, status.st_ino

@@ -344,7 +344,8 @@ class MovieSpider(scrapy.Spider):
     def list_failed(self, failure: Failure) -> None:
         """Account for a list page that could not be fetched."""
         if not isinstance(failure.value, Closed):
-            self.list_missed(failure.request.url, *outcome_of(failure))  # type: ignore[attr-defined]
+            url = failure.request.url  # type: ignore[attr-defined]
+            self.list_missed(url, *outcome_of(failure))
 
     def list_missed(self, url: str, outcome: str, reason: str) -> None:
         """Account for a list page that could not be read; its titles are unknown."""

@@ -52,7 +52,10 @@ WAYS: dict[str, dict[str, str]] = {
 BATCH = 32
 TAKEN = 3_200
 """Requests that a worker takes at once, and that are taken of those that are queued."""
-BODY = '["parse_title","https://www.imdb.com/title/tt%07d/",{"site_id":"tt%07d","found":null},"page",0]'
+BODY = (
+    '["parse_title","https://www.imdb.com/title/tt%07d/",'
+    '{"site_id":"tt%07d","found":null},"page",0]'
+)
 SITE = """
 import socket
 from aiohttp import web

@@ -65,9 +65,11 @@ def assert_same(
     """Compare what stores hold; MongoDB keeps milliseconds."""
     assert movies.keys() == expected.keys()
     for key, movie in movies.items():
+        right = expected[key]
         assert movie.scraped_at is not None
-        assert abs(movie.scraped_at - expected[key].scraped_at) < timedelta(milliseconds=1)  # type: ignore[operator]
-        assert replace(movie, scraped_at=expected[key].scraped_at) == expected[key]
+        assert right.scraped_at is not None
+        assert abs(movie.scraped_at - right.scraped_at) < timedelta(milliseconds=1)
+        assert replace(movie, scraped_at=right.scraped_at) == right
 
 
 @pytest.mark.promise(
